@@ -1,0 +1,91 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// ErrDenied is returned by Ask when the human said no, or nobody could be
+// asked in time.
+var ErrDenied = errors.New("denied")
+
+// Question is what a tool asks a human in the middle of a call.
+type Question struct {
+	// Prompt is shown to the human.
+	Prompt string
+	// Schema is the JSON Schema of the value wanted; empty asks for yes or no.
+	Schema json.RawMessage
+	// Timeout bounds the wait; zero takes the host's default. The call's own
+	// timeout stands still meanwhile.
+	Timeout time.Duration
+	// Secret: the answer is a credential.
+	Secret bool
+}
+
+// Ask puts a question to a human and waits for the answer, a JSON value (true
+// for a plain yes). It returns ErrDenied, or ctx's cause.
+func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
+	id, answer := o.answers.expect()
+	defer o.answers.forget(id)
+	ask := &pluginv1.Ask{
+		InteractionId: id, Prompt: q.Prompt, Schema: q.Schema,
+		TimeoutMs: q.Timeout.Milliseconds(), Secret: q.Secret,
+	}
+	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-answer:
+		if a.GetOutcome() != pluginv1.AnswerRequest_OUTCOME_ANSWERED {
+			return nil, fmt.Errorf("%w: %s", ErrDenied, a.GetReason())
+		}
+		return a.GetValue(), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answers are the questions of a call that nobody has answered yet.
+type answers struct {
+	mu      sync.Mutex
+	last    int
+	pending map[string]chan *pluginv1.AnswerRequest
+}
+
+func newAnswers() *answers {
+	return &answers{pending: map[string]chan *pluginv1.AnswerRequest{}}
+}
+
+func (a *answers) expect() (string, <-chan *pluginv1.AnswerRequest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last++
+	id := "ask-" + strconv.Itoa(a.last)
+	ch := make(chan *pluginv1.AnswerRequest, 1)
+	a.pending[id] = ch
+	return id, ch
+}
+
+func (a *answers) forget(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.pending, id)
+}
+
+// deliver hands an answer to its asker; a second one, or a stranger's, is
+// dropped.
+func (a *answers) deliver(answer *pluginv1.AnswerRequest) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ch, ok := a.pending[answer.GetInteractionId()]; ok {
+		delete(a.pending, answer.GetInteractionId())
+		ch <- answer
+	}
+}

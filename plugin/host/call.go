@@ -1,0 +1,163 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// ProtocolError says that a tool broke toolhost.plugin.v1. Everything that
+// came before it is sound.
+type ProtocolError struct{ Reason string }
+
+func (e *ProtocolError) Error() string { return "protocol error: " + e.Reason }
+
+// ErrDisconnected says that the connection ended before the call's result.
+var ErrDisconnected = errors.New("the tool closed the connection before its result")
+
+// Describe asks the tool's binary what it offers. Errors are of type
+// *ProtocolError, ErrDisconnected or ctx's.
+func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error) {
+	response, err := c.tool.Describe(ctx, &pluginv1.DescribeRequest{})
+	if err != nil {
+		return nil, explainStatus(ctx, err)
+	}
+	return response, nil
+}
+
+// Call runs one tool and hands each event to sink, in order, on this
+// goroutine; sink must be quick, for while it runs the tool is held back. The
+// result is an event like the others. Call returns nil if the stream ended
+// properly after exactly one result, and otherwise *ProtocolError,
+// ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
+// giving up after that.
+func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
+	stream, err := c.tool.Call(ctx, request)
+	if err != nil {
+		return explainStatus(ctx, err)
+	}
+	var checker eventChecker
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return checker.ended()
+		}
+		if err != nil {
+			return explainStatus(ctx, err)
+		}
+		if err := checker.check(event); err != nil {
+			return err
+		}
+		sink(event)
+	}
+}
+
+// eventChecker holds a call's stream to the protocol.
+type eventChecker struct {
+	seq    uint64
+	result bool
+}
+
+func (c *eventChecker) check(event *pluginv1.CallEvent) error {
+	_, isResult := event.GetEvent().(*pluginv1.CallEvent_Result)
+	switch {
+	case c.result && isResult:
+		return &ProtocolError{"a second result"}
+	case c.result:
+		return &ProtocolError{"data after the result"}
+	case event.GetEvent() == nil:
+		return &ProtocolError{fmt.Sprintf("event %d holds nothing that this host knows", event.GetSeq())}
+	case event.GetSeq() != c.seq+1:
+		return &ProtocolError{fmt.Sprintf("event %d came after event %d", event.GetSeq(), c.seq)}
+	}
+	c.seq++
+	c.result = isResult
+	return checkJSON(event)
+}
+
+// checkJSON refuses what claims to be JSON and is not.
+func checkJSON(event *pluginv1.CallEvent) error {
+	switch e := event.GetEvent().(type) {
+	case *pluginv1.CallEvent_Content:
+		return checkContent(e.Content)
+	case *pluginv1.CallEvent_Ask:
+		return valid("an ask's schema", e.Ask.GetSchema())
+	case *pluginv1.CallEvent_Result:
+		for _, content := range e.Result.GetContent() {
+			if err := checkContent(content); err != nil {
+				return err
+			}
+		}
+		return valid("the structured result", e.Result.GetStructured())
+	}
+	return nil
+}
+
+func checkContent(content *pluginv1.Content) error {
+	switch c := content.GetContent().(type) {
+	case nil:
+		return &ProtocolError{"content of no kind that this host knows"}
+	case *pluginv1.Content_Json:
+		if len(c.Json) == 0 {
+			return &ProtocolError{"JSON content is empty"}
+		}
+		return valid("JSON content", c.Json)
+	}
+	return nil
+}
+
+func valid(what string, raw []byte) error {
+	if len(raw) > 0 && !json.Valid(raw) {
+		return &ProtocolError{what + " is not valid JSON"}
+	}
+	return nil
+}
+
+func (c *eventChecker) ended() error {
+	if c.result {
+		return nil
+	}
+	return &ProtocolError{"the stream ended without a result"}
+}
+
+// explainStatus tells a broken protocol from a broken connection.
+func explainStatus(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.Unavailable, codes.Canceled, codes.Aborted:
+		return ErrDisconnected
+	case codes.ResourceExhausted:
+		return &ProtocolError{"a message is too large: " + s.Message()}
+	case codes.Unimplemented:
+		return &ProtocolError{"the binary does not serve toolhost.plugin.v1: " + s.Message()}
+	}
+	return &ProtocolError{fmt.Sprintf("the tool answered with gRPC status %s: %s", s.Code(), s.Message())}
+}
+
+// Cancel asks a call to end; the tool may be deaf to it.
+func (c *Conn) Cancel(ctx context.Context, callID, reason string) error {
+	_, err := c.tool.Cancel(ctx, &pluginv1.CancelRequest{CallId: callID, Reason: reason})
+	return err
+}
+
+// Acknowledge tells the tool that its events up to seq are stored.
+func (c *Conn) Acknowledge(ctx context.Context, callID string, seq uint64) error {
+	_, err := c.tool.Acknowledge(ctx, &pluginv1.AcknowledgeRequest{CallId: callID, Seq: seq})
+	return err
+}
+
+// Answer brings the answer to a tool's question.
+func (c *Conn) Answer(ctx context.Context, answer *pluginv1.AnswerRequest) error {
+	_, err := c.tool.Answer(ctx, answer)
+	return err
+}

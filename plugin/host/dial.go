@@ -1,0 +1,137 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// A fixed window turns off gRPC's growth to 16 MiB a stream.
+	windowBytes = 256 << 10
+	// gRPC's own minimum for a connect is 20 s.
+	connectTimeout = 5 * time.Second
+	maxHeaderBytes = 16 << 10
+)
+
+// dialOptions come after go-plugin's own and override them: its receive limit
+// is 2 GiB, and its dialer follows whatever path the child named.
+func (r *childRunner) dialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return r.dial(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(r.options.MaxMessageBytes)),
+		grpc.WithInitialWindowSize(windowBytes),
+		grpc.WithInitialConnWindowSize(windowBytes),
+		grpc.WithMaxHeaderListSize(maxHeaderBytes),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
+		grpc.WithDisableRetry(),
+		grpc.WithStreamInterceptor(refuseBroker),
+		grpc.WithSharedWriteBuffer(true),
+	}
+}
+
+// refuseBroker keeps go-plugin from opening its broker and stdio streams: each
+// broker message costs the host a goroutine and a map entry for good.
+func refuseBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if strings.HasPrefix(method, "/plugin.GRPCBroker/") || strings.HasPrefix(method, "/plugin.GRPCStdio/") {
+		return nil, status.Error(codes.Unimplemented, "not offered to tools")
+	}
+	return streamer(ctx, desc, cc, method, opts...)
+}
+
+// dial connects once: a second connection could reach another process.
+func (r *childRunner) dial(ctx context.Context) (net.Conn, error) {
+	r.mu.Lock()
+	again := r.dialed
+	r.dialed = true
+	r.mu.Unlock()
+	if again {
+		return nil, permanent{errors.New("a tool's connection is made once")}
+	}
+	conn, err := connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
+	if err != nil {
+		return nil, permanent{&HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket: %v", err)}}
+	}
+	if err := checkPeer(conn, r.child.PeerUID); err != nil {
+		_ = conn.Close()
+		return nil, permanent{err}
+	}
+	return conn, nil
+}
+
+// permanent tells gRPC not to try again.
+type permanent struct{ error }
+
+func (permanent) Temporary() bool { return false }
+func (p permanent) Unwrap() error { return p.error }
+
+// connectBeneath connects to the socket `name` in the folder dir, following no
+// link, by way of /proc so that the name is resolved exactly once.
+func connectBeneath(ctx context.Context, dir int, name string) (*net.UnixConn, error) {
+	socket, err := unix.Openat2(dir, name, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(socket)
+	var st unix.Stat_t
+	if err := unix.Fstat(socket, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, fmt.Errorf("%q is no socket", name)
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", socket))
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// checkPeer refuses a socket that someone else listens on. The pid that
+// SO_PEERCRED gives is that of whoever called listen, so only the uid counts.
+func checkPeer(conn *net.UnixConn, want uint32) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return err
+	}
+	if credErr != nil {
+		return fmt.Errorf("cannot read the peer's credentials: %w", credErr)
+	}
+	if cred.Uid != want {
+		return &HandshakeError{Reason: fmt.Sprintf("the tool's socket belongs to uid %d, not %d", cred.Uid, want)}
+	}
+	return nil
+}
+
+// dispenser hands the connection over as it is.
+type dispenser struct {
+	goplugin.NetRPCUnsupportedPlugin
+}
+
+func (dispenser) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("bug: the host's side of a plugin is no server")
+}
+
+func (dispenser) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
+	return conn, nil
+}

@@ -1,0 +1,10 @@
+// Package host is the host's side of a tool's connection. It trusts the child
+// with nothing: the handshake is bounded and rewritten before go-plugin sees
+// it, the socket is reached through a descriptor of the call's own folder and
+// its peer's uid is checked (SO_PEERCRED, unix(7)), messages are capped, the
+// broker and stdio streams of go-plugin are refused, and what breaks the
+// protocol is a ProtocolError.
+//
+// Ending a process is not this package's business: whoever started it kills
+// it, and Close cleans up afterwards.
+package host

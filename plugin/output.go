@@ -1,0 +1,173 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// maxChunkBytes keeps a message well under what hosts accept; longer text is
+// sent in pieces.
+const maxChunkBytes = 256 << 10
+
+// Output is how a tool shows what it has, while it runs. Its methods may be
+// called from several goroutines; after the tool's function has returned they
+// do nothing. Text, JSON, Progress and so on return once the message is on its
+// way; Flush returns once the host has it.
+type Output struct {
+	mu     sync.Mutex // guards what follows, and the order of messages
+	seq    uint64
+	send   func(*pluginv1.CallEvent) error
+	closed bool
+	failed error
+
+	acks    *acks
+	answers *answers
+}
+
+// NewOutput makes an Output that hands each message to send, one at a time and
+// in order. It is for tests of tools without a process; Serve makes its own.
+func NewOutput(send func(*pluginv1.CallEvent) error) *Output {
+	return &Output{send: send, acks: newAcks(), answers: newAnswers()}
+}
+
+// ErrConnection is returned by Output's methods when the host is gone.
+var ErrConnection = errors.New("connection to the host lost")
+
+var errEnded = errors.New("the call has ended")
+
+// emit numbers and sends one event.
+func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0, errEnded
+	}
+	if o.failed != nil {
+		return 0, o.failed
+	}
+	o.seq++
+	event.Seq = o.seq
+	if err := o.send(event); err != nil {
+		o.failed = fmt.Errorf("%w: %w", ErrConnection, err)
+		return 0, o.failed
+	}
+	return o.seq, nil
+}
+
+// close ends the stream for the tool's own goroutines and sends last, if any,
+// behind everything else.
+func (o *Output) close(last *pluginv1.CallEvent) {
+	if last != nil {
+		_, _ = o.emit(last)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}
+
+// Text adds text to the content. Bytes that are no UTF-8 are replaced by
+// U+FFFD.
+func (o *Output) Text(text string) error {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	for {
+		piece := cut(text, maxChunkBytes)
+		if err := o.content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: piece}}); err != nil {
+			return err
+		}
+		if text = text[len(piece):]; text == "" {
+			return nil
+		}
+	}
+}
+
+// cut is the longest prefix of at most limit bytes that splits no character.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && s[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return s[:limit]
+}
+
+// Textf is Text with a format.
+func (o *Output) Textf(format string, args ...any) error {
+	return o.Text(fmt.Sprintf(format, args...))
+}
+
+// Write makes an Output an io.Writer of text content; it keeps no partial
+// lines back.
+func (o *Output) Write(p []byte) (int, error) {
+	if err := o.Text(string(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// JSON adds a JSON value to the content.
+func (o *Output) JSON(value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("cannot encode content: %w", err)
+	}
+	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}})
+}
+
+// Blob adds binary content of the given MIME type.
+func (o *Output) Blob(mimeType string, data []byte) error {
+	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: mimeType, Data: data}}})
+}
+
+// Link adds a link to a resource.
+func (o *Output) Link(uri, name, mimeType string) error {
+	link := &pluginv1.ResourceLink{Uri: uri, Name: name, MimeType: mimeType}
+	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Link{Link: link}})
+}
+
+func (o *Output) content(c *pluginv1.Content) error {
+	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: c}})
+	return err
+}
+
+// Progress reports how far the tool is: a fraction between 0 and 1, negative if
+// unknown, and a message.
+func (o *Output) Progress(fraction float64, message string) error {
+	p := &pluginv1.Progress{Message: strings.ToValidUTF8(message, "\uFFFD")}
+	if fraction >= 0 {
+		p.Fraction = new(min(fraction, 1))
+	}
+	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Progress{Progress: p}})
+	return err
+}
+
+// Heartbeat says that the tool is alive though it has nothing to show. It
+// resets the host's idle limit, never the timeout.
+func (o *Output) Heartbeat() error {
+	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Heartbeat{Heartbeat: &pluginv1.Heartbeat{}}})
+	return err
+}
+
+// Log writes a line to the host's record of the call; the model does not see
+// it.
+func (o *Output) Log(message string) error {
+	l := &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: strings.ToValidUTF8(message, "\uFFFD")}
+	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
+	return err
+}
+
+// Flush returns once the host has everything that was sent before: a kill in
+// the next instant loses none of it. It returns ctx's cause if that ends first.
+func (o *Output) Flush(ctx context.Context) error {
+	seq, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Flush{Flush: &pluginv1.Flush{}}})
+	if err != nil {
+		return err
+	}
+	return o.acks.wait(ctx, seq)
+}

@@ -1,0 +1,190 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// Causes with which a call's context ends; see context.Cause.
+var (
+	// ErrDeadline: the call's timeout is over; the grace period runs.
+	ErrDeadline = errors.New("the call's timeout is over")
+	// ErrCancelled: the host asked the call to end.
+	ErrCancelled = errors.New("the call was cancelled")
+	// ErrTerminated: the process received SIGTERM.
+	ErrTerminated = errors.New("the process was told to end (SIGTERM)")
+)
+
+// server runs a binary's tools for a host.
+type server struct {
+	pluginv1.UnimplementedToolServer
+	version string
+	tools   []Registered
+	restore func() // gives the tool its real stdout and stderr back
+
+	mu         sync.Mutex
+	calls      map[string]*running
+	terminated bool
+}
+
+type running struct {
+	cancel context.CancelCauseFunc
+	out    *Output
+}
+
+func newServer(version string, tools []Registered, restore func()) *server {
+	return &server{version: version, tools: tools, restore: restore, calls: map[string]*running{}}
+}
+
+// Describe implements toolhost.plugin.v1.Tool.
+func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	s.restore()
+	response := &pluginv1.DescribeResponse{Version: s.version}
+	for _, tool := range s.tools {
+		response.Tools = append(response.Tools, tool.description)
+	}
+	return response, nil
+}
+
+// Call implements toolhost.plugin.v1.Tool.
+func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
+	s.restore()
+	tool, ok := s.find(request.GetTool())
+	if !ok {
+		return status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
+	}
+	out := NewOutput(stream.Send)
+	ctx, end, err := s.begin(stream.Context(), request, out)
+	if err != nil {
+		return err
+	}
+	defer end()
+	out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: runTool(ctx, tool, request.GetArguments(), out)}})
+	return nil
+}
+
+func (s *server) find(name string) (Registered, bool) {
+	for _, tool := range s.tools {
+		if tool.Name() == name {
+			return tool, true
+		}
+	}
+	return Registered{}, false
+}
+
+// begin registers the call under a context that ends at its deadline, on
+// cancel, on SIGTERM and when the host is gone.
+func (s *server) begin(parent context.Context, request *pluginv1.CallRequest, out *Output) (context.Context, func(), error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	release := func() {}
+	if left := request.GetTimeoutNs(); left > 0 {
+		ctx, release = context.WithDeadlineCause(ctx, time.Now().Add(time.Duration(left)), ErrDeadline)
+	}
+	id := request.GetCallId()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.calls[id]; taken {
+		cancel(nil)
+		release()
+		return nil, nil, status.Errorf(codes.AlreadyExists, "call %q is already running", id)
+	}
+	s.calls[id] = &running{cancel: cancel, out: out}
+	if s.terminated {
+		cancel(ErrTerminated)
+	}
+	end := func() {
+		s.mu.Lock()
+		delete(s.calls, id)
+		s.mu.Unlock()
+		release()
+		cancel(nil)
+	}
+	return ctx, end, nil
+}
+
+// runTool calls the tool's function and makes its outcome a Result, a panic
+// included.
+func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output) (result *pluginv1.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			result = &pluginv1.Result{Error: &pluginv1.ToolError{
+				Kind:    pluginv1.ToolError_KIND_PANIC,
+				Message: "panic: " + printable(fmt.Sprint(p)), Stack: printable(string(debug.Stack())),
+			}}
+		}
+	}()
+	structured, err := tool.run(ctx, arguments, out)
+	if err != nil {
+		return &pluginv1.Result{Error: toolError(ctx, err)}
+	}
+	return &pluginv1.Result{Structured: structured}
+}
+
+func toolError(ctx context.Context, err error) *pluginv1.ToolError {
+	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: printable(err.Error())}
+	switch {
+	case errors.As(err, new(*InvalidArgumentsError)):
+		e.Kind = pluginv1.ToolError_KIND_INVALID_ARGUMENTS
+	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())):
+		e.Kind = pluginv1.ToolError_KIND_CANCELLED
+	}
+	return e
+}
+
+// Cancel implements toolhost.plugin.v1.Tool. A call that is over is no error.
+func (s *server) Cancel(_ context.Context, request *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {
+	if call := s.call(request.GetCallId()); call != nil {
+		call.cancel(fmt.Errorf("%w: %s", ErrCancelled, request.GetReason()))
+	}
+	return &pluginv1.CancelResponse{}, nil
+}
+
+// Answer implements toolhost.plugin.v1.Tool.
+func (s *server) Answer(_ context.Context, request *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
+	if call := s.call(request.GetCallId()); call != nil {
+		call.out.answers.deliver(request)
+	}
+	return &pluginv1.AnswerResponse{}, nil
+}
+
+// Acknowledge implements toolhost.plugin.v1.Tool.
+func (s *server) Acknowledge(_ context.Context, request *pluginv1.AcknowledgeRequest) (*pluginv1.AcknowledgeResponse, error) {
+	if call := s.call(request.GetCallId()); call != nil {
+		call.out.acks.store(request.GetSeq())
+	}
+	return &pluginv1.AcknowledgeResponse{}, nil
+}
+
+func (s *server) call(id string) *running {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[id]
+}
+
+// terminate cancels what runs and what is still to come.
+func (s *server) terminate() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.terminated = true
+	for _, call := range s.calls {
+		call.cancel(ErrTerminated)
+	}
+}
+
+// realStdio returns a function that, once go-plugin has put its own pipes in
+// the place of stdout and stderr, puts the process's own back: the host reads
+// those, bounds them and never blocks the tool, which go-plugin's do.
+func realStdio() func() {
+	stdout, stderr := os.Stdout, os.Stderr
+	return sync.OnceFunc(func() { os.Stdout, os.Stderr = stdout, stderr })
+}

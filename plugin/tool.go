@@ -1,0 +1,164 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// Tool describes a tool to hosts and models. Everything but Name is optional.
+// Claims (ReadOnly and so on) and hints are just that: the host's
+// configuration decides, and a claim only ever tightens what it does.
+type Tool struct {
+	// Name is 1 to 64 of A-Z, a-z, 0-9, _ and -, the form that every model API
+	// takes, and unique in a binary.
+	Name string
+	// Title is for people, Description for the model.
+	Title, Description string
+	// ReadOnly: a call changes nothing outside its own process. Idempotent: a
+	// second call with the same arguments changes nothing more. Both make a
+	// failed call retryable. Destructive: a call may destroy something.
+	ReadOnly, Idempotent, Destructive bool
+	// Exclusive: no other call of the same turn may run beside this one.
+	Exclusive bool
+	// Timeout and SoftBudget are hints for calls that nobody configured; zero
+	// is none.
+	Timeout, SoftBudget time.Duration
+	// TimeoutArgument names the integer argument, in milliseconds, by which
+	// the model asks for a timeout of its own; empty is none.
+	TimeoutArgument string
+	// Wish is what the tool would like its sandbox to grant.
+	Wish Wish
+}
+
+// Wish is what a tool would like to be granted; toolhost explain shows it
+// beside what it gets.
+type Wish struct {
+	// Read and Write are paths.
+	Read, Write []string
+	Network     bool
+	// MemoryBytes and Pids are limits that would do; zero says nothing.
+	MemoryBytes, Pids int64
+}
+
+// Registered is a tool ready to be served, made by NewTool.
+type Registered struct {
+	description *pluginv1.ToolDescription
+	run         func(ctx context.Context, arguments []byte, out *Output) (structured []byte, err error)
+}
+
+// Name is the tool's name.
+func (r Registered) Name() string { return r.description.GetName() }
+
+// Describe is what a host is told of the tool.
+func (r Registered) Describe() *pluginv1.ToolDescription { return r.description }
+
+// Run calls the tool in this process, as Serve would for a host: it decodes
+// arguments, runs the function and returns its result as JSON (nil where the
+// result type is None).
+func (r Registered) Run(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error) {
+	return r.run(ctx, arguments, out)
+}
+
+// None is the result type of a tool that only streams content.
+type None struct{}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// NewTool binds a description to the function that does the work. In must be a
+// struct or a map: it is the arguments object. The function may be called by
+// several goroutines at once if the host reuses the process. NewTool panics
+// where the tool could never work: a bad name, or types without a JSON Schema.
+func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, error)) Registered {
+	if !nameForm.MatchString(t.Name) {
+		panic(fmt.Sprintf("plugin: tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name))
+	}
+	d := t.describe()
+	d.InputSchema = schemaOf[In](t.Name, "argument")
+	none := reflect.TypeFor[Out]() == reflect.TypeFor[None]()
+	if !none {
+		d.OutputSchema = schemaOf[Out](t.Name, "result")
+	}
+	return Registered{description: d, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
+		var in In
+		if err := decode(arguments, &in); err != nil {
+			return nil, err
+		}
+		result, err := do(ctx, in, out)
+		if err != nil || none {
+			return nil, err
+		}
+		return json.Marshal(result)
+	}}
+}
+
+// InvalidArgumentsError says that the arguments do not decode into the tool's
+// type; the tool did not run.
+type InvalidArgumentsError struct{ Err error }
+
+func (e *InvalidArgumentsError) Error() string { return "invalid arguments: " + e.Err.Error() }
+func (e *InvalidArgumentsError) Unwrap() error { return e.Err }
+
+func decode(arguments []byte, into any) error {
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = []byte("{}")
+	}
+	if err := json.Unmarshal(arguments, into); err != nil {
+		return &InvalidArgumentsError{err}
+	}
+	return nil
+}
+
+func schemaOf[T any](tool, what string) []byte {
+	schema, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(fmt.Sprintf("plugin: tool %q: no JSON Schema for its %s type %v: %v", tool, what, reflect.TypeFor[T](), err))
+	}
+	if what == "argument" && schema.Type != "object" {
+		panic(fmt.Sprintf("plugin: tool %q: argument type %v must be a struct or a map", tool, reflect.TypeFor[T]()))
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		panic(fmt.Sprintf("plugin: tool %q: schema of its %s type: %v", tool, what, err))
+	}
+	return raw
+}
+
+func (t Tool) describe() *pluginv1.ToolDescription {
+	return &pluginv1.ToolDescription{
+		Name: t.Name, Title: t.Title, Description: t.Description,
+		Annotations: &pluginv1.Annotations{
+			ReadOnly: claim(t.ReadOnly), Destructive: claim(t.Destructive), Idempotent: claim(t.Idempotent),
+		},
+		Concurrency:     concurrency(t.Exclusive),
+		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: t.Timeout.Milliseconds(), SoftBudgetMs: t.SoftBudget.Milliseconds()},
+		TimeoutArgument: t.TimeoutArgument,
+		Wish: &pluginv1.SandboxWish{
+			Read: t.Wish.Read, Write: t.Wish.Write, Network: t.Wish.Network,
+			MemoryBytes: t.Wish.MemoryBytes, Pids: t.Wish.Pids,
+		},
+	}
+}
+
+// claim leaves an absent claim absent: only an explicit one counts.
+func claim(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
+}
+
+func concurrency(exclusive bool) pluginv1.Concurrency {
+	if exclusive {
+		return pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE
+	}
+	return pluginv1.Concurrency_CONCURRENCY_UNSPECIFIED
+}
