@@ -36,7 +36,6 @@ func (r *childRunner) dialOptions() []grpc.DialOption {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
 		grpc.WithDisableRetry(),
 		grpc.WithStreamInterceptor(refuseBroker),
-		grpc.WithSharedWriteBuffer(true),
 	}
 }
 

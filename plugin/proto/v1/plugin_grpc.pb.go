@@ -5,7 +5,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             v3.21.12
-// source: plugin.proto
+// source: plugin/proto/v1/plugin.proto
 
 package pluginv1
 
@@ -290,5 +290,5 @@ var Tool_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
-	Metadata: "plugin.proto",
+	Metadata: "plugin/proto/v1/plugin.proto",
 }

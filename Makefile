@@ -1,0 +1,142 @@
+# Every target does its own set-up on a Debian machine with Go 1.26, gcc, make and git.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+export PATH := $(PATH):/usr/local/go/bin
+
+FUZZTIME ?= 20s
+SOAK_RUNS ?= 1000
+TEST_FLAGS ?=
+RACE_FLAGS ?=
+BENCH_FLAGS ?=
+VM_FLAGS ?=
+# What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
+VM_PACKAGES ?= ./cgroup $(if $(wildcard supervisor),./supervisor)
+
+COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go))))
+SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost))
+BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
+PROTO = plugin/proto/v1/plugin.proto
+LAUNCHERS = sandbox/launcher_linux_amd64 sandbox/launcher_linux_arm64
+
+# $(call need,PROGRAM=PACKAGE ...) installs what is missing, as root, or says what is missing.
+need = ./internal/testenv/need $(1)
+# $(call or_die,CONDITION,MESSAGE)
+or_die = { $(1); } || { echo "make: $(2)" >&2; exit 1; }
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup:
+	@$(call or_die,command -v go >/dev/null,Go is missing: install Go 1.26 from https://go.dev/dl/)
+	@[ -n "$${SSL_CERT_FILE:-}$${SSL_CERT_DIR:-}" ] || ! command -v apt-get >/dev/null || $(call need,/etc/ssl/certs/ca-certificates.crt=ca-certificates)
+
+.PHONY: setup-cc
+setup-cc: setup
+	@$(call need,gcc=gcc /usr/include/stdio.h=libc6-dev)
+
+.PHONY: build
+build: setup ## build all commands and example tools into bin/
+	@$(call or_die,[ -n "$(COMMANDS)" ],there is no command to build)
+	CGO_ENABLED=0 go build -trimpath -o bin/ $(COMMANDS)
+
+.PHONY: demo
+demo: build ## see it work: run examples/demo.sh
+	./examples/demo.sh
+
+.PHONY: test
+test: setup ## go vet and all tests
+	go vet ./...
+	go test $(TEST_FLAGS) ./...
+
+.PHONY: race
+race: setup-cc ## all tests under the race detector
+	CGO_ENABLED=1 go test -race $(RACE_FLAGS) ./...
+
+.PHONY: soak
+soak: setup ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and look for leftovers
+	@$(call or_die,[ -n "$(SOAK_PACKAGES)" ],there is no package to soak)
+	@tests=$$(go test -list '^TestSoak' $(SOAK_PACKAGES)); \
+	$(call or_die,grep -q '^TestSoak' <<<"$$tests",no test is named TestSoak* in: $(SOAK_PACKAGES))
+	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -v -timeout 1h -run '^TestSoak' $(SOAK_PACKAGES) | \
+		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
+
+.PHONY: kernel
+kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
+	@$(call need,qemu-system-x86_64=qemu-system-x86)
+	go run ./internal/testenv/vm $(VM_FLAGS) $(VM_PACKAGES)
+
+.PHONY: fuzz
+fuzz: setup ## run each fuzz test for FUZZTIME (20s)
+	@list=$$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ { f[++n] = $$1 } /^ok/ { for (i = 1; i <= n; i++) print $$2, f[i]; n = 0 }'); \
+	$(call or_die,[ -n "$$list" ],there is no fuzz test); \
+	while read -r package function; do \
+		echo "fuzz $$package $$function"; \
+		go test -run '^$$' -fuzz "^$$function$$" -fuzztime $(FUZZTIME) "$$package" </dev/null; \
+	done <<<"$$list"
+
+.PHONY: bench
+bench: setup ## run the benchmarks
+	@$(call or_die,[ -n "$(BENCH_PACKAGES)" ],there is no folder bench)
+	go test -run '^$$' -bench . $(BENCH_FLAGS) $(BENCH_PACKAGES)
+
+.PHONY: lint
+lint: setup ## gofumpt, go vet, staticcheck, govulncheck, go mod tidy
+	@unformatted=$$(go tool gofumpt -l . | { xargs -r grep -LE '^// Code generated .* DO NOT EDIT\.$$' || true; }); \
+	$(call or_die,[ -z "$$unformatted" ],not gofumpt-clean (go tool gofumpt -w .): $$unformatted)
+	go vet ./...
+	go tool staticcheck ./...
+	@echo "go tool govulncheck ./..."; \
+	code=0; said=$$(go tool govulncheck ./... 2>&1) || code=$$?; \
+	if [ $$code = 0 ]; then echo "$$said"; \
+	elif [ $$code != 3 ] && grep -q 'fetching vulnerabilities' <<<"$$said"; then \
+		echo "WARNING: the vulnerability scan could NOT be done, the database cannot be reached: $$said"; \
+	else echo "$$said" >&2; exit $$code; fi
+	go mod tidy -diff
+
+# $(call generate,DIR): plugins come from the tool lines of go.mod, so that go.mod pins their versions.
+generate = go build -o bin/protoc/ google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc && \
+	PATH="$(CURDIR)/bin/protoc:$$PATH" protoc -I . --go_out=$(1) --go_opt=paths=source_relative \
+		--go-grpc_out=$(1) --go-grpc_opt=paths=source_relative $(PROTO)
+
+.PHONY: setup-proto
+setup-proto: setup
+	@$(call need,protoc=protobuf-compiler)
+
+.PHONY: proto
+proto: setup-proto ## regenerate the Go code of the wire contract
+	$(call generate,.)
+
+# protoc's own version stands in a comment of its output and may differ.
+.PHONY: proto-check
+proto-check: setup-proto ## fail if the generated code is stale
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	$(call generate,"$$fresh"); \
+	for file in "$$fresh"/$(dir $(PROTO))*.go; do \
+		$(call or_die,diff -u -I '^// [-[:space:]]*protoc  *v' "$(dir $(PROTO))$${file##*/}" "$$file",$(dir $(PROTO))$${file##*/} is stale: run make proto); \
+	done
+
+# $(call launch,OUTPUT): the architecture is the end of the output's name. Nothing of this machine may get into the bytes.
+launch = CGO_ENABLED=0 GOOS=linux GOARCH=$(lastword $(subst _, ,$(notdir $(1)))) GOAMD64=v1 GOARM64=v8.0 GOFLAGS= GOEXPERIMENT= \
+	go build -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(1) ./sandbox/launcher
+
+.PHONY: launcher
+launcher: setup ## rebuild the launcher that package sandbox embeds, for each architecture
+	$(foreach file,$(LAUNCHERS),$(call launch,$(file)) && ) true
+
+# The comparison uses the Go version that built the committed bytes; `make launcher` uses the present one.
+.PHONY: launcher-check
+launcher-check: setup ## fail if an embedded launcher is not what its source builds
+	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
+	for file in $(LAUNCHERS); do $(call or_die,[ -f "$$file" ],$$file is missing: run make launcher); done; \
+	$(foreach file,$(LAUNCHERS),\
+		export GOTOOLCHAIN=$$(go version $(file) | awk '{ print $$NF }'); \
+		$(call launch,"$$fresh"/$(notdir $(file))); \
+		$(call or_die,cmp $(file) "$$fresh"/$(notdir $(file)),$(file) is not what its source builds with $$GOTOOLCHAIN: run make launcher); \
+		echo "$(file): reproduced with $$GOTOOLCHAIN"; )
+
+.PHONY: clean
+clean: ## remove what the other targets built
+	rm -rf bin dist

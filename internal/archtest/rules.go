@@ -1,0 +1,147 @@
+// Package archtest checks the shape of this module: which package may import which, that each says what it is for, and
+// that no file outgrows its one idea. Check holds the rules and is pure; its test applies it to the tree.
+package archtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxLines bounds every file that is written by hand.
+const maxLines = 400
+
+// Package is what the rules know of a package.
+type Package struct {
+	Path  string // from the module's root: "plugin/host"; "." for the root itself
+	Files []File
+}
+
+// File is one Go file, whatever its build constraints.
+type File struct {
+	Name      string
+	Test      bool
+	Generated bool
+	Doc       bool // has a package doc comment
+	Lines     int
+	Imports   []string // as written
+}
+
+// ranks orders the rooms. A package imports only from rooms of a lower rank, and from its own.
+var ranks = map[string]int{
+	"budget": 0, "cgroup": 0, "plugin": 0, "sandbox": 0,
+	"supervisor": 1,
+	"turn":       2,
+	"internal":   3,
+	"cmd":        4,
+	"bench":      4,
+	"examples":   4,
+}
+
+const (
+	testenv  = "internal/testenv"
+	archtest = "internal/archtest"
+	sysCalls = "golang.org/x/sys"
+)
+
+// mayCallKernel are the only packages that may import golang.org/x/sys outside of tests.
+var mayCallKernel = []string{"cgroup", "sandbox", "plugin/host", testenv}
+
+// Check returns every violation of the rules by the packages of a module, sorted.
+func Check(module string, packages []Package) []string {
+	var violations []string
+	for _, p := range packages {
+		complain := func(format string, args ...any) {
+			violations = append(violations, p.Path+": "+fmt.Sprintf(format, args...))
+		}
+		if _, known := ranks[room(p.Path)]; !known {
+			complain("no room of the module has this name: give it a rank in %s", archtest)
+		}
+		if !documented(p.Files) {
+			complain("no package doc comment")
+		}
+		for _, f := range p.Files {
+			if f.Lines > maxLines && !f.Generated {
+				complain("%s has %d lines, over %d", f.Name, f.Lines, maxLines)
+			}
+			for _, imported := range f.Imports {
+				if reason := forbidden(module, p.Path, imported, f.Test); reason != "" {
+					complain("%s imports %s: %s", f.Name, imported, reason)
+				}
+			}
+		}
+	}
+	slices.Sort(violations)
+	return slices.Compact(violations)
+}
+
+// documented says whether a package has a doc comment where readers find it: a test file's counts only among test files.
+func documented(files []File) bool {
+	onlyTests := !slices.ContainsFunc(files, func(f File) bool { return !f.Test })
+	return slices.ContainsFunc(files, func(f File) bool { return f.Doc && f.Test == onlyTests })
+}
+
+// forbidden says why the package at path must not import imported, or "" where it may.
+func forbidden(module, path, imported string, test bool) string {
+	if within(imported, sysCalls) {
+		if !test && !slices.ContainsFunc(mayCallKernel, func(room string) bool { return within(path, room) }) {
+			return "only " + strings.Join(mayCallKernel, ", ") + " speak to the kernel"
+		}
+		return ""
+	}
+	ours, ok := strings.CutPrefix(imported, module+"/")
+	if !ok {
+		return ""
+	}
+	return forbiddenOurs(path, ours, test)
+}
+
+// forbiddenOurs judges an import inside the module.
+func forbiddenOurs(path, imported string, test bool) string {
+	from, to := room(path), room(imported)
+	switch {
+	case leaf(path) || leaf(imported):
+		return forbiddenLeaf(path, imported, test)
+	case from == "examples":
+		if imported != "plugin" && imported != "supervisor" {
+			return "an example shows plugin and supervisor, as a user has them"
+		}
+	case to == "cmd" || to == "bench" || to == "examples":
+		if from != to {
+			return "nothing imports " + to
+		}
+	case from == to:
+		if from == "plugin" && !within(path, "plugin/host") && within(imported, "plugin/host") && !test {
+			return "the author's SDK carries no host code"
+		}
+	case ranks[to] >= ranks[from]:
+		return "imports point down only"
+	}
+	return ""
+}
+
+// forbiddenLeaf judges imports from and of the packages that exist for tests alone.
+func forbiddenLeaf(path, imported string, test bool) string {
+	switch {
+	case within(path, testenv) && within(imported, testenv):
+		return ""
+	case leaf(path):
+		return "a package for tests stands apart from what it tests"
+	case within(imported, testenv) && test:
+		return ""
+	}
+	return "it is for tests only"
+}
+
+func leaf(path string) bool { return within(path, testenv) || within(path, archtest) }
+
+// room is the first part of a package's path.
+func room(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	return first
+}
+
+// within says whether path is parent or below it.
+func within(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}

@@ -1,0 +1,122 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "example.org/m"
+
+func TestImports(t *testing.T) {
+	const ours = module + "/"
+	for _, c := range []struct {
+		path, imported string
+		test           bool
+		want           string // part of the violation; empty for none
+	}{
+		{"cmd/toolhost", ours + "supervisor", false, ""},
+		{"cmd/toolhost", ours + "internal/config", false, ""},
+		{"cmd/toolhost", "golang.org/x/term", false, ""},
+		{"internal/journal", ours + "turn", false, ""},
+		{"internal/journal", ours + "internal/config", false, ""},
+		{"turn", ours + "budget", false, ""},
+		{"supervisor", ours + "plugin/host", false, ""},
+		{"supervisor", ours + "sandbox", false, ""},
+		{"sandbox/launcher", ours + "sandbox/internal/wire", false, ""},
+		{"plugin", ours + "plugin/proto/v1", false, ""},
+		{"plugin/host", ours + "plugin", false, ""},
+		{"bench", ours + "supervisor", false, ""},
+		{"budget", ours + "turn", false, "down only"},
+		{"supervisor", ours + "turn", false, "down only"},
+		{"supervisor", ours + "internal/config", false, "down only"},
+		{"turn", ours + "internal/config", true, "down only"},
+		{"sandbox", ours + "cgroup", false, "down only"},
+		{"cgroup", ours + "budget", false, "down only"},
+		{"plugin/host", ours + "sandbox", false, "down only"},
+		{"budget", ours + "plugin", true, "down only"},
+		{"turn", ours + "cmd/toolhost", false, "nothing imports cmd"},
+		{"cmd/toolhost", ours + "bench", false, "nothing imports bench"},
+
+		{"plugin", ours + "plugin/host", false, "no host code"},
+		{"plugin/proto/v1", ours + "plugin/host", false, "no host code"},
+		{"plugin", ours + "plugin/host", true, ""},
+		{"plugin", "github.com/hashicorp/go-hclog", false, ""},
+
+		{"examples/tools/search", ours + "plugin", false, ""},
+		{"examples/hosts/small", ours + "supervisor", false, ""},
+		{"examples/hosts/small", ours + "plugin/host", false, "as a user"},
+		{"examples/hosts/small", ours + "internal/config", true, "as a user"},
+
+		{"cgroup", "golang.org/x/sys/unix", false, ""},
+		{"sandbox/launcher", "golang.org/x/sys/unix", false, ""},
+		{"plugin/host", "golang.org/x/sys/unix", false, ""},
+		{"internal/testenv/vm/init", "golang.org/x/sys/unix", false, ""},
+		{"supervisor", "golang.org/x/sys/unix", true, ""},
+		{"supervisor", "golang.org/x/sys/unix", false, "speak to the kernel"},
+		{"plugin", "golang.org/x/sys/unix", false, "speak to the kernel"},
+		{"cmd/toolhost", "golang.org/x/sys/unix", false, "speak to the kernel"},
+		{"supervisor", "golang.org/x/sysmore", false, ""},
+
+		{"cgroup", ours + "internal/testenv", true, ""},
+		{"cgroup", ours + "internal/testenv", false, "for tests only"},
+		{"cgroup", ours + "internal/archtest", true, "for tests only"},
+		{"internal/testenv/vm", ours + "internal/testenv/vm/protocol", false, ""},
+		{"internal/testenv/vm", ours + "cgroup", false, "stands apart"},
+		{"internal/archtest", ours + "cgroup", true, "stands apart"},
+	} {
+		p := sound(c.path)
+		p.Files[0].Test, p.Files[0].Imports = c.test, []string{"fmt", c.imported}
+		expect(t, p, c.want)
+	}
+}
+
+func TestShape(t *testing.T) {
+	undocumented := sound("budget")
+	undocumented.Files[0].Doc = false
+	expect(t, undocumented, "no package doc")
+
+	documentedElsewhere := sound("budget")
+	documentedElsewhere.Files = append(documentedElsewhere.Files, File{Name: "b.go"})
+	expect(t, documentedElsewhere, "")
+
+	documentedInTest := sound("budget")
+	documentedInTest.Files[0].Test = true
+	expect(t, documentedInTest, "")
+	documentedInTest.Files = append(documentedInTest.Files, File{Name: "b.go"})
+	expect(t, documentedInTest, "no package doc")
+
+	full := sound("budget")
+	full.Files[0].Lines = maxLines
+	expect(t, full, "")
+
+	long := sound("budget")
+	long.Files[0].Lines = maxLines + 1
+	expect(t, long, "a.go has 401 lines")
+
+	generated := sound("budget")
+	generated.Files[0].Lines, generated.Files[0].Generated = 5000, true
+	expect(t, generated, "")
+
+	expect(t, sound("util"), "no room")
+}
+
+// sound is a package without a fault.
+func sound(path string) Package {
+	return Package{Path: path, Files: []File{{Name: "a.go", Doc: true, Lines: 10}}}
+}
+
+// expect wants exactly one violation, containing want, or none where want is empty.
+func expect(t *testing.T, p Package, want string) {
+	t.Helper()
+	got := Check(module, []Package{p})
+	if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+		t.Errorf("%s importing %q: violations %q, want %q", p.Path, p.Files[0].Imports, got, want)
+	}
+}
+
+func TestCheckIsSorted(t *testing.T) {
+	if got := Check(module, []Package{sound("zoo"), sound("attic")}); len(got) != 2 || !slices.IsSorted(got) {
+		t.Errorf("violations %q, want two, sorted", got)
+	}
+}
