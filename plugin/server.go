@@ -124,6 +124,9 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		}
 	}()
 	structured, err := tool.run(ctx, arguments, out)
+	if exit, ok := errors.AsType[*CommandExit](err); ok {
+		return exit.result()
+	}
 	if err != nil {
 		return &pluginv1.Result{Error: toolError(ctx, err)}
 	}

@@ -63,8 +63,9 @@ func (p *Process) PID() int { return p.child.Pid }
 // (pid_namespaces(7)).
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
-// Exited receives the tool's own raw wait status, at most once, as the
-// launcher saw it: it cannot be forged by an exit code.
+// Exited receives the tool's own raw wait status, as the launcher saw it: it
+// cannot be forged by an exit code. It is closed afterwards, or without one
+// if the launcher was killed first, and the tool with it.
 func (p *Process) Exited() <-chan syscall.WaitStatus { return p.exited }
 
 // Started waits until the tool's executable runs. An error is a *SetupError,
@@ -128,6 +129,7 @@ func (p *Process) read() {
 			close(p.ready)
 		}
 	}
+	defer close(p.exited)
 	defer settle(ErrDiedAtBirth)
 	for {
 		n, oobn, _, _, err := p.control.ReadMsgUnix(buf, oob)
@@ -150,7 +152,10 @@ func (p *Process) handle(message, oob []byte, settle func(error)) {
 		}
 	case wire.KindExited:
 		if status, ok := wire.ParseNumber(message); ok {
-			p.exited <- syscall.WaitStatus(status)
+			select {
+			case p.exited <- syscall.WaitStatus(status):
+			default: // a launcher reports once
+			}
 		}
 	}
 }
@@ -167,3 +172,14 @@ func receivedFile(oob []byte) *os.File {
 	unix.CloseOnExec(fds[0])
 	return os.NewFile(uintptr(fds[0]), "socket-dir")
 }
+
+// SignalName is a signal's name as signal(7) spells it, such as SIGTERM.
+func SignalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return s.String()
+}
+
+// SignalNumber is the inverse of SignalName; 0 if there is none of that name.
+func SignalNumber(name string) syscall.Signal { return unix.SignalNum(name) }

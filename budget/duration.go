@@ -1,0 +1,73 @@
+package budget
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Infinite is the timeout that never ends. It is a marker and not a length of
+// time: show it with [Format] and put it on a wire with [Milliseconds], never as
+// a number of nanoseconds.
+const Infinite time.Duration = math.MaxInt64
+
+const infiniteWord = "infinite"
+
+// Format writes d for people: "infinite" for [Infinite], otherwise Go's notation
+// without empty units at the end ("2m", not "2m0s"). [Parse] reads it back.
+func Format(d time.Duration) string {
+	if d == Infinite {
+		return infiniteWord
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// Parse reads a timeout as config files and flags spell it: "infinite", or a Go
+// duration with its unit. It judges no further: whether the asker may have that
+// value is for [Resolve] to say.
+func Parse(s string) (time.Duration, error) {
+	if s == infiniteWord {
+		return Infinite, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("cannot read timeout %q: want a duration such as 30s, or %s", s, infiniteWord)
+	}
+	if d == Infinite {
+		return 0, fmt.Errorf("cannot read timeout %q: too long, write %s if that is meant", s, infiniteWord)
+	}
+	return d, nil
+}
+
+// Milliseconds gives d for a wire, in whole milliseconds. [Infinite] becomes 0,
+// as wires spell it; any other duration is rounded away from zero, so that a
+// short one never turns into 0.
+func Milliseconds(d time.Duration) int64 {
+	if d == Infinite {
+		return 0
+	}
+	ms := d / time.Millisecond
+	switch rest := d % time.Millisecond; {
+	case rest > 0:
+		ms++
+	case rest < 0:
+		ms--
+	}
+	return int64(ms)
+}
+
+// add sums two durations of zero or more; what doesn't fit is Infinite.
+func add(a, b time.Duration) time.Duration {
+	if a > Infinite-b {
+		return Infinite
+	}
+	return a + b
+}

@@ -1,0 +1,168 @@
+package budget
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// MetaKey is the member of a call's _meta that asks for a timeout, in
+	// milliseconds.
+	MetaKey = "toolhost.dev/timeoutMs"
+
+	bareMetaKey = "timeout" // the same, as some models and clients write it
+	metaMember  = "_meta"
+)
+
+// ModelHint is the timeout that a model asks for in one call.
+type ModelHint struct {
+	// Found is true if there is one that can be read. It can still be out of bounds.
+	Found bool
+	// Timeout is its value; one that is too large for a time.Duration is the longest
+	// whole number of hours that fits.
+	Timeout time.Duration
+	// Detail says where it stood: "argument timeout_ms", "_meta toolhost.dev/timeoutMs".
+	Detail string
+	// Meta is the _meta object that was taken out of the arguments; nil if none was.
+	Meta json.RawMessage
+	// Warnings holds a line for each hint that was not used, to be given back to the
+	// model; nil if there is none.
+	Warnings []string
+}
+
+// Asks gives the hint to [Resolve]: one Ask of the call layer, or none.
+func (h ModelHint) Asks() []Ask {
+	if !h.Found {
+		return nil
+	}
+	return []Ask{{Layer: LayerCall, Timeout: h.Timeout, Detail: h.Detail}}
+}
+
+// Hint finds the timeout that a model asks for, in whole milliseconds: in the
+// argument that the tool declared as its timeout (declaredArg; "" for none), or in
+// _meta under [MetaKey] or plain "timeout". meta is the _meta beside the arguments;
+// models put one inside of them as well. The first of these that can be read is the
+// hint: argument, MetaKey beside, MetaKey inside, "timeout" beside, "timeout" inside.
+// null is no hint. A value that is no whole number, or that differs from the hint,
+// is left unused with a warning.
+//
+// rest is the arguments to validate and send. A _meta object is taken out of them;
+// all other members, the declared argument too, keep their bytes. Without one, rest
+// is arguments itself. Of repeated keys the last counts, for reading them; repeated
+// _meta objects are all taken out, others are left as they are.
+//
+// err says that arguments or meta is not a JSON object; rest is then arguments.
+// Missing or null ones are none.
+func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, rest json.RawMessage, err error) {
+	args, err := members(arguments)
+	if err != nil {
+		return ModelHint{}, arguments, fmt.Errorf("cannot read arguments: %w", err)
+	}
+	beside, err := members(meta)
+	if err != nil {
+		return ModelHint{}, arguments, fmt.Errorf("cannot read _meta: %w", err)
+	}
+	args, hint.Meta = takeMeta(args)
+	inside, err := members(hint.Meta)
+	if err != nil {
+		return ModelHint{}, arguments, fmt.Errorf("cannot read _meta in arguments: %w", err)
+	}
+	hint.read(candidates(args, beside, inside, declaredArg))
+	if hint.Meta == nil {
+		return hint, arguments, nil
+	}
+	return hint, join(args), nil
+}
+
+// takeMeta takes _meta objects out. A _meta that is no object is an argument, for
+// the tool's schema to judge.
+func takeMeta(args []member) (kept []member, meta json.RawMessage) {
+	isMeta := func(m member) bool { return m.key == metaMember && isObject(m.value) }
+	for _, m := range slices.Backward(args) {
+		if isMeta(m) {
+			return slices.DeleteFunc(args, isMeta), m.value
+		}
+	}
+	return args, nil
+}
+
+type candidate struct {
+	value  json.RawMessage
+	detail string
+}
+
+// candidates lists what might be the hint, the one that counts most in front.
+func candidates(args, beside, inside []member, declaredArg string) []candidate {
+	var list []candidate
+	look := func(in []member, key, detail string) {
+		if value, ok := last(in, key); ok && string(value) != "null" {
+			list = append(list, candidate{value, detail})
+		}
+	}
+	if declaredArg != "" {
+		look(args, declaredArg, oneLine("argument "+declaredArg))
+	}
+	for _, key := range []string{MetaKey, bareMetaKey} {
+		look(beside, key, metaMember+" "+key)
+		look(inside, key, metaMember+" "+key+" in the arguments")
+	}
+	return list
+}
+
+// read takes the first readable candidate and warns of the ones that it overrules.
+func (h *ModelHint) read(list []candidate) {
+	var w warnings
+	for _, c := range list {
+		timeout, ok := milliseconds(c.value)
+		switch {
+		case !ok:
+			w.addf("timeout %s in %s is not used: want a whole number of milliseconds", shown(c.value), c.detail)
+		case !h.Found:
+			h.Found, h.Timeout, h.Detail = true, timeout, c.detail
+		case timeout != h.Timeout:
+			w.addf("timeout %s in %s is not used: %s asks for %s", Format(timeout), c.detail, h.Detail, Format(h.Timeout))
+		}
+	}
+	h.Warnings = w
+}
+
+// longestHint keeps huge numbers apart from the marker Infinite.
+const longestHint = Infinite / time.Hour * time.Hour
+
+// milliseconds reads a JSON number without a fraction; 3e4 and 30000.0 have none.
+// Whatever fits a time.Duration is exact as a float64.
+func milliseconds(value json.RawMessage) (time.Duration, bool) {
+	if !isNumber(value) {
+		return 0, false
+	}
+	// The only error left is a number out of range, which comes with an infinity.
+	ms, _ := strconv.ParseFloat(string(value), 64)
+	limit := float64(longestHint / time.Millisecond)
+	switch {
+	case ms != math.Trunc(ms):
+		return 0, false
+	case ms >= limit:
+		return longestHint, true
+	case ms <= -limit:
+		return -longestHint, true
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// isNumber tells valid JSON numbers from other valid JSON.
+func isNumber(value json.RawMessage) bool {
+	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
+}
+
+// shown is a value for a warning, which is bounded itself.
+func shown(value json.RawMessage) string {
+	const most = 60
+	if runes := []rune(string(value)); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(value)
+}

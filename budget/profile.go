@@ -1,0 +1,87 @@
+package budget
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Names of the standard profiles.
+const (
+	Heartbeat           = "heartbeat"
+	Registration        = "registration"
+	TaskSubmit          = "task_submit"
+	MessageRoute        = "message_route"
+	NegotiationOpen     = "negotiation_open"
+	NegotiationVote     = "negotiation_vote"
+	NegotiationDecision = "negotiation_decision"
+	Handoff             = "handoff"
+	WorkflowSubmit      = "workflow_submit"
+	WorkflowStatus      = "workflow_status"
+	ToolCall            = "tool_call"
+	HITLEscalate        = "hitl_escalate"
+)
+
+// Profile says how long one kind of operation may take. The zero Profile stands
+// for the standard one of [ToolCall].
+type Profile struct {
+	// Name appears in results, metrics and warnings.
+	Name string
+	// Default is in force where nobody asks for anything.
+	Default time.Duration
+	// Min and Max bound what may be asked for. Both are finite and positive.
+	Min, Max time.Duration
+	// InfiniteAllowed lets a tool's entry in the operator's config, and nothing
+	// else, lift the timeout.
+	InfiniteAllowed bool
+}
+
+var standard = []Profile{
+	profile(Heartbeat, 5_000, 1_000, 30_000, false),
+	profile(Registration, 30_000, 5_000, 120_000, false),
+	profile(TaskSubmit, 30_000, 5_000, 300_000, false),
+	profile(MessageRoute, 10_000, 1_000, 60_000, false),
+	profile(NegotiationOpen, 60_000, 10_000, 600_000, false),
+	profile(NegotiationVote, 300_000, 30_000, 1_800_000, true),
+	profile(NegotiationDecision, 60_000, 5_000, 300_000, false),
+	profile(Handoff, 60_000, 10_000, 300_000, false),
+	profile(WorkflowSubmit, 30_000, 5_000, 120_000, false),
+	profile(WorkflowStatus, 10_000, 1_000, 60_000, false),
+	profile(ToolCall, 30_000, 1_000, 3_600_000, true),
+	profile(HITLEscalate, 300_000, 60_000, 3_600_000, true),
+}
+
+// profile takes milliseconds, as the table of standard profiles is written.
+func profile(name string, defaultMs, minMs, maxMs int, infinite bool) Profile {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return Profile{Name: name, Default: ms(defaultMs), Min: ms(minMs), Max: ms(maxMs), InfiniteAllowed: infinite}
+}
+
+// Profiles gives a copy of the standard profiles, always in the same order.
+func Profiles() []Profile { return slices.Clone(standard) }
+
+// Standard finds a standard profile by its name.
+func Standard(name string) (Profile, bool) {
+	i := slices.IndexFunc(standard, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return standard[i], true
+}
+
+// Validate says what is wrong with a profile of a host's own: it needs a name and
+// 0 < Min <= Default <= Max < Infinite.
+func (p Profile) Validate() error {
+	switch {
+	case p.Name == "":
+		return fmt.Errorf("cannot use timeout profile: it has no name")
+	case p.Min <= 0:
+		return fmt.Errorf("cannot use timeout profile %q: minimum %s is not positive", p.Name, Format(p.Min))
+	case p.Max == Infinite:
+		return fmt.Errorf("cannot use timeout profile %q: its maximum must be finite", p.Name)
+	case p.Default < p.Min || p.Default > p.Max:
+		return fmt.Errorf("cannot use timeout profile %q: default %s is not between %s and %s",
+			p.Name, Format(p.Default), Format(p.Min), Format(p.Max))
+	}
+	return nil
+}

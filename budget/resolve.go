@@ -1,0 +1,191 @@
+package budget
+
+import "time"
+
+// Resolution is the timeout of one call and how it came about.
+type Resolution struct {
+	// Profile is the name of the profile used.
+	Profile string
+	// Requested is what the highest layer that asked has asked for, before any
+	// clamping; nil if nobody asked.
+	Requested *time.Duration
+	// Timeout is in force: between Min and Max, or [Infinite].
+	Timeout time.Duration
+	// SoftBudget is the soft budget in force, never longer than Timeout.
+	SoftBudget time.Duration
+	// Min and Max are the bounds in force.
+	Min, Max time.Duration
+	// Source is the layer whose word decided, and SourceDetail where it stands.
+	// Where a bound decided over a default that nobody asked for, it is the bound's.
+	Source       Layer
+	SourceDetail string
+	// Clamped is true if the timeout is not what the highest layer asked for, or not
+	// the default because a client leaves less; Warnings then says why.
+	Clamped bool
+	// Warnings holds one line for each value that became another one; nil if none did.
+	Warnings []string
+}
+
+// Resolve settles a call's timeout between all that ask, under these rules:
+//
+//   - The highest layer that asks decides, and within the global layer the
+//     highest rank.
+//   - A timeout below the minimum, negative ones too, becomes the minimum; one
+//     above the maximum becomes the maximum; both with a warning.
+//   - Only a tool's entry of the operator's, in a profile that allows it, makes a
+//     timeout infinite, by [Infinite] or 0. Anywhere else a 0 is put aside with a
+//     warning for what would hold without it, the default, and Infinite becomes the
+//     maximum.
+//   - The operator's timeout moves bounds that no setting of the same or a higher
+//     rank has set: `--timeout 300ms` is 300 ms, and then also the minimum for a
+//     call's own ask.
+//
+// It cannot fail. A Profile that [Profile.Validate] refuses is replaced by the
+// standard one of [ToolCall], with a warning.
+func Resolve(p Profile, asks ...Ask) Resolution {
+	s := settlement{profile: p}
+	s.repairProfile()
+	s.asks = byPrecedence(s.profile, asks)
+	s.bounds = operatorBounds(s.profile, s.asks, &s.warnings)
+	s.decide()
+	s.tighten()
+	s.explainPutAside()
+	s.SoftBudget = Soft(s.softAsked(), s.Timeout)
+	s.Profile, s.Warnings = s.profile.Name, s.warnings
+	s.Min, s.Max = s.bounds.min.value, s.bounds.max.value
+	return s.Resolution
+}
+
+// settlement is a Resolution in the making.
+type settlement struct {
+	Resolution
+	profile  Profile
+	asks     []Ask // highest first
+	bounds   bounds
+	putAside []Ask
+	warnings warnings
+}
+
+func (s *settlement) repairProfile() {
+	given := s.profile
+	err := given.Validate()
+	if err == nil {
+		return
+	}
+	s.profile, _ = Standard(ToolCall)
+	if given != (Profile{}) {
+		s.warnings.addf("%v: the standard %s is used", err, ToolCall)
+	}
+}
+
+// decide finds the first ask that can be answered with a timeout.
+func (s *settlement) decide() {
+	for _, a := range s.asks {
+		switch {
+		case a.TimeoutUnset, a.Layer == LayerHint && s.Requested != nil:
+			continue
+		case a.height() == 0:
+			s.putAside = append(s.putAside, a)
+			continue
+		}
+		if s.Requested == nil {
+			s.Requested = new(a.Timeout)
+		}
+		if a.Timeout == 0 {
+			s.putAside = append(s.putAside, a)
+			continue
+		}
+		s.Timeout, s.Source, s.SourceDetail = s.judge(a), a.Layer, a.Detail
+		s.Clamped = s.Timeout != *s.Requested
+		return
+	}
+	s.useDefault()
+}
+
+// judge holds one ask to the rules.
+func (s *settlement) judge(a Ask) time.Duration {
+	lowest, highest := s.bounds.min.value, s.bounds.max.value
+	switch {
+	case a.Timeout == Infinite && a.mayLift(s.profile) && s.bounds.max.rank < RankTool:
+		return Infinite
+	case a.Timeout == Infinite:
+		s.warnings.addf("timeout infinite asked by %s is not allowed, %s: %s is used", a.who(), s.whyFinite(a), Format(highest))
+		return highest
+	case a.Timeout < lowest:
+		s.warnings.addf("timeout %s asked by %s is below the minimum %s of %s: %s is used",
+			Format(a.Timeout), a.who(), Format(lowest), s.profile.Name, Format(lowest))
+		return lowest
+	case a.Timeout > highest:
+		s.warnings.addf("timeout %s asked by %s is above the maximum %s of %s: %s is used",
+			Format(a.Timeout), a.who(), Format(highest), s.profile.Name, Format(highest))
+		return highest
+	}
+	return a.Timeout
+}
+
+func (s *settlement) whyFinite(a Ask) string {
+	switch {
+	case !s.profile.InfiniteAllowed:
+		return s.profile.Name + " always ends"
+	case !a.mayLift(s.profile):
+		return "only a tool's entry in the operator's config may lift it"
+	}
+	return "the operator set a maximum"
+}
+
+// useDefault takes the profile's default. Bounds that the operator moved move it
+// too, silently: nobody asked for the value that it was.
+func (s *settlement) useDefault() {
+	lowest, highest := s.bounds.min, s.bounds.max
+	s.Timeout, s.Source = s.profile.Default, LayerStandard
+	switch {
+	case s.Timeout < lowest.value:
+		s.Timeout, s.Source, s.SourceDetail = lowest.value, lowest.layer(), lowest.detail
+	case s.Timeout > highest.value:
+		s.Timeout, s.Source, s.SourceDetail = highest.value, highest.layer(), highest.detail
+	}
+	s.Clamped = s.Requested != nil
+}
+
+// tighten applies the bounds that calls and clients put on their own timeouts.
+func (s *settlement) tighten() {
+	for _, a := range s.asks {
+		highest := s.bounds.max.value
+		if s.Timeout == Infinite {
+			highest = Infinite // there is no maximum to be under
+		}
+		if !a.caller() || a.Max <= 0 || a.Max >= highest {
+			continue
+		}
+		limit := max(a.Max, s.bounds.min.value)
+		s.bounds.max.value = limit
+		if s.Timeout > limit {
+			s.warnings.addf("timeout %s is longer than the %s that %s leaves: %s is used",
+				Format(s.Timeout), Format(a.Max), a.who(), Format(limit))
+			s.Timeout, s.Source, s.SourceDetail, s.Clamped = limit, a.Layer, a.Detail, true
+		}
+	}
+}
+
+// explainPutAside comes last, when it is known what was used instead.
+func (s *settlement) explainPutAside() {
+	for _, a := range s.putAside {
+		if a.height() == 0 {
+			s.warnings.addf("timeout %s asked by unknown layer %q is put aside: %s is used",
+				Format(a.Timeout), a.Layer, Format(s.Timeout))
+			continue
+		}
+		s.warnings.addf("timeout 0 asked by %s is not allowed, %s: the default %s is used",
+			a.who(), s.whyFinite(a), Format(s.Timeout))
+	}
+}
+
+// softAsked is the soft budget of the highest layer that names one, or 0.
+func (s *settlement) softAsked() time.Duration {
+	for _, a := range s.asks {
+		if a.Soft > 0 && a.height() > 0 {
+			return a.Soft
+		}
+	}
+	return 0
+}

@@ -1,0 +1,127 @@
+package budget
+
+import (
+	"math"
+	"time"
+)
+
+// Retry says whether and when a host should call again after a failure: exponential
+// backoff with jitter, within limits. The zero Retry is useful. It is data and may
+// be shared.
+type Retry struct {
+	// Attempts is the most calls made in all, the first included; default 3. 1 turns
+	// retrying off.
+	Attempts int
+	// Initial is the wait before the second attempt, before jitter; default 200ms.
+	Initial time.Duration
+	// Max bounds each wait; default 10s.
+	Max time.Duration
+	// Multiplier lengthens each wait over the one before; default 2, also for values
+	// under 1.
+	Multiplier float64
+	// Jitter is the share of each wait that is random, from 0 to 1, so that hosts
+	// which failed together don't return together; default 0.5. [NoJitter] turns it off.
+	Jitter float64
+	// AttemptTimeout shortens the timeout of each attempt; 0 leaves it as asked.
+	AttemptTimeout time.Duration
+	// Total bounds all attempts and waits together; 0 for no bound.
+	Total time.Duration
+	// Budget is shared by calls that should not overload one host together; nil for none.
+	Budget *RetryBudget
+}
+
+// NoJitter is for [Retry.Jitter], where 0 means the default.
+const NoJitter = -1.0
+
+const (
+	defaultAttempts   = 3
+	defaultInitial    = 200 * time.Millisecond
+	defaultMaxWait    = 10 * time.Second
+	defaultMultiplier = 2.0
+	defaultJitter     = 0.5
+)
+
+// Failure is what [Retry.Next] needs to know about a failed call.
+type Failure struct {
+	// Attempt counts the calls made so far: 1 after the first.
+	Attempt int
+	// Retryable is the result's own advice. Without it nothing is tried again, since
+	// the tool may have had effects.
+	Retryable bool
+	// Elapsed is the time since the first attempt began.
+	Elapsed time.Duration
+}
+
+// Next gives the wait before another attempt; ok is false if there should be none.
+// random gives numbers in [0, 1), as math/rand/v2.Float64 does. Where Budget is
+// set, a wait given has taken a token from it.
+func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bool) {
+	if !f.Retryable || f.Attempt >= orDefault(r.Attempts, defaultAttempts) {
+		return 0, false
+	}
+	wait = r.jittered(r.backoff(f.Attempt), random)
+	if r.Total > 0 && add(max(f.Elapsed, 0), wait) >= r.Total {
+		return 0, false
+	}
+	return wait, r.Budget.Withdraw()
+}
+
+// Timeout gives the timeout of the next attempt, from the one in force for the call
+// and the time since the first attempt began: the same, or less where AttemptTimeout
+// or what is left of Total is less. It is always positive.
+func (r Retry) Timeout(timeout, elapsed time.Duration) time.Duration {
+	if r.AttemptTimeout > 0 {
+		timeout = min(timeout, r.AttemptTimeout)
+	}
+	if r.Total > 0 {
+		timeout = min(timeout, r.Total-max(elapsed, 0))
+	}
+	return max(timeout, 1)
+}
+
+// backoff is the wait after the given attempt, before jitter. Floating point keeps
+// it from overflowing: what is too large is cut to Max.
+func (r Retry) backoff(attempt int) time.Duration {
+	multiplier := r.Multiplier
+	if !(multiplier >= 1) { // also NaN
+		multiplier = defaultMultiplier
+	}
+	longest := float64(orDefault(r.Max, defaultMaxWait))
+	wait := float64(orDefault(r.Initial, defaultInitial)) * math.Pow(multiplier, float64(max(attempt, 1)-1))
+	return saturated(min(wait, longest))
+}
+
+func (r Retry) jittered(wait time.Duration, random func() float64) time.Duration {
+	share := r.Jitter
+	switch {
+	case share == 0 || math.IsNaN(share):
+		share = defaultJitter
+	case share < 0:
+		return wait
+	}
+	part := unit(random())
+	return saturated(float64(wait) * (1 - unit(share)*part))
+}
+
+// unit holds x between 0 and 1; NaN is 0.
+func unit(x float64) float64 {
+	if !(x > 0) {
+		return 0
+	}
+	return min(x, 1)
+}
+
+// saturated converts without overflow, and never gives the marker Infinite.
+func saturated(ns float64) time.Duration {
+	if ns >= math.MaxInt64 {
+		return Infinite - 1
+	}
+	return time.Duration(ns)
+}
+
+func orDefault[T int | time.Duration](value, standard T) T {
+	if value <= 0 {
+		return standard
+	}
+	return value
+}

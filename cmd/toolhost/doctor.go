@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Levels of a finding.
+const (
+	levelOK   = "ok"
+	levelWarn = "warn" // calls run, with less than they could have
+	levelFail = "fail" // calls cannot run
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	Check  string `json:"check"`
+	Level  string `json:"level"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func newDoctor() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Say what this host offers, and the remedy for what it lacks", Args: cobra.NoArgs,
+		Long: "Say what this host offers, and the remedy for what it lacks. Exit status 1 if\ncalls cannot run.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := examine()
+			if err := report(cmd.OutOrStdout(), findings, asJSON); err != nil {
+				return err
+			}
+			for _, f := range findings {
+				if f.Level == levelFail {
+					return &exitError{code: exitFailed}
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func examine() []finding {
+	findings := []finding{checkKernel()}
+	isolation, err := sandbox.Probe()
+	findings = append(findings, checkIsolation(isolation, err)...)
+	host, err := newHost(nil)
+	if err != nil {
+		return append(findings, finding{"supervisor", levelFail, err.Error(), remedyOf(err)})
+	}
+	defer host.Close()
+	return append(findings, checkHost(host)...)
+}
+
+// minKernel is the first release with cgroup.kill.
+var minKernel = [2]int{5, 14}
+
+func checkKernel() finding {
+	var u syscall.Utsname
+	if err := syscall.Uname(&u); err != nil {
+		return finding{"kernel", levelWarn, "cannot read the release: " + err.Error(), ""}
+	}
+	var release strings.Builder
+	for _, c := range u.Release {
+		if c == 0 {
+			break
+		}
+		release.WriteByte(byte(c))
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(release.String(), "%d.%d", &major, &minor); err != nil {
+		return finding{"kernel", levelWarn, "unreadable release " + release.String(), ""}
+	}
+	if major < minKernel[0] || major == minKernel[0] && minor < minKernel[1] {
+		return finding{"kernel", levelFail, "Linux " + release.String() + " has no cgroup.kill", "run Linux 5.14 or newer"}
+	}
+	return finding{"kernel", levelOK, "Linux " + release.String(), ""}
+}
+
+func checkIsolation(isolation sandbox.Isolation, err error) []finding {
+	if err != nil {
+		return []finding{{"launcher", levelFail, err.Error(), remedyOf(err)}}
+	}
+	receipt := isolation.Receipt()
+	findings := []finding{{"launcher", levelOK, "starts, with " + strings.Join(receipt.Enforced, ", "), ""}}
+	for _, d := range receipt.Degraded {
+		findings = append(findings, finding{d.Feature, levelWarn, d.Reason, d.Remedy})
+	}
+	return append(findings, finding{
+		"sandbox", levelWarn, "tier " + receipt.Tier + ": files, network and system calls of a tool are those of its caller",
+		"run only tools that you trust with your account",
+	})
+}
+
+func checkHost(host *supervisor.Supervisor) []finding {
+	found := host.Host()
+	findings := []finding{{"cgroup", levelOK, found.Cgroup + " at " + found.Place, ""}}
+	for _, name := range []string{"memory", "pids", "cpu", "io"} {
+		if host.Controller(name) {
+			findings = append(findings, finding{"cgroup " + name, levelOK, "limits are enforced", ""})
+			continue
+		}
+		f := finding{"cgroup " + name, levelFail, "the controller is not available, and calls are limited in it by default", "delegate the controller " + name + " to this cgroup (systemd: Delegate=yes)"}
+		if name == "io" {
+			f.Level, f.Detail = levelWarn, "the controller is not available: io limits are refused"
+		}
+		findings = append(findings, f)
+	}
+	return append(findings, checkTrial(host))
+}
+
+// checkTrial is the proof: a real call of a real command.
+func checkTrial(host *supervisor.Supervisor) finding {
+	self, err := os.Executable()
+	if err != nil {
+		return finding{"trial call", levelFail, err.Error(), ""}
+	}
+	result := host.Call(context.Background(), supervisor.Request{
+		Command:  &supervisor.Command{Argv: []string{self, "version"}},
+		Timeouts: []budget.Ask{{Layer: budget.LayerCall, Timeout: 10 * time.Second}},
+	})
+	if !result.OK() {
+		return finding{"trial call", levelFail, result.Message, "see what it says on stderr: " + firstLine(result.Output.Stderr.Head)}
+	}
+	return finding{"trial call", levelOK, fmt.Sprintf("ran in %d ms, nothing left", result.Timing.ElapsedMs), ""}
+}
+
+// remedyOf is the part of an error that says what to do; errors of ours put it
+// last, after a semicolon.
+func remedyOf(err error) string {
+	var withRemedy interface{ Remedy() string }
+	if errors.As(err, &withRemedy) {
+		return withRemedy.Remedy()
+	}
+	if _, remedy, ok := strings.Cut(err.Error(), "; "); ok {
+		return remedy
+	}
+	return ""
+}
+
+func report(w io.Writer, findings []finding, asJSON bool) error {
+	if asJSON {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		out.SetEscapeHTML(false)
+		return out.Encode(findings)
+	}
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(w, "%-5s %-14s %s\n", f.Level, f.Check, f.Detail); err != nil {
+			return err
+		}
+		if f.Remedy != "" {
+			fmt.Fprintf(w, "%-20s remedy: %s\n", "", f.Remedy)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// colour is the one kind of control sequence that cannot harm a terminal:
+// SGR (ECMA-48).
+var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
+
+// escape makes control characters visible. New lines and tabs stay, and colours
+// if asked for.
+func escape(s string, keepColours bool) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if keepColours && s[i] == 0x1b {
+			if sgr := colour.FindString(s[i:]); sgr != "" {
+				b.WriteString(sgr)
+				i += len(sgr)
+				continue
+			}
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		writeVisible(&b, r, s[i:i+size])
+		i += size
+	}
+	return b.String()
+}
+
+func writeVisible(b *strings.Builder, r rune, raw string) {
+	switch {
+	case r == '\n' || r == '\t' || r == '\r' && raw == "\r":
+		b.WriteString(raw)
+	case r == utf8.RuneError && len(raw) == 1:
+		fmt.Fprintf(b, `\x%02x`, raw[0])
+	case r < 0x20 || r >= 0x7f && r < 0xa0:
+		fmt.Fprintf(b, `\x%02x`, r)
+	case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // text direction
+		fmt.Fprintf(b, `\u%04x`, r)
+	default:
+		b.WriteString(raw)
+	}
+}
+
+// escapingWriter escapes what goes to a terminal, colours left alone. A
+// sequence that is cut by a write is escaped: that is safe, only less pretty.
+type escapingWriter struct{ w io.Writer }
+
+func (e escapingWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(e.w, escape(string(p), true)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

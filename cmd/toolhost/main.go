@@ -1,0 +1,8 @@
+// Command toolhost runs tools that language models ask for: each call in its
+// own process group, cgroup and PID namespace, killed for certain when its
+// time is over, with a result that says truthfully what happened.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:])) }

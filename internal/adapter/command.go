@@ -1,0 +1,105 @@
+// Package adapter makes tools of what is none. Its command adapter is a plugin
+// that runs one plain command on pipes that the host has made, so that the
+// command's bytes never pass through the adapter and none is lost when both
+// are killed; the adapter's stream carries control only.
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// The command's stdin, stdout and stderr, as the supervisor hands them over.
+const (
+	commandStdin = 3 + iota
+	commandStdout
+	commandStderr
+)
+
+// ServeCommand runs the command adapter for the host that started it. The
+// command comes by argument vector, since JSON could not carry every byte.
+func ServeCommand(argv []string) {
+	for fd := commandStdin; fd <= commandStderr; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	plugin.Serve(plugin.NewTool(plugin.Tool{Name: "command"}, func(context.Context, struct{}, *plugin.Output) (plugin.None, error) {
+		return plugin.None{}, runCommand(argv)
+	}))
+}
+
+// runCommand waits for the command and heeds no context: the host signals the
+// command itself, and its end is the result.
+func runCommand(argv []string) error {
+	if len(argv) == 0 {
+		return &plugin.CommandExit{Missing: true, Err: errors.New("no command given")}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return cannotStart(argv[0], err)
+	}
+	files := []*os.File{
+		os.NewFile(commandStdin, "stdin"), os.NewFile(commandStdout, "stdout"), os.NewFile(commandStderr, "stderr"),
+	}
+	process, err := os.StartProcess(path, argv, &os.ProcAttr{
+		Env: withoutHandshake(os.Environ()), Files: files, Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	for _, file := range files { // the command's end is to be the pipes' end
+		_ = file.Close()
+	}
+	if err != nil {
+		return cannotStart(path, err)
+	}
+	state, err := process.Wait()
+	if err != nil {
+		return fmt.Errorf("cannot wait for %s: %w", path, err)
+	}
+	return exitOf(state.Sys().(syscall.WaitStatus))
+}
+
+func exitOf(status syscall.WaitStatus) error {
+	switch {
+	case status.Signaled():
+		return &plugin.CommandExit{Signal: sandbox.SignalName(status.Signal())}
+	case status.ExitStatus() != 0:
+		return &plugin.CommandExit{Code: status.ExitStatus()}
+	}
+	return nil
+}
+
+func cannotStart(command string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, exec.ErrNotFound) {
+			err = fmt.Errorf("no command %q in PATH", command)
+		} else {
+			err = fmt.Errorf("no command at %s", command)
+		}
+		return &plugin.CommandExit{Missing: true, Err: err}
+	}
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
+	}
+	if execErr, ok := errors.AsType[*exec.Error](err); ok {
+		err = execErr.Err
+	}
+	return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: %w", command, err)}
+}
+
+// withoutHandshake keeps what is between host and adapter from the command.
+func withoutHandshake(env []string) []string {
+	var out []string
+	for _, entry := range env {
+		if !strings.HasPrefix(entry, "PLUGIN_") && !strings.HasPrefix(entry, "TOOLHOST_PLUGIN=") {
+			out = append(out, entry)
+		}
+	}
+	return out
+}

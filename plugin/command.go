@@ -1,0 +1,46 @@
+package plugin
+
+import (
+	"fmt"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// CommandExit is what a tool returns as its error when it has run a command
+// that did not succeed. The host then reports the command's own end as the
+// call's, instead of an error text.
+type CommandExit struct {
+	// Code is the exit status, 1 to 255; Signal, if the command died of one,
+	// its name, such as SIGSEGV.
+	Code   int
+	Signal string
+	// Missing and NotExecutable: the command could not be started, and Err
+	// says why.
+	Missing, NotExecutable bool
+	Err                    error
+}
+
+func (e *CommandExit) Error() string {
+	switch {
+	case e.Err != nil:
+		return e.Err.Error()
+	case e.Signal != "":
+		return "the command died of " + e.Signal
+	}
+	return fmt.Sprintf("the command exited with status %d", e.Code)
+}
+
+func (e *CommandExit) Unwrap() error { return e.Err }
+
+func (e *CommandExit) result() *pluginv1.Result {
+	kind := pluginv1.ToolError_KIND_UNSPECIFIED
+	switch {
+	case e.Missing:
+		kind = pluginv1.ToolError_KIND_COMMAND_NOT_FOUND
+	case e.NotExecutable:
+		kind = pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
+	default:
+		return &pluginv1.Result{Exit: &pluginv1.CommandExit{Code: int32(e.Code), Signal: e.Signal}}
+	}
+	return &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind, Message: printable(e.Error())}}
+}

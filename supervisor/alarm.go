@@ -1,0 +1,55 @@
+package supervisor
+
+import (
+	"syscall"
+	"time"
+)
+
+// precise is how long before the time an alarm leaves Go's timers, which
+// epoll(7) rounds to milliseconds, for nanosleep(2), which does not.
+const precise = 1500 * time.Microsecond
+
+// alarm wakes a call's owner at one time, exactly. It may fire for a time that
+// was since replaced: the owner looks at its clocks, not at the alarm.
+type alarm struct {
+	fired chan struct{}
+	timer *time.Timer
+	at    time.Time
+}
+
+func newAlarm() *alarm { return &alarm{fired: make(chan struct{}, 1)} }
+
+// set replaces the time; the zero time is never.
+func (a *alarm) set(at time.Time) {
+	if at.Equal(a.at) {
+		return
+	}
+	a.stop()
+	a.at = at
+	if at.IsZero() {
+		return
+	}
+	a.timer = time.AfterFunc(time.Until(at)-precise, func() {
+		sleepUntil(at)
+		select {
+		case a.fired <- struct{}{}:
+		default:
+		}
+	})
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.timer, a.at = nil, time.Time{}
+}
+
+func sleepUntil(at time.Time) {
+	left := min(time.Until(at), precise)
+	if left <= 0 {
+		return
+	}
+	ts := syscall.NsecToTimespec(int64(left))
+	_ = syscall.Nanosleep(&ts, nil)
+}

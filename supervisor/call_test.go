@@ -1,0 +1,323 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func TestOK(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := call(t, host, request("echo", `{"text":"hello"}`))
+	wantStatus(t, r, supervisor.StatusOK)
+	if r.Text() != "hello" || string(r.Structured) != `{"n":0}` {
+		t.Errorf("text %q, structured %s", r.Text(), r.Structured)
+	}
+	if r.Code != "OK" || r.Partial || r.Kill.Stage != "none" || len(r.SHA256) != 64 || r.Message != "" || r.Exit.Signal != "" {
+		t.Errorf("result: %+v", r)
+	}
+	if !strings.Contains(strings.Join(r.Sandbox.Enforced, " "), "cgroup.memory") {
+		t.Errorf("receipt: %+v", r.Sandbox)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, test := range []struct {
+		name, tool, arguments string
+		want                  supervisor.Status
+		toolError             string
+	}{
+		{"error", "fail", `{}`, supervisor.StatusToolError, "no luck today"},
+		{"panic", "panic", `{}`, supervisor.StatusToolError, "panic: oh dear"},
+		{"question", "ask", `{}`, supervisor.StatusToolError, "denied: headless"},
+		{"exit 0", "exit", `{"n":0}`, supervisor.StatusNoResult, ""},
+		{"exit 3", "exit", `{"n":3}`, supervisor.StatusCrashed, ""},
+		{"killed by itself", "signal", `{"n":9}`, supervisor.StatusCrashed, ""},
+		{"wrong type", "echo", `{"text":5}`, supervisor.StatusInvalidArgs, "text"},
+		{"unknown argument", "echo", `{"colour":"red"}`, supervisor.StatusInvalidArgs, "colour"},
+		{"no JSON", "echo", `{"text":`, supervisor.StatusInvalidArgs, ""},
+		{"no object", "echo", `[1]`, supervisor.StatusInvalidArgs, ""},
+		{"too large", "echo", `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, supervisor.StatusInvalidArgs, "1048576"},
+		{"no such tool", "nosuch", `{}`, supervisor.StatusStartFailed, "nosuch"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := call(t, host, request(test.tool, test.arguments))
+			wantStatus(t, r, test.want)
+			if test.toolError != "" && !strings.Contains(r.ToolError.Message, test.toolError) {
+				t.Errorf("tool error %q, want %q in it", r.ToolError.Message, test.toolError)
+			}
+			if r.Message == "" || r.Kill.Cause != "" {
+				t.Errorf("message %q, cause %q", r.Message, r.Kill.Cause)
+			}
+		})
+	}
+}
+
+func TestPanicKeepsItsStack(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := call(t, host, request("panic", `{}`))
+	if r.ToolError == nil || !strings.Contains(r.ToolError.Stack, "goroutine") {
+		t.Errorf("tool error %+v", r.ToolError)
+	}
+}
+
+func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	events := make(chan supervisor.Event, 10000)
+	r := request("stream", `{"n":3000}`)
+	r.Timeouts, r.Events = within(3*time.Second), events
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusTimeout)
+	var want strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&want, "message %d\n", i)
+	}
+	if result.Text() != want.String() {
+		t.Errorf("kept %d bytes, want %d, in order", len(result.Text()), want.Len())
+	}
+	k := result.Kill
+	if !result.Partial || !result.Overran || k.Stage != "kill" || k.Cause != "deadline" || k.Reaped != 1 || result.Exit.Signal != "SIGKILL" {
+		t.Errorf("partial %v, overran %v, kill %+v, exit %+v", result.Partial, result.Overran, k, result.Exit)
+	}
+	if !strings.HasPrefix(result.Message, "[TIMEOUT] ") || strings.Contains(result.Message, "may still be running") {
+		t.Errorf("message %q", result.Message)
+	}
+	if result.Timing.Source != "global" || result.Timing.SourceDetail != "test" || *result.Timing.TimeoutMs != 3000 {
+		t.Errorf("timing %+v", result.Timing)
+	}
+	checkGrammar(t, events)
+}
+
+// checkGrammar: queued, started if it started, others, one of finished and
+// failed at the end.
+func checkGrammar(t *testing.T, events chan supervisor.Event) {
+	t.Helper()
+	var kinds []string
+	for len(events) > 0 {
+		kinds = append(kinds, string((<-events).Kind))
+	}
+	if len(kinds) < 3 || kinds[0] != "tool_queued" || kinds[1] != "tool_started" {
+		t.Fatalf("events begin with %v", kinds[:min(len(kinds), 3)])
+	}
+	ends := 0
+	for _, kind := range kinds {
+		if kind == "tool_finished" || kind == "tool_failed" {
+			ends++
+		}
+	}
+	if last := kinds[len(kinds)-1]; ends != 1 || last != "tool_finished" && last != "tool_failed" {
+		t.Errorf("%d ends, last event %s", ends, last)
+	}
+}
+
+func TestResultDuringGraceCounts(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("late", `{"n":5}`)
+	r.Timeouts, r.Grace = within(100*time.Millisecond), 10*time.Second
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusOK)
+	if !result.Overran || result.Kill.Cause != "deadline" || string(result.Structured) != `{"n":5}` || result.Text() != "just in time" {
+		t.Errorf("overran %v, cause %q, structured %s, text %q", result.Overran, result.Kill.Cause, result.Structured, result.Text())
+	}
+}
+
+func TestErrorDuringGraceIsKept(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("lateError", `{}`)
+	r.Timeouts, r.Grace = within(100*time.Millisecond), 10*time.Second
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusTimeout)
+	if result.ToolError == nil || result.ToolError.Message != "too late anyway" {
+		t.Errorf("tool error %+v", result.ToolError)
+	}
+}
+
+func TestIdle(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("silent", `{}`)
+	r.Stream, r.Grace = budget.Stream{Initial: 50 * time.Millisecond}, budget.NoGrace
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusTimeout)
+	if result.Reason != "idle" || result.Kill.Cause != "idle" {
+		t.Errorf("reason %q, cause %q", result.Reason, result.Kill.Cause)
+	}
+	r = request("beat", `{"n":20}`)
+	r.Stream = budget.Stream{Gap: 10 * time.Second}
+	wantStatus(t, call(t, host, r), supervisor.StatusOK)
+}
+
+func TestAbort(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	events := make(chan supervisor.Event, 100)
+	r := request("wait", `{}`)
+	r.Events, r.Grace = events, 20*time.Second
+	c := host.Start(t.Context(), r)
+	waitFor(t, events, supervisor.EventOutput)
+	c.Abort(supervisor.AbortUser)
+	result := c.Result()
+	wantStatus(t, result, supervisor.StatusCancelled)
+	if result.Reason != "user" || !strings.HasPrefix(result.Message, "[CANCELLED] ") || result.Text() != "waiting" || result.ToolError.Kind != "cancelled" {
+		t.Errorf("reason %q, message %q, text %q, tool error %+v", result.Reason, result.Message, result.Text(), result.ToolError)
+	}
+	c.Abort(supervisor.AbortUser) // after the end: nothing
+}
+
+func TestSecondAbortKillsAtOnce(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	events := make(chan supervisor.Event, 100)
+	r := request("stream", `{"n":1}`)
+	r.Events, r.Grace = events, 29*time.Second
+	c := host.Start(t.Context(), r)
+	waitFor(t, events, supervisor.EventProgress)
+	c.Abort(supervisor.AbortUser)
+	c.Abort(supervisor.AbortUser)
+	result := c.Result()
+	wantStatus(t, result, supervisor.StatusCancelled)
+	if result.Kill.Stage != "kill" || result.Timing.GraceMs >= 29000 {
+		t.Errorf("kill %+v after %d ms of grace", result.Kill, result.Timing.GraceMs)
+	}
+}
+
+func TestContextAborts(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	result := host.Call(ctx, request("silent", `{}`))
+	if result.Status != supervisor.StatusCancelled {
+		t.Errorf("status %s (%s)", result.Status, result.Message)
+	}
+}
+
+func waitFor(t *testing.T, events <-chan supervisor.Event, kind supervisor.EventKind) {
+	t.Helper()
+	limit := time.After(hangLimit)
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == kind {
+				return
+			}
+		case <-limit:
+			t.Fatalf("no %s event", kind)
+		}
+	}
+}
+
+func TestOOM(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	limits := supervisor.Limits{MemoryBytes: 96 << 20}
+	for _, r := range []supervisor.Request{request("memory", `{"n":512}`), request("children", `{"n":1,"text":"memory"}`)} {
+		r.Limits = limits
+		result := call(t, host, r)
+		wantStatus(t, result, supervisor.StatusOOM)
+		if result.Usage.OOMKills == 0 || !strings.HasPrefix(result.Message, "[OOM]") {
+			t.Errorf("usage %+v, message %q", result.Usage, result.Message)
+		}
+	}
+}
+
+func TestPidsLimitIsInTheEvidence(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("children", `{"n":60,"text":"deaf","line":true}`)
+	r.Limits = supervisor.Limits{Pids: 64}
+	result := call(t, host, r)
+	if result.Usage.PidsLimitHits == 0 || result.Limits.Pids != 64 {
+		t.Errorf("status %s, usage %+v", result.Status, result.Usage)
+	}
+}
+
+func TestCPUTime(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("burn", `{}`)
+	r.Limits, r.Grace = supervisor.Limits{CPUTime: 300 * time.Millisecond}, budget.NoGrace
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusCPULimit)
+	if used := result.Usage.CPUUserMs + result.Usage.CPUSystemMs; used < 290 {
+		t.Errorf("killed after %d ms of CPU time, before its limit", used)
+	}
+}
+
+func TestOutputTotal(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("flood", `{"n":100}`)
+	r.Limits, r.Grace = supervisor.Limits{OutputTotalBytes: 5 << 20}, budget.NoGrace
+	wantStatus(t, call(t, host, r), supervisor.StatusOutputLimit)
+}
+
+func TestFloodIsBoundedAndCounted(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	mib := 1024
+	if testing.Short() {
+		mib = 64
+	}
+	for _, lines := range []bool{false, true} {
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		result := call(t, host, request("flood", fmt.Sprintf(`{"n":%d,"line":%v}`, mib, lines)))
+		runtime.ReadMemStats(&after)
+		wantStatus(t, result, supervisor.StatusOK)
+		out := result.Output.Stdout
+		if out.SeenBytes != int64(mib)<<20 || out.KeptBytes != 1<<20 || out.DroppedBytes != out.SeenBytes-out.KeptBytes {
+			t.Errorf("seen %d, kept %d, dropped %d", out.SeenBytes, out.KeptBytes, out.DroppedBytes)
+		}
+		if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 4<<20+2*1<<20 {
+			t.Errorf("heap grew by %d bytes, the result's own %d included", grown, len(out.Head)+len(out.Tail))
+		}
+	}
+}
+
+func TestSpill(t *testing.T) {
+	dir := t.TempDir()
+	host := newHost(t, supervisor.Config{SpillDir: dir})
+	r := request("flood", `{"n":3}`)
+	r.Limits = supervisor.Limits{OutputBytes: 1 << 10, SpillBytes: 2 << 20}
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusOK)
+	path := result.Output.Stdout.SpillPath
+	info, err := os.Stat(path)
+	if err != nil || filepath.Dir(path) != dir || info.Size() != 2<<20 {
+		t.Errorf("spill %q: %v, %v", path, info, err)
+	}
+	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "limit") {
+		t.Errorf("warnings %q", result.Warnings)
+	}
+}
+
+func TestStdioOfPlugin(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	result := call(t, host, request("noisy", `{"text":"a\u0007b"}`))
+	wantStatus(t, result, supervisor.StatusOK)
+	if result.Output.Stdout.Head != "to stdout: a\u0007b\n" || result.Output.Stderr.Head != "to stderr: a\u0007b\n" {
+		t.Errorf("output %+v", result.Output)
+	}
+}
+
+// The model's own wish for a timeout comes in by the declared argument or by
+// _meta, and is clamped.
+func TestTimeoutHint(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("echo", `{"n":5000,"_meta":{"x":1}}`)
+	r.Timeouts = nil
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusOK)
+	if *result.Timing.TimeoutMs != 5000 || result.Timing.Source != "call" {
+		t.Errorf("timing %+v", result.Timing)
+	}
+	r = request("fail", `{}`)
+	r.Timeouts, r.Meta = nil, json.RawMessage(`{"toolhost.dev/timeoutMs":5}`)
+	result = call(t, host, r)
+	if *result.Timing.TimeoutMs != 1000 || !result.Timing.Clamped || len(result.Warnings) == 0 {
+		t.Errorf("timing %+v, warnings %q", result.Timing, result.Warnings)
+	}
+}

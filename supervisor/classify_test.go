@@ -1,0 +1,95 @@
+package supervisor
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/plugin/host"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+func TestClassify(t *testing.T) {
+	var (
+		success   = &pluginv1.Result{}
+		failure   = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR}}
+		cancelled = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_CANCELLED}}
+		badArgs   = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_INVALID_ARGUMENTS}}
+		missing   = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_COMMAND_NOT_FOUND}}
+		exit3     = &pluginv1.Result{Exit: &pluginv1.CommandExit{Code: 3}}
+		segv      = &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSEGV"}}
+		broken    = &host.ProtocolError{Reason: "a second result"}
+		killed    = syscall.WaitStatus(syscall.SIGKILL)
+		sigsys    = syscall.WaitStatus(syscall.SIGSYS)
+		exit0     = syscall.WaitStatus(0)
+		exit1     = syscall.WaitStatus(1 << 8)
+		oom       = cgroup.Usage{OOMKills: 1}
+		pids      = cgroup.Usage{PidsLimitHits: 3}
+		outerOOM  = cgroup.Usage{AncestorOOMKills: 1}
+	)
+	for _, test := range []struct {
+		name string
+		e    evidence
+		want Status
+	}{
+		{"success", evidence{final: success}, StatusOK},
+		{"success during grace", evidence{final: success, cause: causeDeadline}, StatusOK},
+		{"success after an OOM kill of a grandchild", evidence{final: success, usage: oom}, StatusOK},
+		{"success with survivors", evidence{final: success, survivors: 1}, StatusUnkillable},
+		{"error", evidence{final: failure}, StatusToolError},
+		{"error after the deadline", evidence{final: failure, cause: causeDeadline}, StatusTimeout},
+		{"cancelled after an abort", evidence{final: cancelled, cause: causeAbort}, StatusCancelled},
+		{"non-zero exit", evidence{final: exit3}, StatusToolError},
+		{"non-zero exit after the deadline", evidence{final: exit3, cause: causeDeadline}, StatusTimeout},
+		{"non-zero exit after an OOM kill", evidence{final: exit3, usage: oom}, StatusOOM},
+		{"command died of a signal", evidence{final: segv}, StatusCrashed},
+		{"command not found", evidence{final: missing}, StatusStartFailed},
+		{"undecodable arguments", evidence{final: badArgs}, StatusInvalidArgs},
+		{"idle", evidence{cause: causeIdle, exited: true, exit: killed}, StatusTimeout},
+		{"stream total", evidence{cause: causeTotal}, StatusTimeout},
+		{"OOM event", evidence{cause: causeOOM}, StatusOOM},
+		{"OOM found afterwards", evidence{exited: true, exit: killed, usage: oom}, StatusOOM},
+		{"OOM of the host's total is no fault of the call", evidence{exited: true, exit: killed, usage: outerOOM}, StatusCrashed},
+		{"OOM while starting", evidence{startErr: errors.New("x"), usage: oom}, StatusOOM},
+		{"OOM after the deadline", evidence{cause: causeDeadline, usage: oom}, StatusTimeout},
+		{"CPU time", evidence{cause: causeCPU}, StatusCPULimit},
+		{"output", evidence{cause: causeOutputTotal}, StatusOutputLimit},
+		{"start failed", evidence{startErr: errors.New("x")}, StatusStartFailed},
+		{"deadline while starting", evidence{startErr: errors.New("x"), cause: causeDeadline}, StatusTimeout},
+		{"refused arguments", evidence{startErr: refuse(StatusInvalidArgs, "schema", errors.New("x"))}, StatusInvalidArgs},
+		{"second result", evidence{final: success, streamErr: broken}, StatusProtocolError},
+		{"broken stream after the deadline", evidence{streamErr: broken, cause: causeDeadline}, StatusTimeout},
+		{"closed connection", evidence{streamErr: host.ErrDisconnected}, StatusProtocolError},
+		{"no result", evidence{exited: true, exit: exit0, streamErr: host.ErrDisconnected}, StatusNoResult},
+		{"exit before a result", evidence{exited: true, exit: exit1}, StatusCrashed},
+		{"signal", evidence{exited: true, exit: killed}, StatusCrashed},
+		{"seccomp", evidence{exited: true, exit: sigsys}, StatusPolicyViolation},
+		{"pids limit", evidence{exited: true, exit: exit1, usage: pids}, StatusPidsLimit},
+		{"pids limit with a result is evidence only", evidence{final: failure, usage: pids}, StatusToolError},
+	} {
+		if got := classify(test.e); got.status != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got.status, test.want)
+		}
+	}
+}
+
+func TestEveryStatusHasACode(t *testing.T) {
+	want := map[Status]int{
+		StatusOK: 0, StatusCancelled: 1, StatusToolError: 2, StatusInvalidArgs: 3, StatusTimeout: 4,
+		StatusDenied: 7, StatusPolicyViolation: 7, StatusOOM: 8, StatusPidsLimit: 8, StatusOutputLimit: 8,
+		StatusCPULimit: 8, StatusStartFailed: 9, StatusCollateral: 10, StatusCrashed: 13, StatusNoResult: 13,
+		StatusProtocolError: 13, StatusUnkillable: 13, StatusOverloaded: 14,
+	}
+	for status, code := range want {
+		if got := int(status.GRPC()); got != code {
+			t.Errorf("%s: code %d, want %d", status, got, code)
+		}
+		if codeNames[status.GRPC()] == "" {
+			t.Errorf("%s: its code has no name", status)
+		}
+	}
+	if len(want) != len(grpcCodes) {
+		t.Errorf("%d statuses have codes, want %d", len(grpcCodes), len(want))
+	}
+}

@@ -1,0 +1,155 @@
+package supervisor
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+)
+
+// killTime is how long the kill may take of budget.AnswerMargin; the rest is
+// for draining and the result.
+const killTime = budget.AnswerMargin * 7 / 10
+
+// nextWake is the earliest time at which checkClocks has something to do in
+// the current state; zero if there is none.
+func (c *Call) nextWake() time.Time {
+	var wake time.Time
+	consider := func(at time.Time) {
+		if !at.IsZero() && (wake.IsZero() || at.Before(wake)) {
+			wake = at
+		}
+	}
+	switch c.state {
+	case stateStarting, stateRunning:
+		if at, _, ok := c.clock.Next(); ok {
+			consider(at)
+		}
+		consider(c.progressAt)
+		consider(c.cpuAt)
+		consider(c.settleAt)
+	case stateStopping:
+		consider(c.marks.stop.Add(c.grace))
+		consider(c.settleAt)
+	case stateKilling:
+		consider(c.killLimit())
+	case stateDraining:
+		consider(c.drainLimit())
+	}
+	return wake
+}
+
+// killLimit is when a kill has failed.
+func (c *Call) killLimit() time.Time {
+	from := c.marks.stop.Add(c.grace)
+	if c.cause == causeNone {
+		from = c.marks.stop
+	}
+	return from.Add(killTime)
+}
+
+// drainLimit is when reading what is left ends. A reader of the command's
+// output that is only slow gets all the time that the call has left.
+func (c *Call) drainLimit() time.Time {
+	if !c.output.passesThrough() {
+		return c.settleAt
+	}
+	if c.cause != causeNone {
+		return c.hardLimit()
+	}
+	if at, ok := c.clock.Deadline(); ok {
+		return at.Add(c.grace)
+	}
+	return time.Time{}
+}
+
+// checkClocks does what is due.
+func (c *Call) checkClocks(now time.Time) {
+	due := func(at time.Time) bool { return !at.IsZero() && !now.Before(at) }
+	switch c.state {
+	case stateStarting, stateRunning:
+		c.checkBudget(now)
+		if due(c.progressAt) {
+			c.progressAt = now.Add(progressEvery)
+			c.events.publish(Event{Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+		}
+		if due(c.cpuAt) {
+			c.checkCPU(now)
+		}
+		if due(c.settleAt) {
+			c.endNow(ended, now)
+		}
+	case stateStopping:
+		if due(c.settleAt) {
+			c.endNow(ended, now)
+		} else if due(c.marks.stop.Add(c.grace)) {
+			c.killNow(graceElapsed, now)
+		}
+	case stateKilling:
+		if due(c.killLimit()) {
+			c.giveUp(now)
+		}
+	case stateDraining:
+		if due(c.drainLimit()) {
+			c.to(drained)
+		}
+	}
+}
+
+func (c *Call) checkBudget(now time.Time) {
+	for {
+		reason, ok := c.clock.Due(now)
+		if !ok {
+			return
+		}
+		if reason == budget.ReasonSoft {
+			c.clock.Overran()
+			c.overrun(now)
+			continue
+		}
+		c.stop(budgetCauses[reason], reason, now)
+		return
+	}
+}
+
+var budgetCauses = map[string]cause{
+	budget.ReasonDeadline: causeDeadline, budget.ReasonTotal: causeTotal, budget.ReasonIdle: causeIdle,
+}
+
+func (c *Call) overrun(now time.Time) {
+	if c.overran {
+		return
+	}
+	c.overran = true
+	c.events.publish(Event{Kind: EventOverran, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+}
+
+// minCPUCheck keeps the checks of a call near its CPU limit apart.
+const minCPUCheck = 2 * time.Millisecond
+
+// checkCPU compares the CPU time used with the limit and comes back when it
+// could be reached at the earliest, all cores burning.
+func (c *Call) checkCPU(now time.Time) {
+	c.cpuAt = time.Time{}
+	if c.tree == nil {
+		return
+	}
+	used, err := c.tree.group.CPU()
+	if err != nil {
+		c.s.config.Logger.Warn("cannot read the CPU time of a call", "call", c.id, "error", err)
+	}
+	left := c.limits.CPUTime - used
+	if left <= 0 {
+		c.stop(causeCPU, "cpuTime", now)
+		return
+	}
+	c.cpuAt = now.Add(max(left/time.Duration(runtime.NumCPU()), minCPUCheck))
+}
+
+// tryDrained ends the call when there is nothing left to read.
+func (c *Call) tryDrained(time.Time) {
+	streamOver := c.streamOver || c.conn == nil
+	if c.state == stateDraining && streamOver && c.outputOver {
+		c.to(drained)
+	}
+}

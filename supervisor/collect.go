@@ -1,0 +1,220 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+)
+
+// finish makes the result of a call whose processes are gone, or given up, and
+// frees everything that it held.
+func (c *Call) finish() {
+	c.marks.done = time.Now()
+	r := c.baseResult()
+	e := c.evidence()
+	c.fillOutcome(r, e)
+	c.teardown()
+	c.publishResult(r)
+	c.result = r
+	close(c.done)
+}
+
+// evidence is what classify decides by.
+func (c *Call) evidence() evidence {
+	e := evidence{
+		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
+		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: !c.marks.ready.IsZero(),
+	}
+	if c.tree != nil {
+		usage, err := c.tree.group.Usage()
+		if err != nil {
+			c.warnings = append(c.warnings, "usage is incomplete: "+err.Error())
+		}
+		e.usage = usage
+	}
+	return e
+}
+
+// teardown gives back what the call held. A tree that could not be killed
+// keeps its slot and its group; the next sweep removes the group.
+func (c *Call) teardown() {
+	if c.cancelWork != nil {
+		c.cancelWork()
+	}
+	if c.output != nil {
+		c.output.close()
+	}
+	if c.acks != nil {
+		c.acks.close()
+	}
+	if c.conn != nil {
+		c.closeConnection()
+	}
+	c.freeTree()
+	if c.release != nil && c.kill.survivors == 0 {
+		c.release()
+	}
+}
+
+// closeConnection waits for go-plugin's own clean-up, unless processes live.
+func (c *Call) closeConnection() {
+	if c.kill.survivors > 0 {
+		go c.conn.Close()
+		return
+	}
+	c.conn.Close()
+}
+
+func (c *Call) freeTree() {
+	t := c.tree
+	if t == nil {
+		return
+	}
+	t.end()
+	if c.kill.survivors > 0 {
+		t.process.Abandon()
+		return
+	}
+	t.process.Release()
+	t.helpers.Wait()
+	if err := t.group.Remove(); err != nil {
+		c.s.config.Logger.Warn("cannot remove the group of a call", "call", c.id, "error", err)
+	}
+}
+
+// baseResult holds what is known of any call.
+func (c *Call) baseResult() *Result {
+	r := c.emptyResult()
+	r.Overran = c.overran
+	c.fillOutput(r)
+	c.fillTiming(r)
+	c.fillKill(r)
+	return r
+}
+
+func (c *Call) fillOutput(r *Result) {
+	r.Content = shownContent(c.content.Kept())
+	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.content.Counts()
+	if c.output == nil {
+		return
+	}
+	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
+	r.Output.Stdout = StreamOutput{stdout.Head, stdout.Tail, stdout.SeenBytes, stdout.KeptBytes, stdout.DroppedBytes, stdout.SpillPath}
+	r.Output.Stderr = StreamOutput{stderr.Head, stderr.Tail, stderr.SeenBytes, stderr.KeptBytes, stderr.DroppedBytes, stderr.SpillPath}
+	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
+		if problem != "" {
+			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
+		}
+	}
+}
+
+func (c *Call) fillTiming(r *Result) {
+	m := c.marks
+	t := &r.Timing
+	between := func(from, to time.Time) int64 {
+		if from.IsZero() || to.IsZero() {
+			return 0
+		}
+		return max(to.Sub(from).Milliseconds(), 0)
+	}
+	queueEnd, startEnd := m.admitted, m.ready
+	if queueEnd.IsZero() {
+		queueEnd = m.done
+	}
+	if startEnd.IsZero() {
+		startEnd = m.stop
+	}
+	t.QueueMs = between(m.created, queueEnd)
+	t.StartMs = between(m.admitted, startEnd)
+	t.RunMs = between(m.ready, m.stop)
+	if c.cause != causeNone {
+		t.GraceMs = between(m.stop, m.kill)
+	}
+	t.DrainMs = between(m.empty, m.done)
+	t.ElapsedMs = between(m.admitted, m.done)
+	if !m.admitted.IsZero() {
+		t.HumanWaitMs = c.clock.HumanWait(m.done).Milliseconds()
+	}
+}
+
+func (c *Call) fillKill(r *Result) {
+	k := &r.Kill
+	k.Stage, k.Cause, k.Survivors = "none", string(c.cause), c.kill.survivors
+	k.Signals = append(k.Signals, c.kill.signals...)
+	k.Reaped = max(len(c.kill.seen)-k.Survivors, 0)
+	for _, signal := range k.Signals {
+		switch signal {
+		case "SIGTERM":
+			k.Stage = "term"
+		case "SIGKILL":
+			k.Stage = "kill"
+		}
+	}
+	if !c.marks.term.IsZero() {
+		k.TermLatencyUs = c.termLatency().Microseconds()
+	}
+	if !c.marks.kill.IsZero() && !c.marks.empty.IsZero() {
+		k.LatencyUs = c.marks.empty.Sub(c.marks.kill).Microseconds()
+	}
+}
+
+// termLatency is how late SIGTERM was, from the deadline itself where that is
+// the cause.
+func (c *Call) termLatency() time.Duration {
+	from := c.marks.stop
+	if c.cause == causeDeadline {
+		if at, ok := c.clock.Deadline(); ok {
+			from = at
+		}
+	}
+	return max(c.marks.term.Sub(from), 0)
+}
+
+// emptyResult is the part of a result that exists before the call does.
+func (c *Call) emptyResult() *Result {
+	r := &Result{
+		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.binary.sha256, Instance: "fresh",
+		Warnings: append([]string{}, c.warnings...), Files: []File{}, Content: []Content{},
+		Limits: c.limits.applied(), Sandbox: c.s.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
+	}
+	resolution := c.resolution
+	r.Timing = Timing{
+		Profile: resolution.Profile, Source: string(resolution.Source), SourceDetail: resolution.SourceDetail,
+		Clamped: resolution.Clamped, SoftBudgetMs: resolution.SoftBudget.Milliseconds(), GraceLimitMs: c.grace.Milliseconds(),
+		TimeoutMs: finiteMs(resolution.Timeout),
+	}
+	if resolution.Requested != nil {
+		r.Timing.RequestedTimeoutMs = finiteMs(*resolution.Requested)
+	}
+	return r
+}
+
+func finiteMs(d time.Duration) *int64 {
+	if d == budget.Infinite {
+		return nil
+	}
+	return new(d.Milliseconds())
+}
+
+func usageOf(u cgroup.Usage) Usage {
+	return Usage{
+		CPUUserMs: u.CPUUser.Milliseconds(), CPUSystemMs: u.CPUSystem.Milliseconds(),
+		MemoryPeakBytes: u.MemoryPeakBytes, PidsPeak: u.PidsPeak,
+		IOReadBytes: u.IOReadBytes, IOWriteBytes: u.IOWriteBytes,
+		OOMKills: u.OOMKills, PidsLimitHits: u.PidsLimitHits,
+		AncestorOOMKills: u.AncestorOOMKills, AncestorPidsLimitHits: u.AncestorPidsLimitHits,
+	}
+}
+
+func (c *Call) publishResult(r *Result) {
+	kind := EventFailed
+	if r.OK() {
+		kind = EventFinished
+	}
+	text := r.Message
+	if r.OK() {
+		text = r.Text()
+	}
+	c.events.publish(Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: display(text)})
+}

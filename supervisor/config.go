@@ -1,0 +1,137 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
+)
+
+// Config of a Supervisor. The zero value works.
+type Config struct {
+	// Limits for calls that bring none of their own; zero fields mean
+	// DefaultLimits.
+	Limits Limits
+	// Totals bound all calls together; zero fields are unlimited.
+	Totals cgroup.Limits
+	// Admission bounds how many calls run and wait; zero fields mean two
+	// running calls per CPU, 64 waiting, and a wait of 10 s.
+	Admission Admission
+	// Timeouts are what the client (the program that makes the calls) and the
+	// operator ask for; see budget.Resolve.
+	Timeouts []budget.Ask
+	// Profile is the timeout profile of calls; zero is the standard tool_call.
+	Profile budget.Profile
+	// Grace is the time between SIGTERM and SIGKILL; zero is
+	// budget.DefaultGrace, budget.NoGrace none. At most budget.MaxGrace.
+	Grace time.Duration
+	// CgroupParent is the cgroup below which calls are made, the same path in
+	// every hierarchy; empty finds a place of its own.
+	CgroupParent string
+	// RuntimeDir holds the supervisor's sockets folders; empty is
+	// /run/toolhost for root, $XDG_RUNTIME_DIR/toolhost or a folder in the
+	// temporary directory for others. Its path must be short.
+	RuntimeDir string
+	// SpillDir takes output that is cut, one file a stream; empty is none.
+	SpillDir string
+	// Adapter is the toolhost binary, which runs plain commands; empty is the
+	// one on PATH. AdapterArgs select the adapter in it, by default
+	// ["adapter", "command"].
+	Adapter     string
+	AdapterArgs []string
+	// Logger is silent if nil.
+	Logger hclog.Logger
+}
+
+// Admission bounds how many calls run and wait.
+type Admission struct {
+	Running, Queue int
+	Wait           time.Duration
+}
+
+func (a Admission) limits() admission.Limits {
+	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait}
+	if l.Running == 0 {
+		l.Running = 2 * runtime.NumCPU()
+	}
+	if l.Queue == 0 {
+		l.Queue = 64
+	}
+	if l.Wait == 0 {
+		l.Wait = 10 * time.Second
+	}
+	return l
+}
+
+func (a Admission) validate() error {
+	switch {
+	case a.Running < 0:
+		return fmt.Errorf("admission: %d running calls is negative: give 1 or more, or 0 for two per CPU", a.Running)
+	case a.Queue < 0:
+		return fmt.Errorf("admission: a queue of %d is negative: give 1 or more, or 0 for 64", a.Queue)
+	case a.Wait < 0:
+		return fmt.Errorf("admission: a wait of %s is negative: give a positive one, or 0 for 10s", a.Wait)
+	}
+	return nil
+}
+
+func (c *Config) complete() error {
+	if err := c.Admission.validate(); err != nil {
+		return err
+	}
+	c.Limits = c.Limits.over(DefaultLimits())
+	if err := c.Limits.Validate(); err != nil {
+		return err
+	}
+	if c.Profile.Name == "" {
+		c.Profile, _ = budget.Standard(budget.ToolCall)
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	if c.RuntimeDir == "" {
+		c.RuntimeDir = defaultRuntimeDir()
+	}
+	if len(c.AdapterArgs) == 0 {
+		c.AdapterArgs = []string{"adapter", "command"}
+	}
+	return nil
+}
+
+func defaultRuntimeDir() string {
+	if os.Geteuid() == 0 {
+		return "/run/toolhost"
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "toolhost")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("toolhost-%d", os.Geteuid()))
+}
+
+// inherited names the variables of the host's environment that a tool may see;
+// everything else must be given to it on purpose.
+var inherited = []string{"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR"}
+
+func baseEnv() []string {
+	var env []string
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "LC_") {
+			env = append(env, entry)
+		}
+		for _, want := range inherited {
+			if name == want {
+				env = append(env, entry)
+			}
+		}
+	}
+	return env
+}

@@ -1,0 +1,92 @@
+package supervisor
+
+import (
+	"sync"
+	"time"
+)
+
+// EventKind names what happened.
+type EventKind string
+
+// Kinds of events, in the order in which a call can have them: queued first,
+// then started, the others, exactly one of finished and failed, and last
+// reaped where processes were ended.
+const (
+	EventQueued   EventKind = "tool_queued"
+	EventStarted  EventKind = "tool_started"
+	EventProgress EventKind = "tool_progress"
+	EventOutput   EventKind = "tool_output"
+	EventLog      EventKind = "tool_log"
+	EventOverran  EventKind = "tool_overran"
+	EventTimeout  EventKind = "tool_timeout"
+	EventFinished EventKind = "tool_finished"
+	EventFailed   EventKind = "tool_failed"
+)
+
+// Event is something that happened to a call. Only the fields of its kind are
+// set besides the first four.
+type Event struct {
+	Kind   EventKind `json:"kind"`
+	Time   time.Time `json:"time"`
+	CallID string    `json:"toolCallId"`
+	Tool   string    `json:"toolName"`
+	// Missed counts the events before this one that the reader was too slow
+	// for.
+	Missed int `json:"missed,omitempty"`
+
+	// ElapsedMs, Status (running), Fraction and Message belong to progress,
+	// which comes every 5 s of a long call and when the tool reports.
+	ElapsedMs int64    `json:"elapsedMs,omitempty"`
+	Status    Status   `json:"status,omitempty"`
+	Fraction  *float64 `json:"fraction,omitempty"`
+	Message   string   `json:"message,omitempty"`
+	// Stream (content, stdout, stderr) and Content belong to output.
+	Stream  string   `json:"stream,omitempty"`
+	Content *Content `json:"content,omitempty"`
+	// TimeoutMs belongs to timeout.
+	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	// Display is the result's message or text, cut at 2000 characters, of
+	// finished and failed.
+	Display string `json:"display,omitempty"`
+}
+
+// StatusRunning is the status in progress events.
+const StatusRunning Status = "running"
+
+const maxDisplayRunes = 2000
+
+// publisher sends events without ever waiting for their reader. It may be used
+// from several goroutines.
+type publisher struct {
+	to     chan<- Event
+	callID string
+	tool   string
+
+	mu     sync.Mutex
+	missed int
+}
+
+func (p *publisher) on() bool { return p.to != nil }
+
+func (p *publisher) publish(e Event) {
+	if !p.on() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
+	select {
+	case p.to <- e:
+		p.missed = 0
+	default:
+		p.missed++
+	}
+}
+
+// display cuts s for people.
+func display(s string) string {
+	if r := []rune(s); len(r) > maxDisplayRunes {
+		return string(r[:maxDisplayRunes]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package supervisor_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// playHostile breaks the handshake in the way that its name says, or serves a
+// tool that breaks the protocol; it never returns.
+func playHostile(how string) {
+	dir := os.Getenv("PLUGIN_UNIX_SOCKET_DIR")
+	switch how {
+	case "notplugin":
+		fmt.Println("hello, world")
+	case "mute":
+	case "endless":
+		for {
+			os.Stdout.Write([]byte(strings.Repeat("A", 1<<16)))
+		}
+	case "version":
+		fmt.Println("1|99|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "tcp":
+		fmt.Println("1|1|tcp|127.0.0.1:9|grpc|")
+	case "elsewhere":
+		fmt.Println("1|1|unix|/run/dbus/system_bus_socket|grpc|")
+	case "dotdot":
+		fmt.Println("1|1|unix|" + dir + "/../x|grpc|")
+	case "link":
+		os.Symlink("/run/dbus/system_bus_socket", filepath.Join(dir, "x"))
+		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "nosocket":
+		os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
+		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "cert":
+		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|" + strings.Repeat("A", 100))
+	case "forgedlog":
+		fmt.Fprintln(os.Stderr, `{"@message":1}`)
+		serveHostile("ok")
+	default:
+		serveHostile(how)
+	}
+	if how == "exit" || how == "mute" {
+		os.Exit(0)
+	}
+	hang()
+}
+
+func serveHostile(how string) {
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig: goplugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "TOOLHOST_PLUGIN", MagicCookieValue: "toolhost.plugin.v1"},
+		Plugins:         goplugin.PluginSet{"tool": &hostile{how: how}},
+		Logger:          hclog.NewNullLogger(),
+		GRPCServer:      goplugin.DefaultGRPCServer,
+	})
+	os.Exit(0)
+}
+
+type hostile struct {
+	goplugin.NetRPCUnsupportedPlugin
+	pluginv1.UnimplementedToolServer
+	how string
+}
+
+func (h *hostile) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
+	pluginv1.RegisterToolServer(s, h)
+	return nil
+}
+
+func (h *hostile) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, nil
+}
+
+func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	d := &pluginv1.DescribeResponse{Tools: []*pluginv1.ToolDescription{{Name: "hostile", InputSchema: []byte(`{"type":"object"}`)}}}
+	switch h.how {
+	case "describe-none":
+		d.Tools = nil
+	case "describe-twice":
+		d.Tools = append(d.Tools, d.Tools[0])
+	case "describe-schema":
+		d.Tools[0].InputSchema = []byte(`{"type":12`)
+	case "describe-hang":
+		hang()
+	}
+	return d, nil
+}
+
+func (h *hostile) Call(_ *pluginv1.CallRequest, s pluginv1.Tool_CallServer) error {
+	seq := uint64(0)
+	send := func(e *pluginv1.CallEvent) {
+		seq++
+		if e.Seq == 0 {
+			e.Seq = seq
+		}
+		s.Send(e)
+	}
+	text := func(t string) *pluginv1.CallEvent {
+		return &pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: t}}}}
+	}
+	result := func() *pluginv1.CallEvent {
+		return &pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{}}}
+	}
+	send(text("kept "))
+	switch h.how {
+	case "second-result":
+		send(result())
+		send(result())
+	case "after-result":
+		send(result())
+		send(text("more"))
+	case "result-hang":
+		send(result())
+		hang()
+	case "lying-seq":
+		e := text("lie")
+		e.Seq = 7
+		send(e)
+	case "huge":
+		send(text(strings.Repeat("x", 64<<20)))
+	case "empty-event":
+		send(&pluginv1.CallEvent{})
+	case "bad-json":
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Json{Json: []byte("{")}}}})
+	case "no-result":
+		return nil
+	case "ask-flood":
+		for {
+			send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: "x"}}})
+		}
+	case "flush-flood":
+		for range 10000 {
+			send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Flush{Flush: &pluginv1.Flush{}}})
+		}
+		send(result())
+	default:
+		send(result())
+	}
+	return nil
+}

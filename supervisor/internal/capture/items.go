@@ -1,0 +1,133 @@
+package capture
+
+import "fmt"
+
+// Item is one piece of content: text, or something that cannot be cut.
+type Item struct {
+	// Text is set for text; others carry Value and their Size in bytes.
+	Text  string
+	Value any
+	Size  int
+}
+
+func (i Item) isText() bool { return i.Value == nil }
+
+func (i Item) bytes() int {
+	if i.isText() {
+		return len(i.Text)
+	}
+	return i.Size
+}
+
+// maxJoinedBytes bounds the text pieces that short texts are joined to.
+const maxJoinedBytes = 16 << 10
+
+// Items is a sequence of content cut to a limit: head and tail, half of it
+// each. Neighbouring texts are joined. It is not safe for concurrent use.
+type Items struct {
+	half               int
+	head, tail         []Item
+	headBytes, tailLen int
+	headFull           bool
+	seen               int64
+	dropped            int64
+}
+
+// NewItems keeps at most limit bytes.
+func NewItems(limit int64) *Items { return &Items{half: int(max(limit, 2) / 2)} }
+
+// Add takes the next piece.
+func (s *Items) Add(item Item) {
+	s.seen += int64(item.bytes())
+	if !s.headFull {
+		item = s.addHead(item)
+	}
+	if item.bytes() > 0 {
+		s.addTail(item)
+	}
+}
+
+// addHead puts as much into the head as fits and returns the rest.
+func (s *Items) addHead(item Item) (rest Item) {
+	room := s.half - s.headBytes
+	if item.bytes() <= room {
+		s.head = join(s.head, item)
+		s.headBytes += item.bytes()
+		return Item{}
+	}
+	s.headFull = true
+	if !item.isText() {
+		return item
+	}
+	kept := wholeEnd([]byte(item.Text[:room]))
+	s.head = join(s.head, Item{Text: string(kept)})
+	s.headBytes += len(kept)
+	return Item{Text: item.Text[len(kept):]}
+}
+
+func (s *Items) addTail(item Item) {
+	s.tail = join(s.tail, item)
+	s.tailLen += item.bytes()
+	for s.tailLen > s.half {
+		s.dropOldest(s.tailLen - s.half)
+	}
+}
+
+// dropOldest takes at least one and about excess bytes off the tail's front.
+func (s *Items) dropOldest(excess int) {
+	first := s.tail[0]
+	size := first.bytes()
+	if first.isText() && size > excess {
+		rest := string(wholeStart([]byte(first.Text[excess:])))
+		s.tail[0] = Item{Text: rest}
+		s.forget(size - len(rest))
+		return
+	}
+	s.tail = s.tail[1:]
+	s.forget(size)
+}
+
+func (s *Items) forget(n int) {
+	s.tailLen -= n
+	s.dropped += int64(n)
+}
+
+// join appends item, as part of the last one where both are short texts.
+func join(items []Item, item Item) []Item {
+	if item.isText() && item.Text == "" {
+		return items
+	}
+	if n := len(items); n > 0 && item.isText() && items[n-1].isText() && len(items[n-1].Text) < maxJoinedBytes {
+		items[n-1].Text += item.Text
+		return items
+	}
+	return append(items, item)
+}
+
+// Kept returns what is left, texts joined; where something was dropped, a text
+// in between says how much.
+func (s *Items) Kept() []Item {
+	head := merge(nil, s.head)
+	if s.dropped == 0 {
+		return merge(head, s.tail)
+	}
+	gap := Item{Text: fmt.Sprintf("[... %d bytes of output are left out here ...]", s.dropped)}
+	return append(append(head, gap), merge(nil, s.tail)...)
+}
+
+// merge is join without a bound, for the last time that items are put together.
+func merge(out, items []Item) []Item {
+	for _, item := range items {
+		if n := len(out); n > 0 && item.isText() && out[n-1].isText() {
+			out[n-1].Text += item.Text
+		} else {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+// Counts are the exact numbers of bytes.
+func (s *Items) Counts() (seen, kept, dropped int64) {
+	return s.seen, s.seen - s.dropped, s.dropped
+}

@@ -1,0 +1,236 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/plugin/host"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
+)
+
+// settleTime is how long the end of the stream and the exit of the process
+// wait for one another, and how long the pipes are drained after death.
+const settleTime = 250 * time.Millisecond
+
+// progressEvery is the beat of progress events in a long call.
+const progressEvery = 5 * time.Second
+
+// life is a call's mutable state, owned by its loop.
+type life struct {
+	state  state
+	events *publisher
+	alarm  *alarm
+	clock  budget.Clock
+
+	release    func() // of the slot
+	leaveQueue context.CancelFunc
+	cancelWork context.CancelFunc // ends start-up and stream; only after the kill
+	started    chan struct{}      // closed when the starter has ended
+	spawned    *tree              // the starter's; read after started is closed
+
+	tree   *tree
+	conn   *host.Conn
+	output *output
+	acks   *replies
+	marks  marks
+
+	cause    cause
+	reason   string // within the cause
+	final    *pluginv1.Result
+	startErr error
+	// streamOver and streamErr, exit and exited: how the tool's side ended.
+	streamOver, exited bool
+	streamErr          error
+	exit               syscall.WaitStatus
+	outputOver         bool
+	content            *capture.Items
+
+	kill struct {
+		signals   []string
+		seen      map[int]struct{} // processes of the tool met on the ladder
+		survivors int
+	}
+	settleAt, progressAt, cpuAt time.Time
+	overran                     bool
+}
+
+// marks are the points in time that a result's timing is made of.
+type marks struct {
+	created, admitted, ready, stop, term, kill, empty, done time.Time
+}
+
+// begin makes the loop's state and returns the context of the wait for a slot.
+func (c *Call) begin() context.Context {
+	c.alarm = newAlarm()
+	c.marks.created = time.Now()
+	c.content = capture.NewItems(c.limits.OutputBytes)
+	c.kill.seen = map[int]struct{}{}
+	c.events.publish(Event{Kind: EventQueued})
+	ctx, cancel := context.WithCancel(context.Background())
+	c.leaveQueue = cancel
+	return ctx
+}
+
+// to makes the transition that t leads to; false if the table has none.
+func (c *Call) to(t trigger) bool {
+	state, ok := next(c.state, t)
+	if !ok {
+		return false
+	}
+	c.state = state
+	return true
+}
+
+// take handles one input. Every case either changes the state by the table or
+// only records something.
+func (c *Call) take(in input) {
+	now := time.Now()
+	switch in.kind {
+	case inAdmitted:
+		c.onAdmitted(in.release, now)
+	case inRefused:
+		c.onRefused(in.err)
+	case inSpawned:
+		c.onSpawned(in.tree)
+	case inConnected:
+		c.onConnected(in.conn, now)
+	case inStartFailed:
+		c.onStartFailed(in.err, now)
+	case inEvent:
+		c.onEvent(in.event, now)
+	case inStreamEnded:
+		c.onStreamEnded(in, now)
+	case inExited:
+		c.onExited(in.exit, now)
+	case inOOM:
+		c.stop(causeOOM, "memory", now)
+	case inOutputTotal:
+		c.stop(causeOutputTotal, "outputTotal", now)
+	case inAbort:
+		c.onAbort(in.reason, now)
+	case inEmptied:
+		c.onEmptied(now)
+	case inOutputEnded:
+		c.outputOver = true
+		c.tryDrained(now)
+	}
+}
+
+func (c *Call) onAdmitted(release func(), now time.Time) {
+	if !c.to(admitted) {
+		release()
+		return
+	}
+	c.release = release
+	c.marks.admitted = now
+	c.clock = budget.NewClock(now, budget.ClockSpec{
+		Timeout: c.resolution.Timeout, Soft: c.resolution.SoftBudget, Stream: c.request.Stream,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancelWork, c.started = cancel, make(chan struct{})
+	c.output = newOutput(c)
+	c.acks = newReplies(c.id)
+	c.leaveQueue()
+	go c.start(ctx)
+}
+
+func (c *Call) onRefused(err error) {
+	if c.to(refused) {
+		c.startErr = err
+	}
+}
+
+// onSpawned takes over the processes. If the ladder has begun in the meantime
+// they join it.
+func (c *Call) onSpawned(t *tree) {
+	c.tree = t
+	switch c.state {
+	case stateStopping:
+		c.signal()
+	case stateKilling:
+		t.kill()
+	}
+}
+
+func (c *Call) onConnected(conn *host.Conn, now time.Time) {
+	c.conn = conn
+	if !c.to(connected) {
+		c.startErr = errors.New("the call ended while the tool was starting")
+		c.endNow(startFailed, now)
+		return
+	}
+	c.marks.ready = now
+	c.clock.Started(now)
+	c.progressAt = now.Add(progressEvery)
+	if c.limits.CPUTime > 0 {
+		c.cpuAt = now
+	}
+	c.events.publish(Event{Kind: EventStarted})
+	c.acks.serve(conn)
+	go c.stream(c.tree.lifetime, conn, c.callRequest(now))
+}
+
+func (c *Call) onStartFailed(err error, now time.Time) {
+	c.startErr = err
+	c.streamOver = true
+	c.endNow(startFailed, now)
+}
+
+func (c *Call) onStreamEnded(in input, now time.Time) {
+	c.streamOver, c.streamErr = true, in.err
+	if in.response != nil {
+		c.responded = in.response
+		c.final = &pluginv1.Result{}
+	}
+	var broken *host.ProtocolError
+	if errors.As(in.err, &broken) && c.cause == causeNone {
+		c.endNow(ended, now)
+		return
+	}
+	c.settle(now)
+	c.tryDrained(now)
+}
+
+// onExited records the end of the tool's own process. That of the clean-up
+// after a call which ended by itself is none of the tool's doing.
+func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
+	if c.state >= stateKilling && c.cause == causeNone {
+		return
+	}
+	c.exited, c.exit = true, status
+	c.settle(now)
+}
+
+func (c *Call) onAbort(reason AbortReason, now time.Time) {
+	switch c.state {
+	case stateQueued:
+		c.cause, c.reason = causeAbort, string(reason)
+		c.leaveQueue()
+		c.onRefused(errAborted)
+	case stateStopping:
+		c.killNow(killRequested, now)
+	default:
+		c.stop(causeAbort, string(reason), now)
+	}
+}
+
+var errAborted = errors.New("aborted before it began")
+
+// settle ends the call once both the stream and the process are over, or the
+// stream with a result; if only one is, the other gets settleTime.
+func (c *Call) settle(now time.Time) {
+	complete := c.final != nil && c.streamOver
+	switch {
+	case complete, c.streamOver && c.exited:
+		c.endNow(ended, now)
+	case c.settleAt.IsZero() && (c.streamOver || c.exited || c.final != nil):
+		c.settleAt = now.Add(settleTime)
+	}
+}
+
+// endNow goes to the clean-up kill, if the call's state lets it end.
+func (c *Call) endNow(t trigger, now time.Time) { c.killNow(t, now) }

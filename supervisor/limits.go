@@ -1,0 +1,119 @@
+package supervisor
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// Unlimited turns a limit off whose zero value means a default.
+const Unlimited int64 = math.MaxInt64
+
+// Limits of one call, for its whole process tree. Zero fields mean the
+// supervisor's own, and those of a supervisor DefaultLimits.
+type Limits struct {
+	// MemoryBytes (swap is always 0), Pids (tasks: processes and threads) and
+	// CPUPercent (of one CPU) may be Unlimited.
+	MemoryBytes, Pids, CPUPercent int64
+	// CPUWeight and IOWeight are 1 to 10000; 0 leaves the kernel's 100.
+	CPUWeight, IOWeight int64
+	// IOMax bounds the bandwidth per device.
+	IOMax []cgroup.IOMax
+	// CPUTime is the CPU time that all processes together may use; 0 is
+	// unlimited. Passing it kills.
+	CPUTime time.Duration
+	// OutputBytes is how much of each stream is kept; more is cut, never
+	// killed for. OutputTotalBytes is how much may be written to all streams
+	// together; 0 is unlimited. Passing it kills.
+	OutputBytes, OutputTotalBytes int64
+	// SpillBytes bounds each spill file; 0 is 64 MiB.
+	SpillBytes int64
+}
+
+// DefaultLimits are those of a call that nobody configured.
+func DefaultLimits() Limits {
+	return Limits{
+		MemoryBytes: 512 << 20, Pids: 64, CPUPercent: 100,
+		OutputBytes: 1 << 20, SpillBytes: 64 << 20,
+	}
+}
+
+// over fills l's zero fields from base.
+func (l Limits) over(base Limits) Limits {
+	fill := func(v *int64, from int64) {
+		if *v == 0 {
+			*v = from
+		}
+	}
+	fill(&l.MemoryBytes, base.MemoryBytes)
+	fill(&l.Pids, base.Pids)
+	fill(&l.CPUPercent, base.CPUPercent)
+	fill(&l.CPUWeight, base.CPUWeight)
+	fill(&l.IOWeight, base.IOWeight)
+	fill(&l.OutputBytes, base.OutputBytes)
+	fill(&l.OutputTotalBytes, base.OutputTotalBytes)
+	fill(&l.SpillBytes, base.SpillBytes)
+	if l.CPUTime == 0 {
+		l.CPUTime = base.CPUTime
+	}
+	if l.IOMax == nil {
+		l.IOMax = base.IOMax
+	}
+	return l
+}
+
+// maxKeptBytes bounds what one stream may hold in the host's memory.
+const maxKeptBytes = 256 << 20
+
+// Validate says in one line what is wrong with l, if anything.
+func (l Limits) Validate() error {
+	for _, v := range []struct {
+		name  string
+		value int64
+	}{
+		{"cpuTime", int64(l.CPUTime)},
+		{"output", l.OutputBytes},
+		{"outputTotal", l.OutputTotalBytes},
+		{"spill", l.SpillBytes},
+	} {
+		if v.value < 0 {
+			return fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", v.name, v.value)
+		}
+	}
+	if l.OutputBytes > maxKeptBytes {
+		return fmt.Errorf("limit output: %d bytes would be held in memory: give at most %d and a spill folder for more", l.OutputBytes, maxKeptBytes)
+	}
+	return l.group().Validate()
+}
+
+// group is the part of the limits that the kernel enforces by cgroup. The
+// launcher's tasks come on top of the tool's own.
+func (l Limits) group() cgroup.Limits {
+	g := cgroup.Limits{
+		MemoryBytes: finite(l.MemoryBytes), Pids: finite(l.Pids), CPUPercent: finite(l.CPUPercent),
+		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, IOMax: l.IOMax,
+	}
+	if g.Pids > 0 {
+		g.Pids += sandbox.LauncherTasks
+	}
+	return g
+}
+
+// finite turns Unlimited into the 0 that package cgroup takes for it.
+func finite(v int64) int64 {
+	if v == Unlimited {
+		return 0
+	}
+	return v
+}
+
+func (l Limits) applied() AppliedLimits {
+	return AppliedLimits{
+		MemoryBytes: finite(l.MemoryBytes), Pids: finite(l.Pids), CPUPercent: finite(l.CPUPercent),
+		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, CPUTimeMs: l.CPUTime.Milliseconds(),
+		OutputBytes: l.OutputBytes, OutputTotalBytes: l.OutputTotalBytes,
+	}
+}

@@ -1,0 +1,90 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// The test binary plays the tools: started as a plugin it serves them, and
+// with a role in its environment it is one of their children.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVar); role != "" {
+		playChild(role)
+	}
+	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		if len(os.Args) > 1 {
+			playHostile(os.Args[1])
+		}
+		plugin.Serve(testTools()...)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var self = func() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
+// newHost makes a supervisor that the test closes.
+func newHost(t testing.TB, config supervisor.Config) *supervisor.Supervisor {
+	t.Helper()
+	if config.RuntimeDir == "" {
+		config.RuntimeDir = t.TempDir()
+	}
+	host, err := supervisor.New(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return host
+}
+
+// within is an operator's timeout of the call.
+func within(d time.Duration) []budget.Ask {
+	return []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: d, Detail: "test"}}
+}
+
+func request(tool, arguments string) supervisor.Request {
+	return supervisor.Request{
+		Tool: supervisor.Tool{Path: self, Name: tool}, Arguments: json.RawMessage(arguments),
+		Timeouts: within(time.Minute), Grace: 200 * time.Millisecond,
+	}
+}
+
+// hangLimit is only there to end a test that hangs.
+const hangLimit = 2 * time.Minute
+
+func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
+	defer cancel()
+	result := host.Call(ctx, r)
+	if result.Kill.Survivors != 0 {
+		t.Errorf("%d survivors", result.Kill.Survivors)
+	}
+	return result
+}
+
+func wantStatus(t testing.TB, r *supervisor.Result, want supervisor.Status) {
+	t.Helper()
+	if r.Status != want {
+		t.Fatalf("status %s (reason %s), want %s\nmessage: %s\ntool error: %+v\nstderr: %s", r.Status, r.Reason, want, r.Message, r.ToolError, r.Output.Stderr.Head)
+	}
+}

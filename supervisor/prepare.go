@@ -1,0 +1,180 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// maxArgumentBytes caps a call's arguments.
+const maxArgumentBytes = 1 << 20
+
+// refusal is why a call never began.
+type refusal struct {
+	status Status
+	reason string
+	err    error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
+
+func refuse(status Status, reason string, err error) error {
+	return &refusal{status: status, reason: reason, err: err}
+}
+
+// prepare does all that can be done before the call has a process: it finds
+// the binary, checks the arguments and settles limits and timeout.
+func (c *Call) prepare(ctx context.Context) error {
+	c.limits = c.request.Limits.over(c.s.config.Limits)
+	if err := c.limits.Validate(); err != nil {
+		return refuse(StatusStartFailed, "limits", err)
+	}
+	if err := c.findBinary(); err != nil {
+		return err
+	}
+	if err := c.findDir(); err != nil {
+		return err
+	}
+	if err := c.boundArguments(); err != nil {
+		return err
+	}
+	if err := c.checkTool(ctx); err != nil {
+		return err
+	}
+	c.resolution = c.s.resolve(c)
+	grace, graceWarnings := c.s.grace(c)
+	c.grace = grace
+	c.warnings = append(append(c.warnings, c.resolution.Warnings...), graceWarnings...)
+	return nil
+}
+
+func (c *Call) findBinary() error {
+	path := c.request.Tool.Path
+	if c.request.Command != nil {
+		if len(c.request.Command.Argv) == 0 {
+			return refuse(StatusStartFailed, "command", errors.New("no command given"))
+		}
+		adapter, err := c.s.config.adapter()
+		if err != nil {
+			return refuse(StatusStartFailed, "adapter", err)
+		}
+		path = adapter
+	}
+	found, err := c.s.binaries.find(path)
+	if err != nil {
+		return refuse(StatusStartFailed, "tool", err)
+	}
+	c.binary = found
+	if want := c.request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
+		return refuse(StatusPolicyViolation, "sha256", fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.path, found.sha256, want))
+	}
+	return nil
+}
+
+// adapter is the toolhost binary that runs commands.
+func (c *Config) adapter() (string, error) {
+	if c.Adapter != "" {
+		return c.Adapter, nil
+	}
+	path, err := lookUp("toolhost")
+	if err != nil {
+		return "", errors.New("plain commands need the toolhost binary: install it on PATH, or name it in Config.Adapter")
+	}
+	return path, nil
+}
+
+func (c *Call) findDir() error {
+	if c.request.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot find the working directory: %w", err))
+		}
+		c.request.Dir = dir
+	}
+	info, err := os.Stat(c.request.Dir)
+	if err != nil {
+		return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot use the working directory %s: %w", c.request.Dir, reason(err)))
+	}
+	if !info.IsDir() {
+		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is no folder", c.request.Dir))
+	}
+	return nil
+}
+
+func (c *Call) toolArgs() []string {
+	if c.request.Command != nil {
+		return append(append(slices.Clone(c.s.config.AdapterArgs), "--"), c.request.Command.Argv...)
+	}
+	return c.request.Tool.Args
+}
+
+// boundArguments fills in absent arguments and refuses too large ones.
+func (c *Call) boundArguments() error {
+	arguments := c.request.Arguments
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		arguments = []byte("{}")
+	}
+	if len(arguments) > maxArgumentBytes {
+		return refuse(StatusInvalidArgs, "size", fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes))
+	}
+	c.arguments = arguments
+	return nil
+}
+
+// checkTool describes the binary, finds the tool in it and checks the
+// arguments by the tool's own schema, all before the call has a process.
+func (c *Call) checkTool(ctx context.Context) error {
+	if c.describes || c.request.Command != nil {
+		return nil
+	}
+	described, err := c.s.describe(ctx, c.request, c.binary)
+	if err != nil {
+		return err
+	}
+	tool, err := described.find(c.request.Tool.Name)
+	if err != nil {
+		return refuse(StatusStartFailed, "tool", err)
+	}
+	c.description = tool.description
+	c.events.tool = tool.description.GetName()
+	hint, rest, err := budget.Hint(c.arguments, c.request.Meta, tool.description.GetTimeoutArgument())
+	if err != nil {
+		return refuse(StatusInvalidArgs, "timeout", err)
+	}
+	c.arguments = rest
+	c.hints = hint.Asks()
+	c.warnings = append(c.warnings, hint.Warnings...)
+	if err := tool.validate(c.arguments); err != nil {
+		return refuse(StatusInvalidArgs, "schema", err)
+	}
+	return nil
+}
+
+// toolHint is what the tool's author thought a good timeout.
+func toolHint(d *pluginv1.ToolDescription) budget.Ask {
+	hints := d.GetTimeouts()
+	ask := budget.Ask{Layer: budget.LayerHint, Detail: "Describe"}
+	ask.Timeout = milliseconds(hints.GetTimeoutMs())
+	ask.TimeoutUnset = ask.Timeout <= 0
+	ask.Soft = milliseconds(hints.GetSoftBudgetMs())
+	return ask
+}
+
+// refuse makes the result of a call that never began.
+func (c *Call) refuse(err error) {
+	c.life.startErr = err
+	r := c.emptyResult()
+	c.fillOutcome(r, evidence{startErr: err})
+	c.events.publish(Event{Kind: EventQueued})
+	c.publishResult(r)
+	c.result = r
+	close(c.done)
+}

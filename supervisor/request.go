@@ -1,0 +1,81 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+)
+
+// Tool names what to run: a plugin binary, and the tool in it.
+type Tool struct {
+	// Path is the plugin's executable. A name without a slash is looked up in
+	// PATH.
+	Path string
+	// Name is the tool in the binary; empty if it has only one.
+	Name string
+	// Args follow the executable's name in its argument vector.
+	Args []string
+	// ReadOnly and Idempotent are the operator's confirmation of the tool's
+	// own claims; only they make a failed call retryable.
+	ReadOnly, Idempotent bool
+}
+
+// Command is a plain command, run through the command adapter.
+type Command struct {
+	// Argv is the command and its arguments; Argv[0] is looked up in the
+	// PATH of its environment if it has no slash.
+	Argv []string
+	// Stdin is copied to the command; nil is empty input. A Read that is
+	// going on when the call ends is not waited for.
+	Stdin io.Reader
+	// Stdout and Stderr, if not nil, get every byte, and hold the command back
+	// while they block. When one fails, the command sees a broken pipe.
+	Stdout, Stderr io.Writer
+}
+
+// Request is one call. Tool or Command must be set.
+type Request struct {
+	Tool    Tool
+	Command *Command
+	// Arguments are the tool's, a JSON object; nil is {}.
+	Arguments json.RawMessage
+	// Meta is a JSON object beside the arguments, as MCP's _meta; its timeout
+	// hint is taken as the call's own wish.
+	Meta json.RawMessage
+	// Timeouts are asks on top of the supervisor's, such as this call's own
+	// (budget.LayerCall) or the operator's for this tool.
+	Timeouts []budget.Ask
+	// Stream bounds the waits between messages; zero fields are off.
+	Stream budget.Stream
+	// Grace as in Config, for this call; zero is the supervisor's.
+	Grace time.Duration
+	// Limits of this call; zero fields are the supervisor's.
+	Limits Limits
+	// Env entries (KEY=VALUE) are added to the few variables that tools
+	// inherit. Dir is the working directory; empty is the host's.
+	Env []string
+	Dir string
+	// SHA256, if set, must be the executable's, in hexadecimal.
+	SHA256 string
+	// ID identifies the call in events and results; empty makes one.
+	ID string
+	// Events, if not nil, gets the call's events as far as it has room: a slow
+	// reader misses some, which the next one counts, and never slows the call.
+	// It is not closed.
+	Events chan<- Event
+}
+
+// AbortReason says who ended a call.
+type AbortReason string
+
+// Reasons for an abort.
+const (
+	AbortUser       AbortReason = "user"
+	AbortParent     AbortReason = "parent"
+	AbortDisconnect AbortReason = "disconnect"
+	AbortTimeout    AbortReason = "timeout"
+	AbortError      AbortReason = "error"
+	AbortShutdown   AbortReason = "shutdown"
+)

@@ -1,0 +1,207 @@
+package supervisor
+
+import (
+	"encoding/json"
+
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// SchemaVersion is that of Result's JSON. Fields may be added under the same
+// version; none is ever renamed.
+const SchemaVersion = 1
+
+// Result says what happened to one call. Its JSON is the same from the
+// library, the command line and every other surface; docs/result.schema.json
+// is its schema. Durations are in the unit that their name ends with.
+type Result struct {
+	SchemaVersion int    `json:"schemaVersion"`
+	CallID        string `json:"callId"`
+	TurnID        string `json:"turnId"`
+	Tool          string `json:"tool"`
+	// SHA256 is that of the executable.
+	SHA256   string `json:"sha256"`
+	Instance string `json:"instance"`
+	// Status is the one outcome, Code the gRPC view of it, Reason what it was
+	// within the status (deadline, idle, user, ...).
+	Status  Status `json:"status"`
+	Code    string `json:"code"`
+	Reason  string `json:"reason"`
+	Decider string `json:"decider"`
+	// ToolError is what the tool itself reported, also where something else
+	// was the outcome.
+	ToolError *ToolError `json:"toolError"`
+	Warnings  []string   `json:"warnings"`
+	Files     []File     `json:"files"`
+	// RemainingMs is what is left of the turn's budget; null outside a turn.
+	RemainingMs *int64 `json:"remainingMs"`
+	// Overran: the soft budget was passed. Partial: Content and Output are
+	// what came before the end, not a complete result.
+	Overran bool      `json:"overran"`
+	Partial bool      `json:"partial"`
+	Content []Content `json:"content"`
+	// Structured is the tool's typed result; null if there is none.
+	Structured json.RawMessage `json:"structured"`
+	Output     Output          `json:"output"`
+	Timing     Timing          `json:"timing"`
+	Kill       Kill            `json:"kill"`
+	Exit       Exit            `json:"exit"`
+	Usage      Usage           `json:"usage"`
+	Limits     AppliedLimits   `json:"limits"`
+	Sandbox    sandbox.Receipt `json:"sandbox"`
+	Retry      Retry           `json:"retry"`
+	// Message is one short paragraph for the model.
+	Message string `json:"message"`
+}
+
+// ToolError is a tool's own account of its failure.
+type ToolError struct {
+	// Kind is error, panic, cancelled, invalid_arguments, command_not_found,
+	// command_not_executable, exit or signal.
+	Kind    string `json:"kind"`
+	Message string `json:"message"`
+	// Stack is a panic's.
+	Stack string `json:"stack,omitempty"`
+}
+
+// File is one that the tool left in its workspace.
+type File struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Content is one piece of what a tool has to show: Type is text, json, blob or
+// resource_link, and the fields of that type are set.
+type Content struct {
+	Type string          `json:"type"`
+	Text string          `json:"text,omitempty"`
+	JSON json.RawMessage `json:"json,omitempty"`
+	// Data is base64 in JSON.
+	Data     []byte `json:"data,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+	URI      string `json:"uri,omitempty"`
+	Name     string `json:"name,omitempty"`
+}
+
+// Output counts and keeps what went through each stream.
+type Output struct {
+	Stdout  StreamOutput  `json:"stdout"`
+	Stderr  StreamOutput  `json:"stderr"`
+	Content ContentOutput `json:"content"`
+}
+
+// StreamOutput is the head and the tail of a byte stream, valid UTF-8. Head is
+// all of it if nothing was dropped.
+type StreamOutput struct {
+	Head         string `json:"head"`
+	Tail         string `json:"tail"`
+	SeenBytes    int64  `json:"seenBytes"`
+	KeptBytes    int64  `json:"keptBytes"`
+	DroppedBytes int64  `json:"droppedBytes"`
+	SpillPath    string `json:"spillPath"`
+}
+
+// ContentOutput counts the bytes of Content.
+type ContentOutput struct {
+	SeenBytes    int64 `json:"seenBytes"`
+	KeptBytes    int64 `json:"keptBytes"`
+	DroppedBytes int64 `json:"droppedBytes"`
+}
+
+// Timing is where the time went, and how the timeout came about. ElapsedMs
+// runs from admission; queueing comes before it.
+type Timing struct {
+	QueueMs     int64 `json:"queueMs"`
+	StartMs     int64 `json:"startMs"`
+	RunMs       int64 `json:"runMs"`
+	GraceMs     int64 `json:"graceMs"`
+	DrainMs     int64 `json:"drainMs"`
+	HumanWaitMs int64 `json:"humanWaitMs"`
+	ElapsedMs   int64 `json:"elapsedMs"`
+
+	Profile string `json:"profile"`
+	// RequestedTimeoutMs is null if nobody asked, TimeoutMs null if infinite.
+	RequestedTimeoutMs *int64 `json:"requestedTimeoutMs"`
+	TimeoutMs          *int64 `json:"timeoutMs"`
+	Source             string `json:"source"`
+	SourceDetail       string `json:"sourceDetail"`
+	Clamped            bool   `json:"clamped"`
+	SoftBudgetMs       int64  `json:"softBudgetMs"`
+	GraceLimitMs       int64  `json:"graceLimitMs"`
+}
+
+// Kill is the evidence of the kill ladder. For a call that ended by itself the
+// stage is none, and what was left of its processes was cleaned up.
+type Kill struct {
+	// Stage is none, term (SIGTERM was enough) or kill.
+	Stage string `json:"stage"`
+	// Cause is what began the ladder: deadline, idle, abort, oom, ...
+	Cause   string   `json:"cause"`
+	Signals []string `json:"signals"`
+	// Reaped processes of the tool are gone, Survivors could not be killed.
+	Reaped    int `json:"reaped"`
+	Survivors int `json:"survivors"`
+	// TermLatencyUs is from the ladder's cause (the deadline, say) to SIGTERM;
+	// LatencyUs from SIGKILL until the last process was gone.
+	TermLatencyUs int64 `json:"termLatencyUs"`
+	LatencyUs     int64 `json:"latencyUs"`
+}
+
+// Exit is how the tool's main process, or the command, ended by itself. Both
+// are empty if it was still running.
+type Exit struct {
+	Code   *int   `json:"code"`
+	Signal string `json:"signal"`
+}
+
+// Usage is what the whole process tree used, the launcher (about 1 MiB and
+// eight tasks) included.
+type Usage struct {
+	CPUUserMs       int64 `json:"cpuUserMs"`
+	CPUSystemMs     int64 `json:"cpuSystemMs"`
+	MemoryPeakBytes int64 `json:"memoryPeakBytes"`
+	PidsPeak        int64 `json:"pidsPeak"`
+	IOReadBytes     int64 `json:"ioReadBytes"`
+	IOWriteBytes    int64 `json:"ioWriteBytes"`
+	// OOMKills and PidsLimitHits are those of the call's own limits; the
+	// ancestor counts are those of limits above it (host totals).
+	OOMKills              int64 `json:"oomKills"`
+	PidsLimitHits         int64 `json:"pidsLimitHits"`
+	AncestorOOMKills      int64 `json:"ancestorOomKills"`
+	AncestorPidsLimitHits int64 `json:"ancestorPidsLimitHits"`
+}
+
+// AppliedLimits are the limits that were in force; 0 is none.
+type AppliedLimits struct {
+	MemoryBytes      int64 `json:"memoryBytes"`
+	Pids             int64 `json:"pids"`
+	CPUPercent       int64 `json:"cpuPercent"`
+	CPUWeight        int64 `json:"cpuWeight"`
+	IOWeight         int64 `json:"ioWeight"`
+	CPUTimeMs        int64 `json:"cpuTimeMs"`
+	OutputBytes      int64 `json:"outputBytes"`
+	OutputTotalBytes int64 `json:"outputTotalBytes"`
+}
+
+// Retry is advice for whoever thinks of calling again.
+type Retry struct {
+	// Retryable: the tool never started, or is declared read-only or
+	// idempotent.
+	Retryable bool `json:"retryable"`
+	// SideEffects is none or possible.
+	SideEffects string `json:"sideEffects"`
+	// SuggestedTimeoutMs is set where more time would have helped.
+	SuggestedTimeoutMs *int64 `json:"suggestedTimeoutMs"`
+	Hint               string `json:"hint"`
+}
+
+// OK is true for a complete result.
+func (r *Result) OK() bool { return r.Status == StatusOK }
+
+// Text joins the text content.
+func (r *Result) Text() string {
+	var text []byte
+	for _, c := range r.Content {
+		text = append(text, c.Text...)
+	}
+	return string(text)
+}

@@ -1,0 +1,71 @@
+package supervisor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// runtimeDir is a folder of one supervisor's own. It is locked for as long as
+// its owner lives, so that the next one can tell what a dead one has left.
+type runtimeDir struct {
+	path string
+	lock *os.File
+}
+
+const lockName = "lock"
+
+func openRuntimeDir(base string) (*runtimeDir, error) {
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+	}
+	sweepRuntimeDirs(base)
+	path, err := os.MkdirTemp(base, "h")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+	}
+	lock, err := lockDir(path)
+	if err != nil {
+		_ = os.RemoveAll(path)
+		return nil, fmt.Errorf("cannot lock the runtime folder %s: %w", path, err)
+	}
+	return &runtimeDir{path: path, lock: lock}, nil
+}
+
+// lockDir takes the folder's lock, or fails at once if a living owner has it.
+func lockDir(path string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// sweepRuntimeDirs removes the folders whose owners are dead.
+func sweepRuntimeDirs(base string) {
+	entries, err := os.ReadDir(base)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		path := filepath.Join(base, entry.Name())
+		if _, err := os.Stat(filepath.Join(path, lockName)); err != nil {
+			continue // not ours, or not locked yet
+		}
+		if lock, err := lockDir(path); err == nil {
+			_ = os.RemoveAll(path)
+			_ = lock.Close()
+		}
+	}
+}
+
+func (d *runtimeDir) close() error {
+	err := os.RemoveAll(d.path)
+	_ = d.lock.Close()
+	return err
+}

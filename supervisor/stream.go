@@ -1,0 +1,186 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/plugin/host"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
+)
+
+// stream does the call's work over the connection and hands every event to the
+// owner as soon as it is there: what was received survives any kill.
+func (c *Call) stream(ctx context.Context, conn *host.Conn, request *pluginv1.CallRequest) {
+	if c.describes {
+		response, err := conn.Describe(ctx)
+		c.send(input{kind: inStreamEnded, response: response, err: err})
+		return
+	}
+	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
+		c.send(input{kind: inEvent, event: event})
+	})
+	c.send(input{kind: inStreamEnded, err: err})
+}
+
+func (c *Call) callRequest(ready time.Time) *pluginv1.CallRequest {
+	request := &pluginv1.CallRequest{CallId: c.id, Arguments: c.arguments, Meta: c.request.Meta, Tool: c.toolName()}
+	if at, ok := c.clock.Deadline(); ok {
+		request.TimeoutNs = int64(max(at.Sub(ready), 1))
+	}
+	request.SoftBudgetNs = int64(c.resolution.SoftBudget)
+	return request
+}
+
+// adapterTool is the one tool of the command adapter.
+const adapterTool = "command"
+
+func (c *Call) toolName() string {
+	if c.request.Command != nil {
+		return adapterTool
+	}
+	if c.description != nil {
+		return c.description.GetName()
+	}
+	return c.request.Tool.Name
+}
+
+// onEvent records one event of the tool.
+func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
+	switch e := event.GetEvent().(type) {
+	case *pluginv1.CallEvent_Heartbeat:
+		c.clock.Heartbeat(now)
+		return
+	case *pluginv1.CallEvent_Content:
+		c.keep(e.Content)
+	case *pluginv1.CallEvent_Progress:
+		c.events.publish(Event{
+			Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
+			Fraction: e.Progress.Fraction, Message: e.Progress.GetMessage(),
+		})
+	case *pluginv1.CallEvent_Log:
+		c.events.publish(Event{Kind: EventLog, Message: e.Log.GetMessage()})
+	case *pluginv1.CallEvent_Flush:
+		c.acks.acknowledge(event.GetSeq())
+	case *pluginv1.CallEvent_Ask:
+		if !c.acks.deny(e.Ask.GetInteractionId(), "headless") {
+			c.stop(causeProtocol, "too many questions at once", now)
+		}
+	case *pluginv1.CallEvent_Result:
+		c.onResult(e.Result, now)
+	}
+	c.clock.Message(now)
+}
+
+func (c *Call) onResult(result *pluginv1.Result, now time.Time) {
+	for _, content := range result.GetContent() {
+		c.keep(content)
+	}
+	c.final = result
+	c.settle(now)
+}
+
+// keep adds content to what the result will show.
+func (c *Call) keep(content *pluginv1.Content) {
+	item, shown := contentOf(content)
+	c.content.Add(item)
+	c.output.count(max(item.Size, len(item.Text)))
+	c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &shown})
+}
+
+func contentOf(content *pluginv1.Content) (capture.Item, Content) {
+	var shown Content
+	size := 0
+	switch e := content.GetContent().(type) {
+	case *pluginv1.Content_Text:
+		return capture.Item{Text: e.Text}, Content{Type: "text", Text: e.Text}
+	case *pluginv1.Content_Json:
+		shown, size = Content{Type: "json", JSON: json.RawMessage(e.Json)}, len(e.Json)
+	case *pluginv1.Content_Blob:
+		shown = Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
+		size = len(shown.Data) + len(shown.MIMEType)
+	case *pluginv1.Content_Link:
+		shown = Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
+		size = len(shown.URI) + len(shown.Name) + len(shown.MIMEType)
+	}
+	return capture.Item{Value: shown, Size: max(size, 1)}, shown
+}
+
+func shownContent(items []capture.Item) []Content {
+	out := make([]Content, 0, len(items))
+	for _, item := range items {
+		if shown, ok := item.Value.(Content); ok {
+			out = append(out, shown)
+		} else {
+			out = append(out, Content{Type: "text", Text: item.Text})
+		}
+	}
+	return out
+}
+
+// maxReplies bounds the answers that wait for a tool to take them.
+const maxReplies = 64
+
+// replies talks back to a tool without ever holding up the owner.
+// Acknowledgements are cumulative, so only the newest waits.
+type replies struct {
+	callID string
+	ack    chan uint64
+	denied chan *pluginv1.AnswerRequest
+	stop   context.CancelFunc
+	served sync.WaitGroup
+}
+
+func newReplies(callID string) *replies {
+	return &replies{callID: callID, ack: make(chan uint64, 1), denied: make(chan *pluginv1.AnswerRequest, maxReplies)}
+}
+
+func (r *replies) serve(conn *host.Conn) {
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(context.Background())
+	r.served.Go(func() {
+		for {
+			select {
+			case seq := <-r.ack:
+				_ = conn.Acknowledge(ctx, r.callID, seq)
+			case answer := <-r.denied:
+				_ = conn.Answer(ctx, answer)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// acknowledge is called by the owner only, in rising order.
+func (r *replies) acknowledge(seq uint64) {
+	select {
+	case <-r.ack:
+	default:
+	}
+	r.ack <- seq
+}
+
+// deny answers a question that nobody is there to answer; false if too many
+// wait already.
+func (r *replies) deny(interaction, reason string) bool {
+	answer := &pluginv1.AnswerRequest{
+		CallId: r.callID, InteractionId: interaction,
+		Outcome: pluginv1.AnswerRequest_OUTCOME_DENIED, Reason: reason,
+	}
+	select {
+	case r.denied <- answer:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *replies) close() {
+	if r.stop != nil {
+		r.stop()
+	}
+	r.served.Wait()
+}

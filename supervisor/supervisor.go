@@ -1,0 +1,189 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
+)
+
+// Supervisor runs calls. Its methods may be used from any goroutine.
+type Supervisor struct {
+	config    Config
+	groups    *cgroup.Root
+	isolation sandbox.Isolation
+	runtime   *runtimeDir
+	gate      *admission.Gate
+	null      *os.File
+	binaries  *binaries
+	described *descriptions
+
+	mu     sync.Mutex
+	calls  map[*Call]struct{}
+	closed bool
+	// abandoned are trees that could not be killed; their slots stay taken.
+	abandoned sync.WaitGroup
+}
+
+// New finds a place for the calls' cgroups, tries what isolation the host
+// offers, and removes what a dead supervisor has left. ctx bounds only that.
+// An error is one line that names what is missing and how to get it.
+func New(ctx context.Context, config Config) (*Supervisor, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	s := &Supervisor{
+		config: config, gate: admission.New(config.Admission.limits()),
+		binaries: newBinaries(), described: newDescriptions(), calls: map[*Call]struct{}{},
+	}
+	if err := s.acquire(ctx); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Supervisor) acquire(ctx context.Context) (err error) {
+	if s.isolation, err = sandbox.Probe(); err != nil {
+		return err
+	}
+	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return fmt.Errorf("cannot open the null device: %w", err)
+	}
+	if s.runtime, err = openRuntimeDir(s.config.RuntimeDir); err != nil {
+		return err
+	}
+	s.groups, err = cgroup.Open(ctx, cgroup.Options{Parent: s.config.CgroupParent, Logger: s.config.Logger})
+	if err != nil {
+		return err
+	}
+	if _, err := s.groups.Sweep(); err != nil {
+		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
+	}
+	return s.groups.Totals(s.config.Totals)
+}
+
+func (s *Supervisor) release() error {
+	var errs []error
+	if s.groups != nil {
+		errs = append(errs, s.groups.Close())
+	}
+	if s.runtime != nil {
+		errs = append(errs, s.runtime.close())
+	}
+	if s.null != nil {
+		errs = append(errs, s.null.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Close aborts what runs, waits for its results and removes every trace.
+func (s *Supervisor) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	var running []*Call
+	for c := range s.calls {
+		running = append(running, c)
+	}
+	s.mu.Unlock()
+	for _, c := range running {
+		c.Abort(AbortShutdown)
+	}
+	for _, c := range running {
+		<-c.Done()
+	}
+	return s.release()
+}
+
+// Call runs one call to its end. It always returns a result: also for a tool
+// that does not exist. When ctx ends the call is aborted; the result still
+// tells of it.
+func (s *Supervisor) Call(ctx context.Context, request Request) *Result {
+	return s.Start(ctx, request).Result()
+}
+
+// Start begins a call and returns at once. When ctx ends the call is aborted.
+func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
+	c := s.newCall(request)
+	refusal := c.prepare(ctx)
+	if refusal == nil {
+		refusal = s.register(c)
+	}
+	if refusal != nil {
+		c.refuse(refusal)
+		return c
+	}
+	go c.run(ctx)
+	return c
+}
+
+func (s *Supervisor) register(c *Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return &refusal{status: StatusStartFailed, err: errors.New("the supervisor is closed")}
+	}
+	s.calls[c] = struct{}{}
+	return nil
+}
+
+func (s *Supervisor) unregister(c *Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c)
+}
+
+// Host is what a supervisor found on this machine.
+type Host struct {
+	Cgroup    string          `json:"cgroup"`
+	Place     string          `json:"place"`
+	Isolation sandbox.Receipt `json:"isolation"`
+	Running   int             `json:"running"`
+	Waiting   int             `json:"waiting"`
+}
+
+// Host describes the machine and the load.
+func (s *Supervisor) Host() Host {
+	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Isolation: s.receipt()}
+	h.Running, h.Waiting = s.gate.Load()
+	return h
+}
+
+func (s *Supervisor) receipt() sandbox.Receipt {
+	r := s.isolation.Receipt()
+	r.Cgroup = s.groups.Mode().String()
+	for _, controller := range s.groups.Controllers() {
+		r.Enforced = append(r.Enforced, "cgroup."+controller)
+	}
+	return r
+}
+
+func (s *Supervisor) resolve(c *Call) budget.Resolution {
+	asks := append(append([]budget.Ask{}, s.config.Timeouts...), c.request.Timeouts...)
+	asks = append(asks, c.hints...)
+	if c.description != nil {
+		asks = append(asks, toolHint(c.description))
+	}
+	return budget.Resolve(c.profile, asks...)
+}
+
+func (s *Supervisor) grace(c *Call) (time.Duration, []string) {
+	asked := c.request.Grace
+	if asked == 0 {
+		asked = s.config.Grace
+	}
+	return budget.Grace(asked)
+}
+
+// Controller says whether limits of a cgroup controller (memory, pids, cpu,
+// io) can be enforced here.
+func (s *Supervisor) Controller(name string) bool {
+	return slices.Contains(s.groups.Controllers(), name)
+}

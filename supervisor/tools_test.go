@@ -1,0 +1,221 @@
+package supervisor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+type args struct {
+	N    int    `json:"n,omitempty"`
+	Text string `json:"text,omitempty"`
+	Line bool   `json:"line,omitempty"`
+}
+
+type answer struct {
+	N int `json:"n"`
+}
+
+// hang is deaf to everything but SIGKILL.
+func hang() { select {} }
+
+func tool[Out any](name string, do func(context.Context, args, *plugin.Output) (Out, error)) plugin.Registered {
+	return plugin.NewTool(plugin.Tool{Name: name, TimeoutArgument: map[string]string{"echo": "n"}[name]}, do)
+}
+
+func testTools() []plugin.Registered {
+	return []plugin.Registered{
+		tool("echo", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
+			return answer{in.N}, out.Text(in.Text)
+		}),
+		tool("fail", func(context.Context, args, *plugin.Output) (answer, error) {
+			return answer{}, errors.New("no luck today")
+		}),
+		tool("panic", func(context.Context, args, *plugin.Output) (answer, error) { panic("oh dear") }),
+		tool("ask", func(ctx context.Context, in args, out *plugin.Output) (answer, error) {
+			_, err := out.Ask(ctx, plugin.Question{Prompt: "really?"})
+			return answer{}, err
+		}),
+		tool("wait", func(ctx context.Context, _ args, out *plugin.Output) (answer, error) {
+			out.Text("waiting")
+			<-ctx.Done()
+			return answer{}, context.Cause(ctx)
+		}),
+		tool("late", func(ctx context.Context, in args, out *plugin.Output) (answer, error) {
+			<-ctx.Done()
+			return answer{in.N}, out.Text("just in time")
+		}),
+		tool("lateError", func(ctx context.Context, _ args, _ *plugin.Output) (answer, error) {
+			<-ctx.Done()
+			return answer{}, errors.New("too late anyway")
+		}),
+		tool("stream", streamAndHang),
+		tool("silent", func(context.Context, args, *plugin.Output) (answer, error) { hang(); return answer{}, nil }),
+		tool("beat", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
+			for range in.N {
+				out.Heartbeat()
+				time.Sleep(20 * time.Millisecond)
+			}
+			return answer{in.N}, nil
+		}),
+		tool("exit", func(_ context.Context, in args, _ *plugin.Output) (answer, error) { os.Exit(in.N); return answer{}, nil }),
+		tool("signal", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+			syscall.Kill(os.Getpid(), syscall.Signal(in.N))
+			hang()
+			return answer{}, nil
+		}),
+		tool("flood", flood),
+		tool("burn", func(context.Context, args, *plugin.Output) (answer, error) { burn(); return answer{}, nil }),
+		tool("memory", func(_ context.Context, in args, _ *plugin.Output) (answer, error) { fill(in.N << 20); return answer{in.N}, nil }),
+		tool("children", children),
+		tool("noisy", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+			fmt.Println("to stdout: " + in.Text)
+			fmt.Fprintln(os.Stderr, "to stderr: "+in.Text)
+			return answer{}, nil
+		}),
+	}
+}
+
+// streamAndHang sends n messages, flushes and hangs.
+func streamAndHang(ctx context.Context, in args, out *plugin.Output) (answer, error) {
+	for i := range in.N {
+		if err := out.Text(fmt.Sprintf("message %d\n", i)); err != nil {
+			return answer{}, err
+		}
+	}
+	if err := out.Flush(ctx); err != nil {
+		return answer{}, err
+	}
+	out.Progress(-1, "flushed")
+	hang()
+	return answer{}, nil
+}
+
+// flood writes n MiB to stdout, with or without newlines.
+func flood(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+	fill := byte('x')
+	if in.Line {
+		fill = '\n'
+	}
+	chunk := bytes.Repeat([]byte{fill}, 1<<20)
+	for range in.N {
+		if _, err := os.Stdout.Write(chunk); err != nil {
+			return answer{}, err
+		}
+	}
+	return answer{in.N}, nil
+}
+
+func burn() {
+	for i := 0; ; i++ {
+		_ = i * i
+	}
+}
+
+var held [][]byte
+
+func fill(n int) {
+	for range n >> 20 {
+		held = append(held, bytes.Repeat([]byte{1}, 1<<20))
+	}
+}
+
+const roleVar = "SUPERVISOR_TEST_ROLE"
+
+// child starts this binary in a role.
+func child(role string, session bool, stdout io.Writer) *exec.Cmd {
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), roleVar+"="+role)
+	cmd.Stdout = stdout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
+	return cmd
+}
+
+// children starts n children in the role that text names. It reports when all
+// are ready, and hangs; with line, it returns at once.
+func children(_ context.Context, in args, out *plugin.Output) (answer, error) {
+	signal.Ignore(syscall.SIGTERM)
+	r, w, err := os.Pipe()
+	if err != nil {
+		return answer{}, err
+	}
+	started := 0
+	for i := range in.N {
+		if child(in.Text, i%2 == 0, w).Start() == nil {
+			started++
+		}
+	}
+	w.Close()
+	out.Text("started " + strconv.Itoa(started))
+	if in.Line {
+		return answer{started}, nil
+	}
+	if _, err := io.ReadFull(r, make([]byte, started)); err == nil {
+		out.Progress(-1, "ready")
+	}
+	hang()
+	return answer{}, nil
+}
+
+func deaf() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+}
+
+func ready() { os.Stdout.Write([]byte{'r'}) }
+
+// playChild is what a tool's child does; it never returns.
+func playChild(role string) {
+	switch role {
+	case "deaf":
+		deaf()
+		ready()
+	case "orphan": // leaves a deaf grandchild in a session of its own
+		deaf()
+		child("deaf", true, os.Stdout).Start()
+		os.Exit(0)
+	case "stopped":
+		ready()
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "memory":
+		ready()
+		fill(1 << 30)
+	case "burn":
+		deaf()
+		ready()
+		burn()
+	case "handler": // answers SIGTERM by forking
+		terms := make(chan os.Signal, 1)
+		signal.Notify(terms, syscall.SIGTERM)
+		ready()
+		for range terms {
+			child("deaf", true, nil).Start()
+		}
+	case "treadmill": // a new generation as fast as it goes
+		deaf()
+		ready()
+		for {
+			next := child("treadstep", true, nil)
+			if next.Start() == nil {
+				next.Wait()
+			}
+		}
+	case "treadstep":
+		child("deafshort", true, nil).Start()
+		os.Exit(0)
+	case "deafshort":
+		deaf()
+		time.Sleep(50 * time.Millisecond)
+		os.Exit(0)
+	}
+	hang()
+}

@@ -1,0 +1,147 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// tree is a call's processes and what holds them.
+type tree struct {
+	group   *cgroup.Group
+	process *sandbox.Process
+	// lifetime ends when the call has its result.
+	lifetime context.Context
+	end      context.CancelFunc
+	helpers  sync.WaitGroup
+}
+
+func (t *tree) isLauncher(pid int) bool { return pid == t.process.PID() }
+
+// kill ends every process. CPU and io limits are lifted first: a quota delays
+// even SIGKILL by seconds. It may be called again, and by anyone.
+func (t *tree) kill() {
+	_ = t.group.Lift()
+	_ = t.group.Kill()
+	t.process.Kill()
+}
+
+// start brings the tool up and hands the owner a connection, or the reason why
+// there is none.
+func (c *Call) start(ctx context.Context) {
+	defer close(c.started)
+	conn, err := host.Connect(ctx, host.Options{
+		RuntimeDir: c.s.runtime.path,
+		Stdout:     c.output.toolStdout(),
+		Start:      func(env []string, dir string) (*host.Child, error) { return c.spawn(ctx, env, dir) },
+	})
+	if err != nil {
+		c.send(input{kind: inStartFailed, err: err})
+		return
+	}
+	if !c.send(input{kind: inConnected, conn: conn}) {
+		go conn.Close()
+	}
+}
+
+// spawn makes the group, forks the launcher into it and waits until the tool
+// runs. What an error leaves behind is removed here, unless processes exist:
+// those are the owner's to kill.
+func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
+	group, err := c.s.groups.NewGroup(c.id, c.limits.group())
+	if err != nil {
+		return nil, err
+	}
+	pipes, err := c.output.open(c.request.Command != nil)
+	if err != nil {
+		return nil, errors.Join(err, group.Remove())
+	}
+	process, err := c.launch(group, pipes, env, socketDir)
+	pipes.closeChildEnds()
+	if err != nil {
+		pipes.closeHostEnds()
+		return nil, errors.Join(err, group.Remove())
+	}
+	t := &tree{group: group, process: process}
+	t.lifetime, t.end = context.WithCancel(context.Background())
+	c.spawned = t
+	c.watch(t)
+	stdout := c.output.pump(pipes)
+	c.send(input{kind: inSpawned, tree: t})
+	if err := process.Started(ctx); err != nil {
+		return nil, c.explainStart(err)
+	}
+	return &host.Child{
+		ID: strconv.Itoa(process.PID()), Stdout: stdout, SocketDir: process.SocketDir(),
+		PeerUID: uint32(os.Geteuid()), Gone: process.Gone(), Kill: t.kill,
+	}, nil
+}
+
+func (c *Call) launch(group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
+	spec := sandbox.Spec{
+		Isolation: c.s.isolation, Path: c.binary.path, Args: append([]string{c.binary.path}, c.toolArgs()...),
+		Env: append(append(baseEnv(), c.request.Env...), env...), Dir: c.request.Dir,
+		Stdio: [3]*os.File{c.s.null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
+		SocketDir: socketDir, Timer: c.launcherTimer(),
+	}
+	if !c.s.isolation.PIDNamespace {
+		kill, err := group.KillFile()
+		if err != nil {
+			return nil, err
+		}
+		defer kill.Close()
+		spec.KillFile = kill
+	}
+	return sandbox.Start(spec, group.Start)
+}
+
+// launcherTimer is when the launcher ends the tree by itself.
+func (c *Call) launcherTimer() time.Duration {
+	if c.resolution.Timeout == budget.Infinite {
+		return 0
+	}
+	return c.resolution.Timeout + c.grace + budget.AnswerMargin
+}
+
+// watch tells the owner of the tool's end and of its memory limit.
+func (c *Call) watch(t *tree) {
+	t.helpers.Go(func() {
+		status, ok := <-t.process.Exited()
+		if !ok { // the launcher was killed first, and everything with it
+			status = syscall.WaitStatus(syscall.SIGKILL)
+		}
+		c.send(input{kind: inExited, exit: status})
+	})
+	t.helpers.Go(func() {
+		select {
+		case <-t.group.OOM():
+			c.send(input{kind: inOOM})
+		case <-t.lifetime.Done():
+		}
+	})
+}
+
+// explainStart names the executable in what the launcher reported.
+func (c *Call) explainStart(err error) error {
+	var setup *sandbox.SetupError
+	if !errors.As(err, &setup) || setup.Step != "execute" {
+		return err
+	}
+	switch setup.Err {
+	case syscall.ENOEXEC:
+		return fmt.Errorf("cannot execute %s: it is neither a program of this machine nor a script with #!: build it for this architecture", c.binary.path)
+	case syscall.ENOENT:
+		return fmt.Errorf("cannot execute %s: its interpreter or the working directory %q does not exist", c.binary.path, c.request.Dir)
+	}
+	return fmt.Errorf("cannot execute %s: %w", c.binary.path, setup.Err)
+}
