@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
 // evidence is all that the outcome of a call is decided by.
@@ -71,6 +72,10 @@ func startOutcome(err error) outcome {
 	var refused *refusal
 	if errors.As(err, &refused) {
 		return outcome{refused.status, refused.reason}
+	}
+	var overloaded *admission.OverloadedError
+	if errors.As(err, &overloaded) {
+		return outcome{StatusOverloaded, "admission"}
 	}
 	return outcome{StatusStartFailed, "start"}
 }

@@ -21,7 +21,8 @@ func playHostile(how string) {
 	switch how {
 	case "notplugin":
 		fmt.Println("hello, world")
-	case "mute":
+	case "exit":
+		os.Exit(0)
 	case "endless":
 		for {
 			os.Stdout.Write([]byte(strings.Repeat("A", 1<<16)))
@@ -47,9 +48,6 @@ func playHostile(how string) {
 		serveHostile("ok")
 	default:
 		serveHostile(how)
-	}
-	if how == "exit" || how == "mute" {
-		os.Exit(0)
 	}
 	hang()
 }

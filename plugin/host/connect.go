@@ -74,12 +74,13 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	client := goplugin.NewClient(r.config(ctx))
 	stop := context.AfterFunc(ctx, r.kill)
 	defer stop()
-	conn, err := dispense(client)
+	conn, err := dispense(ctx, client, r)
 	if err == nil {
 		return &Conn{client: client, tool: pluginv1.NewToolClient(conn), runner: r}, nil
 	}
 	r.kill()
 	cleanUp(client)
+	r.closeUndialled()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -87,13 +88,20 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 }
 
 // dispense drives go-plugin. It panics on some input that a hostile child can
-// give, and a library must not take its host down.
-func dispense(client *goplugin.Client) (conn *grpc.ClientConn, err error) {
+// give, and a library must not take its host down. Dialling comes before
+// go-plugin's own, which would put off its errors to the first call.
+func dispense(ctx context.Context, client *goplugin.Client, r *childRunner) (conn *grpc.ClientConn, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("go-plugin panicked: %v", p)
 		}
 	}()
+	if _, err := client.Start(); err != nil {
+		return nil, err
+	}
+	if err := r.dial(ctx); err != nil {
+		return nil, err
+	}
 	protocol, err := client.Client()
 	if err != nil {
 		return nil, err

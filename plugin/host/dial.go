@@ -28,7 +28,7 @@ const (
 // is 2 GiB, and its dialer follows whatever path the child named.
 func (r *childRunner) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return r.dial(ctx) }),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return r.handOver() }),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(r.options.MaxMessageBytes)),
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
@@ -48,31 +48,46 @@ func refuseBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientCon
 	return streamer(ctx, desc, cc, method, opts...)
 }
 
-// dial connects once: a second connection could reach another process.
-func (r *childRunner) dial(ctx context.Context) (net.Conn, error) {
-	r.mu.Lock()
-	again := r.dialed
-	r.dialed = true
-	r.mu.Unlock()
-	if again {
-		return nil, permanent{errors.New("a tool's connection is made once")}
-	}
+// dial connects to the tool and checks who is there.
+func (r *childRunner) dial(ctx context.Context) error {
 	conn, err := connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
 	if err != nil {
-		return nil, permanent{&HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket: %v", err)}}
+		return &HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket: %v", err)}
 	}
 	if err := checkPeer(conn, r.child.PeerUID); err != nil {
 		_ = conn.Close()
-		return nil, permanent{err}
+		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dialled = conn
+	return nil
+}
+
+// handOver gives gRPC the one connection: a second one could reach another
+// process.
+func (r *childRunner) handOver() (net.Conn, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	conn := r.dialled
+	if conn == nil {
+		return nil, permanent{errors.New("a tool's connection is made once")}
+	}
+	r.dialled = nil
 	return conn, nil
+}
+
+// closeUndialled closes the connection that gRPC never asked for.
+func (r *childRunner) closeUndialled() {
+	if conn, err := r.handOver(); err == nil {
+		_ = conn.Close()
+	}
 }
 
 // permanent tells gRPC not to try again.
 type permanent struct{ error }
 
 func (permanent) Temporary() bool { return false }
-func (p permanent) Unwrap() error { return p.error }
 
 // connectBeneath connects to the socket `name` in the folder dir, following no
 // link, by way of /proc so that the name is resolved exactly once.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -37,7 +38,7 @@ type childRunner struct {
 	handshakeErr error // written before Stdout gives EOF
 	socket       string
 	copied       chan struct{} // closed when all of stdout has been copied
-	dialed       bool
+	dialled      net.Conn      // until gRPC takes it
 }
 
 func (r *childRunner) adopt(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {

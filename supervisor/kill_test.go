@@ -1,0 +1,114 @@
+package supervisor_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// alive counts the processes of this test binary that play a role.
+func alive(t testing.TB) (n int) {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range entries {
+		raw, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(raw), roleVar+"=") {
+			n++
+		}
+	}
+	return n
+}
+
+// killed runs a tool with n children of a role to its deadline and checks that
+// nothing is left.
+func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, change func(*supervisor.Request)) *supervisor.Result {
+	t.Helper()
+	events := make(chan supervisor.Event, 100)
+	r := request("children", fmt.Sprintf(`{"n":%d,"text":%q}`, n, role))
+	r.Limits = supervisor.Limits{Pids: 4000, MemoryBytes: 4 << 30, CPUPercent: supervisor.Unlimited}
+	r.Events = events
+	if change != nil {
+		change(&r)
+	}
+	c := host.Start(t.Context(), r)
+	waitFor(t, events, supervisor.EventProgress)
+	c.Abort(supervisor.AbortUser)
+	result := c.Result()
+	wantStatus(t, result, supervisor.StatusCancelled)
+	if result.Kill.Survivors != 0 || result.Kill.Stage != "kill" {
+		t.Errorf("kill %+v", result.Kill)
+	}
+	if left := alive(t); left != 0 {
+		t.Errorf("%d processes outlived the kill", left)
+	}
+	return result
+}
+
+func TestKillLeavesNothing(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, test := range []struct {
+		role string
+		n    int
+	}{
+		{"deaf", 50}, {"deaf", 200}, {"orphan", 50}, {"stopped", 30}, {"handler", 20}, {"treadmill", 6},
+	} {
+		t.Run(test.role+strconv.Itoa(test.n), func(t *testing.T) {
+			result := killed(t, host, test.role, test.n, nil)
+			if test.role == "deaf" && result.Kill.Reaped != test.n+1 {
+				t.Errorf("%d reaped, want %d", result.Kill.Reaped, test.n+1)
+			}
+		})
+	}
+}
+
+// A quota delays SIGKILL unless it is lifted first.
+func TestKillUnderTwoPercentOfCPU(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	result := killed(t, host, "burn", 3, func(r *supervisor.Request) { r.Limits.CPUPercent = 2; r.Timeouts = within(10 * time.Minute) })
+	t.Logf("SIGKILL to empty: %d µs", result.Kill.LatencyUs)
+}
+
+// The tool's process ends at once; a deaf grandchild holds its pipes.
+func TestWrapperExitsFirst(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	result := call(t, host, request("children", `{"n":4,"text":"orphan","line":true}`))
+	wantStatus(t, result, supervisor.StatusOK)
+	if left := alive(t); left != 0 {
+		t.Errorf("%d processes left after the answer", left)
+	}
+}
+
+// TestSoak runs the stubborn tool TOOLHOST_SOAK_RUNS times, 16 at once.
+func TestSoak(t *testing.T) {
+	runs, err := strconv.Atoi(os.Getenv("TOOLHOST_SOAK_RUNS"))
+	if err != nil {
+		runs = 4
+	}
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 16, Queue: runs, Wait: time.Hour}})
+	var calls sync.WaitGroup
+	for range runs {
+		calls.Go(func() {
+			r := request("children", `{"n":50,"text":"orphan"}`)
+			r.Limits = supervisor.Limits{Pids: 2000, MemoryBytes: 2 << 30}
+			r.Timeouts, r.Grace = within(time.Second), 500*time.Millisecond
+			result := host.Call(t.Context(), r)
+			if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 {
+				t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)
+			}
+		})
+	}
+	calls.Wait()
+	if left := alive(t); left != 0 {
+		t.Errorf("%d processes left after %d runs", left, runs)
+	}
+}

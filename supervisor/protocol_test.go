@@ -1,0 +1,157 @@
+package supervisor_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func hostileRequest(how string) supervisor.Request {
+	return supervisor.Request{
+		Tool:     supervisor.Tool{Path: self, Name: "hostile", Args: []string{how}},
+		Timeouts: within(20 * time.Second), Grace: budget.NoGrace,
+	}
+}
+
+func TestBrokenHandshakes(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for how, want := range map[string]string{
+		"notplugin": "hello, world",
+		"exit":      "handshake",
+		"endless":   "longer than",
+		"version":   `version "99"`,
+		"tcp":       "outside the call's socket folder",
+		"elsewhere": "outside the call's socket folder",
+		"dotdot":    "outside the call's socket folder",
+		"link":      "cannot connect",
+		"nosocket":  "no socket",
+		"cert":      "cannot connect",
+		// In Describe:
+		"describe-none": "0 tools", "describe-twice": "twice", "describe-schema": "schema",
+	} {
+		t.Run(how, func(t *testing.T) {
+			r := call(t, host, hostileRequest(how))
+			if r.Status != supervisor.StatusStartFailed && r.Status != supervisor.StatusProtocolError {
+				t.Fatalf("status %s: %s", r.Status, r.Message)
+			}
+			if !strings.Contains(r.ToolError.Message, want) || strings.Contains(strings.TrimSpace(r.ToolError.Message), "\n") {
+				t.Errorf("error %q, want one line with %q", r.ToolError.Message, want)
+			}
+		})
+	}
+}
+
+func TestBrokenProtocol(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for how, want := range map[string]string{
+		"second-result": "a second result",
+		"after-result":  "data after the result",
+		"lying-seq":     "event 7 came after event 1",
+		"huge":          "too large",
+		"empty-event":   "event 2 holds nothing",
+		"bad-json":      "not valid JSON",
+		"no-result":     "without a result",
+	} {
+		t.Run(how, func(t *testing.T) {
+			r := call(t, host, hostileRequest(how))
+			wantStatus(t, r, supervisor.StatusProtocolError)
+			if !strings.Contains(r.ToolError.Message, want) || !strings.HasPrefix(r.Text(), "kept ") || !r.Partial {
+				t.Errorf("error %q, text %q, partial %v", r.ToolError.Message, r.Text(), r.Partial)
+			}
+		})
+	}
+}
+
+func TestHostileButOK(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, how := range []string{"ok", "forgedlog", "result-hang", "flush-flood"} {
+		t.Run(how, func(t *testing.T) {
+			r := call(t, host, hostileRequest(how))
+			wantStatus(t, r, supervisor.StatusOK)
+		})
+	}
+}
+
+func TestQuestionFloodEnds(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := hostileRequest("ask-flood")
+	r.Timeouts = within(2 * time.Second)
+	result := call(t, host, r)
+	if result.Status != supervisor.StatusProtocolError && result.Status != supervisor.StatusTimeout {
+		t.Errorf("status %s", result.Status)
+	}
+}
+
+func TestMissingTools(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	dir := t.TempDir()
+	plain := dir + "/plain"
+	if err := os.WriteFile(plain, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	garbage := dir + "/garbage"
+	if err := os.WriteFile(garbage, []byte("\x7fELF garbage"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/nonexistent/tool": "no tool at /nonexistent/tool: build it",
+		dir:                 "is a folder",
+		plain:               "not executable: run chmod +x",
+		garbage:             "cannot execute",
+		"nosuchtool-xyz":    `no tool "nosuchtool-xyz" in PATH`,
+		"":                  "no tool given",
+	} {
+		r := call(t, host, supervisor.Request{Tool: supervisor.Tool{Path: path}})
+		wantStatus(t, r, supervisor.StatusStartFailed)
+		if !strings.Contains(r.ToolError.Message, want) || strings.Contains(r.ToolError.Message, "\n") {
+			t.Errorf("%q: error %q, want %q in it", path, r.ToolError.Message, want)
+		}
+	}
+	r := request("echo", `{}`)
+	r.SHA256 = strings.Repeat("0", 64)
+	wantStatus(t, call(t, host, r), supervisor.StatusPolicyViolation)
+}
+
+func TestBadConfig(t *testing.T) {
+	for _, config := range []supervisor.Config{
+		{Limits: supervisor.Limits{MemoryBytes: -1}},
+		{Limits: supervisor.Limits{Pids: -5}},
+		{Limits: supervisor.Limits{OutputBytes: -5}},
+		{Limits: supervisor.Limits{OutputBytes: 1 << 40}},
+		{Limits: supervisor.Limits{CPUPercent: 1 << 60}},
+		{Admission: supervisor.Admission{Running: -1}},
+		{CgroupParent: "/no/such/cgroup"},
+		{RuntimeDir: "/proc/nothing"},
+	} {
+		host, err := supervisor.New(t.Context(), config)
+		if err == nil {
+			host.Close()
+			t.Errorf("%+v: no error", config)
+			continue
+		}
+		if strings.Contains(strings.TrimSpace(err.Error()), "\n") {
+			t.Errorf("error of several lines: %v", err)
+		}
+		t.Log(err)
+	}
+}
+
+func TestOverload(t *testing.T) {
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 1, Queue: 1, Wait: 50 * time.Millisecond}})
+	events := make(chan supervisor.Event, 100)
+	r := request("silent", `{}`)
+	r.Events, r.Grace = events, budget.NoGrace
+	first := host.Start(t.Context(), r)
+	waitFor(t, events, supervisor.EventStarted)
+	waited := host.Call(t.Context(), request("echo", `{}`))
+	if waited.Status != supervisor.StatusOverloaded || !waited.Retry.Retryable || waited.Timing.QueueMs < 50 {
+		t.Errorf("status %s, retry %+v, timing %+v", waited.Status, waited.Retry, waited.Timing)
+	}
+	first.Abort(supervisor.AbortUser)
+	first.Result()
+	wantStatus(t, call(t, host, request("echo", `{}`)), supervisor.StatusOK)
+}
