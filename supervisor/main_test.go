@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -19,6 +20,14 @@ import (
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		playChild(role)
+	}
+	if host := os.Getenv(hostVar); host != "" && os.Getenv("TOOLHOST_PLUGIN") == "" {
+		var dir string
+		var n, timeout int
+		if _, err := fmt.Sscan(host, &dir, &n, &timeout); err != nil {
+			panic(err)
+		}
+		runHost(dir, n, time.Duration(timeout))
 	}
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
 		if len(os.Args) > 1 {

@@ -1,0 +1,172 @@
+package supervisor_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// runHost is a host that makes n deaf calls and waits to be killed. It runs in
+// a process of its own.
+func runHost(dir string, n int, timeout time.Duration) {
+	host, err := supervisor.New(context.Background(), supervisor.Config{
+		RuntimeDir: dir, Admission: supervisor.Admission{Running: n, Queue: n, Wait: time.Hour},
+	})
+	if err != nil {
+		fmt.Println("cannot:", err)
+		os.Exit(1)
+	}
+	events := make(chan supervisor.Event, 100*n)
+	for range n {
+		r := request("children", `{"n":3,"text":"orphan"}`)
+		r.Events, r.Timeouts, r.Grace = events, within(timeout), budget.NoGrace
+		host.Start(context.Background(), r)
+	}
+	for ready := 0; ready < n; {
+		if e := <-events; e.Kind == supervisor.EventProgress {
+			ready++
+		}
+	}
+	fmt.Println("ready", host.Host().Place)
+	select {}
+}
+
+// startHost starts such a host and returns it with its cgroup's path.
+func startHost(t *testing.T, dir string, n int, timeout time.Duration) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", hostVar, dir, n, timeout))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	place, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
+	if err != nil || !ok {
+		t.Fatalf("the host says %q, %v", line, err)
+	}
+	return cmd, place
+}
+
+const hostVar = "SUPERVISOR_TEST_HOST"
+
+// eventually waits for a condition that other processes bring about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(hangLimit); !holds(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %s: %s", hangLimit, what)
+		}
+	}
+}
+
+func TestKilledHostLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	cmd, place := startHost(t, dir, 10, time.Hour)
+	if alive(t) == 0 {
+		t.Fatal("no tool is running")
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	eventually(t, "the dead host's tools are gone", func() bool { return alive(t) == 0 })
+	newHost(t, supervisor.Config{RuntimeDir: dir})
+	if _, err := os.Stat(place); !os.IsNotExist(err) {
+		t.Errorf("the dead host's cgroup %s is still there (%v)", place, err)
+	}
+	if left := sockets(t, dir); left != 0 {
+		t.Errorf("%d sockets and folders of the dead host are left", left)
+	}
+}
+
+// sockets counts what is left in the runtime folder beside the living host's
+// own lock.
+func sockets(t *testing.T, dir string) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d.Type() == fs.ModeSocket || strings.Contains(d.Name(), "plugin-dir") {
+			n++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// A stopped host cannot keep its promise; the launchers do.
+func TestStoppedHostTakesItsToolsWithIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the launcher's own timer: left out by -short")
+	}
+	cmd, _ := startHost(t, t.TempDir(), 3, 4*time.Second)
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the stopped host's tools are gone", func() bool { return alive(t) == 0 })
+}
+
+// open counts what calls must not leave in the host.
+func open(t *testing.T) (fds, goroutines int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries), runtime.NumGoroutine()
+}
+
+func TestCallsLeaveNothingInTheHost(t *testing.T) {
+	calls := 300
+	if testing.Short() {
+		calls = 50
+	}
+	if n := os.Getenv("TOOLHOST_LEAK_CALLS"); n != "" {
+		fmt.Sscan(n, &calls)
+	}
+	dir := t.TempDir()
+	host := newHost(t, supervisor.Config{RuntimeDir: dir})
+	one := func() { wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), supervisor.StatusOK) }
+	one()
+	fds, goroutines := open(t)
+	for range calls {
+		one()
+	}
+	eventually(t, "no more files and goroutines than before", func() bool {
+		f, g := open(t)
+		return f <= fds && g <= goroutines
+	})
+	if left := sockets(t, dir); left != 0 {
+		t.Errorf("%d sockets left", left)
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	if err == nil && strings.TrimSpace(string(children)) != "" {
+		t.Errorf("children left: %s", children)
+	}
+	entries, err := os.ReadDir(host.Host().Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			t.Errorf("cgroup %s left", entry.Name())
+		}
+	}
+}
