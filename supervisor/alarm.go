@@ -45,11 +45,10 @@ func (a *alarm) stop() {
 	a.timer, a.at = nil, time.Time{}
 }
 
+// sleepUntil sleeps on however often a signal of Go's runtime interrupts it.
 func sleepUntil(at time.Time) {
-	left := min(time.Until(at), precise)
-	if left <= 0 {
-		return
+	for left := time.Until(at); left > 0; left = time.Until(at) {
+		ts := syscall.NsecToTimespec(int64(left))
+		_ = syscall.Nanosleep(&ts, nil)
 	}
-	ts := syscall.NsecToTimespec(int64(left))
-	_ = syscall.Nanosleep(&ts, nil)
 }

@@ -321,3 +321,14 @@ func TestTimeoutHint(t *testing.T) {
 		t.Errorf("timing %+v, warnings %q", result.Timing, result.Warnings)
 	}
 }
+
+// A deadline may come at any moment of the start.
+func TestDeadlineWhileStarting(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	call(t, host, request("echo", `{}`)) // describes the binary
+	for i := range 60 {
+		r := request("silent", `{}`)
+		r.Timeouts, r.Grace = within(time.Duration(i)*400*time.Microsecond+time.Millisecond), time.Millisecond
+		wantStatus(t, call(t, host, r), supervisor.StatusTimeout)
+	}
+}

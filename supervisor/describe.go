@@ -25,16 +25,22 @@ type Description struct {
 // under the message_route profile. Answers are remembered by the binary's
 // hash. The result tells what happened where there is no description.
 func (s *Supervisor) Describe(ctx context.Context, tool Tool) (*Description, *Result) {
-	found, err := s.binaries.find(tool.Path)
+	d, found, err := s.findAndDescribe(ctx, tool)
 	if err == nil {
-		var d *described
-		if d, err = s.describe(ctx, Request{Tool: tool}, found); err == nil {
-			return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list()}, nil
-		}
+		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list()}, nil
 	}
 	c := s.newCall(Request{Tool: tool})
 	c.refuse(err)
 	return nil, c.result
+}
+
+func (s *Supervisor) findAndDescribe(ctx context.Context, tool Tool) (*described, binary, error) {
+	found, err := s.binaries.find(tool.Path)
+	if err != nil {
+		return nil, binary{}, refuse(StatusStartFailed, "tool", err)
+	}
+	d, err := s.describe(ctx, Request{Tool: tool}, found)
+	return d, found, err
 }
 
 // described is a description with its schemas ready for use.

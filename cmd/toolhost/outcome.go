@@ -83,6 +83,11 @@ func printContent(w io.Writer, r *supervisor.Result, terminal bool) {
 // printOutcome is one line for people: what came of it, and what it took. A
 // failed command that said why itself gets no second voice.
 func printOutcome(w io.Writer, r *supervisor.Result) {
+	defer printWarnings(w, r)
+	if neverBegan(r) {
+		fmt.Fprintln(w, "toolhost: "+escape(firstLine(r.ToolError.Message), false))
+		return
+	}
 	mark := "ok"
 	if !r.OK() {
 		mark = string(r.Status)
@@ -93,6 +98,18 @@ func printOutcome(w io.Writer, r *supervisor.Result) {
 		parts = append(parts, "cpu "+elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
 	}
 	fmt.Fprintln(w, escape(strings.Join(parts, ", "), false))
+}
+
+// neverBegan: there is an error to tell of and nothing else.
+func neverBegan(r *supervisor.Result) bool {
+	switch r.Status {
+	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
+		return r.ToolError != nil && r.Timing.RunMs == 0
+	}
+	return false
+}
+
+func printWarnings(w io.Writer, r *supervisor.Result) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(w, "warning: "+escape(warning, false))
 	}

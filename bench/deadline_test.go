@@ -1,0 +1,38 @@
+package bench
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// BenchmarkDeadline: how late SIGTERM is after a call's deadline, and how long
+// from SIGKILL until nothing is left.
+func BenchmarkDeadline(b *testing.B) {
+	host, err := supervisor.New(context.Background(), supervisor.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer host.Close()
+	sleeper := supervisor.Request{
+		Tool: supervisor.Tool{Path: self}, Arguments: arguments,
+		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 53 * time.Millisecond}},
+		Env:      []string{"TOOLHOST_BENCH_SLEEP=1"}, Grace: time.Millisecond,
+	}
+	var late, kill []time.Duration
+	for b.Loop() {
+		r := host.Call(context.Background(), sleeper)
+		if r.Status != supervisor.StatusTimeout {
+			b.Fatal(r.Status, r.Message)
+		}
+		late = append(late, time.Duration(r.Kill.TermLatencyUs)*time.Microsecond)
+		kill = append(kill, time.Duration(r.Kill.LatencyUs)*time.Microsecond)
+	}
+	b.ReportMetric(micros(median(late)), "term-late-p50-µs")
+	b.ReportMetric(micros(percentile(late, 99)), "term-late-p99-µs")
+	b.ReportMetric(micros(median(kill)), "kill-p50-µs")
+	b.ReportMetric(micros(percentile(kill, 99)), "kill-p99-µs")
+}

@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// The test binary is the tool in every contest, so all start the same program.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, func(_ context.Context, in message, _ *plugin.Output) (message, error) {
+			if os.Getenv("TOOLHOST_BENCH_SLEEP") != "" {
+				select {} // deaf
+			}
+			return in, nil
+		}))
+		return
+	}
+	if socket := os.Getenv(bareVar); socket != "" {
+		serveBare(socket)
+	}
+	os.Exit(m.Run())
+}
+
+type message struct {
+	Text string `json:"text"`
+}
+
+var self = func() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
+// contest runs ours and theirs in turn and reports the medians and their ratio.
+func contest(b *testing.B, ours, theirs func(*testing.B)) {
+	var a, z []time.Duration
+	timed := func(f func(*testing.B)) time.Duration {
+		began := time.Now()
+		f(b)
+		return time.Since(began)
+	}
+	ours(b)
+	theirs(b)
+	for b.Loop() {
+		a = append(a, timed(ours))
+		z = append(z, timed(theirs))
+	}
+	b.ReportMetric(micros(median(a)), "ours-µs")
+	b.ReportMetric(micros(median(z)), "theirs-µs")
+	b.ReportMetric(float64(median(a))/float64(median(z)), "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(d []time.Duration) time.Duration {
+	slices.Sort(d)
+	return d[len(d)/2]
+}
+
+func percentile(d []time.Duration, p int) time.Duration {
+	slices.Sort(d)
+	return d[min(len(d)*p/100, len(d)-1)]
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }

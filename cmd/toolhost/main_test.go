@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run this binary as toolhost. The supervisor starts it
+// by its own path as the command adapter.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "adapter" {
+		os.Exit(run(os.Args[1:]))
+	}
+	testscript.Main(m, map[string]func(){"toolhost": func() { os.Exit(run(os.Args[1:])) }})
+}
+
+// TestScripts runs the files in testdata/script, which read like documentation.
+func TestScripts(t *testing.T) {
+	bin := buildTools(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("BIN", bin)
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+// exits runs a command line and checks its exit status: exits 124 toolhost ...
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("cannot run %s: %v", args[1], err)
+	}
+	if got := fmt.Sprint(code); got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}
+
+func buildTools(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/search")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build the example tools: %v\n%s", err, out)
+	}
+	return bin
+}
