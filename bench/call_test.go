@@ -32,7 +32,7 @@ func BenchmarkFreshCall(b *testing.B) {
 		if !r.OK() {
 			b.Fatal(r.Message)
 		}
-	}, plainCall)
+	}, plainCall, func() bool { return host.Host().Running == 0 })
 }
 
 // plain is go-plugin's client of the same tool, without anything of ours.

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -40,12 +41,18 @@ var self = func() string {
 }()
 
 // contest runs ours and theirs in turn and reports the medians and their ratio.
-func contest(b *testing.B, ours, theirs func(*testing.B)) {
+// settled, between the two and not timed, keeps either from paying for what the
+// other does after its answer; nil if nothing is.
+func contest(b *testing.B, ours, theirs func(*testing.B), settled func() bool) {
 	var a, z []time.Duration
 	timed := func(f func(*testing.B)) time.Duration {
 		began := time.Now()
 		f(b)
-		return time.Since(began)
+		took := time.Since(began)
+		for settled != nil && !settled() {
+			runtime.Gosched()
+		}
+		return took
 	}
 	ours(b)
 	theirs(b)

@@ -35,7 +35,7 @@ func BenchmarkWarmCall(b *testing.B) {
 		if err := bare.Invoke(context.Background(), "/bench.Bare/Echo", payload, reply); err != nil {
 			b.Fatal(err)
 		}
-	})
+	}, nil)
 }
 
 // BenchmarkWarmStream: the same with a whole tool call, which is a stream.
@@ -57,7 +57,7 @@ func BenchmarkWarmStream(b *testing.B) {
 		if err := bare.Invoke(context.Background(), "/bench.Bare/Echo", payload, reply); err != nil {
 			b.Fatal(err)
 		}
-	})
+	}, nil)
 }
 
 // connect starts the tool without a sandbox: the connection alone is measured.

@@ -15,14 +15,6 @@ type bound struct {
 	detail string
 }
 
-// layer is the one that decides where this bound does.
-func (b bound) layer() Layer {
-	if b.rank == rankStandard {
-		return LayerStandard
-	}
-	return LayerGlobal
-}
-
 type bounds struct{ min, max bound }
 
 // operatorBounds gives the profile's bounds as the operator has moved them:

@@ -50,10 +50,7 @@ func nextMember(dec *json.Decoder, object []byte) (member, error) {
 	if err != nil {
 		return member{}, err
 	}
-	name, isString := key.(string)
-	if !isString {
-		return member{}, fmt.Errorf("bug: key of a JSON object is %v", key)
-	}
+	name, _ := key.(string) // valid JSON has no other keys
 	var value json.RawMessage
 	if err := dec.Decode(&value); err != nil {
 		return member{}, err
@@ -86,8 +83,5 @@ func isObject(value json.RawMessage) bool { return len(value) > 0 && value[0] ==
 
 func syntaxError(text []byte) error {
 	var ignored json.RawMessage
-	if err := json.Unmarshal(text, &ignored); err != nil {
-		return fmt.Errorf("malformed JSON: %w", err)
-	}
-	return errors.New("malformed JSON")
+	return fmt.Errorf("malformed JSON: %w", json.Unmarshal(text, &ignored))
 }

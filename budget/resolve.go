@@ -136,13 +136,13 @@ func (s *settlement) whyFinite(a Ask) string {
 // useDefault takes the profile's default. Bounds that the operator moved move it
 // too, silently: nobody asked for the value that it was.
 func (s *settlement) useDefault() {
-	lowest, highest := s.bounds.min, s.bounds.max
 	s.Timeout, s.Source = s.profile.Default, LayerStandard
-	switch {
+	// A valid profile's own bounds hold its default, so one that doesn't was moved.
+	switch lowest, highest := s.bounds.min, s.bounds.max; {
 	case s.Timeout < lowest.value:
-		s.Timeout, s.Source, s.SourceDetail = lowest.value, lowest.layer(), lowest.detail
+		s.Timeout, s.Source, s.SourceDetail = lowest.value, LayerGlobal, lowest.detail
 	case s.Timeout > highest.value:
-		s.Timeout, s.Source, s.SourceDetail = highest.value, highest.layer(), highest.detail
+		s.Timeout, s.Source, s.SourceDetail = highest.value, LayerGlobal, highest.detail
 	}
 	s.Clamped = s.Requested != nil
 }

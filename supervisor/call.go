@@ -122,7 +122,7 @@ func (c *Call) send(in input) bool {
 // run is the owner: the only goroutine that touches c.life. It ends with the
 // result.
 func (c *Call) run(ctx context.Context) {
-	defer c.s.unregister(c)
+	defer c.s.unregister(c) // when nothing of the call is left
 	stop := context.AfterFunc(ctx, func() { c.Abort(abortReason(ctx)) })
 	defer stop()
 	go c.enter(c.begin())

@@ -7,17 +7,17 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 )
 
-// finish makes the result of a call whose processes are gone, or given up, and
-// frees everything that it held.
+// finish makes the result of a call whose processes are gone, or given up.
+// Freeing what the call held in this process comes after the answer.
 func (c *Call) finish() {
 	c.marks.done = time.Now()
-	r := c.baseResult()
 	e := c.evidence()
+	r := c.baseResult()
 	c.fillOutcome(r, e)
-	c.teardown()
 	c.publishResult(r)
 	c.result = r
 	close(c.done)
+	c.teardown()
 }
 
 // evidence is what classify decides by.

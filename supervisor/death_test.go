@@ -145,13 +145,14 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	host := newHost(t, supervisor.Config{RuntimeDir: dir})
 	one := func() { wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), supervisor.StatusOK) }
 	one()
+	eventually(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
 	fds, goroutines := open(t)
 	for range calls {
 		one()
 	}
 	eventually(t, "no more files and goroutines than before", func() bool {
 		f, g := open(t)
-		return f <= fds && g <= goroutines
+		return f <= fds && g <= goroutines && host.Host().Running == 0
 	})
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)

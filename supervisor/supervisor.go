@@ -29,8 +29,7 @@ type Supervisor struct {
 	mu     sync.Mutex
 	calls  map[*Call]struct{}
 	closed bool
-	// abandoned are trees that could not be killed; their slots stay taken.
-	abandoned sync.WaitGroup
+	active sync.WaitGroup // calls until the last of them is freed
 }
 
 // New finds a place for the calls' cgroups, tries what isolation the host
@@ -96,9 +95,7 @@ func (s *Supervisor) Close() error {
 	for _, c := range running {
 		c.Abort(AbortShutdown)
 	}
-	for _, c := range running {
-		<-c.Done()
-	}
+	s.active.Wait()
 	return s.release()
 }
 
@@ -131,6 +128,7 @@ func (s *Supervisor) register(c *Call) error {
 		return &refusal{status: StatusStartFailed, err: errors.New("the supervisor is closed")}
 	}
 	s.calls[c] = struct{}{}
+	s.active.Add(1)
 	return nil
 }
 
@@ -138,6 +136,7 @@ func (s *Supervisor) unregister(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.calls, c)
+	s.active.Done()
 }
 
 // Host is what a supervisor found on this machine.

@@ -68,7 +68,10 @@ func testTools() []plugin.Registered {
 			}
 			return answer{in.N}, nil
 		}),
-		tool("exit", func(_ context.Context, in args, _ *plugin.Output) (answer, error) { os.Exit(in.N); return answer{}, nil }),
+		tool("exit", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+			os.Exit(in.N)
+			return answer{}, nil
+		}),
 		tool("signal", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
 			syscall.Kill(os.Getpid(), syscall.Signal(in.N))
 			hang()
@@ -76,7 +79,10 @@ func testTools() []plugin.Registered {
 		}),
 		tool("flood", flood),
 		tool("burn", func(context.Context, args, *plugin.Output) (answer, error) { burn(); return answer{}, nil }),
-		tool("memory", func(_ context.Context, in args, _ *plugin.Output) (answer, error) { fill(in.N << 20); return answer{in.N}, nil }),
+		tool("memory", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
+			fill(in.N << 20)
+			return answer{in.N}, nil
+		}),
 		tool("children", children),
 		tool("noisy", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
 			fmt.Println("to stdout: " + in.Text)

@@ -1,0 +1,4 @@
+package cgroup
+
+func doomed([]string) {}
+func open([]string)   {}

@@ -1,0 +1,34 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// Refresh moves this process to a new cgroup2 leaf beside our directory.
+//
+// It is the cure for one ailment: if cgroup.kill was ever written to our own
+// cgroup before this process entered it, newer kernels kill each child that it
+// clones into another group at birth (they compare the kill counts of the two
+// cgroups). No file shows that, and only a real child can: if one dies of
+// SIGKILL before its first sign of life and nobody killed its group, call
+// Refresh and start again, once, in a new group. Moving takes milliseconds.
+func (r *Root) Refresh() error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.closed {
+		return ErrRemoved
+	}
+	name := supervisorLeaf + "-" + randomHex()
+	if err := r.v2.base.mkdir(name, 0o755); err != nil {
+		return fmt.Errorf("cannot move to a fresh cgroup: %w", err)
+	}
+	err := r.v2.base.write(name+"/cgroup.procs", strconv.Itoa(os.Getpid()))
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot move to a fresh cgroup: %w", err), r.v2.base.rmdir(name))
+	}
+	r.log.Debug("moved to a fresh cgroup", "path", r.v2.base.join(name))
+	return nil
+}

@@ -1,0 +1,312 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Options of Open. The zero value is useful.
+type Options struct {
+	// Parent is a cgroup path ("/a/b") that exists in every hierarchy used and
+	// that we may write to. Default: our own cgroup, or a delegated one.
+	Parent string
+	// Logger gets debug lines about the choices made. Default: none.
+	Logger hclog.Logger
+
+	ignoreUnified bool // for tests: act as if the host had no cgroup2 mount
+}
+
+// Root is our place in the cgroup tree: the directory that holds all groups.
+// It is safe for concurrent use. Keep one per process.
+type Root struct {
+	log     hclog.Logger
+	name    string
+	path    string // in cgroup2, for people
+	mode    Mode
+	v2      *hierarchy
+	limited map[string]*hierarchy // controller -> where it is
+	v1      []*hierarchy
+	unified *unified
+	layout  layout
+	events  *watcher
+	oom     *oomParent // v1 only
+	feat    features
+
+	mu     sync.RWMutex // held for reading by every use of the directories
+	closed bool
+
+	totalsMu sync.Mutex
+	totals   Limits
+}
+
+// Open finds a base for our cgroups, makes a directory in it and locks it.
+// On cgroup2 this may move this process, or all processes of a delegated
+// cgroup, into a child named "supervisor", and may ask systemd for a scope,
+// which takes up to 5 s; ctx may shorten that. On failure the error is, where
+// the host lacks something, an [UnavailableError].
+func Open(ctx context.Context, o Options) (*Root, error) {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	r := &Root{log: o.Logger}
+	if err := r.open(ctx, o); err != nil {
+		return nil, errors.Join(err, r.release())
+	}
+	r.log.Debug("cgroups ready", "mode", r.mode, "path", r.Path(), "controllers", r.Controllers())
+	return r, nil
+}
+
+func (r *Root) open(ctx context.Context, o Options) error {
+	mounts, err := readMounts()
+	if err != nil {
+		return err
+	}
+	if r.unified, err = openUnified(mounts, o.ignoreUnified); err != nil {
+		return err
+	}
+	own, err := readMembership() // after openUnified: the v2 line needs a mount
+	if err != nil {
+		return err
+	}
+	if r.v1, err = openV1(mounts, own, o.Parent); err != nil {
+		return err
+	}
+	r.mode = r.chooseMode()
+	if err := r.openV2(ctx, o); err != nil {
+		return err
+	}
+	if err := r.makeDirectories(); err != nil {
+		return err
+	}
+	return r.startEvents()
+}
+
+func (r *Root) chooseMode() Mode {
+	switch {
+	case len(r.v1) == 0:
+		return ModeV2
+	case r.unified.mnt != nil:
+		return ModeV1
+	}
+	return ModeHybrid
+}
+
+// openV2 opens cgroup2's base and enables there what v1 doesn't serve.
+func (r *Root) openV2(ctx context.Context, o Options) error {
+	base, p, err := openBaseV2(ctx, r.unified, o, len(r.v1) > 0)
+	if err != nil {
+		return err
+	}
+	r.v2 = &hierarchy{version: 2, base: base, home: -1}
+	var rest []string
+	for _, c := range allControllers {
+		if !slices.ContainsFunc(r.v1, func(h *hierarchy) bool { return slices.Contains(h.controllers, c) }) {
+			rest = append(rest, c)
+		}
+	}
+	r.v2.controllers, err = enableControllers(base, rest, p)
+	if err != nil && len(r.v1) == 0 {
+		return err
+	} else if err != nil {
+		r.log.Debug("controllers not enabled", "wanted", rest, "err", err)
+	}
+	return nil
+}
+
+// maxNameTries bounds the race with another toolhost's sweep, which may take
+// the new directory for a dead one's before we have locked it.
+const maxNameTries = 5
+
+func (r *Root) makeDirectories() error {
+	var err error
+	for range maxNameTries {
+		r.name = fmt.Sprintf("%s%d-%s", toolsPrefix, os.Getpid(), randomHex())
+		if err = r.makeAll(); err == nil {
+			return r.setUp()
+		}
+		err = errors.Join(err, r.removeAll())
+	}
+	return &UnavailableError{"directory for tools", r.v2.base.join(r.name), "run as root, run as a service with Delegate=yes, or name a writable cgroup as parent", err}
+}
+
+func (r *Root) makeAll() error {
+	for _, h := range r.hierarchies() {
+		if err := h.makeTools(r.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hierarchies lists cgroup2 first: groups are made in this order and removed
+// in reverse.
+func (r *Root) hierarchies() []*hierarchy {
+	if r.v2 == nil {
+		return r.v1
+	}
+	return append([]*hierarchy{r.v2}, r.v1...)
+}
+
+// setUp prepares our directory for groups: controllers, and a CPU weight of an
+// eighth of the supervisor's so that its timers stay exact under load.
+func (r *Root) setUp() error {
+	for _, c := range r.v2.controllers {
+		if err := r.v2.tools.write("cgroup.subtree_control", "+"+c); err != nil {
+			return err
+		}
+	}
+	r.limited, r.layout = map[string]*hierarchy{}, layout{}
+	for _, h := range r.hierarchies() {
+		for _, c := range h.controllers {
+			r.limited[c] = h
+			r.layout[c] = controllerLayout{version: h.version, files: h.files}
+		}
+	}
+	if !r.v2.files["cgroup.kill"] {
+		return &UnavailableError{"cgroup2 file", r.v2.tools.join("cgroup.kill"), "use Linux 5.14 or newer", nil}
+	}
+	r.feat, r.path = r.probeFeatures(), r.v2.tools.path
+	if w, ok := toolsWeight(r.layout); ok {
+		return r.apply("", []write{w})
+	}
+	return nil
+}
+
+func toolsWeight(lay layout) (write, bool) {
+	c, ok := lay[ctrlCPU]
+	switch {
+	case ok && c.version == 1 && c.has("cpu.shares"):
+		return write{ctrlCPU, "cpu.shares", "128"}, true
+	case ok && c.version == 2 && c.has("cpu.weight"):
+		return write{ctrlCPU, "cpu.weight", "12"}, true
+	}
+	return write{}, false
+}
+
+func (r *Root) startEvents() (err error) {
+	if r.events, err = newWatcher(); err != nil {
+		return err
+	}
+	if h := r.limited[ctrlMemory]; h != nil && h.version == 1 {
+		r.oom, err = newOOMParent(h.tools)
+	}
+	return err
+}
+
+// apply performs writes in our directory; prefix is "" or "c-name/".
+func (r *Root) apply(prefix string, writes []write) error {
+	for _, w := range writes {
+		if err := r.limited[w.controller].apply(prefix, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Mode says which layout is in use.
+func (r *Root) Mode() Mode { return r.mode }
+
+// Path is our directory in cgroup2, for people: a mount may hide it.
+func (r *Root) Path() string { return r.path }
+
+// Controllers lists the controllers that limits can use, sorted, by v2 names
+// (cpu, io, memory, pids).
+func (r *Root) Controllers() []string { return slices.Sorted(maps.Keys(r.limited)) }
+
+// Check tells whether limits can be enforced here, without making a group:
+// nil, Validate's error or a [ControllerError].
+func (r *Root) Check(l Limits) error {
+	if err := l.Validate(); err != nil {
+		return err
+	}
+	if l.MemoryBytes != 0 && r.feat.swapEscapes {
+		return missingFile(ctrlMemory, "MemoryBytes", "memory.swap.max or memory.memsw.limit_in_bytes",
+			"boot with swapaccount=1, or turn swap off, or remove the limit")
+	}
+	_, err := r.layout.plan(l)
+	return err
+}
+
+// Totals bounds all groups together, replacing earlier totals; a zero field
+// lifts that total. A total is no group's own limit: what hits it is counted
+// as an ancestor's. CPUWeight must be 0: it is an eighth of the supervisor's.
+func (r *Root) Totals(l Limits) error {
+	if l.CPUWeight != 0 {
+		return fmt.Errorf("total CPU weight %d can't be set: it is always an eighth of the supervisor's, use 0", l.CPUWeight)
+	}
+	if err := r.Check(l); err != nil {
+		return err
+	}
+	writes, err := r.layout.plan(l)
+	if err != nil {
+		return err
+	}
+	// A shared OOM kills one group, not all.
+	writes = slices.DeleteFunc(writes, func(w write) bool { return w.file == fileOOMGroup })
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	r.totalsMu.Lock()
+	defer r.totalsMu.Unlock()
+	if r.closed {
+		return ErrRemoved
+	}
+	if err := r.apply("", r.layout.undo(r.totals, allControllers...)); err != nil {
+		return err
+	}
+	r.totals = l
+	return r.apply("", writes)
+}
+
+// Close removes our directory and ends the event goroutine. Groups must be
+// removed first; what is left then is reported, and left to a later Sweep.
+// This process stays in a supervisor leaf that Open moved it to. Idempotent.
+func (r *Root) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	return r.release()
+}
+
+func (r *Root) release() error {
+	var errs []error
+	if r.events != nil {
+		errs = append(errs, r.events.close())
+	}
+	if r.oom != nil {
+		r.oom.close()
+	}
+	errs = append(errs, r.removeAll())
+	for _, h := range r.hierarchies() {
+		h.close()
+	}
+	if r.unified != nil {
+		r.unified.close()
+	}
+	return errors.Join(errs...)
+}
+
+// removeAll removes our directory everywhere, before its lock is dropped.
+func (r *Root) removeAll() error {
+	var errs []error
+	for _, h := range slices.Backward(r.hierarchies()) {
+		if h.tools == nil {
+			continue
+		}
+		if err := rmdirRetry(h.base, r.name); err != nil {
+			errs = append(errs, err)
+		}
+		h.tools.close()
+		h.tools = nil
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,183 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	toolsPrefix = "toolhost-"
+	leafPrefix  = "c-"
+	// sweepPatience bounds the wait for one dead owner's processes to die.
+	sweepPatience = 5 * time.Second
+)
+
+var (
+	toolsName = regexp.MustCompile(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
+	leafName  = regexp.MustCompile(`^supervisor(-[0-9a-f]{16})?$`)
+)
+
+// SweepReport says what Sweep did.
+type SweepReport struct {
+	Removed []string    // directories of dead owners, one entry per hierarchy
+	Killed  int         // processes that were left in them
+	Left    []SweepLeft // dead owners' directories that could not be removed
+}
+
+// SweepLeft is a directory that Sweep had to leave.
+type SweepLeft struct {
+	Path string
+	Err  error
+}
+
+// Sweep removes what dead toolhosts of this user left below our base: their
+// processes, killed through cgroup2 only, and their directories. An owner holds
+// a flock on its directories and the kernel drops it at its death, so whoever
+// gets the lock knows the owner dead, whatever became of its pid, and keeps
+// other sweepers away. Names that toolhost doesn't make are not looked at.
+// It waits up to 5 s for each dead owner's processes. The error is about
+// listing only; what resisted is in Left.
+func (r *Root) Sweep() (SweepReport, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	var report SweepReport
+	if r.closed {
+		return report, ErrRemoved
+	}
+	// v2 goes first: there the members are killed, which frees v1.
+	var errs []error
+	for _, h := range r.hierarchies() {
+		errs = append(errs, r.sweepHierarchy(h, &report))
+	}
+	return report, errors.Join(errs...)
+}
+
+func (r *Root) sweepHierarchy(h *hierarchy, report *SweepReport) error {
+	names, err := h.base.names(true)
+	if err != nil {
+		return fmt.Errorf("cannot sweep: %w", err)
+	}
+	for _, name := range names {
+		switch sweepable(name, r.name) {
+		case sweepTools:
+			sweepOne(h, name, report)
+		case sweepLeaf:
+			_ = h.base.rmdir(name) // fails while anyone is in it
+		}
+	}
+	return nil
+}
+
+type sweepKind int
+
+const (
+	sweepNothing sweepKind = iota
+	sweepTools
+	sweepLeaf
+)
+
+// sweepable tells what a directory beside ours may be, by its name alone. The
+// lock decides the rest.
+func sweepable(name, own string) sweepKind {
+	switch {
+	case name == own:
+		return sweepNothing
+	case toolsName.MatchString(name):
+		return sweepTools
+	case leafName.MatchString(name):
+		return sweepLeaf
+	}
+	return sweepNothing
+}
+
+// sweepOne removes one directory if its owner is dead.
+func sweepOne(h *hierarchy, name string, report *SweepReport) {
+	d, err := lockedSub(h.base, name)
+	if err != nil {
+		if !ownerAlive(err) && !gone(err) {
+			report.Left = append(report.Left, SweepLeft{h.base.join(name), err})
+		}
+		return
+	}
+	defer d.close() // and with it the lock, after the directory is gone
+	if !ownedByUs(d) {
+		return
+	}
+	if h.version == 2 {
+		killed, err := killAll(d)
+		report.Killed += killed
+		if err != nil {
+			report.Left = append(report.Left, SweepLeft{d.path, err})
+			return
+		}
+	}
+	if err := rmdirRetry(h.base, name); err != nil {
+		report.Left = append(report.Left, SweepLeft{d.path, err})
+		return
+	}
+	report.Removed = append(report.Removed, d.path)
+}
+
+// ownerAlive: EWOULDBLOCK is a held lock, ESTALE a directory that another
+// sweeper or its owner has just replaced, EACCES another user's.
+func ownerAlive(err error) bool {
+	return errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.ESTALE) || errors.Is(err, unix.EACCES)
+}
+
+func ownedByUs(d *dir) bool {
+	var st unix.Stat_t
+	return unix.Fstat(d.fd, &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// killAll kills everything below d and waits for it.
+func killAll(d *dir) (killed int, err error) {
+	killed = countProcesses(d, 0)
+	events, err := d.openFile("cgroup.events", unix.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(events)
+	if err := d.write("cgroup.kill", "1"); err != nil {
+		return 0, err
+	}
+	return killed, pollEmpty(events, time.Now().Add(sweepPatience))
+}
+
+func countProcesses(d *dir, depth int) int {
+	pids, _ := readPids(d)
+	n := len(pids)
+	children, _ := d.names(true)
+	for _, name := range children {
+		if sub, err := d.sub(name); err == nil && depth < maxDepth {
+			n += countProcesses(sub, depth+1)
+			sub.close()
+		} else {
+			sub.close()
+		}
+	}
+	return n
+}
+
+// pollEmpty waits in poll(2) for populated 0.
+func pollEmpty(events int, deadline time.Time) error {
+	for {
+		text, err := readAll(events)
+		if err != nil || field(text, "populated") == 0 {
+			return err
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return errors.New("its processes did not die in time")
+		}
+		fds := []unix.PollFd{{Fd: int32(events), Events: unix.POLLPRI}}
+		_, err = retry(func() (int, error) { return unix.Poll(fds, int(left.Milliseconds())+1) })
+		if err != nil {
+			return os.NewSyscallError("poll", err)
+		}
+	}
+}

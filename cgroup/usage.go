@@ -1,0 +1,125 @@
+package cgroup
+
+import (
+	"errors"
+	"time"
+)
+
+// Usage is what a group's tree used in all and which limits it hit.
+type Usage struct {
+	CPUUser         time.Duration
+	CPUSystem       time.Duration
+	MemoryPeakBytes int64 // page cache included
+	PidsPeak        int64 // processes and threads; on v1 perhaps one too high: the thread that forked the first
+	// Bytes to and from block devices, summed over devices (a stacked one counts
+	// beside those below it). Buffered writes count on v2 only, and not before
+	// they are written back.
+	IOReadBytes  int64
+	IOWriteBytes int64
+
+	OOMEvents        int64 // times that the group's own memory limit ran out
+	OOMKills         int64 // members killed because of the own limit
+	AncestorOOMKills int64 // members killed because of an ancestor's, or the host's, memory
+	PidsLimitHits    int64 // forks refused by the own pids limit
+	// Forks refused by an ancestor's pids limit. Linux 6.11 and newer don't
+	// count these for a v2 group: 0.
+	AncestorPidsLimitHits int64
+
+	// Missing names the fields above that this kernel or layout can't give:
+	// they are 0, or for PidsPeak a lower bound.
+	Missing []string
+}
+
+// CPU returns the CPU time that the tree has used so far, dead members
+// included, to the scheduler tick. It costs one small read.
+func (g *Group) CPU() (time.Duration, error) {
+	var used time.Duration
+	err := g.use(func() error {
+		text, err := g.dir.read("cpu.stat")
+		used = usec(field(text, "usage_usec"))
+		return err
+	})
+	return used, err
+}
+
+// Usage reads the counters. They are final once the group is empty and lost
+// with Remove. What could be read is returned beside an error.
+func (g *Group) Usage() (Usage, error) {
+	var u Usage
+	err := g.use(func() error {
+		return errors.Join(g.readCPU(&u), g.readMemory(&u), g.readPids(&u), g.readIO(&u))
+	})
+	return u, err
+}
+
+// readCPU uses cgroup2 on every layout: it accounts CPU without a controller.
+func (g *Group) readCPU(u *Usage) error {
+	text, err := g.dir.read("cpu.stat")
+	u.CPUUser, u.CPUSystem = usec(field(text, "user_usec")), usec(field(text, "system_usec"))
+	return err
+}
+
+func (g *Group) readMemory(u *Usage) error {
+	h := g.root.limited[ctrlMemory]
+	if h == nil {
+		u.missing("MemoryPeakBytes", "OOMEvents", "OOMKills", "AncestorOOMKills")
+		return nil
+	}
+	g.oom.look(false)
+	c, errOOM := g.oom.source.look()
+	u.OOMEvents = c.own
+	u.OOMKills, u.AncestorOOMKills = attributeOOM(c)
+	if !g.root.feat.memoryPeak {
+		u.missing("MemoryPeakBytes")
+		return errOOM
+	}
+	file := "memory.peak"
+	if h.version == 1 {
+		file = "memory.max_usage_in_bytes"
+	}
+	text, err := g.read(h, file)
+	u.MemoryPeakBytes = parseInt(text)
+	return errors.Join(errOOM, err)
+}
+
+func (g *Group) readPids(u *Usage) error {
+	h := g.root.limited[ctrlPids]
+	if h == nil {
+		u.missing("PidsPeak", "PidsLimitHits", "AncestorPidsLimitHits")
+		return nil
+	}
+	text, errPeak := "", error(nil)
+	if g.root.feat.pidsPeak {
+		text, errPeak = g.read(h, "pids.peak")
+		u.PidsPeak = parseInt(text)
+	} else {
+		u.PidsPeak = g.pids.peak()
+		u.missing("PidsPeak")
+	}
+	text, err := g.read(h, "pids.events")
+	u.PidsLimitHits, u.AncestorPidsLimitHits = attributePids(pidsEvidence{
+		hits: field(text, "max"), peak: u.PidsPeak, limit: g.limits.Pids, exact: g.root.feat.exactPids,
+	})
+	return errors.Join(errPeak, err)
+}
+
+func (g *Group) readIO(u *Usage) error {
+	h, file := g.root.limited[ctrlIO], g.root.feat.ioBytes
+	if h == nil || file == "" {
+		u.missing("IOReadBytes", "IOWriteBytes")
+		return nil
+	}
+	text, err := g.read(h, file)
+	if h.version == 1 {
+		u.IOReadBytes, u.IOWriteBytes = parseBlkio(text)
+	} else {
+		u.IOReadBytes, u.IOWriteBytes = parseIOStat(text)
+	}
+	return err
+}
+
+func (u *Usage) missing(fields ...string) { u.Missing = append(u.Missing, fields...) }
+
+func (g *Group) read(h *hierarchy, file string) (string, error) {
+	return h.tools.read(g.leaf + "/" + file)
+}
