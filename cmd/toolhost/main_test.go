@@ -53,7 +53,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func buildTools(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/search")
+	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the example tools: %v\n%s", err, out)

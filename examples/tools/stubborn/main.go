@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"

@@ -100,15 +100,25 @@ func (p plan) live() {
 	pid, _, _ := syscall.RawSyscall(syscall.SYS_GETPID, 0, 0, 0)
 	word := uint32(pid)
 	syscall.RawSyscall(syscall.SYS_WRITE, p.report, uintptr(unsafe.Pointer(&word)), pidBytes)
+	p.closeFiles()
+	rest := syscall.Timespec{Sec: orphanSeconds}
+	syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&rest)), 0, 0)
+	exit()
+}
+
+// closeFiles closes the report last: who reads its end knows of the others.
+//
+//go:nosplit
+//go:norace
+func (p plan) closeFiles() {
 	first := uintptr(0)
 	if p.holdPipes {
 		syscall.RawSyscall(syscall.SYS_CLOSE, 0, 0, 0)
 		first = 3
 	}
-	syscall.RawSyscall(sysCloseRange, first, uintptr(^uint32(0)), 0)
-	rest := syscall.Timespec{Sec: orphanSeconds}
-	syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&rest)), 0, 0)
-	exit()
+	syscall.RawSyscall(sysCloseRange, first, p.report-1, 0)
+	syscall.RawSyscall(sysCloseRange, p.report+1, uintptr(^uint32(0)), 0)
+	syscall.RawSyscall(syscall.SYS_CLOSE, p.report, 0, 0)
 }
 
 // bareFork is fork(2). The runtime does not know of the child.

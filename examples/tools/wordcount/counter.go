@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"maps"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -22,7 +21,7 @@ const (
 // counter adds up texts.
 type counter struct {
 	lines, words, bytes int64
-	distinct            map[string]int64
+	distinct            map[string]*int64 // pointers, so that counting on allocates nothing
 	dropped             bool
 
 	word    []byte // the one under way
@@ -30,7 +29,7 @@ type counter struct {
 	pending bool   // an apostrophe stands behind it
 }
 
-func newCounter() *counter { return &counter{distinct: map[string]int64{}} }
+func newCounter() *counter { return &counter{distinct: map[string]*int64{}} }
 
 // count reads a text to its end; the end of the text ends a word. It returns
 // ctx's cause if that ends first.
@@ -75,7 +74,7 @@ func (c *counter) character(r rune, size int) {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		c.endWord()
-	case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
+	case inWord(r):
 		if c.pending {
 			c.grow('\'')
 		}
@@ -86,6 +85,14 @@ func (c *counter) character(r rune, size int) {
 	default:
 		c.endWord()
 	}
+}
+
+// inWord asks the tables only for what is not ASCII.
+func inWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
 }
 
 func (c *counter) grow(r rune) {
@@ -105,22 +112,37 @@ func (c *counter) endWord() {
 }
 
 func (c *counter) keep() {
-	_, known := c.distinct[string(c.word)]
-	if c.long || !known && len(c.distinct) >= maxDistinct {
+	if count, known := c.distinct[string(c.word)]; known && !c.long {
+		*count++
+		return
+	}
+	if c.long || len(c.distinct) >= maxDistinct {
 		c.dropped = true
 		return
 	}
-	c.distinct[string(c.word)]++
+	c.distinct[string(c.word)] = new(int64(1))
 }
 
-// summary lists the most frequent words, those of the same count by name.
 func (c *counter) summary(top int) Summary {
-	words := slices.SortedFunc(maps.Keys(c.distinct), func(a, b string) int {
-		return cmp.Or(cmp.Compare(c.distinct[b], c.distinct[a]), cmp.Compare(a, b))
-	})
-	s := Summary{Lines: c.lines, Words: c.words, Bytes: c.bytes, Top: []Word{}, Approximate: c.dropped}
-	for _, word := range words[:min(top, len(words))] {
-		s.Top = append(s.Top, Word{word, c.distinct[word]})
+	return Summary{Lines: c.lines, Words: c.words, Bytes: c.bytes, Top: c.top(top), Approximate: c.dropped}
+}
+
+// top lists the n most frequent words, those of the same count by name. It
+// sorts no more than it lists: a call whose time is over waits for it.
+func (c *counter) top(n int) []Word {
+	list := make([]Word, 0, n+1)
+	for text, count := range c.distinct {
+		word := Word{text, *count}
+		if len(list) == n && byRank(word, list[n-1]) > 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, word, byRank)
+		list = slices.Insert(list, at, word)
+		list = list[:min(n, len(list))]
 	}
-	return s
+	return list
+}
+
+func byRank(a, b Word) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Word, b.Word))
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/toolhost/toolhost/plugin"
 )
 
-const defaultTop = 10
+const (
+	defaultTop = 10
+	maxTop     = 1000
+)
 
 func main() { plugin.Serve(newTool()) }
 
@@ -32,7 +35,7 @@ func newTool() plugin.Registered {
 type Arguments struct {
 	Paths []string `json:"paths,omitempty" jsonschema:"files and folders to count"`
 	Text  string   `json:"text,omitempty" jsonschema:"text to count"`
-	Top   int      `json:"top,omitempty" jsonschema:"how many of the most frequent words to list; default 10"`
+	Top   int      `json:"top,omitempty" jsonschema:"how many of the most frequent words to list, at most 1000; default 10"`
 }
 
 // Word is one of the most frequent words.
@@ -57,8 +60,8 @@ type Summary struct {
 
 // wordcount shows what it has counted by then if ctx ends before all is read.
 func wordcount(ctx context.Context, in Arguments, out *plugin.Output) (Summary, error) {
-	if in.Top < 0 {
-		return Summary{}, fmt.Errorf("top %d is negative: leave it out for %d", in.Top, defaultTop)
+	if in.Top < 0 || in.Top > maxTop {
+		return Summary{}, fmt.Errorf("top is %d: want 1 to %d, or leave it out for %d", in.Top, maxTop, defaultTop)
 	}
 	if in.Top == 0 {
 		in.Top = defaultTop

@@ -115,7 +115,7 @@ func TestFilesFoldersAndText(t *testing.T) {
 func TestBadArguments(t *testing.T) {
 	for want, in := range map[string]Arguments{
 		"nothing to count":                   {},
-		"top -1 is negative":                 {Text: "x", Top: -1},
+		"top is -1: want 1 to 1000":          {Text: "x", Top: -1},
 		"cannot count: lstat /nonexistent: ": {Paths: []string{"/nonexistent"}},
 	} {
 		if _, err := call(t, t.Context(), in, new(transcript)); err == nil || !strings.Contains(err.Error(), want) {
