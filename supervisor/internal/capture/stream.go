@@ -124,5 +124,5 @@ func wholeStart(b []byte) []byte {
 			return b[i:]
 		}
 	}
-	return b
+	return b[min(utf8.UTFMax-1, len(b)):]
 }

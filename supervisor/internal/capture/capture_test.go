@@ -1,0 +1,140 @@
+package capture
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestStreamKeepsHeadAndTail(t *testing.T) {
+	for _, test := range []struct {
+		name, in, head, tail string
+		dropped              int64
+	}{
+		{"all", "0123456789", "0123456789", "", 0},
+		{"one over", "0123456789x", "01234", "6789x", 1},
+		{"twice", "abcdefghijklmnopqrst", "abcde", "pqrst", 10},
+		{"characters stay whole", "aaaaéxxxxxxxxéaaaa", "aaaa", "aaaa", 10},
+	} {
+		for _, chunk := range []int{1, 3, 100} {
+			s := NewStream(10, nil)
+			for rest := []byte(test.in); len(rest) > 0; {
+				n := min(chunk, len(rest))
+				s.Write(rest[:n])
+				rest = rest[n:]
+			}
+			k := s.Kept()
+			if k.Head != test.head || k.Tail != test.tail || k.DroppedBytes != test.dropped || k.SeenBytes != int64(len(test.in)) {
+				t.Errorf("%s by %d: %+v", test.name, chunk, k)
+			}
+		}
+	}
+}
+
+// Whatever is written in whatever pieces, the counts are exact, memory is
+// bounded, and head and tail are those of the whole.
+func FuzzStream(f *testing.F) {
+	f.Add([]byte("hello, world"), uint16(8), uint64(1))
+	f.Add(bytes.Repeat([]byte("é"), 100), uint16(31), uint64(2))
+	f.Fuzz(func(t *testing.T, in []byte, limit uint16, seed uint64) {
+		s := NewStream(int64(limit), nil)
+		random := rand.New(rand.NewPCG(seed, 0))
+		for rest := in; len(rest) > 0; {
+			n := 1 + random.IntN(len(rest))
+			s.Write(rest[:n])
+			rest = rest[n:]
+		}
+		k := s.Kept()
+		half := max(int(limit), 2) / 2
+		if k.SeenBytes != int64(len(in)) || k.KeptBytes+k.DroppedBytes != k.SeenBytes || k.KeptBytes > int64(2*half) {
+			t.Fatalf("limit %d: %+v", limit, k)
+		}
+		if !utf8.ValidString(k.Head) || !utf8.ValidString(k.Tail) {
+			t.Fatalf("not UTF-8: %q %q", k.Head, k.Tail)
+		}
+		if k.DroppedBytes == 0 && k.Head != strings.ToValidUTF8(string(in), "\uFFFD") {
+			t.Fatalf("all was kept, but head is %q of %q", k.Head, in)
+		}
+	})
+}
+
+func TestSpillHoldsTheWholeStream(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "spill")
+	s := NewStream(4, &Spill{Path: path, LimitBytes: 8})
+	for _, chunk := range []string{"01", "23", "45", "6", "789"} {
+		s.Write([]byte(chunk))
+	}
+	k := s.Kept()
+	s.Close()
+	raw, err := os.ReadFile(path)
+	if err != nil || string(raw) != "01234567" || k.SpillPath != path || !strings.Contains(k.SpillError, "limit of 8 bytes") {
+		t.Errorf("file %q, %v; kept %+v", raw, err, k)
+	}
+}
+
+func TestSpillThatCannotBeMadeLosesNothingElse(t *testing.T) {
+	s := NewStream(4, &Spill{Path: "/nonexistent/spill", LimitBytes: 8})
+	s.Write([]byte("0123456789"))
+	if k := s.Kept(); k.Head != "01" || k.Tail != "89" || k.SpillError == "" {
+		t.Errorf("%+v", k)
+	}
+}
+
+func texts(items []Item) (out []string) {
+	for _, i := range items {
+		out = append(out, i.Text)
+	}
+	return out
+}
+
+func TestItemsJoinTexts(t *testing.T) {
+	s := NewItems(100)
+	s.Add(Item{Text: "a"})
+	s.Add(Item{Text: "b"})
+	s.Add(Item{Value: 1, Size: 3})
+	s.Add(Item{Text: "c"})
+	if got := s.Kept(); len(got) != 3 || got[0].Text != "ab" || got[1].Value != 1 || got[2].Text != "c" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestItemsSayWhatIsLeftOut(t *testing.T) {
+	s := NewItems(10)
+	for range 10 {
+		s.Add(Item{Text: "0123456789"})
+	}
+	seen, kept, dropped := s.Counts()
+	got := texts(s.Kept())
+	if seen != 100 || kept != 10 || dropped != 90 || len(got) != 3 || got[0] != "01234" || got[2] != "56789" || !strings.Contains(got[1], "90 bytes") {
+		t.Errorf("seen %d, kept %d, dropped %d: %q", seen, kept, dropped, got)
+	}
+}
+
+func FuzzItems(f *testing.F) {
+	f.Add("some text", uint8(7), uint16(20), uint8(30))
+	f.Fuzz(func(t *testing.T, text string, size uint8, limit uint16, n uint8) {
+		s := NewItems(int64(limit))
+		total := int64(0)
+		for i := range int(n) {
+			item := Item{Text: strings.ToValidUTF8(text, "?")}
+			if i%3 == 2 {
+				item = Item{Value: i, Size: int(size) + 1}
+			}
+			total += int64(item.bytes())
+			s.Add(item)
+		}
+		seen, kept, dropped := s.Counts()
+		if seen != total || kept+dropped != seen || kept > max(int64(limit), 2) {
+			t.Fatalf("seen %d of %d, kept %d, dropped %d, limit %d", seen, total, kept, dropped, limit)
+		}
+		for _, item := range s.Kept() {
+			if !utf8.ValidString(item.Text) {
+				t.Fatalf("not UTF-8: %q", item.Text)
+			}
+		}
+	})
+}
