@@ -131,7 +131,7 @@ func endPhrases(r *supervisor.Result) (parts []string) {
 	if r.Overran && r.OK() {
 		parts = append(parts, "over its soft budget")
 	}
-	if r.ToolError != nil && !r.OK() {
+	if r.ToolError != nil && !r.OK() && r.ToolError.Kind != "cancelled" {
 		parts = append(parts, firstLine(r.ToolError.Message))
 	}
 	switch {
