@@ -87,13 +87,3 @@ func (c *child) wait() error {
 	c.exit <- err
 	return err
 }
-
-// diedOf tells the signal that ended the child, 0 if none.
-func (c *child) diedOf() syscall.Signal {
-	_ = c.wait()
-	ws := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if !ws.Signaled() {
-		return 0
-	}
-	return ws.Signal()
-}

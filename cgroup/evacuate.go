@@ -16,35 +16,37 @@ import (
 const maxEvacuations = 10
 
 // enableControllers makes the wanted controllers available to base's children
-// and returns those that really are. Processes in the way are moved to the
-// supervisor leaf as far as p allows.
-func enableControllers(base *dir, wanted []string, p placement) ([]string, error) {
-	offered, err := base.fields("cgroup.controllers")
-	if err != nil {
+// and returns those that really are, with the reasons for the rest. Processes
+// in the way are moved to the supervisor leaf first, as far as p allows: beside
+// them cpu and pids could be enabled, but only for threads.
+func enableControllers(base *dir, wanted []string, p placement) (got []string, err error) {
+	offered, errOffered := base.fields("cgroup.controllers")
+	enabled, errEnabled := base.fields("cgroup.subtree_control")
+	if err := errors.Join(errOffered, errEnabled); err != nil {
 		return nil, err
 	}
-	enabled, err := base.fields("cgroup.subtree_control")
-	if err != nil {
-		return nil, err
-	}
-	var got []string
-	var errs []error
+	var missing []string
 	for _, c := range wanted {
-		if !slices.Contains(offered, c) {
-			continue
+		if slices.Contains(enabled, c) {
+			got = append(got, c)
+		} else if slices.Contains(offered, c) {
+			missing = append(missing, c)
 		}
-		if !slices.Contains(enabled, c) {
-			err = enableOne(base, c, p)
-		}
-		if err == nil {
+	}
+	if len(missing) == 0 {
+		return got, nil
+	}
+	if err := evacuate(base, p); err != nil {
+		return got, err
+	}
+	for _, c := range missing {
+		e := enableOne(base, c, p)
+		if e == nil {
 			got = append(got, c)
 		}
-		errs, err = append(errs, err), nil
+		err = errors.Join(err, e)
 	}
-	if len(got) == 0 && len(wanted) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return got, nil
+	return got, err
 }
 
 func (d *dir) fields(file string) ([]string, error) {
@@ -52,40 +54,60 @@ func (d *dir) fields(file string) ([]string, error) {
 	return strings.Fields(s), err
 }
 
+// enableOne copes with a process that was born in base just now.
 func enableOne(base *dir, controller string, p placement) error {
-	err := base.write("cgroup.subtree_control", "+"+controller)
-	for n := 0; errors.Is(err, unix.EBUSY) && n < maxEvacuations; n++ {
-		if e := evacuate(base, p); e != nil {
-			return e
+	for n := 0; ; n++ {
+		err := base.write("cgroup.subtree_control", "+"+controller)
+		if !errors.Is(err, unix.EBUSY) || n == maxEvacuations {
+			return err
 		}
-		err = base.write("cgroup.subtree_control", "+"+controller)
+		if err := evacuate(base, p); err != nil {
+			return err
+		}
 	}
-	return err
 }
 
-// evacuate moves base's processes to its supervisor leaf.
+// evacuate moves base's processes to its supervisor leaf until none is left.
 func evacuate(base *dir, p placement) error {
-	if p != placeOwn && p != placeOwnSelf {
-		return &UnavailableError{"cgroup", base.path, "move the processes in it to a child cgroup", unix.EBUSY}
+	if p == placeRoot {
+		return nil
+	}
+	for range maxEvacuations {
+		pids, err := readPids(base)
+		if err != nil || len(pids) == 0 {
+			return err
+		}
+		if err := movePids(base, pids, p); err != nil {
+			return err
+		}
+	}
+	return occupied(base)
+}
+
+// movePids moves processes that may be ours to move.
+func movePids(base *dir, pids []int, p placement) error {
+	self := os.Getpid()
+	if p == placeParent || p == placeOwnSelf && !slices.Contains(pids, self) {
+		return occupied(base)
+	}
+	if p == placeOwnSelf {
+		pids = []int{self}
 	}
 	leaf, err := freshLeaf(base, supervisorLeaf)
 	if err != nil {
 		return err
 	}
 	defer leaf.close()
-	if p == placeOwnSelf {
-		return leaf.write("cgroup.procs", strconv.Itoa(os.Getpid()))
-	}
-	pids, err := readPids(base)
-	if err != nil {
-		return err
-	}
 	for _, pid := range pids {
 		if err := leaf.write("cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("cannot move process %d out of the way: %w", pid, err)
 		}
 	}
 	return nil
+}
+
+func occupied(base *dir) error {
+	return &UnavailableError{"cgroup", base.path, "move the processes in it to a child cgroup", unix.EBUSY}
 }
 
 // freshLeaf opens a leaf for ourselves, made anew where nobody is in it: one

@@ -9,6 +9,7 @@ import (
 // pidsWatch stands in for pids.peak on kernels without it (before 6.1): at each
 // notice that a fork failed it reads pids.current, and keeps the highest. That
 // is a lower bound: it may prove that the own limit was reached, never disprove.
+// (v1 sends no such notice since Linux 6.11, but has pids.peak then.)
 type pidsWatch struct {
 	mu      sync.Mutex
 	id      int32

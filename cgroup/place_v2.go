@@ -172,19 +172,18 @@ func parentDelegated(u *unified, own string) bool {
 	return isDelegated(parent)
 }
 
-// openUnified takes the host's cgroup2 mount, or attaches one to nothing but a
-// file descriptor, which needs CAP_SYS_ADMIN and changes no mount table.
-func openUnified(mounts []mount, ignoreHosts bool) (*unified, error) {
-	if !ignoreHosts {
-		for _, m := range mounts {
-			if isV2(m) {
-				return &unified{mounts: mounts}, nil
-			}
+// openUnified takes the host's cgroup2 mount if one shows our own cgroup. Else
+// it attaches one to nothing but a file descriptor, which needs CAP_SYS_ADMIN
+// and changes no mount table; its root is that of our cgroup namespace.
+func openUnified(mounts []mount, own string, ignoreHosts bool) (*unified, error) {
+	for _, m := range mounts {
+		if _, shown := m.relative(own); isV2(m) && shown && !ignoreHosts {
+			return &unified{mounts: mounts}, nil
 		}
 	}
 	mnt, err := detachedCgroup2()
 	if err != nil {
-		return nil, &UnavailableError{"cgroup2 mount", "none in /proc/self/mountinfo", "mount cgroup2 somewhere, or run as root", err}
+		return nil, &UnavailableError{"cgroup2 mount", "none in /proc/self/mountinfo shows our cgroup", "mount cgroup2 somewhere, or run as root", err}
 	}
 	return &unified{mnt: mnt}, nil
 }

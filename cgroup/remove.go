@@ -41,8 +41,9 @@ func (g *Group) Remove() error {
 func (g *Group) removeLeft() error {
 	var left []*hierarchy
 	var errs []error
+	deadline := time.Now().Add(rmdirPatience) // for all together
 	for _, h := range slices.Backward(g.left) {
-		if err := rmdirRetry(h.tools, g.leaf); err != nil {
+		if err := rmdirDeep(h.tools, g.leaf, 0, deadline); err != nil {
 			left, errs = append(left, h), append(errs, err)
 		}
 	}
@@ -54,18 +55,17 @@ func (g *Group) removeLeft() error {
 	return nil
 }
 
-// rmdirRetry removes a cgroup and those below it. One that is already gone is
-// no error.
-func rmdirRetry(d *dir, name string) error { return rmdirDeep(d, name, 0, time.Time{}) }
+func rmdirRetry(d *dir, name string) error {
+	return rmdirDeep(d, name, 0, time.Now().Add(rmdirPatience))
+}
 
+// rmdirDeep removes a cgroup and those below it. One that is already gone is no
+// error.
 func rmdirDeep(d *dir, name string, depth int, deadline time.Time) error {
 	for wait := rmdirFirstWait; ; wait = min(2*wait, 20*time.Millisecond) {
 		err := d.rmdir(name)
 		if err == nil || gone(err) {
 			return nil
-		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(rmdirPatience)
 		}
 		if !errors.Is(err, unix.EBUSY) || depth >= maxDepth || time.Now().After(deadline) {
 			return err

@@ -27,6 +27,7 @@ var roles = map[string]func(args []string){
 	"owner":           owner,
 	"doomed":          doomed,
 	"open":            open,
+	"ask":             ask,
 }
 
 func play(role string, args []string) {
@@ -154,11 +155,17 @@ func bomb([]string) {
 	idle()
 }
 
+//go:nosplit
+func rawSpin() {
+	for n := uint64(1); n != 0; n++ {
+	}
+}
+
+// spin makes children that burn CPU time.
 func spin(args []string) {
 	for range number(args[0]) {
 		if pid, _ := rawFork(); pid == 0 {
-			for {
-			}
+			rawSpin()
 		}
 	}
 	say("ready")

@@ -68,11 +68,11 @@ func (r *Root) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if r.unified, err = openUnified(mounts, o.ignoreUnified); err != nil {
+	own, err := readMembership()
+	if err != nil {
 		return err
 	}
-	own, err := readMembership() // after openUnified: the v2 line needs a mount
-	if err != nil {
+	if r.unified, err = openUnified(mounts, own.v2, o.ignoreUnified); err != nil {
 		return err
 	}
 	if r.v1, err = openV1(mounts, own, o.Parent); err != nil {
@@ -112,10 +112,11 @@ func (r *Root) openV2(ctx context.Context, o Options) error {
 		}
 	}
 	r.v2.controllers, err = enableControllers(base, rest, p)
-	if err != nil && len(r.v1) == 0 {
-		return err
-	} else if err != nil {
-		r.log.Debug("controllers not enabled", "wanted", rest, "err", err)
+	if u, ok := errors.AsType[*UnavailableError](err); ok && len(r.v1) == 0 {
+		return u
+	}
+	if err != nil { // limits that need them will be refused, with the remedy
+		r.log.Debug("not all cgroup2 controllers could be enabled", "wanted", rest, "enabled", r.v2.controllers, "err", err)
 	}
 	return nil
 }
@@ -159,7 +160,7 @@ func (r *Root) hierarchies() []*hierarchy {
 func (r *Root) setUp() error {
 	for _, c := range r.v2.controllers {
 		if err := r.v2.tools.write("cgroup.subtree_control", "+"+c); err != nil {
-			return err
+			return unavailableV2(r.v2.tools.path, err)
 		}
 	}
 	r.limited, r.layout = map[string]*hierarchy{}, layout{}

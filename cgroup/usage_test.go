@@ -29,7 +29,7 @@ func TestOOMInChild(t *testing.T) {
 		spawn(t, g, "allocate", "200").expect("ready")
 		awaitOOM(t, g)
 		u := finish(t, g)
-		if u.OOMEvents == 0 || u.AncestorOOMKills != 0 || u.MemoryPeakBytes < 40<<20 || u.MemoryPeakBytes > 48<<20 {
+		if u.OOMEvents == 0 || u.AncestorOOMKills != 0 || u.MemoryPeakBytes < 40<<20 || u.MemoryPeakBytes > 49<<20 {
 			t.Errorf("usage %+v", u)
 		}
 		select {
@@ -133,6 +133,7 @@ func TestPidsBombUnderTotal(t *testing.T) {
 // reached.
 func TestPidsBombWithoutPeak(t *testing.T) {
 	eachMode(t, func(t *testing.T, r *Root) {
+		need(t, "notices of pids.events (v1 sends none since Linux 6.11)", r.limited[ctrlPids].version == 2, inVM())
 		r.feat.pidsPeak = false
 		g := newGroup(t, r, "bomb", Limits{Pids: 20})
 		spawn(t, g, "bomb").expect("refused after")
