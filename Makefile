@@ -48,11 +48,13 @@ demo: build ## see it work: run examples/demo.sh
 
 .PHONY: test
 test: setup ## go vet and all tests
+	@$(call need,dbus-daemon=dbus pgrep=procps)
 	go vet ./...
 	go test $(TEST_FLAGS) ./...
 
 .PHONY: race
 race: setup-cc ## all tests under the race detector
+	@$(call need,dbus-daemon=dbus pgrep=procps)
 	CGO_ENABLED=1 go test -race $(RACE_FLAGS) ./...
 
 .PHONY: soak

@@ -190,3 +190,20 @@ func TestLauncherTasks(t *testing.T) {
 		}
 	}
 }
+
+// Without a PID namespace the launcher's end is not the tree's: it writes to
+// the group's cgroup.kill instead, here a pipe.
+func TestWithoutPIDNamespaceTheKillFileIsWritten(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	start(t, "exit7", func(s *sandbox.Spec) {
+		s.Isolation, s.KillFile, s.Timer = sandbox.Isolation{}, w, time.Millisecond
+	})
+	w.Close()
+	if got := readLine(t, r); got != "1" {
+		t.Errorf("kill file got %q", got)
+	}
+}

@@ -56,7 +56,7 @@ func classify(e evidence) outcome {
 		return outcome{StatusOK, ""}
 	case e.cause != causeNone:
 		return outcome{e.cause.status(), e.reason}
-	case e.usage.OOMKills > 0:
+	case e.usage.OOMEvents > 0 || e.usage.OOMKills > 0:
 		return outcome{StatusOOM, "memory"}
 	case e.startErr != nil:
 		return startOutcome(e.startErr)

@@ -202,7 +202,7 @@ func usageOf(u cgroup.Usage) Usage {
 		CPUUserMs: u.CPUUser.Milliseconds(), CPUSystemMs: u.CPUSystem.Milliseconds(),
 		MemoryPeakBytes: u.MemoryPeakBytes, PidsPeak: u.PidsPeak,
 		IOReadBytes: u.IOReadBytes, IOWriteBytes: u.IOWriteBytes,
-		OOMKills: u.OOMKills, PidsLimitHits: u.PidsLimitHits,
+		OOMEvents: u.OOMEvents, OOMKills: u.OOMKills, PidsLimitHits: u.PidsLimitHits,
 		AncestorOOMKills: u.AncestorOOMKills, AncestorPidsLimitHits: u.AncestorPidsLimitHits,
 	}
 }

@@ -135,8 +135,8 @@ func open(t *testing.T) (fds, goroutines int) {
 
 func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	calls := 300
-	if testing.Short() {
-		calls = 50
+	if slow() {
+		calls = 30
 	}
 	if n := os.Getenv("TOOLHOST_LEAK_CALLS"); n != "" {
 		fmt.Sscan(n, &calls)

@@ -92,7 +92,7 @@ func TestWrapperExitsFirst(t *testing.T) {
 func TestSoak(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("TOOLHOST_SOAK_RUNS"))
 	if err != nil {
-		runs = 4
+		runs = 2
 	}
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 16, Queue: runs, Wait: time.Hour}})
 	var calls sync.WaitGroup
@@ -101,6 +101,9 @@ func TestSoak(t *testing.T) {
 			r := request("children", `{"n":50,"text":"orphan"}`)
 			r.Limits = supervisor.Limits{Pids: 2000, MemoryBytes: 2 << 30}
 			r.Timeouts, r.Grace = within(time.Second), 500*time.Millisecond
+			if slow() {
+				r.Timeouts = within(10 * time.Second)
+			}
 			result := host.Call(t.Context(), r)
 			if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 {
 				t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)

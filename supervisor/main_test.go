@@ -91,6 +91,10 @@ func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supe
 	return result
 }
 
+// slow is true where heavy work takes minutes: with -short, and in the VM, whose
+// processor is emulated.
+func slow() bool { return testing.Short() || os.Getenv("TOOLHOST_VM") != "" }
+
 func wantStatus(t testing.TB, r *supervisor.Result, want supervisor.Status) {
 	t.Helper()
 	if r.Status != want {

@@ -162,8 +162,11 @@ type Usage struct {
 	PidsPeak        int64 `json:"pidsPeak"`
 	IOReadBytes     int64 `json:"ioReadBytes"`
 	IOWriteBytes    int64 `json:"ioWriteBytes"`
+	// OOMEvents counts how often the call's own memory limit could not be kept;
+	// OOMKills is 0 where the whole group was killed before the kernel chose.
 	// OOMKills and PidsLimitHits are those of the call's own limits; the
 	// ancestor counts are those of limits above it (host totals).
+	OOMEvents             int64 `json:"oomEvents"`
 	OOMKills              int64 `json:"oomKills"`
 	PidsLimitHits         int64 `json:"pidsLimitHits"`
 	AncestorOOMKills      int64 `json:"ancestorOomKills"`

@@ -83,7 +83,9 @@ func claimsOf(tool *pluginv1.ToolDescription) []string {
 		name string
 		on   bool
 	}{
-		{"read-only", a.GetReadOnly()}, {"idempotent", a.GetIdempotent()}, {"destructive", a.GetDestructive()},
+		{"read-only", a.GetReadOnly()},
+		{"idempotent", a.GetIdempotent()},
+		{"destructive", a.GetDestructive()},
 		{"exclusive", tool.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE},
 	} {
 		if c.on {

@@ -1,0 +1,42 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// Where there is no PID namespace to be had, the cgroup alone holds the tree.
+func TestWithoutPIDNamespace(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.isolation = sandbox.Isolation{}
+	events := make(chan Event, 100)
+	c := s.Start(t.Context(), Request{
+		Tool: Tool{Path: self, Name: "children"}, Arguments: json.RawMessage(`{"n":20,"text":"orphan"}`),
+		Limits: Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
+	})
+	for e := range events {
+		if e.Kind == EventProgress {
+			break
+		}
+	}
+	c.Abort(AbortUser)
+	r := c.Result()
+	if r.Status != StatusCancelled || r.Kill.Survivors != 0 || r.Kill.Reaped < 20 {
+		t.Errorf("status %s, kill %+v", r.Status, r.Kill)
+	}
+	if slices.Contains(r.Sandbox.Enforced, "pidns") || !slices.Contains(r.Sandbox.Enforced, "subreaper") {
+		t.Errorf("receipt %+v", r.Sandbox)
+	}
+}
