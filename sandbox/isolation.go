@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -26,14 +25,13 @@ type Isolation struct {
 // probeTimeout bounds one trial start; it is generous, for a starved machine.
 const probeTimeout = 10 * time.Second
 
-// Probe finds, once per process, the strongest isolation that works here by
-// really starting launchers, strongest first.
-var Probe = sync.OnceValues(probe)
-
-func probe() (Isolation, error) {
+// Probe finds the strongest isolation that works here by really starting
+// launchers, strongest first, where calls are to be started (into, as in
+// Start). An error that Is ErrDiedAtBirth says that nothing can be born there.
+func Probe(into func(*syscall.SysProcAttr, func() error) error) (Isolation, error) {
 	var tried []error
 	for _, candidate := range candidates(os.Geteuid() == 0) {
-		err := try(candidate)
+		err := try(candidate, into)
 		if err == nil {
 			return candidate, nil
 		}
@@ -55,7 +53,7 @@ func candidates(root bool) []Isolation {
 
 // try runs a launcher with the executable that is always there: itself, which
 // started by hand prints a line and exits.
-func try(isolation Isolation) error {
+func try(isolation Isolation, into func(*syscall.SysProcAttr, func() error) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -66,7 +64,7 @@ func try(isolation Isolation) error {
 	p, err := Start(Spec{
 		Isolation: isolation, Path: "/proc/self/exe", Args: []string{"probe"}, Dir: "/",
 		Stdio: [3]*os.File{null, null, null}, Timer: probeTimeout,
-	}, nil)
+	}, into)
 	if err != nil {
 		return err
 	}

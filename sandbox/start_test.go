@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, role string, change func(*sandbox.Spec)) (*sandbox.Process, *os.File) {
 	t.Helper()
-	isolation, err := sandbox.Probe()
+	isolation, err := sandbox.Probe(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

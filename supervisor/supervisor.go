@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -50,9 +51,6 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 }
 
 func (s *Supervisor) acquire(ctx context.Context) (err error) {
-	if s.isolation, err = sandbox.Probe(); err != nil {
-		return err
-	}
 	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("cannot open the null device: %w", err)
 	}
@@ -66,7 +64,33 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if _, err := s.groups.Sweep(); err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
+	if err := s.probe(ctx); err != nil {
+		return err
+	}
 	return s.groups.Totals(s.config.Totals)
+}
+
+// probe starts trial launchers in a group like any call's. Where they die at
+// birth (the host's own cgroup was killed once, and the kernel remembers), the
+// host moves to a new one.
+func (s *Supervisor) probe(ctx context.Context) error {
+	err := s.tryIsolation(ctx)
+	if !errors.Is(err, sandbox.ErrDiedAtBirth) {
+		return err
+	}
+	if err := s.groups.Refresh(); err != nil {
+		return err
+	}
+	return s.tryIsolation(ctx)
+}
+
+func (s *Supervisor) tryIsolation(ctx context.Context) error {
+	group, err := s.groups.NewGroup("probe-"+rand.Text(), cgroup.Limits{})
+	if err != nil {
+		return err
+	}
+	s.isolation, err = sandbox.Probe(group.Start)
+	return errors.Join(err, group.Kill(), group.WaitEmpty(ctx), group.Remove())
 }
 
 func (s *Supervisor) release() error {

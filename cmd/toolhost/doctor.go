@@ -57,7 +57,7 @@ func newDoctor() *cobra.Command {
 
 func examine() []finding {
 	findings := []finding{checkKernel()}
-	isolation, err := sandbox.Probe()
+	isolation, err := sandbox.Probe(nil)
 	findings = append(findings, checkIsolation(isolation, err)...)
 	host, err := newHost(nil)
 	if err != nil {
