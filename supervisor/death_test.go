@@ -35,7 +35,7 @@ func runHost(dir string, n int, timeout time.Duration) {
 		host.Start(context.Background(), r)
 	}
 	for ready := 0; ready < n; {
-		if e := <-events; e.Kind == supervisor.EventProgress {
+		if e := <-events; e.Kind == supervisor.EventProgress && e.Message != "" {
 			ready++
 		}
 	}

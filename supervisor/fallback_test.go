@@ -27,7 +27,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 		Limits: Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
 	})
 	for e := range events {
-		if e.Kind == EventProgress {
+		if e.Kind == EventProgress && e.Message != "" {
 			break
 		}
 	}

@@ -65,7 +65,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("vm", flag.ExitOnError)
 	flags.StringVar(&o.run, "run", "", "run only the tests that match this `pattern`")
 	flags.StringVar(&o.kernel, "kernel", "", "boot this vmlinuz `file` instead of Debian's")
-	flags.IntVar(&o.memory, "memory", 1024, "the guest's memory in `MiB`")
+	flags.IntVar(&o.memory, "memory", 2048, "the guest's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the guest's processors")
 	flags.DurationVar(&o.each, "each", 5*time.Minute, "time limit for each package")
 	flags.DurationVar(&o.all, "all", 15*time.Minute, "time limit for the whole run")
