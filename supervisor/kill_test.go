@@ -65,7 +65,7 @@ func TestKillLeavesNothing(t *testing.T) {
 		t.Run(test.role+strconv.Itoa(test.n), func(t *testing.T) {
 			result := killed(t, host, test.role, test.n, nil)
 			if test.role == "deaf" && result.Kill.Reaped != test.n+1 {
-				t.Errorf("%d reaped, want %d", result.Kill.Reaped, test.n+1)
+				t.Errorf("%d reaped, want %d: %s; pids %d; stderr %s", result.Kill.Reaped, test.n+1, result.Text(), result.Usage.PidsPeak, result.Output.Stderr.Head)
 			}
 		})
 	}

@@ -89,8 +89,7 @@ func (c *Call) cancelStart() {
 }
 
 // countProcesses notes who is there to be killed. On the ladder that takes
-// SIGKILL unless the call has ended by itself; one whose process is gone while
-// others live on has not.
+// SIGKILL unless the call has ended by itself and left at most its own process.
 func (c *Call) countProcesses(ladder, byItself bool) {
 	pids, err := c.tree.group.Processes()
 	if err != nil {
@@ -103,7 +102,11 @@ func (c *Call) countProcesses(ladder, byItself bool) {
 			left++
 		}
 	}
-	if ladder && (!byItself || c.exited && left > 0) {
+	own := 1
+	if c.exited {
+		own = 0
+	}
+	if ladder && (!byItself || left > own) {
 		c.kill.signals = append(c.kill.signals, "SIGKILL")
 	}
 }

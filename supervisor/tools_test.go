@@ -26,8 +26,13 @@ type answer struct {
 	N int `json:"n"`
 }
 
-// hang is deaf to everything but SIGKILL.
-func hang() { select {} }
+// hang waits for SIGKILL. It sleeps because Go ends a process in which nothing
+// can ever happen again.
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
 
 func tool[Out any](name string, do func(context.Context, args, *plugin.Output) (Out, error)) plugin.Registered {
 	return plugin.NewTool(plugin.Tool{Name: name, TimeoutArgument: map[string]string{"echo": "n"}[name]}, do)
