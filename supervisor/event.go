@@ -43,7 +43,7 @@ type Event struct {
 	// Stream (content, stdout, stderr) and Content belong to output.
 	Stream  string   `json:"stream,omitempty"`
 	Content *Content `json:"content,omitempty"`
-	// TimeoutMs belongs to timeout.
+	// TimeoutMs, of started and timeout, is the timeout in force; 0 is infinite.
 	TimeoutMs int64 `json:"timeoutMs,omitempty"`
 	// Display is the result's message or text, cut at 2000 characters, of
 	// finished and failed.

@@ -23,7 +23,7 @@ func (c *Call) stop(why cause, reason string, now time.Time) {
 	c.signal()
 	c.requestCancel(reason)
 	if why == causeDeadline || why == causeTotal || why == causeIdle {
-		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: c.clock.Elapsed(now).Milliseconds()})
+		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
 }
 

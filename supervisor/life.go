@@ -169,7 +169,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	if c.limits.CPUTime > 0 {
 		c.cpuAt = now
 	}
-	c.events.publish(Event{Kind: EventStarted})
+	c.events.publish(Event{Kind: EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
 	go c.stream(c.tree.lifetime, conn, c.callRequest(now))
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -58,5 +59,24 @@ func buildTools(t *testing.T) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the example tools: %v\n%s", err, out)
 	}
+	buildDocumented(t, filepath.Join(bin, "greet"))
 	return bin
+}
+
+// buildDocumented builds the example of docs/tool-authors.md.
+func buildDocumented(t *testing.T, out string) {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/tool-authors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```go\n")
+	code, _, found := strings.Cut(rest, "```")
+	source := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(source, []byte(code), 0o600); err != nil || !found {
+		t.Fatalf("no example in docs/tool-authors.md, or %v", err)
+	}
+	if output, err := exec.Command("go", "build", "-o", out, source).CombinedOutput(); err != nil {
+		t.Fatalf("the example of docs/tool-authors.md does not build: %v\n%s", err, output)
+	}
 }

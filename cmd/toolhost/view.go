@@ -92,16 +92,19 @@ func showLive(events <-chan supervisor.Event, done <-chan struct{}) {
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
 	defer fmt.Fprint(os.Stderr, clearLine)
-	var tool, progress string
+	var tool, limit, progress string
 	for {
 		select {
 		case e := <-events:
 			tool = e.Tool
+			if e.Kind == supervisor.EventStarted && e.TimeoutMs > 0 {
+				limit = " of " + elapsed(e.TimeoutMs)
+			}
 			if text := progressText(e); text != "" {
 				progress = text
 			}
 		case <-tick.C:
-			fmt.Fprint(os.Stderr, clearLine+fit(fmt.Sprintf("%s  %.1fs  %s", tool, time.Since(began).Seconds(), progress)))
+			fmt.Fprint(os.Stderr, clearLine+fit(fmt.Sprintf("%s  %.1fs%s  %s", escape(tool, false), time.Since(began).Seconds(), limit, progress)))
 		case <-done:
 			return
 		}
