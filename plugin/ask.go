@@ -35,7 +35,7 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	id, answer := o.answers.expect()
 	defer o.answers.forget(id)
 	ask := &pluginv1.Ask{
-		InteractionId: id, Prompt: q.Prompt, Schema: q.Schema,
+		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
 		TimeoutMs: q.Timeout.Milliseconds(), Secret: q.Secret,
 	}
 	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -74,7 +73,7 @@ func (o *Output) close(last *pluginv1.CallEvent) {
 // Text adds text to the content. Bytes that are no UTF-8 are replaced by
 // U+FFFD.
 func (o *Output) Text(text string) error {
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = printable(text)
 	for {
 		piece := cut(text, maxChunkBytes)
 		if err := o.content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: piece}}); err != nil {
@@ -102,8 +101,9 @@ func (o *Output) Textf(format string, args ...any) error {
 	return o.Text(fmt.Sprintf(format, args...))
 }
 
-// Write makes an Output an io.Writer of text content; it keeps no partial
-// lines back.
+// Write makes an Output an io.Writer of text content. Each write must be whole
+// UTF-8: a character that is split over two becomes two U+FFFD. A bufio.Writer
+// around it, flushed at line ends, keeps characters whole.
 func (o *Output) Write(p []byte) (int, error) {
 	if err := o.Text(string(p)); err != nil {
 		return 0, err
@@ -122,12 +122,12 @@ func (o *Output) JSON(value any) error {
 
 // Blob adds binary content of the given MIME type.
 func (o *Output) Blob(mimeType string, data []byte) error {
-	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: mimeType, Data: data}}})
+	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: printable(mimeType), Data: data}}})
 }
 
 // Link adds a link to a resource.
 func (o *Output) Link(uri, name, mimeType string) error {
-	link := &pluginv1.ResourceLink{Uri: uri, Name: name, MimeType: mimeType}
+	link := &pluginv1.ResourceLink{Uri: printable(uri), Name: printable(name), MimeType: printable(mimeType)}
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Link{Link: link}})
 }
 
@@ -139,7 +139,7 @@ func (o *Output) content(c *pluginv1.Content) error {
 // Progress reports how far the tool is: a fraction between 0 and 1, negative if
 // unknown, and a message.
 func (o *Output) Progress(fraction float64, message string) error {
-	p := &pluginv1.Progress{Message: strings.ToValidUTF8(message, "\uFFFD")}
+	p := &pluginv1.Progress{Message: printable(message)}
 	if fraction >= 0 {
 		p.Fraction = new(min(fraction, 1))
 	}
@@ -157,7 +157,7 @@ func (o *Output) Heartbeat() error {
 // Log writes a line to the host's record of the call; the model does not see
 // it.
 func (o *Output) Log(message string) error {
-	l := &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: strings.ToValidUTF8(message, "\uFFFD")}
+	l := &pluginv1.Log{Level: pluginv1.Log_LEVEL_INFO, Message: printable(message)}
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
 	return err
 }

@@ -138,10 +138,20 @@ func toolError(ctx context.Context, err error) *pluginv1.ToolError {
 	switch {
 	case errors.As(err, new(*InvalidArgumentsError)):
 		e.Kind = pluginv1.ToolError_KIND_INVALID_ARGUMENTS
-	case ctx.Err() != nil && (errors.Is(err, context.Cause(ctx)) || errors.Is(err, ctx.Err())):
+	case ctx.Err() != nil && endedBy(ctx, err):
 		e.Kind = pluginv1.ToolError_KIND_CANCELLED
 	}
 	return e
+}
+
+// endedBy: the tool gave its context's end as the reason for its own.
+func endedBy(ctx context.Context, err error) bool {
+	for _, reason := range []error{context.Cause(ctx), ctx.Err(), ErrCancelled, ErrDeadline, ErrTerminated} {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
 }
 
 // Cancel implements toolhost.plugin.v1.Tool. A call that is over is no error.

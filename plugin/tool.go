@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -80,6 +81,11 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, error)) Registered {
 	if !nameForm.MatchString(t.Name) {
 		panic(fmt.Sprintf("plugin: tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name))
+	}
+	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {
+		if !utf8.ValidString(text) {
+			panic(fmt.Sprintf("plugin: tool %q: %q is not UTF-8", t.Name, text))
+		}
 	}
 	d := t.describe()
 	d.InputSchema = schemaOf[In](t.Name, "argument")

@@ -91,6 +91,11 @@ func Decode(s string) (Options, error) {
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil || extra < 0 || timer < 0 {
 		return Options{}, errOptions
 	}
+	for _, v := range f[:3] {
+		if v != "0" && v != "1" {
+			return Options{}, errOptions
+		}
+	}
 	return Options{
 		Namespaced: f[0] == "1", Proc: f[1] == "1", Kill: f[2] == "1",
 		Extra: extra, TimerNS: timer, SocketDir: sock, Dir: dir, Path: path,

@@ -1,0 +1,126 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+type asked struct {
+	value json.RawMessage
+	err   error
+}
+
+func ask(ctx context.Context, out *Output, q Question) <-chan asked {
+	done := make(chan asked, 1)
+	go func() {
+		value, err := out.Ask(ctx, q)
+		done <- asked{value, err}
+	}()
+	synctest.Wait()
+	return done
+}
+
+func TestAskOutcomes(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer *pluginv1.AnswerRequest
+		want   string
+		denied bool
+	}{
+		{"answered", &pluginv1.AnswerRequest{Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: []byte(`"blue"`)}, `"blue"`, false},
+		{"denied", &pluginv1.AnswerRequest{Outcome: pluginv1.AnswerRequest_OUTCOME_DENIED, Value: []byte(`true`), Reason: "not today"}, "", true},
+		{"timed out", &pluginv1.AnswerRequest{Outcome: pluginv1.AnswerRequest_OUTCOME_TIMED_OUT, Reason: "not today"}, "", true},
+		{"no outcome", &pluginv1.AnswerRequest{Value: []byte(`true`), Reason: "not today"}, "", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				out := NewOutput(new(record).send)
+				done := ask(t.Context(), out, Question{})
+				test.answer.InteractionId = "ask-1"
+				out.answers.deliver(test.answer)
+				got := <-done
+				if string(got.value) != test.want || errors.Is(got.err, ErrDenied) != test.denied {
+					t.Errorf("got %s, %v", got.value, got.err)
+				}
+				if test.denied && !strings.Contains(got.err.Error(), "not today") {
+					t.Errorf("error %q does not give the reason", got.err)
+				}
+				if n := len(out.answers.pending); n != 0 {
+					t.Errorf("%d questions left", n)
+				}
+			})
+		})
+	}
+}
+
+func TestAskSendsTheWholeQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r record
+		out := NewOutput(r.send)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		done := ask(ctx, out, Question{Prompt: "Which?", Schema: json.RawMessage(`{}`), Timeout: 90 * time.Second, Secret: true})
+		want := &pluginv1.CallEvent{Seq: 1, Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{
+			InteractionId: "ask-1", Prompt: "Which?", Schema: []byte(`{}`), TimeoutMs: 90_000, Secret: true,
+		}}}
+		if got := r.all(); len(got) != 1 || !proto.Equal(got[0], want) {
+			t.Errorf("sent %v, want %v", got, want)
+		}
+		cancel(ErrCancelled)
+		if got := <-done; got.value != nil || !errors.Is(got.err, ErrCancelled) {
+			t.Errorf("got %s, %v", got.value, got.err)
+		}
+		if n := len(out.answers.pending); n != 0 {
+			t.Errorf("%d questions left", n)
+		}
+	})
+}
+
+func TestAnswersFindTheirOwnQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := NewOutput(new(record).send)
+		first := ask(t.Context(), out, Question{})
+		second := ask(t.Context(), out, Question{})
+		answer := func(id, value string) {
+			out.answers.deliver(&pluginv1.AnswerRequest{
+				InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: []byte(value),
+			})
+		}
+		answer("ask-9", "9")
+		answer("ask-2", "2")
+		if got := <-second; string(got.value) != "2" {
+			t.Errorf("second: %s, %v", got.value, got.err)
+		}
+		synctest.Wait()
+		if len(first) != 0 {
+			t.Fatal("the first question took another's answer")
+		}
+		answer("ask-1", "1")
+		answer("ask-1", "again") // dropped
+		if got := <-first; string(got.value) != "1" {
+			t.Errorf("first: %s, %v", got.value, got.err)
+		}
+	})
+}
+
+// In the bubble a delivery that blocks is a deadlock, which fails the test.
+func TestASecondAnswerNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnswers()
+		id, answer := a.expect()
+		for _, reason := range []string{"first", "second"} {
+			a.deliver(&pluginv1.AnswerRequest{InteractionId: id, Reason: reason})
+		}
+		if got := <-answer; got.GetReason() != "first" || len(answer) != 0 {
+			t.Errorf("got %v, and %d more", got, len(answer))
+		}
+	})
+}
