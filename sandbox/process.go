@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -182,4 +184,11 @@ func SignalName(s syscall.Signal) string {
 }
 
 // SignalNumber is the inverse of SignalName; 0 if there is none of that name.
-func SignalNumber(name string) syscall.Signal { return unix.SignalNum(name) }
+func SignalNumber(name string) syscall.Signal {
+	if number, ok := strings.CutPrefix(name, "signal "); ok { // a real-time signal
+		if n, err := strconv.Atoi(number); err == nil && n > 0 && n <= 64 {
+			return syscall.Signal(n)
+		}
+	}
+	return unix.SignalNum(name)
+}

@@ -69,6 +69,10 @@ func Start(spec Spec, into func(*syscall.SysProcAttr, func() error) error) (*Pro
 	} else {
 		err = into(attr, start)
 	}
+	if err != nil && child != nil { // born, but not where it belongs
+		_ = child.Kill()
+		_, _ = child.Wait()
+	}
 	if err != nil {
 		return nil, errors.Join(explainClone(spec, err), control.Close())
 	}

@@ -74,7 +74,7 @@ type input struct {
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		inbox: make(chan input, 16), done: make(chan struct{}),
+		inbox: make(chan input), done: make(chan struct{}),
 	}
 	if c.id == "" {
 		c.id = rand.Text()

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"errors"
 	"syscall"
 
@@ -39,6 +40,9 @@ func (e evidence) brokeProtocol() bool {
 	return errors.As(e.streamErr, &broken)
 }
 
+// reasonHostMemory: all calls together had reached the host's total.
+const reasonHostMemory = "hostMemory"
+
 // outcome is what a call came to.
 type outcome struct {
 	status Status
@@ -54,6 +58,8 @@ func classify(e evidence) outcome {
 		return outcome{StatusUnkillable, e.reason}
 	case e.complete():
 		return outcome{StatusOK, ""}
+	case e.cause == causeOOM && e.usage.OOMEvents+e.usage.OOMKills == 0 && e.usage.AncestorOOMKills > 0:
+		return outcome{StatusOOM, reasonHostMemory}
 	case e.cause != causeNone:
 		return outcome{e.cause.status(), e.reason}
 	case e.usage.OOMEvents > 0 || e.usage.OOMKills > 0:
@@ -127,7 +133,7 @@ func toolErrorOf(e evidence) *ToolError {
 		return &ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
 	case final.GetExit().GetCode() != 0:
 		return &ToolError{Kind: "exit", Message: "the command exited with status " + itoa(int(final.GetExit().GetCode()))}
-	case final == nil && e.startErr != nil:
+	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled):
 		return &ToolError{Kind: "error", Message: e.startErr.Error()}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
@@ -24,7 +25,7 @@ func (c *Call) finish() {
 func (c *Call) evidence() evidence {
 	e := evidence{
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
-		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: !c.marks.ready.IsZero(),
+		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.tree != nil && c.tree.executed.Load(),
 	}
 	if c.tree != nil {
 		usage, err := c.tree.group.Usage()
@@ -37,7 +38,7 @@ func (c *Call) evidence() evidence {
 }
 
 // teardown gives back what the call held. A tree that could not be killed
-// keeps its slot and its group; the next sweep removes the group.
+// keeps its slot and its group until it is gone after all.
 func (c *Call) teardown() {
 	if c.cancelWork != nil {
 		c.cancelWork()
@@ -52,9 +53,6 @@ func (c *Call) teardown() {
 		c.closeConnection()
 	}
 	c.freeTree()
-	if c.release != nil && c.kill.survivors == 0 {
-		c.release()
-	}
 }
 
 // closeConnection waits for go-plugin's own clean-up, unless processes live.
@@ -67,17 +65,37 @@ func (c *Call) closeConnection() {
 }
 
 func (c *Call) freeTree() {
+	release := c.release
+	if release == nil {
+		release = func() {}
+	}
 	t := c.tree
 	if t == nil {
+		release()
 		return
 	}
 	t.end()
 	if c.kill.survivors > 0 {
-		t.process.Abandon()
+		go c.freeLater(t, release)
 		return
 	}
 	t.process.Release()
 	t.helpers.Wait()
+	c.removeGroup(t)
+	release()
+}
+
+// freeLater gives the slot back when the kernel lets go of the tree at last.
+func (c *Call) freeLater(t *tree, release func()) {
+	t.process.Abandon()
+	<-t.process.Gone()
+	if t.group.WaitEmpty(context.Background()) == nil {
+		c.removeGroup(t)
+		release()
+	}
+}
+
+func (c *Call) removeGroup(t *tree) {
 	if err := t.group.Remove(); err != nil {
 		c.s.config.Logger.Warn("cannot remove the group of a call", "call", c.id, "error", err)
 	}
@@ -98,6 +116,10 @@ func (c *Call) fillOutput(r *Result) {
 	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.content.Counts()
 	if c.output == nil {
 		return
+	}
+	if c.output.passesThrough() && !c.outputOver {
+		r.Output.Undelivered = true
+		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
 	}
 	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
 	r.Output.Stdout = StreamOutput{stdout.Head, stdout.Tail, stdout.SeenBytes, stdout.KeptBytes, stdout.DroppedBytes, stdout.SpillPath}

@@ -105,7 +105,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	profile, _ := budget.ForOperation("DescribeTool")
 	c := s.newCall(Request{
 		Tool: Tool{Path: request.Tool.Path, Args: request.Tool.Args}, Limits: request.Limits,
-		Env: request.Env, Dir: request.Dir, Grace: budget.NoGrace,
+		Env: request.Env, Dir: request.Dir, Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
 	})
 	c.describes, c.profile = true, profile
 	if err := c.prepare(ctx); err != nil {
@@ -118,7 +118,16 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	if c.responded != nil && c.result.OK() {
 		return c.responded, nil
 	}
-	return nil, refuse(c.result.Status, c.result.Reason, describeError(c))
+	return nil, &refusal{status: c.result.Status, reason: c.result.Reason, err: describeError(c), describing: c.result}
+}
+
+// describeTimeout lets a Describe take no longer than the call that needs it.
+func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
+	call := budget.Resolve(s.config.Profile, append(append([]budget.Ask{}, s.config.Timeouts...), request.Timeouts...)...)
+	return []budget.Ask{{
+		Layer: budget.LayerGlobal, Rank: budget.RankFlag,
+		Timeout: min(call.Timeout, profile.Default), Detail: "the call's own timeout",
+	}}
 }
 
 // describeError is the reason in one line.
@@ -156,6 +165,9 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 }
 
 func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, error) {
+	if err := checkSchema(description.GetInputSchema()); err != nil {
+		return nil, err
+	}
 	var schema jsonschema.Schema
 	if err := json.Unmarshal(description.GetInputSchema(), &schema); err != nil {
 		return nil, err

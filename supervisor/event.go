@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -74,6 +75,7 @@ func (p *publisher) publish(e Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	e.Message, e.Content = cutText(e.Message), cutContent(e.Content)
 	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
 	select {
 	case p.to <- e:
@@ -81,6 +83,24 @@ func (p *publisher) publish(e Event) {
 	default:
 		p.missed++
 	}
+}
+
+// maxEventBytes bounds one event: events wait for slow readers in memory. The
+// result has what an event leaves out.
+const maxEventBytes = 16 << 10
+
+func cutText(s string) string {
+	if len(s) <= maxEventBytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxEventBytes], "") + "…"
+}
+
+func cutContent(c *Content) *Content {
+	if c == nil || len(c.Text)+len(c.JSON)+len(c.Data)+len(c.URI)+len(c.Name) <= maxEventBytes {
+		return c
+	}
+	return &Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name)}
 }
 
 // display cuts s for people.

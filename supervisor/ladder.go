@@ -15,6 +15,9 @@ func (c *Call) stop(why cause, reason string, now time.Time) {
 	}
 	c.cause, c.reason = why, reason
 	c.marks.stop = now
+	if why.status() == StatusTimeout {
+		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+	}
 	if c.grace == 0 || why == causeOOM { // the kernel has begun to kill already
 		c.killNow(killRequested, now)
 		return
@@ -22,9 +25,6 @@ func (c *Call) stop(why cause, reason string, now time.Time) {
 	c.to(stopRequested)
 	c.signal()
 	c.requestCancel(reason)
-	if why == causeDeadline || why == causeTotal || why == causeIdle {
-		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
-	}
 }
 
 // signal sends SIGTERM, and SIGCONT so that stopped processes see it, to every
@@ -147,8 +147,11 @@ func (c *Call) giveUp(now time.Time) {
 	c.settleAt = now
 	c.kill.survivors = 1
 	if c.tree != nil {
-		pids, _ := c.tree.group.Processes()
+		pids, err := c.tree.group.Processes()
 		c.kill.survivors = max(len(pids), 1)
+		if err == nil && len(pids) == 0 && c.tree.isGone() {
+			c.kill.survivors = 0 // only the starter is late
+		}
 	}
 }
 

@@ -148,6 +148,9 @@ func (c *Call) onRefused(err error) {
 // they join it.
 func (c *Call) onSpawned(t *tree) {
 	c.tree = t
+	if c.limits.CPUTime > 0 {
+		c.cpuAt = time.Now()
+	}
 	switch c.state {
 	case stateStopping:
 		c.signal()
@@ -166,9 +169,6 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.marks.ready = now
 	c.clock.Started(now)
 	c.progressAt = now.Add(progressEvery)
-	if c.limits.CPUTime > 0 {
-		c.cpuAt = now
-	}
 	c.events.publish(Event{Kind: EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
 	go c.stream(c.tree.lifetime, conn, c.callRequest(now))
@@ -213,6 +213,8 @@ func (c *Call) onAbort(reason AbortReason, now time.Time) {
 		c.onRefused(errAborted)
 	case stateStopping:
 		c.killNow(killRequested, now)
+	case stateDraining:
+		c.to(killRequested) // whoever reads the output is not waited for
 	default:
 		c.stop(causeAbort, string(reason), now)
 	}

@@ -124,6 +124,9 @@ func whatHappened(r *Result) string {
 	case StatusCancelled:
 		return fmt.Sprintf("was aborted after %s (%s)", ran, r.Reason)
 	case StatusOOM:
+		if r.Reason == reasonHostMemory {
+			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
+		}
 		return fmt.Sprintf("ran out of memory after %s: its limit is %d bytes for all its processes", ran, r.Limits.MemoryBytes)
 	case StatusPidsLimit:
 		return fmt.Sprintf("ended after %s without a result when it had reached its limit of %d processes and threads", ran, r.Limits.Pids)
@@ -144,10 +147,13 @@ func whatHappened(r *Result) string {
 func failurePhrase(r *Result, ran string) string {
 	detail := string(r.Status)
 	if r.ToolError != nil {
-		detail = firstLine(r.ToolError.Message)
+		detail = shorten(firstLine(r.ToolError.Message))
 	}
 	switch r.Status {
 	case StatusInvalidArgs:
+		if r.Timing.RunMs > 0 || r.Retry.SideEffects != "none" {
+			return "refused its arguments: " + detail
+		}
 		return "was not called, for its arguments are invalid: " + detail
 	case StatusStartFailed:
 		return "could not be started: " + detail
@@ -235,6 +241,16 @@ func nextStep(r *Result, maxTimeout time.Duration) string {
 
 func seconds(ms int64) string {
 	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + "s"
+}
+
+// maxDetailRunes keeps a message one short paragraph, whatever a tool says.
+const maxDetailRunes = 500
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > maxDetailRunes {
+		return string(r[:maxDetailRunes]) + "…"
+	}
+	return s
 }
 
 func firstLine(s string) string {

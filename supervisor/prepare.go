@@ -21,6 +21,8 @@ type refusal struct {
 	status Status
 	reason string
 	err    error
+	// describing is the result of the Describe that failed, if that was it.
+	describing *Result
 }
 
 func (r *refusal) Error() string { return r.err.Error() }
@@ -173,8 +175,21 @@ func (c *Call) refuse(err error) {
 	c.life.startErr = err
 	r := c.emptyResult()
 	c.fillOutcome(r, evidence{startErr: err})
+	var refused *refusal
+	if errors.As(err, &refused) && refused.describing != nil {
+		r.copyEvidence(refused.describing)
+		r.Message = message(r, c.maxTimeout())
+	}
 	c.events.publish(Event{Kind: EventQueued})
 	c.publishResult(r)
 	c.result = r
 	close(c.done)
+}
+
+// copyEvidence takes over what a failed Describe has to show, for it was what
+// this call came to.
+func (r *Result) copyEvidence(d *Result) {
+	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content
+	r.Overran, r.Retry.SideEffects = d.Overran, d.Retry.SideEffects
+	r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
 }

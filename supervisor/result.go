@@ -84,9 +84,12 @@ type Content struct {
 
 // Output counts and keeps what went through each stream.
 type Output struct {
-	Stdout  StreamOutput  `json:"stdout"`
-	Stderr  StreamOutput  `json:"stderr"`
-	Content ContentOutput `json:"content"`
+	Stdout StreamOutput `json:"stdout"`
+	Stderr StreamOutput `json:"stderr"`
+	// Undelivered: a reader of the command's output was too slow, and what it
+	// had not taken when the call's time was over is lost.
+	Undelivered bool          `json:"undelivered"`
+	Content     ContentOutput `json:"content"`
 }
 
 // StreamOutput is the head and the tail of a byte stream, valid UTF-8. Head is

@@ -70,7 +70,8 @@ var transitions = map[state]map[trigger]state{
 		survived: stateDraining,
 	},
 	stateDraining: {
-		drained: stateDone,
+		drained:       stateDone,
+		killRequested: stateDone,
 	},
 }
 

@@ -58,7 +58,7 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 	case *pluginv1.CallEvent_Progress:
 		c.events.publish(Event{
 			Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
-			Fraction: e.Progress.Fraction, Message: e.Progress.GetMessage(),
+			Fraction: sane(e.Progress.Fraction), Message: e.Progress.GetMessage(),
 		})
 	case *pluginv1.CallEvent_Log:
 		c.events.publish(Event{Kind: EventLog, Message: e.Log.GetMessage()})
@@ -72,6 +72,14 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 		c.onResult(e.Result, now)
 	}
 	c.clock.Message(now)
+}
+
+// sane drops a fraction that is none: JSON could not carry it.
+func sane(fraction *float64) *float64 {
+	if fraction == nil || !(*fraction >= 0 && *fraction <= 1) {
+		return nil
+	}
+	return fraction
 }
 
 func (c *Call) onResult(result *pluginv1.Result, now time.Time) {
@@ -105,7 +113,7 @@ func contentOf(content *pluginv1.Content) (capture.Item, Content) {
 		shown = Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
 		size = len(shown.URI) + len(shown.Name) + len(shown.MIMEType)
 	}
-	return capture.Item{Value: shown, Size: max(size, 1)}, shown
+	return capture.Item{Value: shown, Size: size}, shown
 }
 
 func shownContent(items []capture.Item) []Content {

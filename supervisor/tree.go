@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,9 +25,20 @@ type tree struct {
 	lifetime context.Context
 	end      context.CancelFunc
 	helpers  sync.WaitGroup
+	// executed: the tool's program has begun, so it may have done something.
+	executed atomic.Bool
 }
 
 func (t *tree) isLauncher(pid int) bool { return pid == t.process.PID() }
+
+func (t *tree) isGone() bool {
+	select {
+	case <-t.process.Gone():
+		return true
+	default:
+		return false
+	}
+}
 
 // kill ends every process. CPU and io limits are lifted first: a quota delays
 // even SIGKILL by seconds. It may be called again, and by anyone.
@@ -81,6 +93,7 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	if err := process.Started(ctx); err != nil {
 		return nil, c.explainStart(err)
 	}
+	t.executed.Store(true)
 	return &host.Child{
 		ID: strconv.Itoa(process.PID()), Stdout: stdout, SocketDir: process.SocketDir(),
 		PeerUID: uint32(os.Geteuid()), Gone: process.Gone(), Kill: t.kill,

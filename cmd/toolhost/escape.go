@@ -12,12 +12,18 @@ import (
 // SGR (ECMA-48).
 var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 
-// escape makes control characters visible. New lines and tabs stay, and colours
-// if asked for.
-func escape(s string, keepColours bool) string {
+// escape makes control characters visible. New lines and tabs stay; for a
+// command's own output so do colours and carriage returns, which could forge a
+// line of ours elsewhere.
+func escape(s string, command bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
-		if keepColours && s[i] == 0x1b {
+		if command && s[i] == '\r' {
+			b.WriteByte('\r')
+			i++
+			continue
+		}
+		if command && s[i] == 0x1b {
 			if sgr := colour.FindString(s[i:]); sgr != "" {
 				b.WriteString(sgr)
 				i += len(sgr)
@@ -33,7 +39,7 @@ func escape(s string, keepColours bool) string {
 
 func writeVisible(b *strings.Builder, r rune, raw string) {
 	switch {
-	case r == '\n' || r == '\t' || r == '\r' && raw == "\r":
+	case r == '\n' || r == '\t':
 		b.WriteString(raw)
 	case r == utf8.RuneError && len(raw) == 1:
 		fmt.Fprintf(b, `\x%02x`, raw[0])

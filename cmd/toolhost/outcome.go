@@ -29,7 +29,7 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 	if flags.tellsOutcome(r, command) {
 		printOutcome(os.Stderr, r)
 	}
-	if code := exitCode(r); code != exitOK {
+	if code := exitCode(r, command); code != exitOK {
 		return &exitError{code: code}
 	}
 	return nil
@@ -85,7 +85,7 @@ func printContent(w io.Writer, r *supervisor.Result, terminal bool) {
 func printOutcome(w io.Writer, r *supervisor.Result) {
 	defer printWarnings(w, r)
 	if neverBegan(r) {
-		fmt.Fprintln(w, "toolhost: "+escape(firstLine(r.ToolError.Message), false))
+		fmt.Fprintln(w, "toolhost: "+oneLine(firstLine(r.ToolError.Message)))
 		return
 	}
 	mark := "ok"
@@ -97,12 +97,14 @@ func printOutcome(w io.Writer, r *supervisor.Result) {
 	if r.Usage.MemoryPeakBytes > 0 {
 		parts = append(parts, "cpu "+elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
 	}
-	fmt.Fprintln(w, escape(strings.Join(parts, ", "), false))
+	fmt.Fprintln(w, oneLine(strings.Join(parts, ", ")))
 }
 
 // neverBegan: there is an error to tell of and nothing else.
 func neverBegan(r *supervisor.Result) bool {
 	switch r.Status {
+	case supervisor.StatusProtocolError:
+		return r.ToolError != nil && r.Timing.ElapsedMs == 0
 	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
 		return r.ToolError != nil && r.Timing.RunMs == 0
 	}
@@ -111,7 +113,7 @@ func neverBegan(r *supervisor.Result) bool {
 
 func printWarnings(w io.Writer, r *supervisor.Result) {
 	for _, warning := range r.Warnings {
-		fmt.Fprintln(w, "warning: "+escape(warning, false))
+		fmt.Fprintln(w, "warning: "+oneLine(warning))
 	}
 }
 
@@ -166,10 +168,12 @@ func firstLine(s string) string {
 }
 
 // exitCode follows timeout(1), env(1) and the shell.
-func exitCode(r *supervisor.Result) int {
-	status := r.Status
-	switch status {
+func exitCode(r *supervisor.Result, command bool) int {
+	switch r.Status {
 	case supervisor.StatusOK:
+		if r.Output.Undelivered {
+			return exitTimeout
+		}
 		return exitOK
 	case supervisor.StatusTimeout:
 		return exitTimeout
@@ -184,7 +188,7 @@ func exitCode(r *supervisor.Result) int {
 	case supervisor.StatusUnkillable:
 		return causeExitCode(r)
 	}
-	return ownExitCode(r)
+	return ownExitCode(r, command)
 }
 
 // startExitCode tells what the user named wrongly from what the host could not
@@ -213,13 +217,21 @@ func causeExitCode(r *supervisor.Result) int {
 	return exitFailed
 }
 
-// ownExitCode is the command's own, or that of its death by signal.
-func ownExitCode(r *supervisor.Result) int {
-	switch {
-	case r.Status == supervisor.StatusCrashed && r.Exit.Signal != "":
-		return exitSignalBase + int(sandbox.SignalNumber(r.Exit.Signal))
-	case r.Status == supervisor.StatusToolError && r.Exit.Code != nil && *r.Exit.Code != 0:
-		return *r.Exit.Code
+// ownExitCode is that of a death by signal, or a command's own: a tool cannot
+// choose one.
+func ownExitCode(r *supervisor.Result, command bool) int {
+	if r.Status == supervisor.StatusCrashed && r.Exit.Signal != "" {
+		if n := sandbox.SignalNumber(r.Exit.Signal); n > 0 {
+			return exitSignalBase + int(n)
+		}
+	}
+	if code := r.Exit.Code; command && r.Status == supervisor.StatusToolError && code != nil && *code > 0 && *code < 256 {
+		return *code
 	}
 	return exitFailed
+}
+
+// oneLine is text of a tool's in a line of ours.
+func oneLine(s string) string {
+	return strings.ReplaceAll(escape(s, false), "\n", `\n`)
 }

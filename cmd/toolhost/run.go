@@ -117,7 +117,7 @@ func resultError(r *supervisor.Result) error {
 	if r.ToolError != nil {
 		text = r.ToolError.Message
 	}
-	return &exitError{exitCode(r), errors.New(text)}
+	return &exitError{exitCode(r, false), errors.New(firstLine(text))}
 }
 
 func sorted(s []string) []string {

@@ -33,7 +33,11 @@ func runCall(host *supervisor.Supervisor, request supervisor.Request, flags *cal
 	if flags.events || live {
 		request.Events = events
 	}
-	call := host.Start(context.Background(), request)
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is only to be an error of the write: the call must still be ended.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	defer signal.Stop(signals)
+	call := startCall(host, request, signals)
 	var shown sync.WaitGroup
 	switch {
 	case flags.events:
@@ -41,20 +45,37 @@ func runCall(host *supervisor.Supervisor, request supervisor.Request, flags *cal
 	case live:
 		shown.Go(func() { showLive(events, call.Done()) })
 	}
-	abortOnSignal(call)
+	abortOnSignal(call, signals)
 	shown.Wait()
 	return call.Result()
 }
 
-// abortOnSignal waits for the call; every signal meanwhile is an abort.
-func abortOnSignal(call *supervisor.Call) {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
+// startCall starts the call; a signal meanwhile aborts what comes before it.
+func startCall(host *supervisor.Supervisor, request supervisor.Request, signals <-chan os.Signal) *supervisor.Call {
+	ctx, cancel := context.WithCancel(context.Background())
+	started := make(chan *supervisor.Call, 1)
+	go func() { started <- host.Start(ctx, request) }()
 	for {
 		select {
-		case <-signals:
-			call.Abort(supervisor.AbortUser)
+		case s := <-signals:
+			if s != syscall.SIGPIPE {
+				cancel()
+			}
+		case call := <-started:
+			go func() { <-call.Done(); cancel() }() // ctx lasts as long as the call
+			return call
+		}
+	}
+}
+
+// abortOnSignal waits for the call; every signal meanwhile is an abort.
+func abortOnSignal(call *supervisor.Call, signals <-chan os.Signal) {
+	for {
+		select {
+		case s := <-signals:
+			if s != syscall.SIGPIPE {
+				call.Abort(supervisor.AbortUser)
+			}
 		case <-call.Done():
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -93,11 +94,17 @@ func cannotStart(command string, err error) error {
 	return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: %w", command, err)}
 }
 
+// handshakeVariables are go-plugin's.
+var handshakeVariables = []string{
+	"TOOLHOST_PLUGIN", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR",
+}
+
 // withoutHandshake keeps what is between host and adapter from the command.
 func withoutHandshake(env []string) []string {
 	var out []string
 	for _, entry := range env {
-		if !strings.HasPrefix(entry, "PLUGIN_") && !strings.HasPrefix(entry, "TOOLHOST_PLUGIN=") {
+		name, _, _ := strings.Cut(entry, "=")
+		if !slices.Contains(handshakeVariables, name) {
 			out = append(out, entry)
 		}
 	}

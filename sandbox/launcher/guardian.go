@@ -94,14 +94,27 @@ func (g *guardian) report(status uint64) {
 func (g *guardian) run(tool int) {
 	ignoreSignals()
 	blockSignals()
-	for fd := range 3 {
-		_ = unix.Close(fd)
-	}
+	g.closeToolFiles()
 	_ = unix.Sendto(wire.ControlFD, []byte{wire.KindStarted}, unix.MSG_NOSIGNAL, nil)
 	g.tool.Store(int32(tool))
 	for g.watch() {
 	}
 	g.end()
+}
+
+// closeToolFiles leaves the tool the only holder of its pipes, so that whoever
+// is at their other ends sees when it closes them.
+func (g *guardian) closeToolFiles() {
+	for fd := range 3 {
+		_ = unix.Close(fd)
+	}
+	first := wire.ControlFD + 1
+	if g.opts.Kill {
+		first++
+	}
+	for i := range g.opts.Extra {
+		_ = unix.Close(first + i)
+	}
 }
 
 // watch waits for one message or the deadline; false means end the tree.

@@ -40,6 +40,9 @@ var errWaited = errors.New("waited too long")
 // never, for a call whose processes could not be killed. Errors are
 // *OverloadedError and ctx's cause.
 func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	turn, err := g.enter()
 	if err != nil || turn == nil {
 		return g.release, err

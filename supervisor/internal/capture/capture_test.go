@@ -91,8 +91,29 @@ func texts(items []Item) (out []string) {
 	return out
 }
 
+// One large item that fits the limit is kept, though half of it would not do.
+func TestItemsKeepOneThatFits(t *testing.T) {
+	s := NewItems(10_000)
+	s.Add(Item{Text: "head"})
+	s.Add(Item{Value: 1, Size: 9_000})
+	if _, kept, dropped := s.Counts(); kept != 9_004 || dropped != 0 || len(s.Kept()) != 2 {
+		t.Errorf("kept %d, dropped %d", kept, dropped)
+	}
+}
+
+// Empty items are not free.
+func TestItemsCost(t *testing.T) {
+	s := NewItems(10_000)
+	for range 100_000 {
+		s.Add(Item{Value: 1})
+	}
+	if n := len(s.Kept()); n > 10_000/itemCost+1 {
+		t.Errorf("%d empty items are kept", n)
+	}
+}
+
 func TestItemsJoinTexts(t *testing.T) {
-	s := NewItems(100)
+	s := NewItems(1000)
 	s.Add(Item{Text: "a"})
 	s.Add(Item{Text: "b"})
 	s.Add(Item{Value: 1, Size: 3})

@@ -1,6 +1,9 @@
 package capture
 
-import "fmt"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // Item is one piece of content: text, or something that cannot be cut.
 type Item struct {
@@ -11,6 +14,18 @@ type Item struct {
 }
 
 func (i Item) isText() bool { return i.Value == nil }
+
+// itemCost is about what an item takes beside its bytes.
+const itemCost = 256
+
+// cost is what the limit is spent on: bytes, and for what is no text the item
+// itself, so that empty ones are not free.
+func (i Item) cost() int {
+	if i.isText() {
+		return len(i.Text)
+	}
+	return i.Size + itemCost
+}
 
 func (i Item) bytes() int {
 	if i.isText() {
@@ -27,7 +42,7 @@ const maxJoinedBytes = 16 << 10
 type Items struct {
 	half               int
 	head, tail         []Item
-	headBytes, tailLen int
+	headCost, tailCost int
 	headFull           bool
 	seen               int64
 	dropped            int64
@@ -42,17 +57,17 @@ func (s *Items) Add(item Item) {
 	if !s.headFull {
 		item = s.addHead(item)
 	}
-	if item.bytes() > 0 {
+	if item.cost() > 0 {
 		s.addTail(item)
 	}
 }
 
 // addHead puts as much into the head as fits and returns the rest.
 func (s *Items) addHead(item Item) (rest Item) {
-	room := s.half - s.headBytes
-	if item.bytes() <= room {
+	room := s.half - s.headCost
+	if item.cost() <= room {
 		s.head = join(s.head, item)
-		s.headBytes += item.bytes()
+		s.headCost += item.cost()
 		return Item{}
 	}
 	s.headFull = true
@@ -61,35 +76,41 @@ func (s *Items) addHead(item Item) (rest Item) {
 	}
 	kept := wholeEnd([]byte(item.Text[:room]))
 	s.head = join(s.head, Item{Text: string(kept)})
-	s.headBytes += len(kept)
+	s.headCost += len(kept)
 	return Item{Text: item.Text[len(kept):]}
 }
 
 func (s *Items) addTail(item Item) {
 	s.tail = join(s.tail, item)
-	s.tailLen += item.bytes()
-	for s.tailLen > s.half {
-		s.dropOldest(s.tailLen - s.half)
+	s.tailCost += item.cost()
+	for s.headCost+s.tailCost > 2*s.half {
+		s.dropOldest(s.headCost + s.tailCost - 2*s.half)
 	}
 }
 
 // dropOldest takes at least one and about excess bytes off the tail's front.
 func (s *Items) dropOldest(excess int) {
 	first := s.tail[0]
-	size := first.bytes()
-	if first.isText() && size > excess {
-		rest := string(wholeStart([]byte(first.Text[excess:])))
+	if size := len(first.Text); first.isText() && size > excess {
+		rest := wholeStartOf(first.Text[excess:])
 		s.tail[0] = Item{Text: rest}
-		s.forget(size - len(rest))
+		s.forget(size-len(rest), size-len(rest))
 		return
 	}
+	s.tail[0] = Item{} // what is dropped must not stay reachable
 	s.tail = s.tail[1:]
-	s.forget(size)
+	s.forget(first.cost(), first.bytes())
 }
 
-func (s *Items) forget(n int) {
-	s.tailLen -= n
-	s.dropped += int64(n)
+func (s *Items) forget(cost, bytes int) {
+	s.tailCost -= cost
+	s.dropped += int64(bytes)
+}
+
+// wholeStartOf is wholeStart without copying.
+func wholeStartOf(s string) string {
+	head := []byte(s[:min(len(s), utf8.UTFMax)])
+	return s[len(head)-len(wholeStart(head)):]
 }
 
 // join appends item, as part of the last one where both are short texts.
