@@ -9,7 +9,7 @@ import (
 
 // killTime is how long the kill may take of budget.AnswerMargin; the rest is
 // for draining and the result.
-const killTime = budget.AnswerMargin * 7 / 10
+const killTime = budget.AnswerMargin * 9 / 10
 
 // nextWake is the earliest time at which checkClocks has something to do in
 // the current state; zero if there is none.
@@ -52,6 +52,9 @@ func (c *Call) killLimit() time.Time {
 // output that is only slow gets all the time that the call has left.
 func (c *Call) drainLimit() time.Time {
 	if !c.output.passesThrough() {
+		if limit := c.hardLimit(); limit.Before(c.settleAt) {
+			return limit
+		}
 		return c.settleAt
 	}
 	if c.cause != causeNone {

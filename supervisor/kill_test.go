@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -94,33 +93,5 @@ func TestWrapperExitsFirst(t *testing.T) {
 	wantStatus(t, result, supervisor.StatusOK)
 	if left := alive(t); left != 0 {
 		t.Errorf("%d processes left after the answer", left)
-	}
-}
-
-// TestSoak runs the stubborn tool TOOLHOST_SOAK_RUNS times, 16 at once.
-func TestSoak(t *testing.T) {
-	runs, err := strconv.Atoi(os.Getenv("TOOLHOST_SOAK_RUNS"))
-	if err != nil {
-		runs = 2
-	}
-	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 16, Queue: runs, Wait: time.Hour}})
-	var calls sync.WaitGroup
-	for range runs {
-		calls.Go(func() {
-			r := request("children", `{"n":50,"text":"orphan"}`)
-			r.Limits = supervisor.Limits{Pids: 2000, MemoryBytes: 2 << 30}
-			r.Timeouts, r.Grace = within(time.Second), 500*time.Millisecond
-			if slow() {
-				r.Timeouts = within(10 * time.Second)
-			}
-			result := host.Call(t.Context(), r)
-			if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 {
-				t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)
-			}
-		})
-	}
-	calls.Wait()
-	if left := alive(t); left != 0 {
-		t.Errorf("%d processes left after %d runs", left, runs)
 	}
 }

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// TestSoak runs the stubborn tool TOOLHOST_SOAK_RUNS times, 16 at once, and
+// looks for what is left.
+func TestSoak(t *testing.T) {
+	runs, err := strconv.Atoi(os.Getenv("TOOLHOST_SOAK_RUNS"))
+	if err != nil {
+		runs = 4
+	}
+	stubborn := filepath.Join(buildTools(t), "stubborn")
+	host, err := supervisor.New(t.Context(), supervisor.Config{
+		RuntimeDir: t.TempDir(), Admission: supervisor.Admission{Running: 16, Queue: runs, Wait: time.Hour},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls sync.WaitGroup
+	for range runs {
+		calls.Go(func() { soakOnce(t, host, stubborn) })
+	}
+	calls.Wait()
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+	if left := running("stubborn"); left != 0 {
+		t.Errorf("%d processes left after %d runs", left, runs)
+	}
+}
+
+func soakOnce(t *testing.T, host *supervisor.Supervisor, stubborn string) {
+	result := host.Call(t.Context(), supervisor.Request{
+		Tool: supervisor.Tool{Path: stubborn}, Grace: 500 * time.Millisecond,
+		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: time.Second}},
+	})
+	if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 || result.Kill.Reaped != 51 {
+		t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)
+	}
+}
+
+// running counts the processes of a name.
+func running(name string) (n int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, path := range paths {
+		if raw, err := os.ReadFile(path); err == nil && string(bytes.TrimSpace(raw)) == name {
+			n++
+		}
+	}
+	return n
+}
