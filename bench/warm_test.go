@@ -23,28 +23,21 @@ import (
 func BenchmarkWarmCall(b *testing.B) {
 	conn, stop := connect(b)
 	defer stop()
-	bare, stopBare := bareServer(b)
+	bare, stopBare := bareCall(b)
 	defer stopBare()
-	payload := wrapperspb.Bytes(arguments)
 	contest(b, func(b *testing.B) {
 		if _, err := conn.Describe(context.Background()); err != nil {
 			b.Fatal(err)
 		}
-	}, func(b *testing.B) {
-		reply := new(wrapperspb.BytesValue)
-		if err := bare.Invoke(context.Background(), "/bench.Bare/Echo", payload, reply); err != nil {
-			b.Fatal(err)
-		}
-	}, nil)
+	}, bare, nil)
 }
 
 // BenchmarkWarmStream: the same with a whole tool call, which is a stream.
 func BenchmarkWarmStream(b *testing.B) {
 	conn, stop := connect(b)
 	defer stop()
-	bare, stopBare := bareServer(b)
+	bare, stopBare := bareCall(b)
 	defer stopBare()
-	payload := wrapperspb.Bytes(arguments)
 	n := 0
 	contest(b, func(b *testing.B) {
 		n++
@@ -52,12 +45,7 @@ func BenchmarkWarmStream(b *testing.B) {
 		if err := conn.Call(context.Background(), request, func(*pluginv1.CallEvent) {}); err != nil {
 			b.Fatal(err)
 		}
-	}, func(b *testing.B) {
-		reply := new(wrapperspb.BytesValue)
-		if err := bare.Invoke(context.Background(), "/bench.Bare/Echo", payload, reply); err != nil {
-			b.Fatal(err)
-		}
-	}, nil)
+	}, bare, nil)
 }
 
 // connect starts the tool without a sandbox: the connection alone is measured.
@@ -99,8 +87,9 @@ func connect(b *testing.B) (*host.Conn, func()) {
 
 const bareVar = "TOOLHOST_BENCH_BARE"
 
-// bareServer is a gRPC server in another process, with nothing around it.
-func bareServer(b *testing.B) (*grpc.ClientConn, func()) {
+// bareCall is a unary call to a gRPC server in another process, with nothing
+// around it.
+func bareCall(b *testing.B) (call func(*testing.B), stop func()) {
 	socket := filepath.Join(b.TempDir(), "s")
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), bareVar+"="+socket)
@@ -118,7 +107,14 @@ func bareServer(b *testing.B) (*grpc.ClientConn, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return conn, func() {
+	payload := wrapperspb.Bytes(arguments)
+	call = func(b *testing.B) {
+		reply := new(wrapperspb.BytesValue)
+		if err := conn.Invoke(context.Background(), "/bench.Bare/Echo", payload, reply); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return call, func() {
 		conn.Close()
 		cmd.Process.Kill()
 		cmd.Wait()

@@ -69,11 +69,11 @@ func Start(spec Spec, into func(*syscall.SysProcAttr, func() error) error) (*Pro
 	} else {
 		err = into(attr, start)
 	}
-	if err != nil && child != nil { // born, but not where it belongs
-		_ = child.Kill()
-		_, _ = child.Wait()
-	}
 	if err != nil {
+		if child != nil { // born, but not where it belongs
+			_ = child.Kill()
+			_, _ = child.Wait()
+		}
 		return nil, errors.Join(explainClone(spec, err), control.Close())
 	}
 	return newProcess(child, control), nil

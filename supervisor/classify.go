@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"strconv"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cgroup"
@@ -132,7 +133,7 @@ func toolErrorOf(e evidence) *ToolError {
 	case final.GetExit().GetSignal() != "":
 		return &ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
 	case final.GetExit().GetCode() != 0:
-		return &ToolError{Kind: "exit", Message: "the command exited with status " + itoa(int(final.GetExit().GetCode()))}
+		return &ToolError{Kind: "exit", Message: "the command exited with status " + strconv.Itoa(int(final.GetExit().GetCode()))}
 	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled):
 		return &ToolError{Kind: "error", Message: e.startErr.Error()}
 	}

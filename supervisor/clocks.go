@@ -80,11 +80,11 @@ func (c *Call) checkClocks(now time.Time) {
 			c.checkCPU(now)
 		}
 		if due(c.settleAt) {
-			c.endNow(ended, now)
+			c.killNow(ended, now)
 		}
 	case stateStopping:
 		if due(c.settleAt) {
-			c.endNow(ended, now)
+			c.killNow(ended, now)
 		} else if due(c.marks.stop.Add(c.grace)) {
 			c.killNow(graceElapsed, now)
 		}
@@ -150,7 +150,7 @@ func (c *Call) checkCPU(now time.Time) {
 }
 
 // tryDrained ends the call when there is nothing left to read.
-func (c *Call) tryDrained(time.Time) {
+func (c *Call) tryDrained() {
 	streamOver := c.streamOver || c.conn == nil
 	if c.state == stateDraining && streamOver && c.outputOver {
 		c.to(drained)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
 // finish makes the result of a call whose processes are gone, or given up.
@@ -122,13 +123,16 @@ func (c *Call) fillOutput(r *Result) {
 		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
 	}
 	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
-	r.Output.Stdout = StreamOutput{stdout.Head, stdout.Tail, stdout.SeenBytes, stdout.KeptBytes, stdout.DroppedBytes, stdout.SpillPath}
-	r.Output.Stderr = StreamOutput{stderr.Head, stderr.Tail, stderr.SeenBytes, stderr.KeptBytes, stderr.DroppedBytes, stderr.SpillPath}
+	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
 		if problem != "" {
 			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
 		}
 	}
+}
+
+func streamOutput(k capture.Kept) StreamOutput {
+	return StreamOutput{k.Head, k.Tail, k.SeenBytes, k.KeptBytes, k.DroppedBytes, k.SpillPath}
 }
 
 func (c *Call) fillTiming(r *Result) {

@@ -123,7 +123,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	call := budget.Resolve(s.config.Profile, append(append([]budget.Ask{}, s.config.Timeouts...), request.Timeouts...)...)
+	call := budget.Resolve(s.config.Profile, s.asks(request)...)
 	return []budget.Ask{{
 		Layer: budget.LayerGlobal, Rank: budget.RankFlag,
 		Timeout: min(call.Timeout, profile.Default), Detail: "the call's own timeout",

@@ -10,8 +10,8 @@ import (
 type EventKind string
 
 // Kinds of events, in the order in which a call can have them: queued first,
-// then started, the others, exactly one of finished and failed, and last
-// reaped where processes were ended.
+// then started if it started, the others, and last exactly one of finished and
+// failed.
 const (
 	EventQueued   EventKind = "tool_queued"
 	EventStarted  EventKind = "tool_started"

@@ -116,10 +116,12 @@ func (c *Call) awaitEmpty() {
 	<-c.started
 	if t := c.spawned; t != nil {
 		t.kill() // also what was spawned after the owner's kill
-		select {
-		case <-t.process.Gone():
-		case <-c.done:
-			return
+		for _, over := range []<-chan struct{}{t.process.Gone(), t.exitTold} {
+			select {
+			case <-over:
+			case <-c.done:
+				return
+			}
 		}
 		if err := t.group.WaitEmpty(t.lifetime); err != nil {
 			return
@@ -134,7 +136,7 @@ func (c *Call) onEmptied(now time.Time) {
 	}
 	c.marks.empty = now
 	c.settleAt = now.Add(settleTime)
-	c.tryDrained(now)
+	c.tryDrained()
 }
 
 // giveUp is for trees that SIGKILL does not end in time (state D): the caller

@@ -116,7 +116,7 @@ func (c *Call) take(in input) {
 		c.onEmptied(now)
 	case inOutputEnded:
 		c.outputOver = true
-		c.tryDrained(now)
+		c.tryDrained()
 	}
 }
 
@@ -163,7 +163,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.conn = conn
 	if !c.to(connected) {
 		c.startErr = errors.New("the call ended while the tool was starting")
-		c.endNow(startFailed, now)
+		c.killNow(startFailed, now)
 		return
 	}
 	c.marks.ready = now
@@ -177,7 +177,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 func (c *Call) onStartFailed(err error, now time.Time) {
 	c.startErr = err
 	c.streamOver = true
-	c.endNow(startFailed, now)
+	c.killNow(startFailed, now)
 }
 
 func (c *Call) onStreamEnded(in input, now time.Time) {
@@ -188,11 +188,11 @@ func (c *Call) onStreamEnded(in input, now time.Time) {
 	}
 	var broken *host.ProtocolError
 	if errors.As(in.err, &broken) && c.cause == causeNone {
-		c.endNow(ended, now)
+		c.killNow(ended, now)
 		return
 	}
 	c.settle(now)
-	c.tryDrained(now)
+	c.tryDrained()
 }
 
 // onExited records the end of the tool's own process. That of the clean-up
@@ -228,11 +228,8 @@ func (c *Call) settle(now time.Time) {
 	complete := c.final != nil && c.streamOver
 	switch {
 	case complete, c.streamOver && c.exited:
-		c.endNow(ended, now)
+		c.killNow(ended, now)
 	case c.settleAt.IsZero() && (c.streamOver || c.exited || c.final != nil):
 		c.settleAt = now.Add(settleTime)
 	}
 }
-
-// endNow goes to the clean-up kill, if the call's state lets it end.
-func (c *Call) endNow(t trigger, now time.Time) { c.killNow(t, now) }

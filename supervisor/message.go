@@ -11,9 +11,6 @@ import (
 	"github.com/toolhost/toolhost/budget"
 )
 
-// itoa is strconv.Itoa under a shorter name.
-func itoa(n int) string { return strconv.Itoa(n) }
-
 // fillOutcome makes the judgement and everything that follows from it.
 func (c *Call) fillOutcome(r *Result, e evidence) {
 	o := classify(e)
@@ -184,7 +181,7 @@ func exitPhrase(e Exit) string {
 	case e.Signal != "":
 		return e.Signal
 	case e.Code != nil:
-		return "exit status " + itoa(*e.Code)
+		return "exit status " + strconv.Itoa(*e.Code)
 	}
 	return "no exit status"
 }

@@ -172,7 +172,6 @@ func toolHint(d *pluginv1.ToolDescription) budget.Ask {
 
 // refuse makes the result of a call that never began.
 func (c *Call) refuse(err error) {
-	c.life.startErr = err
 	r := c.emptyResult()
 	c.fillOutcome(r, evidence{startErr: err})
 	var refused *refusal

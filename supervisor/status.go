@@ -38,8 +38,8 @@ var grpcCodes = map[Status]codes.Code{
 	StatusOverloaded: codes.Unavailable, StatusInvalidArgs: codes.InvalidArgument,
 }
 
-// GRPC is the outcome as a gRPC status code. An unkillable call has the code
-// of what began its ladder; see Result.GRPC.
+// GRPC is the outcome as a gRPC status code. The Code of an unkillable call's
+// result is that of what began its ladder instead.
 func (s Status) GRPC() codes.Code {
 	if code, ok := grpcCodes[s]; ok {
 		return code

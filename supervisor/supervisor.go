@@ -130,7 +130,8 @@ func (s *Supervisor) Call(ctx context.Context, request Request) *Result {
 	return s.Start(ctx, request).Result()
 }
 
-// Start begins a call and returns at once. When ctx ends the call is aborted.
+// Start begins a call. It returns once the call is prepared, which the first
+// time takes a Describe of the binary. When ctx ends the call is aborted.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	c := s.newCall(request)
 	refusal := c.prepare(ctx)
@@ -149,7 +150,7 @@ func (s *Supervisor) register(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return &refusal{status: StatusStartFailed, err: errors.New("the supervisor is closed")}
+		return refuse(StatusStartFailed, "", errors.New("the supervisor is closed"))
 	}
 	s.calls[c] = struct{}{}
 	s.active.Add(1)
@@ -189,12 +190,16 @@ func (s *Supervisor) receipt() sandbox.Receipt {
 }
 
 func (s *Supervisor) resolve(c *Call) budget.Resolution {
-	asks := append(append([]budget.Ask{}, s.config.Timeouts...), c.request.Timeouts...)
-	asks = append(asks, c.hints...)
+	asks := append(s.asks(c.request), c.hints...)
 	if c.description != nil {
 		asks = append(asks, toolHint(c.description))
 	}
 	return budget.Resolve(c.profile, asks...)
+}
+
+// asks are those of client, operator and request.
+func (s *Supervisor) asks(request Request) []budget.Ask {
+	return slices.Concat(s.config.Timeouts, request.Timeouts)
 }
 
 func (s *Supervisor) grace(c *Call) (time.Duration, []string) {

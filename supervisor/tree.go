@@ -25,6 +25,8 @@ type tree struct {
 	lifetime context.Context
 	end      context.CancelFunc
 	helpers  sync.WaitGroup
+	// exitTold is closed when the owner has taken the tool's wait status.
+	exitTold chan struct{}
 	// executed: the tool's program has begun, so it may have done something.
 	executed atomic.Bool
 }
@@ -84,7 +86,7 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 		pipes.closeHostEnds()
 		return nil, errors.Join(err, group.Remove())
 	}
-	t := &tree{group: group, process: process}
+	t := &tree{group: group, process: process, exitTold: make(chan struct{})}
 	t.lifetime, t.end = context.WithCancel(context.Background())
 	c.spawned = t
 	c.watch(t)
@@ -129,6 +131,7 @@ func (c *Call) launcherTimer() time.Duration {
 // watch tells the owner of the tool's end and of its memory limit.
 func (c *Call) watch(t *tree) {
 	t.helpers.Go(func() {
+		defer close(t.exitTold)
 		status, ok := <-t.process.Exited()
 		if !ok { // the launcher was killed first, and everything with it
 			status = syscall.WaitStatus(syscall.SIGKILL)

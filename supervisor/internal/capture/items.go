@@ -1,9 +1,6 @@
 package capture
 
-import (
-	"fmt"
-	"unicode/utf8"
-)
+import "fmt"
 
 // Item is one piece of content: text, or something that cannot be cut.
 type Item struct {
@@ -92,7 +89,7 @@ func (s *Items) addTail(item Item) {
 func (s *Items) dropOldest(excess int) {
 	first := s.tail[0]
 	if size := len(first.Text); first.isText() && size > excess {
-		rest := wholeStartOf(first.Text[excess:])
+		rest := wholeStart(first.Text[excess:])
 		s.tail[0] = Item{Text: rest}
 		s.forget(size-len(rest), size-len(rest))
 		return
@@ -105,12 +102,6 @@ func (s *Items) dropOldest(excess int) {
 func (s *Items) forget(cost, bytes int) {
 	s.tailCost -= cost
 	s.dropped += int64(bytes)
-}
-
-// wholeStartOf is wholeStart without copying.
-func wholeStartOf(s string) string {
-	head := []byte(s[:min(len(s), utf8.UTFMax)])
-	return s[len(head)-len(wholeStart(head)):]
 }
 
 // join appends item, as part of the last one where both are short texts.

@@ -118,7 +118,7 @@ func wholeEnd(b []byte) []byte {
 }
 
 // wholeStart leaves out the rest of a character that the cut has split.
-func wholeStart(b []byte) []byte {
+func wholeStart[S string | []byte](b S) S {
 	for i := range min(utf8.UTFMax-1, len(b)) {
 		if utf8.RuneStart(b[i]) {
 			return b[i:]
