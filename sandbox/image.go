@@ -41,3 +41,19 @@ func sealed(name string, image []byte) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// textFile puts bytes into a memfd that is not for execution.
+func textFile(name string, content []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3
+		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a memfd: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	if _, err := file.Write(content); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot fill a memfd: %w", err), file.Close())
+	}
+	return file, nil
+}

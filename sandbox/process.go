@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -17,50 +16,63 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// SetupError is a launcher's own report that a tool could not be started. It
-// is never the tool's doing.
-type SetupError struct {
-	// Step is what the launcher was about to do; Path the executable's, if it
-	// is the step's object.
-	Step string
-	Err  error
-}
-
-func (e *SetupError) Error() string { return fmt.Sprintf("cannot %s: %v", e.Step, e.Err) }
-func (e *SetupError) Unwrap() error { return e.Err }
-
-// ErrDiedAtBirth: the launcher vanished without a word, as it does when its
-// group was killed before it could begin.
-var ErrDiedAtBirth = errors.New("the launcher died before it could report")
-
 // Process is a started tree. Its methods may be called from any goroutine.
 type Process struct {
-	child   *os.Process
 	control *net.UnixConn
+	who     identity
+	zygote  *zygote // that it was born of
 
-	ready   chan struct{} // closed once started or failed
-	failure error         // written before ready is closed
-	dir     *os.File      // written before ready is closed
+	born    chan struct{} // closed once pid and pidfd are set, or failed
+	ready   chan struct{} // closed once the tool runs, or failed
+	failure error         // written before born and ready are closed
+	pid     int
+	pidfd   *os.File
+	raw     syscall.RawConn // pidfd's
+	// socketDir and workspace are written before ready is closed.
+	socketDir, workspace *os.File
+
 	exited  chan syscall.WaitStatus
 	gone    chan struct{}
 	readers sync.WaitGroup
 }
 
-func newProcess(child *os.Process, control *net.UnixConn) *Process {
+func newProcess(control *net.UnixConn, who identity, z *zygote) *Process {
 	p := &Process{
-		child: child, control: control,
-		ready: make(chan struct{}), exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
+		control: control, who: who, zygote: z, born: make(chan struct{}), ready: make(chan struct{}),
+		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
 	}
-	p.readers.Go(p.wait)
 	p.readers.Go(p.read)
 	return p
 }
 
+// awaitBirth waits for the zygote's answer.
+func (p *Process) awaitBirth(ctx context.Context) error {
+	select {
+	case <-p.born:
+		if p.pidfd == nil {
+			return p.failure
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// discard gives up a start: what is born yet or still to be born finds its
+// control socket closed, and ends.
+func (p *Process) discard() {
+	_ = p.control.Close()
+	go p.Release()
+}
+
 // PID is the launcher's process id. Whoever signals the tree's members leaves
 // this one out.
-func (p *Process) PID() int { return p.child.Pid }
+func (p *Process) PID() int { return p.pid }
 
-// Gone is closed when the launcher has been reaped. Where it was PID 1 of a
+// UID is the tool's user as the host sees it.
+func (p *Process) UID() int { return p.who.outside }
+
+// Gone is closed when the launcher has ended. Where it was PID 1 of a
 // namespace, the kernel has by then ended and reaped every process in it
 // (pid_namespaces(7)).
 func (p *Process) Gone() <-chan struct{} { return p.gone }
@@ -81,9 +93,14 @@ func (p *Process) Started(ctx context.Context) error {
 	}
 }
 
-// SocketDir is the folder in which the tool makes its socket, as an O_PATH
-// descriptor; nil without one. It is valid after Started, until Release.
-func (p *Process) SocketDir() *os.File { return p.dir }
+// SocketDir is the folder in which the tool makes its socket, Workspace that of
+// its files, both as O_PATH descriptors; nil without one. They are valid after
+// Started, until Release.
+func (p *Process) SocketDir() *os.File { return p.socketDir }
+
+// Workspace is described with SocketDir. What is in it is the tool's: package
+// sandbox/export takes files out of it.
+func (p *Process) Workspace() *os.File { return p.workspace }
 
 // SetTimer moves the launcher's own timer to left from now. It never blocks:
 // a launcher with a full socket has more urgent trouble.
@@ -95,84 +112,150 @@ func (p *Process) SetTimer(left time.Duration) error {
 	return nil
 }
 
-// Kill ends the launcher, and with it its namespace. It may be called again.
-func (p *Process) Kill() { _ = p.child.Kill() }
+// Kill ends the launcher, and with it its namespace. It may be called again,
+// by anyone.
+func (p *Process) Kill() {
+	_ = p.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
+}
 
-// Release frees what the host holds of a tree that is gone. It waits for the
-// process's goroutines, so call it only after Gone, or after Kill.
+// Release frees what the host holds of a tree that is gone, its user too. It
+// waits for the process's goroutines, so call it only after Gone, or after
+// Kill.
 func (p *Process) Release() {
 	<-p.gone
 	_ = p.control.Close()
 	p.readers.Wait()
-	if p.dir != nil {
-		_ = p.dir.Close()
+	for _, file := range []*os.File{p.pidfd, p.socketDir, p.workspace} {
+		if file != nil {
+			_ = file.Close()
+		}
 	}
+	p.who.release()
 }
 
-// Abandon gives up a tree that cannot be killed: its goroutine stays until the
-// kernel lets go of it, nothing else does.
+// Abandon gives up a tree that cannot be killed: its goroutine and its user
+// stay until the kernel lets go of it, nothing else does.
 func (p *Process) Abandon() {
 	_ = p.control.Close()
 	go p.Release()
 }
 
+// wait closes gone when the launcher has ended: its pidfd is then readable
+// (pidfd_open(2)).
 func (p *Process) wait() {
-	_, _ = p.child.Wait()
-	close(p.gone)
+	defer close(p.gone)
+	_ = p.raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
 }
 
-// read takes the launcher's messages until its end of the socket is closed.
+// read takes the messages about the call until the other end of the socket is
+// closed.
 func (p *Process) read() {
-	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(4))
-	settled := false
-	settle := func(err error) {
-		if !settled {
-			settled, p.failure = true, err
-			close(p.ready)
-		}
-	}
+	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(2*4))
 	defer close(p.exited)
-	defer settle(ErrDiedAtBirth)
 	for {
 		n, oobn, _, _, err := p.control.ReadMsgUnix(buf, oob)
 		if err != nil || n == 0 {
-			return
+			break
 		}
-		p.handle(buf[:n], oob[:oobn], settle)
+		p.handle(buf[:n], receivedFiles(oob[:oobn]))
 	}
+	p.fail(ErrDiedAtBirth)
 }
 
-func (p *Process) handle(message, oob []byte, settle func(error)) {
+func (p *Process) handle(message []byte, files []*os.File) {
 	switch message[0] {
+	case wire.KindBorn:
+		p.onBorn(message, files)
 	case wire.KindReady:
-		p.dir = receivedFile(oob)
-	case wire.KindStarted:
-		settle(nil)
-	case wire.KindFailed:
-		if f, ok := wire.ParseFailure(message); ok {
-			settle(&SetupError{Step: f.Step, Err: syscall.Errno(f.Errno)})
-		}
-	case wire.KindExited:
-		if status, ok := wire.ParseNumber(message); ok {
-			select {
-			case p.exited <- syscall.WaitStatus(status):
-			default: // a launcher reports once
+		for i, to := range []**os.File{&p.socketDir, &p.workspace} {
+			if i < len(files) && *to == nil {
+				*to, files[i] = files[i], nil
 			}
 		}
+	case wire.KindStarted:
+		if !closed(p.ready) {
+			close(p.ready)
+		}
+	case wire.KindFailed:
+		if f, ok := wire.ParseFailure(message); ok {
+			p.fail(&SetupError{Step: f.Step, Err: syscall.Errno(f.Errno)})
+		}
+	case wire.KindExited:
+		p.onExited(message)
+	}
+	for _, file := range files {
+		if file != nil {
+			_ = file.Close()
+		}
 	}
 }
 
-func receivedFile(oob []byte) *os.File {
+func (p *Process) onBorn(message []byte, files []*os.File) {
+	pid, ok := wire.ParseNumber(message)
+	if !ok || len(files) == 0 || p.pidfd != nil {
+		return
+	}
+	raw, err := files[0].SyscallConn()
+	if err != nil {
+		return
+	}
+	p.pid, p.pidfd, p.raw, files[0] = int(pid), files[0], raw, nil
+	p.readers.Go(p.wait)
+	if !closed(p.born) {
+		close(p.born)
+	}
+}
+
+func (p *Process) onExited(message []byte) {
+	status, ok := wire.ParseNumber(message)
+	if !ok {
+		return
+	}
+	select {
+	case p.exited <- syscall.WaitStatus(status):
+	default: // a launcher reports once
+	}
+}
+
+// fail settles what is not settled yet.
+func (p *Process) fail(err error) {
+	if !closed(p.ready) {
+		p.failure = err
+		close(p.ready)
+	}
+	if !closed(p.born) {
+		close(p.born)
+		close(p.gone)
+	}
+}
+
+func closed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func receivedFiles(oob []byte) (files []*os.File) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
 		return nil
 	}
 	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
+	if err != nil {
 		return nil
 	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "socket-dir")
+	for _, fd := range fds {
+		unix.CloseOnExec(fd)
+		_ = unix.SetNonblock(fd, true) // so that a pidfd can be waited for; others don't mind
+		files = append(files, os.NewFile(uintptr(fd), "received"))
+	}
+	return files
 }
 
 // SignalName is a signal's name as signal(7) spells it, such as SIGTERM.

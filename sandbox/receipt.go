@@ -1,16 +1,21 @@
 package sandbox
 
-// TierNone isolates lifetimes only: a PID namespace, a private /proc and
-// socket folder, no capabilities gained.
-const TierNone = "none"
-
 // Receipt says what was enforced for one call. It never claims what was only
 // asked for.
 type Receipt struct {
-	// Tier is the isolation tier, TierNone for now.
+	// Tier is the isolation tier.
 	Tier string `json:"tier"`
 	// Cgroup is the hierarchy in use: v2, hybrid or v1.
 	Cgroup string `json:"cgroup"`
+	// Network is none or host. Read and Write are the bound paths; with tier
+	// none all three are the caller's own and say so.
+	Network string   `json:"network"`
+	Read    []string `json:"read"`
+	Write   []string `json:"write"`
+	// UID is the call's user as the host sees it.
+	UID int `json:"uid"`
+	// LandlockABI is the version in force, 0 for none.
+	LandlockABI int `json:"landlockAbi"`
 	// Enforced names each mechanism that was in force, in a fixed order.
 	Enforced []string `json:"enforced"`
 	// Degraded names each mechanism that was wanted and missing, and why.

@@ -1,11 +1,12 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"syscall"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,12 +18,19 @@ import (
 // group's pids limit is the tool's own plus this.
 const LauncherTasks = wire.Threads
 
+// Into runs birth, which asks for exactly one process, with the cgroups that
+// it is to be born in (cgroup.Group.Born): the cgroup2 directory, the v1 `tasks`
+// files that the forking thread enters for that moment, and those by which it
+// returns. nil is the host's own cgroups.
+type Into func(birth func(dir *os.File, enter, leave []*os.File) error) error
+
 // Spec is one start. It is read during Start only.
 type Spec struct {
-	// Isolation as found by Probe.
-	Isolation Isolation
-	// Path is the executable, Args its whole argument vector (Args[0] too),
-	// Env its whole environment, Dir its working directory.
+	// Plan says what the tool can see and do.
+	Plan *Plan
+	// Path is the executable as the tool sees it, Args its whole argument
+	// vector (Args[0] too), Env its whole environment (Plan.Env is not added),
+	// Dir its working directory.
 	Path string
 	Args []string
 	Env  []string
@@ -31,98 +39,163 @@ type Spec struct {
 	// does not close them.
 	Stdio [3]*os.File
 	Extra []*os.File
-	// SocketDir is an existing folder in which the tool makes its socket; the
-	// launcher covers it with a tmpfs where it has a mount namespace. Empty:
-	// none.
+	// SocketDir is the folder in which the tool makes its socket, as it sees
+	// it; the launcher makes it a tmpfs where it has a mount namespace, and it
+	// must exist where the plan is not confined. Empty: none.
 	SocketDir string
 	// Timer ends the tree from within after this time, also if the host is
 	// stopped or starved; 0 is never.
 	Timer time.Duration
-	// KillFile is an open cgroup.kill of the call's group. It is needed where
-	// Isolation has no PID namespace and ignored elsewhere.
-	KillFile *os.File
+	// KillFile opens cgroup.kill of the call's group. It is called where the
+	// plan has no PID namespace.
+	KillFile func() (*os.File, error)
+	Into     Into
 }
 
-// Start starts a launcher that starts the tool. into runs the fork so that the
-// child is born where it belongs (cgroup.Group.Start); nil starts it in the
-// caller's own groups. An error means that nothing runs.
-func Start(spec Spec, into func(*syscall.SysProcAttr, func() error) error) (*Process, error) {
-	image, err := sealedLauncher()
+// SetupError is the launcher's or zygote's own report that a tool could not be
+// started. It is never the tool's doing.
+type SetupError struct {
+	// Step is what was about to be done.
+	Step string
+	Err  error
+}
+
+func (e *SetupError) Error() string { return fmt.Sprintf("cannot %s: %v", e.Step, e.Err) }
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// Executing says whether the step was that of executing the tool's program.
+func (e *SetupError) Executing() bool { return e.Step == wire.StepExecute }
+
+// ErrDiedAtBirth: the launcher vanished without a word, as it does when its
+// group was killed before it could begin.
+var ErrDiedAtBirth = errors.New("the launcher died before it could report")
+
+// Start starts a launcher that starts the tool, and returns once it is born:
+// Process.Started tells when the tool runs. ctx bounds only that. An error
+// means that nothing runs, or that what may still be born dies at once.
+func (h *Host) Start(ctx context.Context, spec Spec) (*Process, error) {
+	zygote, err := h.zygote()
 	if err != nil {
 		return nil, err
 	}
-	control, theirs, err := controlPair()
+	who, err := h.user(spec.Plan)
 	if err != nil {
+		return nil, err
+	}
+	control, theirs, err := socketPair()
+	if err != nil {
+		who.release()
 		return nil, err
 	}
 	defer theirs.Close()
-	attr := spec.Isolation.attributes()
-	var child *os.Process
-	start := func() (err error) {
-		child, err = os.StartProcess(selfPath(image), spec.argv(), &os.ProcAttr{
-			Dir: "/", Env: spec.Env, Files: spec.files(theirs), Sys: attr,
-		})
+	p := newProcess(control, who, zygote)
+	if err := spec.bear(ctx, zygote, p, theirs); err != nil {
+		p.discard()
+		return nil, spec.explain(err)
+	}
+	return p, nil
+}
+
+// bear asks for the launcher and waits for its birth.
+func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File) error {
+	files, free, err := s.files(control, p.who)
+	defer free()
+	if err != nil {
 		return err
 	}
+	into := s.Into
 	if into == nil {
-		err = start()
-	} else {
-		err = into(attr, start)
+		into = func(birth func(*os.File, []*os.File, []*os.File) error) error { return birth(nil, nil, nil) }
 	}
-	if err != nil {
-		if child != nil { // born, but not where it belongs
-			_ = child.Kill()
-			_, _ = child.Wait()
+	return into(func(dir *os.File, enter, leave []*os.File) error {
+		request := s.birth(p.who)
+		request.Cgroup, request.Enter, request.Leave = dir != nil, int64(len(enter)), int64(len(leave))
+		if err := z.send(request, slices.Concat(groupDir(dir), enter, leave, files)); err != nil {
+			return err
 		}
-		return nil, errors.Join(explainClone(spec, err), control.Close())
-	}
-	return newProcess(child, control), nil
+		_ = control.Close() // or its end would not be seen
+		return p.awaitBirth(ctx)
+	})
 }
 
-// selfPath names an open file in a way that a child can still execute: the
-// descriptor is resolved before exec closes it.
-func selfPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
-
-func (s Spec) argv() []string {
-	options := wire.Options{
-		Namespaced: s.Isolation.PIDNamespace, Proc: s.Isolation.Proc, Kill: s.needsKillFile(),
-		Extra: len(s.Extra), TimerNS: int64(s.Timer), SocketDir: s.SocketDir, Dir: s.Dir, Path: s.Path,
+func groupDir(dir *os.File) []*os.File {
+	if dir == nil {
+		return nil
 	}
-	return append([]string{"toolhost-launcher", options.Encode()}, s.Args...)
+	return []*os.File{dir}
 }
 
-func (s Spec) needsKillFile() bool { return !s.Isolation.PIDNamespace && s.KillFile != nil }
-
-func (s Spec) files(control *os.File) []*os.File {
-	files := append(s.Stdio[:len(s.Stdio):len(s.Stdio)], control)
-	if s.needsKillFile() {
-		files = append(files, s.KillFile)
+func (s Spec) birth(who identity) wire.Birth {
+	b := wire.Birth{Flags: s.Plan.flags, DropGroups: s.Plan.confine, Stage: s.Plan.stage}
+	if who.mapped {
+		b.User = true
+		b.InsideUID, b.InsideGID, b.UID, b.GID = int64(who.insideUID), int64(who.insideGID), int64(who.uid), int64(who.gid)
 	}
-	return append(files, s.Extra...)
+	return b
 }
 
-// controlPair makes the socket pair whose host end is the tree's lifeline.
-func controlPair() (*net.UnixConn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+func (s Spec) options(who identity) wire.Options {
+	var held int64
+	if who.slot.lock != nil {
+		held = 1
+	}
+	const both = unix.CLONE_NEWPID | unix.CLONE_NEWNS
+	namespaced := s.Plan.flags&both == both
+	return wire.Options{
+		Namespaced: namespaced, Proc: s.Plan.lifetimes.Proc, Kill: !namespaced && s.KillFile != nil,
+		Extra: int64(len(s.Extra)), Held: held, Staged: int64(len(s.Plan.stage)), TimerNS: int64(s.Timer),
+		SocketDir: s.SocketDir, Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env,
+		Confine: s.Plan.confine, Root: s.Plan.root,
+	}
+}
+
+// files are the launcher's descriptors in the order of wire.Options. The lock
+// of the call's user is held by the launcher too, so until both are gone.
+func (s Spec) files(control *os.File, who identity) (files []*os.File, free func(), err error) {
+	var own []*os.File
+	free = func() {
+		for _, f := range own {
+			_ = f.Close()
+		}
+	}
+	options := s.options(who)
+	described, err := textFile("toolhost-spec", options.Encode())
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make a control socket: %w", err)
+		return nil, free, err
 	}
-	ours := os.NewFile(uintptr(fds[0]), "control")
-	theirs := os.NewFile(uintptr(fds[1]), "control")
-	defer ours.Close()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("cannot use the control socket: %w", err), theirs.Close())
+	own = append(own, described)
+	files = append(s.Stdio[:len(s.Stdio):len(s.Stdio)], control, described)
+	if options.Kill {
+		kill, err := s.KillFile()
+		if err != nil {
+			return nil, free, err
+		}
+		own = append(own, kill)
+		files = append(files, kill)
 	}
-	return conn.(*net.UnixConn), theirs, nil
+	files = append(files, s.Extra...)
+	if who.slot.lock != nil {
+		files = append(files, who.slot.lock)
+	}
+	return files, free, nil
 }
 
-func explainClone(spec Spec, err error) error {
+// explain names the remedy for what can go wrong with a birth.
+func (s Spec) explain(err error) error {
+	setup, ok := errors.AsType[*SetupError](err)
+	if !ok {
+		return err
+	}
+	path, mapping := strings.CutPrefix(setup.Step, wire.StepMap)
 	switch {
-	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("cannot start the launcher: %w; raise sysctl user.max_pid_namespaces and user.max_user_namespaces", err)
-	case errors.Is(err, unix.EPERM) && spec.Isolation.UserNamespace:
-		return fmt.Errorf("cannot start the launcher in a user namespace: %w; allow unprivileged user namespaces or run as root", err)
+	case mapping && errors.Is(setup.Err, unix.EINVAL):
+		return fmt.Errorf("cannot grant %s: its file system cannot map owners (id-mapped mounts): %w; grant a path on another one, such as ext4, xfs or btrfs", path, setup.Err)
+	case mapping, strings.HasPrefix(setup.Step, wire.StepStage):
+		return fmt.Errorf("cannot show %s to the call: %w", strings.TrimPrefix(path, wire.StepStage), setup.Err)
+	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
+		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces", setup.Err)
+	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:
+		return fmt.Errorf("cannot start the launcher in namespaces: %w; allow unprivileged user namespaces or run as root", setup.Err)
 	}
-	return fmt.Errorf("cannot start the launcher: %w", err)
+	return setup
 }

@@ -1,61 +1,45 @@
 package supervisor
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
+
+	"github.com/toolhost/toolhost/supervisor/internal/store"
 )
 
-// binary is an executable and its content's hash.
+// binary is an executable: path is where it was found, stored the copy whose
+// bytes were hashed and that is executed.
 type binary struct {
-	path, sha256 string
+	path, sha256, stored string
 }
 
-// fileIdentity changes whenever a file's content does: no one can set back a
-// file's change time (inode(7)).
-type fileIdentity struct {
-	dev, ino     uint64
-	size         int64
-	mtime, ctime syscall.Timespec
+// binaries keeps copies of what is executed.
+type binaries struct{ store *store.Store }
+
+func openBinaries(dir string) (*binaries, error) {
+	opened, err := store.Open(dir, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w; or set StoreDir", err)
+	}
+	return &binaries{opened}, nil
 }
 
-// maxBinaries bounds the cache of hashes.
-const maxBinaries = 256
-
-// binaries remembers the hashes of executables that have not changed.
-type binaries struct {
-	mu     sync.Mutex
-	hashes map[fileIdentity]string
-}
-
-func newBinaries() *binaries { return &binaries{hashes: map[fileIdentity]string{}} }
-
-// find resolves a tool's path and hashes the file.
+// find resolves a tool's path and stores the file.
 func (b *binaries) find(path string) (binary, error) {
 	resolved, err := lookUp(path)
 	if err != nil {
 		return binary{}, err
 	}
-	file, err := os.Open(resolved)
-	if err != nil {
-		return binary{}, fmt.Errorf("cannot read the tool %s: %w", resolved, reason(err))
-	}
-	defer file.Close()
-	id, err := identify(file)
+	entry, err := b.store.Add(resolved)
 	if err != nil {
 		return binary{}, err
 	}
-	hash, err := b.hash(id, file)
-	return binary{path: resolved, sha256: hash}, err
+	return binary{path: resolved, sha256: entry.SHA256, stored: entry.Path}, nil
 }
 
 // lookUp says what is wrong with a path before the kernel does.
@@ -92,36 +76,6 @@ func reason(err error) error {
 		return pathErr.Err
 	}
 	return err
-}
-
-func identify(file *os.File) (fileIdentity, error) {
-	info, err := file.Stat()
-	if err != nil {
-		return fileIdentity{}, fmt.Errorf("cannot look at the tool %s: %w", file.Name(), reason(err))
-	}
-	st := info.Sys().(*syscall.Stat_t)
-	return fileIdentity{dev: st.Dev, ino: st.Ino, size: st.Size, mtime: st.Mtim, ctime: st.Ctim}, nil
-}
-
-func (b *binaries) hash(id fileIdentity, file *os.File) (string, error) {
-	b.mu.Lock()
-	known, ok := b.hashes[id]
-	b.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
-		return "", fmt.Errorf("cannot read the tool %s: %w", file.Name(), reason(err))
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.hashes) >= maxBinaries {
-		clear(b.hashes)
-	}
-	b.hashes[id] = sum
-	return sum, nil
 }
 
 func baseName(path string) string {

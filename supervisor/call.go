@@ -20,7 +20,9 @@ type Call struct {
 	profile budget.Profile
 
 	// What preparation found, before the loop begins.
-	binary      binary
+	binary  binary
+	command binary // a command's own, where a path or hash names it
+	surroundings
 	description *pluginv1.ToolDescription
 	arguments   []byte
 	hints       []budget.Ask // the model's

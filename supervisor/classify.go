@@ -41,8 +41,14 @@ func (e evidence) brokeProtocol() bool {
 	return errors.As(e.streamErr, &broken)
 }
 
-// reasonHostMemory: all calls together had reached the host's total.
-const reasonHostMemory = "hostMemory"
+// Reasons within a status that others than this file give or look for.
+const (
+	// reasonHostMemory: all calls together had reached the host's total.
+	reasonHostMemory = "hostMemory"
+	// As env(1) tells them apart, by 127 and 126.
+	reasonNotFound      = "not_found"
+	reasonNotExecutable = "not_executable"
+)
 
 // outcome is what a call came to.
 type outcome struct {
@@ -96,9 +102,9 @@ func finalOutcome(final *pluginv1.Result) outcome {
 	case pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
 		return outcome{StatusInvalidArgs, "arguments"}
 	case pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:
-		return outcome{StatusStartFailed, "not_found"}
+		return outcome{StatusStartFailed, reasonNotFound}
 	case pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE:
-		return outcome{StatusStartFailed, "not_executable"}
+		return outcome{StatusStartFailed, reasonNotExecutable}
 	case pluginv1.ToolError_KIND_PANIC:
 		return outcome{StatusToolError, "panic"}
 	}

@@ -202,7 +202,7 @@ func (c *Call) emptyResult() *Result {
 	r := &Result{
 		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.binary.sha256, Instance: "fresh",
 		Warnings: append([]string{}, c.warnings...), Files: []File{}, Content: []Content{},
-		Limits: c.limits.applied(), Sandbox: c.s.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
+		Limits: c.limits.applied(), Sandbox: c.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
 	}
 	resolution := c.resolution
 	r.Timing = Timing{

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,8 +13,12 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
+
+// Policy says what a call may touch; the zero value grants nothing.
+type Policy = sandbox.Policy
 
 // Config of a Supervisor. The zero value works.
 type Config struct {
@@ -42,6 +47,14 @@ type Config struct {
 	RuntimeDir string
 	// SpillDir takes output that is cut, one file a stream; empty is none.
 	SpillDir string
+	// StoreDir takes a copy of each executable, which is what is hashed and
+	// run; nobody else may write to it, and programs must be executable there.
+	// Empty is /var/cache/toolhost/store for root, a folder in the user's
+	// cache directory for others.
+	StoreDir string
+	// Sandbox is the policy of calls that bring none of their own. The zero
+	// value is the native tier with nothing granted.
+	Sandbox Policy
 	// Adapter is the toolhost binary, which runs plain commands; empty is the
 	// one on PATH. AdapterArgs select the adapter in it, by default
 	// ["adapter", "command"].
@@ -100,6 +113,9 @@ func (c *Config) complete() error {
 	if c.RuntimeDir == "" {
 		c.RuntimeDir = defaultRuntimeDir()
 	}
+	if c.StoreDir == "" {
+		c.StoreDir = defaultStoreDir()
+	}
 	if len(c.AdapterArgs) == 0 {
 		c.AdapterArgs = []string{"adapter", "command"}
 	}
@@ -116,21 +132,30 @@ func defaultRuntimeDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("toolhost-%d", os.Geteuid()))
 }
 
-// inherited names the variables of the host's environment that a tool may see;
-// everything else must be given to it on purpose.
-var inherited = []string{"PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TERM", "TMPDIR"}
+func defaultStoreDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/cache/toolhost/store"
+	}
+	if dir, err := os.UserCacheDir(); err == nil {
+		return filepath.Join(dir, "toolhost", "store")
+	}
+	return filepath.Join(defaultRuntimeDir(), "store")
+}
 
-func baseEnv() []string {
+// inherited names the variables of the host's environment that a tool may see;
+// everything else must be given to it on purpose. placed ones tell of the
+// host's files, and are a confined tool's own.
+var (
+	inherited = []string{"LANG", "LANGUAGE", "TZ", "TERM"}
+	placed    = []string{"PATH", "HOME", "TMPDIR"}
+)
+
+func baseEnv(confined bool) []string {
 	var env []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "LC_") {
+		if strings.HasPrefix(name, "LC_") || slices.Contains(inherited, name) || !confined && slices.Contains(placed, name) {
 			env = append(env, entry)
-		}
-		for _, want := range inherited {
-			if name == want {
-				env = append(env, entry)
-			}
 		}
 	}
 	return env

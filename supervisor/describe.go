@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 // Description is what a plugin binary says of itself.
@@ -105,7 +106,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	profile, _ := budget.ForOperation("DescribeTool")
 	c := s.newCall(Request{
 		Tool: Tool{Path: request.Tool.Path, Args: request.Tool.Args}, Limits: request.Limits,
-		Env: request.Env, Dir: request.Dir, Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
+		Env: request.Env, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
 	})
 	c.describes, c.profile = true, profile
 	if err := c.prepare(ctx); err != nil {
@@ -119,6 +120,16 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 		return c.responded, nil
 	}
 	return nil, &refusal{status: c.result.Status, reason: c.result.Reason, err: describeError(c), describing: c.result}
+}
+
+// describePolicy grants nothing: what a tool says of itself takes no files.
+func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
+	policy := s.config.Sandbox
+	if request.Sandbox != nil {
+		policy = *request.Sandbox
+	}
+	policy.Read, policy.Write, policy.Network = nil, nil, ""
+	return &policy
 }
 
 // describeTimeout lets a Describe take no longer than the call that needs it.

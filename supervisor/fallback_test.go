@@ -20,11 +20,12 @@ func TestWithoutPIDNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.isolation = sandbox.Isolation{}
+	s.features = s.features.Without(sandbox.FeaturePIDNS)
 	events := make(chan Event, 100)
 	c := s.Start(t.Context(), Request{
 		Tool: Tool{Path: self, Name: "children"}, Arguments: json.RawMessage(`{"n":20,"text":"orphan"}`),
-		Limits: Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
+		Sandbox: &sandbox.Policy{Tier: sandbox.TierNone},
+		Limits:  Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
 	})
 	for e := range events {
 		if e.Kind == EventProgress && e.Message != "" {

@@ -31,6 +31,11 @@ type Limits struct {
 	OutputBytes, OutputTotalBytes int64
 	// SpillBytes bounds each spill file; 0 is 64 MiB.
 	SpillBytes int64
+	// OpenFiles bounds the open files of one process; 0 is 1024.
+	OpenFiles int64
+	// WorkspaceBytes, WorkspaceInodes and TmpBytes bound what a sandboxed call
+	// stores; it counts to its memory. See sandbox.Storage for the defaults.
+	WorkspaceBytes, WorkspaceInodes, TmpBytes int64
 }
 
 // DefaultLimits are those of a call that nobody configured.
@@ -56,6 +61,10 @@ func (l Limits) over(base Limits) Limits {
 	fill(&l.OutputBytes, base.OutputBytes)
 	fill(&l.OutputTotalBytes, base.OutputTotalBytes)
 	fill(&l.SpillBytes, base.SpillBytes)
+	fill(&l.OpenFiles, base.OpenFiles)
+	fill(&l.WorkspaceBytes, base.WorkspaceBytes)
+	fill(&l.WorkspaceInodes, base.WorkspaceInodes)
+	fill(&l.TmpBytes, base.TmpBytes)
 	if l.CPUTime == 0 {
 		l.CPUTime = base.CPUTime
 	}
@@ -78,6 +87,10 @@ func (l Limits) Validate() error {
 		{"output", l.OutputBytes},
 		{"outputTotal", l.OutputTotalBytes},
 		{"spill", l.SpillBytes},
+		{"openFiles", l.OpenFiles},
+		{"workspace", l.WorkspaceBytes},
+		{"workspaceInodes", l.WorkspaceInodes},
+		{"tmp", l.TmpBytes},
 	} {
 		if v.value < 0 {
 			return fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", v.name, v.value)
@@ -101,6 +114,10 @@ func (l Limits) group() cgroup.Limits {
 	}
 	return g
 }
+
+// adapterTasks bounds the threads of the command adapter (7 to 11 by Go's
+// scheduler).
+const adapterTasks = 12
 
 // finite turns Unlimited into the 0 that package cgroup takes for it.
 func finite(v int64) int64 {

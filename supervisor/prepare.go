@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -42,7 +41,7 @@ func (c *Call) prepare(ctx context.Context) error {
 	if err := c.findBinary(); err != nil {
 		return err
 	}
-	if err := c.findDir(); err != nil {
+	if err := c.surround(); err != nil {
 		return err
 	}
 	if err := c.boundArguments(); err != nil {
@@ -75,8 +74,9 @@ func (c *Call) findBinary() error {
 		return refuse(StatusStartFailed, "tool", err)
 	}
 	c.binary = found
-	if want := c.request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
-		return refuse(StatusPolicyViolation, "sha256", fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.path, found.sha256, want))
+	want := c.request.SHA256
+	if want != "" && c.request.Command == nil && !strings.EqualFold(want, found.sha256) {
+		return refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
 	}
 	return nil
 }
@@ -93,27 +93,9 @@ func (c *Config) adapter() (string, error) {
 	return path, nil
 }
 
-func (c *Call) findDir() error {
-	if c.request.Dir == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot find the working directory: %w", err))
-		}
-		c.request.Dir = dir
-	}
-	info, err := os.Stat(c.request.Dir)
-	if err != nil {
-		return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot use the working directory %s: %w", c.request.Dir, reason(err)))
-	}
-	if !info.IsDir() {
-		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is no folder", c.request.Dir))
-	}
-	return nil
-}
-
 func (c *Call) toolArgs() []string {
 	if c.request.Command != nil {
-		return append(append(slices.Clone(c.s.config.AdapterArgs), "--"), c.request.Command.Argv...)
+		return append(append(slices.Clone(c.s.config.AdapterArgs), "--"), c.argv()...)
 	}
 	return c.request.Tool.Args
 }

@@ -53,11 +53,18 @@ type Request struct {
 	Grace time.Duration
 	// Limits of this call; zero fields are the supervisor's.
 	Limits Limits
+	// Sandbox is what the call may touch; nil is the supervisor's policy.
+	Sandbox *Policy
+	// FilesTo, if set, is a folder on the host that gets what a sandboxed call
+	// leaves in its workspace; see package sandbox/export for what is taken.
+	FilesTo string
 	// Env entries (KEY=VALUE) are added to the few variables that tools
-	// inherit. Dir is the working directory; empty is the host's.
+	// inherit. Dir is the working directory, which a sandboxed call must have
+	// been granted; empty is the host's if it was, else the workspace.
 	Env []string
 	Dir string
-	// SHA256, if set, must be the executable's, in hexadecimal.
+	// SHA256, if set, must be the executable's (that of the command, if it is
+	// one), in hexadecimal.
 	SHA256 string
 	// ID identifies the call in events and results; empty makes one.
 	ID string

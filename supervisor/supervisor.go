@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -20,7 +21,8 @@ import (
 type Supervisor struct {
 	config    Config
 	groups    *cgroup.Root
-	isolation sandbox.Isolation
+	host      *sandbox.Host
+	features  sandbox.Features // written before the first call
 	runtime   *runtimeDir
 	gate      *admission.Gate
 	null      *os.File
@@ -42,7 +44,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	s := &Supervisor{
 		config: config, gate: admission.New(config.Admission.limits()),
-		binaries: newBinaries(), described: newDescriptions(), calls: map[*Call]struct{}{},
+		described: newDescriptions(), calls: map[*Call]struct{}{},
 	}
 	if err := s.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
@@ -57,6 +59,9 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if s.runtime, err = openRuntimeDir(s.config.RuntimeDir); err != nil {
 		return err
 	}
+	if s.binaries, err = openBinaries(s.config.StoreDir); err != nil {
+		return err
+	}
 	s.groups, err = cgroup.Open(ctx, cgroup.Options{Parent: s.config.CgroupParent, Logger: s.config.Logger})
 	if err != nil {
 		return err
@@ -64,37 +69,47 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if _, err := s.groups.Sweep(); err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
+	// All hosts of a user agree there on who has which user for calls.
+	if s.host, err = sandbox.Open(filepath.Join(defaultRuntimeDir(), "users")); err != nil {
+		return err
+	}
 	if err := s.probe(ctx); err != nil {
 		return err
 	}
 	return s.groups.Totals(s.config.Totals)
 }
 
-// probe starts trial launchers in a group like any call's. Where they die at
-// birth (the host's own cgroup was killed once, and the kernel remembers), the
-// host moves to a new one.
+// probe tries what the host offers in a group like any call's. Where all die
+// at birth (the host's own cgroup was killed once, and the kernel remembers),
+// the host moves to a new one.
 func (s *Supervisor) probe(ctx context.Context) error {
-	err := s.tryIsolation(ctx)
+	err := s.tryFeatures(ctx)
 	if !errors.Is(err, sandbox.ErrDiedAtBirth) {
 		return err
 	}
 	if err := s.groups.Refresh(); err != nil {
 		return err
 	}
-	return s.tryIsolation(ctx)
+	if err := s.host.Restart(); err != nil {
+		return err
+	}
+	return s.tryFeatures(ctx)
 }
 
-func (s *Supervisor) tryIsolation(ctx context.Context) error {
+func (s *Supervisor) tryFeatures(ctx context.Context) error {
 	group, err := s.groups.NewGroup("probe-"+rand.Text(), cgroup.Limits{})
 	if err != nil {
 		return err
 	}
-	s.isolation, err = sandbox.Probe(group.Start)
+	s.features, err = s.host.Probe(ctx, group.Born)
 	return errors.Join(err, group.Kill(), group.WaitEmpty(ctx), group.Remove())
 }
 
 func (s *Supervisor) release() error {
 	var errs []error
+	if s.host != nil {
+		errs = append(errs, s.host.Close())
+	}
 	if s.groups != nil {
 		errs = append(errs, s.groups.Close())
 	}
@@ -166,25 +181,34 @@ func (s *Supervisor) unregister(c *Call) {
 
 // Host is what a supervisor found on this machine.
 type Host struct {
-	Cgroup    string          `json:"cgroup"`
-	Place     string          `json:"place"`
-	Isolation sandbox.Receipt `json:"isolation"`
-	Running   int             `json:"running"`
-	Waiting   int             `json:"waiting"`
+	Cgroup string `json:"cgroup"`
+	Place  string `json:"place"`
+	// Features are those of the sandbox.
+	Features []sandbox.Finding `json:"features"`
+	Running  int               `json:"running"`
+	Waiting  int               `json:"waiting"`
 }
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
-	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Isolation: s.receipt()}
+	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.features.Findings()}
 	h.Running, h.Waiting = s.gate.Load()
 	return h
 }
 
-func (s *Supervisor) receipt() sandbox.Receipt {
-	r := s.isolation.Receipt()
-	r.Cgroup = s.groups.Mode().String()
-	for _, controller := range s.groups.Controllers() {
-		r.Enforced = append(r.Enforced, "cgroup."+controller)
+// receipt is the call's; one that was refused before it had a plan has nothing
+// to show.
+func (c *Call) receipt() sandbox.Receipt {
+	r := sandbox.Receipt{Enforced: []string{}, Degraded: []sandbox.Degradation{}, Read: []string{}, Write: []string{}}
+	if c.plan != nil {
+		r = c.plan.Receipt()
+	}
+	r.Cgroup = c.s.groups.Mode().String()
+	for _, controller := range c.s.groups.Controllers() {
+		r.Enforced = append(slices.Clone(r.Enforced), "cgroup."+controller)
+	}
+	if c.tree != nil {
+		r.UID = c.tree.process.UID()
 	}
 	return r
 }

@@ -56,6 +56,7 @@ func (c *Call) start(ctx context.Context) {
 	defer close(c.started)
 	conn, err := host.Connect(ctx, host.Options{
 		RuntimeDir: c.s.runtime.path,
+		SocketDir:  c.plan.SocketDir(),
 		Stdout:     c.output.toolStdout(),
 		Start:      func(env []string, dir string) (*host.Child, error) { return c.spawn(ctx, env, dir) },
 	})
@@ -72,7 +73,7 @@ func (c *Call) start(ctx context.Context) {
 // runs. What an error leaves behind is removed here, unless processes exist:
 // those are the owner's to kill.
 func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
-	group, err := c.s.groups.NewGroup(c.id, c.limits.group())
+	group, err := c.s.groups.NewGroup(c.id, c.groupLimits())
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +81,11 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	if err != nil {
 		return nil, errors.Join(err, group.Remove())
 	}
-	process, err := c.launch(group, pipes, env, socketDir)
+	process, err := c.launch(ctx, group, pipes, env, socketDir)
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.closeHostEnds()
-		return nil, errors.Join(err, group.Remove())
+		return nil, errors.Join(err, discard(group))
 	}
 	t := &tree{group: group, process: process, exitTold: make(chan struct{})}
 	t.lifetime, t.end = context.WithCancel(context.Background())
@@ -98,26 +99,45 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	t.executed.Store(true)
 	return &host.Child{
 		ID: strconv.Itoa(process.PID()), Stdout: stdout, SocketDir: process.SocketDir(),
-		PeerUID: uint32(os.Geteuid()), Gone: process.Gone(), Kill: t.kill,
+		Dial: process.Dial, PeerUID: uint32(process.UID()), Gone: process.Gone(), Kill: t.kill,
 	}, nil
 }
 
-func (c *Call) launch(group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
-	spec := sandbox.Spec{
-		Isolation: c.s.isolation, Path: c.binary.path, Args: append([]string{c.binary.path}, c.toolArgs()...),
-		Env: append(append(baseEnv(), c.request.Env...), env...), Dir: c.request.Dir,
+// groupLimits are those of the whole group: what toolhost itself runs in it
+// comes on top of the tool's own.
+func (c *Call) groupLimits() cgroup.Limits {
+	limits := c.limits.group()
+	if limits.Pids > 0 && c.request.Command != nil {
+		limits.Pids += adapterTasks
+	}
+	return limits
+}
+
+// discard removes a group in which a birth may still be under way.
+func discard(group *cgroup.Group) error {
+	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)
+	defer cancel()
+	return errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())
+}
+
+func (c *Call) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
+	if own := c.plan.SocketDir(); own != "" {
+		socketDir = own
+	}
+	return c.s.host.Start(ctx, sandbox.Spec{
+		Plan: c.plan, Path: c.path, Args: append([]string{c.shownPath()}, c.toolArgs()...),
+		Env: c.environment(env), Dir: c.dir,
 		Stdio: [3]*os.File{c.s.null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
-		SocketDir: socketDir, Timer: c.launcherTimer(),
+		SocketDir: socketDir, Timer: c.launcherTimer(), KillFile: group.KillFile, Into: group.Born,
+	})
+}
+
+// shownPath is the tool's own name for itself.
+func (c *Call) shownPath() string {
+	if c.plan.Confined() {
+		return c.path
 	}
-	if !c.s.isolation.PIDNamespace {
-		kill, err := group.KillFile()
-		if err != nil {
-			return nil, err
-		}
-		defer kill.Close()
-		spec.KillFile = kill
-	}
-	return sandbox.Start(spec, group.Start)
+	return c.binary.path
 }
 
 // launcherTimer is when the launcher ends the tree by itself.
@@ -150,14 +170,14 @@ func (c *Call) watch(t *tree) {
 // explainStart names the executable in what the launcher reported.
 func (c *Call) explainStart(err error) error {
 	var setup *sandbox.SetupError
-	if !errors.As(err, &setup) || setup.Step != "execute" {
+	if !errors.As(err, &setup) || !setup.Executing() {
 		return err
 	}
 	switch setup.Err {
 	case syscall.ENOEXEC:
 		return fmt.Errorf("cannot execute %s: it is neither a program of this machine nor a script with #!: build it for this architecture", c.binary.path)
 	case syscall.ENOENT:
-		return fmt.Errorf("cannot execute %s: its interpreter or the working directory %q does not exist", c.binary.path, c.request.Dir)
+		return fmt.Errorf("cannot execute %s: its interpreter or the working directory %q does not exist", c.binary.path, c.dir)
 	}
 	return fmt.Errorf("cannot execute %s: %w", c.binary.path, setup.Err)
 }

@@ -56,15 +56,15 @@ func newDoctor() *cobra.Command {
 }
 
 func examine() []finding {
-	findings := []finding{checkKernel()}
-	isolation, err := sandbox.Probe(nil)
-	findings = append(findings, checkIsolation(isolation, err)...)
+	findings := []finding{checkKernel(), checkMemfd()}
 	host, err := newHost(nil)
 	if err != nil {
 		return append(findings, finding{"supervisor", levelFail, err.Error(), remedyOf(err)})
 	}
 	defer host.Close()
-	return append(findings, checkHost(host)...)
+	found := host.Host()
+	findings = append(findings, checkFeatures(found.Features)...)
+	return append(findings, checkHost(host, found)...)
 }
 
 // minKernel is the first release with cgroup.kill.
@@ -92,23 +92,33 @@ func checkKernel() finding {
 	return finding{"kernel", levelOK, "Linux " + release.String(), ""}
 }
 
-func checkIsolation(isolation sandbox.Isolation, err error) []finding {
-	if err != nil {
-		return []finding{{"launcher", levelFail, err.Error(), remedyOf(err)}}
+// checkMemfd looks at what would keep the launcher from being executed.
+func checkMemfd() finding {
+	text, err := os.ReadFile("/proc/sys/vm/memfd_noexec")
+	if value := strings.TrimSpace(string(text)); err == nil && value == "2" {
+		return finding{"memfd", levelFail, "sysctl vm.memfd_noexec is 2: nothing can be executed from memory", "set sysctl vm.memfd_noexec to 0 or 1"}
 	}
-	receipt := isolation.Receipt()
-	findings := []finding{{"launcher", levelOK, "starts, with " + strings.Join(receipt.Enforced, ", "), ""}}
-	for _, d := range receipt.Degraded {
-		findings = append(findings, finding{d.Feature, levelWarn, d.Reason, d.Remedy})
-	}
-	return append(findings, finding{
-		"sandbox", levelWarn, "tier " + receipt.Tier + ": files, network and system calls of a tool are those of its caller",
-		"run only tools that you trust with your account",
-	})
+	return finding{"memfd", levelOK, "the launcher can be executed from sealed memory", ""}
 }
 
-func checkHost(host *supervisor.Supervisor) []finding {
-	found := host.Host()
+// checkFeatures tells of each part of the sandbox. A call does without the
+// optional ones; without any other it is refused.
+func checkFeatures(features []sandbox.Finding) []finding {
+	var findings []finding
+	for _, f := range features {
+		found := finding{"sandbox " + f.Feature, levelOK, f.Use, ""}
+		if f.State != sandbox.Yes {
+			found.Level, found.Detail, found.Remedy = levelFail, f.Reason+" (it is for: "+f.Use+")", f.Remedy
+			if f.Optional() {
+				found.Level = levelWarn
+			}
+		}
+		findings = append(findings, found)
+	}
+	return findings
+}
+
+func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
 	findings := []finding{{"cgroup", levelOK, found.Cgroup + " at " + found.Place, ""}}
 	for _, name := range []string{"memory", "pids", "cpu", "io"} {
 		if host.Controller(name) {

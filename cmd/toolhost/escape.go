@@ -15,7 +15,7 @@ var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 // escape makes control characters visible. New lines and tabs stay; for a
 // command's own output so do colours and carriage returns, which could forge a
 // line of ours elsewhere.
-func escape(s string, command bool) string {
+func escapeControls(s string, command bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		if command && s[i] == '\r' {
@@ -57,7 +57,7 @@ func writeVisible(b *strings.Builder, r rune, raw string) {
 type escapingWriter struct{ w io.Writer }
 
 func (e escapingWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(e.w, escape(string(p), true)); err != nil {
+	if _, err := io.WriteString(e.w, escapeControls(string(p), true)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -18,9 +20,9 @@ type callFlags struct {
 	timeout, soft, grace                          time.Duration
 	memory, pids, cpu, output, outputTotal, spill string
 	cpuTime                                       time.Duration
-	read, write, env                              []string
-	net, sha256, cgroupParent                     string
-	json, events, quiet                           bool
+	read, write, env, allow, require              []string
+	net, sha256, cgroupParent, workspace, out     string
+	json, events, quiet, strict, unsafe           bool
 
 	set func(name string) bool
 }
@@ -38,9 +40,15 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.output, "output", "", "how much of each output stream the result keeps (default 1MiB)")
 	flags.StringVar(&f.outputTotal, "output-total", "", "how much may be written in all; passing it kills (default none)")
 	flags.StringVar(&f.spill, "spill", "", "folder that takes output which the result cuts")
-	flags.StringArrayVar(&f.read, "read", nil, "grant reading below `PATH`")
-	flags.StringArrayVar(&f.write, "write", nil, "grant writing below `PATH`")
-	flags.StringVar(&f.net, "net", "", "network: none or host")
+	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to the call")
+	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` and let the call change it")
+	flags.StringVar(&f.net, "net", "", "network: none (the default) or host")
+	flags.StringVar(&f.workspace, "workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
+	flags.StringVar(&f.out, "out", "", "take the files that the call leaves in its workspace to the new folder `DIR`")
+	flags.BoolVar(&f.strict, "strict", false, "refuse file locks too, by which calls could signal to one another")
+	flags.StringArrayVar(&f.allow, "allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid")
+	flags.StringArrayVar(&f.require, "require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")
+	flags.BoolVar(&f.unsafe, "unsafe-no-sandbox", false, "run without a sandbox: files, network and system calls are then yours")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringVar(&f.sha256, "sha256", "", "run the binary only if this is its SHA-256")
 	flags.StringVar(&f.cgroupParent, "cgroup-parent", "", "make cgroups below this one instead of finding a place")
@@ -53,14 +61,15 @@ func (f *callFlags) register(cmd *cobra.Command) {
 // request puts the flags into a request.
 func (f *callFlags) request() (supervisor.Request, error) {
 	var r supervisor.Request
-	if err := f.checkGrants(); err != nil {
+	policy, err := f.policy()
+	if err != nil {
 		return r, err
 	}
 	limits, err := f.limits()
 	if err != nil {
 		return r, err
 	}
-	r.Limits, r.SHA256, r.Env = limits, f.sha256, environment(f.env)
+	r.Limits, r.SHA256, r.Env, r.Sandbox, r.FilesTo = limits, f.sha256, environment(f.env), policy, f.out
 	r.Timeouts = f.timeouts()
 	if f.set("grace") {
 		if f.grace < 0 {
@@ -74,16 +83,33 @@ func (f *callFlags) request() (supervisor.Request, error) {
 	return r, nil
 }
 
-// checkGrants refuses restrictions that this tier cannot enforce. Grants need
-// nothing: without a sandbox a tool may already do what they allow.
-func (f *callFlags) checkGrants() error {
-	switch f.net {
-	case "", "host":
-		return nil
-	case "none":
-		return usageError("--net none cannot be enforced: isolation tier %q does not restrict the network; leave --net out", "none")
+// policy is what the flags grant.
+func (f *callFlags) policy() (*sandbox.Policy, error) {
+	p := &sandbox.Policy{Read: f.read, Write: f.write, Network: f.net, Strict: f.strict, Allow: f.allow, Require: f.require}
+	if f.unsafe {
+		if err := f.contradicts("--unsafe-no-sandbox", "read", "write", "net", "workspace", "out", "strict", "allow", "require"); err != nil {
+			return nil, err
+		}
+		p.Tier = sandbox.TierNone
 	}
-	return usageError("--net %q is unknown: give none or host", f.net)
+	if len(p.Read)+len(p.Write) > 0 {
+		// Whoever grants paths by hand wants them used with his own rights.
+		p.Allow = append(slices.Clone(p.Allow), sandbox.SharedUID)
+	}
+	if _, err := p.Resolve(); err != nil {
+		return nil, usageError("%w", err)
+	}
+	return p, nil
+}
+
+// contradicts refuses flags that mean nothing beside another.
+func (f *callFlags) contradicts(flag string, others ...string) error {
+	for _, other := range others {
+		if f.set(other) {
+			return usageError("--%s and %s contradict one another: leave one of them out", other, flag)
+		}
+	}
+	return nil
 }
 
 func (f *callFlags) timeouts() []budget.Ask {
@@ -109,6 +135,7 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		{"cpu", f.cpu, parsePercent, &l.CPUPercent, "100%"},
 		{"output", f.output, parseSize, &l.OutputBytes, "1MiB"},
 		{"output-total", f.outputTotal, parseSize, &l.OutputTotalBytes, "64MiB"},
+		{"workspace", f.workspace, parseSize, &l.WorkspaceBytes, "64MiB"},
 	} {
 		if !f.set(v.name) {
 			continue

@@ -9,13 +9,23 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/toolhost/toolhost/internal/testenv/escape"
 )
 
 // TestMain lets scripts run this binary as toolhost. The supervisor starts it
-// by its own path as the command adapter.
+// by its own path as the command adapter, and tests as toolhost or as a hostile
+// tool.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "adapter" {
-		os.Exit(run(os.Args[1:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "adapter":
+			os.Exit(run(os.Args[1:]))
+		case asToolhost:
+			os.Exit(run(os.Args[2:]))
+		case asProbe:
+			os.Exit(escape.Main(os.Args[2:], os.Stdout))
+		}
 	}
 	testscript.Main(m, map[string]func(){"toolhost": func() { os.Exit(run(os.Args[1:])) }})
 }

@@ -56,7 +56,7 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 func printContent(w io.Writer, r *supervisor.Result, terminal bool) {
 	show := func(s string) {
 		if terminal {
-			s = escape(s, false)
+			s = escapeControls(s, false)
 		}
 		if s != "" && !strings.HasSuffix(s, "\n") {
 			s += "\n"
@@ -199,7 +199,7 @@ func startExitCode(r *supervisor.Result) int {
 		return exitNotFound
 	case "not_executable":
 		return exitNotExec
-	case "tool", "limits", "dir", "command", "sha256":
+	case "tool", "limits", "dir", "command", "sha256", "policy":
 		return exitUsage
 	case "seccomp":
 		return exitFailed
@@ -233,5 +233,5 @@ func ownExitCode(r *supervisor.Result, command bool) int {
 
 // oneLine is text of a tool's in a line of ours.
 func oneLine(s string) string {
-	return strings.ReplaceAll(escape(s, false), "\n", `\n`)
+	return strings.ReplaceAll(escapeControls(s, false), "\n", `\n`)
 }

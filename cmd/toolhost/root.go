@@ -57,7 +57,7 @@ func run(args []string) int {
 		exit = &exitError{exitUsage, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintf(os.Stderr, "toolhost: %s\n", escape(exit.Error(), false))
+		fmt.Fprintf(os.Stderr, "toolhost: %s\n", escapeControls(exit.Error(), false))
 	}
 	return exit.code
 }

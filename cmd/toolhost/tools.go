@@ -101,7 +101,7 @@ func printTools(w io.Writer, infos []toolInfo) error {
 	for _, info := range infos {
 		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), firstLine(info.Description)}
 		for i, cell := range line {
-			if line[i] = escape(cell, false); cell == "" {
+			if line[i] = escapeControls(cell, false); cell == "" {
 				line[i] = "-"
 			}
 		}

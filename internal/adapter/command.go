@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/sandbox/apart"
 )
 
 // The command's stdin, stdout and stderr, as the supervisor hands them over.
@@ -50,7 +51,7 @@ func runCommand(argv []string) error {
 	files := []*os.File{
 		os.NewFile(commandStdin, "stdin"), os.NewFile(commandStdout, "stdout"), os.NewFile(commandStderr, "stderr"),
 	}
-	process, err := os.StartProcess(path, argv, &os.ProcAttr{
+	process, err := apart.Start(path, argv, &os.ProcAttr{
 		Env: withoutHandshake(os.Environ()), Files: files, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	for _, file := range files { // the command's end is to be the pipes' end

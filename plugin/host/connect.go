@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -26,6 +27,9 @@ type Child struct {
 	// SocketDir is an open descriptor of the folder in which the tool makes its
 	// socket.
 	SocketDir *os.File
+	// Dial connects to the tool's socket of this name in SocketDir where the
+	// host itself may not; nil, or a nil connection, where it may.
+	Dial func(ctx context.Context, name string) (*net.UnixConn, error)
 	// PeerUID is the uid, as the host sees it, that the tool's socket must
 	// belong to.
 	PeerUID uint32
@@ -44,6 +48,9 @@ type Options struct {
 	// Start starts the tool with the additional environment that the handshake
 	// needs. socketDir is the existing folder for the tool's socket.
 	Start func(env []string, socketDir string) (*Child, error)
+	// SocketDir is the folder for the tool's socket as the tool sees it, if that
+	// is another path than the one given to Start.
+	SocketDir string
 	// Stdout receives what the tool writes to its standard output after the
 	// handshake. It must not block for long.
 	Stdout io.Writer

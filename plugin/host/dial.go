@@ -50,7 +50,7 @@ func refuseBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientCon
 
 // dial connects to the tool and checks who is there.
 func (r *childRunner) dial(ctx context.Context) error {
-	conn, err := connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
+	conn, err := r.connect(ctx)
 	if err != nil {
 		return &HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket: %v", err)}
 	}
@@ -62,6 +62,15 @@ func (r *childRunner) dial(ctx context.Context) error {
 	defer r.mu.Unlock()
 	r.dialled = conn
 	return nil
+}
+
+func (r *childRunner) connect(ctx context.Context) (*net.UnixConn, error) {
+	if r.child.Dial != nil {
+		if conn, err := r.child.Dial(ctx, r.socket); conn != nil || err != nil {
+			return conn, err
+		}
+	}
+	return connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
 }
 
 // handOver gives gRPC the one connection: a second one could reach another

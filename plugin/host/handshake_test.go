@@ -99,7 +99,7 @@ func readHandshake(t *testing.T, written string) (r *childRunner, line, copied s
 	t.Helper()
 	var rest bytes.Buffer
 	r = &childRunner{
-		options: Options{Stdout: &rest}, socketDir: testDir, copied: make(chan struct{}),
+		options: Options{Stdout: &rest}, toolDir: testDir, copied: make(chan struct{}),
 		child: &Child{Stdout: strings.NewReader(written)},
 	}
 	stdout := r.Stdout()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ const maxHandshakeBytes = 4 << 10
 type childRunner struct {
 	options   Options
 	env       []string
-	socketDir string
+	socketDir string // the folder on the host
+	toolDir   string // the same as the tool sees it
 
 	mu    sync.Mutex
 	child *Child
@@ -42,7 +44,13 @@ type childRunner struct {
 }
 
 func (r *childRunner) adopt(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
-	r.env, r.socketDir = cmd.Env, socketDir
+	r.env, r.socketDir, r.toolDir = cmd.Env, socketDir, socketDir
+	if own := r.options.SocketDir; own != "" {
+		r.toolDir = own
+		r.env = append(slices.DeleteFunc(slices.Clone(cmd.Env), func(entry string) bool {
+			return strings.HasPrefix(entry, goplugin.EnvUnixSocketDir+"=")
+		}), goplugin.EnvUnixSocketDir+"="+own)
+	}
 	return r, nil
 }
 
@@ -89,7 +97,7 @@ func (h *handshakeReader) Close() error { return nil }
 func (r *childRunner) handshake() string {
 	stdout := bufio.NewReaderSize(r.child.Stdout, maxHandshakeBytes)
 	line, err := stdout.ReadSlice('\n')
-	rewritten, verdict := checkHandshake(string(line), err, r.socketDir)
+	rewritten, verdict := checkHandshake(string(line), err, r.toolDir)
 	if verdict == nil {
 		r.socket = filepath.Base(strings.Split(rewritten, "|")[3])
 	} else {

@@ -108,12 +108,8 @@ func (g *guardian) closeToolFiles() {
 	for fd := range 3 {
 		_ = unix.Close(fd)
 	}
-	first := wire.ControlFD + 1
-	if g.opts.Kill {
-		first++
-	}
-	for i := range g.opts.Extra {
-		_ = unix.Close(first + i)
+	for i := range int(g.opts.Extra) {
+		_ = unix.Close(g.opts.ExtraFD() + i)
 	}
 }
 
@@ -155,7 +151,7 @@ func (g *guardian) read() bool {
 func (g *guardian) end() {
 	if g.opts.Kill {
 		one := [1]byte{'1'}
-		syscall.RawSyscall6(unix.SYS_WRITE, wire.KillFD, uintptr(unsafe.Pointer(&one[0])), 1, 0, 0, 0)
+		syscall.RawSyscall6(unix.SYS_WRITE, uintptr(g.opts.KillFD()), uintptr(unsafe.Pointer(&one[0])), 1, 0, 0, 0)
 	}
 	os.Exit(0)
 }

@@ -1,4 +1,4 @@
-// Command minimal is the smallest useful host: minimal TOOL '{"its":"arguments"}'
+// Command minimal is the smallest useful host: minimal TOOL '{"its":"arguments"}'. Tools see this folder.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	host, err := supervisor.New(context.Background(), supervisor.Config{})
+	host, err := supervisor.New(context.Background(), supervisor.Config{Sandbox: supervisor.Policy{Read: []string{"."}}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -27,6 +27,7 @@ func TestRunsATool(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(minimal, search, `{"pattern":"TODO","path":"`+root+`"}`)
+	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err != nil && os.Geteuid() != 0 {
 		t.Skipf("needs root, or a cgroup delegated to this user: %s", out)

@@ -1,0 +1,79 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Born runs birth, which must see to exactly one fork, by whatever process,
+// such that the child is born inside the group in every hierarchy: with dir as
+// CLONE_INTO_CGROUP's descriptor (clone3(2)), and, around it, with "0" written
+// by the forking thread to each of enter and then to each of leave (cgroup v1's
+// `tasks` files; the latter are those of our own process's cgroups). Neither
+// may be written by a process's main thread: as thread group leader it would
+// become a candidate for the OOM killer.
+//
+// The files are open during birth only, which must not call methods of g.
+// Meanwhile pids.max is one higher, for that thread. Born returns birth's error
+// as it is; after an error of its own whatever was born is killed.
+func (g *Group) Born(birth func(dir *os.File, enter, leave []*os.File) error) error {
+	return g.use(func() (err error) {
+		var open files
+		defer open.close()
+		dir := open.dup(g.dir.fd)
+		var enter, leave []*os.File
+		for _, h := range g.root.v1 {
+			enter = append(enter, open.in(h.tools, g.leaf+"/tasks"))
+			if h.home >= 0 {
+				leave = append(leave, open.dup(h.home))
+			}
+		}
+		if open.err != nil {
+			return open.err
+		}
+		if len(enter) == 0 {
+			return birth(dir, nil, nil)
+		}
+		if err := g.ownThreadPids(1); err != nil {
+			return err
+		}
+		defer func() {
+			if e := g.ownThreadPids(0); e != nil {
+				// Whoever was born has a limit that is too high: that must not last.
+				_, errKill := unix.Write(g.kill, []byte("1"))
+				err = errors.Join(err, e, errKill)
+			}
+		}()
+		return birth(dir, enter, leave)
+	})
+}
+
+// files opens several and remembers the first error.
+type files struct {
+	list []*os.File
+	err  error
+}
+
+func (f *files) add(fd int, err error) *os.File {
+	if err != nil {
+		f.err = errors.Join(f.err, err)
+		return nil
+	}
+	file := os.NewFile(uintptr(fd), "cgroup")
+	f.list = append(f.list, file)
+	return file
+}
+
+func (f *files) dup(fd int) *os.File {
+	return f.add(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))
+}
+
+func (f *files) in(d *dir, name string) *os.File { return f.add(d.openFile(name, unix.O_WRONLY)) }
+
+func (f *files) close() {
+	for _, file := range f.list {
+		_ = file.Close()
+	}
+}

@@ -1,0 +1,43 @@
+// Package apart starts children that cannot touch the process that started
+// them, although they are the same user in the same namespaces: an adapter and
+// the command that it runs.
+package apart
+
+import (
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Start is os.StartProcess for a child that must not reach this process. From
+// then on nobody but root can read this process's memory, environment or
+// descriptors (PR_SET_DUMPABLE). Where Landlock has scopes (ABI 6, Linux 6.12)
+// and this process may use it, the child and its descendants also cannot signal
+// it, or connect to its abstract sockets.
+func Start(name string, argv []string, attr *os.ProcAttr) (process *os.Process, err error) {
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with its restrictions
+		scope()
+		process, err = os.StartProcess(name, argv, attr)
+	}()
+	<-done
+	return process, err
+}
+
+// scope puts this thread, and what it forks, into a Landlock domain of their
+// own, as far as the kernel can.
+func scope() {
+	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	size := unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return
+	}
+	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0)
+	_ = unix.Close(int(ruleset))
+}

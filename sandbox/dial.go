@@ -1,0 +1,59 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// Dial connects to the socket that the tool has made in its folder, where the
+// host itself is not allowed to: it is nobody special to a user of the call's
+// own. It returns nil without an error where the host may connect by itself.
+func (p *Process) Dial(ctx context.Context, name string) (*net.UnixConn, error) {
+	if os.Geteuid() == 0 || p.who.give == nil {
+		return nil, nil
+	}
+	answer, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	message := append([]byte{wire.RequestConnect}, name...)
+	err = p.zygote.request(message, []*os.File{p.socketDir, theirs})
+	_ = theirs.Close()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = answer.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	return receiveConn(answer)
+}
+
+func receiveConn(answer *net.UnixConn) (*net.UnixConn, error) {
+	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(4))
+	n, oobn, _, _, err := answer.ReadMsgUnix(buf, oob)
+	if err != nil || n == 0 {
+		return nil, fmt.Errorf("the zygote did not answer: %w", errors.Join(err, ErrDiedAtBirth))
+	}
+	if f, ok := wire.ParseFailure(buf[:n]); ok {
+		return nil, syscall.Errno(f.Errno)
+	}
+	files := receivedFiles(oob[:oobn])
+	if len(files) != 1 {
+		return nil, errors.New("the zygote sent no connection")
+	}
+	defer files[0].Close()
+	conn, err := net.FileConn(files[0])
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UnixConn), nil
+}

@@ -1,0 +1,114 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const chunkBytes = 256 << 10
+
+// destination is a folder of the host. os.Root keeps all paths in it.
+type destination struct {
+	root  *os.Root
+	chunk []byte
+}
+
+func openDestination(to string) (*destination, error) {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the folder %s: %w", to, reason(err))
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder %s: %w", to, reason(err))
+	}
+	return &destination{root: root, chunk: make([]byte, chunkBytes)}, nil
+}
+
+// vacant wants none of the files' names to exist.
+func (d *destination) vacant(files []File) error {
+	for _, f := range files {
+		if f.Skipped != "" {
+			continue
+		}
+		switch _, err := d.root.Lstat(f.Path); {
+		case err == nil:
+			return fmt.Errorf("%s exists already: remove it, or choose another folder", d.name(f))
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("cannot look for %s: %w", d.name(f), reason(err))
+		}
+	}
+	return nil
+}
+
+func (d *destination) name(f File) string { return filepath.Join(d.root.Name(), f.Path) }
+
+// take copies a file. skipped says why it cannot be taken, err why nothing can.
+func (d *destination) take(ctx context.Context, source io.Reader, f File) (skipped string, err error) {
+	file, err := d.create(f)
+	if unusable(err) {
+		return "its name cannot be used there: " + reason(err).Error(), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot make %s: %w", d.name(f), reason(err))
+	}
+	skipped, err = d.fill(ctx, file, source, f)
+	if closeErr := file.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("cannot write %s: %w", d.name(f), reason(closeErr))
+	}
+	if err != nil || skipped != "" {
+		err = errors.Join(err, d.root.Remove(f.Path))
+	}
+	return skipped, err
+}
+
+func (d *destination) create(f File) (*os.File, error) {
+	if dir := path.Dir(f.Path); dir != "." {
+		if err := d.root.MkdirAll(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return d.root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644|f.Mode&0o100)
+}
+
+// unusable knows the names that a file system refuses or has already, for
+// instance because it ignores case. They were vacant before the copying.
+func unusable(err error) bool {
+	for _, errno := range []error{unix.EEXIST, unix.ENOTDIR, unix.EISDIR, unix.EINVAL, unix.EILSEQ, unix.ENAMETOOLONG} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// fill copies exactly the file's size.
+func (d *destination) fill(ctx context.Context, file io.Writer, source io.Reader, f File) (skipped string, err error) {
+	for written := int64(0); ; {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("the export was stopped: %w", context.Cause(ctx))
+		}
+		n, readErr := source.Read(d.chunk)
+		written += int64(n)
+		end := errors.Is(readErr, io.EOF)
+		switch {
+		case readErr != nil && !end:
+			return "unreadable: " + reason(readErr).Error(), nil
+		case written > f.Bytes || end && written < f.Bytes:
+			return errChanged.Error(), nil
+		}
+		if _, err := file.Write(d.chunk[:n]); err != nil {
+			return "", fmt.Errorf("cannot write %s: %w", d.name(f), reason(err))
+		}
+		if end {
+			return "", nil
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package sandbox
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// State is what is known of a feature.
+type State int
+
+// States. Unknown means that trying was inconclusive; it counts as missing,
+// and is tried again by the next Probe.
+const (
+	Unknown State = iota
+	Yes
+	No
+)
+
+func (s State) String() string { return [...]string{"unknown", "yes", "no"}[s] }
+
+// Features of a host that a sandbox is made of.
+const (
+	FeatureUserNS        = "userns"
+	FeatureMountNS       = "mountns"
+	FeaturePIDNS         = "pidns"
+	FeatureNetNS         = "netns"
+	FeatureIPCNS         = "ipcns"
+	FeatureUTSNS         = "utsns"
+	FeatureCgroupNS      = "cgroupns"
+	FeatureRoot          = "rootfs"
+	FeatureProc          = "procfs"
+	FeatureOwnUID        = "ownUid"
+	FeatureCapabilities  = "capabilities"
+	FeatureSeccomp       = "seccomp"
+	FeatureLandlock      = "landlock"
+	FeatureLandlockScope = "landlockScope"
+)
+
+// optionalFeatures are those that a call can do without.
+var optionalFeatures = []string{FeatureLandlock, FeatureLandlockScope}
+
+// Finding is what a host says about one feature.
+type Finding struct {
+	Feature string `json:"feature"`
+	State   State  `json:"-"`
+	// Use is what the feature is for.
+	Use string `json:"use"`
+	// Reason and Remedy are set unless State is Yes.
+	Reason string `json:"reason,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Optional says whether a call can do without the feature.
+func (f Finding) Optional() bool { return slices.Contains(optionalFeatures, f.Feature) }
+
+// uses say what each feature does for a call, in the receipt's order.
+var uses = []struct{ feature, use string }{
+	{FeatureUserNS, "a call has no rights over anything outside"},
+	{FeatureMountNS, "a call sees files of its own only"},
+	{FeaturePIDNS, "a call sees its own processes only, and ends with the first of them"},
+	{FeatureNetNS, "a call has no network"},
+	{FeatureIPCNS, "System V IPC and message queues are the call's own"},
+	{FeatureUTSNS, "the host's name is hidden"},
+	{FeatureCgroupNS, "the cgroup's place is hidden"},
+	{FeatureOwnUID, "each call is a user of its own"},
+	{FeatureRoot, "a minimal, read-only root; sized /tmp, /dev/shm and workspace"},
+	{FeatureProc, "an own /proc, with what tells of the host masked"},
+	{FeatureCapabilities, "no capabilities, and no way to gain any"},
+	{FeatureSeccomp, "an allow-list of system calls"},
+	{FeatureLandlock, "a second layer under the mounts: writing only where granted"},
+	{FeatureLandlockScope, "no signals and no abstract sockets to anything outside"},
+}
+
+// Features is what a host offers, found by Probe. It is never changed.
+type Features struct {
+	findings map[string]Finding
+	landlock int // ABI, 0 for none
+	layout   layout
+	// lifetimes is what TierNone can have.
+	lifetimes Isolation
+	// ranged: there are users of calls' own, beside the caller.
+	ranged bool
+	root   bool // the host is root
+	caller [2]int
+}
+
+// Findings lists all features in a fixed order.
+func (f Features) Findings() []Finding {
+	var list []Finding
+	for _, u := range uses {
+		list = append(list, f.find(u.feature))
+	}
+	return list
+}
+
+func (f Features) find(feature string) Finding {
+	found, ok := f.findings[feature]
+	if !ok {
+		found = Finding{Feature: feature, Reason: "not tried", Remedy: "run toolhost doctor"}
+	}
+	for _, u := range uses {
+		if u.feature == feature {
+			found.Use = u.use
+		}
+	}
+	return found
+}
+
+// Without is f of a host that lacks the feature. Plans made with it show what
+// would happen there.
+func (f Features) Without(feature string) Features {
+	f = f.with(Finding{Feature: feature, State: No, Reason: "taken away", Remedy: "give it back"})
+	switch feature {
+	case FeatureOwnUID:
+		f.ranged = false
+	case FeatureLandlock:
+		f.landlock = 0
+	case FeaturePIDNS:
+		f.lifetimes = weakest()
+	}
+	return f
+}
+
+// with is f with one finding changed.
+func (f Features) with(found Finding) Features {
+	findings := maps.Clone(f.findings)
+	findings[found.Feature] = found
+	f.findings = findings
+	return f
+}
+
+// MissingError says that a policy needs a feature which this host lacks.
+type MissingError struct{ Finding }
+
+func (e *MissingError) Error() string {
+	said := "is missing"
+	if e.State == Unknown {
+		said = "could not be tried"
+	}
+	return fmt.Sprintf("cannot sandbox the call: %s (%s) %s: %s; %s", e.Feature, e.Use, said, e.Reason, e.Remedy)
+}
+
+// layout is how this host's root is arranged, as far as calls see it.
+type layout struct {
+	links []link   // such as /bin to usr/bin
+	binds []string // read-only parts of the runtime
+}
+
+type link struct{ target, path string }
+
+// runtimeDirs hold programs and libraries; runtimeFiles what these read at
+// run time and everybody may know.
+var (
+	runtimeDirs  = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+	runtimeFiles = []string{
+		"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+		"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/pki/tls/certs", "/etc/pki/ca-trust",
+		"/etc/localtime", "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/terminfo",
+	}
+)
+
+// findLayout reads the root's arrangement below root, which is "" but in tests.
+func findLayout(root string) layout {
+	var l layout
+	for _, path := range append(append([]string{}, runtimeDirs...), runtimeFiles...) {
+		info, err := os.Lstat(root + path)
+		switch {
+		case err != nil:
+		case info.Mode()&os.ModeSymlink == 0:
+			l.binds = append(l.binds, path)
+		default:
+			if to, err := os.Readlink(root + path); err == nil {
+				l.links = append(l.links, link{to, path})
+			}
+		}
+	}
+	return l
+}
+
+// Runtime says whether path is part of the runtime that every call sees.
+func (f Features) Runtime(path string) bool {
+	path = withoutLinks(path)
+	for _, dir := range f.layout.binds {
+		if strings.HasPrefix(dir, "/etc") {
+			continue
+		}
+		if within(filepath.Clean(path), dir) {
+			return true
+		}
+	}
+	return false
+}

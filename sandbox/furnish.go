@@ -1,0 +1,98 @@
+package sandbox
+
+import "github.com/toolhost/toolhost/sandbox/internal/wire"
+
+// rootBytes bounds the root's own tmpfs: folders, links and small files.
+const rootBytes = 1 << 20
+
+// devices are the only ones that a call sees.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// Docker masks and write-protects most of these (its default OCI spec); the
+// rest tells of the host and of no use to a tool.
+var (
+	maskedPaths = []string{
+		"/proc/acpi", "/proc/asound", "/proc/bootconfig", "/proc/buddyinfo", "/proc/bus", "/proc/cmdline", "/proc/config.gz",
+		"/proc/diskstats", "/proc/driver", "/proc/dynamic_debug", "/proc/fs", "/proc/interrupts", "/proc/iomem", "/proc/ioports",
+		"/proc/irq", "/proc/kallsyms", "/proc/kcore", "/proc/key-users", "/proc/keys", "/proc/kmsg", "/proc/kpagecgroup",
+		"/proc/kpagecount", "/proc/kpageflags", "/proc/latency_stats", "/proc/mdstat", "/proc/modules", "/proc/mtrr",
+		"/proc/pagetypeinfo", "/proc/partitions", "/proc/pressure", "/proc/sched_debug", "/proc/schedstat", "/proc/scsi",
+		"/proc/slabinfo", "/proc/softirqs", "/proc/swaps", "/proc/sysrq-trigger", "/proc/timer_list", "/proc/timer_stats",
+		"/proc/tty", "/proc/vmallocinfo", "/proc/vmcore", "/proc/vmstat", "/proc/zoneinfo",
+	}
+	readOnlyPaths = []string{"/proc/sys"}
+)
+
+// texts are the synthetic files of a call without the host's network.
+var texts = []wire.Text{
+	{Path: "/etc/passwd", Content: "root:x:0:0:root:/:/usr/sbin/nologin\ntool:x:1000:1000:tool:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
+	{Path: "/etc/group", Content: "root:x:0:\ntool:x:1000:\nnogroup:x:65534:\n"},
+	{Path: "/etc/nsswitch.conf", Content: "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n"},
+	{Path: "/etc/hostname", Content: hostname + "\n"},
+}
+
+const ownHosts = "127.0.0.1 localhost " + hostname + "\n::1 localhost ip6-localhost ip6-loopback\n"
+
+// networkFiles are the host's where its network is granted.
+var networkFiles = []string{"/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf"}
+
+// furnish fills the root: what is everybody's first, then the call's own, then
+// what it was granted, and its programs on top of that.
+func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
+	p.add(f.layout)
+	for _, path := range devices {
+		p.mount(wire.Mount{Source: path, Target: path, NoExec: true, Device: true})
+	}
+	for _, l := range []link{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"}, {"fd/2", "/dev/stderr"}} {
+		p.root.Links = append(p.root.Links, wire.Link{Target: l.target, Path: l.path})
+	}
+	p.root.Files = append(p.root.Files, texts...)
+	p.network(r)
+	p.mount(wire.Mount{Kind: wire.MountProc, Target: "/proc", NoExec: true})
+	p.tmpfs("/tmp", 0o1777, s.TmpBytes, s.WorkspaceInodes/4, false)
+	p.tmpfs("/dev/shm", 0o1777, s.ShmBytes, s.WorkspaceInodes/64, true)
+	p.tmpfs(Workspace, 0o755, s.WorkspaceBytes, s.WorkspaceInodes, false)
+	// One socket and nothing else: an inode for it and one for the folder.
+	p.tmpfs(socketDir, 0o700, 64<<10, 2, true)
+	p.root.Writable = append(p.root.Writable, devices...)
+	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", Workspace, socketDir)
+	for _, g := range r.grants {
+		p.stageTree(wire.Stage{Source: g.source, Write: g.write, Map: f.root, MapUID: int64(f.caller[0]), MapGID: int64(f.caller[1])}, g.target)
+		if g.write {
+			p.root.Writable = append(p.root.Writable, g.target)
+		}
+	}
+	for _, program := range t.Programs {
+		p.stageTree(wire.Stage{Source: program.Source}, withoutLinks(program.Target))
+	}
+}
+
+func (p *Plan) add(l layout) {
+	for _, link := range l.links {
+		p.root.Links = append(p.root.Links, wire.Link{Target: link.target, Path: link.path})
+	}
+	for _, path := range l.binds {
+		p.mount(wire.Mount{Source: path, Target: path})
+	}
+}
+
+func (p *Plan) network(r Resolved) {
+	if r.policy.network() == NetworkNone {
+		p.root.Files = append(p.root.Files, wire.Text{Path: "/etc/hosts", Content: ownHosts})
+		return
+	}
+	for _, path := range networkFiles {
+		p.mount(wire.Mount{Source: path, Target: path, NoExec: true, Optional: true})
+	}
+}
+
+func (p *Plan) mount(m wire.Mount) { p.root.Mounts = append(p.root.Mounts, m) }
+
+func (p *Plan) tmpfs(target string, mode, bytes, inodes int64, noexec bool) {
+	p.mount(wire.Mount{Kind: wire.MountTmpfs, Target: target, Mode: mode, Bytes: bytes, Inodes: max(inodes, 2), Write: true, NoExec: noexec})
+}
+
+func (p *Plan) stageTree(s wire.Stage, target string) {
+	p.stage = append(p.stage, s)
+	p.mount(wire.Mount{Kind: wire.MountStaged, Source: s.Source, Target: target, Write: s.Write})
+}

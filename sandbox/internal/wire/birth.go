@@ -1,0 +1,79 @@
+package wire
+
+import "errors"
+
+// MaxBirthBytes and MaxBirthFiles bound a request to the zygote. SCM_MAX_FD is
+// 253 (unix(7)).
+const (
+	MaxBirthBytes = 64 << 10
+	MaxBirthFiles = 250
+)
+
+// Birth asks the zygote for one launcher. Its files come with it, in this
+// order: the group's cgroup2 directory where Cgroup is set, the cgroup v1
+// `tasks` files to enter, those to return to, and what becomes the launcher's
+// descriptors 0 and up. The answer comes on the control socket that is among
+// these.
+type Birth struct {
+	// Flags are clone(2)'s CLONE_NEW* flags.
+	Flags int64
+	// User maps InsideUID and InsideGID of a new user namespace to UID and GID
+	// as the zygote sees them, and makes the launcher that user.
+	User                           bool
+	InsideUID, InsideGID, UID, GID int64
+	// DropGroups leaves the launcher without supplementary groups.
+	DropGroups bool
+	Cgroup     bool
+	Enter      int64
+	Leave      int64
+	// Stage are the trees to clone from paths that only the zygote may reach;
+	// they follow the launcher's other files.
+	Stage []Stage
+}
+
+// Stage is one tree. MapUID and MapGID are the ids on the file system that are
+// to appear as the launcher's own where Map is set (an id-mapped mount).
+type Stage struct {
+	Source         string
+	Write          bool
+	Map            bool
+	MapUID, MapGID int64
+}
+
+var errBirth = errors.New("malformed birth request")
+
+// Encode renders b as bytes.
+func (b Birth) Encode() []byte {
+	c := codec{}
+	b.visit(&c)
+	return c.buf
+}
+
+// DecodeBirth is the inverse of Encode.
+func DecodeBirth(raw []byte) (Birth, error) {
+	var b Birth
+	c := codec{buf: raw, decoding: true}
+	b.visit(&c)
+	if c.bad || len(c.buf) != 0 || !few(b.Enter) || !few(b.Leave) {
+		return Birth{}, errBirth
+	}
+	return b, nil
+}
+
+func few(n int64) bool { return n >= 0 && n <= MaxBirthFiles }
+
+func (b *Birth) visit(c *codec) {
+	for _, v := range []*int64{&b.Flags, &b.InsideUID, &b.InsideGID, &b.UID, &b.GID, &b.Enter, &b.Leave} {
+		c.number(v)
+	}
+	for _, v := range []*bool{&b.User, &b.DropGroups, &b.Cgroup} {
+		c.flag(v)
+	}
+	list(c, &b.Stage, func(c *codec, s *Stage) {
+		c.text(&s.Source)
+		c.flag(&s.Write)
+		c.flag(&s.Map)
+		c.number(&s.MapUID)
+		c.number(&s.MapGID)
+	})
+}

@@ -1,0 +1,19 @@
+package wire
+
+// Modes of the launcher program, its first argument; AwaitMap is the zygote's
+// second one where it was born in a user namespace that is not mapped yet.
+const (
+	ModeLaunch = "launch"
+	ModeZygote = "zygote"
+	ModeTrial  = "trial"
+	AwaitMap   = "await-map"
+)
+
+// Steps of a start that the host tells apart; StepStage and StepMap are
+// followed by a path.
+const (
+	StepClone   = "clone"
+	StepExecute = "execute"
+	StepStage   = "clone the tree of "
+	StepMap     = "map the owner of "
+)

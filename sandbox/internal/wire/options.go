@@ -1,0 +1,179 @@
+package wire
+
+import "errors"
+
+// File descriptors that the launcher is born with. After SpecFD come, in this
+// order: cgroup.kill where Options.Kill is set, the tool's extra files, what
+// the launcher only holds, and the trees that the zygote has staged.
+const (
+	ControlFD = 3
+	SpecFD    = 4
+	firstFD   = 5
+)
+
+// Threads bounds the tasks of a launcher while a tool runs (6 to 8 by Go's
+// scheduler). It starts all of them before the tool, so a tool that fills
+// pids.max cannot starve it; its group's pids limit is the tool's own plus this.
+const Threads = 8
+
+// Options is what a launcher is told, in a file at SpecFD.
+type Options struct {
+	// Namespaced says that the launcher is PID 1 of a PID namespace and owns
+	// its mount namespace.
+	Namespaced bool
+	// Proc asks for a new /proc that shows this PID namespace.
+	Proc bool
+	// Kill says that there is an open cgroup.kill of the call's group, to be
+	// written where ending the launcher does not end the tree.
+	Kill bool
+	// Extra is how many files follow for the tool, as its descriptors 3 and
+	// up. Held is how many the launcher only holds, Staged how many trees.
+	Extra, Held, Staged int64
+	// TimerNS is the time, in nanoseconds from start, after which the launcher
+	// ends the tree by itself; 0 is never.
+	TimerNS int64
+	// SocketDir is where the tool puts its socket; the launcher covers it with
+	// a small tmpfs of its own where it is namespaced. Empty: none.
+	SocketDir string
+	// Dir is the tool's working directory, Path its executable, Args its whole
+	// argument vector and Env its whole environment.
+	Dir, Path string
+	Args, Env []string
+	// Confine asks for the native tier's root file system and restrictions,
+	// which Root describes.
+	Confine bool
+	Root    Root
+}
+
+// Root is the world that a confined tool sees.
+type Root struct {
+	// Bytes bounds the root's own tmpfs, which is read-only for the tool.
+	Bytes  int64
+	Mounts []Mount
+	Links  []Link
+	Files  []Text
+	// Masked and ReadOnly are paths below /proc; those that don't exist here
+	// are left alone.
+	Masked, ReadOnly []string
+	Hostname         string
+	Limits           []Rlimit
+	// Workspace is the folder whose descriptor the host is given; empty: none.
+	Workspace string
+	// Loopback brings the interface lo up.
+	Loopback bool
+	// CgroupNS makes the call's own cgroup the root of what it sees.
+	CgroupNS bool
+	// Landlock is the ABI to use, 0 for none; Writable are the folders and
+	// files that it leaves writable.
+	Landlock int64
+	Writable []string
+	// Seccomp is the filter's profile.
+	Seccomp int64
+}
+
+// Kinds of mount.
+const (
+	MountBind   = iota // a path that anybody may reach
+	MountStaged        // the next tree that the zygote has staged
+	MountTmpfs
+	MountProc
+)
+
+// Mount is one file system of the tool's, in the order of mounting.
+type Mount struct {
+	Kind           int64
+	Source, Target string
+	// Write leaves it writable. NoExec and Device as in mount(8); everything
+	// is nosuid, and nodev unless Device.
+	Write, NoExec, Device bool
+	// Optional: what isn't there is left out.
+	Optional bool
+	// Bytes, Inodes and Mode are a tmpfs's.
+	Bytes, Inodes, Mode int64
+}
+
+// Link is a symbolic link of the root's.
+type Link struct{ Target, Path string }
+
+// Text is a small file of the root's.
+type Text struct{ Path, Content string }
+
+// Rlimit is one limit of setrlimit(2), soft and hard.
+type Rlimit struct{ Resource, Value int64 }
+
+var errOptions = errors.New("malformed launcher options")
+
+// Encode renders o as bytes.
+func (o Options) Encode() []byte {
+	c := codec{}
+	o.visit(&c)
+	return c.buf
+}
+
+// Decode is the inverse of Encode.
+func Decode(b []byte) (Options, error) {
+	var o Options
+	c := codec{buf: b, decoding: true}
+	o.visit(&c)
+	if c.bad || len(c.buf) != 0 || o.Extra < 0 || o.Held < 0 || o.Staged < 0 || o.TimerNS < 0 {
+		return Options{}, errOptions
+	}
+	return o, nil
+}
+
+func (o *Options) visit(c *codec) {
+	for _, v := range []*bool{&o.Namespaced, &o.Proc, &o.Kill, &o.Confine} {
+		c.flag(v)
+	}
+	for _, v := range []*int64{&o.Extra, &o.Held, &o.Staged, &o.TimerNS} {
+		c.number(v)
+	}
+	for _, v := range []*string{&o.SocketDir, &o.Dir, &o.Path} {
+		c.text(v)
+	}
+	texts(c, &o.Args)
+	texts(c, &o.Env)
+	o.Root.visit(c)
+}
+
+func (r *Root) visit(c *codec) {
+	c.flag(&r.Loopback)
+	c.flag(&r.CgroupNS)
+	for _, v := range []*int64{&r.Bytes, &r.Landlock, &r.Seccomp} {
+		c.number(v)
+	}
+	c.text(&r.Hostname)
+	c.text(&r.Workspace)
+	texts(c, &r.Masked)
+	texts(c, &r.ReadOnly)
+	texts(c, &r.Writable)
+	list(c, &r.Mounts, func(c *codec, m *Mount) { m.visit(c) })
+	list(c, &r.Links, func(c *codec, l *Link) { c.text(&l.Target); c.text(&l.Path) })
+	list(c, &r.Files, func(c *codec, f *Text) { c.text(&f.Path); c.text(&f.Content) })
+	list(c, &r.Limits, func(c *codec, l *Rlimit) { c.number(&l.Resource); c.number(&l.Value) })
+}
+
+func (m *Mount) visit(c *codec) {
+	for _, v := range []*int64{&m.Kind, &m.Bytes, &m.Inodes, &m.Mode} {
+		c.number(v)
+	}
+	for _, v := range []*bool{&m.Write, &m.NoExec, &m.Device, &m.Optional} {
+		c.flag(v)
+	}
+	c.text(&m.Source)
+	c.text(&m.Target)
+}
+
+// KillFD is where cgroup.kill is, if Kill is set.
+func (o *Options) KillFD() int { return firstFD }
+
+// ExtraFD is the first of the tool's extra files.
+func (o *Options) ExtraFD() int {
+	if o.Kill {
+		return firstFD + 1
+	}
+	return firstFD
+}
+
+// StagedFD is the first of the staged trees.
+func (o *Options) StagedFD() int { return o.ExtraFD() + int(o.Extra+o.Held) }

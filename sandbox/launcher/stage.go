@@ -1,0 +1,95 @@
+package main
+
+import (
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// stage clones the trees that a launcher, as the user that it becomes, could
+// not reach. They are detached: no mount of this machine changes.
+func (b *birth) stage() (trees []int, step string, err error) {
+	for i := range b.Stage {
+		s := &b.Stage[i]
+		tree, err := unix.OpenTree(unix.AT_FDCWD, s.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		if err != nil {
+			return trees, wire.StepStage + s.Source, err
+		}
+		trees = append(trees, tree)
+		if err := b.prepareTree(tree, s); err != nil {
+			return trees, wire.StepMap + s.Source, err
+		}
+	}
+	return trees, "", nil
+}
+
+func (b *birth) prepareTree(tree int, s *wire.Stage) error {
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
+	if !s.Write {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if s.Map {
+		users, err := idMap(mapping{s.MapUID, s.MapGID, b.UID, b.GID})
+		if err != nil {
+			return err
+		}
+		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
+		attr.Userns_fd = uint64(users)
+	}
+	return unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+}
+
+// mapping makes files of one user appear as another's.
+type mapping struct{ uid, gid, asUID, asGID int64 }
+
+// maxIDMaps bounds the user namespaces that are kept for mappings.
+const maxIDMaps = 256
+
+var idMaps struct {
+	sync.Mutex
+	known map[mapping]int
+}
+
+// idMap returns a user namespace that says m, for mount_setattr(2). It stays
+// open for the next call of the same slot.
+func idMap(m mapping) (int, error) {
+	idMaps.Lock()
+	defer idMaps.Unlock()
+	if fd, ok := idMaps.known[m]; ok {
+		return fd, nil
+	}
+	fd, err := newIDMap(m)
+	if err != nil {
+		return -1, err
+	}
+	if idMaps.known == nil || len(idMaps.known) >= maxIDMaps {
+		for _, fd := range idMaps.known {
+			unix.Close(fd)
+		}
+		idMaps.known = map[mapping]int{}
+	}
+	idMaps.known[m] = fd
+	return fd, nil
+}
+
+// newIDMap makes a user namespace with a process that never runs: it stops
+// when it is traced into its exec.
+func newIDMap(m mapping) (int, error) {
+	pid, err := syscall.ForkExec(imagePath, []string{"idmap"}, &syscall.ProcAttr{Dir: "/", Sys: &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: int(m.uid), HostID: int(m.asUID), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: int(m.gid), HostID: int(m.asGID), Size: 1}},
+		Ptrace:      true,
+	}})
+	tellReaper()
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	_ = unix.Kill(pid, unix.SIGKILL)
+	return fd, err
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// requestFD is the socket from the host; its end of file is the zygote's end.
+const requestFD = 3
+
+// The launcher's sealed memfd comes as descriptor 4 and moves out of the way:
+// a child resolves the path when its own descriptors are already in place.
+const (
+	imageFD   = 4
+	imageMin  = 2 * wire.MaxBirthFiles
+	firstPath = "/proc/self/fd/4"
+)
+
+var imagePath string
+
+// zygote gives birth to launchers until its host is gone. It is small and has
+// no heap to speak of, so its forks cost the same however large the host is.
+//
+// Where it was born in a user namespace it waits for the host to map users
+// into it and then executes itself again, which makes it that namespace's root.
+func zygote() {
+	// Not 1: a locked thread that clones holds its processor meanwhile.
+	runtime.GOMAXPROCS(2)
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	if len(os.Args) > 2 && os.Args[2] == wire.AwaitMap {
+		awaitMap()
+	}
+	image, err := unix.FcntlInt(imageFD, unix.F_DUPFD_CLOEXEC, imageMin)
+	if err != nil {
+		os.Exit(exitSetup)
+	}
+	imagePath = "/proc/self/fd/" + strconv.Itoa(image)
+	_ = unix.CloseRange(requestFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	go reapLaunchers()
+	buf, oob := make([]byte, wire.MaxBirthBytes), make([]byte, unix.CmsgSpace(4*wire.MaxBirthFiles))
+	for {
+		n, oobn, flags, _, err := unix.Recvmsg(requestFD, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			os.Exit(0)
+		}
+		files := received(oob[:oobn])
+		if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+			closeAll(files) // the host sees its end of the answer
+			continue
+		}
+		handle(buf[:n], files)
+	}
+}
+
+func handle(message []byte, files []int) {
+	switch message[0] {
+	case wire.RequestConnect:
+		go connect(string(message[1:]), files)
+	case wire.RequestBirth:
+		if request, err := wire.DecodeBirth(message[1:]); err == nil {
+			go bear(request, files)
+			return
+		}
+		closeAll(files)
+	default:
+		closeAll(files)
+	}
+}
+
+// awaitMap returns by executing this program anew.
+func awaitMap() {
+	var go1 [1]byte
+	if n, err := unix.Read(requestFD, go1[:]); err != nil || n != 1 {
+		os.Exit(0)
+	}
+	_ = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+	_ = syscall.Exec(firstPath, []string{os.Args[0], wire.ModeZygote}, nil)
+	os.Exit(exitSetup)
+}
+
+// forked tells reapLaunchers that there is a child to wait for.
+var forked = make(chan struct{}, 1)
+
+// reapLaunchers takes the statuses of what has ended; the host watches by
+// pidfd.
+func reapLaunchers() {
+	for range forked {
+		for {
+			_, err := unix.Wait4(-1, nil, unix.WALL, nil)
+			if err != nil && err != unix.EINTR {
+				break // no children left
+			}
+		}
+	}
+}
+
+func tellReaper() {
+	select {
+	case forked <- struct{}{}:
+	default:
+	}
+}
+
+func received(oob []byte) (files []int) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if fds, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			files = append(files, fds...)
+		}
+	}
+	return files
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// birth is one request with its files told apart.
+type birth struct {
+	wire.Birth
+	cgroup       int
+	enter, leave []int
+	files        []int // the launcher's, from 0
+}
+
+func sortFiles(request wire.Birth, fds []int) (birth, bool) {
+	b := birth{Birth: request, cgroup: -1}
+	if request.Cgroup && len(fds) > 0 {
+		b.cgroup, fds = fds[0], fds[1:]
+	}
+	n, m := int(request.Enter), int(request.Leave)
+	if len(fds) < n+m+wire.SpecFD+1 {
+		return b, false
+	}
+	b.enter, b.leave, b.files = fds[:n], fds[n:n+m], fds[n+m:]
+	return b, true
+}
+
+// bear forks one launcher and tells the host on the call's control socket. Its
+// thread ends with it, since it may have left its groups and its cgroups.
+func bear(request wire.Birth, fds []int) {
+	runtime.LockOSThread()
+	defer func() { closeAll(fds) }()
+	b, ok := sortFiles(request, fds)
+	if !ok {
+		return
+	}
+	control := b.files[wire.ControlFD]
+	trees, step, err := b.stage()
+	fds = append(fds, trees...)
+	b.files = append(b.files, trees...)
+	if err == nil {
+		step, err = wire.StepClone, b.fork(control)
+	}
+	if err != nil {
+		sendFailure(control, step, err)
+	}
+}
+
+// fork clones the launcher into its groups and sends its pidfd.
+func (b *birth) fork(control int) error {
+	if b.DropGroups {
+		// Raw: of this thread only. Refused in a namespace that has denied it.
+		_, _, _ = unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)
+	}
+	pidfd := -1
+	var pid int
+	err := b.inGroups(func() (err error) {
+		pid, err = syscall.ForkExec(imagePath, []string{"toolhost-launcher", wire.ModeLaunch}, &syscall.ProcAttr{
+			Dir: "/", Env: []string{}, Files: b.descriptors(), Sys: b.attributes(&pidfd),
+		})
+		return err
+	})
+	tellReaper()
+	if pidfd < 0 {
+		return err
+	}
+	defer unix.Close(pidfd)
+	if err != nil { // born, but the way back failed
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+		return err
+	}
+	return unix.Sendmsg(control, wire.AppendNumber(nil, wire.KindBorn, uint64(pid)), unix.UnixRights(pidfd), nil, unix.MSG_NOSIGNAL)
+}
+
+// inGroups runs f while this thread is in the cgroup v1 groups, so that what f
+// forks is born there: one write for each hierarchy and no wait for a grace
+// period, as moving a process costs.
+func (b *birth) inGroups(f func() error) error {
+	err := enter(b.enter)
+	if err == nil {
+		err = f()
+	}
+	if back := enter(b.leave); err == nil {
+		err = back
+	}
+	return err
+}
+
+func enter(tasks []int) error {
+	for _, fd := range tasks {
+		if _, err := unix.Write(fd, []byte("0")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *birth) descriptors() []uintptr {
+	files := make([]uintptr, len(b.files))
+	for i, fd := range b.files {
+		files[i] = uintptr(fd)
+	}
+	return files
+}
+
+func (b *birth) attributes(pidfd *int) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true, Cloneflags: uintptr(b.Flags), PidFD: pidfd}
+	if b.cgroup >= 0 {
+		attr.UseCgroupFD, attr.CgroupFD = true, b.cgroup
+	}
+	if b.User {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: int(b.InsideUID), HostID: int(b.UID), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: int(b.InsideGID), HostID: int(b.GID), Size: 1}}
+		attr.Credential = &syscall.Credential{Uid: uint32(b.InsideUID), Gid: uint32(b.InsideGID), NoSetGroups: true}
+		// Capabilities vanish at exec for a uid other than 0 unless ambient;
+		// the launcher drops them before the tool starts.
+		attr.AmbientCaps = launcherCapabilities
+	}
+	return attr
+}
+
+// launcherCapabilities are what building a sandbox takes, in its own user
+// namespace.
+var launcherCapabilities = []uintptr{
+	unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN,
+}

@@ -1,0 +1,51 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+// Isolation is what TierNone gives: lifetimes, and little else.
+type Isolation struct {
+	// PIDNamespace: the launcher is PID 1, and its end is the tree's end.
+	PIDNamespace bool
+	// Proc: a /proc of the call's own could be mounted.
+	Proc     bool
+	degraded []Degradation
+}
+
+// isolations are tried strongest first.
+func isolations() []Isolation {
+	noProc := Degradation{FeatureProc, "/proc cannot be mounted anew, host processes stay visible in it", "do not mask /proc of the container that toolhost runs in"}
+	noPID := Degradation{FeaturePIDNS, "no PID namespace to be had; the cgroup alone holds the tree", "run as root, or set sysctl user.max_user_namespaces above 0 and allow unprivileged user namespaces"}
+	return []Isolation{
+		{PIDNamespace: true, Proc: true},
+		{PIDNamespace: true, degraded: []Degradation{noProc}},
+		{degraded: []Degradation{noPID}},
+	}
+}
+
+// weakest is what always works.
+func weakest() Isolation {
+	all := isolations()
+	return all[len(all)-1]
+}
+
+func planNone(f Features) (*Plan, error) {
+	i := f.lifetimes
+	p := &Plan{lifetimes: i, shared: true}
+	if i.PIDNamespace {
+		p.flags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
+	}
+	p.receipt = Receipt{
+		Tier: TierNone, Network: NetworkHost, Read: []string{"/"}, Write: []string{"/"},
+		Enforced: []string{}, Degraded: append([]Degradation{}, i.degraded...),
+	}
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{FeaturePIDNS, i.PIDNamespace}, {FeatureMountNS, i.PIDNamespace}, {FeatureProc, i.Proc}, {"subreaper", !i.PIDNamespace}} {
+		if f.on {
+			p.receipt.Enforced = append(p.receipt.Enforced, f.name)
+		}
+	}
+	p.receipt.Enforced = append(p.receipt.Enforced, "lifeline", "timer", "session")
+	return p, nil
+}

@@ -1,0 +1,265 @@
+package sandbox
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/seccomp"
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// Workspace is a call's own folder: its HOME, and its working directory unless
+// a granted path covers the caller's.
+const Workspace = "/workspace"
+
+const (
+	socketDir = "/run/toolhost"
+	hostname  = "toolhost"
+	// toolID is the user and group that a call believes to be.
+	toolID = 1000
+)
+
+// Task is what a plan is made for, beside the policy.
+type Task struct {
+	// Programs are files that the call must see although nothing is granted:
+	// its executables.
+	Programs []Program
+	// MemoryBytes and CPUPercent are the call's limits, 0 for none: the sizes
+	// of its folders and what it is told of itself follow from them.
+	MemoryBytes, CPUPercent int64
+	// OpenFiles is the limit of open files of one process; 0 is
+	// DefaultOpenFiles.
+	OpenFiles int64
+	Storage   Storage
+}
+
+// Program is an executable: Source on the host, Target as the call sees it.
+type Program struct{ Source, Target string }
+
+// Storage bounds what a call can store; it counts towards its memory. Zero
+// fields are by default a quarter (workspace), an eighth (/tmp) and a 32nd
+// (/dev/shm) of the call's memory limit, or of 512 MiB without one. All
+// together must stay under half of it.
+type Storage struct {
+	WorkspaceBytes, TmpBytes, ShmBytes int64
+	// WorkspaceInodes bounds the number of files, by default 65536; /tmp has a
+	// quarter, /dev/shm a 64th of it.
+	WorkspaceInodes int64
+}
+
+// Defaults of a Task.
+const (
+	DefaultOpenFiles       = 1024
+	DefaultWorkspaceInodes = 64 << 10
+	unlimitedMemory        = 512 << 20
+)
+
+func (s Storage) complete(memory int64) (Storage, error) {
+	if memory <= 0 {
+		memory = unlimitedMemory
+		if s.WorkspaceBytes+s.TmpBytes+s.ShmBytes > 0 {
+			memory = math.MaxInt64 // whoever has no limit may choose
+		}
+	}
+	for _, f := range []struct {
+		v         *int64
+		otherwise int64
+	}{
+		{&s.WorkspaceBytes, memory / 4}, {&s.TmpBytes, memory / 8}, {&s.ShmBytes, memory / 32},
+		{&s.WorkspaceInodes, DefaultWorkspaceInodes},
+	} {
+		if *f.v < 0 {
+			return s, fmt.Errorf("a storage limit of %d is negative: give bytes, or leave it out", *f.v)
+		}
+		if *f.v == 0 {
+			*f.v = min(f.otherwise, unlimitedMemory)
+		}
+	}
+	if sum := s.WorkspaceBytes + s.TmpBytes + s.ShmBytes; sum > memory/2 {
+		return s, fmt.Errorf("workspace %d, /tmp %d and /dev/shm %d bytes are together more than half of the memory limit of %d, to which they count: raise that limit or lower these", s.WorkspaceBytes, s.TmpBytes, s.ShmBytes, memory)
+	}
+	return s, nil
+}
+
+// Plan is how one call is to be started. It is immutable, and nothing has been
+// done for it yet.
+type Plan struct {
+	flags   int64
+	root    wire.Root
+	stage   []wire.Stage
+	confine bool
+	user    bool // has a user namespace of its own
+	shared  bool // acts as the caller
+	receipt Receipt
+	env     []string
+	// lifetimes is TierNone's.
+	lifetimes Isolation
+}
+
+// Receipt is what the plan enforces; a start fails if any of it can't be.
+func (p *Plan) Receipt() Receipt { return p.receipt }
+
+// Env are the variables by which the tool knows its surroundings.
+func (p *Plan) Env() []string { return slices.Clone(p.env) }
+
+// Confined says whether the tool sees files of its own only.
+func (p *Plan) Confined() bool { return p.confine }
+
+// SocketDir is where a confined tool makes its socket, as it sees it.
+func (p *Plan) SocketDir() string {
+	if p.confine {
+		return socketDir
+	}
+	return ""
+}
+
+// Plan decides how the policy is enforced on a host with these features. It
+// does nothing to the system. The error is a *MissingError if the host lacks
+// what the policy needs.
+func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
+	if r.policy.tier() == TierNone {
+		return planNone(f)
+	}
+	storage, err := t.Storage.complete(t.MemoryBytes)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{confine: true, user: true, flags: namespaces}
+	if err := r.check(f, p); err != nil {
+		return nil, err
+	}
+	p.describe(r, f)
+	p.root = wire.Root{
+		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true, Workspace: Workspace,
+		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t.OpenFiles),
+		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default),
+	}
+	if r.policy.Strict {
+		p.root.Seccomp = int64(seccomp.Strict)
+	}
+	if r.policy.network() == NetworkHost {
+		p.flags &^= unix.CLONE_NEWNET
+		p.root.Loopback = false
+	}
+	p.furnish(r, f, t, storage)
+	p.env = environment(t)
+	return p, nil
+}
+
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+
+// check refuses what the host cannot do.
+func (r Resolved) check(f Features, p *Plan) error {
+	for _, u := range uses {
+		found := f.find(u.feature)
+		needed := r.needs(u.feature)
+		if needed && u.feature == FeatureOwnUID {
+			if err := r.checkUser(f, p); err != nil {
+				return err
+			}
+			continue
+		}
+		if needed && found.State != Yes {
+			return &MissingError{found}
+		}
+	}
+	return nil
+}
+
+func (r Resolved) needs(feature string) bool {
+	switch feature {
+	case FeatureNetNS:
+		return r.policy.network() == NetworkNone
+	case FeatureLandlockScope: // nothing else keeps the host's abstract sockets away
+		return r.policy.network() == NetworkHost || slices.Contains(r.policy.Require, feature)
+	case FeatureLandlock:
+		return slices.Contains(r.policy.Require, feature)
+	}
+	return true
+}
+
+// checkUser settles who the call is.
+func (r Resolved) checkUser(f Features, p *Plan) error {
+	found := f.find(FeatureOwnUID)
+	if found.State == Yes && (f.root || len(r.grants) == 0) {
+		return nil
+	}
+	if found.State == Yes {
+		found.State, found.Reason = No, "bound paths act with the invoking user's rights, which only root can lend to another user"
+		found.Remedy = "allow " + SharedUID + ", grant no path, or run toolhost as root"
+	}
+	if f.root || !slices.Contains(r.policy.Allow, SharedUID) {
+		return &MissingError{found}
+	}
+	p.shared = true
+	p.receipt.Degraded = append(p.receipt.Degraded, Degradation{SharedUID, found.Reason, found.Remedy})
+	return nil
+}
+
+// describe writes the receipt.
+func (p *Plan) describe(r Resolved, f Features) {
+	rec := &p.receipt
+	rec.Tier, rec.Network = TierNative, r.policy.network()
+	rec.Read, rec.Write = []string{}, []string{}
+	for _, g := range r.grants {
+		if g.write {
+			rec.Write = append(rec.Write, g.target)
+		} else {
+			rec.Read = append(rec.Read, g.target)
+		}
+	}
+	if f.find(FeatureLandlock).State == Yes {
+		rec.LandlockABI = f.landlock
+	}
+	rec.Enforced = []string{}
+	for _, u := range uses {
+		found := f.find(u.feature)
+		switch {
+		case u.feature == FeatureOwnUID && p.shared, u.feature == FeatureNetNS && !r.needs(u.feature):
+		case found.State == Yes:
+			rec.Enforced = append(rec.Enforced, u.feature)
+		default:
+			rec.Degraded = append(rec.Degraded, Degradation{u.feature, found.Reason, found.Remedy})
+		}
+	}
+	rec.Enforced = append(rec.Enforced, "rlimits", "lifeline", "timer", "session")
+	if rec.Degraded == nil {
+		rec.Degraded = []Degradation{}
+	}
+}
+
+// Path is the search path of a confined tool.
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment tells a tool what it is given, since it can't see its cgroup.
+func environment(t Task) []string {
+	env := []string{
+		"PATH=" + Path,
+		"HOME=" + Workspace, "USER=tool", "LOGNAME=tool",
+	}
+	if t.CPUPercent > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.FormatInt((t.CPUPercent+99)/100, 10))
+	}
+	if t.MemoryBytes > 0 {
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(t.MemoryBytes/10*9, 10))
+	}
+	return env
+}
+
+func rlimits(openFiles int64) []wire.Rlimit {
+	if openFiles <= 0 {
+		openFiles = DefaultOpenFiles
+	}
+	return []wire.Rlimit{
+		{Resource: unix.RLIMIT_NOFILE, Value: openFiles},
+		{Resource: unix.RLIMIT_CORE},
+		{Resource: unix.RLIMIT_MEMLOCK, Value: 8 << 20},
+		{Resource: unix.RLIMIT_MSGQUEUE, Value: 800 << 10},
+		{Resource: unix.RLIMIT_NICE},
+		{Resource: unix.RLIMIT_RTPRIO},
+	}
+}

@@ -1,0 +1,207 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Tiers of isolation.
+const (
+	// TierNative is a sandbox of namespaces, an own user, a minimal read-only
+	// root, a system call filter and Landlock. It is the default.
+	TierNative = "native"
+	// TierNone isolates lifetimes only: a PID namespace, a private /proc and
+	// socket folder. Files, network and system calls are the caller's own.
+	TierNone = "none"
+)
+
+// Networks.
+const (
+	// NetworkNone leaves nothing but a loopback interface of the call's own.
+	NetworkNone = "none"
+	// NetworkHost is the host's network, but never its abstract sockets.
+	NetworkHost = "host"
+)
+
+// SharedUID is the degradation in which a call acts as the calling user
+// instead of as a user of its own: other programs of that user, and other such
+// calls, are then protected from it by everything but the user id.
+const SharedUID = "sharedUid"
+
+// Policy says what a call may touch. It is data, never changed by this
+// package; the zero value grants nothing.
+type Policy struct {
+	// Tier is TierNative, also if empty, or TierNone.
+	Tier string
+	// Read and Write are bound paths: files and folders of the host that the
+	// call sees under the same path, acting with the invoking user's rights.
+	// What it makes there belongs to that user. Relative paths are taken from
+	// the working directory when the policy is resolved.
+	Read, Write []string
+	// Network is NetworkNone, also if empty, or NetworkHost.
+	Network string
+	// Strict also refuses file locks, by which calls of several tenants could
+	// signal to one another.
+	Strict bool
+	// Require names features without which the call must not run, although the
+	// tier could do without: FeatureLandlock, FeatureLandlockScope.
+	Require []string
+	// Allow names degradations that may happen: SharedUID. Each is in the
+	// receipt of a call that it happened to.
+	Allow []string
+}
+
+// grant is one bound path.
+type grant struct {
+	source, target string
+	write          bool
+}
+
+func (p Policy) tier() string {
+	if p.Tier == "" {
+		return TierNative
+	}
+	return p.Tier
+}
+
+func (p Policy) network() string {
+	if p.Network == "" {
+		return NetworkNone
+	}
+	return p.Network
+}
+
+// Resolved is a policy whose names have been checked and whose paths exist.
+type Resolved struct {
+	policy Policy
+	grants []grant // parents before what is below them
+}
+
+// Resolve checks a policy and looks its paths up on the host. Errors name the
+// entry, its value and what would be right.
+func (p Policy) Resolve() (Resolved, error) {
+	if err := p.check(); err != nil {
+		return Resolved{}, err
+	}
+	r := Resolved{policy: p}
+	for _, list := range []struct {
+		paths []string
+		write bool
+	}{{p.Read, false}, {p.Write, true}} {
+		for _, path := range list.paths {
+			g, err := resolveGrant(path, list.write)
+			if err != nil {
+				return Resolved{}, err
+			}
+			r.add(g)
+		}
+	}
+	slices.SortStableFunc(r.grants, func(a, b grant) int { return strings.Compare(a.target, b.target) })
+	return r, nil
+}
+
+// add keeps one grant a path: that to write, if there is one.
+func (r *Resolved) add(g grant) {
+	for i := range r.grants {
+		if r.grants[i].target == g.target {
+			r.grants[i].write = r.grants[i].write || g.write
+			return
+		}
+	}
+	r.grants = append(r.grants, g)
+}
+
+// Confines says whether the call will see files of its own only.
+func (r Resolved) Confines() bool { return r.policy.tier() != TierNone }
+
+// Showable says whether a confined call can see something of the host's at
+// this path, which the sandbox has not for itself.
+func Showable(path string) bool { return checkReserved(path) == nil }
+
+// OwnFolder says whether path is a folder that every confined call has.
+func OwnFolder(path string) bool { return path == "/" || path == "/tmp" || path == Workspace }
+
+// Covers says whether path is one that the call will see of the host's.
+func (r Resolved) Covers(path string) bool {
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(path, g.target) })
+}
+
+func (p Policy) check() error {
+	for _, f := range []struct {
+		name, value string
+		allowed     []string
+	}{{"tier", p.tier(), []string{TierNative, TierNone}}, {"network", p.network(), []string{NetworkNone, NetworkHost}}} {
+		if !slices.Contains(f.allowed, f.value) {
+			return fmt.Errorf("sandbox %s %q is unknown: give one of %s", f.name, f.value, strings.Join(f.allowed, ", "))
+		}
+	}
+	for _, name := range p.Allow {
+		if name != SharedUID {
+			return fmt.Errorf("degradation %q is unknown: only %s can be allowed", name, SharedUID)
+		}
+	}
+	for _, name := range p.Require {
+		if !slices.Contains(optionalFeatures, name) {
+			return fmt.Errorf("feature %q cannot be required: give one of %s", name, strings.Join(optionalFeatures, ", "))
+		}
+	}
+	return nil
+}
+
+// reserved are paths that are the sandbox's own; below the first ones nothing
+// of the host's can be shown either.
+var reserved = struct{ trees, points []string }{
+	trees:  []string{"/proc", "/sys", "/dev", socketDir},
+	points: []string{"/", "/tmp", Workspace, "/run", "/etc", "/usr"},
+}
+
+func resolveGrant(path string, write bool) (grant, error) {
+	if path == "" {
+		return grant{}, fmt.Errorf("cannot grant an empty path: name a file or folder")
+	}
+	target, err := filepath.Abs(path)
+	if err != nil {
+		return grant{}, fmt.Errorf("cannot grant %q: %w", path, err)
+	}
+	source, err := filepath.EvalSymlinks(target)
+	if err != nil {
+		return grant{}, fmt.Errorf("cannot grant %s: %w", target, reason(err))
+	}
+	target = withoutLinks(target)
+	if err := checkReserved(target); err != nil {
+		return grant{}, err
+	}
+	if info, err := os.Stat(source); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
+		return grant{}, fmt.Errorf("cannot grant %s: it is neither a file nor a folder", target)
+	}
+	return grant{source: source, target: target, write: write}, nil
+}
+
+// withoutLinks replaces the root's own links, such as /bin, by what they name.
+func withoutLinks(path string) string {
+	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	if to, err := os.Readlink("/" + first); err == nil && strings.HasPrefix(to, "usr/") {
+		return filepath.Join("/", to, rest)
+	}
+	return path
+}
+
+func checkReserved(target string) error {
+	for _, tree := range reserved.trees {
+		if within(target, tree) {
+			return fmt.Errorf("cannot grant %s: %s is always the sandbox's own", target, tree)
+		}
+	}
+	if slices.Contains(reserved.points, target) {
+		return fmt.Errorf("cannot grant %s: the sandbox has its own; name what is needed below it", target)
+	}
+	return nil
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}

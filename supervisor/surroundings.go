@@ -1,0 +1,208 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// hiddenPrograms is where a confined call finds executables whose own path it
+// cannot have: the adapter's tells of the host, others lie in the sandbox's own
+// folders.
+const hiddenPrograms = "/.toolhost/"
+
+// surroundings are what a call will find itself in.
+type surroundings struct {
+	plan *sandbox.Plan
+	// path is the plugin's executable, dir the working directory, as the tool
+	// sees them.
+	path, dir string
+}
+
+// surround plans the sandbox: what the policy grants, and the programs that
+// the call cannot do without.
+func (c *Call) surround() error {
+	policy := c.s.config.Sandbox
+	if c.request.Sandbox != nil {
+		policy = *c.request.Sandbox
+	}
+	resolved, err := policy.Resolve()
+	if err != nil {
+		return refuse(StatusStartFailed, "policy", err)
+	}
+	programs, err := c.programs(resolved)
+	if err != nil {
+		return err
+	}
+	if c.plan, err = resolved.Plan(c.s.features, c.task(programs)); err != nil {
+		return refuse(StatusStartFailed, planReason(err), err)
+	}
+	return c.findDir(resolved)
+}
+
+// planReason tells what the host lacks from what cannot be meant.
+func planReason(err error) string {
+	if _, missing := errors.AsType[*sandbox.MissingError](err); missing {
+		return "sandbox"
+	}
+	return "policy"
+}
+
+func (c *Call) task(programs []sandbox.Program) sandbox.Task {
+	return sandbox.Task{
+		Programs: programs, MemoryBytes: finite(c.limits.MemoryBytes), CPUPercent: finite(c.limits.CPUPercent),
+		OpenFiles: c.limits.OpenFiles,
+		Storage:   sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},
+	}
+}
+
+// programs are the executables that must be shown to the call: copies from the
+// store, whose bytes are the ones that were hashed.
+func (c *Call) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
+	if !policy.Confines() {
+		c.path = c.binary.stored
+		return nil, c.placeCommand(policy)
+	}
+	c.path = visiblePath(c.binary.path)
+	if c.request.Command != nil {
+		c.path = hiddenPrograms + "adapter"
+	}
+	list := []sandbox.Program{{Source: c.binary.stored, Target: c.path}}
+	if err := c.placeCommand(policy); err != nil {
+		return nil, err
+	}
+	own := c.command
+	switch {
+	case own.stored == "":
+		return list, nil
+	case c.request.SHA256 == "" && (c.s.features.Runtime(own.path) || policy.Covers(own.path)):
+		return list, nil // it can be seen where it is
+	}
+	return append(list, sandbox.Program{Source: own.stored, Target: own.path}), nil
+}
+
+// visiblePath is where a confined call sees a program of this path.
+func visiblePath(path string) string {
+	if sandbox.Showable(path) {
+		return path
+	}
+	return hiddenPrograms + filepath.Base(path)
+}
+
+// placeCommand finds the command on the host where the call could not find it
+// by itself: a path, a name of the caller's own PATH, or one whose hash is to be
+// checked.
+func (c *Call) placeCommand(policy sandbox.Resolved) error {
+	if c.request.Command == nil {
+		return nil
+	}
+	want := c.request.SHA256
+	path, err := c.commandPath(policy)
+	if err != nil || path == "" && want == "" {
+		return err
+	}
+	if path == "" {
+		path = c.request.Command.Argv[0]
+	}
+	found, err := c.s.binaries.find(path)
+	if err != nil {
+		return refuse(StatusStartFailed, reasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
+	}
+	if want != "" && !strings.EqualFold(want, found.sha256) {
+		return refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
+	}
+	found.path = visiblePath(found.path)
+	c.command = found
+	return nil
+}
+
+// commandPath is where the host has a command that is not simply in the call's
+// PATH; empty if it is, or is nowhere.
+func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
+	name := c.request.Command.Argv[0]
+	if strings.Contains(name, "/") {
+		if c.request.Dir != "" && !filepath.IsAbs(name) {
+			name = filepath.Join(c.request.Dir, name)
+		}
+		if _, err := os.Stat(name); err != nil {
+			return "", refuse(StatusStartFailed, reasonNotFound, fmt.Errorf("no command at %s", c.request.Command.Argv[0]))
+		}
+		return name, nil
+	}
+	if !policy.Confines() || name == "" {
+		return "", nil
+	}
+	for _, dir := range filepath.SplitList(sandbox.Path) {
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return "", nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", nil // the adapter says so, as a shell would
+	}
+	return path, nil
+}
+
+func wrongHash(found binary, want string) error {
+	return fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.path, found.sha256, want)
+}
+
+// argv is the command's own argument vector, with the path that it was found at.
+func (c *Call) argv() []string {
+	argv := slices.Clone(c.request.Command.Argv)
+	switch {
+	case c.command.path == "":
+	case c.plan.Confined():
+		argv[0] = c.command.path
+	case c.request.SHA256 != "":
+		argv[0] = c.command.stored
+	}
+	return argv
+}
+
+// findDir settles the working directory: what was asked for, else the host's
+// own where the call sees it, else the workspace.
+func (c *Call) findDir(policy sandbox.Resolved) error {
+	dir := c.request.Dir
+	if dir == "" {
+		here, err := os.Getwd()
+		if err != nil {
+			return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot find the working directory: %w", err))
+		}
+		dir = here
+		if c.plan.Confined() && !policy.Covers(dir) {
+			dir = sandbox.Workspace
+		}
+	}
+	c.dir = dir
+	if c.plan.Confined() && sandbox.OwnFolder(dir) {
+		return nil
+	}
+	if c.plan.Confined() && !policy.Covers(dir) {
+		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
+	}
+	return checkDir(dir)
+}
+
+func checkDir(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
+	}
+	if !info.IsDir() {
+		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is no folder", dir))
+	}
+	return nil
+}
+
+// environment is what the tool finds in its own.
+func (c *Call) environment(handshake []string) []string {
+	return slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, handshake)
+}
