@@ -28,7 +28,9 @@ func BenchmarkFreshCall(b *testing.B) {
 	}
 	defer host.Close()
 	contest(b, func(b *testing.B) {
-		r := host.Call(context.Background(), supervisor.Request{Tool: supervisor.Tool{Path: self}, Arguments: arguments})
+		r := host.Call(context.Background(), supervisor.Request{
+			Tool: supervisor.Tool{Path: self}, Arguments: arguments, Sandbox: &supervisor.Policy{Tier: "none"},
+		})
 		if !r.OK() {
 			b.Fatal(r.Message)
 		}
@@ -46,15 +48,17 @@ func (plain) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.Cl
 	return pluginv1.NewToolClient(conn), nil
 }
 
-func plainClient() *goplugin.Client {
-	return goplugin.NewClient(&goplugin.ClientConfig{
+func plainClient() *goplugin.Client { return goplugin.NewClient(plainConfig()) }
+
+func plainConfig() *goplugin.ClientConfig {
+	return &goplugin.ClientConfig{
 		HandshakeConfig:  goplugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "TOOLHOST_PLUGIN", MagicCookieValue: "toolhost.plugin.v1"},
 		Plugins:          goplugin.PluginSet{"tool": plain{}},
 		Cmd:              exec.Command(self),
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		Logger:           hclog.NewNullLogger(),
 		StartTimeout:     10 * time.Second,
-	})
+	}
 }
 
 func plainCall(b *testing.B) {

@@ -31,6 +31,7 @@ type Call struct {
 	limits      Limits
 	warnings    []string
 	describes   bool // the work is Describe, not Call
+	explains    bool // nothing is to run, so there are no arguments
 
 	inbox  chan input
 	done   chan struct{} // closed when result is made

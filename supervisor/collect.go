@@ -107,6 +107,7 @@ func (c *Call) baseResult() *Result {
 	r := c.emptyResult()
 	r.Overran = c.overran
 	c.fillOutput(r)
+	c.collectFiles(r)
 	c.fillTiming(r)
 	c.fillKill(r)
 	return r

@@ -136,6 +136,9 @@ func (c *Call) checkTool(ctx context.Context) error {
 	c.arguments = rest
 	c.hints = hint.Asks()
 	c.warnings = append(c.warnings, hint.Warnings...)
+	if c.explains {
+		return nil
+	}
 	if err := tool.validate(c.arguments); err != nil {
 		return refuse(StatusInvalidArgs, "schema", err)
 	}

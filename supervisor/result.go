@@ -65,8 +65,11 @@ type ToolError struct {
 
 // File is one that the tool left in its workspace.
 type File struct {
+	// Path is relative to the workspace, made printable.
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
+	// Skipped says why it cannot be taken out: a link, too large, ...
+	Skipped string `json:"skipped,omitempty"`
 }
 
 // Content is one piece of what a tool has to show: Type is text, json, blob or

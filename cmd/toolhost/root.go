@@ -66,12 +66,12 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "toolhost",
 		Short:         "Run the tools that language models ask for, and end them for certain",
-		Long:          "toolhost runs tools for language models: each call in its own process group,\ncgroup and PID namespace, killed for certain when its time is over, and answered\nwith a result that says truthfully what happened.\n\n" + exitDescription,
+		Long:          "toolhost runs tools for language models: each call in its own process group,\ncgroup and sandbox, killed for certain when its time is over, and answered\nwith a result that says truthfully what happened.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newExec(), newTools(), newDoctor(), newVersion(), newAdapter())
+	root.AddCommand(newRun(), newExec(), newTools(), newExplain(), newDoctor(), newVersion(), newAdapter())
 	return root
 }

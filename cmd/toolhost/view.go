@@ -28,6 +28,9 @@ const eventBuffer = 1024
 // runCall runs one call, shows what happens and turns the first Ctrl-C into
 // the kill ladder, the second into a kill.
 func runCall(host *supervisor.Supervisor, request supervisor.Request, flags *callFlags, view runView) *supervisor.Result {
+	if flags.unsafe {
+		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: this call may read, change and send all that you may")
+	}
 	events := make(chan supervisor.Event, eventBuffer)
 	live := !flags.quiet && !flags.json && !flags.events && !view.command && term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == ""
 	if flags.events || live {

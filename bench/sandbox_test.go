@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// firstReply starts a sandboxed call and waits for its tool's first word.
+func firstReply(b *testing.B, host *supervisor.Supervisor) *supervisor.Call {
+	events := make(chan supervisor.Event, 16)
+	call := host.Start(context.Background(), supervisor.Request{
+		Tool: supervisor.Tool{Path: self}, Arguments: arguments, Events: events,
+	})
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == supervisor.EventOutput {
+				return call
+			}
+		case <-call.Done():
+			b.Fatal(call.Result().Message)
+		}
+	}
+}
+
+// ready brings an unsandboxed plugin up to its first Ping.
+func ready(b *testing.B, mtls bool) *goplugin.Client {
+	config := plainConfig()
+	config.AutoMTLS = mtls
+	client := goplugin.NewClient(config)
+	protocol, err := client.Client()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := protocol.Ping(); err != nil {
+		b.Fatal(err)
+	}
+	return client
+}
+
+func newHost(b *testing.B) *supervisor.Supervisor {
+	host, err := supervisor.New(context.Background(), supervisor.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { host.Close() })
+	return host
+}
+
+// BenchmarkSandboxFirstReply: a sandboxed tool's first word against the
+// readiness of an unsandboxed plugin, plain and with go-plugin's AutoMTLS.
+func BenchmarkSandboxFirstReply(b *testing.B) {
+	for _, against := range []struct {
+		name string
+		mtls bool
+	}{{"plain", false}, {"AutoMTLS", true}} {
+		b.Run(against.name, func(b *testing.B) {
+			host := newHost(b)
+			var last func()
+			settled := func() bool {
+				if last != nil {
+					last()
+					last = nil
+				}
+				return host.Host().Running == 0
+			}
+			contest(b, func(b *testing.B) {
+				call := firstReply(b, host)
+				last = func() { call.Result() }
+			}, func(b *testing.B) {
+				client := ready(b, against.mtls)
+				last = client.Kill
+			}, settled)
+		})
+	}
+}
+
+const bigHeapBytes = 1 << 30
+
+// BenchmarkSandboxBigHost: a first reply in a host with a heap of 1 GiB against
+// one in a host without.
+func BenchmarkSandboxBigHost(b *testing.B) {
+	host := newHost(b)
+	var heap []byte
+	blocks(b, host, func() {
+		heap = make([]byte, bigHeapBytes)
+		for i := 0; i < len(heap); i += 4096 {
+			heap[i] = 1
+		}
+	}, func() {
+		heap = nil
+		debug.FreeOSMemory()
+	}, func(b *testing.B) { firstReply(b, host) })
+	runtime.KeepAlive(heap)
+}
+
+// blocks measures reply in turn in two states of the host, a few at a time.
+func blocks(b *testing.B, host *supervisor.Supervisor, enter, leave func(), reply func(*testing.B)) {
+	const each = 10
+	var with, without []time.Duration
+	for b.Loop() {
+		for _, state := range []struct {
+			set  func()
+			into *[]time.Duration
+		}{{enter, &with}, {leave, &without}} {
+			state.set()
+			for range each {
+				began := time.Now()
+				reply(b)
+				*state.into = append(*state.into, time.Since(began))
+				for host.Host().Running != 0 {
+					time.Sleep(100 * time.Microsecond)
+				}
+			}
+		}
+	}
+	report(b, with, without)
+}
+
+// BenchmarkSandboxAfterIdle: a first reply after 150 ms of nothing against one
+// right after another.
+func BenchmarkSandboxAfterIdle(b *testing.B) {
+	host := newHost(b)
+	var idle, busy []time.Duration
+	settle := func() {
+		for host.Host().Running != 0 {
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+	timed := func() time.Duration {
+		began := time.Now()
+		call := firstReply(b, host)
+		took := time.Since(began)
+		call.Result()
+		settle()
+		return took
+	}
+	timed()
+	for b.Loop() {
+		busy = append(busy, timed())
+		time.Sleep(150 * time.Millisecond)
+		idle = append(idle, timed())
+		timed()
+	}
+	report(b, idle, busy)
+}

@@ -1,0 +1,48 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// Explanation is what a call would be given, without making it.
+type Explanation struct {
+	Tool   string `json:"tool"`
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	// Dir is the working directory as the tool would see it.
+	Dir     string            `json:"dir"`
+	Timeout budget.Resolution `json:"-"`
+	Grace   time.Duration     `json:"-"`
+	Limits  AppliedLimits     `json:"limits"`
+	Sandbox sandbox.Receipt   `json:"sandbox"`
+	// Description is what the tool says of itself and wishes for; nil for a
+	// command. None of it is granted by being wished.
+	Description *pluginv1.ToolDescription `json:"-"`
+	Warnings    []string                  `json:"warnings"`
+}
+
+// Explain prepares the call and tells what would be in force. Its arguments
+// are not looked at. An error is that of the refusal which the call would meet.
+func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation, error) {
+	request.Arguments = nil
+	c := s.newCall(request)
+	c.explains = true
+	if err := c.prepare(ctx); err != nil {
+		var refused *refusal
+		if errors.As(err, &refused) {
+			return nil, refused.err
+		}
+		return nil, err
+	}
+	return &Explanation{
+		Tool: c.events.tool, Path: c.binary.path, SHA256: c.binary.sha256, Dir: c.dir,
+		Timeout: c.resolution, Grace: c.grace, Limits: c.limits.applied(), Sandbox: c.receipt(),
+		Description: c.description, Warnings: append([]string{}, c.warnings...),
+	}, nil
+}
