@@ -11,7 +11,7 @@ RACE_FLAGS ?=
 BENCH_FLAGS ?=
 VM_FLAGS ?=
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
-VM_PACKAGES ?= ./cgroup $(if $(wildcard supervisor),./supervisor)
+VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 
 COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go))))
 SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost))
@@ -48,13 +48,13 @@ demo: build ## see it work: run examples/demo.sh
 
 .PHONY: test
 test: setup ## go vet and all tests
-	@$(call need,dbus-daemon=dbus pgrep=procps)
+	@$(call need,dbus-daemon=dbus pgrep=procps newuidmap=uidmap python3=python3 git=git)
 	go vet ./...
 	go test $(TEST_FLAGS) ./...
 
 .PHONY: race
 race: setup-cc ## all tests under the race detector
-	@$(call need,dbus-daemon=dbus pgrep=procps)
+	@$(call need,dbus-daemon=dbus pgrep=procps newuidmap=uidmap python3=python3 git=git)
 	CGO_ENABLED=1 go test -race $(RACE_FLAGS) ./...
 
 .PHONY: soak

@@ -117,8 +117,10 @@ func (f Features) Without(feature string) Features {
 	switch feature {
 	case FeatureOwnUID:
 		f.ranged = false
-	case FeatureLandlock:
-		f.landlock = 0
+	case FeatureLandlock: // scopes are a part of it
+		f = f.withLandlock(0).with(f.find(feature))
+	case FeatureLandlockScope:
+		f.landlock = min(f.landlock, 5)
 	case FeaturePIDNS:
 		f.lifetimes = weakest()
 	}
@@ -127,7 +129,8 @@ func (f Features) Without(feature string) Features {
 
 // with is f with one finding changed.
 func (f Features) with(found Finding) Features {
-	findings := maps.Clone(f.findings)
+	findings := map[string]Finding{}
+	maps.Copy(findings, f.findings)
 	findings[found.Feature] = found
 	f.findings = findings
 	return f

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"sync"
 )
@@ -14,7 +15,10 @@ type Host struct {
 	z     *zygote
 	users users
 	slots *slots
+	over  bool
 }
+
+var errClosed = errors.New("the host of sandboxes is closed")
 
 // Open starts what gives birth to launchers. idDir is a folder, the same for
 // all hosts of this user, in which they agree on who has which user for calls.
@@ -31,6 +35,9 @@ func Open(idDir string) (*Host, error) {
 func (h *Host) zygote() (*zygote, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.over {
+		return nil, errClosed
+	}
 	if h.z != nil && !h.z.isGone() {
 		return h.z, nil
 	}
@@ -64,6 +71,7 @@ func (h *Host) Restart() error {
 func (h *Host) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.over = true
 	if h.z != nil {
 		h.z.close()
 	}
@@ -79,6 +87,14 @@ type identity struct {
 	uid, gid, outside    int
 	slot                 slot
 	give                 func(slot)
+}
+
+// retire leaves the user taken as long as a launcher that may still be born
+// holds its lock.
+func (i identity) retire() {
+	if i.slot.lock != nil {
+		_ = i.slot.lock.Close()
+	}
 }
 
 func (i identity) release() {

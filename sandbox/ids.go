@@ -40,6 +40,7 @@ type slots struct {
 	mu   sync.Mutex
 	free []slot
 	next int
+	over bool
 }
 
 var errNoSlot = errors.New("all users for sandboxed calls are taken: let calls end, or allow fewer at once")
@@ -56,18 +57,15 @@ func (s *slots) take() (slot, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return slot{}, fmt.Errorf("cannot make the folder of users %s: %w", s.dir, reason(err))
 	}
-	for ; s.next < s.ids.count; s.next++ {
-		lock, err := lockSlot(filepath.Join(s.dir, strconv.Itoa(s.ids.outsideUID+s.next)))
+	for range s.ids.count { // from the start again too: others let go of theirs
+		number := s.next
+		s.next = (s.next + 1) % s.ids.count
+		lock, err := lockSlot(filepath.Join(s.dir, strconv.Itoa(s.ids.outsideUID+number)))
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}
-		if err != nil {
-			return slot{}, err
-		}
-		s.next++
-		return slot{s.next - 1, lock}, nil
+		return slot{number, lock}, err
 	}
-	s.next = 0 // others may have let go of theirs by the next time
 	return slot{}, errNoSlot
 }
 
@@ -86,6 +84,10 @@ func lockSlot(path string) (*os.File, error) {
 func (s *slots) give(got slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		_ = got.lock.Close()
+		return
+	}
 	s.free = append(s.free, got)
 }
 
@@ -95,7 +97,7 @@ func (s *slots) close() {
 	for _, got := range s.free {
 		_ = got.lock.Close()
 	}
-	s.free = nil
+	s.free, s.over = nil, true
 }
 
 // rootRange picks the ids that a privileged host gives to calls: beyond all

@@ -28,7 +28,13 @@ func weakest() Isolation {
 	return all[len(all)-1]
 }
 
-func planNone(f Features) (*Plan, error) {
+// planNone plans TierNone, which has nothing that a policy can require.
+func (r Resolved) planNone(f Features) (*Plan, error) {
+	for _, feature := range r.policy.Require {
+		found := f.find(feature)
+		found.State, found.Reason, found.Remedy = No, "tier "+TierNone+" does without", "choose tier "+TierNative+", or do not require it"
+		return nil, &MissingError{found}
+	}
 	i := f.lifetimes
 	p := &Plan{lifetimes: i, shared: true}
 	if i.PIDNamespace {

@@ -59,27 +59,26 @@ const (
 )
 
 func (s Storage) complete(memory int64) (Storage, error) {
-	if memory <= 0 {
-		memory = unlimitedMemory
-		if s.WorkspaceBytes+s.TmpBytes+s.ShmBytes > 0 {
-			memory = math.MaxInt64 // whoever has no limit may choose
-		}
+	basis, bound := memory, memory/2
+	if memory <= 0 { // whoever has no limit may choose
+		basis, bound = unlimitedMemory, math.MaxInt64
 	}
 	for _, f := range []struct {
 		v         *int64
 		otherwise int64
 	}{
-		{&s.WorkspaceBytes, memory / 4}, {&s.TmpBytes, memory / 8}, {&s.ShmBytes, memory / 32},
+		{&s.WorkspaceBytes, basis / 4}, {&s.TmpBytes, basis / 8}, {&s.ShmBytes, basis / 32},
 		{&s.WorkspaceInodes, DefaultWorkspaceInodes},
 	} {
 		if *f.v < 0 {
 			return s, fmt.Errorf("a storage limit of %d is negative: give bytes, or leave it out", *f.v)
 		}
 		if *f.v == 0 {
-			*f.v = min(f.otherwise, unlimitedMemory)
+			*f.v = f.otherwise
 		}
 	}
-	if sum := s.WorkspaceBytes + s.TmpBytes + s.ShmBytes; sum > memory/2 {
+	// Subtracted, for a sum of the largest numbers would be negative.
+	if s.WorkspaceBytes > bound || s.TmpBytes > bound-s.WorkspaceBytes || s.ShmBytes > bound-s.WorkspaceBytes-s.TmpBytes {
 		return s, fmt.Errorf("workspace %d, /tmp %d and /dev/shm %d bytes are together more than half of the memory limit of %d, to which they count: raise that limit or lower these", s.WorkspaceBytes, s.TmpBytes, s.ShmBytes, memory)
 	}
 	return s, nil
@@ -101,7 +100,12 @@ type Plan struct {
 }
 
 // Receipt is what the plan enforces; a start fails if any of it can't be.
-func (p *Plan) Receipt() Receipt { return p.receipt }
+func (p *Plan) Receipt() Receipt {
+	r := p.receipt
+	r.Read, r.Write = slices.Clone(r.Read), slices.Clone(r.Write)
+	r.Enforced, r.Degraded = slices.Clone(r.Enforced), slices.Clone(r.Degraded)
+	return r
+}
 
 // Env are the variables by which the tool knows its surroundings.
 func (p *Plan) Env() []string { return slices.Clone(p.env) }
@@ -122,7 +126,7 @@ func (p *Plan) SocketDir() string {
 // what the policy needs.
 func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if r.policy.tier() == TierNone {
-		return planNone(f)
+		return r.planNone(f)
 	}
 	storage, err := t.Storage.complete(t.MemoryBytes)
 	if err != nil {

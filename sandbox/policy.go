@@ -86,6 +86,7 @@ func (p Policy) Resolve() (Resolved, error) {
 	if err := p.check(); err != nil {
 		return Resolved{}, err
 	}
+	p.Require, p.Allow = slices.Clone(p.Require), slices.Clone(p.Allow)
 	r := Resolved{policy: p}
 	for _, list := range []struct {
 		paths []string

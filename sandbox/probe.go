@@ -57,7 +57,11 @@ func assumed(u users) Features {
 		f = f.with(Finding{Feature: use.feature, State: Yes})
 	}
 	if u.noRange != nil {
-		f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: u.noRange.Error(), Remedy: "allow "+SharedUID+" to run calls as the caller"})
+		remedy := "allow " + SharedUID + " to run calls as the caller"
+		if f.root { // which no call is ever run as
+			remedy = "map more ids into the user namespace that toolhost runs in"
+		}
+		f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: u.noRange.Error(), Remedy: remedy})
 		if none, ok := errors.AsType[*errNoRange](u.noRange); ok {
 			f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: none.reason, Remedy: none.remedy+"; or allow "+SharedUID+" to run calls as the caller"})
 		}
@@ -231,7 +235,7 @@ func (h *Host) tryLifetimes(ctx context.Context, f *Features, into Into) error {
 	var tried []error
 	for _, candidate := range isolations() {
 		f.lifetimes = candidate
-		plan, _ := planNone(*f)
+		plan, _ := Resolved{}.planNone(*f)
 		_, err := h.trial(ctx, plan, into)
 		if err == nil || errors.Is(err, ErrDiedAtBirth) {
 			return err

@@ -21,6 +21,8 @@ type Process struct {
 	control *net.UnixConn
 	who     identity
 	zygote  *zygote // that it was born of
+	// folders are where the launcher's descriptors go, in their order.
+	folders []**os.File
 
 	born    chan struct{} // closed once pid and pidfd are set, or failed
 	ready   chan struct{} // closed once the tool runs, or failed
@@ -36,11 +38,15 @@ type Process struct {
 	readers sync.WaitGroup
 }
 
-func newProcess(control *net.UnixConn, who identity, z *zygote) *Process {
+func newProcess(control *net.UnixConn, who identity, z *zygote, spec Spec) *Process {
 	p := &Process{
 		control: control, who: who, zygote: z, born: make(chan struct{}), ready: make(chan struct{}),
 		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
 	}
+	if spec.SocketDir != "" {
+		p.folders = append(p.folders, &p.socketDir)
+	}
+	p.folders = append(p.folders, &p.workspace)
 	p.readers.Go(p.read)
 	return p
 }
@@ -130,6 +136,10 @@ func (p *Process) Release() {
 			_ = file.Close()
 		}
 	}
+	if p.pidfd == nil {
+		p.who.retire()
+		return
+	}
 	p.who.release()
 }
 
@@ -170,7 +180,7 @@ func (p *Process) handle(message []byte, files []*os.File) {
 	case wire.KindBorn:
 		p.onBorn(message, files)
 	case wire.KindReady:
-		for i, to := range []**os.File{&p.socketDir, &p.workspace} {
+		for i, to := range p.folders {
 			if i < len(files) && *to == nil {
 				*to, files[i] = files[i], nil
 			}

@@ -88,7 +88,7 @@ func (h *Host) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	p := newProcess(control, who, zygote)
+	p := newProcess(control, who, zygote, spec)
 	if err := spec.bear(ctx, zygote, p, theirs); err != nil {
 		p.discard()
 		return nil, spec.explain(err)

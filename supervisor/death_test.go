@@ -79,13 +79,22 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 func TestKilledHostLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	cmd, place := startHost(t, dir, 10, time.Hour)
+	calls := 50
+	if slow() {
+		calls = 10
+	}
+	mounts := mounted(t)
+	cmd, place := startHost(t, dir, calls, time.Hour)
 	if alive(t) == 0 {
 		t.Fatal("no tool is running")
 	}
+	foreign := foreignGroup(t, filepath.Dir(place))
 	cmd.Process.Kill()
 	cmd.Wait()
 	eventually(t, "the dead host's tools are gone", func() bool { return alive(t) == 0 })
+	if now := mounted(t); now != mounts {
+		t.Errorf("the machine's mounts have changed from\n%s\nto\n%s", mounts, now)
+	}
 	newHost(t, supervisor.Config{RuntimeDir: dir})
 	if _, err := os.Stat(place); !os.IsNotExist(err) {
 		t.Errorf("the dead host's cgroup %s is still there (%v)", place, err)
@@ -93,6 +102,30 @@ func TestKilledHostLeavesNothing(t *testing.T) {
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets and folders of the dead host are left", left)
 	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a foreign cgroup was touched: %v", err)
+	}
+}
+
+// mounted lists the machine's mounts.
+func mounted(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// foreignGroup makes a cgroup that no supervisor has made and none may touch.
+func foreignGroup(t *testing.T, beside string) string {
+	t.Helper()
+	dir := filepath.Join(beside, fmt.Sprintf("foreign-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	return dir
 }
 
 // sockets counts what is left in the runtime folder beside the living host's

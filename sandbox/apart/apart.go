@@ -18,15 +18,29 @@ import (
 // it, or connect to its abstract sockets.
 func Start(name string, argv []string, attr *os.ProcAttr) (process *os.Process, err error) {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
+	onOwnThread(func() {
+		scope()
+		process, err = os.StartProcess(name, argv, attr)
+	})
+	return process, err
+}
+
+// onOwnThread runs f on a thread that ends with it, and its restrictions with
+// the thread. It is never the main thread: that can't end, and whoever may
+// signal it may signal this process.
+func onOwnThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with its restrictions
-		scope()
-		process, err = os.StartProcess(name, argv, attr)
+		runtime.LockOSThread() // and, but for the main thread, never unlocked
+		if unix.Gettid() == unix.Getpid() {
+			onOwnThread(f) // while this goroutine occupies it
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
 	}()
 	<-done
-	return process, err
 }
 
 // scope puts this thread, and what it forks, into a Landlock domain of their

@@ -32,10 +32,11 @@ var imagePath string
 func zygote() {
 	// Not 1: a locked thread that clones holds its processor meanwhile.
 	runtime.GOMAXPROCS(2)
-	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	if len(os.Args) > 2 && os.Args[2] == wire.AwaitMap {
 		awaitMap()
 	}
+	// Not before: only of a dumpable process may the host write the maps.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	image, err := unix.FcntlInt(imageFD, unix.F_DUPFD_CLOEXEC, imageMin)
 	if err != nil {
 		os.Exit(exitSetup)

@@ -1,0 +1,154 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const roleVar = "SANDBOX_TEST_ROLE"
+
+var roles = map[string]func(args []string) int{
+	"exit7":    func([]string) int { return 7 },
+	"killself": func([]string) int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+	"wait":     func([]string) int { _, _ = io.Copy(io.Discard, os.Stdin); return 0 },
+	"sleep":    func([]string) int { fmt.Println("sleeping"); _, _ = os.Stdin.Read(make([]byte, 1)); select {} },
+	"echo":     func([]string) int { fmt.Println("ready"); _, _ = io.Copy(os.Stdout, os.Stdin); return 0 },
+	"killinit": killInit,
+	"tree":     playTree,
+	"do":       do,
+}
+
+func play(role string, args []string) int {
+	f, ok := roles[role]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "bug: no role %q\n", role)
+		return 2
+	}
+	return f(args)
+}
+
+func killInit([]string) int {
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		_ = syscall.Kill(1, sig)
+	}
+	fmt.Println("still here, pid", os.Getpid())
+	return 0
+}
+
+// playTree leaves a grandchild in a session of its own, which holds stdout.
+func playTree([]string) int {
+	child := exec.Command("/proc/self/exe")
+	child.Env = []string{roleVar + "=sleep"}
+	child.Stdin, child.Stdout = os.Stdin, os.Stdout
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	select {}
+}
+
+// do does one thing for each argument, verb:object, and prints a line each.
+func do(args []string) int {
+	for _, arg := range args {
+		verb, object, _ := strings.Cut(arg, ":")
+		answer, err := deeds[verb](object)
+		if err != nil {
+			answer = "error " + errnoName(err)
+		}
+		fmt.Println(answer)
+	}
+	return 0
+}
+
+func errnoName(err error) string {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return unix.ErrnoName(errno)
+	}
+	return err.Error()
+}
+
+var deeds = map[string]func(object string) (string, error){
+	"id": func(string) (string, error) {
+		groups, err := os.Getgroups()
+		return fmt.Sprint(os.Getuid(), os.Geteuid(), os.Getgid(), os.Getegid(), groups), err
+	},
+	"env": func(string) (string, error) { return strings.Join(os.Environ(), " "), nil },
+	"cwd": func(string) (string, error) { return os.Getwd() },
+	"fds": func(string) (string, error) {
+		var open []int
+		for fd := range 4096 {
+			if _, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil {
+				open = append(open, fd)
+			}
+		}
+		return fmt.Sprint(open), nil
+	},
+	"read": func(path string) (string, error) {
+		text, err := os.ReadFile(path)
+		return string(text), err
+	},
+	"list": func(path string) (string, error) {
+		entries, err := os.ReadDir(path)
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return strings.Join(names, " "), err
+	},
+	"stat": func(path string) (string, error) {
+		var st unix.Stat_t
+		err := unix.Lstat(path, &st)
+		return fmt.Sprintf("%d %d %#o", st.Uid, st.Gid, st.Mode&0o7777), err
+	},
+	"make":   func(path string) (string, error) { return makeFile(path, 0o640) },
+	"mkdir":  func(path string) (string, error) { return "ok", os.Mkdir(path, 0o750) },
+	"rm":     func(path string) (string, error) { return "ok", os.Remove(path) },
+	"append": appendTo,
+	"link": func(pair string) (string, error) {
+		to, path, _ := strings.Cut(pair, ">")
+		return "ok", os.Symlink(to, path)
+	},
+	"fill": fill,
+	"host": func(string) (string, error) { return os.Hostname() },
+}
+
+func makeFile(path string, mode os.FileMode) (string, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString("made")
+	return "ok", errors.Join(err, file.Close())
+}
+
+func appendTo(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString("+")
+	return "ok", errors.Join(err, file.Close())
+}
+
+// fill writes until it is refused and says why, and after how many KiB.
+func fill(path string) (string, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	for n := 0; n < 64<<10; n++ {
+		if _, err := file.Write(make([]byte, 1024)); err != nil {
+			return fmt.Sprintf("%s after %d", errnoName(err), n), nil
+		}
+	}
+	return "no end", nil
+}
