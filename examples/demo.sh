@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Three calls as a newcomer would type them: one that ends well, one that is cut
-# short and keeps what it had found, and one whose tool will not end.
+# Four calls as a newcomer would type them: one that ends well, one that is cut
+# short and keeps what it had found, one whose tool will not end, and one that
+# tries to look around.
 # `make demo` builds bin/ and runs this. It fails if an outcome is not the
 # expected one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly exit_ok=0 exit_timeout=124
+readonly exit_ok=0 exit_failed=1 exit_timeout=124
 bold='' plain=''
 if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
 	bold=$'\e[1m' plain=$'\e[0m'
@@ -40,11 +41,11 @@ left() {
 }
 
 title '1. A call that ends well'
-show 'bin/toolhost run bin/search pattern='\''^func Dial\w*\('\'' path="$(go env GOROOT)/src" include='\''*.go'\'
+show 'bin/toolhost run --read "$(go env GOROOT)/src" bin/search pattern='\''^func Dial\w*\('\'' path="$(go env GOROOT)/src" include='\''*.go'\'
 expect $exit_ok
 
 title '2. A call whose time is over: what it had found is kept'
-show 'bin/toolhost run --timeout 300ms bin/search pattern=error path="$(go env GOROOT)/src" > "$matches"'
+show 'bin/toolhost run --timeout 300ms --read "$(go env GOROOT)/src" bin/search pattern=error path="$(go env GOROOT)/src" > "$matches"'
 expect $exit_timeout
 kept=$(wc -l <"$matches")
 ((kept > 0)) || die 'no partial match was kept'
@@ -57,3 +58,7 @@ expect $exit_timeout
 remaining=$(left)
 echo "processes named stubborn that are left: $remaining"
 ((remaining == 0)) || die "$remaining processes have survived"
+
+title '4. What an untrusted command sees of this machine, its users and its network'
+show 'bin/toolhost exec -- bash -c "whoami; ls ~ '"$HOME"'; echo > /dev/tcp/192.0.2.1/80"'
+expect $exit_failed
