@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -103,7 +104,7 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 	}
 	attr.Setsid = true // a terminal's signals are not for it
 	child, err := os.StartProcess(selfPath(image), append([]string{"toolhost-zygote"}, args...), &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs, image}, Sys: attr,
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs, image}, Sys: attr,
 	})
 	if err != nil {
 		return nil, errors.Join(explainZygote(err), conn.Close())
@@ -161,10 +162,18 @@ func (z *zygote) isGone() bool {
 	}
 }
 
+// zygoteEnd bounds the wait for a zygote that the kernel holds, say in a file
+// system that does not answer.
+const zygoteEnd = 2 * time.Second
+
 // close ends the zygote; launchers live on.
 func (z *zygote) close() {
 	_ = z.conn.Close()
-	<-z.gone
+	_ = z.child.Kill()
+	select {
+	case <-z.gone:
+	case <-time.After(zygoteEnd):
+	}
 }
 
 // socketPair makes a pair whose one end stays here.

@@ -39,21 +39,18 @@ func dropCapabilities() {
 	must("drop ambient capabilities", unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
-	everywhere("drop capabilities", unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
-	everywhere("renounce new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	if errno != 0 {
+		must("drop capabilities", errno)
+	}
+	// Only of this thread: the others never execute anything.
+	must("renounce new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 }
 
 // known says whether this kernel has the capability.
 func known(capability uintptr) bool {
 	_, _, errno := unix.RawSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_READ, capability, 0)
 	return errno == 0
-}
-
-// everywhere makes a system call on every thread.
-func everywhere(step string, nr, a, b, c uintptr) {
-	if _, _, errno := syscall.AllThreadsSyscall6(nr, a, b, c, 0, 0, 0); errno != 0 {
-		must(step, errno)
-	}
 }
 
 func filter(profile seccomp.Profile) error {

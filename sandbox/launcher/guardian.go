@@ -19,14 +19,16 @@ type guardian struct {
 	opts     wire.Options
 	deadline int64 // CLOCK_MONOTONIC nanoseconds; 0 is never
 	tool     atomic.Int32
+	begin    chan struct{} // closed when the set-up is over
 	reaping  atomic.Bool
 	buf      [wire.MaxMessageBytes]byte
 	exited   [9]byte
 }
 
 func newGuardian(opts wire.Options) *guardian {
-	g := &guardian{opts: opts}
+	g := &guardian{opts: opts, begin: make(chan struct{})}
 	g.setTimer(opts.TimerNS)
+	go g.reap() // its thread comes up beside the set-up
 	return g
 }
 
@@ -37,15 +39,16 @@ func (g *guardian) setTimer(left int64) {
 	}
 }
 
-// processors leaves one for each of the two threads that stay in the kernel
-// and one spare, so that Go's scheduler never wants another thread.
+// processors, set by the zygote as GOMAXPROCS, leaves one for each of the two
+// threads that stay in the kernel and one spare, so that Go's scheduler never
+// wants another thread.
 const processors = 3
 
-// startThreads starts every thread before the tool: none can be had once the
-// tool has filled its pids limit. Go's own threads are then idle and reused.
+// startThreads has every thread at its place before the tool: none can be had
+// once the tool has filled its pids limit. Go's own threads are then idle and
+// reused.
 func (g *guardian) startThreads() {
-	runtime.GOMAXPROCS(processors)
-	go g.reap()
+	close(g.begin)
 	for !g.reaping.Load() {
 		runtime.Gosched()
 	}
@@ -61,6 +64,7 @@ func park() {
 // reap waits for children for ever and reports the tool's raw wait status.
 func (g *guardian) reap() {
 	runtime.LockOSThread()
+	<-g.begin // until then its thread takes part in what all threads do
 	blockSignals()
 	g.reaping.Store(true)
 	for g.tool.Load() == 0 {

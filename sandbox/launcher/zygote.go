@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"runtime"
 	"strconv"
 	"syscall"
 
@@ -30,8 +29,6 @@ var imagePath string
 // Where it was born in a user namespace it waits for the host to map users
 // into it and then executes itself again, which makes it that namespace's root.
 func zygote() {
-	// Not 1: a locked thread that clones holds its processor meanwhile.
-	runtime.GOMAXPROCS(2)
 	if len(os.Args) > 2 && os.Args[2] == wire.AwaitMap {
 		awaitMap()
 	}
@@ -84,7 +81,7 @@ func awaitMap() {
 		os.Exit(0)
 	}
 	_ = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
-	_ = syscall.Exec(firstPath, []string{os.Args[0], wire.ModeZygote}, nil)
+	_ = syscall.Exec(firstPath, []string{os.Args[0], wire.ModeZygote}, os.Environ())
 	os.Exit(exitSetup)
 }
 
@@ -151,10 +148,8 @@ func sortFiles(request wire.Birth, fds []int) (birth, bool) {
 	return b, true
 }
 
-// bear forks one launcher and tells the host on the call's control socket. Its
-// thread ends with it, since it may have left its groups and its cgroups.
+// bear forks one launcher and tells the host on the call's control socket.
 func bear(request wire.Birth, fds []int) {
-	runtime.LockOSThread()
 	defer func() { closeAll(fds) }()
 	b, ok := sortFiles(request, fds)
 	if !ok {
@@ -174,15 +169,11 @@ func bear(request wire.Birth, fds []int) {
 
 // fork clones the launcher into its groups and sends its pidfd.
 func (b *birth) fork(control int) error {
-	if b.DropGroups {
-		// Raw: of this thread only. Refused in a namespace that has denied it.
-		_, _, _ = unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)
-	}
 	pidfd := -1
 	var pid int
 	err := b.inGroups(func() (err error) {
 		pid, err = syscall.ForkExec(imagePath, []string{"toolhost-launcher", wire.ModeLaunch}, &syscall.ProcAttr{
-			Dir: "/", Env: []string{}, Files: b.descriptors(), Sys: b.attributes(&pidfd),
+			Dir: "/", Env: launcherEnv, Files: b.descriptors(), Sys: b.attributes(&pidfd),
 		})
 		return err
 	})
@@ -198,17 +189,29 @@ func (b *birth) fork(control int) error {
 	return unix.Sendmsg(control, wire.AppendNumber(nil, wire.KindBorn, uint64(pid)), unix.UnixRights(pidfd), nil, unix.MSG_NOSIGNAL)
 }
 
-// inGroups runs f while this thread is in the cgroup v1 groups, so that what f
-// forks is born there: one write for each hierarchy and no wait for a grace
-// period, as moving a process costs.
-func (b *birth) inGroups(f func() error) error {
-	err := enter(b.enter)
-	if err == nil {
-		err = f()
+// launcherEnv is the launcher's own, not its tool's.
+var launcherEnv = []string{"GOMAXPROCS=" + strconv.Itoa(processors)}
+
+// inGroups runs f on a thread that is in the cgroup v1 groups meanwhile, so
+// that what f forks is born there: one write for each hierarchy and no wait for
+// a grace period, as moving a process costs.
+func (b *birth) inGroups(f func() error) (err error) {
+	w := plainWorker
+	if b.DropGroups {
+		w = grouplessWorker
 	}
-	if back := enter(b.leave); err == nil {
-		err = back
-	}
+	w.run(func() (fit bool) {
+		err = enter(b.enter)
+		if err == nil {
+			err = f()
+		}
+		back := enter(b.leave)
+		if err == nil {
+			err = back
+		}
+		// Where the way back is out of sight, only the thread's end leads out.
+		return back == nil && len(b.enter) == len(b.leave)
+	})
 	return err
 }
 

@@ -1,0 +1,156 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A call acts on what it is granted with the caller's rights, and on nothing
+// else of the caller's.
+
+func TestReadingWhatIsGranted(t *testing.T) {
+	w := enter(t)
+	dir, outside := realTemp(t), realTemp(t)
+	mustWrite(t, dir+"/file", "content")
+	must(t, os.WriteFile(dir+"/private", []byte("the caller's"), 0o600))
+	mustWrite(t, outside+"/secret", "secret")
+	must(t, os.Symlink(outside+"/secret", dir+"/absolute"))
+	must(t, os.Symlink("../../"+filepath.Base(filepath.Dir(outside))+"/"+filepath.Base(outside)+"/secret", dir+"/relative"))
+	must(t, os.Symlink("/proc/1/root"+outside+"/secret", dir+"/magic"))
+	p := w.plan(Policy{Read: []string{dir}}, Task{})
+	w.wantDo(p,
+		"read:"+dir+"/file", "content", "read:"+dir+"/private", "the caller's", "stat:"+dir+"/private", "1000 1000 0600",
+		"append:"+dir+"/file", "error EROFS", "make:"+dir+"/new", "error EROFS", "rm:"+dir+"/file", "error EROFS",
+		"read:"+dir+"/absolute", "error ENOENT", "read:"+dir+"/relative", "error ENOENT", "read:"+outside+"/secret", "error ENOENT",
+		"list:"+filepath.Dir(filepath.Dir(dir)), filepath.Base(filepath.Dir(dir)),
+		"make:"+filepath.Dir(dir)+"/beside", "ok", // in its own /tmp
+	)
+	if _, err := os.Lstat(filepath.Dir(dir) + "/beside"); err == nil {
+		t.Error("a file beside the granted folder is on the host")
+	}
+	if got := w.do(p, "read:"+dir+"/magic")[0]; got == "secret" {
+		t.Error("PID 1's root is the host's")
+	}
+}
+
+func TestWritingWhatIsGranted(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	mustWrite(t, dir+"/old", "old")
+	p := w.plan(Policy{Write: []string{dir}}, Task{})
+	w.wantDo(p, "make:"+dir+"/new", "ok", "mkdir:"+dir+"/folder", "ok", "make:"+dir+"/folder/x", "ok", "append:"+dir+"/old", "ok", "stat:"+dir+"/new", "1000 1000 0640")
+	for name, mode := range map[string]os.FileMode{"new": 0o640, "folder": 0o750 | os.ModeDir, "folder/x": 0o640, "old": 0o644} {
+		info, err := os.Lstat(filepath.Join(dir, name))
+		must(t, err)
+		st := info.Sys().(*syscall.Stat_t)
+		if int(st.Uid) != os.Geteuid() || int(st.Gid) != os.Getegid() || info.Mode() != mode {
+			t.Errorf("%s is %d:%d with %v on the host, want the caller's with %v", name, st.Uid, st.Gid, info.Mode(), mode)
+		}
+	}
+	if text, err := os.ReadFile(dir + "/old"); err != nil || string(text) != "old+" {
+		t.Errorf("old file has %q, %v", text, err)
+	}
+	w.wantDo(w.plan(Policy{Read: []string{dir}}, Task{}), "read:"+dir+"/new", "made", "rm:"+dir+"/new", "error EROFS")
+}
+
+// Files of others stay theirs: their owner cannot even be named.
+func TestOthersFilesInAGrant(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("missing: root rights (to make files of others)")
+	}
+	w := enter(t)
+	dir := realTemp(t)
+	must(t, os.WriteFile(dir+"/other", []byte("other's"), 0o600))
+	must(t, os.Chown(dir+"/other", 4242, 4242))
+	w.wantDo(w.plan(Policy{Write: []string{dir}}, Task{}), "read:"+dir+"/other", "error EACCES", "stat:"+dir+"/other", "65534 65534 0600")
+}
+
+func TestGrantOfAFile(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	mustWrite(t, dir+"/read", "r")
+	mustWrite(t, dir+"/write", "w")
+	mustWrite(t, dir+"/beside", "b")
+	w.wantDo(w.plan(Policy{Read: []string{dir + "/read"}, Write: []string{dir + "/write"}}, Task{}),
+		"read:"+dir+"/read", "r", "append:"+dir+"/read", "error EROFS", "append:"+dir+"/write", "ok", "read:"+dir+"/write", "w+",
+		"list:"+dir, "read write", "read:"+dir+"/beside", "error ENOENT", "rm:"+dir+"/write", "error EBUSY")
+	if text, err := os.ReadFile(dir + "/write"); err != nil || string(text) != "w+" {
+		t.Errorf("on the host: %q, %v", text, err)
+	}
+}
+
+func TestNestedGrants(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	for _, path := range []string{"/read/write/read", "/write/read/write"} {
+		must(t, os.MkdirAll(dir+path, 0o755))
+	}
+	mustWrite(t, dir+"/write/file", "f")
+	w.wantDo(w.plan(Policy{
+		Read:  []string{dir + "/read", dir + "/read/write/read", dir + "/write/read", dir + "/write/file"},
+		Write: []string{dir + "/write/read/write", dir + "/write", dir + "/read/write"},
+	}, Task{}),
+		"make:"+dir+"/read/x", "error EROFS", "make:"+dir+"/read/write/x", "ok", "make:"+dir+"/read/write/read/x", "error EROFS",
+		"make:"+dir+"/write/x", "ok", "make:"+dir+"/write/read/x", "error EROFS", "make:"+dir+"/write/read/write/x", "ok",
+		"append:"+dir+"/write/file", "error EROFS")
+	for path, want := range map[string]bool{"/read/write/x": true, "/write/x": true, "/write/read/write/x": true, "/read/x": false, "/write/read/x": false} {
+		if _, err := os.Lstat(dir + path); (err == nil) != want {
+			t.Errorf("%s on the host: %v", path, err)
+		}
+	}
+}
+
+func TestGrantByALink(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	must(t, os.Mkdir(dir+"/real", 0o755))
+	mustWrite(t, dir+"/real/file", "content")
+	must(t, os.Symlink("real", dir+"/link"))
+	w.wantDo(w.plan(Policy{Read: []string{dir + "/link"}}, Task{}), "read:"+dir+"/link/file", "content", "read:"+dir+"/real/file", "error ENOENT")
+}
+
+func TestStorageIsBounded(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{Storage: Storage{WorkspaceBytes: 256 << 10, TmpBytes: 128 << 10, ShmBytes: 64 << 10}})
+	w.wantDo(p, "fill:"+Workspace+"/x", "ENOSPC after 256", "fill:/tmp/x", "ENOSPC after 128", "fill:/dev/shm/x", "ENOSPC after 64", "list:"+Workspace, "x")
+	for _, path := range []string{Workspace, "/tmp/x", "/dev/shm/x"} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is on the host", path)
+		}
+	}
+	w.wantDo(p, "list:"+Workspace, "", "list:/tmp", "", "list:/dev/shm", "")
+}
+
+func TestStoragesFilesAreBounded(t *testing.T) {
+	w := enter(t)
+	w.wantDo(w.plan(Policy{}, Task{Storage: Storage{WorkspaceInodes: 3}}),
+		"make:"+Workspace+"/1", "ok", "make:"+Workspace+"/2", "ok", "make:"+Workspace+"/3", "error ENOSPC")
+}
+
+func TestTheRootIsReadOnly(t *testing.T) {
+	w := enter(t)
+	w.wantDo(w.plan(Policy{}, Task{}),
+		"append:/tool", "error EACCES", "make:/etc/x", "error EROFS", "append:/etc/passwd", "error EACCES", "make:/proc/x", "error ENOENT",
+		"append:/proc/sys/kernel/core_pattern", "error EACCES", "read:/proc/cmdline", "", "list:/home", "error ENOENT", "read:/etc/shadow", "error ENOENT",
+		"mkdir:"+Workspace+"/d", "ok", "make:/dev/x", "error EROFS")
+}
+
+// What tools leave in granted folders cannot bend where later calls' mounts
+// go, nor what they show.
+func TestHostileFolderCannotBendLaterMounts(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	must(t, os.MkdirAll(dir+"/sub/deep", 0o755))
+	later := w.plan(Policy{Write: []string{dir}, Read: []string{dir + "/sub/deep"}}, Task{Programs: []Program{{"/bin/sh", dir + "/sub/sh"}}})
+	w.wantDo(w.plan(Policy{Write: []string{dir}}, Task{}), "rm:"+dir+"/sub/deep", "ok", "rm:"+dir+"/sub", "ok", "link:/usr>"+dir+"/sub", "ok")
+	c := w.start(later, "do", []string{"list:" + dir + "/sub"}, nil)
+	if c.err == nil {
+		c.err = c.Started(bounded(t))
+	}
+	if c.err == nil {
+		t.Error("a mount followed a tool's link")
+	}
+	wantError(t, c.err, "cannot ", dir+"/sub")
+}

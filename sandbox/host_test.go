@@ -1,0 +1,312 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// Root has everything, on every kernel that is tested: a feature that should
+// exist is never silently missing.
+func TestProbeFindsAll(t *testing.T) {
+	w := enterAny(t)
+	if os.Geteuid() != 0 {
+		t.Skip("missing: root rights (others may lack any feature)")
+	}
+	for _, found := range w.f.Findings() {
+		if found.Optional() && landlockABI() < newestLandlock {
+			continue
+		}
+		if found.State != Yes {
+			t.Errorf("%s is %v: %s; %s", found.Feature, found.State, found.Reason, found.Remedy)
+		}
+	}
+	if w.f.lifetimes.PIDNamespace != true || !w.f.lifetimes.Proc {
+		t.Errorf("without a sandbox: %+v", w.f.lifetimes)
+	}
+	if !w.f.Runtime("/usr/bin/env") || !w.f.Runtime("/bin/sh") || w.f.Runtime("/etc/passwd") || w.f.Runtime("/home") {
+		t.Error("the runtime is /usr and what belongs to it")
+	}
+}
+
+func TestProbeIsBoundedByItsContext(t *testing.T) {
+	w := enterAny(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("cause")
+	cancel(cause)
+	f, err := w.Probe(ctx, nil)
+	if err == nil {
+		return // it was faster
+	}
+	if !errors.Is(err, cause) {
+		t.Errorf("error %v", err)
+	}
+	for _, found := range f.Findings() {
+		if found.State == Yes {
+			t.Errorf("%s is said to be there though nothing was tried", found.Feature)
+		}
+	}
+}
+
+// Where nothing can be born, as in a group that was killed, Probe says so.
+func TestProbeOfADeadGroup(t *testing.T) {
+	w := enterAny(t)
+	cause := errors.New("cause")
+	_, err := w.Probe(bounded(t), func(func(*os.File, []*os.File, []*os.File) error) error { return ErrDiedAtBirth })
+	if !errors.Is(err, ErrDiedAtBirth) {
+		t.Errorf("error %v", err)
+	}
+	f, err := w.Probe(bounded(t), func(func(*os.File, []*os.File, []*os.File) error) error { return cause })
+	if !errors.Is(err, cause) || f.find(FeatureRoot).State != Unknown {
+		t.Errorf("error %v, finding %+v", err, f.find(FeatureRoot))
+	}
+}
+
+// What a trial could do although it must not is never said to be enforced.
+func TestContradictions(t *testing.T) {
+	for bit, feature := range contradictions {
+		f := complete(true)
+		if err := f.contradict(syscall.WaitStatus(1 << bit << 8)); err == nil {
+			t.Error("no error")
+		}
+		for _, found := range f.Findings() {
+			if (found.State == No) != (found.Feature == feature) {
+				t.Errorf("bit %d: %s is %v", bit, found.Feature, found.State)
+			}
+		}
+	}
+	f := complete(true)
+	_ = f.contradict(syscall.WaitStatus(syscall.SIGSYS))
+	for _, feature := range contradictions {
+		if f.find(feature).State != No {
+			t.Errorf("%s after a death by signal: %v", feature, f.find(feature).State)
+		}
+	}
+}
+
+func TestBlame(t *testing.T) {
+	for step, feature := range map[string]string{
+		"bring lo up": FeatureNetNS, "unshare the cgroup namespace": FeatureCgroupNS, "set the host name": FeatureUTSNS,
+		"mount proc at /proc": FeatureProc, "mask /proc/keys": FeatureProc, "drop capabilities": FeatureCapabilities,
+		"apply Landlock": FeatureLandlock, "install the system call filter": FeatureSeccomp, "mount the new root": FeatureRoot,
+	} {
+		f := complete(true)
+		(&Host{}).blame(t.Context(), &f, &SetupError{step, syscall.EPERM}, nil)
+		for _, found := range f.Findings() {
+			if want := map[bool]State{true: No, false: Unknown}[found.Feature == feature]; found.State != want || found.Remedy == "" {
+				t.Errorf("%s: %s is %v with remedy %q", step, found.Feature, found.State, found.Remedy)
+			}
+		}
+	}
+}
+
+func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	c := w.run(p, "echo")
+	c.line()
+	must(t, w.Close())
+	_, err := c.stdin.WriteString("hello\n")
+	must(t, err)
+	if got := c.line(); got != "hello\n" {
+		t.Errorf("echo %q", got)
+	}
+	must(t, c.stdin.Close())
+	if status := c.status(); status != 0 {
+		t.Errorf("status %#x", status)
+	}
+	if _, err := w.Start(bounded(t), Spec{Plan: p}); err == nil {
+		t.Error("started by a closed host")
+	}
+	if err := w.Restart(); err == nil {
+		t.Error("restarted a closed host")
+	}
+	must(t, w.Close())
+}
+
+func zygotePID(t *testing.T) int {
+	t.Helper()
+	pids := children(t, os.Getpid(), "toolhost-zygote")
+	if len(pids) != 1 {
+		t.Fatalf("zygotes %v, want one", pids)
+	}
+	return pids[0]
+}
+
+func TestADeadZygoteIsReplaced(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	c := w.run(p, "echo")
+	c.line()
+	old, pid := w.z, zygotePID(t)
+	must(t, syscall.Kill(pid, syscall.SIGKILL))
+	<-old.gone
+	if status := w.run(p, "exit7").status(); status.ExitStatus() != 7 {
+		t.Errorf("status %#x", status)
+	}
+	if now := zygotePID(t); now == pid {
+		t.Error("the zygote is the dead one")
+	}
+	_, err := c.stdin.WriteString("hello\n") // what runs does not depend on it
+	must(t, err)
+	if got := c.line(); got != "hello\n" {
+		t.Errorf("echo %q", got)
+	}
+	must(t, w.Restart())
+	if status := w.run(p, "exit7").status(); status.ExitStatus() != 7 {
+		t.Errorf("status %#x after Restart", status)
+	}
+}
+
+func TestManyStartsAtOnce(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	must(t, err)
+	defer null.Close()
+	const calls = 50
+	var all sync.WaitGroup
+	started := make([]*Process, calls)
+	for i := range calls {
+		all.Go(func() {
+			c, err := w.Start(bounded(t), Spec{
+				Plan: p, Path: trialProgram, Args: []string{"trial", wire.ModeTrial, "/"}, Dir: "/",
+				Stdio: [3]*os.File{null, null, null}, Timer: hangBound,
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := c.Started(bounded(t)); err != nil {
+				t.Error(err)
+			}
+			if status := <-c.Exited(); status != 0 {
+				t.Errorf("status %#x", status)
+			}
+			started[i] = c
+		})
+	}
+	all.Wait()
+	users := map[int]bool{}
+	for _, c := range started {
+		if c != nil {
+			users[c.UID()] = true
+			c.Kill()
+			c.Release()
+		}
+	}
+	if len(users) != calls && w.f.find(FeatureOwnUID).State == Yes {
+		t.Errorf("%d calls were %d users", calls, len(users))
+	}
+}
+
+// A start that is given up leaves no process, no descriptor and no user.
+func TestCancelledStartsLeaveNothing(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	must(t, err)
+	defer null.Close()
+	zygote, self := zygotePID(t), os.Getpid()
+	ours, its := descriptors(t, self), descriptors(t, zygote)
+	cause := errors.New("cause")
+	var running []*Process
+	for i := range 30 {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		spec := Spec{
+			Plan: p, Path: "/tool", Args: []string{"tool"}, Env: []string{roleVar + "=sleep"}, Dir: "/", Stdio: [3]*os.File{null, null, null}, Timer: hangBound,
+			Into: func(birth func(*os.File, []*os.File, []*os.File) error) error {
+				if i%2 == 0 {
+					cancel(cause)
+				} else {
+					go cancel(cause)
+				}
+				return birth(nil, nil, nil)
+			},
+		}
+		c, err := w.Start(ctx, spec)
+		switch {
+		case err == nil:
+			running = append(running, c)
+		case err != cause:
+			t.Errorf("error %v", err)
+		}
+	}
+	if len(running) == 30 {
+		t.Error("none was cancelled")
+	}
+	for _, c := range running {
+		c.Kill()
+		c.Release()
+	}
+	until(t, "no launcher is left", func() bool { return len(children(t, zygote, "")) == 0 })
+	until(t, "the zygote has closed all files", func() bool { return descriptors(t, zygote) <= its })
+	// Users that were had stay this host's: their locks are descriptors.
+	until(t, "we have closed all files", func() bool {
+		w.slots.mu.Lock()
+		defer w.slots.mu.Unlock()
+		return descriptors(t, self) <= ours+len(w.slots.free)
+	})
+}
+
+func TestStartErrorsAreExplained(t *testing.T) {
+	p := &Plan{flags: unix.CLONE_NEWPID}
+	for _, c := range []struct {
+		err   error
+		parts []string
+	}{
+		{&SetupError{wire.StepMap + "/x", unix.EINVAL}, []string{"cannot grant /x", "id-mapped", "ext4"}},
+		{&SetupError{wire.StepMap + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
+		{&SetupError{wire.StepStage + "/x", unix.ENOENT}, []string{"cannot show /x to the call", "no such file"}},
+		{&SetupError{wire.StepClone, unix.ENOSPC}, []string{"user.max_*_namespaces"}},
+		{&SetupError{wire.StepClone, unix.EPERM}, []string{"allow unprivileged user namespaces"}},
+		{&SetupError{"make tea", unix.EIO}, []string{"cannot make tea"}},
+	} {
+		err := Spec{Plan: p}.explain(c.err)
+		wantError(t, err, c.parts...)
+		if setup, ok := errors.AsType[*SetupError](c.err); !ok || !errors.Is(err, setup.Err) {
+			t.Errorf("%v has lost its cause", err)
+		}
+	}
+	if cause := errors.New("cause"); (Spec{}).explain(cause) != cause {
+		t.Error("an error that is not the launcher's was changed")
+	}
+}
+
+func TestTooManyGrants(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	var many []string
+	for i := range wire.MaxBirthFiles {
+		path := filepath.Join(dir, string(rune('a'+i%26))+string(rune('a'+i/26)))
+		mustWrite(t, path, "")
+		many = append(many, path)
+	}
+	c := w.start(w.plan(Policy{Read: many}, Task{}), "sleep", nil, nil)
+	wantError(t, c.err, "at most 250", "grant folders instead")
+	deep := dir
+	for range 3 {
+		deep += "/" + string(slices.Repeat([]byte("x"), 250))
+	}
+	must(t, os.MkdirAll(deep, 0o755))
+	many = nil
+	for i := range 100 {
+		path := deep + "/" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		mustWrite(t, path, "")
+		many = append(many, path)
+	}
+	c = w.start(w.plan(Policy{Read: many}, Task{}), "sleep", nil, nil)
+	wantError(t, c.err, "at most 65536", "grant folders instead")
+	if status := w.run(w.plan(Policy{}, Task{}), "exit7").status(); status.ExitStatus() != 7 {
+		t.Errorf("status %#x afterwards", status)
+	}
+}
