@@ -67,7 +67,9 @@ func (s Storage) complete(memory int64) (Storage, error) {
 		v         *int64
 		otherwise int64
 	}{
-		{&s.WorkspaceBytes, basis / 4}, {&s.TmpBytes, basis / 8}, {&s.ShmBytes, basis / 32},
+		{&s.WorkspaceBytes, basis / 4},
+		{&s.TmpBytes, basis / 8},
+		{&s.ShmBytes, basis / 32},
 		{&s.WorkspaceInodes, DefaultWorkspaceInodes},
 	} {
 		if *f.v < 0 {
@@ -95,6 +97,7 @@ type Plan struct {
 	shared  bool // acts as the caller
 	receipt Receipt
 	env     []string
+	storage Storage
 	// lifetimes is TierNone's.
 	lifetimes Isolation
 }
@@ -109,6 +112,9 @@ func (p *Plan) Receipt() Receipt {
 
 // Env are the variables by which the tool knows its surroundings.
 func (p *Plan) Env() []string { return slices.Clone(p.env) }
+
+// Storage is what the call may store; zero without a sandbox.
+func (p *Plan) Storage() Storage { return p.storage }
 
 // Confined says whether the tool sees files of its own only.
 func (p *Plan) Confined() bool { return p.confine }
@@ -132,7 +138,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{confine: true, user: true, flags: namespaces}
+	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage}
 	if err := r.check(f, p); err != nil {
 		return nil, err
 	}
@@ -179,7 +185,8 @@ func (r Resolved) needs(feature string) bool {
 	case FeatureNetNS:
 		return r.policy.network() == NetworkNone
 	case FeatureLandlockScope: // nothing else keeps the host's abstract sockets away
-		return r.policy.network() == NetworkHost || slices.Contains(r.policy.Require, feature)
+		return slices.Contains(r.policy.Require, feature) ||
+			r.policy.network() == NetworkHost && !slices.Contains(r.policy.Allow, feature)
 	case FeatureLandlock:
 		return slices.Contains(r.policy.Require, feature)
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,10 +50,14 @@ type Policy struct {
 	// Require names features without which the call must not run, although the
 	// tier could do without: FeatureLandlock, FeatureLandlockScope.
 	Require []string
-	// Allow names degradations that may happen: SharedUID. Each is in the
-	// receipt of a call that it happened to.
+	// Allow names degradations that may happen: SharedUID, or
+	// FeatureLandlockScope, without which the host's network brings the host's
+	// abstract sockets. Each is in the receipt of a call that it happened to.
 	Allow []string
 }
+
+// degradations are those that can be allowed.
+var degradations = []string{SharedUID, FeatureLandlockScope}
 
 // grant is one bound path.
 type grant struct {
@@ -125,6 +130,17 @@ func Showable(path string) bool { return checkReserved(path) == nil }
 // OwnFolder says whether path is a folder that every confined call has.
 func OwnFolder(path string) bool { return path == "/" || path == "/tmp" || path == Workspace }
 
+// Warnings tell of what the policy's author may not know: grants that are
+// links, which another call may have made.
+func (r Resolved) Warnings() (list []string) {
+	for _, g := range r.grants {
+		if g.source != g.target {
+			list = append(list, fmt.Sprintf("the granted path %s is a link, or below one: the call sees %s", g.target, g.source))
+		}
+	}
+	return list
+}
+
 // Covers says whether path is one that the call will see of the host's.
 func (r Resolved) Covers(path string) bool {
 	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(path, g.target) })
@@ -140,8 +156,8 @@ func (p Policy) check() error {
 		}
 	}
 	for _, name := range p.Allow {
-		if name != SharedUID {
-			return fmt.Errorf("degradation %q is unknown: only %s can be allowed", name, SharedUID)
+		if !slices.Contains(degradations, name) {
+			return fmt.Errorf("degradation %q is unknown: %s can be allowed", name, strings.Join(degradations, " and "))
 		}
 	}
 	for _, name := range p.Require {
@@ -172,7 +188,7 @@ func resolveGrant(path string, write bool) (grant, error) {
 		return grant{}, fmt.Errorf("cannot grant %s: %w", target, reason(err))
 	}
 	target = withoutLinks(target)
-	if err := checkReserved(target); err != nil {
+	if err := errors.Join(checkReserved(target), checkSource(target, source)); err != nil {
 		return grant{}, err
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
@@ -188,6 +204,19 @@ func withoutLinks(path string) string {
 		return filepath.Join("/", to, rest)
 	}
 	return path
+}
+
+// checkSource: a link must not lead to what could not be granted by name.
+func checkSource(target, source string) error {
+	for _, tree := range []string{"/proc", "/sys", "/dev"} {
+		if within(source, tree) {
+			return fmt.Errorf("cannot grant %s: it is a link to %s, and %s is always the sandbox's own", target, source, tree)
+		}
+	}
+	if source == "/" {
+		return fmt.Errorf("cannot grant %s: it is a link to the root; name what is needed below it", target)
+	}
+	return nil
 }
 
 func checkReserved(target string) error {

@@ -27,7 +27,9 @@ func TestPolicyNamesAreChecked(t *testing.T) {
 		wantError(t, err, c.parts...)
 	}
 	for _, policy := range []Policy{
-		{}, {Tier: TierNative, Network: NetworkNone}, {Tier: TierNone, Network: NetworkHost},
+		{},
+		{Tier: TierNative, Network: NetworkNone},
+		{Tier: TierNone, Network: NetworkHost},
 		{Strict: true, Allow: []string{SharedUID, SharedUID}, Require: []string{FeatureLandlock, FeatureLandlockScope}},
 	} {
 		if _, err := policy.Resolve(); err != nil {
@@ -130,8 +132,11 @@ func TestGrantsAreMergedAndOrdered(t *testing.T) {
 		Write: []string{dir + "/a/b/../b/c", dir + "/a"},
 	})
 	want := []grant{
-		{dir + "/a", dir + "/a", true}, {dir + "/a-b", dir + "/a-b", false}, {dir + "/a/b", dir + "/a/b", false},
-		{dir + "/a/b/c", dir + "/a/b/c", true}, {dir + "/a/file", dir + "/a/file", false},
+		{dir + "/a", dir + "/a", true},
+		{dir + "/a-b", dir + "/a-b", false},
+		{dir + "/a/b", dir + "/a/b", false},
+		{dir + "/a/b/c", dir + "/a/b/c", true},
+		{dir + "/a/file", dir + "/a/file", false},
 	}
 	if !reflect.DeepEqual(r.grants, want) {
 		t.Errorf("grants %+v\nwant %+v", r.grants, want)

@@ -63,7 +63,7 @@ func assumed(u users) Features {
 		}
 		f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: u.noRange.Error(), Remedy: remedy})
 		if none, ok := errors.AsType[*errNoRange](u.noRange); ok {
-			f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: none.reason, Remedy: none.remedy+"; or allow "+SharedUID+" to run calls as the caller"})
+			f = f.with(Finding{Feature: FeatureOwnUID, State: No, Reason: none.reason, Remedy: none.remedy + "; or allow " + SharedUID + " to run calls as the caller"})
 		}
 	}
 	if u.noNamespace != nil {
@@ -175,7 +175,7 @@ func (h *Host) blame(ctx context.Context, f *Features, err error, into Into) {
 	setup, ok := errors.AsType[*SetupError](err)
 	for _, use := range uses {
 		if f.find(use.feature).State == Yes {
-			*f = f.with(Finding{Feature: use.feature, State: Unknown, Reason: "the trial call failed before it: "+err.Error(), Remedy: "see to that first"})
+			*f = f.with(Finding{Feature: use.feature, State: Unknown, Reason: "the trial call failed before it: " + err.Error(), Remedy: "see to that first"})
 		}
 	}
 	if !ok {

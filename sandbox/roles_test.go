@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -22,6 +23,7 @@ var roles = map[string]func(args []string) int{
 	"echo":     func([]string) int { fmt.Println("ready"); _, _ = io.Copy(os.Stdout, os.Stdin); return 0 },
 	"killinit": killInit,
 	"tree":     playTree,
+	"listen":   listen,
 	"do":       do,
 }
 
@@ -53,6 +55,23 @@ func playTree([]string) int {
 		return 1
 	}
 	select {}
+}
+
+// listen greets one caller and waits.
+func listen([]string) int {
+	l, err := net.Listen("unix", socketDir+"/s")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("ready")
+	conn, err := l.Accept()
+	if err != nil {
+		return 1
+	}
+	_, _ = io.WriteString(conn, "hello")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
 }
 
 // do does one thing for each argument, verb:object, and prints a line each.

@@ -145,7 +145,9 @@ func TestFoldersAreHandedOver(t *testing.T) {
 		t.Errorf("the tool says %q", got)
 	}
 	wantInside(t, c.Workspace(), "file")
-	wantInside(t, c.SocketDir(), "socket")
+	if os.Geteuid() == 0 { // to others it is closed: see TestDial
+		wantInside(t, c.SocketDir(), "socket")
+	}
 	if !p.Confined() {
 		t.Error("not confined")
 	}
@@ -204,6 +206,7 @@ func TestWithoutPIDNamespaceTheKillFileIsWritten(t *testing.T) {
 		s.KillFile = func() (*os.File, error) { return kill, nil }
 	})
 	must(t, c.err)
+	must(t, c.Started(bounded(t)))
 	c.waitGone()
 	buf := make([]byte, 9)
 	if n, err := r.Read(buf); err != nil || string(buf[:n]) != "1" {
@@ -224,7 +227,7 @@ func TestEnvironmentAndDescriptorsAreWhatWasGiven(t *testing.T) {
 	w := enter(t)
 	for _, tier := range []string{TierNative, TierNone} {
 		p := w.plan(Policy{Tier: tier}, Task{CPUPercent: 100})
-		c := w.start(p, "do", []string{"env:", "fds:", "cwd:"}, func(s *Spec) { 
+		c := w.start(p, "do", []string{"env:", "fds:", "cwd:"}, func(s *Spec) {
 			// Else Go's runtime keeps files of its cgroup open where it sees one.
 			s.Env, s.Dir = append(s.Env, "GODEBUG=containermaxprocs=0"), "/usr"
 		})
@@ -269,5 +272,33 @@ func TestAbandonEndsTheTree(t *testing.T) {
 	c.waitGone()
 	if got := c.output(); got != "" {
 		t.Errorf("output %q after the end", got)
+	}
+}
+
+// An unprivileged host is nobody special to a user of the call's own: its
+// zygote connects for it. Root may by itself.
+func TestDial(t *testing.T) {
+	w := enter(t)
+	c := w.run(w.plan(Policy{}, Task{}), "listen")
+	if got := c.line(); got != "ready\n" {
+		t.Fatalf("the tool says %q", got)
+	}
+	conn, err := c.Dial(bounded(t), "s")
+	must(t, err)
+	if os.Geteuid() == 0 || c.UID() == os.Geteuid() {
+		if conn != nil {
+			t.Error("a connection that was not needed")
+		}
+		return
+	}
+	defer conn.Close()
+	buf := make([]byte, 9)
+	if n, err := conn.Read(buf); err != nil || string(buf[:n]) != "hello" {
+		t.Errorf("read %q, %v", buf[:n], err)
+	}
+	for name, want := range map[string]error{"missing": syscall.ENOENT, "../workspace": syscall.EXDEV, ".": syscall.ENOTSOCK} {
+		if conn, err := c.Dial(bounded(t), name); conn != nil || !errors.Is(err, want) {
+			t.Errorf("Dial(%q) = %v, %v; want %v", name, conn, err, want)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -216,11 +215,4 @@ func descriptors(t testing.TB, pid int) int {
 	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	must(t, err)
 	return len(entries)
-}
-
-func wantEqual[T comparable](t testing.TB, what string, got, want []T) {
-	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }

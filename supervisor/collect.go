@@ -119,7 +119,7 @@ func (c *Call) fillOutput(r *Result) {
 	if c.output == nil {
 		return
 	}
-	if c.output.passesThrough() && !c.outputOver {
+	if c.tree != nil && c.output.passesThrough() && !c.outputOver {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
 	}
@@ -201,9 +201,9 @@ func (c *Call) termLatency() time.Duration {
 // emptyResult is the part of a result that exists before the call does.
 func (c *Call) emptyResult() *Result {
 	r := &Result{
-		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.binary.sha256, Instance: "fresh",
+		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: "fresh",
 		Warnings: append([]string{}, c.warnings...), Files: []File{}, Content: []Content{},
-		Limits: c.limits.applied(), Sandbox: c.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
+		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
 	}
 	resolution := c.resolution
 	r.Timing = Timing{

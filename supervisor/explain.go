@@ -41,8 +41,8 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 		return nil, err
 	}
 	return &Explanation{
-		Tool: c.events.tool, Path: c.binary.path, SHA256: c.binary.sha256, Dir: c.dir,
-		Timeout: c.resolution, Grace: c.grace, Limits: c.limits.applied(), Sandbox: c.receipt(),
+		Tool: c.events.tool, Path: c.binary.path, SHA256: c.sha256(), Dir: c.dir,
+		Timeout: c.resolution, Grace: c.grace, Limits: c.appliedLimits(), Sandbox: c.planned(),
 		Description: c.description, Warnings: append([]string{}, c.warnings...),
 	}, nil
 }

@@ -30,8 +30,15 @@ func (c *Call) collectFiles(r *Result) {
 	if found.Truncated {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the workspace has more than the %d files that are listed", len(found.Files)))
 	}
+	skipped := 0
 	for _, file := range found.Files {
+		if file.Skipped != "" {
+			skipped++
+		}
 		r.Files = append(r.Files, File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
+	}
+	if skipped > 0 && c.request.FilesTo != "" {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not taken out; files says why", skipped))
 	}
 }
 

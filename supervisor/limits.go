@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -133,4 +134,14 @@ func (l Limits) applied() AppliedLimits {
 		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, CPUTimeMs: l.CPUTime.Milliseconds(),
 		OutputBytes: l.OutputBytes, OutputTotalBytes: l.OutputTotalBytes,
 	}
+}
+
+func (c *Call) appliedLimits() AppliedLimits {
+	l := c.limits.applied()
+	if c.plan != nil && c.plan.Confined() {
+		s := c.plan.Storage()
+		l.OpenFiles = cmp.Or(c.limits.OpenFiles, sandbox.DefaultOpenFiles)
+		l.WorkspaceBytes, l.WorkspaceInodes, l.TmpBytes, l.ShmBytes = s.WorkspaceBytes, s.WorkspaceInodes, s.TmpBytes, s.ShmBytes
+	}
+	return l
 }

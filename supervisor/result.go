@@ -18,7 +18,8 @@ type Result struct {
 	CallID        string `json:"callId"`
 	TurnID        string `json:"turnId"`
 	Tool          string `json:"tool"`
-	// SHA256 is that of the executable.
+	// SHA256 is that of the executable; empty for a command of the runtime
+	// that nobody asked to check.
 	SHA256   string `json:"sha256"`
 	Instance string `json:"instance"`
 	// Status is the one outcome, Code the gRPC view of it, Reason what it was
@@ -189,6 +190,13 @@ type AppliedLimits struct {
 	CPUTimeMs        int64 `json:"cpuTimeMs"`
 	OutputBytes      int64 `json:"outputBytes"`
 	OutputTotalBytes int64 `json:"outputTotalBytes"`
+	// OpenFiles is for each process. It and what follows, what a call may
+	// store, are the sandbox's.
+	OpenFiles       int64 `json:"openFiles"`
+	WorkspaceBytes  int64 `json:"workspaceBytes"`
+	WorkspaceInodes int64 `json:"workspaceInodes"`
+	TmpBytes        int64 `json:"tmpBytes"`
+	ShmBytes        int64 `json:"shmBytes"`
 }
 
 // Retry is advice for whoever thinks of calling again.

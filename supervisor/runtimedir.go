@@ -20,6 +20,9 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
 	}
+	if err := ownAlone(base); err != nil {
+		return nil, err
+	}
 	sweepRuntimeDirs(base)
 	path, err := os.MkdirTemp(base, "h")
 	if err != nil {
@@ -31,6 +34,45 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 		return nil, fmt.Errorf("cannot lock the runtime folder %s: %w", path, err)
 	}
 	return &runtimeDir{path: path, lock: lock}, nil
+}
+
+// ownAlone refuses a folder that somebody else made, or may write to: it may
+// lie in one that is open to all.
+func ownAlone(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("cannot look at the runtime folder %s: %w", path, reason(err))
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.IsDir():
+		return fmt.Errorf("the runtime folder %s is no folder: remove it, or set RuntimeDir", path)
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("the runtime folder %s belongs to uid %d: remove it, or set RuntimeDir", path, st.Uid)
+	case info.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("the runtime folder %s can be written to by others (mode %#o): run chmod go-w on it", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// usersDir is where all hosts of a user agree on who has which user for calls,
+// whatever their environment.
+func usersDir() (string, error) {
+	uid := os.Geteuid()
+	var base string
+	session := fmt.Sprintf("/run/user/%d", uid)
+	switch {
+	case uid == 0:
+		base = "/run/toolhost"
+	case ownAlone(session) == nil:
+		base = filepath.Join(session, "toolhost")
+	default:
+		base = fmt.Sprintf("/tmp/toolhost-%d", uid)
+	}
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		return "", fmt.Errorf("cannot make the runtime folder %s: %w", base, reason(err))
+	}
+	return filepath.Join(base, "users"), ownAlone(base)
 }
 
 // lockDir takes the folder's lock, or fails at once if a living owner has it.

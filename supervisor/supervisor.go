@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -69,8 +68,11 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if _, err := s.groups.Sweep(); err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
-	// All hosts of a user agree there on who has which user for calls.
-	if s.host, err = sandbox.Open(filepath.Join(defaultRuntimeDir(), "users")); err != nil {
+	users, err := usersDir()
+	if err != nil {
+		return err
+	}
+	if s.host, err = sandbox.Open(users); err != nil {
 		return err
 	}
 	if err := s.probe(ctx); err != nil {
@@ -200,15 +202,27 @@ func (s *Supervisor) Host() Host {
 // to show.
 func (c *Call) receipt() sandbox.Receipt {
 	r := sandbox.Receipt{Enforced: []string{}, Degraded: []sandbox.Degradation{}, Read: []string{}, Write: []string{}}
-	if c.plan != nil {
-		r = c.plan.Receipt()
+	switch {
+	case c.tree != nil:
+		r = c.planned()
+		r.UID = c.tree.process.UID()
+	case c.plan != nil: // asked for, but not done
+		r.Tier = c.plan.Receipt().Tier
 	}
 	r.Cgroup = c.s.groups.Mode().String()
-	for _, controller := range c.s.groups.Controllers() {
-		r.Enforced = append(slices.Clone(r.Enforced), "cgroup."+controller)
+	return r
+}
+
+// planned is the receipt of a call that goes through.
+func (c *Call) planned() sandbox.Receipt {
+	r := c.plan.Receipt()
+	r.Cgroup = c.s.groups.Mode().String()
+	r.Enforced = slices.Clone(r.Enforced)
+	if c.launcherTimer() == 0 {
+		r.Enforced = slices.DeleteFunc(r.Enforced, func(s string) bool { return s == "timer" })
 	}
-	if c.tree != nil {
-		r.UID = c.tree.process.UID()
+	for _, controller := range c.s.groups.Controllers() {
+		r.Enforced = append(r.Enforced, "cgroup."+controller)
 	}
 	return r
 }

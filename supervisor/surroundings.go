@@ -36,6 +36,7 @@ func (c *Call) surround() error {
 	if err != nil {
 		return refuse(StatusStartFailed, "policy", err)
 	}
+	c.warnings = append(c.warnings, resolved.Warnings()...)
 	programs, err := c.programs(resolved)
 	if err != nil {
 		return err
@@ -139,7 +140,10 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 		return "", nil
 	}
 	for _, dir := range filepath.SplitList(sandbox.Path) {
-		if _, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			if c.request.SHA256 != "" {
+				return path, nil
+			}
 			return "", nil
 		}
 	}
@@ -152,6 +156,14 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 
 func wrongHash(found binary, want string) error {
 	return fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.path, found.sha256, want)
+}
+
+// sha256 is that of what is executed.
+func (c *Call) sha256() string {
+	if c.request.Command != nil {
+		return c.command.sha256
+	}
+	return c.binary.sha256
 }
 
 // argv is the command's own argument vector, with the path that it was found at.

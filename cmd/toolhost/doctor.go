@@ -145,7 +145,11 @@ func checkTrial(host *supervisor.Supervisor) finding {
 		Timeouts: []budget.Ask{{Layer: budget.LayerCall, Timeout: 10 * time.Second}},
 	})
 	if !result.OK() {
-		return finding{"trial call", levelFail, result.Message, "see what it says on stderr: " + firstLine(result.Output.Stderr.Head)}
+		detail, remedy := result.Message, "see to what is missing above"
+		if said := firstLine(result.Output.Stderr.Head); said != "" {
+			detail += " It wrote: " + said
+		}
+		return finding{"trial call", levelFail, detail, remedy}
 	}
 	return finding{"trial call", levelOK, fmt.Sprintf("ran in %d ms, nothing left", result.Timing.ElapsedMs), ""}
 }

@@ -46,7 +46,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.workspace, "workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
 	flags.StringVar(&f.out, "out", "", "take the files that the call leaves in its workspace to the new folder `DIR`")
 	flags.BoolVar(&f.strict, "strict", false, "refuse file locks too, by which calls could signal to one another")
-	flags.StringArrayVar(&f.allow, "allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid")
+	flags.StringArrayVar(&f.allow, "allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid, landlockScope")
 	flags.StringArrayVar(&f.require, "require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")
 	flags.BoolVar(&f.unsafe, "unsafe-no-sandbox", false, "run without a sandbox: files, network and system calls are then yours")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
