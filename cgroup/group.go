@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,6 +16,7 @@ type Group struct {
 	root   *Root
 	leaf   string // directory name below the root's
 	limits Limits
+	tasks  atomic.Int64 // the pids limit since LimitTasks
 
 	mu      sync.RWMutex // held for reading by every use of the descriptors
 	removed bool

@@ -98,7 +98,7 @@ func (g *Group) readPids(u *Usage) error {
 	}
 	text, err := g.read(h, "pids.events")
 	u.PidsLimitHits, u.AncestorPidsLimitHits = attributePids(pidsEvidence{
-		hits: field(text, "max"), peak: u.PidsPeak, limit: g.limits.Pids, exact: g.root.feat.exactPids,
+		hits: field(text, "max"), peak: u.PidsPeak, limit: g.pidsLimit(), exact: g.root.feat.exactPids,
 	})
 	return errors.Join(errPeak, err)
 }

@@ -36,6 +36,10 @@ func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 	h.mu.Unlock()
 	f := assumed(users)
 	err := h.tryNative(ctx, &f, into)
+	if err != nil && f.landlock > 0 && f.find(FeatureLandlock).State == No { // it can be done without
+		f = assumed(users).withLandlock(0)
+		err = h.tryNative(ctx, &f, into)
+	}
 	if errors.Is(err, ErrDiedAtBirth) {
 		return f, err
 	}
@@ -215,8 +219,12 @@ func (h *Host) tryNamespaces(ctx context.Context, f *Features, into Into) {
 		feature string
 		flag    int64
 	}{
-		{FeatureUserNS, 0}, {FeatureMountNS, unix.CLONE_NEWNS}, {FeaturePIDNS, unix.CLONE_NEWPID},
-		{FeatureNetNS, unix.CLONE_NEWNET}, {FeatureIPCNS, unix.CLONE_NEWIPC}, {FeatureUTSNS, unix.CLONE_NEWUTS},
+		{FeatureUserNS, 0},
+		{FeatureMountNS, unix.CLONE_NEWNS},
+		{FeaturePIDNS, unix.CLONE_NEWPID},
+		{FeatureNetNS, unix.CLONE_NEWNET},
+		{FeatureIPCNS, unix.CLONE_NEWIPC},
+		{FeatureUTSNS, unix.CLONE_NEWUTS},
 	} {
 		_, err := h.trial(ctx, &Plan{flags: n.flag, user: true, shared: !f.ranged}, into)
 		if err == nil {

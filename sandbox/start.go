@@ -14,8 +14,9 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// LauncherTasks bounds the tasks that the launcher adds to a call's group: the
-// group's pids limit is the tool's own plus this.
+// LauncherTasks bounds the tasks that the launcher adds to a call's group. A
+// group's pids limit is the tool's own plus this until Process.Tasks says how
+// many they are.
 const LauncherTasks = wire.Threads
 
 // Into runs birth, which asks for exactly one process, with the cgroups that
@@ -74,6 +75,14 @@ var ErrDiedAtBirth = errors.New("the launcher died before it could report")
 // Process.Started tells when the tool runs. ctx bounds only that. An error
 // means that nothing runs, or that what may still be born dies at once.
 func (h *Host) Start(ctx context.Context, spec Spec) (*Process, error) {
+	p, err := h.start(ctx, spec)
+	if errors.Is(err, errZygoteGone) { // it died just now; nothing was born
+		return h.start(ctx, spec)
+	}
+	return p, err
+}
+
+func (h *Host) start(ctx context.Context, spec Spec) (*Process, error) {
 	zygote, err := h.zygote()
 	if err != nil {
 		return nil, err
@@ -190,6 +199,8 @@ func (s Spec) explain(err error) error {
 	switch {
 	case mapping && errors.Is(setup.Err, unix.EINVAL):
 		return fmt.Errorf("cannot grant %s: its file system cannot map owners (id-mapped mounts): %w; grant a path on another one, such as ext4, xfs or btrfs", path, setup.Err)
+	case errors.Is(setup.Err, unix.ELOOP) && strings.HasPrefix(setup.Step, wire.StepStage):
+		return fmt.Errorf("cannot show %s to the call: it has become a link since it was granted", strings.TrimPrefix(setup.Step, wire.StepStage))
 	case mapping, strings.HasPrefix(setup.Step, wire.StepStage):
 		return fmt.Errorf("cannot show %s to the call: %w", strings.TrimPrefix(path, wire.StepStage), setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):

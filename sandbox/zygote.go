@@ -139,6 +139,8 @@ func (z *zygote) send(b wire.Birth, files []*os.File) error {
 	return z.request(message, files)
 }
 
+var errZygoteGone = errors.New("cannot ask the zygote")
+
 // request sends one message with files.
 func (z *zygote) request(message []byte, files []*os.File) error {
 	fds := make([]int, len(files))
@@ -148,7 +150,7 @@ func (z *zygote) request(message []byte, files []*os.File) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if _, _, err := z.conn.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
-		return fmt.Errorf("cannot ask the zygote: %w", err)
+		return fmt.Errorf("%w: %w", errZygoteGone, err)
 	}
 	return nil
 }

@@ -161,6 +161,7 @@ func (c *Call) onSpawned(t *tree) {
 
 func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.conn = conn
+	c.limitTasks()
 	if !c.to(connected) {
 		c.startErr = errors.New("the call ended while the tool was starting")
 		c.killNow(startFailed, now)

@@ -116,9 +116,14 @@ func (l Limits) group() cgroup.Limits {
 	return g
 }
 
-// adapterTasks bounds the threads of the command adapter (7 to 11 by Go's
-// scheduler).
-const adapterTasks = 12
+const (
+	// adapterTasks bounds the threads of the command adapter (7 to 11 by Go's
+	// scheduler).
+	adapterTasks = 16
+	// spareTasks are left to toolhost's own programs when their number is
+	// known, for Go's runtime may want another thread.
+	spareTasks = 2
+)
 
 // finite turns Unlimited into the 0 that package cgroup takes for it.
 func finite(v int64) int64 {

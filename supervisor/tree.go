@@ -113,6 +113,26 @@ func (c *Call) groupLimits() cgroup.Limits {
 	return limits
 }
 
+// limitTasks makes the pids limit exact, now that everything of toolhost's own
+// is there: of a command not even the first process is.
+func (c *Call) limitTasks() {
+	limit := finite(c.limits.Pids)
+	if limit == 0 || c.tree == nil {
+		return
+	}
+	own, ok := c.tree.process.Tasks()
+	if c.request.Command != nil {
+		all, err := c.tree.group.Tasks()
+		own, ok = all, err == nil
+	}
+	if !ok {
+		return // it stays as it was: a little too high
+	}
+	if err := c.tree.group.LimitTasks(limit + own + spareTasks); err != nil {
+		c.s.config.Logger.Warn("cannot make the limit of processes exact", "call", c.id, "error", err)
+	}
+}
+
 // discard removes a group in which a birth may still be under way.
 func discard(group *cgroup.Group) error {
 	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)

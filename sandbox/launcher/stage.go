@@ -15,7 +15,7 @@ import (
 func (b *birth) stage() (trees []int, step string, err error) {
 	for i := range b.Stage {
 		s := &b.Stage[i]
-		tree, err := unix.OpenTree(unix.AT_FDCWD, s.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+		tree, err := cloneTree(s.Source)
 		if err != nil {
 			return trees, wire.StepStage + s.Source, err
 		}
@@ -25,6 +25,19 @@ func (b *birth) stage() (trees []int, step string, err error) {
 		}
 	}
 	return trees, "", nil
+}
+
+// cloneTree follows no links: the host has resolved them, and what is one now
+// was put there since, maybe by another call.
+func cloneTree(source string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, source, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
 }
 
 func (b *birth) prepareTree(tree int, s *wire.Stage) error {

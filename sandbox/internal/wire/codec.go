@@ -29,6 +29,9 @@ func (c *codec) flag(v *bool) {
 		n = 1
 	}
 	c.number(&n)
+	if !c.decoding { // what is encoded may be shared: never written
+		return
+	}
 	if n != 0 && n != 1 {
 		c.fail()
 	}

@@ -11,10 +11,10 @@ const (
 	firstFD   = 5
 )
 
-// Threads bounds the tasks of a launcher while a tool runs (6 to 8 by Go's
-// scheduler). It starts all of them before the tool, so a tool that fills
-// pids.max cannot starve it; its group's pids limit is the tool's own plus this.
-const Threads = 8
+// Threads bounds the tasks of a launcher while a tool runs (6 to 13 by Go's
+// scheduler and the machine's load). It starts all of them before the tool, so
+// a tool that fills pids.max cannot starve it.
+const Threads = 16
 
 // Options is what a launcher is told, in a file at SpecFD.
 type Options struct {
@@ -115,7 +115,7 @@ func Decode(b []byte) (Options, error) {
 	var o Options
 	c := codec{buf: b, decoding: true}
 	o.visit(&c)
-	if c.bad || len(c.buf) != 0 || o.Extra < 0 || o.Held < 0 || o.Staged < 0 || o.TimerNS < 0 {
+	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || o.TimerNS < 0 {
 		return Options{}, errOptions
 	}
 	return o, nil
