@@ -59,6 +59,7 @@ const (
 	inAbort
 	inEmptied
 	inOutputEnded
+	inAnswered
 )
 
 // input is one message to the owner; only the fields of its kind are set.
@@ -72,6 +73,8 @@ type input struct {
 	exit     syscall.WaitStatus
 	reason   AbortReason
 	release  func()
+	question string
+	answer   Answer
 }
 
 func (s *Supervisor) newCall(request Request) *Call {

@@ -35,7 +35,11 @@ func runHost(dir string, n int, timeout time.Duration) {
 		host.Start(context.Background(), r)
 	}
 	for ready := 0; ready < n; {
-		if e := <-events; e.Kind == supervisor.EventProgress && e.Message != "" {
+		switch e := <-events; {
+		case e.Kind == supervisor.EventFailed:
+			fmt.Println("failed:", e.Display)
+			os.Exit(1)
+		case e.Kind == supervisor.EventProgress && e.Message != "":
 			ready++
 		}
 	}

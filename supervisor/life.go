@@ -56,6 +56,7 @@ type life struct {
 	}
 	settleAt, progressAt, cpuAt time.Time
 	overran                     bool
+	questions                   int // that wait for an answer
 }
 
 // marks are the points in time that a result's timing is made of.
@@ -114,6 +115,8 @@ func (c *Call) take(in input) {
 		c.onAbort(in.reason, now)
 	case inEmptied:
 		c.onEmptied(now)
+	case inAnswered:
+		c.onAnswered(in.question, in.answer, now)
 	case inOutputEnded:
 		c.outputOver = true
 		c.tryDrained()

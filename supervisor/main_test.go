@@ -71,10 +71,14 @@ func within(d time.Duration) []budget.Ask {
 }
 
 func request(tool, arguments string) supervisor.Request {
-	return supervisor.Request{
+	r := supervisor.Request{
 		Tool: supervisor.Tool{Path: self, Name: tool}, Arguments: json.RawMessage(arguments),
 		Timeouts: within(time.Minute), Grace: 200 * time.Millisecond,
 	}
+	if tool == "children" { // Go programs, each with as many threads as it likes
+		r.Limits.Pids = 500
+	}
+	return r
 }
 
 // hangLimit is only there to end a test that hangs.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"time"
@@ -68,6 +69,10 @@ type Request struct {
 	SHA256 string
 	// ID identifies the call in events and results; empty makes one.
 	ID string
+	// Ask puts a question of the tool to a human and waits for the answer, on a
+	// goroutine of its own, while the call's clocks stand still. It must return
+	// when ctx ends. nil answers that nobody is there.
+	Ask func(ctx context.Context, q Question) Answer
 	// Events, if not nil, gets the call's events as far as it has room: a slow
 	// reader misses some, which the next one counts, and never slows the call.
 	// It is not closed.

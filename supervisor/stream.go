@@ -65,9 +65,7 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
-		if !c.acks.deny(e.Ask.GetInteractionId(), "headless") {
-			c.stop(causeProtocol, "too many questions at once", now)
-		}
+		c.onAsk(e.Ask, now)
 	case *pluginv1.CallEvent_Result:
 		c.onResult(e.Result, now)
 	}
@@ -134,15 +132,15 @@ const maxReplies = 64
 // replies talks back to a tool without ever holding up the owner.
 // Acknowledgements are cumulative, so only the newest waits.
 type replies struct {
-	callID string
-	ack    chan uint64
-	denied chan *pluginv1.AnswerRequest
-	stop   context.CancelFunc
-	served sync.WaitGroup
+	callID  string
+	ack     chan uint64
+	answers chan *pluginv1.AnswerRequest
+	stop    context.CancelFunc
+	served  sync.WaitGroup
 }
 
 func newReplies(callID string) *replies {
-	return &replies{callID: callID, ack: make(chan uint64, 1), denied: make(chan *pluginv1.AnswerRequest, maxReplies)}
+	return &replies{callID: callID, ack: make(chan uint64, 1), answers: make(chan *pluginv1.AnswerRequest, maxReplies)}
 }
 
 func (r *replies) serve(conn *host.Conn) {
@@ -153,7 +151,7 @@ func (r *replies) serve(conn *host.Conn) {
 			select {
 			case seq := <-r.ack:
 				_ = conn.Acknowledge(ctx, r.callID, seq)
-			case answer := <-r.denied:
+			case answer := <-r.answers:
 				_ = conn.Answer(ctx, answer)
 			case <-ctx.Done():
 				return
@@ -174,12 +172,13 @@ func (r *replies) acknowledge(seq uint64) {
 // deny answers a question that nobody is there to answer; false if too many
 // wait already.
 func (r *replies) deny(interaction, reason string) bool {
-	answer := &pluginv1.AnswerRequest{
-		CallId: r.callID, InteractionId: interaction,
-		Outcome: pluginv1.AnswerRequest_OUTCOME_DENIED, Reason: reason,
-	}
+	return r.reply(answerOf(r.callID, interaction, Answer{Denied: reason}))
+}
+
+// reply hands an answer over; false if too many wait already.
+func (r *replies) reply(answer *pluginv1.AnswerRequest) bool {
 	select {
-	case r.denied <- answer:
+	case r.answers <- answer:
 		return true
 	default:
 		return false

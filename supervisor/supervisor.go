@@ -201,7 +201,7 @@ func (s *Supervisor) Host() Host {
 // receipt is the call's; one that was refused before it had a plan has nothing
 // to show.
 func (c *Call) receipt() sandbox.Receipt {
-	r := sandbox.Receipt{Enforced: []string{}, Degraded: []sandbox.Degradation{}, Read: []string{}, Write: []string{}}
+	r := emptyReceipt()
 	switch {
 	case c.tree != nil:
 		r = c.planned()
@@ -211,6 +211,11 @@ func (c *Call) receipt() sandbox.Receipt {
 	}
 	r.Cgroup = c.s.groups.Mode().String()
 	return r
+}
+
+// emptyReceipt is that of a call which did not run.
+func emptyReceipt() sandbox.Receipt {
+	return sandbox.Receipt{Enforced: []string{}, Degraded: []sandbox.Degradation{}, Read: []string{}, Write: []string{}}
 }
 
 // planned is the receipt of a call that goes through.

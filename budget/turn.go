@@ -1,0 +1,190 @@
+package budget
+
+import "time"
+
+// Defaults of a [TurnSpec] and a [StreamClock].
+const (
+	DefaultMaxCalls       = 50
+	DefaultReserve        = 10 * time.Second
+	DefaultStreamDuration = 60 * time.Second
+)
+
+// TurnSpec bounds one turn. Zero fields are the defaults: 50 calls, no limit of
+// tool time, no deadline, and a reserve of 10 s.
+type TurnSpec struct {
+	// MaxCalls is how many calls the turn may make.
+	MaxCalls int
+	// ToolTime bounds the time in which at least one call runs.
+	ToolTime time.Duration
+	// Deadline bounds the whole turn, less the time in which it waits for a
+	// human. Reserve of it is kept for the model's last answer.
+	Deadline time.Duration
+	Reserve  time.Duration
+}
+
+// Turn keeps a turn's budget: two of the three clocks, which never consume one
+// another. Tool time is the union of the intervals in which calls run; the
+// deadline stands still while the turn waits for a human. (The third, the
+// model's streaming, is a [StreamClock].)
+//
+// It doesn't tick: its owner tells it what happened and when. A Turn is a value
+// and not safe for concurrent use.
+type Turn struct {
+	spec  TurnSpec
+	began time.Time
+	calls int
+
+	tools span // in which calls run
+	human span // in which somebody is waited for
+}
+
+// span measures the union of intervals.
+type span struct {
+	open  int
+	since time.Time
+	sum   time.Duration
+}
+
+func (s *span) enter(now time.Time) {
+	if s.open == 0 {
+		s.since = now
+	}
+	s.open++
+}
+
+func (s *span) leave(now time.Time) {
+	if s.open == 0 {
+		return
+	}
+	s.open--
+	if s.open == 0 {
+		s.sum += max(now.Sub(s.since), 0)
+	}
+}
+
+func (s span) at(now time.Time) time.Duration {
+	if s.open > 0 {
+		return s.sum + max(now.Sub(s.since), 0)
+	}
+	return s.sum
+}
+
+// NewTurn gives the budget of a turn that begins now.
+func NewTurn(now time.Time, spec TurnSpec) Turn {
+	spec.MaxCalls = orDefault(spec.MaxCalls, DefaultMaxCalls)
+	spec.Reserve = orDefault(spec.Reserve, DefaultReserve)
+	return Turn{spec: spec, began: now}
+}
+
+// Refusal says why a call does not fit.
+type Refusal string
+
+// Refusals; empty is none.
+const (
+	RefusalCalls    Refusal = "the turn has made all of its calls"
+	RefusalToolTime Refusal = "the turn's time for tools is used up"
+	RefusalDeadline Refusal = "what is left of the turn's time is kept for its last answer"
+)
+
+// minGrant is the least time that is worth starting a call for.
+const minGrant = time.Second
+
+// Reserve counts a call that wants to run for at most want and begins it if it
+// fits, now or shrunk to what is left: granted is the time that it has. Each
+// Reserve without a refusal is followed by one Release. A refused call counts
+// too: it is one of the model's.
+func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
+	t.calls++
+	if t.calls > t.spec.MaxCalls {
+		return 0, RefusalCalls
+	}
+	left, why := t.left(now)
+	if left < min(want, minGrant) {
+		return 0, why
+	}
+	t.tools.enter(now)
+	return min(want, left), ""
+}
+
+// Release tells that a call which was reserved for runs no more.
+func (t *Turn) Release(now time.Time) { t.tools.leave(now) }
+
+// Waiting and Resumed tell that the turn begins and ends to wait for a human;
+// waits may overlap.
+func (t *Turn) Waiting(now time.Time) { t.human.enter(now) }
+
+// Resumed ends what Waiting began.
+func (t *Turn) Resumed(now time.Time) { t.human.leave(now) }
+
+// Calls counts those that were asked for.
+func (t *Turn) Calls() int { return t.calls }
+
+// CallsLeft counts those that may still be made.
+func (t *Turn) CallsLeft() int { return max(t.spec.MaxCalls-t.calls, 0) }
+
+// ToolTime is how long calls have run, HumanWait how long somebody was waited
+// for, each as a union of intervals.
+func (t *Turn) ToolTime(now time.Time) time.Duration { return t.tools.at(now) }
+
+// HumanWait is described with ToolTime.
+func (t *Turn) HumanWait(now time.Time) time.Duration { return t.human.at(now) }
+
+// Remaining is what calls may still take of the turn; ok is false without a
+// bound.
+func (t *Turn) Remaining(now time.Time) (left time.Duration, ok bool) {
+	left, _ = t.left(now)
+	return max(left, 0), left != Infinite
+}
+
+// Deadline is when the whole turn is over, reserve included, as far as is known
+// now: it moves while a human is waited for. ok is false without one, or during
+// such a wait.
+func (t *Turn) Deadline(now time.Time) (at time.Time, ok bool) {
+	if t.spec.Deadline <= 0 || t.human.open > 0 {
+		return time.Time{}, false
+	}
+	return now.Add(max(t.spec.Deadline-t.elapsed(now), 0)), true
+}
+
+func (t *Turn) elapsed(now time.Time) time.Duration {
+	return max(now.Sub(t.began), 0) - t.human.at(now)
+}
+
+// left is the tighter of the two bounds, and the refusal that it would be.
+func (t *Turn) left(now time.Time) (left time.Duration, why Refusal) {
+	left = Infinite
+	if t.spec.ToolTime > 0 {
+		left, why = t.spec.ToolTime-t.tools.at(now), RefusalToolTime
+	}
+	if t.spec.Deadline > 0 {
+		if d := t.spec.Deadline - t.spec.Reserve - t.elapsed(now); d < left {
+			left, why = d, RefusalDeadline
+		}
+	}
+	return left, why
+}
+
+// StreamClock bounds how long a model may stream in one turn: the sum of its
+// round trips, neither tools nor humans among it. A StreamClock is a value and
+// not safe for concurrent use.
+type StreamClock struct {
+	limit time.Duration
+	round span
+}
+
+// NewStreamClock gives a clock with a limit; 0 is 60 s.
+func NewStreamClock(limit time.Duration) StreamClock {
+	return StreamClock{limit: orDefault(limit, DefaultStreamDuration)}
+}
+
+// Begin and End enclose one round trip to the model.
+func (c *StreamClock) Begin(now time.Time) { c.round.enter(now) }
+
+// End ends what Begin began.
+func (c *StreamClock) End(now time.Time) { c.round.leave(now) }
+
+// Left is what remains; check it before each round trip and between chunks. 0
+// is none.
+func (c *StreamClock) Left(now time.Time) time.Duration {
+	return max(c.limit-c.round.at(now), 0)
+}

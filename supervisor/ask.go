@@ -1,0 +1,121 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// Question is what a tool asks a human in the middle of a call.
+type Question struct {
+	// ID is the tool's own, unique within the call.
+	ID     string
+	Prompt string
+	// Schema is the JSON Schema of the value wanted; empty is yes or no.
+	Schema json.RawMessage
+	// Timeout is what the tool would like; 0 if it doesn't mind.
+	Timeout time.Duration
+	// Secret: the answer is a credential, to be shown and kept nowhere.
+	Secret bool
+}
+
+// Answer is a human's, or says why there is none.
+type Answer struct {
+	// Value is the JSON value; empty if Denied says why.
+	Value json.RawMessage
+	// Denied is empty, or user, timeout, headless, ...
+	Denied string
+}
+
+// maxQuestions bounds those of one call that wait for an answer.
+const maxQuestions = 8
+
+// onAsk puts a tool's question to whoever the request names. The call's clocks
+// stand still until the answer.
+func (c *Call) onAsk(ask *pluginv1.Ask, now time.Time) {
+	if c.request.Ask == nil || c.state != stateRunning {
+		if !c.acks.deny(ask.GetInteractionId(), "headless") {
+			c.stop(causeProtocol, "too many questions at once", now)
+		}
+		return
+	}
+	if c.questions == maxQuestions {
+		c.stop(causeProtocol, "too many questions at once", now)
+		return
+	}
+	c.questions++
+	c.clock.Paused(now)
+	c.moveTimer(now)
+	question := Question{
+		ID: ask.GetInteractionId(), Prompt: ask.GetPrompt(), Schema: ask.GetSchema(),
+		Timeout: milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
+	}
+	lifetime := c.tree.lifetime
+	c.tree.helpers.Go(func() {
+		answer := c.request.Ask(lifetime, question)
+		c.send(input{kind: inAnswered, question: question.ID, answer: answer})
+	})
+}
+
+func (c *Call) onAnswered(id string, a Answer, now time.Time) {
+	c.questions--
+	c.clock.Resumed(now)
+	c.moveTimer(now)
+	c.acks.reply(answerOf(c.id, id, a))
+}
+
+func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
+	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value}
+	switch a.Denied {
+	case "":
+	case "timeout":
+		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_TIMED_OUT, a.Denied, nil
+	default:
+		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_DENIED, a.Denied, nil
+	}
+	return r
+}
+
+// maxHumanWait is the longest that an interaction may take; the launcher's own
+// timer allows for it while somebody is waited for.
+const maxHumanWait = time.Hour
+
+// moveTimer keeps the launcher's own timer behind the call's clock.
+func (c *Call) moveTimer(now time.Time) {
+	if c.resolution.Timeout == budget.Infinite {
+		return
+	}
+	left := c.clock.Remaining(now) + c.grace + budget.AnswerMargin
+	if c.questions > 0 {
+		left += maxHumanWait
+	}
+	_ = c.tree.process.SetTimer(left) // a launcher that is gone needs none
+}
+
+// Verdict is what a call came to that was decided without running it.
+type Verdict struct {
+	CallID, Tool string
+	// Status is StatusDenied, StatusCancelled or the like; Reason and Decider
+	// as in Result.
+	Status          Status
+	Reason, Decider string
+	// Message is the whole paragraph for the model, with its prefix.
+	Message string
+	// HumanWait is how long somebody was waited for.
+	HumanWait time.Duration
+}
+
+// Result makes the result of such a call: nothing ran, nothing was changed.
+func (v Verdict) Result() *Result {
+	r := &Result{
+		SchemaVersion: SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
+		Status: v.Status, Code: codeNames[v.Status.GRPC()], Reason: v.Reason, Decider: v.Decider, Message: v.Message,
+		Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Stage: "none", Signals: []string{}},
+		Timing: Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
+	}
+	r.Sandbox = emptyReceipt()
+	r.Retry = Retry{Retryable: v.Status != StatusInvalidArgs, SideEffects: "none"}
+	return r
+}
