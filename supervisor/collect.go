@@ -239,9 +239,5 @@ func (c *Call) publishResult(r *Result) {
 	if r.OK() {
 		kind = EventFinished
 	}
-	text := r.Message
-	if r.OK() {
-		text = r.Text()
-	}
-	c.events.publish(Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: display(text)})
+	c.events.publish(Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: r.Display()})
 }

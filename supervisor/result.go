@@ -222,3 +222,12 @@ func (r *Result) Text() string {
 	}
 	return string(text)
 }
+
+// Display is the result for people, cut at 2000 characters: its text if it is
+// complete, else its message.
+func (r *Result) Display() string {
+	if r.OK() {
+		return display(r.Text())
+	}
+	return display(r.Message)
+}

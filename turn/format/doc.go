@@ -1,0 +1,21 @@
+// Package format reads the tool calls that a model asked for and writes what
+// goes back to it, in the shapes of the Anthropic Messages API, of OpenAI's
+// Responses and Chat Completions APIs, and of MCP. It knows no client: bytes
+// come in, bytes go out.
+//
+//	provider, err := format.Detect(body)
+//	...
+//	calls, err := provider.Calls(body)
+//	...
+//	reply, err := provider.Results(calls, results)
+//
+// A response is untrusted: its size and nesting are bounded, and what makes it
+// impossible to answer (a call without an id, two with the same) is an error.
+// What is wrong with the arguments of one call is that call's Problem and
+// costs the others nothing.
+//
+// What a model reads of a result is the same everywhere: the result's message,
+// then its content (or, without any, its structured value, or the streams of a
+// command), as text of at most 256 KiB. A format that has blocks for images
+// gets them beside the text.
+package format

@@ -1,0 +1,150 @@
+package format
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Call is one tool call that a model asked for.
+type Call struct {
+	// ID is the provider's, never empty and unique within a response. That of
+	// MCP is the JSON-RPC id, a number by its digits.
+	ID string `json:"id"`
+	// Tool is the name that the model used, never empty; nothing else is known
+	// of it.
+	Tool string `json:"tool"`
+	// Arguments is a JSON object, compact; {} if the model gave none. Nil if
+	// there is a Problem.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// Meta is a JSON object beside the arguments, MCP's _meta; nil if the
+	// format has none or the model gave none.
+	Meta json.RawMessage `json:"meta,omitempty"`
+	// Problem says why this call must not run (its result is then an
+	// invalid_args that says so); empty for a sound one.
+	Problem string `json:"problem,omitempty"`
+	// Custom: it is a call of OpenAI's custom tools, whose results have another
+	// type. It has a Problem, always.
+	Custom bool `json:"custom,omitempty"`
+}
+
+// Tool is what a model must know to call a tool.
+type Tool struct {
+	Name, Title, Description string
+	// InputSchema is the JSON Schema of the arguments, of type object; empty
+	// for a tool that takes none.
+	InputSchema json.RawMessage
+	// OutputSchema is that of the structured result; empty if there is none.
+	OutputSchema json.RawMessage
+	// Nil says nothing.
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+}
+
+// Provider is one format. Its methods are pure and may be called from any
+// goroutine.
+type Provider interface {
+	// Name is that of the format: anthropic, openai (Responses), openai-chat
+	// or mcp.
+	Name() string
+	// Calls reads the tool calls of a whole response (the body; streams are
+	// not read) in the model's order; none is no error. What the format
+	// executes elsewhere, and what is unknown, is passed over. A response over
+	// the limits gives a *LimitError.
+	//
+	// The response of mcp is what a client sent: one JSON-RPC message, or a
+	// batch.
+	Calls(response []byte) ([]Call, error)
+	// Results writes what goes back for calls, results[i] for calls[i]:
+	// Anthropic's one user message, OpenAI's list of items or messages, or a
+	// list of MCP's CallToolResults. No calls give an empty list; there is
+	// nothing to send then. It fails only if the two don't match.
+	//
+	// Warnings are shown where a timeout was clamped (Timing.Clamped), and
+	// are for the operator otherwise.
+	Results(calls []Call, results []*supervisor.Result) ([]byte, error)
+	// Tools writes the list of tools that a model is offered. It fails, naming
+	// the tools, if the API would refuse a name or a schema.
+	Tools(tools []Tool) ([]byte, error)
+}
+
+// provider can tell its own responses.
+type provider interface {
+	Provider
+	// recognises a response by its top; batch says that it is a list whose
+	// first item top is.
+	recognises(top object, batch bool) bool
+}
+
+var providers = []provider{anthropic{}, responses{}, chat{}, mcp{}}
+
+// Names are those that Lookup knows.
+func Names() []string {
+	names := make([]string, 0, len(providers))
+	for _, p := range providers {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// Lookup finds a format by its name.
+func Lookup(name string) (Provider, error) {
+	for _, p := range providers {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown format %q: known are %s", shorten(name), strings.Join(Names(), ", "))
+}
+
+// Detect finds the format of a response by its shape. It fails if none or
+// several fit, and as Calls does.
+func Detect(response []byte) (Provider, error) {
+	found, err := detect(response)
+	if err != nil {
+		return nil, fmt.Errorf("cannot detect the format of the response: %w", err)
+	}
+	return found, nil
+}
+
+func detect(response []byte) (Provider, error) {
+	top, batch, err := topOf(response)
+	if err != nil {
+		return nil, err
+	}
+	var found []Provider
+	var names []string
+	for _, p := range providers {
+		if p.recognises(top, batch) {
+			found, names = append(found, p), append(names, p.Name())
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return nil, fmt.Errorf("it could be any of %s: name the format", strings.Join(names, ", "))
+	}
+	if err := apiError(top); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("it has the shape of none of %s", strings.Join(Names(), ", "))
+}
+
+// topOf is a response's object, or the first item of a list of objects.
+func topOf(response []byte) (top object, batch bool, err error) {
+	raw, err := open(response)
+	if err != nil {
+		return nil, false, err
+	}
+	if raw[0] == '[' {
+		items, _ := list(raw)
+		if len(items) == 0 {
+			return nil, true, fmt.Errorf("it is an empty list")
+		}
+		raw, batch = items[0], true
+	}
+	top, err = parseObject(raw)
+	return top, batch, err
+}

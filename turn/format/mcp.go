@@ -1,0 +1,196 @@
+package format
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// mcp is the Model Context Protocol: tools/call and its CallToolResult.
+type mcp struct{}
+
+func (mcp) Name() string { return "mcp" }
+
+func (mcp) recognises(top object, _ bool) bool { return !absent(top["jsonrpc"]) }
+
+func (p mcp) Calls(response []byte) ([]Call, error) {
+	return readCalls(p.Name(), response, p.read)
+}
+
+// read takes the requests of method tools/call, of one message or a batch.
+func (mcp) read(raw json.RawMessage) ([]Call, error) {
+	if raw[0] != '[' {
+		raw = json.RawMessage("[" + string(raw) + "]")
+	}
+	messages, err := objects(raw, "messages")
+	if err != nil {
+		return nil, err
+	}
+	var calls []Call
+	for i, message := range messages {
+		if absent(message["jsonrpc"]) {
+			return nil, fmt.Errorf("messages[%d] has no jsonrpc: is it of another format?", i)
+		}
+		if message.text("method") == "tools/call" {
+			calls = append(calls, mcpCall(message))
+		}
+	}
+	return calls, nil
+}
+
+func mcpCall(message object) Call {
+	params, _ := parseObject(message["params"])
+	c := Call{ID: mcpID(message["id"]), Tool: params.text("name")}
+	c.takeObject(params["arguments"])
+	meta := params["_meta"]
+	switch _, err := parseObject(meta); {
+	case absent(meta):
+	case err != nil:
+		c.refuse("_meta is not a JSON object")
+	default:
+		c.Meta = meta
+	}
+	return c
+}
+
+// mcpID is a string or a number.
+func mcpID(raw json.RawMessage) string {
+	if s, ok := text(raw); ok {
+		return s
+	}
+	var number json.Number
+	if absent(raw) || json.Unmarshal(raw, &number) != nil {
+		return ""
+	}
+	return number.String()
+}
+
+// executionKey is that of _meta under which a result's evidence is.
+const executionKey = "toolhost.dev/execution"
+
+type (
+	mcpResult struct {
+		Content           []any                   `json:"content"`
+		StructuredContent json.RawMessage         `json:"structuredContent,omitempty"`
+		IsError           bool                    `json:"isError"`
+		Meta              map[string]mcpExecution `json:"_meta"`
+	}
+	// mcpExecution is a part of supervisor.Result, with its names.
+	mcpExecution struct {
+		Status supervisor.Status `json:"status"`
+		Code   string            `json:"code"`
+		Reason string            `json:"reason"`
+		Timing supervisor.Timing `json:"timing"`
+		Kill   supervisor.Kill   `json:"kill"`
+		Usage  supervisor.Usage  `json:"usage"`
+		Retry  supervisor.Retry  `json:"retry"`
+	}
+	mcpMedia struct {
+		Type     string `json:"type"` // image or audio
+		Data     []byte `json:"data"`
+		MIMEType string `json:"mimeType"`
+	}
+	mcpResource struct {
+		Type     string          `json:"type"`
+		Resource mcpBlobContents `json:"resource"`
+	}
+	mcpBlobContents struct {
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType"`
+		Blob     []byte `json:"blob"`
+	}
+	mcpLink struct {
+		Type     string `json:"type"`
+		Name     string `json:"name"`
+		URI      string `json:"uri"`
+		MIMEType string `json:"mimeType,omitempty"`
+	}
+)
+
+func (p mcp) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
+	return encode(mapResults(p.Name(), calls, results, func(_ Call, r *supervisor.Result) mcpResult {
+		execution := mcpExecution{r.Status, r.Code, r.Reason, r.Timing, r.Kill, r.Usage, r.Retry}
+		return mcpResult{
+			Content: blocks(render(r, mcpBlock)), StructuredContent: structuredContent(r), IsError: !r.OK(),
+			Meta: map[string]mcpExecution{executionKey: execution},
+		}
+	}))
+}
+
+// maxStructuredBytes bounds structuredContent, which is not cut but left out.
+const maxStructuredBytes = 1 << 20
+
+// structuredContent is an object in MCP; other values are in the text only.
+func structuredContent(r *supervisor.Result) json.RawMessage {
+	raw, ok := cleanJSON(r.Structured)
+	if !ok || raw[0] != '{' || len(raw) > maxStructuredBytes {
+		return nil
+	}
+	return raw
+}
+
+// mcpBlock shows blobs as image, audio or embedded resource (named by its
+// hash, since it needs a URI), and links as links.
+func mcpBlock(c supervisor.Content) any {
+	kind := mimeType(c)
+	media, _, _ := strings.Cut(kind, "/")
+	switch {
+	case c.Type == "blob" && (media == "image" || media == "audio"):
+		return mcpMedia{media, data(c), kind}
+	case c.Type == "blob":
+		uri := clean(c.URI)
+		if uri == "" {
+			uri = fmt.Sprintf("urn:sha256:%x", sha256.Sum256(c.Data))
+		}
+		return mcpResource{"resource", mcpBlobContents{uri, kind, data(c)}}
+	case c.Type == "resource_link" && c.URI != "":
+		name := c.Name
+		if name == "" {
+			name = c.URI
+		}
+		return mcpLink{"resource_link", clean(name), clean(c.URI), clean(c.MIMEType)}
+	}
+	return nil
+}
+
+// data is never null in JSON.
+func data(c supervisor.Content) []byte { return append([]byte{}, c.Data...) }
+
+type (
+	mcpTools struct {
+		Tools []mcpTool `json:"tools"`
+	}
+	mcpTool struct {
+		Name         string          `json:"name"`
+		Title        string          `json:"title,omitempty"`
+		Description  string          `json:"description,omitempty"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+		Annotations  *mcpAnnotations `json:"annotations,omitempty"`
+	}
+	mcpAnnotations struct {
+		ReadOnly    *bool `json:"readOnlyHint,omitempty"`
+		Destructive *bool `json:"destructiveHint,omitempty"`
+		Idempotent  *bool `json:"idempotentHint,omitempty"`
+		OpenWorld   *bool `json:"openWorldHint,omitempty"`
+	}
+)
+
+func (p mcp) Tools(tools []Tool) ([]byte, error) {
+	list, err := mapTools(p.Name(), mcpAPI, tools, func(t Tool) mcpTool {
+		return mcpTool{t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema, annotations(t)}
+	})
+	return encode(mcpTools{list}, err)
+}
+
+// annotations are nil if the tool says nothing of itself.
+func annotations(t Tool) *mcpAnnotations {
+	a := mcpAnnotations{t.ReadOnly, t.Destructive, t.Idempotent, t.OpenWorld}
+	if a == (mcpAnnotations{}) {
+		return nil
+	}
+	return &a
+}

@@ -1,0 +1,181 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+const (
+	// maxTextBytes is of one result, before the note about what is cut.
+	maxTextBytes = 256 << 10
+	// maxBlobBytes is of all blobs of one result: what Anthropic takes of one
+	// image, 5 MB in base64.
+	maxBlobBytes = 3_750_000
+	noOutput     = "[no output]"
+)
+
+// show makes a format's block of content, or nil where the format has none.
+type show func(supervisor.Content) any
+
+// render makes of a result what a model reads: its message, a blank line, and
+// what the tool had to show. There is always something.
+func render(r *supervisor.Result, as show) []part {
+	w := &writer{show: as, blobBytes: maxBlobBytes}
+	w.lead(r)
+	shown := w.content(r)
+	if !r.OK() || !shown {
+		shown = w.streams(r.Output, shown) || shown
+	}
+	if !shown && r.OK() && r.Message == "" {
+		w.text(noOutput)
+	}
+	if r.Timing.Clamped && len(r.Warnings) > 0 {
+		w.text("[NOTE] " + strings.Join(r.Warnings, "; "))
+	}
+	return bound(w.parts, maxTextBytes)
+}
+
+// plain is a result as text alone.
+func plain(r *supervisor.Result) string {
+	parts := render(r, func(supervisor.Content) any { return nil })
+	var text []byte
+	for _, p := range parts {
+		text = append(text, p.text...)
+	}
+	return string(text)
+}
+
+// blocks are parts as Anthropic and MCP write them.
+func blocks(parts []part) []any {
+	out := make([]any, 0, len(parts))
+	for _, p := range parts {
+		switch {
+		case p.block != nil:
+			out = append(out, p.block)
+		case len(bytes.TrimSpace(p.text)) > 0: // the APIs refuse blank text
+			out = append(out, textBlock{"text", string(p.text)})
+		}
+	}
+	return out
+}
+
+// writer gathers parts; texts that follow each other become one.
+type writer struct {
+	show      show
+	blobBytes int // left
+	parts     []part
+	blankLine bool // belongs before the next text
+}
+
+// text adds s on a line of its own, unless it is blank.
+func (w *writer) text(s string) bool {
+	if s = clean(s); strings.TrimSpace(s) == "" {
+		return false
+	}
+	if len(w.parts) == 0 || w.parts[len(w.parts)-1].block != nil {
+		w.parts = append(w.parts, part{})
+	}
+	last := &w.parts[len(w.parts)-1]
+	last.text = onNewLine(last.text)
+	if w.blankLine {
+		last.text = append(last.text, '\n')
+	}
+	w.blankLine = false
+	last.text = append(last.text, s...)
+	return true
+}
+
+// lead writes the message, which a result that is not ok always has.
+func (w *writer) lead(r *supervisor.Result) {
+	message := r.Message
+	if message == "" && !r.OK() {
+		message = fmt.Sprintf("[FAILED] Tool %q ended with %s.", r.Tool, r.Status)
+	}
+	w.blankLine = w.text(strings.TrimSpace(message))
+}
+
+// content writes the content, or the structured value where there is none, and
+// says whether there was anything.
+func (w *writer) content(r *supervisor.Result) (shown bool) {
+	for _, c := range r.Content {
+		shown = w.item(c) || shown
+	}
+	if len(r.Content) == 0 && !absent(r.Structured) {
+		shown = w.json(r.Structured)
+	}
+	return shown
+}
+
+func (w *writer) item(c supervisor.Content) bool {
+	if len(c.Data) <= w.blobBytes {
+		if block := w.show(c); block != nil {
+			w.blobBytes -= len(c.Data)
+			w.parts = append(w.parts, part{block: block})
+			w.blankLine = false
+			return true
+		}
+	}
+	switch c.Type {
+	case "json":
+		return w.json(c.JSON)
+	case "blob":
+		return w.text(fmt.Sprintf("[blob %s, %d bytes]", mimeType(c), len(c.Data)))
+	case "resource_link":
+		return w.text(strings.TrimPrefix(c.Name+": "+c.URI, ": "))
+	}
+	return w.text(c.Text)
+}
+
+// json writes a value compactly; what is no JSON as it is.
+func (w *writer) json(raw json.RawMessage) bool {
+	if tidy, ok := cleanJSON(raw); ok {
+		raw = tidy
+	}
+	return w.text(string(raw))
+}
+
+// streams writes what went through stdout and stderr. Stdout has a heading if
+// it follows content.
+func (w *writer) streams(out supervisor.Output, afterContent bool) bool {
+	heading := ""
+	if afterContent {
+		heading = "[stdout]\n"
+	}
+	stdout := w.stream(heading, out.Stdout)
+	return w.stream("[stderr]\n", out.Stderr) || stdout
+}
+
+func (w *writer) stream(heading string, s supervisor.StreamOutput) bool {
+	text := []byte(s.Head)
+	if s.DroppedBytes > 0 {
+		text = fmt.Appendf(onNewLine(text), "[... %d bytes dropped ...]\n%s", s.DroppedBytes, s.Tail)
+	}
+	return len(bytes.TrimSpace(text)) > 0 && w.text(heading+string(text))
+}
+
+func mimeType(c supervisor.Content) string {
+	if c.MIMEType == "" {
+		return "application/octet-stream"
+	}
+	return clean(c.MIMEType)
+}
+
+// imageType is the type of an image that models can see, by its first bytes;
+// empty for any other data.
+func imageType(data []byte) string {
+	switch {
+	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
+		return "image/png"
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return "image/jpeg"
+	case bytes.HasPrefix(data, []byte("GIF87a")), bytes.HasPrefix(data, []byte("GIF89a")):
+		return "image/gif"
+	case len(data) > 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return "image/webp"
+	}
+	return ""
+}

@@ -1,0 +1,201 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+)
+
+// kinds lists what the journal has of one call, by kind.
+func kinds(w *world, call string) (list []string) {
+	for _, r := range w.journal.list() {
+		if r.Event.CallID != call {
+			continue
+		}
+		kind := r.Event.Kind
+		if r.Event.Pending != nil {
+			kind += map[bool]string{true: " true", false: " false"}[*r.Event.Pending]
+		}
+		list = append(list, kind)
+	}
+	return list
+}
+
+func TestNobodyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: budget.TurnSpec{Deadline: time.Minute}})
+		defer turn.End()
+		began := time.Now()
+		r := run(t, turn, callOf("a", "ask", 1000))[0]
+		if took := time.Since(began); took != 120*time.Second {
+			t.Errorf("denied after %s, want 120s", took)
+		}
+		if r.Status != "denied" || r.Reason != "timeout" || r.Decider != "modeGate" || r.Timing.HumanWaitMs != 120_000 {
+			t.Errorf("status %s, reason %s, decider %s, waited %d ms", r.Status, r.Reason, r.Decider, r.Timing.HumanWaitMs)
+		}
+		want := []string{
+			"tool_queued", AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse,
+			"interaction_pending false", AuditTimedOut, AuditDenied, "tool_failed",
+		}
+		if got := kinds(w, "a"); !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+		// The turn's own minute stood still meanwhile.
+		if left := r.RemainingMs; left == nil || *left != 50_000 {
+			t.Errorf("remaining %v", left)
+		}
+	})
+}
+
+func TestHeadlessNeverWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Headless: true})
+		defer turn.End()
+		began := time.Now()
+		results := run(t, turn, callOf("a", "ask", 1000), callOf("b", "wipe", 1000), callOf("c", "work", 1))
+		want(t, results, "denied/headless", "denied/headless", "ok")
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("took %s", took)
+		}
+		if got := kinds(w, "a"); slices.Contains(got, "interaction_pending true") || !slices.Contains(got, AuditDenied) {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
+// answer waits for the interaction of a call and answers it.
+func answer(t *testing.T, turn *Turn, call string, a Answer) {
+	t.Helper()
+	for {
+		synctest.Wait()
+		info, _ := turn.Info()
+		for _, p := range info.PendingInteractions {
+			if p.CallID == call {
+				if err := turn.Answer(p.ID, a); err != nil {
+					t.Error(err)
+				}
+				if turn.Answer(p.ID, a) == nil {
+					t.Error("a second answer was taken")
+				}
+				return
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		go func() {
+			answer(t, turn, "no", Answer{By: "me"})
+			answer(t, turn, "yes", Answer{Approve: true, Always: true, By: "me"})
+		}()
+		want(t, run(t, turn, callOf("no", "ask", 1), callOf("yes", "ask", 1), callOf("free", "work", 1)), "denied/user", "ok", "ok")
+		want(t, run(t, turn, callOf("again", "ask", 2)), "ok")
+	})
+}
+
+func TestDestructiveIsConfirmedWithinAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		began := time.Now()
+		want(t, run(t, turn, callOf("a", "wipe", 1)), "denied/timeout")
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("denied after %s", took)
+		}
+	})
+}
+
+// scripted is an interactor that answers after a while, or cannot.
+type scripted struct {
+	after time.Duration
+	a     Answer
+	err   error
+	ended chan error
+}
+
+func (s *scripted) Ask(ctx context.Context, _ Interaction) (Answer, error) {
+	select {
+	case <-time.After(s.after):
+		return s.a, s.err
+	case <-ctx.Done():
+		s.ended <- ctx.Err()
+		return Answer{}, ctx.Err()
+	}
+}
+
+func TestInteractor(t *testing.T) {
+	for name, test := range map[string]struct {
+		scripted
+		want string
+	}{
+		"approves":   {scripted{after: time.Second, a: Answer{Approve: true}}, "ok"},
+		"denies":     {scripted{after: time.Second}, "denied/user"},
+		"cannot ask": {scripted{err: errors.New("no terminal")}, "denied/timeout"},
+		"too late":   {scripted{after: time.Hour, a: Answer{Approve: true}, ended: make(chan error, 1)}, "denied/timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				interactor := test.scripted
+				interactor.ended = make(chan error, 1)
+				w.config.Interactor = &interactor
+				turn := w.begin(t, Spec{})
+				defer turn.End()
+				want(t, run(t, turn, callOf("a", "ask", 1)), test.want)
+			})
+		})
+	}
+}
+
+func TestAbortClosesInteractions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		time.AfterFunc(time.Second, func() { turn.Abort("user") })
+		want(t, run(t, turn, callOf("a", "ask", 1), callOf("b", "ask", 1)), "cancelled/user", "cancelled/user")
+		if info, _ := turn.Info(); len(info.PendingInteractions) != 0 {
+			t.Errorf("pending %+v", info.PendingInteractions)
+		}
+		if got := kinds(w, "a"); !slices.Contains(got, "interaction_pending false") || got[len(got)-1] != "tool_failed" {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
+func TestWaitFor(t *testing.T) {
+	for _, test := range []struct {
+		kind  Kind
+		asked time.Duration
+		want  time.Duration
+		warns bool
+		fails bool
+	}{
+		{KindApproval, 0, 120 * time.Second, false, false},
+		{KindConfirm, 0, 60 * time.Second, false, false},
+		{KindConfirm, 5 * time.Second, 5 * time.Second, false, false},
+		{KindPassword, 2 * time.Hour, time.Hour, true, false},
+		{KindDeviceCode, 0, 0, false, true},
+		{KindDeviceCode, 10 * time.Minute, 10 * time.Minute, false, false},
+		{KindApproval, -1, 0, false, true},
+		{KindApproval, budget.Infinite, 0, false, true},
+	} {
+		got, warning, err := WaitFor(test.kind, test.asked)
+		if got != test.want || (warning != "") != test.warns || (err != nil) != test.fails {
+			t.Errorf("%s, %s: %s, %q, %v", test.kind, test.asked, got, warning, err)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Running is a call under way; *supervisor.Call is one.
+type Running interface {
+	Abort(supervisor.AbortReason)
+	Result() *supervisor.Result // waits for it
+}
+
+// Config of a Manager.
+type Config struct {
+	// Start begins one call, as Supervisor.Start does.
+	Start func(ctx context.Context, r supervisor.Request) Running
+	// Tool finds a tool by the name that the model uses.
+	Tool func(name string) (Tool, bool)
+	// Journal keeps all events; nil keeps none.
+	Journal Journal
+	// Interactor asks humans; nil leaves interactions to Turn.Answer.
+	Interactor Interactor
+	// Health is what session_status tells of the host; nil is nothing.
+	Health func() any
+	// Logger is silent if nil.
+	Logger hclog.Logger
+}
+
+// Supervised makes a supervisor's Start fit for Config.
+func Supervised(s *supervisor.Supervisor) func(context.Context, supervisor.Request) Running {
+	return func(ctx context.Context, r supervisor.Request) Running { return s.Start(ctx, r) }
+}
+
+// Manager is the registry of active turns. Its methods may be called from any
+// goroutine.
+type Manager struct {
+	config Config
+
+	mu     sync.Mutex
+	active map[string]*Turn
+	closed bool
+}
+
+// New makes a registry.
+func New(config Config) *Manager {
+	if config.Logger == nil {
+		config.Logger = hclog.NewNullLogger()
+	}
+	return &Manager{config: config, active: map[string]*Turn{}}
+}
+
+// Spec begins a turn.
+type Spec struct {
+	// ID is the turn's; empty makes one.
+	ID, AgentID, SessionID string
+	// ParentID makes it a child: an abort of the parent aborts it.
+	ParentID string
+	Budget   budget.TurnSpec
+	// Headless says that nobody can be asked: interactions are denied at once.
+	Headless bool
+}
+
+// Info describes an active turn.
+type Info struct {
+	TurnID    string    `json:"turnId"`
+	AgentID   string    `json:"agentId"`
+	SessionID string    `json:"sessionId"`
+	ParentID  string    `json:"parentTurnId,omitempty"`
+	StartedAt time.Time `json:"startedAt"`
+	// CurrentTools are the calls that run or wait.
+	CurrentTools  []CurrentTool `json:"currentTools"`
+	ToolCallCount int           `json:"toolCallCount"`
+	// TimedOutTools are the names of tools whose time was over, once each.
+	TimedOutTools       []string      `json:"timedOutTools"`
+	PendingInteractions []Interaction `json:"pendingInteractions"`
+}
+
+// CurrentTool is a call of the batch under way.
+type CurrentTool struct {
+	CallID    string    `json:"toolCallId"`
+	Tool      string    `json:"toolName"`
+	State     string    `json:"state"` // queued, asking or running
+	StartedAt time.Time `json:"startedAt,omitzero"`
+}
+
+// maxActive bounds the turns at once.
+const maxActive = 1024
+
+// Begin begins a turn, which End must end.
+func (m *Manager) Begin(spec Spec) (*Turn, error) {
+	if spec.ID == "" {
+		spec.ID = rand.Text()
+	}
+	t := newTurn(m, spec)
+	m.mu.Lock()
+	err := m.admit(t, spec)
+	m.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	t.start()
+	return t, nil
+}
+
+func (m *Manager) admit(t *Turn, spec Spec) error {
+	switch {
+	case m.closed:
+		return errors.New("cannot begin a turn: the registry is closed")
+	case m.active[spec.ID] != nil:
+		return fmt.Errorf("cannot begin turn %q: it is active already; give another id", spec.ID)
+	case len(m.active) >= maxActive:
+		return fmt.Errorf("cannot begin a turn: %d are active; end some", maxActive)
+	}
+	if spec.ParentID != "" {
+		parent := m.active[spec.ParentID]
+		if parent == nil || parent.aborted.Load() {
+			return fmt.Errorf("cannot begin a child of turn %q: that turn is over, aborted or never was", spec.ParentID)
+		}
+	}
+	m.active[spec.ID] = t
+	return nil
+}
+
+func (m *Manager) remove(t *Turn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.active, t.info.TurnID)
+}
+
+// Turn finds an active turn.
+func (m *Manager) Turn(id string) (*Turn, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t, ok := m.active[id]
+	return t, ok
+}
+
+func (m *Manager) turns(keep func(*Turn) bool) (list []*Turn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, t := range m.active {
+		if keep(t) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// Active describes all turns, oldest first.
+func (m *Manager) Active() []Info {
+	list := []Info{}
+	for _, t := range m.turns(func(*Turn) bool { return true }) {
+		if info, ok := t.Info(); ok {
+			list = append(list, info)
+		}
+	}
+	slices.SortFunc(list, func(a, b Info) int {
+		if c := a.StartedAt.Compare(b.StartedAt); c != 0 {
+			return c
+		}
+		return strings.Compare(a.TurnID, b.TurnID)
+	})
+	return list
+}
+
+// Close aborts all turns and waits until they are over.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+	all := m.turns(func(*Turn) bool { return true })
+	for _, t := range all {
+		t.Abort(supervisor.AbortShutdown)
+	}
+	for _, t := range all {
+		t.End()
+	}
+}

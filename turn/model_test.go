@@ -1,0 +1,159 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// TestInterleavings plays random turns against what must hold in every one: one
+// result for each call and in order, exclusive calls alone, events in legal
+// order and numbered without gaps, nothing after turn_end, no interaction left
+// open. TOOLHOST_TURN_SEEDS is how many are played.
+func TestInterleavings(t *testing.T) {
+	seeds := 2000
+	if n, err := strconv.Atoi(os.Getenv("TOOLHOST_TURN_SEEDS")); err == nil {
+		seeds = n
+	} else if testing.Short() {
+		seeds = 200
+	}
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) { playTurn(t, uint64(seed)) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func playTurn(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 7))
+	w := newWorld()
+	spec := Spec{Headless: random.IntN(5) == 0, Budget: budget.TurnSpec{MaxCalls: 1 + random.IntN(40)}}
+	if random.IntN(3) == 0 {
+		spec.Budget.Deadline, spec.Budget.Reserve = time.Duration(1+random.IntN(60))*time.Second, time.Second
+	}
+	if random.IntN(3) == 0 {
+		spec.Budget.ToolTime = time.Duration(1+random.IntN(30)) * time.Second
+	}
+	turn := w.begin(t, spec)
+	var chaos sync.WaitGroup
+	stop := make(chan struct{})
+	chaosRandom := rand.New(rand.NewPCG(seed, 8))
+	chaos.Go(func() { disturb(chaosRandom, turn, stop) })
+	for batch := range 1 + random.IntN(3) {
+		playBatch(t, random, turn, batch)
+	}
+	close(stop)
+	chaos.Wait()
+	turn.End()
+	turn.End()
+	if _, err := turn.Run(t.Context(), []Call{callOf("z", "work", 1)}); err == nil {
+		t.Error("a batch ran after the end")
+	}
+	if len(w.Active()) != 0 {
+		t.Error("the turn is still active")
+	}
+	checkEvents(t, w.journal.list())
+}
+
+func playBatch(t *testing.T, random *rand.Rand, turn *Turn, batch int) {
+	names := []string{"work", "work", "work", "alone", "ask", "wipe", "banned", "nothing", StatusTool}
+	var calls []Call
+	for i := range random.IntN(8) {
+		c := callOf(fmt.Sprintf("%d-%d", batch, i), names[random.IntN(len(names))], random.IntN(5000))
+		if random.IntN(10) == 0 {
+			c.Problem = "odd"
+		}
+		calls = append(calls, c)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	if random.IntN(6) == 0 {
+		timer := time.AfterFunc(time.Duration(random.IntN(5000))*time.Millisecond, func() { cancel(ErrDisconnected) })
+		defer timer.Stop()
+	}
+	defer cancel(nil)
+	results, err := turn.Run(ctx, calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range calls {
+		if results[i] == nil || results[i].CallID != c.ID {
+			t.Errorf("call %s has result %+v", c.ID, results[i])
+		}
+	}
+}
+
+// disturb aborts, answers and looks at random moments.
+func disturb(random *rand.Rand, turn *Turn, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(1+random.IntN(1500)) * time.Millisecond):
+		}
+		info, ok := turn.Info()
+		switch n := random.IntN(20); {
+		case n == 0:
+			turn.Abort([]supervisor.AbortReason{supervisor.AbortUser, supervisor.AbortError}[random.IntN(2)])
+		case n < 4 && ok && len(info.CurrentTools) > 0:
+			turn.AbortCall(info.CurrentTools[random.IntN(len(info.CurrentTools))].CallID)
+		case n < 16 && ok && len(info.PendingInteractions) > 0:
+			p := info.PendingInteractions[random.IntN(len(info.PendingInteractions))]
+			_ = turn.Answer(p.ID, Answer{Approve: random.IntN(2) == 0, Always: random.IntN(4) == 0})
+		}
+	}
+}
+
+// checkEvents holds a turn's events against their grammar.
+func checkEvents(t *testing.T, records []Record) {
+	calls := map[string][]string{}
+	open := map[string]bool{}
+	for i, r := range records {
+		e := r.Event
+		if e.Seq != int64(i+1) {
+			t.Fatalf("event %d has seq %d", i+1, e.Seq)
+		}
+		if (e.Kind == EventTurnStart) != (i == 0) || (e.Kind == EventTurnEnd) != (i == len(records)-1) {
+			t.Errorf("%s is event %d of %d", e.Kind, i+1, len(records))
+		}
+		if e.Pending != nil {
+			open[e.InteractionID] = *e.Pending
+		}
+		if e.CallID != "" {
+			calls[e.CallID] = append(calls[e.CallID], e.Kind)
+		}
+	}
+	for id, is := range open {
+		if is {
+			t.Errorf("interaction %s was never closed", id)
+		}
+	}
+	for id, list := range calls {
+		checkCall(t, id, list)
+	}
+}
+
+func checkCall(t *testing.T, id string, list []string) {
+	ends := func(kind string) bool { return kind == "tool_finished" || kind == "tool_failed" }
+	count := 0
+	for _, kind := range list {
+		if ends(kind) {
+			count++
+		}
+	}
+	started := slices.Index(list, "tool_started")
+	asked := slices.Index(list, EventInteractionRequest)
+	if list[0] != "tool_queued" || count != 1 || !ends(list[len(list)-1]) || started >= 0 && asked > started {
+		t.Errorf("call %s: %q", id, list)
+	}
+}

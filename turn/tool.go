@@ -1,0 +1,56 @@
+package turn
+
+import (
+	"encoding/json"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Mode says whether a tool may be called.
+type Mode string
+
+// Modes. An empty one is ModeAsk for a tool that is Destructive, else
+// ModeAllow.
+const (
+	ModeAllow Mode = "allow"
+	ModeAsk   Mode = "ask"
+	ModeDeny  Mode = "deny"
+)
+
+// Tool is one that the operator offers to turns.
+type Tool struct {
+	// Name is what the model calls it.
+	Name string
+	// Request is what each call of it begins with: binary or command, limits,
+	// sandbox, timeouts. The turn fills in arguments, ids and events.
+	Request supervisor.Request
+	Mode    Mode
+	// Destructive is the tool's own explicit claim.
+	Destructive bool
+	// Exclusive tools run alone within their turn. Tools that may write
+	// should be.
+	Exclusive bool
+}
+
+func (t Tool) mode() Mode {
+	switch {
+	case t.Mode != "":
+		return t.Mode
+	case t.Destructive:
+		return ModeAsk
+	}
+	return ModeAllow
+}
+
+// Call is one tool call that a model asked for.
+type Call struct {
+	// ID is the model's own for it, unique in its batch.
+	ID   string `json:"id"`
+	Tool string `json:"tool"`
+	// Arguments are a JSON object; nil is {}. Meta is one beside them.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Meta      json.RawMessage `json:"meta,omitempty"`
+	// Problem, if not empty, says why the call cannot be made: its result is
+	// then invalid_args. Whoever parsed it found out.
+	Problem string `json:"-"`
+}

@@ -1,0 +1,274 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Turn is one turn. Its methods may be called from any goroutine.
+type Turn struct {
+	m        *Manager
+	headless bool
+	now      func() time.Time
+
+	inbox   chan func()
+	done    chan struct{} // closed when the owner has ended
+	helpers sync.WaitGroup
+	aborted atomic.Bool
+
+	// All below is the owner's.
+	info        Info
+	budget      budget.Turn
+	deadline    *time.Timer
+	batch       *batch
+	pendings    map[string]*pending
+	always      map[string]bool // tools that a human has approved for the turn
+	repeats     map[[32]byte]int
+	reason      supervisor.AbortReason // of the abort
+	seq         int64
+	kept        []Record
+	subscribers []*Subscription
+	journalErr  error
+	over        bool
+}
+
+func newTurn(m *Manager, spec Spec) *Turn {
+	t := &Turn{
+		m: m, headless: spec.Headless, now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{},
+	}
+	t.info = Info{
+		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
+		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []Interaction{},
+	}
+	t.budget = budget.NewTurn(t.now(), spec.Budget)
+	return t
+}
+
+func (t *Turn) start() {
+	t.emit(Event{Kind: EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
+	t.armDeadline()
+	go t.own()
+}
+
+// own is the only goroutine that touches the turn's state, until it ends.
+func (t *Turn) own() {
+	defer close(t.done)
+	for !t.over {
+		(<-t.inbox)()
+	}
+}
+
+// post hands f to the owner, or to nobody if the turn is over.
+func (t *Turn) post(f func()) bool {
+	select {
+	case t.inbox <- f:
+		return true
+	case <-t.done:
+		return false
+	}
+}
+
+// do has the owner run f and waits for it; false if the turn is over.
+func (t *Turn) do(f func()) bool {
+	ran := make(chan struct{})
+	if !t.post(func() { defer close(ran); f() }) {
+		return false
+	}
+	<-ran
+	return true
+}
+
+// ID is the turn's.
+func (t *Turn) ID() string { return t.info.TurnID }
+
+// Done is closed when the turn is over and all of its events are out.
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Info describes the turn; ok is false if it is over.
+func (t *Turn) Info() (info Info, ok bool) {
+	ok = t.do(func() { info = t.describe() })
+	return info, ok
+}
+
+func (t *Turn) describe() Info {
+	info := t.info
+	info.ToolCallCount = t.budget.Calls()
+	info.CurrentTools = t.batch.current()
+	info.TimedOutTools = append([]string{}, t.info.TimedOutTools...)
+	info.PendingInteractions = []Interaction{}
+	for _, p := range t.pendings {
+		info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
+	}
+	return info
+}
+
+// Errors of Run.
+var (
+	errOver = errors.New("the turn is over: begin another one")
+	errBusy = errors.New("the turn runs another batch: wait for its results")
+)
+
+// maxBatch bounds the calls of one batch.
+const maxBatch = 10_000
+
+// Run runs a batch of calls and returns exactly one result for each, in their
+// order. An error says that the batch is none, and that nothing of it ran. When
+// ctx ends the turn is aborted, by its cause if that is [ErrDisconnected].
+func (t *Turn) Run(ctx context.Context, calls []Call) ([]*supervisor.Result, error) {
+	if err := checkBatch(calls); err != nil {
+		return nil, err
+	}
+	b := &batch{t: t, done: make(chan struct{})}
+	err := errOver
+	t.do(func() { err = t.begin(b, calls) })
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
+	defer stop()
+	<-b.done
+	return b.results(), nil
+}
+
+// ErrDisconnected is the cause of a context whose client has gone.
+var ErrDisconnected = errors.New("the client has gone")
+
+func abortReason(ctx context.Context) supervisor.AbortReason {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrDisconnected):
+		return supervisor.AbortDisconnect
+	case errors.Is(cause, context.DeadlineExceeded):
+		return supervisor.AbortTimeout
+	}
+	return supervisor.AbortUser
+}
+
+// checkBatch names what keeps a batch from being one.
+func checkBatch(calls []Call) error {
+	if len(calls) > maxBatch {
+		return fmt.Errorf("a batch of %d calls is too large: at most %d are possible", len(calls), maxBatch)
+	}
+	seen := map[string]bool{}
+	for i, call := range calls {
+		if call.ID == "" {
+			return fmt.Errorf("call %d has no id: give each one of its own", i)
+		}
+		if seen[call.ID] {
+			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
+		}
+		seen[call.ID] = true
+	}
+	return nil
+}
+
+func (t *Turn) begin(b *batch, calls []Call) error {
+	if t.batch != nil {
+		return errBusy
+	}
+	t.batch = b
+	b.begin(calls)
+	return nil
+}
+
+// Abort ends the turn's calls: those that run go through the kill ladder, those
+// not begun get a result that says so. Aborting again, while the ladder runs,
+// kills at once. Child turns are aborted too. The turn itself goes on until
+// End, but runs nothing any more.
+func (t *Turn) Abort(reason supervisor.AbortReason) {
+	t.aborted.Store(true)
+	t.do(func() { t.abort(reason) })
+	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentID == t.info.TurnID }) {
+		child.Abort(supervisor.AbortParent)
+	}
+}
+
+func (t *Turn) abort(reason supervisor.AbortReason) {
+	if t.reason == "" {
+		t.reason = reason
+		t.emit(Event{Kind: EventTurnAbort, Reason: eventReason(reason)}, nil)
+	}
+	for _, p := range t.pendings {
+		t.close(p, OutcomeCancelled, Answer{By: string(t.reason)})
+	}
+	if t.batch != nil {
+		t.batch.abort(reason)
+	}
+}
+
+// eventReason is one of user, timeout and error, as events have it.
+func eventReason(r supervisor.AbortReason) string {
+	switch r {
+	case supervisor.AbortUser, supervisor.AbortTimeout:
+		return string(r)
+	case supervisor.AbortParent, supervisor.AbortDisconnect, supervisor.AbortShutdown:
+		return string(supervisor.AbortUser)
+	}
+	return string(supervisor.AbortError)
+}
+
+// AbortCall ends one call and leaves the turn running; false if it is not, or
+// no longer, under way.
+func (t *Turn) AbortCall(id string) (found bool) {
+	t.do(func() {
+		if t.batch != nil {
+			found = t.batch.abortCall(id, supervisor.AbortUser)
+		}
+	})
+	return found
+}
+
+// End ends the turn, after an abort if a batch still runs. Its last event is
+// turn_end. It may be called again.
+func (t *Turn) End() {
+	for {
+		var wait <-chan struct{}
+		ended := !t.do(func() {
+			if t.batch != nil {
+				wait = t.batch.done
+				return
+			}
+			t.finish()
+		})
+		if ended || wait == nil {
+			break
+		}
+		t.Abort(supervisor.AbortUser)
+		<-wait
+	}
+	<-t.done
+	t.helpers.Wait()
+}
+
+func (t *Turn) finish() {
+	if t.deadline != nil {
+		t.deadline.Stop()
+	}
+	t.m.remove(t)
+	t.emit(Event{Kind: EventTurnEnd}, nil)
+	t.over = true
+	for _, s := range t.subscribers {
+		close(s.send)
+	}
+	t.subscribers = nil
+}
+
+// armDeadline sets the timer of the whole turn anew: a human wait moves it.
+func (t *Turn) armDeadline() {
+	if t.deadline != nil {
+		t.deadline.Stop()
+		t.deadline = nil
+	}
+	at, ok := t.budget.Deadline(t.now())
+	if !ok || t.reason != "" {
+		return
+	}
+	t.deadline = time.AfterFunc(at.Sub(t.now()), func() { t.Abort(supervisor.AbortTimeout) })
+}

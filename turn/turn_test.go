@@ -1,0 +1,298 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func want(t *testing.T, results []*supervisor.Result, list ...string) {
+	t.Helper()
+	if got := statuses(results); !slices.Equal(got, list) {
+		t.Errorf("got %q, want %q", got, list)
+	}
+}
+
+func TestResultsComeInCallOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		results := run(t, turn, callOf("a", "work", 3000), callOf("b", "work", 40_000), callOf("c", "work", 1000))
+		want(t, results, "ok", "timeout/deadline", "ok")
+		if w.fakes.most != 3 || results[1].Text() != "b" {
+			t.Errorf("%d at once, partial %q", w.fakes.most, results[1].Text())
+		}
+		if info, _ := turn.Info(); !slices.Equal(info.TimedOutTools, []string{"work"}) || info.ToolCallCount != 3 {
+			t.Errorf("info %+v", info)
+		}
+	})
+}
+
+func TestExclusiveRunsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		began := time.Now()
+		want(t, run(t, turn, callOf("a", "work", 1000), callOf("b", "work", 2000), callOf("x", "alone", 1000), callOf("c", "work", 1000), callOf("d", "work", 1000)),
+			"ok", "ok", "ok", "ok", "ok")
+		if got := time.Since(began); got != 4*time.Second {
+			t.Errorf("took %s: want 2s for two, 1s for the exclusive one, 1s for two", got)
+		}
+		if !slices.Equal(w.fakes.started[2:3], []string{"x"}) {
+			t.Errorf("started %q", w.fakes.started)
+		}
+	})
+}
+
+func TestAbortDuringTheFirstOfFive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		child := w.begin(t, Spec{ParentID: turn.ID()})
+		defer child.End()
+		childResult := make(chan []*supervisor.Result, 1)
+		go func() {
+			results, _ := child.Run(context.Background(), []Call{callOf("k", "work", 20_000)})
+			childResult <- results
+		}()
+		go func() {
+			time.Sleep(time.Second)
+			turn.Abort(supervisor.AbortUser)
+		}()
+		var calls []Call
+		for _, id := range []string{"a", "b", "c", "d", "e"} {
+			calls = append(calls, callOf(id, "alone", 20_000))
+		}
+		results := run(t, turn, calls...)
+		want(t, results, "cancelled/user", "cancelled/user", "cancelled/user", "cancelled/user", "cancelled/user")
+		for _, r := range results[1:] {
+			if r.Message != "[CANCELLED] Turn aborted by user." || r.Retry.SideEffects != "none" {
+				t.Errorf("message %q, %+v", r.Message, r.Retry)
+			}
+		}
+		want(t, <-childResult, "cancelled/parent")
+		want(t, run(t, turn, callOf("late", "work", 1)), "cancelled/user")
+		if _, err := w.Begin(Spec{ParentID: turn.ID()}); err == nil {
+			t.Error("a child of an aborted turn began")
+		}
+	})
+}
+
+func TestSecondAbortKillsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		began := time.Now()
+		go func() {
+			time.Sleep(time.Second)
+			turn.Abort(supervisor.AbortUser)
+			time.Sleep(time.Second)
+			turn.Abort(supervisor.AbortUser)
+		}()
+		call := Call{ID: "a", Tool: "work", Arguments: []byte(`{"ms":60000,"grace":20000}`)}
+		want(t, run(t, turn, call), "cancelled/user")
+		if got := time.Since(began); got != 2*time.Second {
+			t.Errorf("over after %s, want 2s", got)
+		}
+	})
+}
+
+func TestAbortOfOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		go func() {
+			time.Sleep(time.Second)
+			if !turn.AbortCall("b") || turn.AbortCall("nobody") || !turn.AbortCall("x") {
+				t.Error("abort of a call: found is wrong")
+			}
+		}()
+		want(t, run(t, turn, callOf("a", "work", 3000), callOf("b", "work", 20_000), callOf("x", "alone", 1000)), "ok", "cancelled/user", "cancelled/user")
+	})
+}
+
+func TestClientGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(ErrDisconnected) })
+		results, err := turn.Run(ctx, []Call{callOf("a", "work", 20_000)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, results, "cancelled/disconnect")
+	})
+}
+
+func TestBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: budget.TurnSpec{MaxCalls: 3, ToolTime: 10 * time.Second}})
+		defer turn.End()
+		results := run(t, turn, callOf("a", "alone", 8000), callOf("b", "alone", 8000), callOf("c", "work", 1000), callOf("d", "work", 1))
+		want(t, results, "ok", "timeout/deadline", "denied/turn_budget", "denied/turn_budget")
+		if left := results[0].RemainingMs; left == nil || *left != 2000 {
+			t.Errorf("remaining after the first: %v", left)
+		}
+		if results[3].Decider != deciderBudget || !strings.HasPrefix(results[3].Message, "[DENIED]") {
+			t.Errorf("%+v", results[3])
+		}
+	})
+}
+
+func TestTurnDeadlineAborts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: budget.TurnSpec{Deadline: 20 * time.Second, Reserve: time.Second}})
+		defer turn.End()
+		time.Sleep(15 * time.Second)
+		results := run(t, turn, callOf("a", "work", 60_000))
+		want(t, results, "timeout/deadline") // shrunk to what is left, less the reserve
+		time.Sleep(2 * time.Second)
+		want(t, run(t, turn, callOf("b", "work", 1)), "cancelled/timeout")
+	})
+}
+
+func TestRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		same := func(i int) Call {
+			raw := []string{`{"ms":1,"say":"x"}`, `{ "say": "x", "ms": 1 }`}[i%2]
+			return Call{ID: string(rune('a' + i)), Tool: "work", Arguments: []byte(raw)}
+		}
+		for i := range 6 {
+			r := run(t, turn, same(i))[0]
+			noted := len(r.Warnings) > 0
+			if noted != (i == 2 || i == 3) || (r.Reason == "repeat") != (i >= 4) {
+				t.Errorf("call %d: %s/%s, warnings %q", i+1, r.Status, r.Reason, r.Warnings)
+			}
+		}
+	})
+}
+
+func TestBadInputHarmsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		results := run(t, turn, callOf("a", "work", 1), callOf("b", "nothing", 1), Call{ID: "c", Tool: "work", Problem: "the arguments are no JSON"}, callOf("d", "banned", 1))
+		want(t, results, "ok", "invalid_args/call", "invalid_args/call", "denied/policy")
+		for _, calls := range [][]Call{{callOf("a", "work", 1), callOf("a", "work", 1)}, {callOf("", "work", 1)}} {
+			if _, err := turn.Run(t.Context(), calls); err == nil {
+				t.Errorf("batch %v was taken", calls)
+			}
+		}
+		if _, err := w.Begin(Spec{ParentID: "nobody"}); err == nil {
+			t.Error("a child of nobody began")
+		}
+	})
+}
+
+func TestSessionStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		run(t, turn, callOf("a", "work", 40_000))
+		r := run(t, turn, Call{ID: "s", Tool: StatusTool})[0]
+		if got := string(r.Structured); !strings.Contains(got, `"callCount":2`) || !strings.Contains(got, `"timedOutTools":["work"]`) || !strings.Contains(got, `"callsLeft":48`) {
+			t.Errorf("status %s", got)
+		}
+	})
+}
+
+func TestFullJournalRefusesNewCallsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		time.AfterFunc(time.Second, func() {
+			w.journal.mu.Lock()
+			defer w.journal.mu.Unlock()
+			w.journal.fail = errors.New("no space left on device")
+		})
+		want(t, run(t, turn, callOf("a", "work", 3000), callOf("b", "alone", 1)), "ok", "overloaded/journal")
+		want(t, run(t, turn, callOf("c", "work", 1)), "overloaded/journal")
+	})
+}
+
+func TestReplayIsWhatWasShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{AgentID: "agent"})
+		all, ok := turn.Subscribe(0)
+		if !ok {
+			t.Fatal("cannot subscribe")
+		}
+		run(t, turn, callOf("a", "work", 6000), callOf("b", "alone", 1))
+		turn.End()
+		var shown [][]byte
+		for r := range all.C {
+			shown = append(shown, r.JSON)
+		}
+		var kept [][]byte
+		for i, r := range w.journal.list() {
+			kept = append(kept, r.JSON)
+			if r.Event.Seq != int64(i+1) {
+				t.Errorf("event %d has seq %d", i+1, r.Event.Seq)
+			}
+		}
+		if !reflect.DeepEqual(shown, kept) || len(shown) < 8 {
+			t.Errorf("shown\n%s\nkept\n%s", shown, kept)
+		}
+	})
+}
+
+func TestSlowReaderResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: unlimited})
+		slow, _ := turn.Subscribe(0)
+		var calls []Call
+		for i := range 400 {
+			calls = append(calls, callOf("c"+string(rune('0'+i%10))+time.Duration(i).String(), "work", i))
+		}
+		run(t, turn, calls...)
+		seen := int64(0)
+		for r := range slow.C {
+			if r.Event.Seq != seen+1 {
+				t.Fatalf("seq %d after %d", r.Event.Seq, seen)
+			}
+			seen = r.Event.Seq
+		}
+		if !slow.Gap() || slow.Last() != seen {
+			t.Fatalf("gap %v, last %d, seen %d", slow.Gap(), slow.Last(), seen)
+		}
+		again, ok := turn.Subscribe(seen)
+		if !ok {
+			t.Fatal("cannot resume")
+		}
+		turn.End()
+		for r := range again.C {
+			if r.Event.Seq != seen+1 {
+				t.Fatalf("seq %d after %d", r.Event.Seq, seen)
+			}
+			seen = r.Event.Seq
+		}
+		if last := w.journal.list(); seen != last[len(last)-1].Event.Seq {
+			t.Errorf("ended with %d of %d", seen, len(last))
+		}
+	})
+}

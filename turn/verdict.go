@@ -1,0 +1,85 @@
+package turn
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Deciders of a refusal.
+const (
+	deciderMode   = "modeGate"
+	deciderBudget = "turnBudget"
+	deciderRepeat = "repeatGuard"
+)
+
+// cancelled is the result of a call that an abort came before.
+func cancelled(c Call, reason supervisor.AbortReason) *supervisor.Result {
+	return supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Reason: string(reason),
+		Message: "[CANCELLED] Turn aborted by " + string(reason) + ".",
+	}.Result()
+}
+
+func denied(c Call, reason, decider, why string) *supervisor.Result {
+	return supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusDenied, Reason: reason, Decider: decider,
+		Message: fmt.Sprintf("[DENIED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why),
+	}.Result()
+}
+
+func invalid(c Call, why string) *supervisor.Result {
+	r := supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusInvalidArgs, Reason: "call",
+		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed. Next: correct the call.", c.Tool, why),
+	}.Result()
+	r.ToolError = &supervisor.ToolError{Kind: "invalid_arguments", Message: why}
+	return r
+}
+
+func unjournalled(c Call, err error) *supervisor.Result {
+	return supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOverloaded, Reason: "journal",
+		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: the journal cannot be written: %v. Nothing was changed.", c.Tool, err),
+	}.Result()
+}
+
+// A third identical call is told of, a fifth is refused.
+const (
+	repeatNote   = 3
+	repeatRefuse = 5
+)
+
+// checkRepeat counts calls of the same tool with the same arguments; true if
+// this one is refused for it.
+func (b *batch) checkRepeat(e *entry) (refused bool) {
+	key := sha256.Sum256(append([]byte(e.call.Tool+"\x00"), canonical(e.call.Arguments)...))
+	b.t.repeats[key]++
+	n := b.t.repeats[key]
+	switch {
+	case n >= repeatRefuse:
+		b.deny(e, "repeat", deciderRepeat, fmt.Sprintf("it is the same call for the %dth time in this turn; do something else", n))
+		return true
+	case n >= repeatNote:
+		e.notes = append(e.notes, fmt.Sprintf("this is the same call for the %d. time in this turn; the %dth is refused", n, repeatRefuse))
+	}
+	return false
+}
+
+// canonical makes equal arguments equal bytes: without spaces, keys in order.
+func canonical(arguments json.RawMessage) []byte {
+	var value any
+	if len(arguments) == 0 {
+		return []byte("{}")
+	}
+	if json.Unmarshal(arguments, &value) != nil {
+		return arguments
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return arguments
+	}
+	return raw
+}
