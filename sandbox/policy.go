@@ -146,6 +146,12 @@ func (r Resolved) Covers(path string) bool {
 	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(path, g.target) })
 }
 
+// Holds says whether the call will see path as a folder, because something
+// granted is in it.
+func (r Resolved) Holds(path string) bool {
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(g.target, path) })
+}
+
 func (p Policy) check() error {
 	for _, f := range []struct {
 		name, value string

@@ -61,7 +61,8 @@ type Request struct {
 	FilesTo string
 	// Env entries (KEY=VALUE) are added to the few variables that tools
 	// inherit. Dir is the working directory, which a sandboxed call must have
-	// been granted; empty is the host's if it was, else the workspace.
+	// been granted, or something in it; empty is the host's if that is so, else
+	// the workspace.
 	Env []string
 	Dir string
 	// SHA256, if set, must be the executable's (that of the command, if it is

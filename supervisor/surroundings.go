@@ -180,7 +180,7 @@ func (c *Call) argv() []string {
 }
 
 // findDir settles the working directory: what was asked for, else the host's
-// own where the call sees it, else the workspace.
+// own where the call sees it or something in it, else the workspace.
 func (c *Call) findDir(policy sandbox.Resolved) error {
 	dir := c.request.Dir
 	if dir == "" {
@@ -189,7 +189,7 @@ func (c *Call) findDir(policy sandbox.Resolved) error {
 			return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot find the working directory: %w", err))
 		}
 		dir = here
-		if c.plan.Confined() && !policy.Covers(dir) {
+		if c.plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
 			dir = sandbox.Workspace
 		}
 	}
@@ -197,7 +197,7 @@ func (c *Call) findDir(policy sandbox.Resolved) error {
 	if c.plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
-	if c.plan.Confined() && !policy.Covers(dir) {
+	if c.plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
 		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)

@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 func newExec() *cobra.Command {
@@ -48,7 +50,10 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 		request.Command.Stdout = passTo(os.Stdout, raw)
 		request.Command.Stderr = passTo(os.Stderr, raw)
 	}
-	result := runCall(host, request, flags, runView{command: true})
+	result, err := flags.gated(host, request, turn.Tool{Name: argv[0]}, runView{command: true})
+	if err != nil {
+		return err
+	}
 	return finishCall(result, flags, true)
 }
 
@@ -57,5 +62,5 @@ func passTo(f *os.File, raw bool) io.Writer {
 	if raw || !term.IsTerminal(int(f.Fd())) {
 		return f
 	}
-	return escapingWriter{f}
+	return terminal.EscapingWriter{W: f}
 }

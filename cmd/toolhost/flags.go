@@ -22,7 +22,8 @@ type callFlags struct {
 	cpuTime                                       time.Duration
 	read, write, env, allow, require              []string
 	net, sha256, cgroupParent, workspace, out     string
-	json, events, quiet, strict, unsafe           bool
+	mode                                          string
+	json, events, quiet, strict, unsafe, headless bool
 
 	set func(name string) bool
 }
@@ -49,6 +50,8 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.allow, "allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid, landlockScope")
 	flags.StringArrayVar(&f.require, "require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")
 	flags.BoolVar(&f.unsafe, "unsafe-no-sandbox", false, "run without a sandbox: files, network and system calls are then yours")
+	flags.StringVar(&f.mode, "mode", "", "allow, ask or deny (default ask for a tool that says it is destructive, else allow)")
+	flags.BoolVar(&f.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringVar(&f.sha256, "sha256", "", "run the binary only if this is its SHA-256")
 	flags.StringVar(&f.cgroupParent, "cgroup-parent", "", "make cgroups below this one instead of finding a place")
@@ -61,6 +64,9 @@ func (f *callFlags) register(cmd *cobra.Command) {
 // request puts the flags into a request.
 func (f *callFlags) request() (supervisor.Request, error) {
 	var r supervisor.Request
+	if err := f.checkMode(); err != nil {
+		return r, err
+	}
 	policy, err := f.policy()
 	if err != nil {
 		return r, err

@@ -11,8 +11,10 @@ import (
 	"github.com/docker/go-units"
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // finishCall shows the result and turns it into the exit code.
@@ -56,10 +58,10 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 
 // printContent prints what the tool has to show. A terminal sees no control
 // characters of it.
-func printContent(w io.Writer, r *supervisor.Result, terminal bool) {
+func printContent(w io.Writer, r *supervisor.Result, people bool) {
 	show := func(s string) {
-		if terminal {
-			s = escapeControls(s, false)
+		if people {
+			s = terminal.Escape(s, false)
 		}
 		if s != "" && !strings.HasSuffix(s, "\n") {
 			s += "\n"
@@ -89,6 +91,10 @@ func printOutcome(w io.Writer, r *supervisor.Result) {
 	defer printWarnings(w, r)
 	if neverBegan(r) {
 		fmt.Fprintln(w, "toolhost: "+oneLine(firstLine(r.ToolError.Message)))
+		return
+	}
+	if r.Status == supervisor.StatusDenied { // nothing ran that there could be more to say of
+		fmt.Fprintln(w, "denied: "+oneLine(strings.TrimPrefix(r.Message, "[DENIED] ")))
 		return
 	}
 	mark := "ok"
@@ -178,6 +184,11 @@ func exitCode(r *supervisor.Result, command bool) int {
 			return exitTimeout
 		}
 		return exitOK
+	case supervisor.StatusDenied:
+		if r.Reason == turn.OutcomeHeadless {
+			return exitHeadless
+		}
+		return exitFailed
 	case supervisor.StatusTimeout:
 		return exitTimeout
 	case supervisor.StatusCancelled:
@@ -236,5 +247,5 @@ func ownExitCode(r *supervisor.Result, command bool) int {
 
 // oneLine is text of a tool's in a line of ours.
 func oneLine(s string) string {
-	return strings.ReplaceAll(escapeControls(s, false), "\n", `\n`)
+	return strings.ReplaceAll(terminal.Escape(s, false), "\n", `\n`)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/terminal"
 )
 
 // Exit codes; the command's own code passes through exec.
@@ -13,13 +15,14 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitHeadless    = 4
 	exitTimeout     = 124
 	exitHost        = 125
 	exitNotExec     = 126
 	exitNotFound    = 127
 	exitSignalBase  = 128
 	exitAborted     = 130
-	exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config, 124 timeout, 125 the host
+	exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config, 4 headless, 124 timeout, 125 the host
 itself failed, 126 and 127 command not executable or not found, 128+n died of
 signal n, 130 aborted; exec hands its command's own code through.`
 )
@@ -57,7 +60,7 @@ func run(args []string) int {
 		exit = &exitError{exitUsage, err}
 	}
 	if exit.err != nil {
-		fmt.Fprintf(os.Stderr, "toolhost: %s\n", escapeControls(exit.Error(), false))
+		fmt.Fprintf(os.Stderr, "toolhost: %s\n", terminal.Escape(exit.Error(), false))
 	}
 	return exit.code
 }

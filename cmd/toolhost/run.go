@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 func newRun() *cobra.Command {
@@ -53,8 +56,22 @@ func runTool(flags *callFlags, tool string, words []string, args string) error {
 	if request.Arguments, err = arguments(host, request.Tool, words, args); err != nil {
 		return err
 	}
-	result := runCall(host, request, flags, runView{})
+	offered := turn.Tool{Name: cmp.Or(request.Tool.Name, filepath.Base(request.Tool.Path)), Destructive: destructive(host, request.Tool)}
+	result, err := flags.gated(host, request, offered, runView{})
+	if err != nil {
+		return err
+	}
 	return finishCall(result, flags, false)
+}
+
+// destructive is the tool's own explicit claim. A tool that cannot be described
+// is not called at all.
+func destructive(host *supervisor.Supervisor, tool supervisor.Tool) bool {
+	description, failed := host.Describe(context.Background(), tool)
+	if failed != nil {
+		return false
+	}
+	return pick(description.Tools, tool.Name).GetAnnotations().GetDestructive()
 }
 
 // splitTool takes PATH:NAME apart, unless a file has the whole name.

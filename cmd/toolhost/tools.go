@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -101,7 +102,7 @@ func printTools(w io.Writer, infos []toolInfo) error {
 	for _, info := range infos {
 		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), firstLine(info.Description)}
 		for i, cell := range line {
-			if line[i] = escapeControls(cell, false); cell == "" {
+			if line[i] = terminal.Escape(cell, false); cell == "" {
 				line[i] = "-"
 			}
 		}

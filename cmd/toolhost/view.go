@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -128,7 +129,7 @@ func showLive(events <-chan supervisor.Event, done <-chan struct{}) {
 				progress = text
 			}
 		case <-tick.C:
-			fmt.Fprint(os.Stderr, clearLine+fit(fmt.Sprintf("%s  %.1fs%s  %s", escapeControls(tool, false), time.Since(began).Seconds(), limit, progress)))
+			fmt.Fprint(os.Stderr, clearLine+fit(fmt.Sprintf("%s  %.1fs%s  %s", terminal.Escape(tool, false), time.Since(began).Seconds(), limit, progress)))
 		case <-done:
 			return
 		}
@@ -139,7 +140,7 @@ func progressText(e supervisor.Event) string {
 	if e.Kind != supervisor.EventProgress || e.Message == "" && e.Fraction == nil {
 		return ""
 	}
-	text := escapeControls(firstLine(e.Message), false)
+	text := terminal.Escape(firstLine(e.Message), false)
 	if e.Fraction != nil {
 		text = fmt.Sprintf("%3.0f%%  %s", *e.Fraction*100, text)
 	}

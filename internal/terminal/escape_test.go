@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import "testing"
 
@@ -15,10 +15,10 @@ func TestEscape(t *testing.T) {
 		{"\xff", `\xff`, `\xff`},
 		{"\u202egnp.exe", `\u202egnp.exe`, `\u202egnp.exe`},
 	} {
-		if got := escapeControls(test.in, false); got != test.tool {
+		if got := Escape(test.in, false); got != test.tool {
 			t.Errorf("tool: %q becomes %q, want %q", test.in, got, test.tool)
 		}
-		if got := escapeControls(test.in, true); got != test.command {
+		if got := Escape(test.in, true); got != test.command {
 			t.Errorf("command: %q becomes %q, want %q", test.in, got, test.command)
 		}
 	}

@@ -1,4 +1,6 @@
-package main
+// Package terminal is what people see of toolhost in a terminal, and how they
+// are asked there.
+package terminal
 
 import (
 	"fmt"
@@ -12,10 +14,10 @@ import (
 // SGR (ECMA-48).
 var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
 
-// escape makes control characters visible. New lines and tabs stay; for a
+// Escape makes control characters visible. New lines and tabs stay; for a
 // command's own output so do colours and carriage returns, which could forge a
 // line of ours elsewhere.
-func escapeControls(s string, command bool) string {
+func Escape(s string, command bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		if command && s[i] == '\r' {
@@ -52,12 +54,12 @@ func writeVisible(b *strings.Builder, r rune, raw string) {
 	}
 }
 
-// escapingWriter escapes what goes to a terminal, colours left alone. A
+// EscapingWriter escapes what goes to a terminal, colours left alone. A
 // sequence that is cut by a write is escaped: that is safe, only less pretty.
-type escapingWriter struct{ w io.Writer }
+type EscapingWriter struct{ W io.Writer }
 
-func (e escapingWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(e.w, escapeControls(string(p), true)); err != nil {
+func (e EscapingWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(e.W, Escape(string(p), true)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
