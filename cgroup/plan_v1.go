@@ -10,6 +10,8 @@ const (
 	fileMemoryV1 = "memory.limit_in_bytes"
 	fileMemswV1  = "memory.memsw.limit_in_bytes"
 	fileQuotaV1  = "cpu.cfs_quota_us"
+	// fileSocketsV1 bounds all sockets' buffers, despite its name.
+	fileSocketsV1 = "memory.kmem.tcp.limit_in_bytes"
 )
 
 // memoryV1 bounds memory, then memory and swap together: the kernel wants
@@ -20,6 +22,10 @@ func memoryV1(l Limits, have func(string) bool) ([]write, error) {
 	}
 	v := itoa(l.MemoryBytes)
 	w := []write{{ctrlMemory, fileMemoryV1, v}}
+	if have(fileSocketsV1) {
+		// v1 counts the memory of sockets apart, and only if told to.
+		w = append(w, write{ctrlMemory, fileSocketsV1, itoa(l.MemoryBytes / 4)})
+	}
 	if have(fileMemswV1) {
 		return append(w, write{ctrlMemory, fileMemswV1, v}), nil
 	}

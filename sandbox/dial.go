@@ -27,21 +27,26 @@ func (p *Process) Dial(ctx context.Context, name string) (*net.UnixConn, error) 
 	}
 	defer answer.Close()
 	message := append([]byte{wire.RequestConnect}, name...)
-	err = p.zygote.request(message, []*os.File{p.socketDir, theirs})
+	err = p.zygote.request(ctx, message, []*os.File{p.socketDir, theirs})
 	_ = theirs.Close()
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = answer.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	return receiveConn(answer)
+	return receiveConn(ctx, answer)
 }
 
-func receiveConn(answer *net.UnixConn) (*net.UnixConn, error) {
+func receiveConn(ctx context.Context, answer *net.UnixConn) (*net.UnixConn, error) {
 	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(4))
 	n, oobn, _, _, err := answer.ReadMsgUnix(buf, oob)
-	if err != nil || n == 0 {
-		return nil, fmt.Errorf("the zygote did not answer: %w", errors.Join(err, ErrDiedAtBirth))
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("the zygote did not answer: %w", err)
+	case n == 0:
+		return nil, errZygoteGone
 	}
 	if f, ok := wire.ParseFailure(buf[:n]); ok {
 		return nil, syscall.Errno(f.Errno)

@@ -86,6 +86,8 @@ type Features struct {
 	ranged bool
 	root   bool // the host is root
 	caller [2]int
+	// processors of the machine; 0 if not known.
+	processors int64
 }
 
 // Findings lists all features in a fixed order.

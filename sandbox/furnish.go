@@ -23,6 +23,15 @@ var (
 	readOnlyPaths = []string{"/proc/sys"}
 )
 
+// namespaceLimits bound what a call can have of things that count for the
+// caller's user too (user_namespaces(7), /proc/sys/user), and of namespaces.
+var namespaceLimits = []wire.Text{
+	{Path: "/proc/sys/user/max_inotify_instances", Content: "16"},
+	{Path: "/proc/sys/user/max_inotify_watches", Content: "8192"},
+	{Path: "/proc/sys/user/max_user_namespaces", Content: "0"},
+	{Path: "/proc/sys/user/max_fanotify_groups", Content: "0"},
+}
+
 // texts are the synthetic files of a call without the host's network.
 var texts = []wire.Text{
 	{Path: "/etc/passwd", Content: "root:x:0:0:root:/:/usr/sbin/nologin\ntool:x:1000:1000:tool:/workspace:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"},
@@ -49,6 +58,7 @@ func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
 	p.root.Files = append(p.root.Files, texts...)
 	p.network(r)
 	p.mount(wire.Mount{Kind: wire.MountProc, Target: "/proc", NoExec: true})
+	p.root.Sysctls = namespaceLimits
 	p.tmpfs("/tmp", 0o1777, s.TmpBytes, s.WorkspaceInodes/4, false)
 	p.tmpfs("/dev/shm", 0o1777, s.ShmBytes, s.WorkspaceInodes/64, true)
 	p.tmpfs(Workspace, 0o755, s.WorkspaceBytes, s.WorkspaceInodes, false)

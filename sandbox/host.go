@@ -49,7 +49,7 @@ func (h *Host) zygote() (*zygote, error) {
 		return nil, err
 	}
 	h.z, h.users = z, users
-	if h.slots == nil {
+	if h.slots == nil || h.slots.ids != users.ids {
 		h.slots = &slots{dir: h.idDir, ids: users.ids}
 	}
 	return z, nil

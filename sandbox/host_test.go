@@ -237,7 +237,7 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 		switch {
 		case err == nil:
 			running = append(running, c)
-		case err != cause:
+		case !errors.Is(err, cause):
 			t.Errorf("error %v", err)
 		}
 	}

@@ -64,9 +64,20 @@ func (s *slots) take() (slot, error) {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			continue
 		}
+		if err == nil && inUse(s.ids.outsideUID+number) {
+			_ = lock.Close()
+			continue
+		}
 		return slot{number, lock}, err
 	}
 	return slot{}, errNoSlot
+}
+
+// inUse says whether a process has the user: of a dead host's call, its lock
+// may be gone before its last process is.
+func inUse(uid int) bool {
+	_, err := unix.Getpriority(unix.PRIO_USER, uid)
+	return !errors.Is(err, unix.ESRCH)
 }
 
 func lockSlot(path string) (*os.File, error) {

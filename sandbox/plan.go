@@ -156,7 +156,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 		p.root.Loopback = false
 	}
 	p.furnish(r, f, t, storage)
-	p.env = environment(t)
+	p.env = environment(t, f.processors)
 	return p, nil
 }
 
@@ -247,13 +247,17 @@ func (p *Plan) describe(r Resolved, f Features) {
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environment tells a tool what it is given, since it can't see its cgroup.
-func environment(t Task) []string {
+func environment(t Task, processors int64) []string {
 	env := []string{
 		"PATH=" + Path,
 		"HOME=" + Workspace, "USER=tool", "LOGNAME=tool",
 	}
 	if t.CPUPercent > 0 {
-		env = append(env, "GOMAXPROCS="+strconv.FormatInt((t.CPUPercent+99)/100, 10))
+		quota := (t.CPUPercent + 99) / 100
+		if processors > 0 {
+			quota = min(quota, processors)
+		}
+		env = append(env, "GOMAXPROCS="+strconv.FormatInt(quota, 10))
 	}
 	if t.MemoryBytes > 0 {
 		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(t.MemoryBytes/10*9, 10))
@@ -268,6 +272,8 @@ func rlimits(openFiles int64) []wire.Rlimit {
 	return []wire.Rlimit{
 		{Resource: unix.RLIMIT_NOFILE, Value: openFiles},
 		{Resource: unix.RLIMIT_CORE},
+		// Timers and queued signals count for the caller's user too.
+		{Resource: unix.RLIMIT_SIGPENDING, Value: 1024},
 		{Resource: unix.RLIMIT_MEMLOCK, Value: 8 << 20},
 		{Resource: unix.RLIMIT_MSGQUEUE, Value: 800 << 10},
 		{Resource: unix.RLIMIT_NICE},

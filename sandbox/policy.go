@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -146,6 +145,30 @@ func (r Resolved) Covers(path string) bool {
 	return slices.ContainsFunc(r.grants, func(g grant) bool { return within(path, g.target) })
 }
 
+// MayWrite says whether the call may write at path.
+func (r Resolved) MayWrite(path string) bool {
+	real := realPath(path)
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return g.write && within(real, g.source) })
+}
+
+// WritesBelow says whether a folder that the call may write to lies in path, at
+// any depth.
+func (r Resolved) WritesBelow(path string) bool {
+	real := realPath(path)
+	return slices.ContainsFunc(r.grants, func(g grant) bool { return g.write && within(g.source, real) })
+}
+
+// realPath follows the links of what exists of path.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(realPath(parent), filepath.Base(path))
+	}
+	return path
+}
+
 // Holds says whether the call will see path as a folder, because something
 // granted is in it.
 func (r Resolved) Holds(path string) bool {
@@ -194,8 +217,10 @@ func resolveGrant(path string, write bool) (grant, error) {
 		return grant{}, fmt.Errorf("cannot grant %s: %w", target, reason(err))
 	}
 	target = withoutLinks(target)
-	if err := errors.Join(checkReserved(target), checkSource(target, source)); err != nil {
-		return grant{}, err
+	for _, err := range []error{checkReserved(target), checkSource(target, source)} {
+		if err != nil {
+			return grant{}, err
+		}
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
 		return grant{}, fmt.Errorf("cannot grant %s: it is neither a file nor a folder", target)

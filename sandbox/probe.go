@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -55,7 +56,7 @@ func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 func assumed(u users) Features {
 	f := Features{
 		findings: map[string]Finding{}, layout: findLayout(""), root: os.Geteuid() == 0,
-		ranged: u.ranged, caller: [2]int{os.Geteuid(), os.Getegid()},
+		ranged: u.ranged, caller: [2]int{os.Geteuid(), os.Getegid()}, processors: int64(runtime.NumCPU()),
 	}
 	for _, use := range uses {
 		f = f.with(Finding{Feature: use.feature, State: Yes})

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -36,6 +37,8 @@ type Process struct {
 	exited  chan syscall.WaitStatus
 	gone    chan struct{}
 	readers sync.WaitGroup
+
+	released sync.Once
 }
 
 func newProcess(control *net.UnixConn, who identity, z *zygote, spec Spec) *Process {
@@ -59,8 +62,13 @@ func (p *Process) awaitBirth(ctx context.Context) error {
 			return p.failure
 		}
 		return nil
+	case <-p.zygote.gone:
+		if closed(p.born) && p.pidfd != nil {
+			return nil
+		}
+		return ErrUncertain
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("%w; %w", context.Cause(ctx), ErrUncertain)
 	}
 }
 
@@ -125,7 +133,14 @@ func (p *Process) Workspace() *os.File { return p.workspace }
 // a launcher with a full socket has more urgent trouble.
 func (p *Process) SetTimer(left time.Duration) error {
 	message := wire.AppendNumber(nil, wire.KindTimer, uint64(max(left, 1)))
-	if _, err := p.control.Write(message); err != nil {
+	raw, err := p.control.SyscallConn()
+	if err == nil {
+		sent := raw.Control(func(fd uintptr) {
+			err = unix.Sendto(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		})
+		err = errors.Join(sent, err)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot move the launcher's timer: %w", err)
 	}
 	return nil
@@ -139,8 +154,10 @@ func (p *Process) Kill() {
 
 // Release frees what the host holds of a tree that is gone, its user too. It
 // waits for the process's goroutines, so call it only after Gone, or after
-// Kill.
-func (p *Process) Release() {
+// Kill. Only the first time counts.
+func (p *Process) Release() { p.released.Do(p.free) }
+
+func (p *Process) free() {
 	<-p.gone
 	_ = p.control.Close()
 	p.readers.Wait()
@@ -167,10 +184,18 @@ func (p *Process) Abandon() {
 // (pidfd_open(2)).
 func (p *Process) wait() {
 	defer close(p.gone)
-	_ = p.raw.Read(func(fd uintptr) bool {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		return n > 0 || err != nil && err != unix.EINTR
-	})
+	err := p.raw.Read(func(fd uintptr) bool { return ended(int(fd), 0) })
+	if err != nil { // it could not be watched with the others
+		_ = p.raw.Control(func(fd uintptr) {
+			for !ended(int(fd), -1) {
+			}
+		})
+	}
+}
+
+func ended(pidfd, timeout int) bool {
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, timeout)
+	return n > 0 || err != nil && err != unix.EINTR
 }
 
 // read takes the messages about the call until the other end of the socket is
@@ -185,7 +210,11 @@ func (p *Process) read() {
 		}
 		p.handle(buf[:n], receivedFiles(oob[:oobn]))
 	}
-	p.fail(ErrDiedAtBirth)
+	p.settle(ErrDiedAtBirth)
+	if p.pidfd == nil { // and nothing will be born: nobody else has the socket
+		close(p.born)
+		close(p.gone)
+	}
 }
 
 func (p *Process) handle(message []byte, files []*os.File) {
@@ -199,12 +228,10 @@ func (p *Process) handle(message []byte, files []*os.File) {
 			}
 		}
 	case wire.KindStarted:
-		if !closed(p.ready) {
-			close(p.ready)
-		}
+		p.settle(nil)
 	case wire.KindFailed:
 		if f, ok := wire.ParseFailure(message); ok {
-			p.fail(&SetupError{Step: f.Step, Err: syscall.Errno(f.Errno)})
+			p.settle(&SetupError{Step: f.Step, Err: syscall.Errno(f.Errno)})
 		}
 	case wire.KindExited:
 		p.onExited(message)
@@ -227,9 +254,7 @@ func (p *Process) onBorn(message []byte, files []*os.File) {
 	}
 	p.pid, p.pidfd, p.raw, files[0] = int(pid), files[0], raw, nil
 	p.readers.Go(p.wait)
-	if !closed(p.born) {
-		close(p.born)
-	}
+	close(p.born)
 }
 
 func (p *Process) onExited(message []byte) {
@@ -243,15 +268,11 @@ func (p *Process) onExited(message []byte) {
 	}
 }
 
-// fail settles what is not settled yet.
-func (p *Process) fail(err error) {
+// settle ends the wait for the tool's start, once.
+func (p *Process) settle(err error) {
 	if !closed(p.ready) {
 		p.failure = err
 		close(p.ready)
-	}
-	if !closed(p.born) {
-		close(p.born)
-		close(p.gone)
 	}
 }
 

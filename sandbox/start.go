@@ -71,6 +71,10 @@ func (e *SetupError) Executing() bool { return e.Step == wire.StepExecute }
 // group was killed before it could begin.
 var ErrDiedAtBirth = errors.New("the launcher died before it could report")
 
+// ErrUncertain: the start was given up in its middle. What was born ends at
+// once, but the tool may have begun.
+var ErrUncertain = errors.New("the start was given up before it was complete; the tool may have begun")
+
 // Start starts a launcher that starts the tool, and returns once it is born:
 // Process.Started tells when the tool runs. ctx bounds only that. An error
 // means that nothing runs, or that what may still be born dies at once.
@@ -119,7 +123,7 @@ func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File)
 	return into(func(dir *os.File, enter, leave []*os.File) error {
 		request := s.birth(p.who)
 		request.Cgroup, request.Enter, request.Leave = dir != nil, int64(len(enter)), int64(len(leave))
-		if err := z.send(request, slices.Concat(groupDir(dir), enter, leave, files)); err != nil {
+		if err := z.send(ctx, request, slices.Concat(groupDir(dir), enter, leave, files)); err != nil {
 			return err
 		}
 		_ = control.Close() // or its end would not be seen

@@ -1,12 +1,12 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -23,7 +23,7 @@ type zygote struct {
 	child *os.Process
 	gone  chan struct{}
 
-	mu sync.Mutex // one request at a time on conn
+	turn chan struct{} // one request at a time on conn
 }
 
 // users is whom a zygote can make launchers of.
@@ -43,17 +43,37 @@ func startZygote() (*zygote, users, error) {
 		z, err := newZygote(nil, []string{wire.ModeZygote})
 		return z, privilegedUsers(), err
 	}
+	ids, noRange := subordinate("/etc/subuid", "/etc/subgid")
+	if noRange == nil {
+		z, err := mappedZygote(func(pid int) error { return mapRange(pid, ids) })
+		if err == nil {
+			return z, users{ids: ids, ranged: true}, nil
+		}
+		noRange = err
+	}
+	z, err := mappedZygote(mapSelf)
+	if err == nil {
+		return z, users{noRange: noRange}, nil
+	}
+	z, plainErr := newZygote(nil, []string{wire.ModeZygote})
+	return z, users{noNamespace: err, noRange: noRange}, plainErr
+}
+
+// mappedZygote starts a zygote in a user namespace, maps users into it and
+// lets it go on.
+func mappedZygote(mapUsers func(pid int) error) (*zygote, error) {
 	z, err := newZygote(&syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}, []string{wire.ModeZygote, wire.AwaitMap})
 	if err != nil {
-		plain, plainErr := newZygote(nil, []string{wire.ModeZygote})
-		return plain, users{noNamespace: err, noRange: err}, plainErr
+		return nil, err
 	}
-	u, err := z.mapUsers()
+	if err = mapUsers(z.child.Pid); err == nil {
+		_, err = z.conn.Write([]byte{1})
+	}
 	if err != nil {
 		z.close()
-		return nil, u, err
+		return nil, err
 	}
-	return z, u, nil
+	return z, nil
 }
 
 func privilegedUsers() users {
@@ -63,25 +83,6 @@ func privilegedUsers() users {
 	}
 	ids, err := rootRange(string(uidMap))
 	return users{ids: ids, ranged: err == nil, noRange: err}
-}
-
-// mapUsers gives a waiting zygote its users and lets it go on.
-func (z *zygote) mapUsers() (users, error) {
-	var u users
-	u.ids, u.noRange = subordinate("/etc/subuid", "/etc/subgid")
-	if u.noRange == nil {
-		u.noRange = mapRange(z.child.Pid, u.ids)
-	}
-	u.ranged = u.noRange == nil
-	if !u.ranged {
-		if err := mapSelf(z.child.Pid); err != nil {
-			return u, err
-		}
-	}
-	if _, err := z.conn.Write([]byte{1}); err != nil {
-		return u, fmt.Errorf("cannot start the zygote: %w", err)
-	}
-	return u, nil
 }
 
 func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
@@ -109,7 +110,7 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 	if err != nil {
 		return nil, errors.Join(explainZygote(err), conn.Close())
 	}
-	z := &zygote{conn: conn, child: child, gone: make(chan struct{})}
+	z := &zygote{conn: conn, child: child, gone: make(chan struct{}), turn: make(chan struct{}, 1)}
 	go func() {
 		defer close(z.gone)
 		_, _ = child.Wait()
@@ -128,7 +129,7 @@ func explainZygote(err error) error {
 }
 
 // send asks for a birth.
-func (z *zygote) send(b wire.Birth, files []*os.File) error {
+func (z *zygote) send(ctx context.Context, b wire.Birth, files []*os.File) error {
 	if len(files)+len(b.Stage) > wire.MaxBirthFiles {
 		return fmt.Errorf("a call has %d files, paths and cgroups, at most %d are possible: grant folders instead of what is in them", len(files)+len(b.Stage), wire.MaxBirthFiles)
 	}
@@ -136,23 +137,42 @@ func (z *zygote) send(b wire.Birth, files []*os.File) error {
 	if len(message) > wire.MaxBirthBytes {
 		return fmt.Errorf("the granted paths have %d bytes, at most %d are possible: grant folders instead of what is in them", len(message), wire.MaxBirthBytes)
 	}
-	return z.request(message, files)
+	return z.request(ctx, message, files)
 }
 
-var errZygoteGone = errors.New("cannot ask the zygote")
+var errZygoteGone = errors.New("the zygote has died")
 
 // request sends one message with files.
-func (z *zygote) request(message []byte, files []*os.File) error {
+func (z *zygote) request(ctx context.Context, message []byte, files []*os.File) error {
 	fds := make([]int, len(files))
 	for i, file := range files {
 		fds[i] = int(file.Fd())
 	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if _, _, err := z.conn.WriteMsgUnix(message, unix.UnixRights(fds...), nil); err != nil {
+	select {
+	case z.turn <- struct{}{}:
+		defer func() { <-z.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = z.conn.SetWriteDeadline(time.Unix(1, 0))
+		close(expired)
+	})
+	_, _, err := z.conn.WriteMsgUnix(message, unix.UnixRights(fds...), nil)
+	if !stop() {
+		<-expired
+		_ = z.conn.SetWriteDeadline(time.Time{})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET), errors.Is(err, net.ErrClosed):
 		return fmt.Errorf("%w: %w", errZygoteGone, err)
 	}
-	return nil
+	return fmt.Errorf("cannot ask the zygote: %w", err)
 }
 
 func (z *zygote) isGone() bool {

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"crypto/rand"
+	"os"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ type Call struct {
 	binary  binary
 	command binary // a command's own, where a path or hash names it
 	surroundings
+	filesTo     *os.Root // where the workspace's files go; nil for nowhere
 	description *pluginv1.ToolDescription
 	arguments   []byte
 	hints       []budget.Ask // the model's

@@ -2,10 +2,12 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
@@ -26,7 +28,7 @@ func (c *Call) finish() {
 func (c *Call) evidence() evidence {
 	e := evidence{
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
-		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.tree != nil && c.tree.executed.Load(),
+		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.ran(),
 	}
 	if c.tree != nil {
 		usage, err := c.tree.group.Usage()
@@ -38,11 +40,19 @@ func (c *Call) evidence() evidence {
 	return e
 }
 
+// ran: the tool's program has begun, or may have.
+func (c *Call) ran() bool {
+	return c.tree != nil && c.tree.executed.Load() || errors.Is(c.startErr, sandbox.ErrUncertain)
+}
+
 // teardown gives back what the call held. A tree that could not be killed
 // keeps its slot and its group until it is gone after all.
 func (c *Call) teardown() {
 	if c.cancelWork != nil {
 		c.cancelWork()
+	}
+	if c.filesTo != nil {
+		_ = c.filesTo.Close()
 	}
 	if c.output != nil {
 		c.output.close()
@@ -72,7 +82,7 @@ func (c *Call) freeTree() {
 	}
 	t := c.tree
 	if t == nil {
-		release()
+		c.freeUnseen(release)
 		return
 	}
 	t.end()
@@ -84,6 +94,34 @@ func (c *Call) freeTree() {
 	t.helpers.Wait()
 	c.removeGroup(t)
 	release()
+}
+
+// freeUnseen gives the slot back of a call whose processes the owner has not
+// seen: there are none, or the starter still brings some.
+func (c *Call) freeUnseen(release func()) {
+	if c.started == nil || c.kill.survivors == 0 && c.spawned == nil && closed(c.started) {
+		release()
+		return
+	}
+	go func() {
+		<-c.started
+		if t := c.spawned; t != nil {
+			t.kill()
+			t.end()
+			c.freeLater(t, release)
+			return
+		}
+		release()
+	}()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // freeLater gives the slot back when the kernel lets go of the tree at last.
@@ -119,9 +157,13 @@ func (c *Call) fillOutput(r *Result) {
 	if c.output == nil {
 		return
 	}
-	if c.tree != nil && c.output.passesThrough() && !c.outputOver {
+	if c.ran() && c.output.passesThrough() && !c.outputOver {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
+	}
+	if lost := c.output.lost.Load(); lost != nil {
+		r.Output.Undelivered = true
+		r.Warnings = append(r.Warnings, "the output could not be passed on: "+(*lost).Error())
 	}
 	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)

@@ -23,24 +23,28 @@ type Description struct {
 }
 
 // Describe asks a plugin binary what tools it has, in a process of its own
-// under the message_route profile. Answers are remembered by the binary's
-// hash. The result tells what happened where there is no description.
-func (s *Supervisor) Describe(ctx context.Context, tool Tool) (*Description, *Result) {
-	d, found, err := s.findAndDescribe(ctx, tool)
+// under the message_route profile, with the request's tool, hash, limits,
+// environment and sandbox, but nothing granted. Answers are remembered by the
+// binary's hash. The result tells what happened where there is no description.
+func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *Result) {
+	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
 		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list()}, nil
 	}
-	c := s.newCall(Request{Tool: tool})
+	c := s.newCall(request)
 	c.refuse(err)
 	return nil, c.result
 }
 
-func (s *Supervisor) findAndDescribe(ctx context.Context, tool Tool) (*described, binary, error) {
-	found, err := s.binaries.find(tool.Path)
+func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*described, binary, error) {
+	found, err := s.binaries.find(request.Tool.Path)
 	if err != nil {
 		return nil, binary{}, refuse(StatusStartFailed, "tool", err)
 	}
-	d, err := s.describe(ctx, Request{Tool: tool}, found)
+	if want := request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
+		return nil, binary{}, refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
+	}
+	d, err := s.describe(ctx, request, found)
 	return d, found, err
 }
 
@@ -106,7 +110,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	profile, _ := budget.ForOperation("DescribeTool")
 	c := s.newCall(Request{
 		Tool: Tool{Path: request.Tool.Path, Args: request.Tool.Args}, Limits: request.Limits,
-		Env: request.Env, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
+		Env: request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
 	})
 	c.describes, c.profile = true, profile
 	if err := c.prepare(ctx); err != nil {

@@ -181,6 +181,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 func (c *Call) onStartFailed(err error, now time.Time) {
 	c.startErr = err
 	c.streamOver = true
+	c.outputOver = c.outputOver || c.tree == nil // nobody reads what nobody writes
 	c.killNow(startFailed, now)
 }
 

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
@@ -19,6 +21,7 @@ type output struct {
 	stdout, stderr *capture.Stream
 	total          atomic.Int64
 	overTotal      sync.Once
+	lost           atomic.Pointer[error] // why output could not be passed on
 	readers        sync.WaitGroup
 	pipes          *pipes
 	stdoutEnded    func() // of a plugin's stdout, also where nobody read it
@@ -176,6 +179,9 @@ func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer)
 		return true
 	}
 	_, err := to.Write(p)
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has had enough is none
+		o.lost.CompareAndSwap(nil, &err)
+	}
 	return err == nil
 }
 

@@ -164,6 +164,9 @@ func (c *Call) refuse(err error) {
 		r.copyEvidence(refused.describing)
 		r.Message = message(r, c.maxTimeout())
 	}
+	if c.filesTo != nil {
+		_ = c.filesTo.Close()
+	}
 	c.events.publish(Event{Kind: EventQueued})
 	c.publishResult(r)
 	c.result = r

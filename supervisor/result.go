@@ -33,6 +33,9 @@ type Result struct {
 	ToolError *ToolError `json:"toolError"`
 	Warnings  []string   `json:"warnings"`
 	Files     []File     `json:"files"`
+	// FilesIncomplete: not all of the workspace's files are in Files, or not all
+	// could be taken out where that was asked for. Warnings say why.
+	FilesIncomplete bool `json:"filesIncomplete"`
 	// RemainingMs is what is left of the turn's budget; null outside a turn.
 	RemainingMs *int64 `json:"remainingMs"`
 	// Overran: the soft budget was passed. Partial: Content and Output are
@@ -90,8 +93,8 @@ type Content struct {
 type Output struct {
 	Stdout StreamOutput `json:"stdout"`
 	Stderr StreamOutput `json:"stderr"`
-	// Undelivered: a reader of the command's output was too slow, and what it
-	// had not taken when the call's time was over is lost.
+	// Undelivered: a reader of the command's output was too slow, or could not
+	// take it, and what it had not taken is lost.
 	Undelivered bool          `json:"undelivered"`
 	Content     ContentOutput `json:"content"`
 }

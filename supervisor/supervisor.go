@@ -22,6 +22,7 @@ type Supervisor struct {
 	groups    *cgroup.Root
 	host      *sandbox.Host
 	features  sandbox.Features // written before the first call
+	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
 	gate      *admission.Gate
 	null      *os.File
@@ -68,11 +69,10 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if _, err := s.groups.Sweep(); err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
-	users, err := usersDir()
-	if err != nil {
+	if s.users, err = usersDir(); err != nil {
 		return err
 	}
-	if s.host, err = sandbox.Open(users); err != nil {
+	if s.host, err = sandbox.Open(s.users); err != nil {
 		return err
 	}
 	if err := s.probe(ctx); err != nil {

@@ -12,10 +12,12 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 )
 
-// hiddenPrograms is where a confined call finds executables whose own path it
-// cannot have: the adapter's tells of the host, others lie in the sandbox's own
-// folders.
-const hiddenPrograms = "/.toolhost/"
+// Where a confined call finds executables whose own path it cannot have: the
+// adapter's tells of the host, others lie in the sandbox's own folders.
+const (
+	hiddenAdapter  = "/.toolhost/adapter"
+	hiddenPrograms = "/.toolhost/bin/"
+)
 
 // surroundings are what a call will find itself in.
 type surroundings struct {
@@ -37,6 +39,12 @@ func (c *Call) surround() error {
 		return refuse(StatusStartFailed, "policy", err)
 	}
 	c.warnings = append(c.warnings, resolved.Warnings()...)
+	if err := c.s.keepOwn(resolved); err != nil {
+		return err
+	}
+	if err := c.openFilesTo(resolved); err != nil {
+		return err
+	}
 	programs, err := c.programs(resolved)
 	if err != nil {
 		return err
@@ -45,6 +53,16 @@ func (c *Call) surround() error {
 		return refuse(StatusStartFailed, planReason(err), err)
 	}
 	return c.findDir(resolved)
+}
+
+// keepOwn refuses to let a call write to what toolhost trusts.
+func (s *Supervisor) keepOwn(policy sandbox.Resolved) error {
+	for _, own := range []string{s.config.StoreDir, s.config.RuntimeDir, s.users} {
+		if policy.MayWrite(own) || policy.WritesBelow(own) {
+			return refuse(StatusStartFailed, "policy", fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", own))
+		}
+	}
+	return nil
 }
 
 // planReason tells what the host lacks from what cannot be meant.
@@ -70,26 +88,26 @@ func (c *Call) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
 		c.path = c.binary.stored
 		return nil, c.placeCommand(policy)
 	}
-	c.path = visiblePath(c.binary.path)
+	c.path = visiblePath(c.binary.path, policy)
 	if c.request.Command != nil {
-		c.path = hiddenPrograms + "adapter"
+		c.path = hiddenAdapter
 	}
 	list := []sandbox.Program{{Source: c.binary.stored, Target: c.path}}
-	if err := c.placeCommand(policy); err != nil {
-		return nil, err
+	if err := c.placeCommand(policy); err != nil || c.command.stored == "" {
+		return list, err
 	}
-	own := c.command
-	switch {
-	case own.stored == "":
-		return list, nil
-	case c.request.SHA256 == "" && (c.s.features.Runtime(own.path) || policy.Covers(own.path)):
-		return list, nil // it can be seen where it is
-	}
-	return append(list, sandbox.Program{Source: own.stored, Target: own.path}), nil
+	return append(list, sandbox.Program{Source: c.command.stored, Target: c.command.path}), nil
 }
 
-// visiblePath is where a confined call sees a program of this path.
-func visiblePath(path string) string {
+// visiblePath is where a confined call sees a program of this path. Below a
+// grant the links of the path are the grant's own.
+func visiblePath(path string, policy sandbox.Resolved) string {
+	if policy.Covers(path) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && policy.Covers(real) {
+			return real
+		}
+		return hiddenPrograms + filepath.Base(path)
+	}
 	if sandbox.Showable(path) {
 		return path
 	}
@@ -98,7 +116,7 @@ func visiblePath(path string) string {
 
 // placeCommand finds the command on the host where the call could not find it
 // by itself: a path, a name of the caller's own PATH, or one whose hash is to be
-// checked.
+// checked. It is copied only if it is not run from where it is.
 func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	if c.request.Command == nil {
 		return nil
@@ -111,6 +129,13 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	if path == "" {
 		path = c.request.Command.Argv[0]
 	}
+	if path, err = filepath.Abs(path); err != nil {
+		return refuse(StatusStartFailed, reasonNotFound, err)
+	}
+	if want == "" && (!policy.Confines() || c.s.features.Runtime(path) || policy.Covers(path)) {
+		c.command.path = path
+		return nil
+	}
 	found, err := c.s.binaries.find(path)
 	if err != nil {
 		return refuse(StatusStartFailed, reasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
@@ -118,7 +143,7 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	if want != "" && !strings.EqualFold(want, found.sha256) {
 		return refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
 	}
-	found.path = visiblePath(found.path)
+	found.path = visiblePath(found.path, policy)
 	c.command = found
 	return nil
 }
@@ -171,9 +196,9 @@ func (c *Call) argv() []string {
 	argv := slices.Clone(c.request.Command.Argv)
 	switch {
 	case c.command.path == "":
-	case c.plan.Confined():
+	case c.plan.Confined() || c.command.stored == "":
 		argv[0] = c.command.path
-	case c.request.SHA256 != "":
+	default:
 		argv[0] = c.command.stored
 	}
 	return argv
@@ -181,7 +206,7 @@ func (c *Call) argv() []string {
 
 // findDir settles the working directory: what was asked for, else the host's
 // own where the call sees it or something in it, else the workspace.
-func (c *Call) findDir(policy sandbox.Resolved) error {
+func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 	dir := c.request.Dir
 	if dir == "" {
 		here, err := os.Getwd()
@@ -193,7 +218,10 @@ func (c *Call) findDir(policy sandbox.Resolved) error {
 			dir = sandbox.Workspace
 		}
 	}
-	c.dir = dir
+	if c.dir, err = filepath.Abs(dir); err != nil {
+		return refuse(StatusStartFailed, "dir", err)
+	}
+	dir = c.dir
 	if c.plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}

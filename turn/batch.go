@@ -39,7 +39,7 @@ type batch struct {
 	t       *Turn
 	entries []*entry
 	left    int
-	checked bool // every entry; none starts before
+	checked bool          // every entry; none starts before
 	done    chan struct{} // closed when every entry has its result
 }
 

@@ -28,8 +28,14 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 	} else {
 		printContent(os.Stdout, r, term.IsTerminal(int(os.Stdout.Fd())))
 	}
-	if flags.tellsOutcome(r, command) {
+	switch {
+	case flags.tellsOutcome(r, command):
 		printOutcome(os.Stderr, r)
+	case !flags.quiet && !flags.json && !flags.events:
+		printWarnings(os.Stderr, r)
+	}
+	if r.OK() && flags.out != "" && r.FilesIncomplete {
+		return &exitError{code: exitFailed}
 	}
 	if code := exitCode(r, command); code != exitOK {
 		return &exitError{code: code}
@@ -180,6 +186,9 @@ func firstLine(s string) string {
 func exitCode(r *supervisor.Result, command bool) int {
 	switch r.Status {
 	case supervisor.StatusOK:
+		if r.Output.Undelivered && r.Kill.Cause == "" {
+			return exitHost
+		}
 		if r.Output.Undelivered {
 			return exitTimeout
 		}

@@ -53,10 +53,10 @@ func runTool(flags *callFlags, tool string, words []string, args string) error {
 		return err
 	}
 	defer host.Close()
-	if request.Arguments, err = arguments(host, request.Tool, words, args); err != nil {
+	if request.Arguments, err = arguments(host, request, words, args); err != nil {
 		return err
 	}
-	offered := turn.Tool{Name: cmp.Or(request.Tool.Name, filepath.Base(request.Tool.Path)), Destructive: destructive(host, request.Tool)}
+	offered := turn.Tool{Name: cmp.Or(request.Tool.Name, filepath.Base(request.Tool.Path)), Destructive: destructive(host, request)}
 	result, err := flags.gated(host, request, offered, runView{})
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func runTool(flags *callFlags, tool string, words []string, args string) error {
 
 // destructive is the tool's own explicit claim. A tool that cannot be described
 // is not called at all.
-func destructive(host *supervisor.Supervisor, tool supervisor.Tool) bool {
-	description, failed := host.Describe(context.Background(), tool)
+func destructive(host *supervisor.Supervisor, request supervisor.Request) bool {
+	description, failed := host.Describe(context.Background(), request)
 	if failed != nil {
 		return false
 	}
-	return pick(description.Tools, tool.Name).GetAnnotations().GetDestructive()
+	return pick(description.Tools, request.Tool.Name).GetAnnotations().GetDestructive()
 }
 
 // splitTool takes PATH:NAME apart, unless a file has the whole name.
@@ -84,18 +84,18 @@ func splitTool(s string) supervisor.Tool {
 	return supervisor.Tool{Path: s}
 }
 
-func arguments(host *supervisor.Supervisor, tool supervisor.Tool, words []string, args string) (json.RawMessage, error) {
+func arguments(host *supervisor.Supervisor, request supervisor.Request, words []string, args string) (json.RawMessage, error) {
 	if args != "" {
 		return readArguments(args)
 	}
 	if len(words) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	description, failed := host.Describe(context.Background(), tool)
+	description, failed := host.Describe(context.Background(), request)
 	if failed != nil {
 		return nil, resultError(failed)
 	}
-	return pairArguments(words, pick(description.Tools, tool.Name))
+	return pairArguments(words, pick(description.Tools, request.Tool.Name))
 }
 
 // pick finds the tool whose types key=value words are read by; the supervisor

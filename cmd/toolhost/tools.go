@@ -51,7 +51,7 @@ func describeTools(w io.Writer, paths []string, asJSON bool) error {
 	defer host.Close()
 	infos := []toolInfo{}
 	for _, path := range paths {
-		description, failed := host.Describe(context.Background(), supervisor.Tool{Path: path})
+		description, failed := host.Describe(context.Background(), supervisor.Request{Tool: supervisor.Tool{Path: path}})
 		if failed != nil {
 			return resultError(failed)
 		}

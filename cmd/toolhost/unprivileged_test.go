@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -201,14 +202,22 @@ func TestNothingEscapesAnUnprivilegedHost(t *testing.T) {
 func TestSharedUser(t *testing.T) {
 	needRange(t)
 	dir := userDir(t)
-	if _, stderr, code := asSomeone(t, dir, subordinate, "exec", "--write", ".", "--", "touch", "made"); code != 0 {
+	project := filepath.Join(dir, "project")
+	if err := errors.Join(os.Mkdir(project, 0o755), os.Chown(project, someone, someone)); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := asSomeone(t, dir, subordinate, "exec", "--write", "project", "--", "touch", "project/made"); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
 	var st syscall.Stat_t
-	if err := syscall.Stat(filepath.Join(dir, "made"), &st); err != nil || st.Uid != someone || st.Gid != someone {
+	if err := syscall.Stat(filepath.Join(project, "made"), &st); err != nil || st.Uid != someone || st.Gid != someone {
 		t.Errorf("made by %d:%d, %v", st.Uid, st.Gid, err)
 	}
-	_, stderr, code := asSomeone(t, dir, "", "exec", "--", "true")
+	_, stderr, code := asSomeone(t, dir, subordinate, "exec", "--write", ".", "--", "true")
+	if code != exitUsage || !strings.Contains(string(stderr), "toolhost's own") {
+		t.Errorf("a grant of the store: exit status %d: %s", code, stderr)
+	}
+	_, stderr, code = asSomeone(t, dir, "", "exec", "--", "true")
 	if code != exitHost || !strings.Contains(string(stderr), "grants no ids to") || !strings.Contains(string(stderr), "sharedUid") {
 		t.Errorf("without subordinate ids: exit status %d: %s", code, stderr)
 	}

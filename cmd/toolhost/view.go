@@ -39,7 +39,7 @@ func runCall(host *supervisor.Supervisor, request supervisor.Request, flags *cal
 	}
 	signals := make(chan os.Signal, 4)
 	// SIGPIPE is only to be an error of the write: the call must still be ended.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	defer signal.Stop(signals)
 	call := startCall(host, request, signals)
 	var shown sync.WaitGroup

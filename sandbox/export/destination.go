@@ -21,7 +21,10 @@ type destination struct {
 	chunk []byte
 }
 
-func openDestination(to string) (*destination, error) {
+// Open opens the folder that Copy is to fill, and makes it with mode 0700 if it
+// does not exist. Open it before the workspace's owner runs, who could else put
+// a link in its place.
+func Open(to string) (*os.Root, error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder %s: %w", to, reason(err))
 	}
@@ -29,7 +32,7 @@ func openDestination(to string) (*destination, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", to, reason(err))
 	}
-	return &destination{root: root, chunk: make([]byte, chunkBytes)}, nil
+	return root, nil
 }
 
 // vacant wants none of the files' names to exist.

@@ -80,9 +80,8 @@ func List(ctx context.Context, workspace *os.File, l Limits) (Listing, error) {
 	return run(ctx, workspace, l, nil)
 }
 
-// Copy copies the workspace's regular files into the host's folder `to`, which
-// it makes with mode 0700 if it does not exist. Nobody else may write there
-// meanwhile.
+// Copy copies the workspace's regular files into a folder of the host's (see
+// Open). Nobody else may write there meanwhile.
 //
 // Folders get mode 0755 and files 0644, or 0744 if their owner could execute
 // them; all less the umask, and owned by the caller. Times, attributes, hard
@@ -91,16 +90,12 @@ func List(ctx context.Context, workspace *os.File, l Limits) (Listing, error) {
 // It overwrites nothing: if the name of any file that it would take exists, it
 // fails before it has copied anything. After other errors the listing has
 // what was copied before, which stays; no file is left half-written.
-func Copy(ctx context.Context, workspace *os.File, to string, l Limits) (Listing, error) {
+func Copy(ctx context.Context, workspace *os.File, to *os.Root, l Limits) (Listing, error) {
 	listing, err := List(ctx, workspace, l)
 	if err != nil {
 		return Listing{}, err
 	}
-	d, err := openDestination(to)
-	if err != nil {
-		return Listing{}, err
-	}
-	defer d.root.Close()
+	d := &destination{root: to, chunk: make([]byte, chunkBytes)}
 	if err := d.vacant(listing.Files); err != nil {
 		return Listing{}, err
 	}

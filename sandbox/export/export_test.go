@@ -16,7 +16,7 @@ func TestCopy(t *testing.T) {
 	files := tree{"a.txt": "alpha", "empty": "", "sub/b": "beta", "sub/sub/c": strings.Repeat("c", 3*chunkBytes), "none/": ""}
 	_, w := workspace(t, files)
 	to := filepath.Join(t.TempDir(), "new", "out")
-	l, err := Copy(t.Context(), w, to, Limits{})
+	l, err := copyTo(t.Context(), w, to, Limits{})
 	must(t, err)
 	wantListing(t, l, "a.txt 5", "empty 0", "sub/b 4", "sub/sub/c 786432")
 	if l.Bytes != 786441 || l.Truncated {
@@ -58,7 +58,7 @@ func TestModes(t *testing.T) {
 		must(t, syscall.Chmod(filepath.Join(dir, name), mode))
 	}
 	to := t.TempDir()
-	l, err := Copy(t.Context(), w, to, Limits{})
+	l, err := copyTo(t.Context(), w, to, Limits{})
 	must(t, err)
 	for _, f := range l.Files {
 		want := fs.FileMode(0o644)
@@ -91,7 +91,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to, _ := workspace(t, test.before)
-			l, err := Copy(t.Context(), w, to, Limits{})
+			l, err := copyTo(t.Context(), w, to, Limits{})
 			wantError(t, err, test.want)
 			wantError(t, err, to)
 			if len(l.Files) > 0 {
@@ -110,7 +110,7 @@ func TestDestinationWithLinks(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		to := t.TempDir()
 		must(t, os.Symlink(outside, filepath.Join(to, name)))
-		if _, err := Copy(t.Context(), w, to, Limits{}); err == nil {
+		if _, err := copyTo(t.Context(), w, to, Limits{}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -120,7 +120,7 @@ func TestDestinationWithLinks(t *testing.T) {
 func TestOtherFilesOfTheDestinationStay(t *testing.T) {
 	_, w := workspace(t, tree{"sub/a": "new"})
 	to, _ := workspace(t, tree{"sub/other": "old", "z": "old"})
-	_, err := Copy(t.Context(), w, to, Limits{})
+	_, err := copyTo(t.Context(), w, to, Limits{})
 	must(t, err)
 	wantTree(t, to, tree{"sub/a": "new", "sub/other": "old", "z": "old"})
 }
@@ -142,7 +142,7 @@ func TestLimits(t *testing.T) {
 		{"depth", Limits{Depth: 1}, []string{"a 5", "b 6", "c 4", "d/e 2", "d/f 0 deeper than 1 folders"}, 17},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l, err := Copy(t.Context(), w, t.TempDir(), test.l)
+			l, err := copyTo(t.Context(), w, t.TempDir(), test.l)
 			must(t, err)
 			wantListing(t, l, test.want...)
 			if l.Bytes != test.bytes || l.Truncated {
@@ -182,9 +182,10 @@ func TestContextEnds(t *testing.T) {
 func TestContextEndsWithinFile(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	to := t.TempDir()
-	d, err := openDestination(to)
+	root, err := Open(to)
 	must(t, err)
-	defer d.root.Close()
+	defer root.Close()
+	d := &destination{root: root, chunk: make([]byte, chunkBytes)}
 	source := readerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
 	skipped, err := d.take(ctx, source, File{Path: "sub/a", Bytes: 1 << 30})
 	if !errors.Is(err, context.Canceled) || skipped != "" {
@@ -199,9 +200,10 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestFileThatFailsMidway(t *testing.T) {
 	to := t.TempDir()
-	d, err := openDestination(to)
+	root, err := Open(to)
 	must(t, err)
-	defer d.root.Close()
+	defer root.Close()
+	d := &destination{root: root, chunk: make([]byte, chunkBytes)}
 	for _, test := range []struct {
 		name   string
 		source readerFunc
@@ -223,6 +225,6 @@ func TestBadWorkspace(t *testing.T) {
 	_, err := List(t.Context(), openPath(t, filepath.Join(dir, "a")), Limits{})
 	wantError(t, err, "cannot open the workspace: not a directory")
 	_, w := workspace(t, nil)
-	_, err = Copy(t.Context(), w, filepath.Join(dir, "a"), Limits{})
+	_, err = copyTo(t.Context(), w, filepath.Join(dir, "a"), Limits{})
 	wantError(t, err, "cannot make the folder")
 }

@@ -29,7 +29,7 @@ func TestHostileTree(t *testing.T) {
 	must(t, os.Link(in("real/file"), in("link")))
 
 	to := t.TempDir()
-	l, err := Copy(t.Context(), w, to, Limits{})
+	l, err := copyTo(t.Context(), w, to, Limits{})
 	must(t, err)
 	wantListing(t, l,
 		"dir 0 symbolic link", "etc 0 symbolic link", "fifo 0 named pipe", "gone 0 symbolic link", "link 4", "passwd 0 symbolic link",
@@ -50,7 +50,7 @@ func TestDevices(t *testing.T) {
 		}
 		must(t, err)
 	}
-	l, err := Copy(t.Context(), w, t.TempDir(), Limits{})
+	l, err := copyTo(t.Context(), w, t.TempDir(), Limits{})
 	must(t, err)
 	wantListing(t, l, "block 0 device", "char 0 device")
 }
@@ -80,7 +80,7 @@ func TestNames(t *testing.T) {
 	}
 	_, w := workspace(t, names)
 	to := t.TempDir()
-	l, err := Copy(t.Context(), w, to, Limits{})
+	l, err := copyTo(t.Context(), w, to, Limits{})
 	must(t, err)
 	want := tree{}
 	for name, content := range names {
@@ -107,7 +107,7 @@ func TestManyFiles(t *testing.T) {
 		must(t, os.Link(filepath.Join(dir, "original"), filepath.Join(dir, fmt.Sprint(i))))
 	}
 	to := t.TempDir()
-	l, err := Copy(t.Context(), w, to, Limits{Files: 50})
+	l, err := copyTo(t.Context(), w, to, Limits{Files: 50})
 	must(t, err)
 	if !l.Truncated || len(l.Files) != 50 || l.Bytes != 50 {
 		t.Errorf("truncated %v, %d files, %d bytes", l.Truncated, len(l.Files), l.Bytes)
@@ -133,7 +133,7 @@ func TestDeepTree(t *testing.T) {
 	to, err := os.OpenRoot(t.TempDir())
 	must(t, err)
 	defer to.Close()
-	l, err := Copy(t.Context(), openPath(t, dir), to.Name(), Limits{})
+	l, err := copyTo(t.Context(), openPath(t, dir), to.Name(), Limits{})
 	must(t, err)
 	wantListing(t, l, bottom+name+" 0 deeper than 32 folders", bottom+"file 4")
 	if raw, err := to.ReadFile(bottom + "file"); err != nil || string(raw) != "deep" {

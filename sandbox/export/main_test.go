@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -116,4 +117,14 @@ func wantError(t testing.TB, err error, part string) {
 	if err == nil || !strings.Contains(err.Error(), part) {
 		t.Errorf("error %v, want one with %q", err, part)
 	}
+}
+
+// copyTo is Copy into a folder by its path.
+func copyTo(ctx context.Context, workspace *os.File, to string, l Limits) (Listing, error) {
+	root, err := Open(to)
+	if err != nil {
+		return Listing{}, err
+	}
+	defer root.Close()
+	return Copy(ctx, workspace, root, l)
 }

@@ -143,7 +143,7 @@ func noexec(m *wire.Mount) uintptr {
 // bind clones a tree that anybody can reach.
 func (b *builder) bind(m *wire.Mount) {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, m.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if m.Optional && err != nil {
+	if m.Optional && (err == unix.ENOENT || err == unix.ENOTDIR) {
 		return
 	}
 	must("bind "+m.Source, err)
@@ -177,6 +177,9 @@ func (b *builder) attach(tree int, m *wire.Mount) {
 // guardProc hides parts of the new /proc and makes others read-only. What this
 // kernel doesn't have needs no guard.
 func (b *builder) guardProc(root *wire.Root) {
+	for _, sysctl := range root.Sysctls {
+		must("limit "+sysctl.Path, set(b.path+sysctl.Path, sysctl.Content))
+	}
 	for _, path := range root.ReadOnly {
 		b.bind(&wire.Mount{Source: b.path + path, Target: path, NoExec: true, Optional: true})
 	}
@@ -184,9 +187,11 @@ func (b *builder) guardProc(root *wire.Root) {
 	must("make "+emptyDir, unix.Mkdirat(b.root, emptyDir[1:], 0o555))
 	for _, path := range root.Masked {
 		var st unix.Stat_t
-		if unix.Lstat(b.path+path, &st) != nil {
+		err := unix.Lstat(b.path+path, &st)
+		if err == unix.ENOENT {
 			continue
 		}
+		must("look at "+path, err)
 		empty := emptyFile
 		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			empty = emptyDir
@@ -195,6 +200,19 @@ func (b *builder) guardProc(root *wire.Root) {
 	}
 	must("remove "+emptyFile, unix.Unlinkat(b.root, emptyFile[1:], 0))
 	must("remove "+emptyDir, unix.Unlinkat(b.root, emptyDir[1:], unix.AT_REMOVEDIR))
+}
+
+// set writes a sysctl that this kernel may lack.
+func set(path, value string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err == nil {
+		_, err = unix.Write(fd, []byte(value))
+		unix.Close(fd)
+	}
+	return err
 }
 
 // What masked paths show; only these mounts of it remain.

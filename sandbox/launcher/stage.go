@@ -46,6 +46,8 @@ func (b *birth) prepareTree(tree int, s *wire.Stage) error {
 		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}
 	if s.Map {
+		idMaps.Lock() // until it is used: it may be closed to make room
+		defer idMaps.Unlock()
 		users, err := idMap(mapping{s.MapUID, s.MapGID, b.UID, b.GID})
 		if err != nil {
 			return err
@@ -60,7 +62,7 @@ func (b *birth) prepareTree(tree int, s *wire.Stage) error {
 type mapping struct{ uid, gid, asUID, asGID int64 }
 
 // maxIDMaps bounds the user namespaces that are kept for mappings.
-const maxIDMaps = 256
+const maxIDMaps = 128
 
 var idMaps struct {
 	sync.Mutex
@@ -68,10 +70,8 @@ var idMaps struct {
 }
 
 // idMap returns a user namespace that says m, for mount_setattr(2). It stays
-// open for the next call of the same slot.
+// open for the next call of the same slot. The caller holds idMaps.
 func idMap(m mapping) (int, error) {
-	idMaps.Lock()
-	defer idMaps.Unlock()
 	if fd, ok := idMaps.known[m]; ok {
 		return fd, nil
 	}

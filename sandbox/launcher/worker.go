@@ -2,7 +2,6 @@ package main
 
 import (
 	"runtime"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,7 +11,6 @@ import (
 // would be a candidate for the OOM killer of a cgroup that it enters.
 type worker struct {
 	prepare func() // on the new thread
-	mu      sync.Mutex
 	jobs    chan job
 }
 
@@ -24,8 +22,6 @@ type job struct {
 
 // run runs do on the worker's thread, and returns when it is done.
 func (w *worker) run(do func() (fit bool)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.jobs == nil {
 		w.jobs = make(chan job)
 		go w.serve(w.jobs)
@@ -71,9 +67,21 @@ func (w *worker) serveElsewhere(jobs chan job) {
 // Launchers of tools that are users of their own have no groups beside; those
 // that act as the caller keep his.
 var (
-	plainWorker     = &worker{prepare: func() {}}
-	grouplessWorker = &worker{prepare: func() {
+	plainWorkers     = workersOf(func() {})
+	grouplessWorkers = workersOf(func() {
 		// Raw: of this thread only. Refused in a namespace that has denied it.
 		_, _, _ = unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)
-	}}
+	})
 )
+
+// workerCount lets births go on beside one whose group has a small quota: a
+// fork waits for the child's exec.
+const workerCount = 8
+
+func workersOf(prepare func()) chan *worker {
+	free := make(chan *worker, workerCount)
+	for range workerCount {
+		free <- &worker{prepare: prepare}
+	}
+	return free
+}

@@ -17,7 +17,7 @@ const requestFD = 3
 // a child resolves the path when its own descriptors are already in place.
 const (
 	imageFD   = 4
-	imageMin  = 2 * wire.MaxBirthFiles
+	imageMin  = 4000 // or a little below the limit of open files
 	firstPath = "/proc/self/fd/4"
 )
 
@@ -34,7 +34,7 @@ func zygote() {
 	}
 	// Not before: only of a dumpable process may the host write the maps.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	image, err := unix.FcntlInt(imageFD, unix.F_DUPFD_CLOEXEC, imageMin)
+	image, err := unix.FcntlInt(imageFD, unix.F_DUPFD_CLOEXEC, highFD())
 	if err != nil {
 		os.Exit(exitSetup)
 	}
@@ -48,6 +48,7 @@ func zygote() {
 			continue
 		}
 		if err != nil || n == 0 {
+			endAll()
 			os.Exit(0)
 		}
 		files := received(oob[:oobn])
@@ -59,13 +60,30 @@ func zygote() {
 	}
 }
 
+// highFD is out of the way of all that births bring: maxBirths at once, each
+// with a few dozen files.
+func highFD() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 1000
+	}
+	return int(min(limit.Cur-8, imageMin))
+}
+
+// births bounds those that are under way.
+var births = make(chan struct{}, 24)
+
 func handle(message []byte, files []int) {
 	switch message[0] {
 	case wire.RequestConnect:
 		go connect(string(message[1:]), files)
 	case wire.RequestBirth:
 		if request, err := wire.DecodeBirth(message[1:]); err == nil {
-			go bear(request, files)
+			births <- struct{}{}
+			go func() {
+				defer func() { <-births }()
+				bear(request, files)
+			}()
 			return
 		}
 		closeAll(files)
@@ -93,10 +111,11 @@ var forked = make(chan struct{}, 1)
 func reapLaunchers() {
 	for range forked {
 		for {
-			_, err := unix.Wait4(-1, nil, unix.WALL, nil)
+			pid, err := unix.Wait4(-1, nil, unix.WALL, nil)
 			if err != nil && err != unix.EINTR {
 				break // no children left
 			}
+			forget(pid)
 		}
 	}
 }
@@ -177,11 +196,14 @@ func (b *birth) fork(control int) error {
 		})
 		return err
 	})
+	if pidfd >= 0 {
+		watchOver(pid, b)
+		defer unix.Close(pidfd)
+	}
 	tellReaper()
 	if pidfd < 0 {
 		return err
 	}
-	defer unix.Close(pidfd)
 	if err != nil { // born, but the way back failed
 		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 		return err
@@ -196,10 +218,12 @@ var launcherEnv = []string{"GOMAXPROCS=" + strconv.Itoa(processors)}
 // that what f forks is born there: one write for each hierarchy and no wait for
 // a grace period, as moving a process costs.
 func (b *birth) inGroups(f func() error) (err error) {
-	w := plainWorker
+	workers := plainWorkers
 	if b.DropGroups {
-		w = grouplessWorker
+		workers = grouplessWorkers
 	}
+	w := <-workers
+	defer func() { workers <- w }()
 	w.run(func() (fit bool) {
 		err = enter(b.enter)
 		if err == nil {
@@ -252,5 +276,5 @@ func (b *birth) attributes(pidfd *int) *syscall.SysProcAttr {
 // launcherCapabilities are what building a sandbox takes, in its own user
 // namespace.
 var launcherCapabilities = []uintptr{
-	unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN,
+	unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE,
 }

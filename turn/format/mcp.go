@@ -68,15 +68,15 @@ func mcpID(raw json.RawMessage) string {
 	return number.String()
 }
 
-// executionKey is that of _meta under which a result's evidence is.
-const executionKey = "toolhost.dev/execution"
-
 type (
 	mcpResult struct {
-		Content           []any                   `json:"content"`
-		StructuredContent json.RawMessage         `json:"structuredContent,omitempty"`
-		IsError           bool                    `json:"isError"`
-		Meta              map[string]mcpExecution `json:"_meta"`
+		Content           []any           `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+		IsError           bool            `json:"isError"`
+		Meta              mcpMeta         `json:"_meta"`
+	}
+	mcpMeta struct {
+		Execution json.RawMessage `json:"toolhost.dev/execution"`
 	}
 	// mcpExecution is a part of supervisor.Result, with its names.
 	mcpExecution struct {
@@ -112,12 +112,18 @@ type (
 
 func (p mcp) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
 	return encode(mapResults(p.Name(), calls, results, func(_ Call, r *supervisor.Result) mcpResult {
-		execution := mcpExecution{r.Status, r.Code, r.Reason, r.Timing, r.Kill, r.Usage, r.Retry}
-		return mcpResult{
-			Content: blocks(render(r, mcpBlock)), StructuredContent: structuredContent(r), IsError: !r.OK(),
-			Meta: map[string]mcpExecution{executionKey: execution},
-		}
+		return mcpResult{blocks(render(r, mcpBlock)), structuredContent(r), !r.OK(), mcpMeta{execution(r)}}
 	}))
+}
+
+// execution is a result's evidence, clean.
+func execution(r *supervisor.Result) json.RawMessage {
+	raw, err := encode(mcpExecution{r.Status, r.Code, r.Reason, r.Timing, r.Kill, r.Usage, r.Retry}, nil)
+	if err != nil {
+		return nil // a bug, and no reason to lose the result
+	}
+	tidy, _ := cleanJSON(raw)
+	return tidy
 }
 
 // maxStructuredBytes bounds structuredContent, which is not cut but left out.

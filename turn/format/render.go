@@ -12,10 +12,11 @@ import (
 const (
 	// maxTextBytes is of one result, before the note about what is cut.
 	maxTextBytes = 256 << 10
-	// maxBlobBytes is of all blobs of one result: what Anthropic takes of one
-	// image, 5 MB in base64.
-	maxBlobBytes = 3_750_000
-	noOutput     = "[no output]"
+	// maxBlockBytes is of all blocks of one result, each costing blockBytes more
+	// than its data: what Anthropic takes of one image, 5 MB in base64.
+	maxBlockBytes = 3_750_000
+	blockBytes    = 64
+	noOutput      = "[no output]"
 )
 
 // show makes a format's block of content, or nil where the format has none.
@@ -24,7 +25,7 @@ type show func(supervisor.Content) any
 // render makes of a result what a model reads: its message, a blank line, and
 // what the tool had to show. There is always something.
 func render(r *supervisor.Result, as show) []part {
-	w := &writer{show: as, blobBytes: maxBlobBytes}
+	w := &writer{show: as, blockBytes: maxBlockBytes}
 	w.lead(r)
 	shown := w.content(r)
 	if !r.OK() || !shown {
@@ -65,10 +66,10 @@ func blocks(parts []part) []any {
 
 // writer gathers parts; texts that follow each other become one.
 type writer struct {
-	show      show
-	blobBytes int // left
-	parts     []part
-	blankLine bool // belongs before the next text
+	show       show
+	blockBytes int // left
+	parts      []part
+	blankLine  bool // belongs before the next text
 }
 
 // text adds s on a line of its own, unless it is blank.
@@ -111,9 +112,9 @@ func (w *writer) content(r *supervisor.Result) (shown bool) {
 }
 
 func (w *writer) item(c supervisor.Content) bool {
-	if len(c.Data) <= w.blobBytes {
+	if cost := blockBytes + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType); cost <= w.blockBytes {
 		if block := w.show(c); block != nil {
-			w.blobBytes -= len(c.Data)
+			w.blockBytes -= cost
 			w.parts = append(w.parts, part{block: block})
 			w.blankLine = false
 			return true

@@ -74,26 +74,27 @@ type part struct {
 // bound cuts the text of parts, as one, in the middle, where a note says how
 // much is left out. Blocks stay.
 func bound(parts []part, maxBytes int) []part {
-	total := 0
-	for _, p := range parts {
-		total += len(p.text)
-	}
+	total := sizeOf(parts)
 	if total <= maxBytes {
 		return parts
 	}
 	first, head := headCut(parts, maxBytes/2)
 	last, tail := tailCut(parts, maxBytes/2)
 	kept := sizeOf(parts[:first]) + head + sizeOf(parts[last+1:]) + len(parts[last].text) - tail
+	beginning, end := bytes.Clone(parts[first].text[:head]), parts[last].text[tail:]
+	beginning = fmt.Appendf(onNewLine(beginning), "[... %d bytes left out ...]\n", total-kept)
 	out := append([]part{}, parts[:first]...)
-	cut := part{text: append([]byte{}, parts[first].text[:head]...)}
-	cut.text = fmt.Appendf(onNewLine(cut.text), "[... %d bytes left out ...]\n", total-kept)
-	out = append(out, cut)
+	out = append(out, part{text: beginning})
 	for _, p := range parts[first:last] {
 		if p.block != nil {
 			out = append(out, p)
 		}
 	}
-	out = append(out, part{text: parts[last].text[tail:]})
+	if at := len(out) - 1; out[at].block == nil {
+		out[at].text = append(out[at].text, end...)
+	} else {
+		out = append(out, part{text: end})
+	}
 	return append(out, parts[last+1:]...)
 }
 
@@ -109,7 +110,7 @@ func headCut(parts []part, room int) (index, offset int) {
 		}
 		room -= len(p.text)
 	}
-	return len(parts) - 1, 0
+	return len(parts) - 1, 0 // all of it has room, and nothing is to be cut
 }
 
 // tailCut finds where the last room bytes of text begin, as headCut.

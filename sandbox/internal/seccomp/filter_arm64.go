@@ -4,7 +4,7 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// defaultFilter has 141 instructions.
+// defaultFilter has 176 instructions.
 //
 // Allowed:
 //
@@ -13,51 +13,51 @@ import "golang.org/x/sys/unix"
 //	close_range connect copy_file_range dup dup3 epoll_create1
 //	epoll_ctl epoll_pwait epoll_pwait2 eventfd2 execve execveat
 //	exit exit_group faccessat faccessat2 fadvise64 fallocate
-//	fchdir fchmod fchmodat fchmodat2 fchown fchownat
-//	fcntl fdatasync fgetxattr flistxattr flock fremovexattr
-//	fsetxattr fstat fstatfs fsync ftruncate futex
-//	futex_requeue futex_wait futex_waitv futex_wake get_robust_list getcpu
-//	getcwd getdents64 getegid geteuid getgid getgroups
-//	getitimer getpeername getpgid getpid getppid getpriority
-//	getrandom getresgid getresuid getrlimit getrusage getsid
-//	getsockname getsockopt gettid gettimeofday getuid getxattr
-//	getxattrat inotify_add_watch inotify_init1 inotify_rm_watch io_cancel io_destroy
-//	io_getevents io_pgetevents io_setup io_submit ioprio_get kill
-//	landlock_add_rule landlock_create_ruleset landlock_restrict_self lgetxattr linkat listen
-//	listxattr listxattrat llistxattr lremovexattr lseek lsetxattr
-//	madvise map_shadow_stack membarrier memfd_create mincore mkdirat
-//	mknodat mlock mlock2 mlockall mmap mprotect
-//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
-//	mremap mseal msgctl msgget msgrcv msgsnd
-//	msync munlock munlockall munmap nanosleep newfstatat
-//	openat openat2 pidfd_open pidfd_send_signal pipe2 pkey_alloc
-//	pkey_free pkey_mprotect ppoll pread64 preadv preadv2
-//	pselect6 pwrite64 pwritev pwritev2 read readahead
-//	readlinkat readv recvfrom recvmmsg recvmsg removexattr
-//	removexattrat renameat renameat2 restart_syscall rseq rt_sigaction
-//	rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-//	rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam
-//	sched_getscheduler sched_rr_get_interval sched_yield seccomp semctl semget
-//	semop semtimedop sendfile sendmmsg sendmsg sendto
-//	set_robust_list set_tid_address setfsgid setfsuid setgid setgroups
-//	setitimer setpgid setregid setresgid setresuid setreuid
-//	setrlimit setsid setsockopt setuid setxattr setxattrat
-//	shmat shmctl shmdt shmget shutdown sigaltstack
-//	signalfd4 splice statfs statx symlinkat sync
-//	sync_file_range syncfs sysinfo tee tgkill timer_create
-//	timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime
-//	timerfd_settime times tkill truncate umask uname
-//	unlinkat utimensat wait4 waitid write writev
+//	fchdir fchown fchownat fdatasync fgetxattr flistxattr
+//	flock fremovexattr fsetxattr fstat fstatfs fsync
+//	ftruncate futex futex_requeue futex_wait futex_waitv futex_wake
+//	get_robust_list getcpu getcwd getdents64 getegid geteuid
+//	getgid getgroups getitimer getpeername getpgid getpid
+//	getppid getpriority getrandom getresgid getresuid getrlimit
+//	getrusage getsid getsockname getsockopt gettid gettimeofday
+//	getuid getxattr getxattrat inotify_add_watch inotify_init1 inotify_rm_watch
+//	ioprio_get kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lgetxattr
+//	linkat listen listxattr listxattrat llistxattr lremovexattr
+//	lseek lsetxattr madvise map_shadow_stack membarrier memfd_create
+//	mincore mkdirat mlock mlock2 mlockall mmap
+//	mprotect mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend
+//	mq_unlink mremap mseal msgctl msgget msgrcv
+//	msgsnd msync munlock munlockall munmap nanosleep
+//	newfstatat pidfd_open pidfd_send_signal pipe2 pkey_alloc pkey_free
+//	pkey_mprotect ppoll pread64 preadv preadv2 pselect6
+//	pwrite64 pwritev pwritev2 read readahead readlinkat
+//	readv recvfrom recvmmsg recvmsg removexattr removexattrat
+//	renameat renameat2 restart_syscall rseq rt_sigaction rt_sigpending
+//	rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo
+//	sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler
+//	sched_rr_get_interval sched_yield seccomp semctl semget semop
+//	semtimedop sendfile sendmmsg sendmsg sendto set_robust_list
+//	set_tid_address setfsgid setfsuid setgid setgroups setitimer
+//	setpgid setregid setresgid setresuid setreuid setrlimit
+//	setsid setsockopt setuid setxattr setxattrat shmat
+//	shmctl shmdt shmget shutdown sigaltstack signalfd4
+//	splice statfs statx symlinkat sync sync_file_range
+//	syncfs sysinfo tee tgkill timer_create timer_delete
+//	timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime
+//	times tkill truncate umask uname unlinkat
+//	utimensat wait4 waitid write writev
 //
 // By arguments:
 //
-//	clone ioctl ioprio_set personality prctl prlimit64
+//	clone fchmod fchmodat fchmodat2 fcntl ioctl
+//	ioprio_set mknodat openat personality prctl prlimit64
 //	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority socket
 //	socketpair
 //
 // ENOSYS:
 //
-//	clone3 io_uring_enter io_uring_register io_uring_setup
+//	clone3 io_cancel io_destroy io_getevents io_pgetevents io_setup
+//	io_submit io_uring_enter io_uring_register io_uring_setup openat2
 //
 // EPERM:
 //
@@ -77,146 +77,181 @@ var defaultFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 84, Jf: 0, K: 0xd9},          // 4: if A >= 0xd9 goto 89, else 5
-	{Code: 0x0035, Jt: 32, Jf: 0, K: 0x68},          // 5: if A >= 0x68 goto 38, else 6
-	{Code: 0x0035, Jt: 15, Jf: 0, K: 0x3b},          // 6: if A >= 0x3b goto 22, else 7
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0x1f},           // 7: if A >= 0x1f goto 17, else 8
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 10, else 9
-	{Code: 0x0035, Jt: 129, Jf: 127, K: 0x12},       // 9: if A >= 0x12 goto 139, else 137
-	{Code: 0x0035, Jt: 0, Jf: 126, K: 0x1d},         // 10: if A >= 0x1d goto 11, else 137
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 11: if A >= 0x1e goto 15, else 12
-	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
-	{Code: 0x0015, Jt: 125, Jf: 0, K: 0x5412},       // 13: if A == 0x5412 goto 139, else 14
-	{Code: 0x0015, Jt: 124, Jf: 122, K: 0x541c},     // 14: if A == 0x541c goto 139, else 137
-	{Code: 0x0020, K: 0x10},                         // 15: A = low half of argument 0
-	{Code: 0x0015, Jt: 34, Jf: 122, K: 0x1},         // 16: if A == 0x1 goto 51, else 139
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x33},           // 17: if A >= 0x33 goto 20, else 18
-	{Code: 0x0035, Jt: 0, Jf: 118, K: 0x27},         // 18: if A >= 0x27 goto 19, else 137
-	{Code: 0x0035, Jt: 117, Jf: 119, K: 0x2b},       // 19: if A >= 0x2b goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 118, K: 0x34},         // 20: if A >= 0x34 goto 21, else 139
-	{Code: 0x0035, Jt: 117, Jf: 115, K: 0x3a},       // 21: if A >= 0x3a goto 139, else 137
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x59},           // 22: if A >= 0x59 goto 27, else 23
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x3d},           // 23: if A >= 0x3d goto 25, else 24
-	{Code: 0x0035, Jt: 114, Jf: 112, K: 0x3c},       // 24: if A >= 0x3c goto 139, else 137
-	{Code: 0x0035, Jt: 0, Jf: 111, K: 0x4b},         // 25: if A >= 0x4b goto 26, else 137
-	{Code: 0x0035, Jt: 110, Jf: 112, K: 0x4c},       // 26: if A >= 0x4c goto 137, else 139
-	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5d},           // 27: if A >= 0x5d goto 36, else 28
-	{Code: 0x0035, Jt: 0, Jf: 110, K: 0x5a},         // 28: if A >= 0x5a goto 29, else 139
-	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x5c},         // 29: if A >= 0x5c goto 30, else 137
-	{Code: 0x0020, K: 0x10},                         // 30: A = low half of argument 0
-	{Code: 0x0015, Jt: 105, Jf: 0, K: 0x0},          // 31: if A == 0x0 goto 137, else 32
-	{Code: 0x0015, Jt: 104, Jf: 0, K: 0x8},          // 32: if A == 0x8 goto 137, else 33
-	{Code: 0x0015, Jt: 103, Jf: 0, K: 0x20000},      // 33: if A == 0x20000 goto 137, else 34
-	{Code: 0x0015, Jt: 102, Jf: 0, K: 0x20008},      // 34: if A == 0x20008 goto 137, else 35
-	{Code: 0x0015, Jt: 101, Jf: 103, K: 0xffffffff}, // 35: if A == 0xffffffff goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 100, K: 0x61},         // 36: if A >= 0x61 goto 37, else 137
-	{Code: 0x0035, Jt: 99, Jf: 101, K: 0x62},        // 37: if A >= 0x62 goto 137, else 139
-	{Code: 0x0035, Jt: 14, Jf: 0, K: 0x8e},          // 38: if A >= 0x8e goto 53, else 39
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x76},           // 39: if A >= 0x76 goto 44, else 40
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x70},           // 40: if A >= 0x70 goto 42, else 41
-	{Code: 0x0035, Jt: 95, Jf: 97, K: 0x6b},         // 41: if A >= 0x6b goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x71},          // 42: if A >= 0x71 goto 43, else 139
-	{Code: 0x0035, Jt: 95, Jf: 93, K: 0x74},         // 43: if A >= 0x74 goto 139, else 137
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x7b},           // 44: if A >= 0x7b goto 47, else 45
-	{Code: 0x0035, Jt: 0, Jf: 66, K: 0x78},          // 45: if A >= 0x78 goto 46, else 112
-	{Code: 0x0035, Jt: 65, Jf: 90, K: 0x7a},         // 46: if A >= 0x7a goto 112, else 137
-	{Code: 0x0035, Jt: 0, Jf: 89, K: 0x8c},          // 47: if A >= 0x8c goto 48, else 137
-	{Code: 0x0035, Jt: 88, Jf: 0, K: 0x8d},          // 48: if A >= 0x8d goto 137, else 49
-	{Code: 0x0020, K: 0x10},                         // 49: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 88, K: 0x0},           // 50: if A == 0x0 goto 51, else 139
-	{Code: 0x0020, K: 0x18},                         // 51: A = low half of argument 1
-	{Code: 0x0015, Jt: 84, Jf: 86, K: 0x0},          // 52: if A == 0x0 goto 137, else 139
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0xa8},           // 53: if A >= 0xa8 goto 60, else 54
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xa1},           // 54: if A >= 0xa1 goto 56, else 55
-	{Code: 0x0035, Jt: 81, Jf: 83, K: 0x8f},         // 55: if A >= 0x8f goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 82, K: 0xa3},          // 56: if A >= 0xa3 goto 57, else 139
-	{Code: 0x0035, Jt: 0, Jf: 79, K: 0xa7},          // 57: if A >= 0xa7 goto 58, else 137
+	{Code: 0x0035, Jt: 106, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 111, else 5
+	{Code: 0x0035, Jt: 47, Jf: 0, K: 0x59},          // 5: if A >= 0x59 goto 53, else 6
+	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 29, else 7
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x1d},           // 7: if A >= 0x1d goto 16, else 8
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
+	{Code: 0x0035, Jt: 0, Jf: 165, K: 0x5},          // 9: if A >= 0x5 goto 10, else 175
+	{Code: 0x0035, Jt: 163, Jf: 161, K: 0x12},       // 10: if A >= 0x12 goto 174, else 172
+	{Code: 0x0035, Jt: 0, Jf: 160, K: 0x19},         // 11: if A >= 0x19 goto 12, else 172
+	{Code: 0x0035, Jt: 159, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 172, else 13
+	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
+	{Code: 0x0015, Jt: 159, Jf: 0, K: 0x400},        // 14: if A == 0x400 goto 174, else 15
+	{Code: 0x0015, Jt: 158, Jf: 156, K: 0x410},      // 15: if A == 0x410 goto 174, else 172
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x21},           // 16: if A >= 0x21 goto 24, else 17
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 17: if A >= 0x1e goto 21, else 18
+	{Code: 0x0020, K: 0x18},                         // 18: A = low half of argument 1
+	{Code: 0x0015, Jt: 154, Jf: 0, K: 0x5412},       // 19: if A == 0x5412 goto 174, else 20
+	{Code: 0x0015, Jt: 153, Jf: 151, K: 0x541c},     // 20: if A == 0x541c goto 174, else 172
+	{Code: 0x0035, Jt: 150, Jf: 0, K: 0x1f},         // 21: if A >= 0x1f goto 172, else 22
+	{Code: 0x0020, K: 0x10},                         // 22: A = low half of argument 0
+	{Code: 0x0015, Jt: 54, Jf: 150, K: 0x1},         // 23: if A == 0x1 goto 78, else 174
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x22},           // 24: if A >= 0x22 goto 28, else 25
+	{Code: 0x0020, K: 0x20},                         // 25: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 26: A &= 0xc00
+	{Code: 0x0015, Jt: 144, Jf: 146, K: 0x0},        // 27: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 145, Jf: 143, K: 0x27},       // 28: if A >= 0x27 goto 174, else 172
+	{Code: 0x0035, Jt: 17, Jf: 0, K: 0x39},          // 29: if A >= 0x39 goto 47, else 30
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x35},           // 30: if A >= 0x35 goto 36, else 31
+	{Code: 0x0035, Jt: 0, Jf: 140, K: 0x33},         // 31: if A >= 0x33 goto 32, else 172
+	{Code: 0x0035, Jt: 0, Jf: 141, K: 0x34},         // 32: if A >= 0x34 goto 33, else 174
+	{Code: 0x0020, K: 0x18},                         // 33: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 34: A &= 0xc00
+	{Code: 0x0015, Jt: 136, Jf: 138, K: 0x0},        // 35: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 36: if A >= 0x36 goto 40, else 37
+	{Code: 0x0020, K: 0x20},                         // 37: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 38: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 39: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 0, Jf: 131, K: 0x38},         // 40: if A >= 0x38 goto 41, else 172
+	{Code: 0x0020, K: 0x20},                         // 41: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 42: A &= 0x400040
+	{Code: 0x0015, Jt: 128, Jf: 0, K: 0x0},          // 43: if A == 0x0 goto 172, else 44
+	{Code: 0x0020, K: 0x28},                         // 44: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 45: A &= 0xc00
+	{Code: 0x0015, Jt: 125, Jf: 127, K: 0x0},        // 46: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3c},           // 47: if A >= 0x3c goto 50, else 48
+	{Code: 0x0035, Jt: 0, Jf: 123, K: 0x3a},         // 48: if A >= 0x3a goto 49, else 172
+	{Code: 0x0035, Jt: 122, Jf: 124, K: 0x3b},       // 49: if A >= 0x3b goto 172, else 174
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4b},           // 50: if A >= 0x4b goto 52, else 51
+	{Code: 0x0035, Jt: 120, Jf: 122, K: 0x3d},       // 51: if A >= 0x3d goto 172, else 174
+	{Code: 0x0035, Jt: 119, Jf: 121, K: 0x4c},       // 52: if A >= 0x4c goto 172, else 174
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7a},          // 53: if A >= 0x7a goto 72, else 54
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x68},          // 54: if A >= 0x68 goto 66, else 55
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5d},           // 55: if A >= 0x5d goto 64, else 56
+	{Code: 0x0035, Jt: 0, Jf: 117, K: 0x5a},         // 56: if A >= 0x5a goto 57, else 174
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x5c},         // 57: if A >= 0x5c goto 58, else 172
 	{Code: 0x0020, K: 0x10},                         // 58: A = low half of argument 0
-	{Code: 0x0015, Jt: 79, Jf: 77, K: 0x23},         // 59: if A == 0x23 goto 139, else 137
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xc6},           // 60: if A >= 0xc6 goto 63, else 61
-	{Code: 0x0035, Jt: 0, Jf: 75, K: 0xaa},          // 61: if A >= 0xaa goto 62, else 137
-	{Code: 0x0035, Jt: 74, Jf: 76, K: 0xac},         // 62: if A >= 0xac goto 137, else 139
-	{Code: 0x0035, Jt: 21, Jf: 0, K: 0xc7},          // 63: if A >= 0xc7 goto 85, else 64
-	{Code: 0x0020, K: 0x10},                         // 64: A = low half of argument 0
-	{Code: 0x0015, Jt: 71, Jf: 0, K: 0x1},           // 65: if A == 0x1 goto 137, else 66
-	{Code: 0x0020, K: 0x10},                         // 66: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 67: if A == 0x2 goto 73, else 68
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 68: if A == 0xa goto 73, else 69
-	{Code: 0x0020, K: 0x10},                         // 69: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 17, K: 0x10},          // 70: if A == 0x10 goto 71, else 88
-	{Code: 0x0020, K: 0x20},                         // 71: A = low half of argument 2
-	{Code: 0x0015, Jt: 64, Jf: 11, K: 0x0},          // 72: if A == 0x0 goto 137, else 84
-	{Code: 0x0020, K: 0x18},                         // 73: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 74: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 75: if A == 0x1 goto 77, else 76
-	{Code: 0x0015, Jt: 0, Jf: 62, K: 0x2},           // 76: if A == 0x2 goto 77, else 139
-	{Code: 0x0020, K: 0x20},                         // 77: A = low half of argument 2
-	{Code: 0x0015, Jt: 58, Jf: 0, K: 0x0},           // 78: if A == 0x0 goto 137, else 79
-	{Code: 0x0015, Jt: 57, Jf: 0, K: 0x6},           // 79: if A == 0x6 goto 137, else 80
-	{Code: 0x0015, Jt: 56, Jf: 0, K: 0x11},          // 80: if A == 0x11 goto 137, else 81
-	{Code: 0x0015, Jt: 55, Jf: 0, K: 0x106},         // 81: if A == 0x106 goto 137, else 82
-	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x1},           // 82: if A == 0x1 goto 137, else 83
-	{Code: 0x0015, Jt: 53, Jf: 0, K: 0x3a},          // 83: if A == 0x3a goto 137, else 84
-	{Code: 0x0006, K: 0x5005d},                      // 84: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 51, Jf: 0, K: 0xc8},          // 85: if A >= 0xc8 goto 137, else 86
-	{Code: 0x0020, K: 0x10},                         // 86: A = low half of argument 0
-	{Code: 0x0015, Jt: 49, Jf: 0, K: 0x1},           // 87: if A == 0x1 goto 137, else 88
-	{Code: 0x0006, K: 0x50061},                      // 88: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 26, Jf: 0, K: 0x11b},         // 89: if A >= 0x11b goto 116, else 90
-	{Code: 0x0035, Jt: 13, Jf: 0, K: 0x105},         // 90: if A >= 0x105 goto 104, else 91
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0xea},           // 91: if A >= 0xea goto 99, else 92
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xdd},           // 92: if A >= 0xdd goto 97, else 93
-	{Code: 0x0035, Jt: 0, Jf: 45, K: 0xdc},          // 93: if A >= 0xdc goto 94, else 139
-	{Code: 0x0020, K: 0x10},                         // 94: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 95: A &= 0x7e020000
-	{Code: 0x0015, Jt: 40, Jf: 42, K: 0x0},          // 96: if A == 0x0 goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 39, K: 0xe0},          // 97: if A >= 0xe0 goto 98, else 137
-	{Code: 0x0035, Jt: 38, Jf: 40, K: 0xe2},         // 98: if A >= 0xe2 goto 137, else 139
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf2},           // 99: if A >= 0xf2 goto 102, else 100
-	{Code: 0x0035, Jt: 0, Jf: 38, K: 0xf0},          // 100: if A >= 0xf0 goto 101, else 139
-	{Code: 0x0035, Jt: 37, Jf: 35, K: 0xf1},         // 101: if A >= 0xf1 goto 139, else 137
-	{Code: 0x0035, Jt: 0, Jf: 34, K: 0xf4},          // 102: if A >= 0xf4 goto 103, else 137
-	{Code: 0x0035, Jt: 33, Jf: 36, K: 0x104},        // 103: if A >= 0x104 goto 137, else 140
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x10e},          // 104: if A >= 0x10e goto 109, else 105
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x10b},          // 105: if A >= 0x10b goto 107, else 106
-	{Code: 0x0035, Jt: 32, Jf: 5, K: 0x106},         // 106: if A >= 0x106 goto 139, else 112
-	{Code: 0x0035, Jt: 0, Jf: 29, K: 0x10c},         // 107: if A >= 0x10c goto 108, else 137
-	{Code: 0x0035, Jt: 28, Jf: 30, K: 0x10d},        // 108: if A >= 0x10d goto 137, else 139
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x118},          // 109: if A >= 0x118 goto 114, else 110
-	{Code: 0x0035, Jt: 0, Jf: 28, K: 0x112},         // 110: if A >= 0x112 goto 111, else 139
-	{Code: 0x0035, Jt: 25, Jf: 0, K: 0x113},         // 111: if A >= 0x113 goto 137, else 112
-	{Code: 0x0020, K: 0x10},                         // 112: A = low half of argument 0
-	{Code: 0x0015, Jt: 23, Jf: 25, K: 0x0},          // 113: if A == 0x0 goto 137, else 139
-	{Code: 0x0035, Jt: 0, Jf: 24, K: 0x119},         // 114: if A >= 0x119 goto 115, else 139
-	{Code: 0x0035, Jt: 23, Jf: 21, K: 0x11a},        // 115: if A >= 0x11a goto 139, else 137
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x1b8},         // 116: if A >= 0x1b8 goto 127, else 117
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x1ac},          // 117: if A >= 0x1ac goto 122, else 118
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x127},          // 118: if A >= 0x127 goto 120, else 119
-	{Code: 0x0035, Jt: 19, Jf: 17, K: 0x126},        // 119: if A >= 0x126 goto 139, else 137
-	{Code: 0x0035, Jt: 0, Jf: 19, K: 0x1a8},         // 120: if A >= 0x1a8 goto 121, else 140
-	{Code: 0x0035, Jt: 18, Jf: 15, K: 0x1a9},        // 121: if A >= 0x1a9 goto 140, else 137
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 122: if A >= 0x1b4 goto 125, else 123
-	{Code: 0x0035, Jt: 0, Jf: 15, K: 0x1b2},         // 123: if A >= 0x1b2 goto 124, else 139
-	{Code: 0x0035, Jt: 15, Jf: 12, K: 0x1b3},        // 124: if A >= 0x1b3 goto 140, else 137
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1b6},         // 125: if A >= 0x1b6 goto 126, else 137
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1b7},        // 126: if A >= 0x1b7 goto 137, else 139
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c2},          // 127: if A >= 0x1c2 goto 133, else 128
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 128: if A >= 0x1bc goto 131, else 129
-	{Code: 0x0035, Jt: 0, Jf: 9, K: 0x1b9},          // 129: if A >= 0x1b9 goto 130, else 139
-	{Code: 0x0035, Jt: 8, Jf: 6, K: 0x1ba},          // 130: if A >= 0x1ba goto 139, else 137
-	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x1bf},          // 131: if A >= 0x1bf goto 132, else 137
-	{Code: 0x0035, Jt: 4, Jf: 6, K: 0x1c1},          // 132: if A >= 0x1c1 goto 137, else 139
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ce},          // 133: if A >= 0x1ce goto 136, else 134
-	{Code: 0x0035, Jt: 0, Jf: 4, K: 0x1c3},          // 134: if A >= 0x1c3 goto 135, else 139
-	{Code: 0x0035, Jt: 3, Jf: 1, K: 0x1c9},          // 135: if A >= 0x1c9 goto 139, else 137
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d3},          // 136: if A >= 0x1d3 goto 138, else 137
-	{Code: 0x0006, K: 0x7fff0000},                   // 137: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 138: if A >= 0x1d4 goto 140, else 139
-	{Code: 0x0006, K: 0x50001},                      // 139: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 140: ENOSYS
+	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x0},          // 59: if A == 0x0 goto 172, else 60
+	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x8},          // 60: if A == 0x8 goto 172, else 61
+	{Code: 0x0015, Jt: 110, Jf: 0, K: 0x20000},      // 61: if A == 0x20000 goto 172, else 62
+	{Code: 0x0015, Jt: 109, Jf: 0, K: 0x20008},      // 62: if A == 0x20008 goto 172, else 63
+	{Code: 0x0015, Jt: 108, Jf: 110, K: 0xffffffff}, // 63: if A == 0xffffffff goto 172, else 174
+	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x61},         // 64: if A >= 0x61 goto 65, else 172
+	{Code: 0x0035, Jt: 106, Jf: 108, K: 0x62},       // 65: if A >= 0x62 goto 172, else 174
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x71},           // 66: if A >= 0x71 goto 69, else 67
+	{Code: 0x0035, Jt: 0, Jf: 106, K: 0x6b},         // 67: if A >= 0x6b goto 68, else 174
+	{Code: 0x0035, Jt: 105, Jf: 103, K: 0x70},       // 68: if A >= 0x70 goto 174, else 172
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x76},           // 69: if A >= 0x76 goto 71, else 70
+	{Code: 0x0035, Jt: 103, Jf: 101, K: 0x74},       // 70: if A >= 0x74 goto 174, else 172
+	{Code: 0x0035, Jt: 100, Jf: 67, K: 0x78},        // 71: if A >= 0x78 goto 172, else 139
+	{Code: 0x0035, Jt: 9, Jf: 0, K: 0xa1},           // 72: if A >= 0xa1 goto 82, else 73
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8d},           // 73: if A >= 0x8d goto 80, else 74
+	{Code: 0x0035, Jt: 0, Jf: 64, K: 0x7b},          // 74: if A >= 0x7b goto 75, else 139
+	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x8c},          // 75: if A >= 0x8c goto 76, else 172
+	{Code: 0x0020, K: 0x10},                         // 76: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 96, K: 0x0},           // 77: if A == 0x0 goto 78, else 174
+	{Code: 0x0020, K: 0x18},                         // 78: A = low half of argument 1
+	{Code: 0x0015, Jt: 92, Jf: 94, K: 0x0},          // 79: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 0, Jf: 91, K: 0x8e},          // 80: if A >= 0x8e goto 81, else 172
+	{Code: 0x0035, Jt: 90, Jf: 92, K: 0x8f},         // 81: if A >= 0x8f goto 172, else 174
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xa8},           // 82: if A >= 0xa8 goto 87, else 83
+	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xa3},          // 83: if A >= 0xa3 goto 84, else 174
+	{Code: 0x0035, Jt: 0, Jf: 87, K: 0xa7},          // 84: if A >= 0xa7 goto 85, else 172
+	{Code: 0x0020, K: 0x10},                         // 85: A = low half of argument 0
+	{Code: 0x0015, Jt: 87, Jf: 85, K: 0x23},         // 86: if A == 0x23 goto 174, else 172
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xac},           // 87: if A >= 0xac goto 89, else 88
+	{Code: 0x0035, Jt: 85, Jf: 83, K: 0xaa},         // 88: if A >= 0xaa goto 174, else 172
+	{Code: 0x0035, Jt: 0, Jf: 82, K: 0xc6},          // 89: if A >= 0xc6 goto 90, else 172
+	{Code: 0x0020, K: 0x10},                         // 90: A = low half of argument 0
+	{Code: 0x0015, Jt: 80, Jf: 0, K: 0x1},           // 91: if A == 0x1 goto 172, else 92
+	{Code: 0x0020, K: 0x10},                         // 92: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 93: if A == 0x2 goto 99, else 94
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 94: if A == 0xa goto 99, else 95
+	{Code: 0x0020, K: 0x10},                         // 95: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 96: if A == 0x10 goto 97, else 118
+	{Code: 0x0020, K: 0x20},                         // 97: A = low half of argument 2
+	{Code: 0x0015, Jt: 73, Jf: 11, K: 0x0},          // 98: if A == 0x0 goto 172, else 110
+	{Code: 0x0020, K: 0x18},                         // 99: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 100: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 101: if A == 0x1 goto 103, else 102
+	{Code: 0x0015, Jt: 0, Jf: 71, K: 0x2},           // 102: if A == 0x2 goto 103, else 174
+	{Code: 0x0020, K: 0x20},                         // 103: A = low half of argument 2
+	{Code: 0x0015, Jt: 67, Jf: 0, K: 0x0},           // 104: if A == 0x0 goto 172, else 105
+	{Code: 0x0015, Jt: 66, Jf: 0, K: 0x6},           // 105: if A == 0x6 goto 172, else 106
+	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x11},          // 106: if A == 0x11 goto 172, else 107
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x106},         // 107: if A == 0x106 goto 172, else 108
+	{Code: 0x0015, Jt: 63, Jf: 0, K: 0x1},           // 108: if A == 0x1 goto 172, else 109
+	{Code: 0x0015, Jt: 62, Jf: 0, K: 0x3a},          // 109: if A == 0x3a goto 172, else 110
+	{Code: 0x0006, K: 0x5005d},                      // 110: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 33, Jf: 0, K: 0x125},         // 111: if A >= 0x125 goto 145, else 112
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x105},         // 112: if A >= 0x105 goto 131, else 113
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0xe2},          // 113: if A >= 0xe2 goto 125, else 114
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 114: if A >= 0xdc goto 120, else 115
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 115: if A >= 0xc8 goto 119, else 116
+	{Code: 0x0020, K: 0x10},                         // 116: A = low half of argument 0
+	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x1},           // 117: if A == 0x1 goto 172, else 118
+	{Code: 0x0006, K: 0x50061},                      // 118: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 54, Jf: 52, K: 0xd9},         // 119: if A >= 0xd9 goto 174, else 172
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 120: if A >= 0xdd goto 124, else 121
+	{Code: 0x0020, K: 0x10},                         // 121: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 122: A &= 0x7e020000
+	{Code: 0x0015, Jt: 48, Jf: 50, K: 0x0},          // 123: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 49, Jf: 47, K: 0xe0},         // 124: if A >= 0xe0 goto 174, else 172
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf1},           // 125: if A >= 0xf1 goto 128, else 126
+	{Code: 0x0035, Jt: 0, Jf: 45, K: 0xea},          // 126: if A >= 0xea goto 127, else 172
+	{Code: 0x0035, Jt: 44, Jf: 46, K: 0xf0},         // 127: if A >= 0xf0 goto 172, else 174
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf4},           // 128: if A >= 0xf4 goto 130, else 129
+	{Code: 0x0035, Jt: 42, Jf: 44, K: 0xf2},         // 129: if A >= 0xf2 goto 172, else 174
+	{Code: 0x0035, Jt: 41, Jf: 44, K: 0x104},        // 130: if A >= 0x104 goto 172, else 175
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x112},          // 131: if A >= 0x112 goto 137, else 132
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10c},          // 132: if A >= 0x10c goto 135, else 133
+	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x106},          // 133: if A >= 0x106 goto 134, else 139
+	{Code: 0x0035, Jt: 37, Jf: 39, K: 0x10b},        // 134: if A >= 0x10b goto 172, else 174
+	{Code: 0x0035, Jt: 0, Jf: 38, K: 0x10d},         // 135: if A >= 0x10d goto 136, else 174
+	{Code: 0x0035, Jt: 37, Jf: 35, K: 0x10e},        // 136: if A >= 0x10e goto 174, else 172
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x119},          // 137: if A >= 0x119 goto 142, else 138
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 138: if A >= 0x113 goto 141, else 139
+	{Code: 0x0020, K: 0x10},                         // 139: A = low half of argument 0
+	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 140: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x118},        // 141: if A >= 0x118 goto 174, else 172
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11b},          // 142: if A >= 0x11b goto 144, else 143
+	{Code: 0x0035, Jt: 30, Jf: 28, K: 0x11a},        // 143: if A >= 0x11a goto 174, else 172
+	{Code: 0x0035, Jt: 30, Jf: 27, K: 0x124},        // 144: if A >= 0x124 goto 175, else 172
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b9},         // 145: if A >= 0x1b9 goto 158, else 146
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1b2},          // 146: if A >= 0x1b2 goto 152, else 147
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1a8},          // 147: if A >= 0x1a8 goto 150, else 148
+	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x126},         // 148: if A >= 0x126 goto 149, else 172
+	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 149: if A >= 0x127 goto 175, else 174
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1a9},         // 150: if A >= 0x1a9 goto 151, else 172
+	{Code: 0x0035, Jt: 22, Jf: 23, K: 0x1ac},        // 151: if A >= 0x1ac goto 174, else 175
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b5},          // 152: if A >= 0x1b5 goto 155, else 153
+	{Code: 0x0035, Jt: 0, Jf: 18, K: 0x1b3},         // 153: if A >= 0x1b3 goto 154, else 172
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 154: if A >= 0x1b4 goto 172, else 175
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b7},          // 155: if A >= 0x1b7 goto 157, else 156
+	{Code: 0x0035, Jt: 17, Jf: 18, K: 0x1b6},        // 156: if A >= 0x1b6 goto 174, else 175
+	{Code: 0x0035, Jt: 16, Jf: 14, K: 0x1b8},        // 157: if A >= 0x1b8 goto 174, else 172
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c3},          // 158: if A >= 0x1c3 goto 164, else 159
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bf},          // 159: if A >= 0x1bf goto 162, else 160
+	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1ba},         // 160: if A >= 0x1ba goto 161, else 172
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 161: if A >= 0x1bc goto 172, else 174
+	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1c1},         // 162: if A >= 0x1c1 goto 163, else 174
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 163: if A >= 0x1c2 goto 174, else 172
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 164: if A >= 0x1c9 goto 170, else 165
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 165: if A >= 0x1c4 goto 166, else 172
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 166: if A >= 0x1c5 goto 172, else 167
+	{Code: 0x0020, K: 0x20},                         // 167: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 168: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 169: if A == 0x0 goto 172, else 174
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 170: if A >= 0x1d3 goto 173, else 171
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 171: if A >= 0x1ce goto 172, else 174
+	{Code: 0x0006, K: 0x7fff0000},                   // 172: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 173: if A >= 0x1d4 goto 175, else 174
+	{Code: 0x0006, K: 0x50001},                      // 174: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 175: ENOSYS
 }
 
-// strictFilter has 152 instructions.
+// strictFilter has 181 instructions.
 //
 // Allowed:
 //
@@ -225,23 +260,21 @@ var defaultFilter = [...]unix.SockFilter{
 //	close_range connect copy_file_range dup dup3 epoll_create1
 //	epoll_ctl epoll_pwait epoll_pwait2 eventfd2 execve execveat
 //	exit exit_group faccessat faccessat2 fadvise64 fallocate
-//	fchdir fchmod fchmodat fchmodat2 fchown fchownat
-//	fdatasync fgetxattr flistxattr fremovexattr fsetxattr fstat
-//	fstatfs fsync ftruncate futex futex_requeue futex_wait
-//	futex_waitv futex_wake get_robust_list getcpu getcwd getdents64
-//	getegid geteuid getgid getgroups getitimer getpeername
-//	getpgid getpid getppid getpriority getrandom getresgid
-//	getresuid getrlimit getrusage getsid getsockname getsockopt
-//	gettid gettimeofday getuid getxattr getxattrat inotify_add_watch
-//	inotify_init1 inotify_rm_watch io_cancel io_destroy io_getevents io_pgetevents
-//	io_setup io_submit ioprio_get kill landlock_add_rule landlock_create_ruleset
-//	landlock_restrict_self lgetxattr linkat listen listxattr listxattrat
-//	llistxattr lremovexattr lseek lsetxattr madvise map_shadow_stack
-//	membarrier memfd_create mincore mkdirat mknodat mlock
-//	mlock2 mlockall mmap mprotect mq_getsetattr mq_notify
-//	mq_open mq_timedreceive mq_timedsend mq_unlink mremap mseal
-//	msgctl msgget msgrcv msgsnd msync munlock
-//	munlockall munmap nanosleep newfstatat openat openat2
+//	fchdir fchown fchownat fdatasync fgetxattr flistxattr
+//	fremovexattr fsetxattr fstat fstatfs fsync ftruncate
+//	futex futex_requeue futex_wait futex_waitv futex_wake get_robust_list
+//	getcpu getcwd getdents64 getegid geteuid getgid
+//	getgroups getitimer getpeername getpgid getpid getppid
+//	getpriority getrandom getresgid getresuid getrlimit getrusage
+//	getsid getsockname getsockopt gettid gettimeofday getuid
+//	getxattr getxattrat inotify_add_watch inotify_init1 inotify_rm_watch ioprio_get
+//	kill landlock_add_rule landlock_create_ruleset landlock_restrict_self lgetxattr linkat
+//	listen listxattr listxattrat llistxattr lremovexattr lseek
+//	lsetxattr madvise map_shadow_stack membarrier memfd_create mincore
+//	mkdirat mlock mlock2 mlockall mmap mprotect
+//	mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
+//	mremap mseal msgctl msgget msgrcv msgsnd
+//	msync munlock munlockall munmap nanosleep newfstatat
 //	pidfd_open pidfd_send_signal pipe2 pkey_alloc pkey_free pkey_mprotect
 //	ppoll pread64 preadv preadv2 pselect6 pwrite64
 //	pwritev pwritev2 read readahead readlinkat readv
@@ -263,13 +296,15 @@ var defaultFilter = [...]unix.SockFilter{
 //
 // By arguments:
 //
-//	clone fcntl ioctl ioprio_set personality prctl
-//	prlimit64 sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority
-//	socket socketpair
+//	clone fchmod fchmodat fchmodat2 fcntl ioctl
+//	ioprio_set mknodat openat personality prctl prlimit64
+//	sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority socket
+//	socketpair
 //
 // ENOSYS:
 //
-//	clone3 io_uring_enter io_uring_register io_uring_setup
+//	clone3 io_cancel io_destroy io_getevents io_pgetevents io_setup
+//	io_submit io_uring_enter io_uring_register io_uring_setup openat2
 //
 // EPERM:
 //
@@ -290,152 +325,181 @@ var strictFilter = [...]unix.SockFilter{
 	{Code: 0x0015, Jt: 1, Jf: 0, K: 0xc00000b7},     // 1: if A == 0xc00000b7 goto 3, else 2
 	{Code: 0x0006, K: 0x80000000},                   // 2: Killed
 	{Code: 0x0020, K: 0x0},                          // 3: A = number
-	{Code: 0x0035, Jt: 90, Jf: 0, K: 0xc7},          // 4: if A >= 0xc7 goto 95, else 5
-	{Code: 0x0035, Jt: 40, Jf: 0, K: 0x5d},          // 5: if A >= 0x5d goto 46, else 6
-	{Code: 0x0035, Jt: 22, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 29, else 7
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x1d},          // 7: if A >= 0x1d goto 19, else 8
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 10, else 9
-	{Code: 0x0035, Jt: 140, Jf: 138, K: 0x12},       // 9: if A >= 0x12 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 137, K: 0x19},         // 10: if A >= 0x19 goto 11, else 148
-	{Code: 0x0035, Jt: 136, Jf: 0, K: 0x1a},         // 11: if A >= 0x1a goto 148, else 12
-	{Code: 0x0020, K: 0x18},                         // 12: A = low half of argument 1
-	{Code: 0x0015, Jt: 136, Jf: 0, K: 0x6},          // 13: if A == 0x6 goto 150, else 14
-	{Code: 0x0015, Jt: 135, Jf: 0, K: 0x7},          // 14: if A == 0x7 goto 150, else 15
-	{Code: 0x0015, Jt: 134, Jf: 0, K: 0x25},         // 15: if A == 0x25 goto 150, else 16
-	{Code: 0x0015, Jt: 133, Jf: 0, K: 0x26},         // 16: if A == 0x26 goto 150, else 17
-	{Code: 0x0015, Jt: 132, Jf: 0, K: 0x400},        // 17: if A == 0x400 goto 150, else 18
-	{Code: 0x0015, Jt: 131, Jf: 129, K: 0x410},      // 18: if A == 0x410 goto 150, else 148
-	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x20},           // 19: if A >= 0x20 goto 27, else 20
-	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 20: if A >= 0x1e goto 24, else 21
-	{Code: 0x0020, K: 0x18},                         // 21: A = low half of argument 1
-	{Code: 0x0015, Jt: 127, Jf: 0, K: 0x5412},       // 22: if A == 0x5412 goto 150, else 23
-	{Code: 0x0015, Jt: 126, Jf: 124, K: 0x541c},     // 23: if A == 0x541c goto 150, else 148
-	{Code: 0x0035, Jt: 123, Jf: 0, K: 0x1f},         // 24: if A >= 0x1f goto 148, else 25
-	{Code: 0x0020, K: 0x10},                         // 25: A = low half of argument 0
-	{Code: 0x0015, Jt: 36, Jf: 123, K: 0x1},         // 26: if A == 0x1 goto 63, else 150
-	{Code: 0x0035, Jt: 0, Jf: 122, K: 0x21},         // 27: if A >= 0x21 goto 28, else 150
-	{Code: 0x0035, Jt: 121, Jf: 119, K: 0x27},       // 28: if A >= 0x27 goto 150, else 148
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x3d},           // 29: if A >= 0x3d goto 35, else 30
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3a},           // 30: if A >= 0x3a goto 33, else 31
-	{Code: 0x0035, Jt: 0, Jf: 116, K: 0x33},         // 31: if A >= 0x33 goto 32, else 148
-	{Code: 0x0035, Jt: 115, Jf: 117, K: 0x34},       // 32: if A >= 0x34 goto 148, else 150
-	{Code: 0x0035, Jt: 0, Jf: 116, K: 0x3b},         // 33: if A >= 0x3b goto 34, else 150
-	{Code: 0x0035, Jt: 115, Jf: 113, K: 0x3c},       // 34: if A >= 0x3c goto 150, else 148
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x59},           // 35: if A >= 0x59 goto 38, else 36
-	{Code: 0x0035, Jt: 0, Jf: 111, K: 0x4b},         // 36: if A >= 0x4b goto 37, else 148
-	{Code: 0x0035, Jt: 110, Jf: 112, K: 0x4c},       // 37: if A >= 0x4c goto 148, else 150
-	{Code: 0x0035, Jt: 0, Jf: 111, K: 0x5a},         // 38: if A >= 0x5a goto 39, else 150
-	{Code: 0x0035, Jt: 0, Jf: 108, K: 0x5c},         // 39: if A >= 0x5c goto 40, else 148
-	{Code: 0x0020, K: 0x10},                         // 40: A = low half of argument 0
-	{Code: 0x0015, Jt: 106, Jf: 0, K: 0x0},          // 41: if A == 0x0 goto 148, else 42
-	{Code: 0x0015, Jt: 105, Jf: 0, K: 0x8},          // 42: if A == 0x8 goto 148, else 43
-	{Code: 0x0015, Jt: 104, Jf: 0, K: 0x20000},      // 43: if A == 0x20000 goto 148, else 44
-	{Code: 0x0015, Jt: 103, Jf: 0, K: 0x20008},      // 44: if A == 0x20008 goto 148, else 45
-	{Code: 0x0015, Jt: 102, Jf: 104, K: 0xffffffff}, // 45: if A == 0xffffffff goto 148, else 150
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0x7b},          // 46: if A >= 0x7b goto 57, else 47
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x70},           // 47: if A >= 0x70 goto 52, else 48
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x62},           // 48: if A >= 0x62 goto 50, else 49
-	{Code: 0x0035, Jt: 100, Jf: 98, K: 0x61},        // 49: if A >= 0x61 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 97, K: 0x68},          // 50: if A >= 0x68 goto 51, else 148
-	{Code: 0x0035, Jt: 96, Jf: 98, K: 0x6b},         // 51: if A >= 0x6b goto 148, else 150
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x76},           // 52: if A >= 0x76 goto 55, else 53
-	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x71},          // 53: if A >= 0x71 goto 54, else 150
-	{Code: 0x0035, Jt: 95, Jf: 93, K: 0x74},         // 54: if A >= 0x74 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 66, K: 0x78},          // 55: if A >= 0x78 goto 56, else 122
-	{Code: 0x0035, Jt: 65, Jf: 91, K: 0x7a},         // 56: if A >= 0x7a goto 122, else 148
-	{Code: 0x0035, Jt: 9, Jf: 0, K: 0xa3},           // 57: if A >= 0xa3 goto 67, else 58
-	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8e},           // 58: if A >= 0x8e goto 65, else 59
-	{Code: 0x0035, Jt: 0, Jf: 88, K: 0x8c},          // 59: if A >= 0x8c goto 60, else 148
-	{Code: 0x0035, Jt: 87, Jf: 0, K: 0x8d},          // 60: if A >= 0x8d goto 148, else 61
-	{Code: 0x0020, K: 0x10},                         // 61: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 87, K: 0x0},           // 62: if A == 0x0 goto 63, else 150
-	{Code: 0x0020, K: 0x18},                         // 63: A = low half of argument 1
-	{Code: 0x0015, Jt: 83, Jf: 85, K: 0x0},          // 64: if A == 0x0 goto 148, else 150
-	{Code: 0x0035, Jt: 0, Jf: 84, K: 0x8f},          // 65: if A >= 0x8f goto 66, else 150
-	{Code: 0x0035, Jt: 83, Jf: 81, K: 0xa1},         // 66: if A >= 0xa1 goto 150, else 148
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xaa},           // 67: if A >= 0xaa goto 72, else 68
-	{Code: 0x0035, Jt: 0, Jf: 79, K: 0xa7},          // 68: if A >= 0xa7 goto 69, else 148
-	{Code: 0x0035, Jt: 78, Jf: 0, K: 0xa8},          // 69: if A >= 0xa8 goto 148, else 70
-	{Code: 0x0020, K: 0x10},                         // 70: A = low half of argument 0
-	{Code: 0x0015, Jt: 78, Jf: 76, K: 0x23},         // 71: if A == 0x23 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 77, K: 0xac},          // 72: if A >= 0xac goto 73, else 150
-	{Code: 0x0035, Jt: 0, Jf: 74, K: 0xc6},          // 73: if A >= 0xc6 goto 74, else 148
-	{Code: 0x0020, K: 0x10},                         // 74: A = low half of argument 0
-	{Code: 0x0015, Jt: 72, Jf: 0, K: 0x1},           // 75: if A == 0x1 goto 148, else 76
-	{Code: 0x0020, K: 0x10},                         // 76: A = low half of argument 0
-	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 77: if A == 0x2 goto 83, else 78
-	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 78: if A == 0xa goto 83, else 79
-	{Code: 0x0020, K: 0x10},                         // 79: A = low half of argument 0
-	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 80: if A == 0x10 goto 81, else 102
-	{Code: 0x0020, K: 0x20},                         // 81: A = low half of argument 2
-	{Code: 0x0015, Jt: 65, Jf: 11, K: 0x0},          // 82: if A == 0x0 goto 148, else 94
+	{Code: 0x0035, Jt: 111, Jf: 0, K: 0xc7},         // 4: if A >= 0xc7 goto 116, else 5
+	{Code: 0x0035, Jt: 52, Jf: 0, K: 0x59},          // 5: if A >= 0x59 goto 58, else 6
+	{Code: 0x0035, Jt: 27, Jf: 0, K: 0x2b},          // 6: if A >= 0x2b goto 34, else 7
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1d},          // 7: if A >= 0x1d goto 20, else 8
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x13},           // 8: if A >= 0x13 goto 11, else 9
+	{Code: 0x0035, Jt: 0, Jf: 170, K: 0x5},          // 9: if A >= 0x5 goto 10, else 180
+	{Code: 0x0035, Jt: 168, Jf: 166, K: 0x12},       // 10: if A >= 0x12 goto 179, else 177
+	{Code: 0x0035, Jt: 0, Jf: 165, K: 0x19},         // 11: if A >= 0x19 goto 12, else 177
+	{Code: 0x0035, Jt: 164, Jf: 0, K: 0x1a},         // 12: if A >= 0x1a goto 177, else 13
+	{Code: 0x0020, K: 0x18},                         // 13: A = low half of argument 1
+	{Code: 0x0015, Jt: 164, Jf: 0, K: 0x6},          // 14: if A == 0x6 goto 179, else 15
+	{Code: 0x0015, Jt: 163, Jf: 0, K: 0x7},          // 15: if A == 0x7 goto 179, else 16
+	{Code: 0x0015, Jt: 162, Jf: 0, K: 0x25},         // 16: if A == 0x25 goto 179, else 17
+	{Code: 0x0015, Jt: 161, Jf: 0, K: 0x26},         // 17: if A == 0x26 goto 179, else 18
+	{Code: 0x0015, Jt: 160, Jf: 0, K: 0x400},        // 18: if A == 0x400 goto 179, else 19
+	{Code: 0x0015, Jt: 159, Jf: 157, K: 0x410},      // 19: if A == 0x410 goto 179, else 177
+	{Code: 0x0035, Jt: 7, Jf: 0, K: 0x20},           // 20: if A >= 0x20 goto 28, else 21
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x1e},           // 21: if A >= 0x1e goto 25, else 22
+	{Code: 0x0020, K: 0x18},                         // 22: A = low half of argument 1
+	{Code: 0x0015, Jt: 155, Jf: 0, K: 0x5412},       // 23: if A == 0x5412 goto 179, else 24
+	{Code: 0x0015, Jt: 154, Jf: 152, K: 0x541c},     // 24: if A == 0x541c goto 179, else 177
+	{Code: 0x0035, Jt: 151, Jf: 0, K: 0x1f},         // 25: if A >= 0x1f goto 177, else 26
+	{Code: 0x0020, K: 0x10},                         // 26: A = low half of argument 0
+	{Code: 0x0015, Jt: 55, Jf: 151, K: 0x1},         // 27: if A == 0x1 goto 83, else 179
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x22},           // 28: if A >= 0x22 goto 33, else 29
+	{Code: 0x0035, Jt: 0, Jf: 149, K: 0x21},         // 29: if A >= 0x21 goto 30, else 179
+	{Code: 0x0020, K: 0x20},                         // 30: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 31: A &= 0xc00
+	{Code: 0x0015, Jt: 144, Jf: 146, K: 0x0},        // 32: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 145, Jf: 143, K: 0x27},       // 33: if A >= 0x27 goto 179, else 177
+	{Code: 0x0035, Jt: 17, Jf: 0, K: 0x39},          // 34: if A >= 0x39 goto 52, else 35
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x35},           // 35: if A >= 0x35 goto 41, else 36
+	{Code: 0x0035, Jt: 0, Jf: 140, K: 0x33},         // 36: if A >= 0x33 goto 37, else 177
+	{Code: 0x0035, Jt: 0, Jf: 141, K: 0x34},         // 37: if A >= 0x34 goto 38, else 179
+	{Code: 0x0020, K: 0x18},                         // 38: A = low half of argument 1
+	{Code: 0x0054, K: 0xc00},                        // 39: A &= 0xc00
+	{Code: 0x0015, Jt: 136, Jf: 138, K: 0x0},        // 40: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0x36},           // 41: if A >= 0x36 goto 45, else 42
+	{Code: 0x0020, K: 0x20},                         // 42: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 43: A &= 0xc00
+	{Code: 0x0015, Jt: 132, Jf: 134, K: 0x0},        // 44: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 0, Jf: 131, K: 0x38},         // 45: if A >= 0x38 goto 46, else 177
+	{Code: 0x0020, K: 0x20},                         // 46: A = low half of argument 2
+	{Code: 0x0054, K: 0x400040},                     // 47: A &= 0x400040
+	{Code: 0x0015, Jt: 128, Jf: 0, K: 0x0},          // 48: if A == 0x0 goto 177, else 49
+	{Code: 0x0020, K: 0x28},                         // 49: A = low half of argument 3
+	{Code: 0x0054, K: 0xc00},                        // 50: A &= 0xc00
+	{Code: 0x0015, Jt: 125, Jf: 127, K: 0x0},        // 51: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x3c},           // 52: if A >= 0x3c goto 55, else 53
+	{Code: 0x0035, Jt: 0, Jf: 123, K: 0x3a},         // 53: if A >= 0x3a goto 54, else 177
+	{Code: 0x0035, Jt: 122, Jf: 124, K: 0x3b},       // 54: if A >= 0x3b goto 177, else 179
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x4b},           // 55: if A >= 0x4b goto 57, else 56
+	{Code: 0x0035, Jt: 120, Jf: 122, K: 0x3d},       // 56: if A >= 0x3d goto 177, else 179
+	{Code: 0x0035, Jt: 119, Jf: 121, K: 0x4c},       // 57: if A >= 0x4c goto 177, else 179
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x7a},          // 58: if A >= 0x7a goto 77, else 59
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x68},          // 59: if A >= 0x68 goto 71, else 60
+	{Code: 0x0035, Jt: 8, Jf: 0, K: 0x5d},           // 60: if A >= 0x5d goto 69, else 61
+	{Code: 0x0035, Jt: 0, Jf: 117, K: 0x5a},         // 61: if A >= 0x5a goto 62, else 179
+	{Code: 0x0035, Jt: 0, Jf: 114, K: 0x5c},         // 62: if A >= 0x5c goto 63, else 177
+	{Code: 0x0020, K: 0x10},                         // 63: A = low half of argument 0
+	{Code: 0x0015, Jt: 112, Jf: 0, K: 0x0},          // 64: if A == 0x0 goto 177, else 65
+	{Code: 0x0015, Jt: 111, Jf: 0, K: 0x8},          // 65: if A == 0x8 goto 177, else 66
+	{Code: 0x0015, Jt: 110, Jf: 0, K: 0x20000},      // 66: if A == 0x20000 goto 177, else 67
+	{Code: 0x0015, Jt: 109, Jf: 0, K: 0x20008},      // 67: if A == 0x20008 goto 177, else 68
+	{Code: 0x0015, Jt: 108, Jf: 110, K: 0xffffffff}, // 68: if A == 0xffffffff goto 177, else 179
+	{Code: 0x0035, Jt: 0, Jf: 107, K: 0x61},         // 69: if A >= 0x61 goto 70, else 177
+	{Code: 0x0035, Jt: 106, Jf: 108, K: 0x62},       // 70: if A >= 0x62 goto 177, else 179
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x71},           // 71: if A >= 0x71 goto 74, else 72
+	{Code: 0x0035, Jt: 0, Jf: 106, K: 0x6b},         // 72: if A >= 0x6b goto 73, else 179
+	{Code: 0x0035, Jt: 105, Jf: 103, K: 0x70},       // 73: if A >= 0x70 goto 179, else 177
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x76},           // 74: if A >= 0x76 goto 76, else 75
+	{Code: 0x0035, Jt: 103, Jf: 101, K: 0x74},       // 75: if A >= 0x74 goto 179, else 177
+	{Code: 0x0035, Jt: 100, Jf: 67, K: 0x78},        // 76: if A >= 0x78 goto 177, else 144
+	{Code: 0x0035, Jt: 9, Jf: 0, K: 0xa1},           // 77: if A >= 0xa1 goto 87, else 78
+	{Code: 0x0035, Jt: 6, Jf: 0, K: 0x8d},           // 78: if A >= 0x8d goto 85, else 79
+	{Code: 0x0035, Jt: 0, Jf: 64, K: 0x7b},          // 79: if A >= 0x7b goto 80, else 144
+	{Code: 0x0035, Jt: 0, Jf: 96, K: 0x8c},          // 80: if A >= 0x8c goto 81, else 177
+	{Code: 0x0020, K: 0x10},                         // 81: A = low half of argument 0
+	{Code: 0x0015, Jt: 0, Jf: 96, K: 0x0},           // 82: if A == 0x0 goto 83, else 179
 	{Code: 0x0020, K: 0x18},                         // 83: A = low half of argument 1
-	{Code: 0x0054, K: 0xf},                          // 84: A &= 0xf
-	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 85: if A == 0x1 goto 87, else 86
-	{Code: 0x0015, Jt: 0, Jf: 63, K: 0x2},           // 86: if A == 0x2 goto 87, else 150
-	{Code: 0x0020, K: 0x20},                         // 87: A = low half of argument 2
-	{Code: 0x0015, Jt: 59, Jf: 0, K: 0x0},           // 88: if A == 0x0 goto 148, else 89
-	{Code: 0x0015, Jt: 58, Jf: 0, K: 0x6},           // 89: if A == 0x6 goto 148, else 90
-	{Code: 0x0015, Jt: 57, Jf: 0, K: 0x11},          // 90: if A == 0x11 goto 148, else 91
-	{Code: 0x0015, Jt: 56, Jf: 0, K: 0x106},         // 91: if A == 0x106 goto 148, else 92
-	{Code: 0x0015, Jt: 55, Jf: 0, K: 0x1},           // 92: if A == 0x1 goto 148, else 93
-	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x3a},          // 93: if A == 0x3a goto 148, else 94
-	{Code: 0x0006, K: 0x5005d},                      // 94: EPROTONOSUPPORT
-	{Code: 0x0035, Jt: 30, Jf: 0, K: 0x11a},         // 95: if A >= 0x11a goto 126, else 96
-	{Code: 0x0035, Jt: 16, Jf: 0, K: 0xf4},          // 96: if A >= 0xf4 goto 113, else 97
-	{Code: 0x0035, Jt: 10, Jf: 0, K: 0xe0},          // 97: if A >= 0xe0 goto 108, else 98
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xd9},           // 98: if A >= 0xd9 goto 103, else 99
-	{Code: 0x0035, Jt: 48, Jf: 0, K: 0xc8},          // 99: if A >= 0xc8 goto 148, else 100
+	{Code: 0x0015, Jt: 92, Jf: 94, K: 0x0},          // 84: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 0, Jf: 91, K: 0x8e},          // 85: if A >= 0x8e goto 86, else 177
+	{Code: 0x0035, Jt: 90, Jf: 92, K: 0x8f},         // 86: if A >= 0x8f goto 177, else 179
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0xa8},           // 87: if A >= 0xa8 goto 92, else 88
+	{Code: 0x0035, Jt: 0, Jf: 90, K: 0xa3},          // 88: if A >= 0xa3 goto 89, else 179
+	{Code: 0x0035, Jt: 0, Jf: 87, K: 0xa7},          // 89: if A >= 0xa7 goto 90, else 177
+	{Code: 0x0020, K: 0x10},                         // 90: A = low half of argument 0
+	{Code: 0x0015, Jt: 87, Jf: 85, K: 0x23},         // 91: if A == 0x23 goto 179, else 177
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xac},           // 92: if A >= 0xac goto 94, else 93
+	{Code: 0x0035, Jt: 85, Jf: 83, K: 0xaa},         // 93: if A >= 0xaa goto 179, else 177
+	{Code: 0x0035, Jt: 0, Jf: 82, K: 0xc6},          // 94: if A >= 0xc6 goto 95, else 177
+	{Code: 0x0020, K: 0x10},                         // 95: A = low half of argument 0
+	{Code: 0x0015, Jt: 80, Jf: 0, K: 0x1},           // 96: if A == 0x1 goto 177, else 97
+	{Code: 0x0020, K: 0x10},                         // 97: A = low half of argument 0
+	{Code: 0x0015, Jt: 5, Jf: 0, K: 0x2},            // 98: if A == 0x2 goto 104, else 99
+	{Code: 0x0015, Jt: 4, Jf: 0, K: 0xa},            // 99: if A == 0xa goto 104, else 100
 	{Code: 0x0020, K: 0x10},                         // 100: A = low half of argument 0
-	{Code: 0x0015, Jt: 46, Jf: 0, K: 0x1},           // 101: if A == 0x1 goto 148, else 102
-	{Code: 0x0006, K: 0x50061},                      // 102: EAFNOSUPPORT
-	{Code: 0x0035, Jt: 0, Jf: 46, K: 0xdc},          // 103: if A >= 0xdc goto 104, else 150
-	{Code: 0x0035, Jt: 43, Jf: 0, K: 0xdd},          // 104: if A >= 0xdd goto 148, else 105
-	{Code: 0x0020, K: 0x10},                         // 105: A = low half of argument 0
-	{Code: 0x0054, K: 0x7e020000},                   // 106: A &= 0x7e020000
-	{Code: 0x0015, Jt: 40, Jf: 42, K: 0x0},          // 107: if A == 0x0 goto 148, else 150
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf0},           // 108: if A >= 0xf0 goto 111, else 109
-	{Code: 0x0035, Jt: 0, Jf: 40, K: 0xe2},          // 109: if A >= 0xe2 goto 110, else 150
-	{Code: 0x0035, Jt: 39, Jf: 37, K: 0xea},         // 110: if A >= 0xea goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 36, K: 0xf1},          // 111: if A >= 0xf1 goto 112, else 148
-	{Code: 0x0035, Jt: 35, Jf: 37, K: 0xf2},         // 112: if A >= 0xf2 goto 148, else 150
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x10d},          // 113: if A >= 0x10d goto 119, else 114
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x106},          // 114: if A >= 0x106 goto 117, else 115
-	{Code: 0x0035, Jt: 0, Jf: 35, K: 0x104},         // 115: if A >= 0x104 goto 116, else 151
-	{Code: 0x0035, Jt: 5, Jf: 31, K: 0x105},         // 116: if A >= 0x105 goto 122, else 148
-	{Code: 0x0035, Jt: 0, Jf: 32, K: 0x10b},         // 117: if A >= 0x10b goto 118, else 150
-	{Code: 0x0035, Jt: 31, Jf: 29, K: 0x10c},        // 118: if A >= 0x10c goto 150, else 148
-	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x113},          // 119: if A >= 0x113 goto 124, else 120
-	{Code: 0x0035, Jt: 0, Jf: 27, K: 0x10e},         // 120: if A >= 0x10e goto 121, else 148
-	{Code: 0x0035, Jt: 0, Jf: 28, K: 0x112},         // 121: if A >= 0x112 goto 122, else 150
-	{Code: 0x0020, K: 0x10},                         // 122: A = low half of argument 0
-	{Code: 0x0015, Jt: 24, Jf: 26, K: 0x0},          // 123: if A == 0x0 goto 148, else 150
-	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x118},         // 124: if A >= 0x118 goto 125, else 148
-	{Code: 0x0035, Jt: 22, Jf: 24, K: 0x119},        // 125: if A >= 0x119 goto 148, else 150
-	{Code: 0x0035, Jt: 11, Jf: 0, K: 0x1b8},         // 126: if A >= 0x1b8 goto 138, else 127
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1ac},          // 127: if A >= 0x1ac goto 133, else 128
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x127},          // 128: if A >= 0x127 goto 131, else 129
-	{Code: 0x0035, Jt: 0, Jf: 20, K: 0x11b},         // 129: if A >= 0x11b goto 130, else 150
-	{Code: 0x0035, Jt: 19, Jf: 17, K: 0x126},        // 130: if A >= 0x126 goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 19, K: 0x1a8},         // 131: if A >= 0x1a8 goto 132, else 151
-	{Code: 0x0035, Jt: 18, Jf: 15, K: 0x1a9},        // 132: if A >= 0x1a9 goto 151, else 148
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b4},          // 133: if A >= 0x1b4 goto 136, else 134
-	{Code: 0x0035, Jt: 0, Jf: 15, K: 0x1b2},         // 134: if A >= 0x1b2 goto 135, else 150
-	{Code: 0x0035, Jt: 15, Jf: 12, K: 0x1b3},        // 135: if A >= 0x1b3 goto 151, else 148
-	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1b6},         // 136: if A >= 0x1b6 goto 137, else 148
-	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1b7},        // 137: if A >= 0x1b7 goto 148, else 150
-	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c2},          // 138: if A >= 0x1c2 goto 144, else 139
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bc},          // 139: if A >= 0x1bc goto 142, else 140
-	{Code: 0x0035, Jt: 0, Jf: 9, K: 0x1b9},          // 140: if A >= 0x1b9 goto 141, else 150
-	{Code: 0x0035, Jt: 8, Jf: 6, K: 0x1ba},          // 141: if A >= 0x1ba goto 150, else 148
-	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x1bf},          // 142: if A >= 0x1bf goto 143, else 148
-	{Code: 0x0035, Jt: 4, Jf: 6, K: 0x1c1},          // 143: if A >= 0x1c1 goto 148, else 150
-	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1ce},          // 144: if A >= 0x1ce goto 147, else 145
-	{Code: 0x0035, Jt: 0, Jf: 4, K: 0x1c3},          // 145: if A >= 0x1c3 goto 146, else 150
-	{Code: 0x0035, Jt: 3, Jf: 1, K: 0x1c9},          // 146: if A >= 0x1c9 goto 150, else 148
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d3},          // 147: if A >= 0x1d3 goto 149, else 148
-	{Code: 0x0006, K: 0x7fff0000},                   // 148: Allowed
-	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 149: if A >= 0x1d4 goto 151, else 150
-	{Code: 0x0006, K: 0x50001},                      // 150: EPERM
-	{Code: 0x0006, K: 0x50026},                      // 151: ENOSYS
+	{Code: 0x0015, Jt: 0, Jf: 21, K: 0x10},          // 101: if A == 0x10 goto 102, else 123
+	{Code: 0x0020, K: 0x20},                         // 102: A = low half of argument 2
+	{Code: 0x0015, Jt: 73, Jf: 11, K: 0x0},          // 103: if A == 0x0 goto 177, else 115
+	{Code: 0x0020, K: 0x18},                         // 104: A = low half of argument 1
+	{Code: 0x0054, K: 0xf},                          // 105: A &= 0xf
+	{Code: 0x0015, Jt: 1, Jf: 0, K: 0x1},            // 106: if A == 0x1 goto 108, else 107
+	{Code: 0x0015, Jt: 0, Jf: 71, K: 0x2},           // 107: if A == 0x2 goto 108, else 179
+	{Code: 0x0020, K: 0x20},                         // 108: A = low half of argument 2
+	{Code: 0x0015, Jt: 67, Jf: 0, K: 0x0},           // 109: if A == 0x0 goto 177, else 110
+	{Code: 0x0015, Jt: 66, Jf: 0, K: 0x6},           // 110: if A == 0x6 goto 177, else 111
+	{Code: 0x0015, Jt: 65, Jf: 0, K: 0x11},          // 111: if A == 0x11 goto 177, else 112
+	{Code: 0x0015, Jt: 64, Jf: 0, K: 0x106},         // 112: if A == 0x106 goto 177, else 113
+	{Code: 0x0015, Jt: 63, Jf: 0, K: 0x1},           // 113: if A == 0x1 goto 177, else 114
+	{Code: 0x0015, Jt: 62, Jf: 0, K: 0x3a},          // 114: if A == 0x3a goto 177, else 115
+	{Code: 0x0006, K: 0x5005d},                      // 115: EPROTONOSUPPORT
+	{Code: 0x0035, Jt: 33, Jf: 0, K: 0x125},         // 116: if A >= 0x125 goto 150, else 117
+	{Code: 0x0035, Jt: 18, Jf: 0, K: 0x105},         // 117: if A >= 0x105 goto 136, else 118
+	{Code: 0x0035, Jt: 11, Jf: 0, K: 0xe2},          // 118: if A >= 0xe2 goto 130, else 119
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0xdc},           // 119: if A >= 0xdc goto 125, else 120
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xc8},           // 120: if A >= 0xc8 goto 124, else 121
+	{Code: 0x0020, K: 0x10},                         // 121: A = low half of argument 0
+	{Code: 0x0015, Jt: 54, Jf: 0, K: 0x1},           // 122: if A == 0x1 goto 177, else 123
+	{Code: 0x0006, K: 0x50061},                      // 123: EAFNOSUPPORT
+	{Code: 0x0035, Jt: 54, Jf: 52, K: 0xd9},         // 124: if A >= 0xd9 goto 179, else 177
+	{Code: 0x0035, Jt: 3, Jf: 0, K: 0xdd},           // 125: if A >= 0xdd goto 129, else 126
+	{Code: 0x0020, K: 0x10},                         // 126: A = low half of argument 0
+	{Code: 0x0054, K: 0x7e020000},                   // 127: A &= 0x7e020000
+	{Code: 0x0015, Jt: 48, Jf: 50, K: 0x0},          // 128: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 49, Jf: 47, K: 0xe0},         // 129: if A >= 0xe0 goto 179, else 177
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0xf1},           // 130: if A >= 0xf1 goto 133, else 131
+	{Code: 0x0035, Jt: 0, Jf: 45, K: 0xea},          // 131: if A >= 0xea goto 132, else 177
+	{Code: 0x0035, Jt: 44, Jf: 46, K: 0xf0},         // 132: if A >= 0xf0 goto 177, else 179
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0xf4},           // 133: if A >= 0xf4 goto 135, else 134
+	{Code: 0x0035, Jt: 42, Jf: 44, K: 0xf2},         // 134: if A >= 0xf2 goto 177, else 179
+	{Code: 0x0035, Jt: 41, Jf: 44, K: 0x104},        // 135: if A >= 0x104 goto 177, else 180
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x112},          // 136: if A >= 0x112 goto 142, else 137
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x10c},          // 137: if A >= 0x10c goto 140, else 138
+	{Code: 0x0035, Jt: 0, Jf: 5, K: 0x106},          // 138: if A >= 0x106 goto 139, else 144
+	{Code: 0x0035, Jt: 37, Jf: 39, K: 0x10b},        // 139: if A >= 0x10b goto 177, else 179
+	{Code: 0x0035, Jt: 0, Jf: 38, K: 0x10d},         // 140: if A >= 0x10d goto 141, else 179
+	{Code: 0x0035, Jt: 37, Jf: 35, K: 0x10e},        // 141: if A >= 0x10e goto 179, else 177
+	{Code: 0x0035, Jt: 4, Jf: 0, K: 0x119},          // 142: if A >= 0x119 goto 147, else 143
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x113},          // 143: if A >= 0x113 goto 146, else 144
+	{Code: 0x0020, K: 0x10},                         // 144: A = low half of argument 0
+	{Code: 0x0015, Jt: 31, Jf: 33, K: 0x0},          // 145: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 32, Jf: 30, K: 0x118},        // 146: if A >= 0x118 goto 179, else 177
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x11b},          // 147: if A >= 0x11b goto 149, else 148
+	{Code: 0x0035, Jt: 30, Jf: 28, K: 0x11a},        // 148: if A >= 0x11a goto 179, else 177
+	{Code: 0x0035, Jt: 30, Jf: 27, K: 0x124},        // 149: if A >= 0x124 goto 180, else 177
+	{Code: 0x0035, Jt: 12, Jf: 0, K: 0x1b9},         // 150: if A >= 0x1b9 goto 163, else 151
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1b2},          // 151: if A >= 0x1b2 goto 157, else 152
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1a8},          // 152: if A >= 0x1a8 goto 155, else 153
+	{Code: 0x0035, Jt: 0, Jf: 23, K: 0x126},         // 153: if A >= 0x126 goto 154, else 177
+	{Code: 0x0035, Jt: 25, Jf: 24, K: 0x127},        // 154: if A >= 0x127 goto 180, else 179
+	{Code: 0x0035, Jt: 0, Jf: 21, K: 0x1a9},         // 155: if A >= 0x1a9 goto 156, else 177
+	{Code: 0x0035, Jt: 22, Jf: 23, K: 0x1ac},        // 156: if A >= 0x1ac goto 179, else 180
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1b5},          // 157: if A >= 0x1b5 goto 160, else 158
+	{Code: 0x0035, Jt: 0, Jf: 18, K: 0x1b3},         // 158: if A >= 0x1b3 goto 159, else 177
+	{Code: 0x0035, Jt: 17, Jf: 20, K: 0x1b4},        // 159: if A >= 0x1b4 goto 177, else 180
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1b7},          // 160: if A >= 0x1b7 goto 162, else 161
+	{Code: 0x0035, Jt: 17, Jf: 18, K: 0x1b6},        // 161: if A >= 0x1b6 goto 179, else 180
+	{Code: 0x0035, Jt: 16, Jf: 14, K: 0x1b8},        // 162: if A >= 0x1b8 goto 179, else 177
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c3},          // 163: if A >= 0x1c3 goto 169, else 164
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1bf},          // 164: if A >= 0x1bf goto 167, else 165
+	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1ba},         // 165: if A >= 0x1ba goto 166, else 177
+	{Code: 0x0035, Jt: 10, Jf: 12, K: 0x1bc},        // 166: if A >= 0x1bc goto 177, else 179
+	{Code: 0x0035, Jt: 0, Jf: 11, K: 0x1c1},         // 167: if A >= 0x1c1 goto 168, else 179
+	{Code: 0x0035, Jt: 10, Jf: 8, K: 0x1c2},         // 168: if A >= 0x1c2 goto 179, else 177
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c9},          // 169: if A >= 0x1c9 goto 175, else 170
+	{Code: 0x0035, Jt: 0, Jf: 6, K: 0x1c4},          // 170: if A >= 0x1c4 goto 171, else 177
+	{Code: 0x0035, Jt: 5, Jf: 0, K: 0x1c5},          // 171: if A >= 0x1c5 goto 177, else 172
+	{Code: 0x0020, K: 0x20},                         // 172: A = low half of argument 2
+	{Code: 0x0054, K: 0xc00},                        // 173: A &= 0xc00
+	{Code: 0x0015, Jt: 2, Jf: 4, K: 0x0},            // 174: if A == 0x0 goto 177, else 179
+	{Code: 0x0035, Jt: 2, Jf: 0, K: 0x1d3},          // 175: if A >= 0x1d3 goto 178, else 176
+	{Code: 0x0035, Jt: 0, Jf: 2, K: 0x1ce},          // 176: if A >= 0x1ce goto 177, else 179
+	{Code: 0x0006, K: 0x7fff0000},                   // 177: Allowed
+	{Code: 0x0035, Jt: 1, Jf: 0, K: 0x1d4},          // 178: if A >= 0x1d4 goto 180, else 179
+	{Code: 0x0006, K: 0x50001},                      // 179: EPERM
+	{Code: 0x0006, K: 0x50026},                      // 180: ENOSYS
 }

@@ -56,7 +56,9 @@ type Root struct {
 	// are left alone.
 	Masked, ReadOnly []string
 	Hostname         string
-	Limits           []Rlimit
+	// Sysctls are written before they become read-only, if they exist.
+	Sysctls []Text
+	Limits  []Rlimit
 	// Workspace is the folder whose descriptor the host is given; empty: none.
 	Workspace string
 	// Loopback brings the interface lo up.
@@ -150,6 +152,7 @@ func (r *Root) visit(c *codec) {
 	list(c, &r.Mounts, func(c *codec, m *Mount) { m.visit(c) })
 	list(c, &r.Links, func(c *codec, l *Link) { c.text(&l.Target); c.text(&l.Path) })
 	list(c, &r.Files, func(c *codec, f *Text) { c.text(&f.Path); c.text(&f.Content) })
+	list(c, &r.Sysctls, func(c *codec, f *Text) { c.text(&f.Path); c.text(&f.Content) })
 	list(c, &r.Limits, func(c *codec, l *Rlimit) { c.number(&l.Resource); c.number(&l.Value) })
 }
 

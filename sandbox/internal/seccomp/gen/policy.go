@@ -39,9 +39,13 @@ var refused = [][]string{
 	{"ustat", "sysfs", "uselib", "nfsservctl", "_sysctl"},
 }
 
-// hidden fail with ENOSYS, so that programs take an older way: clone3(2) has its flags behind a pointer, and io_uring(7)
-// does most of what is filtered here, unfiltered.
-var hidden = []string{"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register"}
+// hidden fail with ENOSYS, so that programs take an older way: clone3(2) and openat2(2) have their flags and modes behind
+// a pointer, io_uring(7) does most of what is filtered here, unfiltered, and one caller of io_setup(2) can use up what
+// the whole machine has (fs.aio-max-nr).
+var hidden = []string{
+	"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register",
+	"io_setup", "io_submit", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents",
+}
 
 // newNamespaces are the flags of clone(2) that make a namespace. CLONE_NEWTIME is not among them: its bit belongs to the
 // exit signal here.
@@ -68,6 +72,12 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		"socket":      socket(),
 		"socketpair":  whether(0, allow, errno(unix.EAFNOSUPPORT), unix.AF_UNIX),
 
+		// A file that is set-id leaves a granted folder with its owner's rights: the caller's, who may be root.
+		"chmod": setIDs(1), "fchmod": setIDs(1), "fchmodat": setIDs(2), "fchmodat2": setIDs(2),
+		"creat": setIDs(1), "open": creates(1), "openat": creates(2), "mknod": setIDs(1), "mknodat": setIDs(2),
+		// A lease holds up whoever opens the file, on the host too.
+		"fcntl": whether(1, refuse, allow, unix.F_SETLEASE, unix.F_SETDELEG),
+
 		"setpriority": whether(0, second, refuse, unix.PRIO_PROCESS),
 		"ioprio_set":  whether(0, second, refuse, ioprioWhoProcess),
 	}
@@ -79,6 +89,17 @@ func asked(docker dockerProfile, strict bool) map[string]decision {
 		maps.Copy(calls, locks())
 	}
 	return calls
+}
+
+// setIDs refuses a mode with set-user-ID or set-group-ID bits.
+func setIDs(mode int) decision {
+	return &question{arg: mode, mask: unix.S_ISUID | unix.S_ISGID, values: []uint32{0}, yes: allow, no: refuse}
+}
+
+// creates refuses set-id bits of an open that can make a file; others have no mode, and whatever in its place.
+func creates(flags int) decision {
+	const tmpfile = 0o20000000 // __O_TMPFILE: O_TMPFILE has O_DIRECTORY too
+	return &question{arg: flags, mask: unix.O_CREAT | tmpfile, values: []uint32{0}, yes: allow, no: setIDs(flags + 1)}
 }
 
 // onSelf allows a call whose argument names a process or thread only where that is 0, the caller: the adapter above a

@@ -91,6 +91,16 @@ func wantByArguments(name string, args [6]uint64) outcome {
 		return permit(first == 0)
 	case "setpriority":
 		return permit(first == 0 && second == 0)
+	case "chmod", "fchmod", "creat", "mknod":
+		return permit(second&0o6000 == 0)
+	case "fchmodat", "fchmodat2", "mknodat":
+		return permit(third&0o6000 == 0)
+	case "open":
+		return permit(second&0o20000100 == 0 || third&0o6000 == 0)
+	case "openat":
+		return permit(third&0o20000100 == 0 || uint32(args[3])&0o6000 == 0)
+	case "fcntl":
+		return permit(second != 1024 && second != 1040)
 	case "ioprio_set":
 		return permit(first == 1 && second == 0)
 	case "socketpair":

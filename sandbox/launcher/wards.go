@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// ward is a launcher that lives, as the zygote remembers it: by the groups in
+// which it and its tool are to be killed should the host die.
+type ward struct {
+	cgroup int      // descriptor of its cgroup2 directory
+	quotas []string // cgroup v1 files that may hold up its end
+}
+
+var wards = struct {
+	sync.Mutex
+	living map[int]ward
+}{living: map[int]ward{}}
+
+// watchOver remembers a launcher until it is reaped.
+func watchOver(pid int, b *birth) {
+	if b.cgroup < 0 {
+		return
+	}
+	cgroup, err := unix.FcntlInt(uintptr(b.cgroup), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return // its lifeline still ends it, only later
+	}
+	w := ward{cgroup: cgroup}
+	for _, tasks := range b.enter {
+		if path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(tasks)); err == nil {
+			w.quotas = append(w.quotas, strings.TrimSuffix(path, "tasks")+"cpu.cfs_quota_us")
+		}
+	}
+	wards.Lock()
+	defer wards.Unlock()
+	wards.living[pid] = w
+}
+
+func forget(pid int) {
+	wards.Lock()
+	defer wards.Unlock()
+	if w, ok := wards.living[pid]; ok {
+		unix.Close(w.cgroup)
+		delete(wards.living, pid)
+	}
+}
+
+// endAll kills what lives, when the host has died. The launchers would end it
+// too, but under their tool's own CPU quota: that is lifted here first.
+func endAll() {
+	wards.Lock()
+	defer wards.Unlock()
+	for _, w := range wards.living {
+		for _, quota := range w.quotas {
+			put(unix.AT_FDCWD, quota, "-1")
+		}
+		put(w.cgroup, "cpu.max", "max")
+		put(w.cgroup, "cgroup.kill", "1")
+	}
+}
+
+// put writes a file that may not be there.
+func put(dir int, name, value string) {
+	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_, _ = unix.Write(fd, []byte(value))
+	unix.Close(fd)
+}

@@ -1,0 +1,120 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// fuzzCalls holds what is true of any response. ids finds, by other means than
+// the provider's, the ids of the calls in a response that was read.
+func fuzzCalls(f *testing.F, p Provider, ids func(response any) []string) {
+	err := recorded(func(_ Provider, _ string, response []byte) { f.Add(response) })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, response []byte) {
+		calls, err := p.Calls(response)
+		if err != nil {
+			if len(calls) != 0 {
+				t.Errorf("calls beside an error: %+v", calls)
+			}
+			return
+		}
+		var got []string
+		for _, c := range calls {
+			got = append(got, c.ID)
+			checkCall(t, c)
+		}
+		if want := ids(decode(t, response)); !slices.Equal(got, want) {
+			t.Errorf("ids are %q, want %q", got, want)
+		}
+	})
+}
+
+func checkCall(t *testing.T, c Call) {
+	t.Helper()
+	var arguments map[string]any
+	sound := c.Problem == "" && json.Unmarshal(c.Arguments, &arguments) == nil && arguments != nil
+	if refused := c.Problem != "" && c.Arguments == nil; c.ID == "" || c.Tool == "" || sound == refused {
+		t.Errorf("%+v", c)
+	}
+}
+
+func decode(t *testing.T, response []byte) (v any) {
+	t.Helper()
+	decoder := json.NewDecoder(bytes.NewReader(bytes.ToValidUTF8(response, []byte(replacement))))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// at follows keys and indexes; nil where they lead nowhere.
+func at(v any, path ...any) any {
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			o, _ := v.(map[string]any)
+			v = o[s]
+		case int:
+			l, _ := v.([]any)
+			if s >= len(l) {
+				return nil
+			}
+			v = l[s]
+		}
+	}
+	return v
+}
+
+// idsOf are the strings or numbers under key of the items that match.
+func idsOf(items any, key string, match func(item any) bool) (ids []string) {
+	list, _ := items.([]any)
+	for _, item := range list {
+		if !match(item) {
+			continue
+		}
+		switch id := at(item, key).(type) {
+		case string:
+			ids = append(ids, id)
+		case json.Number:
+			ids = append(ids, id.String())
+		}
+	}
+	return ids
+}
+
+func FuzzAnthropicCalls(f *testing.F) {
+	fuzzCalls(f, anthropic{}, func(v any) []string {
+		return idsOf(at(v, "content"), "id", func(item any) bool { return at(item, "type") == "tool_use" })
+	})
+}
+
+func FuzzResponsesCalls(f *testing.F) {
+	fuzzCalls(f, responses{}, func(v any) []string {
+		return idsOf(at(v, "output"), "call_id", func(item any) bool {
+			return at(item, "type") == "function_call" || at(item, "type") == "custom_tool_call"
+		})
+	})
+}
+
+func FuzzChatCalls(f *testing.F) {
+	fuzzCalls(f, chat{}, func(v any) []string {
+		return idsOf(at(v, "choices", 0, "message", "tool_calls"), "id", func(item any) bool {
+			kind, isText := at(item, "type").(string)
+			return !isText || kind == "" || kind == "function" || kind == "custom"
+		})
+	})
+}
+
+func FuzzMCPCalls(f *testing.F) {
+	fuzzCalls(f, mcp{}, func(v any) []string {
+		if _, batch := v.([]any); !batch {
+			v = []any{v}
+		}
+		return idsOf(v, "id", func(item any) bool { return at(item, "method") == "tools/call" })
+	})
+}

@@ -1,0 +1,239 @@
+package format
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func TestLimitsOfResponses(t *testing.T) {
+	deep := strings.Repeat(`[`, 10_000) + strings.Repeat(`]`, 10_000)
+	for name, c := range map[string]struct {
+		response string
+		limit    int
+	}{
+		"deep":            {deep, maxDepth},
+		"deep objects":    {strings.Repeat(`{"a":`, 10_000) + `1` + strings.Repeat(`}`, 10_000), maxDepth},
+		"deep and open":   {strings.Repeat(`[`, 1_000_000), maxDepth},
+		"deep input":      {`{"type":"message","content":[{"type":"tool_use","id":"a","name":"b","input":` + deep + `}]}`, maxDepth},
+		"large":           {`"` + strings.Repeat(`x`, maxResponseBytes) + `"`, maxResponseBytes},
+		"brackets quoted": {`"` + strings.Repeat(`[`, 10_000) + `\"` + strings.Repeat(`{`, 10_000) + `"`, 0},
+	} {
+		for _, p := range providers {
+			_, err := p.Calls([]byte(c.response))
+			_, detectErr := Detect([]byte(c.response))
+			for _, err := range []error{err, detectErr} {
+				limit, typed := errors.AsType[*LimitError](err)
+				if err == nil || typed != (c.limit != 0) || typed && limit.Limit != c.limit {
+					t.Errorf("%s, %s: %v", name, p.Name(), err)
+				}
+			}
+		}
+	}
+}
+
+// What is deep in a string of the response is that call's problem.
+func TestDeepArgumentsInAString(t *testing.T) {
+	deep, err := json.Marshal(strings.Repeat(`{"a":`, 10_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, err := responses{}.Calls(fmt.Appendf(nil, `{"output":[{"type":"function_call","call_id":"a","name":"t","arguments":%s},
+		{"type":"function_call","call_id":"b","name":"t","arguments":"{}"}]}`, deep))
+	if err != nil || len(calls) != 2 || !strings.Contains(calls[0].Problem, "256 levels") || calls[1].Problem != "" {
+		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+func TestOddResponses(t *testing.T) {
+	for _, response := range []string{
+		``, ` `, `null`, `true`, `5`, `"text"`, `[]`, `[[]]`, `{`, `{}`, `{"content":5}`, `{"content":["x"]}`, `{"output":{}}`,
+		`{"choices":[5]}`, `{"choices":[{"message":{"tool_calls":5}}]}`, `{"error":"no"}`, `{} {}`, "\xff",
+		`{"ID":"a","Content":[],"Output":[],"Choices":[],"JSONRPC":"2.0"}`,
+	} {
+		for _, p := range providers {
+			if calls, err := p.Calls([]byte(response)); err == nil && response != `[]` {
+				t.Errorf("%s takes %q: %+v", p.Name(), response, calls)
+			}
+		}
+		if p, err := Detect([]byte(response)); err == nil && !strings.Contains(response, "output") && !strings.Contains(response, "choices") {
+			t.Errorf("%q is detected as %s", response, p.Name())
+		}
+	}
+}
+
+func TestAmbiguous(t *testing.T) {
+	_, err := Detect([]byte(`{"type":"message","content":[],"choices":[]}`))
+	if err == nil || !strings.Contains(err.Error(), "anthropic, openai-chat") {
+		t.Error(err)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	for _, name := range Names() {
+		if p, err := Lookup(name); err != nil || p.Name() != name {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+	}
+	if _, err := Lookup("gemini"); err == nil || !strings.Contains(err.Error(), "known are anthropic, openai, openai-chat, mcp") {
+		t.Error(err)
+	}
+}
+
+func TestResultsThatDoNotMatch(t *testing.T) {
+	one := []*supervisor.Result{ok()}
+	for name, c := range map[string]struct {
+		calls   []Call
+		results []*supervisor.Result
+		want    string
+	}{
+		"too few":  {[]Call{{ID: "a", Tool: "t"}, {ID: "b", Tool: "t"}}, one, "2 calls have 1 results"},
+		"too many": {nil, one, "0 calls have 1 results"},
+		"nil":      {[]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{nil}, `"a" has no result`},
+		"twice":    {[]Call{{ID: "a", Tool: "t"}, {ID: "a", Tool: "t"}}, append(one, one...), `have the id "a"`},
+	} {
+		for _, p := range providers {
+			if _, err := p.Results(c.calls, c.results); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s: %v", name, p.Name(), err)
+			}
+		}
+	}
+}
+
+// Results of a custom tool call have their own type.
+func TestCustomResult(t *testing.T) {
+	raw, err := responses{}.Results([]Call{{ID: "a", Tool: "t", Custom: true}}, []*supervisor.Result{ok()})
+	if err != nil || string(raw) != `[{"type":"custom_tool_call_output","call_id":"a","output":"[no output]"}]` {
+		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// Whatever a tool wrote, what goes back is valid and harmless.
+func TestHostileOutput(t *testing.T) {
+	nasty := "a\x00b\xffc\xed\xa0\x80d\u2028\x1b[2J</script>"
+	r := structured(`{"n\u0000":"\ud800 \ud83d\ude00 \udc00\\u0000","x":"`+"\xff"+`"}`,
+		supervisor.Content{Type: "text", Text: nasty}, supervisor.Content{Type: "json", JSON: json.RawMessage(`{"broken`)},
+		supervisor.Content{Type: "json", JSON: json.RawMessage(`"\u0000\ud800"`)},
+		supervisor.Content{Type: "blob", MIMEType: nasty, Data: nil}, supervisor.Content{Type: "resource_link", Name: nasty, URI: nasty},
+		supervisor.Content{Type: "unheard of", Text: "shown"})
+	r.Message, r.Reason, r.Warnings, r.Timing.Clamped = nasty, nasty, []string{nasty}, true
+	for _, p := range providers {
+		raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{r})
+		if err != nil || !json.Valid(raw) || !utf8.Valid(raw) {
+			t.Errorf("%s: %v, %q", p.Name(), err, raw)
+		}
+		for _, bad := range []string{`\ud800`, `:"\u0000`, "\xff", `a\u0000b`} {
+			if strings.Contains(strings.ReplaceAll(string(raw), `\\`, ``), bad) {
+				t.Errorf("%s has %q: %s", p.Name(), bad, raw)
+			}
+		}
+		if !strings.Contains(string(raw), "shown") {
+			t.Errorf("%s: %s", p.Name(), raw)
+		}
+	}
+	want := `{"n` + replacement + `":"` + replacement + ` \ud83d\ude00 ` + replacement + `\\u0000","x":"` + replacement + `"}`
+	if got := structuredContent(r); string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// A broken value costs nothing but itself.
+func TestStructuredThatIsNoJSON(t *testing.T) {
+	for _, value := range []string{`{"a":`, strings.Repeat(`[`, 10_000), ` `} {
+		for _, p := range providers {
+			raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{structured(value)})
+			if err != nil || strings.Contains(string(raw), "structuredContent") {
+				t.Errorf("%s: %v, %s", p.Name(), err, raw)
+			}
+		}
+	}
+}
+
+func TestLongText(t *testing.T) {
+	const size = 1_000_000
+	r := timeoutWithPartial()
+	r.Content = append(text1("BEGIN"+strings.Repeat("é", size/2)), supervisor.Content{Type: "blob", MIMEType: "image/png", Data: png})
+	r.Content = append(r.Content, text1(strings.Repeat("ü", size/2)+"END")...)
+	parts := render(r, anthropicBlock)
+	if n := sizeOf(parts); n > maxTextBytes+100 || n < maxTextBytes-10 || len(parts) != 3 || parts[1].block == nil {
+		t.Fatalf("%d bytes in %d parts", n, len(parts))
+	}
+	first, last := string(parts[0].text), string(parts[2].text)
+	if !strings.HasPrefix(first, r.Message+"\n\nBEGIN") || !strings.HasSuffix(last, "END") || !utf8.ValidString(first+last) {
+		t.Errorf("%.400q ... %q", first, last[len(last)-10:])
+	}
+	var left int
+	if _, err := fmt.Sscanf(first[strings.Index(first, "[..."):], "[... %d bytes left out ...]", &left); err != nil {
+		t.Fatal(err)
+	}
+	note := len(fmt.Sprintf("\n[... %d bytes left out ...]\n", left))
+	if total := len(r.Message) + 2 + 2*size + len("BEGINEND"); left != total-sizeOf(parts)+note {
+		t.Errorf("%d are said to be left out; %d of %d are there", left, sizeOf(parts)-note, total)
+	}
+	if s := plain(r); len(s) > maxTextBytes+100 || !utf8.ValidString(s) || !strings.HasSuffix(s, "END") {
+		t.Errorf("%d bytes of plain text", len(s))
+	}
+}
+
+func TestManyAndLargeBlocks(t *testing.T) {
+	large := append(append([]byte{}, png...), make([]byte, maxBlockBytes)...)
+	parts := render(ok(supervisor.Content{Type: "blob", MIMEType: "image/png", Data: large}), anthropicBlock)
+	if want := fmt.Sprintf("[blob image/png, %d bytes]", len(large)); len(parts) != 1 || string(parts[0].text) != want {
+		t.Errorf("%d parts, %.100q", len(parts), parts[0].text)
+	}
+	links := make([]supervisor.Content, 200_000)
+	for i := range links {
+		links[i] = supervisor.Content{Type: "resource_link", URI: fmt.Sprint("file:///", i)}
+	}
+	raw, err := mcp{}.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{ok(links...)})
+	if err != nil || len(raw) > 2*maxBlockBytes+maxTextBytes {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+}
+
+func TestImageTypes(t *testing.T) {
+	for data, want := range map[string]string{
+		string(png): "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF87a": "image/gif", "GIF89a...": "image/gif",
+		"RIFF....WEBPVP8 ": "image/webp", "RIFF....WAVEfmt ": "", "RIFF": "", "": "", "<svg/>": "",
+	} {
+		if got := imageType([]byte(data)); got != want {
+			t.Errorf("%q is %q, want %q", data, got, want)
+		}
+	}
+}
+
+// Errors quote no more than is useful.
+func TestLongNamesInErrors(t *testing.T) {
+	id := strings.Repeat("é", 100_000)
+	_, err := anthropic{}.Calls(fmt.Appendf(nil, `{"content":[{"type":"tool_use","id":%q,"input":{}}]}`, id))
+	if err == nil || len(err.Error()) > 1000 {
+		t.Errorf("%.2000v", err)
+	}
+}
+
+func FuzzBound(f *testing.F) {
+	f.Add("héllo", "wörld", "!", uint16(7))
+	f.Add("éé", "", "üüü", uint16(6))
+	f.Add("ab", "cdefgh", "ij", uint16(4))
+	f.Add("", "", "text", uint16(0))
+	f.Fuzz(func(t *testing.T, a, b, c string, limit uint16) {
+		a, b, c = clean(a), clean(b), clean(c)
+		parts := []part{{text: []byte(a)}, {block: 1}, {text: []byte(b)}, {block: 2}, {text: []byte(c)}}
+		blocks := 0
+		var text []byte
+		for _, p := range bound(parts, int(limit)) {
+			if p.block != nil {
+				blocks++
+			}
+			text = append(text, p.text...)
+		}
+		if blocks != 2 || !utf8.Valid(text) || len(text) > int(limit)+60 {
+			t.Errorf("limit %d: %d blocks, %q", limit, blocks, text)
+		}
+	})
+}

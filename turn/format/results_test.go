@@ -1,0 +1,233 @@
+package format
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// png is the smallest picture.
+var png = func() []byte {
+	raw, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}()
+
+func text1(s string) []supervisor.Content { return []supervisor.Content{{Type: "text", Text: s}} }
+
+// failed is a result that is not ok, as the supervisor makes it.
+func failed(status supervisor.Status, code, reason, message string) *supervisor.Result {
+	return &supervisor.Result{
+		Tool: "search", Status: status, Code: code, Reason: reason, Message: message,
+		Retry: supervisor.Retry{SideEffects: "possible"}, Kill: supervisor.Kill{Stage: "none", Signals: []string{}},
+	}
+}
+
+func ok(content ...supervisor.Content) *supervisor.Result {
+	return &supervisor.Result{Tool: "search", Status: supervisor.StatusOK, Code: "OK", Content: content, Kill: supervisor.Kill{Stage: "none", Signals: []string{}}}
+}
+
+func timeoutWithPartial() *supervisor.Result {
+	r := failed(supervisor.StatusTimeout, "DEADLINE_EXCEEDED", "deadline",
+		`[TIMEOUT] Tool "search" was stopped after 2s, its limit. All 3 of its processes were killed. Side effects may have happened. `+
+			`Its partial output follows: 22 bytes of content. Next: ask for more time (up to 1h) or take smaller steps.`)
+	r.Partial, r.Content = true, text1("main.go:3: one result\n")
+	r.Timing = supervisor.Timing{RunMs: 1980, ElapsedMs: 2004, TimeoutMs: new(int64(2000)), Profile: "tool_call"}
+	r.Kill = supervisor.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 812}
+	r.Usage = supervisor.Usage{CPUUserMs: 1200, MemoryPeakBytes: 9 << 20, PidsPeak: 5}
+	r.Retry = supervisor.Retry{Retryable: true, SideEffects: "possible", SuggestedTimeoutMs: new(int64(8000)), Hint: "ask for more time or do less in one call"}
+	return r
+}
+
+func commandWithDrops(r *supervisor.Result) *supervisor.Result {
+	r.Tool = "make"
+	r.Output.Stdout = supervisor.StreamOutput{Head: "cc -c a.c\ncc -c", Tail: "z.c\ndone\n", SeenBytes: 5_000_023, KeptBytes: 23, DroppedBytes: 5_000_000}
+	r.Output.Stderr = supervisor.StreamOutput{Head: "a.c:1: warning\n", SeenBytes: 15, KeptBytes: 15}
+	return r
+}
+
+func clamped(r *supervisor.Result) *supervisor.Result {
+	r.Timing.Clamped, r.Warnings = true, []string{"timeout 2h is above the maximum of 1h: 1h is used"}
+	return r
+}
+
+func structured(value string, content ...supervisor.Content) *supervisor.Result {
+	r := ok(content...)
+	r.Structured = json.RawMessage(value)
+	return r
+}
+
+var resultCases = map[string]func() *supervisor.Result{
+	"ok": func() *supervisor.Result {
+		return ok(supervisor.Content{Type: "text", Text: "two results"}, supervisor.Content{Type: "json", JSON: json.RawMessage(`{ "line": 3 }`)},
+			supervisor.Content{Type: "resource_link", Name: "main.go", URI: "file:///w/main.go", MIMEType: "text/x-go"})
+	},
+	"ok_nothing":             func() *supervisor.Result { return ok() },
+	"ok_structured":          func() *supervisor.Result { return structured(`{ "matches": [ ] }`) },
+	"ok_structured_list":     func() *supervisor.Result { return structured(`[1, 2]`) },
+	"ok_structured_and_text": func() *supervisor.Result { return structured(`{"matches":[]}`, text1("No match.")...) },
+	"ok_clamped":             func() *supervisor.Result { return clamped(ok(text1("done")...)) },
+	"ok_warning_for_operator": func() *supervisor.Result {
+		r := ok(text1("done")...)
+		r.Warnings = []string{"usage is incomplete"}
+		return r
+	},
+	"ok_image": func() *supervisor.Result {
+		return ok(supervisor.Content{Type: "text", Text: "before"}, supervisor.Content{Type: "blob", MIMEType: "image/png", Data: png}, supervisor.Content{Type: "text", Text: "after"})
+	},
+	"ok_blobs": func() *supervisor.Result {
+		return ok(supervisor.Content{Type: "blob", MIMEType: "application/pdf", Data: []byte("%PDF")}, supervisor.Content{Type: "blob", MIMEType: "audio/wav", Data: []byte("RIFF")},
+			supervisor.Content{Type: "blob", MIMEType: "image/png", Data: []byte("no picture")})
+	},
+	"command_ok": func() *supervisor.Result { return commandWithDrops(ok()) },
+	"command_failed": func() *supervisor.Result {
+		return commandWithDrops(failed(supervisor.StatusToolError, "UNKNOWN", "exit", `[FAILED] Tool "make" failed after 1.2s: exit status 2. Side effects may have happened.`))
+	},
+	"timeout": timeoutWithPartial,
+	"timeout_streams": func() *supervisor.Result {
+		r := timeoutWithPartial()
+		r.Output.Stdout.Head, r.Output.Stderr.Head = "printed\n", "scanning"
+		return clamped(r)
+	},
+	"cancelled": func() *supervisor.Result {
+		return failed(supervisor.StatusCancelled, "CANCELLED", "user", "[CANCELLED] Turn aborted by user.")
+	},
+	"denied": func() *supervisor.Result {
+		return failed(supervisor.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
+	},
+	"oom": func() *supervisor.Result {
+		return failed(supervisor.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
+	},
+	"tool_error": func() *supervisor.Result {
+		r := failed(supervisor.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: no such folder: src. Side effects may have happened.`)
+		r.ToolError = &supervisor.ToolError{Kind: "error", Message: "no such folder: src"}
+		return r
+	},
+	"no_message": func() *supervisor.Result { return failed(supervisor.StatusCollateral, "ABORTED", "", "") },
+}
+
+func TestResults(t *testing.T) {
+	for name, result := range resultCases {
+		t.Run(name, func(t *testing.T) {
+			var files []txtar.File
+			for _, p := range providers {
+				raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*supervisor.Result{result()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, txtar.File{Name: p.Name() + ".json", Data: pretty(t, raw)})
+			}
+			golden(t, filepath.Join("testdata", "results", name+".txtar"), files...)
+		})
+	}
+}
+
+// anthropicSchema is what the Messages API asks of a message with tool results.
+const anthropicSchema = `{
+	"type": "object", "required": ["role", "content"], "additionalProperties": false,
+	"properties": {
+		"role": {"const": "user"},
+		"content": {"type": "array", "items": {
+			"type": "object", "required": ["type", "tool_use_id", "content"], "additionalProperties": false,
+			"properties": {
+				"type": {"const": "tool_result"},
+				"tool_use_id": {"type": "string", "pattern": "^[a-zA-Z0-9_-]+$"},
+				"is_error": {"type": "boolean"},
+				"content": {"type": "array", "minItems": 1, "items": {"oneOf": [{"$ref": "#/$defs/text"}, {"$ref": "#/$defs/image"}]}}
+			}
+		}}
+	},
+	"$defs": {
+		"text": {
+			"type": "object", "required": ["type", "text"], "additionalProperties": false,
+			"properties": {"type": {"const": "text"}, "text": {"type": "string", "pattern": "\\S"}}
+		},
+		"image": {
+			"type": "object", "required": ["type", "source"], "additionalProperties": false,
+			"properties": {"type": {"const": "image"}, "source": {
+				"type": "object", "required": ["type", "media_type", "data"], "additionalProperties": false,
+				"properties": {
+					"type": {"const": "base64"}, "data": {"type": "string", "minLength": 1},
+					"media_type": {"enum": ["image/png", "image/jpeg", "image/gif", "image/webp"]}
+				}
+			}}
+		}
+	}
+}`
+
+func validator(t *testing.T) func(raw []byte) error {
+	t.Helper()
+	var schema jsonschema.Schema
+	if err := json.Unmarshal([]byte(anthropicSchema), &schema); err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(raw []byte) error {
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return err
+		}
+		return resolved.Validate(value)
+	}
+}
+
+// All results of a turn are in one message of the user's, in call order.
+func TestAnthropicMessage(t *testing.T) {
+	var calls []Call
+	var results []*supervisor.Result
+	for name, result := range resultCases {
+		calls, results = append(calls, Call{ID: "toolu_" + name, Tool: "search"}), append(results, result())
+	}
+	raw, err := anthropic{}.Results(calls, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validator(t)(raw); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	var message anthropicMessage
+	if err := json.Unmarshal(raw, &message); err != nil || len(message.Content) != len(calls) {
+		t.Fatalf("%d results, %v", len(message.Content), err)
+	}
+	for i, block := range message.Content {
+		if block.ToolUseID != calls[i].ID || block.IsError == results[i].OK() {
+			t.Errorf("result %d: %+v for %s, %s", i, block, calls[i].ID, results[i].Status)
+		}
+	}
+}
+
+func TestSchemaOfTheTestRefuses(t *testing.T) {
+	validate := validator(t)
+	for _, raw := range []string{
+		`{"role":"assistant","content":[]}`,
+		`{"role":"user","content":[{"type":"text","text":"x"}]}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":" "}]}]}`,
+	} {
+		if validate([]byte(raw)) == nil {
+			t.Errorf("%s is taken", raw)
+		}
+	}
+}
+
+func TestNoCalls(t *testing.T) {
+	for name, want := range map[string]string{"anthropic": `{"role":"user","content":[]}`, "openai": `[]`, "openai-chat": `[]`, "mcp": `[]`} {
+		p, err := Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, err := p.Results(nil, nil); err != nil || string(raw) != want {
+			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+}
