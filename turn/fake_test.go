@@ -18,7 +18,6 @@ type fakes struct {
 	running int
 	most    int
 	started []string
-	alone   map[string]bool // calls that ran while no other did, from start to end
 }
 
 type fakeCall struct {

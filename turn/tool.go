@@ -44,7 +44,7 @@ func (t Tool) mode() Mode {
 
 // Call is one tool call that a model asked for.
 type Call struct {
-	// ID is the model's own for it, unique in its batch.
+	// ID is the model's own for it, unique in its turn.
 	ID   string `json:"id"`
 	Tool string `json:"tool"`
 	// Arguments are a JSON object; nil is {}. Meta is one beside them.

@@ -31,6 +31,7 @@ type Turn struct {
 	pendings    map[string]*pending
 	always      map[string]bool // tools that a human has approved for the turn
 	repeats     map[[32]byte]int
+	seen        map[string]bool // ids of calls
 	reason      supervisor.AbortReason // of the abort
 	seq         int64
 	kept        []Record
@@ -42,7 +43,7 @@ type Turn struct {
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
 		m: m, headless: spec.Headless, now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{},
+		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
@@ -172,6 +173,14 @@ func checkBatch(calls []Call) error {
 func (t *Turn) begin(b *batch, calls []Call) error {
 	if t.batch != nil {
 		return errBusy
+	}
+	for _, c := range calls {
+		if t.seen[c.ID] {
+			return fmt.Errorf("the call id %q was used before in this turn: give each call one of its own", c.ID)
+		}
+	}
+	for _, c := range calls {
+		t.seen[c.ID] = true
 	}
 	t.batch = b
 	b.begin(calls)

@@ -75,6 +75,6 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newExec(), newTools(), newExplain(), newDoctor(), newVersion(), newAdapter())
+	root.AddCommand(newRun(), newExec(), newTools(), newTurn(), newLog(), newExplain(), newDoctor(), newVersion(), newAdapter())
 	return root
 }

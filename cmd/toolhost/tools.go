@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,17 +14,29 @@ import (
 	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn/format"
 )
 
 func newTools() *cobra.Command {
 	var asJSON bool
+	var name string
 	cmd := &cobra.Command{
 		Use: "tools PLUGIN ...", Short: "Describe the tools in plugin binaries", Args: cobra.MinimumNArgs(1),
-		Example: "  toolhost tools ./bin/search\n  toolhost tools --json bin/*",
+		Example: "  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search",
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			return describeTools(cmd.OutOrStdout(), paths, asJSON)
+			infos, err := describeTools(paths)
+			switch {
+			case err != nil:
+				return err
+			case name != "":
+				return exportTools(cmd.OutOrStdout(), infos, name)
+			case asJSON:
+				return toolsJSON(cmd.OutOrStdout(), infos)
+			}
+			return printTools(cmd.OutOrStdout(), infos)
 		},
 	}
+	cmd.Flags().StringVar(&name, "format", "", "print them as a model API takes them: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole schemas")
 	return cmd
 }
@@ -41,31 +54,56 @@ type toolInfo struct {
 	Claims          []string        `json:"claims"`
 	TimeoutMs       int64           `json:"timeoutMs,omitempty"`
 	TimeoutArgument string          `json:"timeoutArgument,omitempty"`
+
+	annotations *pluginv1.Annotations
 }
 
-func describeTools(w io.Writer, paths []string, asJSON bool) error {
+func describeTools(paths []string) ([]toolInfo, error) {
 	host, err := newHost(nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer host.Close()
 	infos := []toolInfo{}
 	for _, path := range paths {
 		description, failed := host.Describe(context.Background(), supervisor.Request{Tool: supervisor.Tool{Path: path}})
 		if failed != nil {
-			return resultError(failed)
+			return nil, resultError(failed)
 		}
 		for _, tool := range description.Tools {
 			infos = append(infos, infoOf(path, description, tool))
 		}
 	}
-	if asJSON {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		out.SetEscapeHTML(false)
-		return out.Encode(infos)
+	return infos, nil
+}
+
+func toolsJSON(w io.Writer, infos []toolInfo) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(infos)
+}
+
+// exportTools prints them for a model API.
+func exportTools(w io.Writer, infos []toolInfo, name string) error {
+	provider, err := format.Lookup(name)
+	if err != nil {
+		return usageError("%w", err)
 	}
-	return printTools(w, infos)
+	var tools []format.Tool
+	for _, i := range infos {
+		a := i.annotations
+		tools = append(tools, format.Tool{
+			Name: i.Name, Title: i.Title, Description: i.Description, InputSchema: i.InputSchema, OutputSchema: i.OutputSchema,
+			ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
+		})
+	}
+	raw, err := provider.Tools(tools)
+	if err != nil {
+		return usageError("%w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", raw)
+	return err
 }
 
 func infoOf(path string, d *supervisor.Description, tool *pluginv1.ToolDescription) toolInfo {
@@ -74,6 +112,7 @@ func infoOf(path string, d *supervisor.Description, tool *pluginv1.ToolDescripti
 		Name: tool.GetName(), Title: tool.GetTitle(), Description: tool.GetDescription(),
 		InputSchema: tool.GetInputSchema(), OutputSchema: tool.GetOutputSchema(), Claims: claimsOf(tool),
 		TimeoutMs: tool.GetTimeouts().GetTimeoutMs(), TimeoutArgument: tool.GetTimeoutArgument(),
+		annotations: cmp.Or(tool.GetAnnotations(), &pluginv1.Annotations{}),
 	}
 }
 

@@ -105,8 +105,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 	case from == "examples":
 		// A test may look at what a tool sends.
 		sent := test && imported == "plugin/proto/v1"
-		if imported != "plugin" && imported != "supervisor" && !sent {
-			return "an example shows plugin and supervisor, as a user has them"
+		if imported != "plugin" && imported != "supervisor" && !within(imported, "turn") && !sent {
+			return "an example shows plugin, supervisor and turn, as a user has them"
 		}
 	case to == "cmd" || to == "bench" || to == "examples":
 		if from != to {

@@ -1,0 +1,140 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+)
+
+// busyTimeoutMs bounds the wait for a lock in the database. In WAL mode readers and the writer only ever wait for each
+// other while a log is recovered or the last connection closes.
+const busyTimeoutMs = 5000
+
+// dsn names the database of dir for the driver.
+func dsn(dir, query string) string {
+	u := url.URL{Scheme: "file", Path: filepath.Join(dir, databaseName), RawQuery: fmt.Sprintf("_busy_timeout=%d%s", busyTimeoutMs, query)}
+	return u.String()
+}
+
+// writerPragmas, in this order: auto_vacuum counts only before the first table. The log is cut back to
+// journal_size_limit bytes when it begins anew.
+const writerPragmas = `
+PRAGMA auto_vacuum = INCREMENTAL;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+PRAGMA journal_size_limit = 8388608;
+`
+
+// database is the owner's one connection.
+type database struct {
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+// openDatabase opens the database of dir for writing, making or migrating it. With full it is checked throughout
+// (see BenchmarkCheck). Damage is answered with ErrCorrupt. The caller closes what is returned, with an error too.
+func openDatabase(ctx context.Context, dir string, full bool, steps []string) (*database, error) {
+	db, err := sql.Open("sqlite", dsn(dir, ""))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	d := &database{db: db}
+	if err = d.setUp(ctx, full, steps); err != nil {
+		return d, classify(dir, err)
+	}
+	return d, nil
+}
+
+func (d *database) setUp(ctx context.Context, full bool, steps []string) error {
+	var err error
+	if d.conn, err = d.db.Conn(ctx); err != nil {
+		return err
+	}
+	id, err := readIdentity(ctx, d.conn)
+	if err != nil {
+		return err
+	}
+	if err := id.check(len(steps)); err != nil {
+		return err
+	}
+	if _, err := d.conn.ExecContext(ctx, writerPragmas); err != nil {
+		return err
+	}
+	if full && !id.fresh() {
+		if err := quickCheck(ctx, d.conn); err != nil {
+			return err
+		}
+	}
+	return migrate(ctx, d.conn, id.version, steps)
+}
+
+func (d *database) close() error {
+	if d == nil {
+		return nil
+	}
+	var err error
+	if d.conn != nil {
+		err = d.conn.Close()
+	}
+	return errors.Join(err, d.db.Close())
+}
+
+// quickCheck reads the whole database.
+func quickCheck(ctx context.Context, db queryer) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%w: %s", ErrCorrupt, verdict)
+	}
+	return nil
+}
+
+// openOrReplace opens the database; a damaged one it moves aside, reports, and starts anew.
+func openOrReplace(ctx context.Context, dir string, full bool, steps []string, now time.Time) (*database, Report, error) {
+	report := Report{Checked: full}
+	aside := ".corrupt-" + now.UTC().Format("20060102T150405Z")
+	if emptied(dir) {
+		report.Damage = fmt.Errorf("%w: it was cut to nothing", ErrCorrupt)
+		var err error
+		if report.MovedAside, err = moveAside(dir, aside); err != nil {
+			return nil, report, err
+		}
+	}
+	d, err := openTight(ctx, dir, full, steps)
+	if err == nil || !errors.Is(err, ErrCorrupt) {
+		return d, report, errors.Join(err, closeIf(err != nil, d))
+	}
+	report.Damage = err
+	// Renamed before it is closed: closing deletes the log, by its old name.
+	report.MovedAside, err = moveAside(dir, aside)
+	_ = d.close() // it is damaged: its errors tell nothing new
+	if err != nil {
+		return nil, report, err
+	}
+	d, err = openTight(ctx, dir, false, steps)
+	return d, report, errors.Join(err, closeIf(err != nil, d))
+}
+
+func openTight(ctx context.Context, dir string, full bool, steps []string) (*database, error) {
+	if err := tighten(dir); err != nil {
+		if isFull(err) {
+			err = fmt.Errorf("%w: %w", ErrFull, err)
+		}
+		return nil, err
+	}
+	return openDatabase(ctx, dir, full, steps)
+}
+
+func closeIf(failed bool, d *database) error {
+	if !failed {
+		return nil
+	}
+	return d.close()
+}

@@ -1,0 +1,70 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// What callers branch on.
+var (
+	// ErrFull: the disk, or the quota on it, has no room. Nothing of the failed Append was stored; once there is room
+	// again the same Append works.
+	ErrFull = errors.New("no room for the journal")
+	// ErrOwned: another process, or another Journal of this one, owns the directory.
+	ErrOwned = errors.New("the journal has an owner already")
+	// ErrCorrupt: the database is damaged. The next Open checks all of it and moves it aside.
+	ErrCorrupt = errors.New("the journal's database is damaged")
+	// ErrNewer: a newer toolhost wrote the database.
+	ErrNewer = errors.New("the journal is of a newer version")
+	// ErrTooLarge: an event, result or id is over its limit.
+	ErrTooLarge = errors.New("too large for the journal")
+	// ErrClosed: the Journal was closed.
+	ErrClosed = errors.New("the journal is closed")
+	// ErrNotFound: there is no such turn or result, or no more since it was pruned.
+	ErrNotFound = errors.New("not in the journal")
+	// ErrReplaced: the database was moved aside for a new one while it was followed.
+	ErrReplaced = errors.New("the journal was replaced by a new one: open it again")
+)
+
+// classify adds ErrFull or ErrCorrupt where err from SQLite, about the database in dir, means that.
+func classify(dir string, err error) error {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	switch failure.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		// SQLite knows only ENOSPC on write as full: neither a quota, nor other calls.
+		if noRoom(dir) {
+			return fmt.Errorf("%w: %w", ErrFull, err)
+		}
+	}
+	return err
+}
+
+const probeBytes = 64 << 10
+
+// noRoom tries whether a file in dir can grow.
+func noRoom(dir string) bool {
+	f, err := os.CreateTemp(dir, "journal.probe-*")
+	if err != nil {
+		return isFull(err)
+	}
+	_, err = f.Write(make([]byte, probeBytes))
+	err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	return isFull(err)
+}
+
+func isFull(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT}, func(full error) bool { return errors.Is(err, full) })
+}

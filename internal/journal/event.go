@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limits of what is appended. Above them Append answers ErrTooLarge.
+const (
+	MaxEventBytes  = 1 << 20  // of an event's JSON
+	MaxResultBytes = 64 << 20 // of a call's result
+	MaxIDBytes     = 200      // of a turn's id, a call's id, a tool's name, a kind, a status and a reason
+	MaxEvents      = 1024     // of one Append
+)
+
+// The kinds that the journal itself understands, to keep its lists of turns and calls. Any other is stored as it is.
+const (
+	KindToolQueued   = "tool_queued"   // the call begins to exist
+	KindToolStarted  = "tool_started"  //
+	KindToolFinished = "tool_finished" // the call is over; needs an Outcome
+	KindToolFailed   = "tool_failed"   // the call is over; needs an Outcome
+	KindTurnAbort    = "turn_abort"    // may have an Outcome, for its Reason; the turn goes on until its turn_end
+	KindTurnEnd      = "turn_end"      // the turn is over; nothing can follow
+)
+
+// Event is one event of a turn.
+type Event struct {
+	// Pos is the event's place among those of all turns. Readers set it, Append ignores it. It only ever grows, with gaps.
+	Pos int64
+	// TurnID names the turn. The first event of an id starts it.
+	TurnID string
+	// Seq is 1, 2, 3, ... within the turn.
+	Seq  int64
+	Time time.Time // kept to the nanosecond; readers give it in UTC
+	Kind string
+	// CallID and Tool are empty where the event belongs to no call.
+	CallID, Tool string
+	// JSON is the event exactly as it is shown.
+	JSON []byte
+	// Outcome says, once for each call, how it went. Append alone uses it; see Reader.Calls and Reader.Result.
+	Outcome *Outcome
+}
+
+// Outcome is how a call went, committed together with the event that ends it.
+type Outcome struct {
+	Status  string // one word: ok, timeout, denied, ...
+	Reason  string
+	Elapsed time.Duration // kept to the millisecond
+	// Result is the whole result as JSON, stored as given; nil stores none.
+	Result []byte
+}
+
+// check finds what is wrong with an event on its own.
+func (e *Event) check() error {
+	switch {
+	case e.TurnID == "" || e.Kind == "" || len(e.JSON) == 0:
+		return errors.New("bug: an event needs a turn's id, a kind and its JSON")
+	case aboutCall(e.Kind) && e.CallID == "":
+		return fmt.Errorf("bug: a %s needs a call's id", e.Kind)
+	case endsCall(e.Kind) && (e.Outcome == nil || e.Outcome.Status == "" || e.Outcome.Status == StatusOpen):
+		return fmt.Errorf("bug: a %s needs an outcome with a status", e.Kind)
+	case len(e.JSON) > MaxEventBytes:
+		return fmt.Errorf("%w: %s of %d bytes, over %d", ErrTooLarge, e.Kind, len(e.JSON), MaxEventBytes)
+	}
+	ids := []string{e.TurnID, e.CallID, e.Tool, e.Kind}
+	if o := e.Outcome; o != nil {
+		if len(o.Result) > MaxResultBytes {
+			return fmt.Errorf("%w: result of %d bytes, over %d", ErrTooLarge, len(o.Result), MaxResultBytes)
+		}
+		ids = append(ids, o.Status, o.Reason)
+	}
+	for _, id := range ids {
+		if len(id) > MaxIDBytes {
+			return fmt.Errorf("%w: %.20q... has %d bytes, over %d", ErrTooLarge, id, len(id), MaxIDBytes)
+		}
+	}
+	return nil
+}
+
+func aboutCall(kind string) bool {
+	return kind == KindToolQueued || kind == KindToolStarted || endsCall(kind)
+}
+
+func endsCall(kind string) bool { return kind == KindToolFinished || kind == KindToolFailed }
+
+// bytes is what the event adds to the database, roughly.
+func (e *Event) bytes() int64 {
+	n := len(e.JSON) + 128
+	if e.Outcome != nil {
+		n += len(e.Outcome.Result)
+	}
+	return int64(n)
+}

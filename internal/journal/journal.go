@@ -1,0 +1,202 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// Options of an owner. The zero value is complete.
+type Options struct {
+	Retention Retention
+	// Now is the clock that retention by age looks at; default time.Now.
+	Now func() time.Time
+	// Logger gets what Open found and what pruning did; default none.
+	Logger hclog.Logger
+}
+
+// Journal is the owner's side. Its methods may be called from any goroutine.
+type Journal struct {
+	dir        string
+	report     Report
+	unfinished []Unfinished
+	lock       *lock
+	writer     *writer
+
+	requests chan *request
+	prunes   chan chan pruned
+	quit     chan struct{} // closed by Close
+	done     chan struct{} // closed by run when the database is closed
+	close    sync.Once
+	closeErr error // set before done is closed
+}
+
+// Report is what Open found.
+type Report struct {
+	// Unclean: the last owner, with the pid LastPID (0: unknown), died without Close.
+	Unclean bool
+	LastPID int
+	// Checked: the whole database was checked, as after an unclean end.
+	Checked bool
+	// MovedAside is the path of a database that could not be used, "" if there was none; Damage is why. Its files are
+	// left to the admin: they are never deleted.
+	MovedAside string
+	Damage     error
+}
+
+// Unfinished is a turn that an earlier owner did not end.
+type Unfinished struct {
+	TurnID  string
+	Started time.Time
+	NextSeq int64
+	Aborted bool // it has a turn_abort
+	// OpenCalls are those without a tool_finished or tool_failed, in the order in which they were queued.
+	OpenCalls []OpenCall
+}
+
+// OpenCall is a call without an end.
+type OpenCall struct{ CallID, Tool string }
+
+// Open makes the caller the owner of the journal in dir, which is made (mode 0700) if missing. It fails with ErrOwned
+// while there is another owner, with ErrNewer for a database of a newer toolhost, and where others than the user or
+// root could write to dir. A damaged database is moved aside and a new one begun: see Report. After an unclean end the
+// whole database is checked first, which takes time in proportion to its size.
+func Open(dir string, o Options) (*Journal, error) {
+	return open(dir, o, migrations)
+}
+
+func open(dir string, o Options, steps []string) (*Journal, error) {
+	j, err := acquire(dir, o, steps)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the journal in %s: %w", dir, err)
+	}
+	go j.run()
+	return j, nil
+}
+
+func acquire(dir string, o Options, steps []string) (_ *Journal, err error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	dir, err = prepareDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := takeLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.release(!l.unclean))
+		}
+	}()
+	if err := checkFiles(dir); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	database, report, err := openOrReplace(ctx, dir, l.unclean, steps, o.Now())
+	if err != nil {
+		return nil, err
+	}
+	report.Unclean, report.LastPID = l.unclean, l.pid
+	return assemble(ctx, dir, o, l, database, report)
+}
+
+func assemble(ctx context.Context, dir string, o Options, l *lock, d *database, report Report) (*Journal, error) {
+	j := &Journal{
+		dir: dir, report: report, lock: l,
+		requests: make(chan *request), prunes: make(chan chan pruned),
+		quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	var err error
+	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
+		j.unfinished, err = j.writer.findUnfinished(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(classify(dir, err), d.close())
+	}
+	j.tell(o.Logger)
+	return j, nil
+}
+
+func (j *Journal) tell(log hclog.Logger) {
+	r := j.report
+	if r.MovedAside != "" {
+		log.Error("the journal's database was damaged: moved it aside and began a new one", "moved", r.MovedAside, "damage", r.Damage)
+	}
+	if r.Unclean {
+		log.Warn("the journal's last owner did not close it: checked it", "pid", r.LastPID)
+	}
+	if len(j.unfinished) > 0 {
+		log.Warn("turns were open when the journal's last owner ended", "turns", len(j.unfinished), "oldest", j.unfinished[0].TurnID)
+	}
+}
+
+// Report tells what Open found.
+func (j *Journal) Report() Report { return j.report }
+
+// Unfinished lists the turns that Open found without a turn_end, oldest first, at most 10,000. They can be appended to:
+// the owner should end each, in one Append, with a tool_failed for each open call, a turn_abort of reason error, and
+// the turn_end. Until then they are never pruned, and are found again.
+func (j *Journal) Unfinished() []Unfinished { return slices.Clone(j.unfinished) }
+
+// Append commits the events, all or none, and then returns: they survive SIGKILL from then on. Each must have its
+// turn's next Seq; a gap, a duplicate, an event after the turn_end, a second end of a call are errors that say "bug:".
+// Events of several turns may be mixed. Appends of several goroutines share a commit. The slices are read only until
+// it returns. With ErrFull nothing is stored and the Journal stays usable.
+func (j *Journal) Append(events ...Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	r, err := newRequest(events)
+	if err != nil {
+		return fmt.Errorf("cannot append to the journal: %w", err)
+	}
+	select {
+	case j.requests <- r:
+		err = <-r.reply // run answers whatever it took
+	case <-j.done:
+		err = ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("cannot append to the journal: %w", err)
+	}
+	return nil
+}
+
+// Close waits for what is being appended, closes the database and gives the directory up. Later calls do nothing more.
+func (j *Journal) Close() error {
+	j.close.Do(func() { close(j.quit) })
+	<-j.done
+	return j.closeErr
+}
+
+// request is one Append on its way to run.
+type request struct {
+	events []Event
+	bytes  int64
+	reply  chan error
+}
+
+func newRequest(events []Event) (*request, error) {
+	if len(events) > MaxEvents {
+		return nil, fmt.Errorf("%w: %d events at once, over %d", ErrTooLarge, len(events), MaxEvents)
+	}
+	r := &request{events: events, reply: make(chan error, 1)}
+	for i := range events {
+		if err := events[i].check(); err != nil {
+			return nil, err
+		}
+		r.bytes += events[i].bytes()
+	}
+	return r, nil
+}

@@ -1,0 +1,216 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// StatusOpen is that of a call which is not over.
+const StatusOpen = "open"
+
+// Filter selects turns or calls: those to which all of its fields apply that are not zero.
+type Filter struct {
+	TurnID string
+	// Tool and Status are a call's. A turn is selected by having a call to which both apply.
+	Tool, Status string
+	// Since and Until bound when the turn started or the call was queued: Since <= time < Until.
+	Since, Until time.Time
+	// Limit is how many are returned: default 100, at most 10,000. To go on, ask again with Until.
+	Limit int
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 10_000
+)
+
+// State is where a turn is.
+type State string
+
+// The states of a turn.
+const (
+	TurnOpen    State = "open"    // it has no turn_end (its owner may have died)
+	TurnEnded   State = "ended"   // it has a turn_end
+	TurnAborted State = "aborted" // it has a turn_abort and a turn_end
+)
+
+// TurnSummary is one turn of a list.
+type TurnSummary struct {
+	TurnID   string         `json:"turnId"`
+	State    State          `json:"state"`
+	Reason   string         `json:"reason"` // of the turn_abort
+	Started  time.Time      `json:"started"`
+	Ended    time.Time      `json:"ended,omitzero"` // zero while open
+	Events   int64          `json:"events"`
+	Calls    int            `json:"calls"`
+	Outcomes map[string]int `json:"outcomes"` // how many calls have which status
+}
+
+// CallSummary is one call of a list.
+type CallSummary struct {
+	TurnID    string    `json:"turnId"`
+	CallID    string    `json:"toolCallId"`
+	Tool      string    `json:"toolName"`
+	Status    string    `json:"status"`
+	Reason    string    `json:"reason"`
+	Queued    time.Time `json:"queued"`
+	Started   time.Time `json:"started,omitzero"` // zero if it never ran
+	Ended     time.Time `json:"ended,omitzero"`   // zero while open
+	ElapsedMs int64     `json:"elapsedMs"`
+	HasResult bool      `json:"hasResult"` // see Reader.Result
+}
+
+// conditions are the parts of a WHERE and their arguments.
+type conditions struct {
+	parts []string
+	args  []any
+}
+
+func (c *conditions) add(part string, args ...any) {
+	c.parts, c.args = append(c.parts, part), append(c.args, args...)
+}
+
+func (c *conditions) where() string {
+	if len(c.parts) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.parts, " AND ")
+}
+
+// common adds what turns and calls are selected by alike; column is the one of the time.
+func (f Filter) common(column string) *conditions {
+	c := &conditions{}
+	if f.TurnID != "" {
+		c.add("t.turn_id = ?", f.TurnID)
+	}
+	if !f.Since.IsZero() {
+		c.add(column+" >= ?", f.Since.UnixNano())
+	}
+	if !f.Until.IsZero() {
+		c.add(column+" < ?", f.Until.UnixNano())
+	}
+	return c
+}
+
+// ofCall adds what a call c is selected by.
+func (f Filter) ofCall(c *conditions) {
+	if f.Tool != "" {
+		c.add("c.tool = ?", f.Tool)
+	}
+	if f.Status != "" {
+		c.add("c.status = ?", f.Status)
+	}
+}
+
+func (f Filter) limit() int {
+	if f.Limit <= 0 {
+		return defaultLimit
+	}
+	return min(f.Limit, maxLimit)
+}
+
+// Calls lists calls, the last queued first.
+func (r *Reader) Calls(f Filter) ([]CallSummary, error) {
+	where := f.common("c.queued")
+	f.ofCall(where)
+	rows, err := r.db.Query(`SELECT t.turn_id, c.call_id, c.tool, c.status, c.reason, c.queued, c.started, c.ended,
+		c.elapsed_ms, EXISTS (SELECT 1 FROM results WHERE call = c.id)
+		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, f.limit())...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
+	}
+	var calls []CallSummary
+	err = each(rows, func() error {
+		var c CallSummary
+		var queued int64
+		var started, ended sql.NullInt64
+		err := rows.Scan(&c.TurnID, &c.CallID, &c.Tool, &c.Status, &c.Reason, &queued, &started, &ended, &c.ElapsedMs, &c.HasResult)
+		c.Queued, c.Started, c.Ended = fromNano(queued), fromNullNano(started), fromNullNano(ended)
+		calls = append(calls, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
+	}
+	return calls, nil
+}
+
+// Turns lists turns, the last started first.
+func (r *Reader) Turns(f Filter) ([]TurnSummary, error) {
+	turns, err := r.turns(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list turns: %w", classify(r.dir, err))
+	}
+	return turns, nil
+}
+
+// turns reads both queries from one snapshot.
+func (r *Reader) turns(f Filter) ([]TurnSummary, error) {
+	tx, err := r.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // it only read
+	where := f.common("t.started")
+	if f.Tool != "" || f.Status != "" {
+		inner := &conditions{parts: []string{"c.turn = t.id"}}
+		f.ofCall(inner)
+		where.add("EXISTS (SELECT 1 FROM calls c"+inner.where()+")", inner.args...)
+	}
+	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.reason, t.started, t.ended, t.aborted,
+		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id)
+		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, f.limit())...)
+	if err != nil {
+		return nil, err
+	}
+	var turns []TurnSummary
+	var ids []int64
+	err = each(rows, func() error {
+		turn, id, err := scanTurn(rows)
+		turns, ids = append(turns, turn), append(ids, id)
+		return err
+	})
+	for i, id := range ids {
+		if err == nil {
+			err = turns[i].count(tx, id)
+		}
+	}
+	return turns, err
+}
+
+func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
+	var started int64
+	var ended sql.NullInt64
+	var aborted bool
+	err = rows.Scan(&id, &t.TurnID, &t.Reason, &started, &ended, &aborted, &t.Events)
+	t.Started, t.Ended = fromNano(started), fromNullNano(ended)
+	switch {
+	case !ended.Valid:
+		t.State = TurnOpen
+	case aborted:
+		t.State = TurnAborted
+	default:
+		t.State = TurnEnded
+	}
+	return t, id, err
+}
+
+// count fills in the calls.
+func (t *TurnSummary) count(db queryer, id int64) error {
+	t.Outcomes = map[string]int{}
+	rows, err := db.QueryContext(context.Background(), "SELECT status, count(*) FROM calls WHERE turn = ? GROUP BY status", id)
+	if err != nil {
+		return err
+	}
+	return each(rows, func() error {
+		var status string
+		var n int
+		err := rows.Scan(&status, &n)
+		t.Outcomes[status] = n
+		t.Calls += n
+		return err
+	})
+}

@@ -1,0 +1,238 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+func TestOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	_, err := Open(dir, Options{})
+	expectError(t, err, ErrOwned, fmt.Sprint("process ", os.Getpid()), dir)
+	mustAppend(t, j, event("t", 1, "x"))
+	mustClose(t, j)
+	mustAppend(t, mustOpen(t, dir, Options{}), event("t", 2, "x"))
+}
+
+func TestModes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "state")
+	mustAppend(t, mustOpen(t, dir, Options{}), event("t", 1, "x"))
+	expectMode(t, dir, 0o700)
+	for _, name := range []string{databaseName, databaseName + "-wal", databaseName + "-shm", lockName} {
+		expectMode(t, filepath.Join(dir, name), 0o600)
+	}
+}
+
+func TestModesAreTightened(t *testing.T) {
+	dir := t.TempDir()
+	mustClose(t, mustOpen(t, dir, Options{}))
+	if err := os.Chmod(filepath.Join(dir, databaseName), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, mustOpen(t, dir, Options{}))
+	expectMode(t, filepath.Join(dir, databaseName), 0o600)
+}
+
+func expectMode(t *testing.T, name string, want os.FileMode) {
+	t.Helper()
+	info, err := os.Lstat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != want {
+		t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+	}
+}
+
+func TestUnsafePlaces(t *testing.T) {
+	open := t.TempDir()
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(open, Options{})
+	expectError(t, err, nil, "others can write", "chmod go-w "+open)
+	_, err = Open("", Options{})
+	expectError(t, err, nil, "no directory named")
+	for _, name := range []string{databaseName, databaseName + "-wal", lockName} {
+		dir := t.TempDir()
+		victim := filepath.Join(t.TempDir(), "victim")
+		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(dir, Options{})
+		expectError(t, err, nil, "cannot open the journal", name)
+		if _, err := os.Lstat(victim); err == nil {
+			t.Errorf("a link at %s was followed", name)
+		}
+		if name == databaseName {
+			_, err = OpenReader(dir)
+			expectError(t, err, nil, "no plain file")
+		}
+	}
+}
+
+func TestForeignDirectory(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs CAP_CHOWN, to give a directory to another user")
+	}
+	dir := t.TempDir()
+	if err := os.Chown(dir, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(dir, Options{})
+	expectError(t, err, nil, "belongs to uid 12345")
+}
+
+func TestDamageIsMovedAside(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		unclean bool
+		damage  func(data []byte) []byte
+	}{
+		{"garbage header", false, func(data []byte) []byte { copy(data, bytes.Repeat([]byte("garbage!"), 16)); return data }},
+		{"truncated", false, func(data []byte) []byte { return data[:len(data)/2/4096*4096] }},
+		{"cut in a page", false, func(data []byte) []byte { return data[:5000] }},
+		{"emptied", false, func([]byte) []byte { return nil }},
+		{"garbage", false, func([]byte) []byte { return []byte("hello") }},
+		// Found only by looking at every page, as after an unclean end.
+		{"garbage inside", true, func(data []byte) []byte { clear(data[5*4096+3 : 12*4096]); return data }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			name := filepath.Join(dir, databaseName)
+			fillSome(t, dir)
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged := c.damage(data)
+			if err := os.WriteFile(name, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c.unclean {
+				if err := os.WriteFile(filepath.Join(dir, lockName), []byte("4711\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			expectMovedAside(t, dir, damaged)
+		})
+	}
+}
+
+// fillSome leaves a database of some megabytes.
+func fillSome(t *testing.T, dir string) {
+	t.Helper()
+	j := mustOpen(t, dir, Options{})
+	for seq := range int64(50) {
+		mustAppend(t, j, bulky(seq+1))
+	}
+	mustClose(t, j)
+}
+
+func expectMovedAside(t *testing.T, dir string, content []byte) {
+	t.Helper()
+	var log bytes.Buffer
+	j := mustOpen(t, dir, Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
+	report := j.Report()
+	if !errors.Is(report.Damage, ErrCorrupt) || !strings.HasPrefix(report.MovedAside, filepath.Join(dir, databaseName+".corrupt-2")) {
+		t.Fatalf("report %+v", report)
+	}
+	kept, err := os.ReadFile(report.MovedAside)
+	if err != nil || !bytes.Equal(kept, content) {
+		t.Errorf("%d bytes were kept of %d, error %v", len(kept), len(content), err)
+	}
+	if !strings.Contains(log.String(), report.MovedAside) {
+		t.Errorf("the log does not tell: %s", log.String())
+	}
+	mustAppend(t, j, event("new", 1, "x"))
+	mustClose(t, j)
+	if r := mustOpen(t, dir, Options{}).Report(); r.MovedAside != "" {
+		t.Errorf("moved aside again: %+v", r)
+	}
+}
+
+func TestDamageTwiceInASecond(t *testing.T) {
+	dir := t.TempDir()
+	for range 3 {
+		mustClose(t, mustOpen(t, dir, Options{}))
+		if err := os.WriteFile(filepath.Join(dir, databaseName), []byte("hello"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, mustOpen(t, dir, Options{Now: func() time.Time { return start }}))
+	}
+	if kept, err := filepath.Glob(filepath.Join(dir, databaseName+".corrupt-*")); len(kept) != 3 {
+		t.Errorf("kept %v, error %v", kept, err)
+	}
+}
+
+func TestForeignDatabase(t *testing.T) {
+	dir := t.TempDir()
+	fillSome(t, dir)
+	name := filepath.Join(dir, databaseName)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(data[68:], "else") // the application id
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir, Options{})
+	expectError(t, err, nil, "no journal of toolhost")
+	_, err = OpenReader(dir)
+	expectError(t, err, nil, "no journal of toolhost")
+	if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, data) {
+		t.Errorf("somebody else's database was changed, error %v", err)
+	}
+}
+
+func TestMigration(t *testing.T) {
+	dir := t.TempDir()
+	mustAppend(t, mustOpen(t, dir, Options{}), wholeTurn("t", "shell", "ok")...)
+	_, err := openReader(dir, 2)
+	expectError(t, err, nil, "version 1")
+}
+
+func TestMigrationToAnother(t *testing.T) {
+	dir := t.TempDir()
+	want := wholeTurn("t", "shell", "ok")
+	j := mustOpen(t, dir, Options{})
+	mustAppend(t, j, want...)
+	mustClose(t, j)
+	steps := append(migrations[:1:1], "ALTER TABLE turns ADD COLUMN label TEXT NOT NULL DEFAULT 'none'; CREATE INDEX by_label ON turns(label);")
+
+	bad := append(steps[:1:1], steps[1]+"CREATE TABLE turns (x);")
+	_, err := open(dir, Options{}, bad)
+	expectError(t, err, nil, "from version 1 to 2", "already exists")
+	expectSame(t, collect(t, mustRead(t, dir), "t", 0), want) // still version 1
+
+	for range 2 {
+		if j, err = open(dir, Options{}, steps); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, j)
+	}
+	r, err := openReader(dir, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, r)
+	expectSame(t, collect(t, r, "t", 0), want)
+	var label string
+	if err := r.db.QueryRow("SELECT label FROM turns").Scan(&label); err != nil || label != "none" {
+		t.Errorf("label %q, error %v", label, err)
+	}
+	_, err = Open(dir, Options{})
+	expectError(t, err, ErrNewer, "version 2", "up to 1")
+	_, err = OpenReader(dir)
+	expectError(t, err, ErrNewer)
+}

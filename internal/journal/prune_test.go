@@ -1,0 +1,162 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestPruneByAge(t *testing.T) {
+	dir := t.TempDir()
+	now := start.Add(time.Hour)
+	j := mustOpen(t, dir, Options{Retention: Retention{MaxAge: 90 * time.Minute}, Now: func() time.Time { return now }})
+	late := wholeTurn("late", "shell", "ok")
+	for i := range late {
+		late[i].Time = late[i].Time.Add(time.Hour)
+	}
+	mustAppend(t, j, event("open", 1, "turn_start"))
+	mustAppend(t, j, wholeTurn("old", "shell", "ok")...)
+	mustAppend(t, j, late...)
+	expectPruned(t, j, 0)
+	mustClose(t, j)
+
+	now = start.Add(2 * time.Hour)
+	j = mustOpen(t, dir, Options{Retention: Retention{MaxAge: -1}, Now: func() time.Time { return now }})
+	expectPruned(t, j, 0)
+	mustClose(t, j)
+
+	r := mustRead(t, dir)
+	// Opening is enough.
+	mustOpen(t, dir, Options{Retention: Retention{MaxAge: 90 * time.Minute}, Now: func() time.Time { return now }})
+	eventually(t, "the old turn to be pruned", func() bool {
+		return errors.Is(r.Events("old", 0, func(Event) bool { return true }), ErrNotFound)
+	})
+	expectSame(t, collect(t, r, "late", 0), late)
+	collect(t, r, "open", 0)
+	_, err := r.Result("old", "c1")
+	expectError(t, err, ErrNotFound)
+}
+
+func expectPruned(t *testing.T, j *Journal, want int) {
+	t.Helper()
+	if turns, err := j.Prune(t.Context()); err != nil || turns != want {
+		t.Errorf("%d turns were pruned, want %d, error %v", turns, want, err)
+	}
+}
+
+func TestPruneBySize(t *testing.T) {
+	dir := t.TempDir()
+	const limit = 1 << 20
+	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: -1}})
+	mustAppend(t, j, event("open", 1, "turn_start"))
+	const turns, each = 40, 20 // about 16 MiB
+	for n := range turns {
+		appendBulk(t, j, fmt.Sprint("t", n), each)
+	}
+	mustClose(t, j)
+	before := fileBytes(t, dir)
+
+	j = mustOpen(t, dir, Options{Retention: Retention{MaxBytes: limit}})
+	if _, err := j.Prune(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := fileBytes(t, dir); before < 14<<20 || after > limit+256<<10 {
+		t.Errorf("the file shrank from %d to %d bytes, limit %d", before, after, limit)
+	}
+	r := mustRead(t, dir)
+	left, err := r.Turns(Filter{})
+	if err != nil || len(left) < 2 || len(left) > 4 {
+		t.Fatalf("%d turns are left, error %v", len(left), err)
+	}
+	for i, turn := range left[:len(left)-1] { // the newest, and the one that is open
+		if want := fmt.Sprint("t", turns-1-i); turn.TurnID != want || turn.Events != each+1 {
+			t.Errorf("left is %+v, want %s", turn, want)
+		}
+	}
+	if left[len(left)-1].TurnID != "open" {
+		t.Errorf("an open turn was pruned; left: %+v", left)
+	}
+	expectEmptied(t, j)
+	if err := quickCheck(t.Context(), r.db); err != nil {
+		t.Error(err)
+	}
+}
+
+// expectEmptied wants no rows of turns that are gone.
+func expectEmptied(t *testing.T, j *Journal) {
+	t.Helper()
+	var orphans int
+	err := j.writer.database.conn.QueryRowContext(t.Context(), `SELECT
+		(SELECT count(*) FROM events WHERE turn NOT IN (SELECT id FROM turns)) +
+		(SELECT count(*) FROM calls WHERE turn NOT IN (SELECT id FROM turns)) +
+		(SELECT count(*) FROM results WHERE call NOT IN (SELECT id FROM calls)) +
+		(SELECT count(*) FROM pruning)`).Scan(&orphans)
+	if err != nil || orphans != 0 {
+		t.Errorf("%d rows were left behind, error %v", orphans, err)
+	}
+}
+
+func TestPruneWhileAppending(t *testing.T) {
+	dir := t.TempDir()
+	const limit = 2 << 20
+	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: limit}})
+	for n := range 60 {
+		appendBulk(t, j, fmt.Sprint("t", n), 20)
+	}
+	mustClose(t, j)
+	if size := fileBytes(t, dir); size > 2*limit {
+		t.Errorf("the file has %d bytes, limit %d", size, limit)
+	}
+}
+
+// appendBulk appends an ended turn of so many events of 20 kB, with a call and its result.
+func appendBulk(t testing.TB, j *Journal, turn string, events int64) {
+	t.Helper()
+	mustAppend(t, j, callEvent(turn, 1, KindToolQueued, "c", "shell"))
+	for seq := int64(2); seq < events; seq++ {
+		e := bulky(seq)
+		e.TurnID = turn
+		mustAppend(t, j, e)
+	}
+	mustAppend(t, j, ending(turn, events, "c", "shell", "ok"), event(turn, events+1, KindTurnEnd))
+}
+
+func fileBytes(t *testing.T, dir string) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir, databaseName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func TestPrunedWhileRead(t *testing.T) {
+	dir := t.TempDir()
+	now := start
+	j := mustOpen(t, dir, Options{Retention: Retention{MaxAge: time.Hour}, Now: func() time.Time { return now }})
+	for seq := range int64(3 * maxPageEvents) {
+		mustAppend(t, j, event("t", seq+1, "x"))
+	}
+	mustAppend(t, j, event("t", 3*maxPageEvents+1, KindTurnEnd))
+	expectPruned(t, j, 0)
+	r := mustRead(t, dir)
+	n := 0
+	err := r.Events("t", 0, func(Event) bool {
+		if n++; n == 1 {
+			now = start.Add(24 * time.Hour) // run is idle
+			expectPruned(t, j, 1)
+		}
+		return true
+	})
+	expectError(t, err, ErrNotFound)
+	if n != maxPageEvents {
+		t.Errorf("%d events were given", n)
+	}
+	mustAppend(t, j, event("t", 1, "x")) // the name is free again
+	if got := collect(t, r, "t", 0); len(got) != 1 || got[0].Pos <= 3*maxPageEvents {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,113 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// applicationID marks a database as a journal of toolhost: "THJ1", see SQLite's PRAGMA application_id.
+const applicationID = 0x54484a31
+
+// migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction. What is
+// released is never changed: add to the end.
+var migrations = []string{schema1}
+
+// A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
+// Ids of turns and events are never used again: AUTOINCREMENT. Results are apart from calls so that lists stay quick.
+const schema1 = `
+CREATE TABLE turns (
+	id      INTEGER PRIMARY KEY AUTOINCREMENT,
+	turn_id TEXT NOT NULL UNIQUE,
+	started INTEGER NOT NULL,            -- times are nanoseconds since 1970
+	ended   INTEGER,
+	aborted INTEGER NOT NULL DEFAULT 0,
+	reason  TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX turns_by_end ON turns(ended);
+CREATE TABLE events (
+	pos     INTEGER PRIMARY KEY AUTOINCREMENT,
+	turn    INTEGER NOT NULL,
+	seq     INTEGER NOT NULL,
+	time    INTEGER NOT NULL,
+	kind    TEXT NOT NULL,
+	call_id TEXT NOT NULL,
+	tool    TEXT NOT NULL,
+	json    BLOB NOT NULL,
+	UNIQUE (turn, seq)
+);
+CREATE TABLE calls (
+	id         INTEGER PRIMARY KEY,
+	turn       INTEGER NOT NULL,
+	call_id    TEXT NOT NULL,
+	tool       TEXT NOT NULL,
+	status     TEXT NOT NULL DEFAULT 'open',
+	reason     TEXT NOT NULL DEFAULT '',
+	queued     INTEGER NOT NULL,
+	started    INTEGER,
+	ended      INTEGER,
+	elapsed_ms INTEGER NOT NULL DEFAULT 0,
+	UNIQUE (turn, call_id)
+);
+CREATE TABLE results (
+	call INTEGER PRIMARY KEY,            -- calls.id
+	json BLOB NOT NULL
+);
+CREATE TABLE pruning (
+	turn INTEGER PRIMARY KEY             -- turns.id
+);
+PRAGMA application_id = 0x54484a31;
+`
+
+// identity is what a database says of itself.
+type identity struct {
+	application, version int64
+	tables               int64
+}
+
+func readIdentity(ctx context.Context, db queryer) (id identity, err error) {
+	for query, into := range map[string]*int64{
+		"PRAGMA application_id":              &id.application,
+		"PRAGMA user_version":                &id.version,
+		"SELECT count(*) FROM sqlite_schema": &id.tables,
+	} {
+		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
+			return id, err
+		}
+	}
+	return id, nil
+}
+
+// queryer is what *sql.DB, *sql.Conn and *sql.Tx have in common.
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// fresh says that nobody has written to the database.
+func (id identity) fresh() bool { return id == identity{} }
+
+// check refuses what is no journal, or one of a later version than known.
+func (id identity) check(known int) error {
+	switch {
+	case !id.fresh() && id.application != applicationID:
+		return errors.New("the database is no journal of toolhost: move it away")
+	case id.version > int64(known):
+		return fmt.Errorf("%w: it has version %d, this toolhost knows up to %d: use the newer toolhost, or another state directory",
+			ErrNewer, id.version, known)
+	}
+	return nil
+}
+
+// migrate brings a database up to the version len(steps).
+func migrate(ctx context.Context, conn *sql.Conn, from int64, steps []string) error {
+	for version := int(from); version < len(steps); version++ {
+		script := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d;\nCOMMIT;", steps[version], version+1)
+		if _, err := conn.ExecContext(ctx, script); err != nil {
+			_, _ = conn.ExecContext(ctx, "ROLLBACK") // fails where SQLite has done it itself
+			return fmt.Errorf("cannot bring the database from version %d to %d: %w", version, version+1, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// writer is the owner's connection with what it remembers. Only run uses it.
+type writer struct {
+	dir      string
+	log      hclog.Logger
+	database *database
+	do       statements
+	// turns are the open ones, as committed or, within a transaction, as they will be.
+	turns   map[string]*turnState
+	pruner  pruner
+	damaged bool // SQLite has said that the database is corrupt
+}
+
+// turnState is what Append must know of a turn.
+type turnState struct {
+	id    int64 // turns.id
+	next  int64 // the Seq that must come
+	ended bool
+	calls map[string]bool // whether a call is over
+}
+
+func newWriter(ctx context.Context, dir string, d *database, o Options) (*writer, error) {
+	w := &writer{dir: dir, log: o.Logger, database: d, turns: map[string]*turnState{}}
+	w.pruner.limits, w.pruner.now = o.Retention.defaulted(), o.Now
+	w.pruner.begin(nil)
+	return w, w.do.prepare(ctx, d.conn)
+}
+
+func (w *writer) close() error {
+	return errors.Join(w.do.close(), w.database.close())
+}
+
+// commitGroup commits the requests together and answers them. If that fails, each is tried alone, so that one bad or
+// too large request fails nobody else's.
+func (w *writer) commitGroup(group []*request) {
+	err := w.transact(group)
+	if err == nil || len(group) == 1 {
+		for _, r := range group {
+			r.reply <- err
+		}
+		return
+	}
+	for _, r := range group {
+		r.reply <- w.transact([]*request{r})
+	}
+}
+
+// transact commits the requests, or leaves database and memory as they were.
+func (w *writer) transact(group []*request) error {
+	err := w.inTransaction(func() error {
+		for _, r := range group {
+			for i := range r.events {
+				if err := w.append(&r.events[i]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	w.forget(group, err != nil)
+	if err == nil {
+		for _, r := range group {
+			w.pruner.grew(r.bytes)
+		}
+	}
+	return err
+}
+
+// forget drops the turns that ended, or, after a failure, all that were touched: they are read again when needed.
+func (w *writer) forget(group []*request, failed bool) {
+	for _, r := range group {
+		for i := range r.events {
+			id := r.events[i].TurnID
+			if turn := w.turns[id]; turn != nil && (failed || turn.ended) {
+				delete(w.turns, id)
+			}
+		}
+	}
+}
+
+// inTransaction runs f between BEGIN and COMMIT; after an error everything is rolled back.
+func (w *writer) inTransaction(f func() error) error {
+	err := run(w.do.begin)
+	if err == nil {
+		if err = f(); err == nil {
+			err = run(w.do.commit)
+		}
+		if err != nil {
+			_ = run(w.do.rollback) // fails where SQLite has rolled back itself
+		}
+	}
+	err = classify(w.dir, err)
+	if errors.Is(err, ErrCorrupt) {
+		w.damaged = true
+	}
+	return err
+}
+
+// append stores one event within a transaction.
+func (w *writer) append(e *Event) error {
+	turn, err := w.turn(e)
+	if err != nil {
+		return err
+	}
+	if err := turn.admit(e); err != nil {
+		return err
+	}
+	if turn.id == 0 {
+		if turn.id, err = insert(w.do.startTurn, e.TurnID, e.Time.UnixNano()); err != nil {
+			return err
+		}
+	}
+	if err := run(w.do.event, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON); err != nil {
+		return err
+	}
+	turn.next++
+	return w.note(turn, e)
+}
+
+// note keeps the lists of turns and calls.
+func (w *writer) note(turn *turnState, e *Event) error {
+	at := e.Time.UnixNano()
+	switch e.Kind {
+	case KindToolQueued:
+		turn.calls[e.CallID] = false
+		return run(w.do.queueCall, turn.id, e.CallID, e.Tool, at)
+	case KindToolStarted:
+		return run(w.do.startCall, at, turn.id, e.CallID)
+	case KindToolFinished, KindToolFailed:
+		turn.calls[e.CallID] = true
+		return w.endCall(turn, e, at)
+	case KindTurnAbort:
+		reason := ""
+		if e.Outcome != nil {
+			reason = e.Outcome.Reason
+		}
+		return run(w.do.abortTurn, reason, turn.id)
+	case KindTurnEnd:
+		turn.ended = true
+		return run(w.do.endTurn, at, turn.id)
+	}
+	return nil
+}
+
+func (w *writer) endCall(turn *turnState, e *Event, at int64) error {
+	o := e.Outcome
+	if err := run(w.do.endCall, o.Status, o.Reason, at, o.Elapsed.Milliseconds(), turn.id, e.CallID); err != nil {
+		return err
+	}
+	if o.Result == nil {
+		return nil
+	}
+	return run(w.do.result, o.Result, turn.id, e.CallID)
+}
+
+// admit says whether the event may come next.
+func (t *turnState) admit(e *Event) error {
+	over, known := t.calls[e.CallID]
+	switch {
+	case t.ended:
+		return fmt.Errorf("bug: %s for the turn %q, which has ended", e.Kind, e.TurnID)
+	case e.Seq != t.next:
+		return fmt.Errorf("bug: event %d of the turn %q where %d must come", e.Seq, e.TurnID, t.next)
+	case e.Kind == KindToolQueued && known:
+		return fmt.Errorf("bug: the call %q is queued a second time", e.CallID)
+	case e.Kind != KindToolQueued && aboutCall(e.Kind) && !known:
+		return fmt.Errorf("bug: %s for the call %q, which was not queued", e.Kind, e.CallID)
+	case e.Kind != KindToolQueued && aboutCall(e.Kind) && over:
+		return fmt.Errorf("bug: %s for the call %q, which is over", e.Kind, e.CallID)
+	}
+	return nil
+}
+
+// turn returns what is known of the event's turn, from the database if need be. A new turn has the id 0.
+func (w *writer) turn(e *Event) (*turnState, error) {
+	if turn := w.turns[e.TurnID]; turn != nil {
+		return turn, nil
+	}
+	turn := &turnState{next: 1, calls: map[string]bool{}}
+	var ended sql.NullInt64
+	err := w.do.findTurn.QueryRow(e.TurnID).Scan(&turn.id, &ended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		w.turns[e.TurnID] = turn
+		return turn, nil
+	case err != nil:
+		return nil, err
+	}
+	turn.ended = ended.Valid
+	w.turns[e.TurnID] = turn
+	return turn, w.load(turn)
+}
+
+// load reads the rest of a turn of the database.
+func (w *writer) load(turn *turnState) error {
+	if err := w.do.nextSeq.QueryRow(turn.id).Scan(&turn.next); err != nil {
+		return err
+	}
+	rows, err := w.do.callsOf.Query(turn.id)
+	if err != nil {
+		return err
+	}
+	return each(rows, func() error {
+		var id, tool, status string
+		err := rows.Scan(&id, &tool, &status)
+		turn.calls[id] = status != StatusOpen
+		return err
+	})
+}
+
+const maxUnfinished = 10_000
+
+// findUnfinished lists the turns without an end.
+func (w *writer) findUnfinished(ctx context.Context) ([]Unfinished, error) {
+	rows, err := w.database.conn.QueryContext(ctx, `SELECT turn_id, started, aborted,
+		(SELECT coalesce(max(seq), 0) + 1 FROM events WHERE turn = turns.id), id
+		FROM turns WHERE ended IS NULL ORDER BY id LIMIT ?`, maxUnfinished)
+	if err != nil {
+		return nil, err
+	}
+	var found []Unfinished
+	var ids []int64
+	err = each(rows, func() error {
+		var u Unfinished
+		var started, id int64
+		err := rows.Scan(&u.TurnID, &started, &u.Aborted, &u.NextSeq, &id)
+		u.Started = fromNano(started)
+		found, ids = append(found, u), append(ids, id)
+		return err
+	})
+	for i, id := range ids {
+		if err == nil {
+			found[i].OpenCalls, err = w.openCalls(id)
+		}
+	}
+	return found, err
+}
+
+func (w *writer) openCalls(turn int64) ([]OpenCall, error) {
+	rows, err := w.do.callsOf.Query(turn)
+	if err != nil {
+		return nil, err
+	}
+	var open []OpenCall
+	err = each(rows, func() error {
+		var c OpenCall
+		var status string
+		err := rows.Scan(&c.CallID, &c.Tool, &status)
+		if status == StatusOpen {
+			open = append(open, c)
+		}
+		return err
+	})
+	return open, err
+}
