@@ -50,6 +50,7 @@ func (b *batch) begin(calls []Call) {
 		b.entries = append(b.entries, e)
 		b.t.emit(b.event(e, string(supervisor.EventQueued)), nil)
 	}
+	b.t.flush() // so that a journal which fails is known before anything runs
 	for _, e := range b.entries {
 		b.check(e)
 	}
@@ -185,6 +186,7 @@ func (b *batch) start(e *entry) {
 		b.finish(e, t.status(e.call))
 		return
 	}
+	t.flush() // what came before is on record, or nothing new is begun
 	if t.journalErr != nil {
 		b.finish(e, unjournalled(e.call, t.journalErr))
 		return
@@ -321,7 +323,7 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 func (b *batch) endIfOver() {
 	if b.checked && b.left == 0 && b.t.batch == b {
 		b.t.batch = nil
-		close(b.done)
+		b.t.flushed = append(b.t.flushed, b.done)
 	}
 }
 

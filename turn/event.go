@@ -127,8 +127,9 @@ func (t *Turn) Subscribe(after int64) (s *Subscription, ok bool) {
 }
 
 func (t *Turn) subscribe(s *Subscription, after int64) bool {
-	first := t.seq - int64(len(t.kept)) + 1
-	if after+1 < first || after > t.seq {
+	last := t.seq - int64(len(t.outbox))
+	first := last - int64(len(t.kept)) + 1
+	if after+1 < first || after > last {
 		return false
 	}
 	missed := t.kept[after+1-first:]
@@ -137,7 +138,7 @@ func (t *Turn) subscribe(s *Subscription, after int64) bool {
 	for _, r := range missed {
 		s.send <- r
 	}
-	s.last = t.seq
+	s.last = last
 	if t.over {
 		close(s.send)
 		return true
@@ -156,9 +157,7 @@ func (t *Turn) unsubscribe(s *Subscription) {
 	}
 }
 
-// emit numbers an event, has it journalled and shows it. Where the journal
-// fails, the turn takes no new calls; what runs goes on to its end, and its
-// events are still shown.
+// emit numbers an event. It is shown by the next flush.
 func (t *Turn) emit(e Event, result *supervisor.Result) {
 	t.seq++
 	e.Seq, e.Time, e.TurnID = t.seq, t.now().UTC(), t.info.TurnID
@@ -167,14 +166,27 @@ func (t *Turn) emit(e Event, result *supervisor.Result) {
 		e.Content, e.Schema, e.Default = nil, nil, nil
 		raw, _ = json.Marshal(e)
 	}
-	record := Record{Event: e, JSON: raw, Result: result}
-	if t.m.config.Journal != nil && t.journalErr == nil {
-		if err := t.m.config.Journal.Append(record); err != nil {
+	t.outbox = append(t.outbox, Record{Event: e, JSON: raw, Result: result})
+}
+
+// flush has the new events journalled, together, and shows them; who waited for
+// what they tell goes on. Where the journal fails, the turn takes no new calls;
+// what runs goes on to its end, and its events are still shown.
+func (t *Turn) flush() {
+	if len(t.outbox) > 0 && t.m.config.Journal != nil && t.journalErr == nil {
+		if err := t.m.config.Journal.Append(t.outbox...); err != nil {
 			t.journalErr = err
 			t.m.config.Logger.Error("the journal fails: the turn takes no new calls", "turn", t.info.TurnID, "error", err)
 		}
 	}
-	t.show(record)
+	for _, record := range t.outbox {
+		t.show(record)
+	}
+	t.outbox = t.outbox[:0]
+	for _, done := range t.flushed {
+		close(done)
+	}
+	t.flushed = nil
 }
 
 func (t *Turn) show(record Record) {

@@ -31,9 +31,11 @@ type Turn struct {
 	pendings    map[string]*pending
 	always      map[string]bool // tools that a human has approved for the turn
 	repeats     map[[32]byte]int
-	seen        map[string]bool // ids of calls
+	seen        map[string]bool        // ids of calls
 	reason      supervisor.AbortReason // of the abort
 	seq         int64
+	outbox      []Record        // new, not yet shown
+	flushed     []chan struct{} // closed by the next flush
 	kept        []Record
 	subscribers []*Subscription
 	journalErr  error
@@ -55,6 +57,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 
 func (t *Turn) start() {
 	t.emit(Event{Kind: EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
+	t.flush()
 	t.armDeadline()
 	go t.own()
 }
@@ -64,6 +67,7 @@ func (t *Turn) own() {
 	defer close(t.done)
 	for !t.over {
 		(<-t.inbox)()
+		t.flush()
 	}
 }
 
@@ -262,6 +266,7 @@ func (t *Turn) finish() {
 	}
 	t.m.remove(t)
 	t.emit(Event{Kind: EventTurnEnd}, nil)
+	t.flush()
 	t.over = true
 	for _, s := range t.subscribers {
 		close(s.send)
