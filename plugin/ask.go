@@ -41,6 +41,10 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
 		return nil, err
 	}
+	if o.clock != nil {
+		o.clock.pause()
+		defer o.clock.resume()
+	}
 	select {
 	case a := <-answer:
 		if a.GetOutcome() != pluginv1.AnswerRequest_OUTCOME_ANSWERED {

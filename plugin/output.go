@@ -27,6 +27,7 @@ type Output struct {
 
 	acks    *acks
 	answers *answers
+	clock   *callContext // the call's deadline; nil without one
 }
 
 // NewOutput makes an Output that hands each message to send, one at a time and

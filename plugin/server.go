@@ -88,7 +88,8 @@ func (s *server) begin(parent context.Context, request *pluginv1.CallRequest, ou
 	ctx, cancel := context.WithCancelCause(parent)
 	release := func() {}
 	if left := request.GetTimeoutNs(); left > 0 {
-		ctx, release = context.WithDeadlineCause(ctx, time.Now().Add(time.Duration(left)), ErrDeadline)
+		clock := newCallContext(ctx, time.Duration(left))
+		ctx, release, out.clock = clock, clock.release, clock
 	}
 	id := request.GetCallId()
 	s.mu.Lock()
