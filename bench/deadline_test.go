@@ -10,8 +10,18 @@ import (
 )
 
 // BenchmarkDeadline: how late SIGTERM is after a call's deadline, and how long
-// from SIGKILL until nothing is left.
+// from SIGKILL until nothing is left; of a tool that sleeps, and of one that
+// burns all of a small CPU quota on every processor.
 func BenchmarkDeadline(b *testing.B) {
+	b.Run("idle", func(b *testing.B) {
+		benchDeadline(b, "TOOLHOST_BENCH_SLEEP=1", 53*time.Millisecond, supervisor.Limits{})
+	})
+	b.Run("quota", func(b *testing.B) {
+		benchDeadline(b, "TOOLHOST_BENCH_BURN=1", 400*time.Millisecond, supervisor.Limits{CPUPercent: 20})
+	})
+}
+
+func benchDeadline(b *testing.B, env string, timeout time.Duration, limits supervisor.Limits) {
 	host, err := supervisor.New(context.Background(), supervisor.Config{})
 	if err != nil {
 		b.Fatal(err)
@@ -19,8 +29,8 @@ func BenchmarkDeadline(b *testing.B) {
 	defer host.Close()
 	sleeper := supervisor.Request{
 		Tool: supervisor.Tool{Path: self}, Arguments: arguments,
-		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 53 * time.Millisecond}},
-		Env:      []string{"TOOLHOST_BENCH_SLEEP=1"}, Grace: time.Millisecond,
+		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: timeout}},
+		Env:      []string{env}, Grace: time.Millisecond, Limits: limits,
 	}
 	var late, kill []time.Duration
 	for b.Loop() {

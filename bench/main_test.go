@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 			if os.Getenv("TOOLHOST_BENCH_SLEEP") != "" {
 				select {} // deaf
 			}
+			if os.Getenv("TOOLHOST_BENCH_BURN") != "" {
+				burn()
+			}
 			return in, out.Text("begun")
 		}))
 		return
@@ -26,6 +29,21 @@ func TestMain(m *testing.M) {
 		serveBare(socket)
 	}
 	os.Exit(m.Run())
+}
+
+func spin() {
+	for n := 0; ; n++ {
+		_ = n
+	}
+}
+
+// burn keeps four threads busy for good.
+func burn() {
+	runtime.GOMAXPROCS(4)
+	for range 3 {
+		go spin()
+	}
+	spin()
 }
 
 type message struct {

@@ -89,15 +89,20 @@ const (
 // minGrant is the least time that is worth starting a call for.
 const minGrant = time.Second
 
-// Reserve counts a call that wants to run for at most want and begins it if it
-// fits, now or shrunk to what is left: granted is the time that it has. Each
-// Reserve without a refusal is followed by one Release. A refused call counts
-// too: it is one of the model's.
-func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
+// Count counts a call that the model has asked for, whatever becomes of it, and
+// refuses those beyond the cap.
+func (t *Turn) Count() (refused Refusal) {
 	t.calls++
 	if t.calls > t.spec.MaxCalls {
-		return 0, RefusalCalls
+		return RefusalCalls
 	}
+	return ""
+}
+
+// Reserve begins a call that wants to run for at most want if it fits, now or
+// shrunk to what is left: granted is the time that it has. Each Reserve without
+// a refusal is followed by one Release.
+func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
 	left, why := t.left(now)
 	if left < min(want, minGrant) {
 		return 0, why
@@ -108,6 +113,9 @@ func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration
 
 // Release tells that a call which was reserved for runs no more.
 func (t *Turn) Release(now time.Time) { t.tools.leave(now) }
+
+// Again takes back a Release: a call that waited for a human runs on.
+func (t *Turn) Again(now time.Time) { t.tools.enter(now) }
 
 // Waiting and Resumed tell that the turn begins and ends to wait for a human;
 // waits may overlap.

@@ -13,7 +13,7 @@ func at(d time.Duration) time.Time { return zero.Add(d) }
 func TestTurnCallCap(t *testing.T) {
 	turn := NewTurn(zero, TurnSpec{MaxCalls: 2})
 	for i := range 4 {
-		_, refused := turn.Reserve(zero, time.Minute)
+		refused := turn.Count()
 		if want := []Refusal{"", "", RefusalCalls, RefusalCalls}[i]; refused != want {
 			t.Errorf("call %d: refused %q, want %q", i, refused, want)
 		}

@@ -1,12 +1,11 @@
 package turn
 
 import (
-	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -25,6 +24,7 @@ var stageNames = [...]string{"asking", "queued", "running", "done"}
 // entry is one call of a batch, the owner's.
 type entry struct {
 	call    Call
+	key     string // of its events: its id, made unique in the turn
 	tool    Tool
 	stage   stage
 	running Running
@@ -46,7 +46,15 @@ type batch struct {
 func (b *batch) begin(calls []Call) {
 	b.left = len(calls)
 	for _, call := range calls {
-		e := &entry{call: call, stage: stageReady}
+		e := &entry{call: call, key: call.ID, stage: stageReady}
+		if n := b.t.seen[call.ID]; n > 0 {
+			e.key = fmt.Sprintf("%s#%d", call.ID, n+1)
+		}
+		b.t.seen[call.ID]++
+		if len(call.Tool) > maxNameBytes {
+			e.call.Tool = strings.ToValidUTF8(call.Tool[:maxNameBytes], "")
+			e.call.Problem = "there is no tool of such a long name"
+		}
 		b.entries = append(b.entries, e)
 		b.t.emit(b.event(e, string(supervisor.EventQueued)), nil)
 	}
@@ -60,7 +68,7 @@ func (b *batch) begin(calls []Call) {
 }
 
 func (b *batch) event(e *entry, kind string) Event {
-	return Event{Kind: kind, CallID: e.call.ID, Tool: e.call.Tool}
+	return Event{Kind: kind, CallID: e.key, Tool: e.call.Tool}
 }
 
 // check decides what can be decided before a call has its place.
@@ -73,11 +81,17 @@ func (b *batch) check(e *entry) {
 	case t.journalErr != nil:
 		b.finish(e, unjournalled(e.call, t.journalErr))
 		return
+	}
+	if refused := t.budget.Count(); refused != "" {
+		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		return
+	}
+	switch {
 	case e.call.Problem != "":
 		b.finish(e, invalid(e.call, e.call.Problem))
 		return
 	}
-	if e.call.Tool == StatusTool {
+	if b.isStatus(e) {
 		return
 	}
 	tool, ok := t.m.config.Tool(e.call.Tool)
@@ -109,7 +123,7 @@ func (b *batch) approve(e *entry) {
 	e.stage = stageAsking
 	began := b.t.now()
 	b.t.request(Interaction{
-		CallID: e.call.ID, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
+		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
 		Arguments: e.call.Arguments, Policy: e.tool.Request.Sandbox,
 	}, wait, func(outcome string, a Answer) {
 		e.waited += b.t.now().Sub(began)
@@ -126,6 +140,11 @@ func (b *batch) decided(e *entry, outcome string, a Answer) {
 	case outcome == OutcomeAnswered && a.Approve:
 		if a.Always {
 			b.t.always[e.call.Tool] = true
+			for _, p := range b.t.pendings { // of the same tool, asked for at once
+				if p.Tool == e.call.Tool && p.Kind == KindApproval {
+					b.t.close(p, OutcomeAnswered, a)
+				}
+			}
 		}
 	case outcome == OutcomeTimedOut:
 		b.deny(e, "timeout", deciderMode, "nobody approved it in time")
@@ -158,12 +177,17 @@ func (b *batch) advance() {
 	for _, e := range b.entries {
 		if e.stage == stageRunning {
 			running++
+			if e.tool.Exclusive {
+				return
+			}
 		}
 	}
 	for _, e := range b.entries {
 		switch {
 		case e.stage == stageDone:
 			continue
+		case running >= b.t.m.config.Parallel:
+			return
 		case e.stage == stageReady && (!e.tool.Exclusive || running == 0):
 			b.start(e)
 			if e.stage == stageRunning {
@@ -176,120 +200,8 @@ func (b *batch) advance() {
 	}
 }
 
-// start gives a call to the supervisor, if the turn's budget lets it.
-func (b *batch) start(e *entry) {
-	t := b.t
-	now := t.now()
-	if e.call.Tool == StatusTool {
-		t.budget.Reserve(now, 0)
-		t.budget.Release(now)
-		b.finish(e, t.status(e.call))
-		return
-	}
-	t.flush() // what came before is on record, or nothing new is begun
-	if t.journalErr != nil {
-		b.finish(e, unjournalled(e.call, t.journalErr))
-		return
-	}
-	granted, refused := t.budget.Reserve(now, budget.Infinite)
-	if refused != "" {
-		b.deny(e, "turn_budget", deciderBudget, string(refused))
-		return
-	}
-	e.stage, e.since = stageRunning, now
-	request := b.requestOf(e, granted)
-	events := make(chan supervisor.Event, subscriberBuffer)
-	request.Events = events
-	e.running = &starting{ready: make(chan struct{})}
-	holder := e.running.(*starting)
-	t.helpers.Go(func() { b.run(e, holder, request, events) })
-}
-
-// requestOf fills in the tool's template.
-func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
-	r := e.tool.Request
-	r.Arguments, r.Meta = e.call.Arguments, e.call.Meta
-	if granted != budget.Infinite {
-		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, Timeout: granted, Detail: "what is left of the turn"})
-	}
-	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer { return b.question(ctx, e, q) }
-	return r
-}
-
-// starting stands in for a call until the supervisor has begun it: preparing
-// one can take a Describe, and the owner does not wait for that.
-type starting struct {
-	ready   chan struct{}
-	running Running // written before ready is closed
-}
-
-func (s *starting) Abort(reason supervisor.AbortReason) {
-	select {
-	case <-s.ready:
-		s.running.Abort(reason)
-	default:
-		go func() { // the owner doesn't wait
-			<-s.ready
-			s.running.Abort(reason)
-		}()
-	}
-}
-
-func (s *starting) Result() *supervisor.Result {
-	<-s.ready
-	return s.running.Result()
-}
-
-// run is a helper for one call: it forwards what happens and hands over the
-// result.
-func (b *batch) run(e *entry, s *starting, request supervisor.Request, events chan supervisor.Event) {
-	forwarded := make(chan struct{})
-	stop := make(chan struct{})
-	go func() {
-		defer close(forwarded)
-		b.forward(e, events, stop)
-	}()
-	s.running = b.t.m.config.Start(context.Background(), request)
-	close(s.ready)
-	result := s.running.Result()
-	close(stop)
-	<-forwarded
-	b.t.post(func() { b.ended(e, result) })
-}
-
-// forward passes a call's events on until stop, and then what is left of them.
-func (b *batch) forward(e *entry, events <-chan supervisor.Event, stop <-chan struct{}) {
-	for {
-		select {
-		case event := <-events:
-			b.t.post(func() { b.happened(e, event) })
-		case <-stop:
-			for {
-				select {
-				case event := <-events:
-					b.t.post(func() { b.happened(e, event) })
-				default:
-					return
-				}
-			}
-		}
-	}
-}
-
-// happened turns a call's event into one of the turn's. The turn has its own
-// beginning and end of a call.
-func (b *batch) happened(e *entry, from supervisor.Event) {
-	switch from.Kind {
-	case supervisor.EventQueued, supervisor.EventFinished, supervisor.EventFailed:
-		return
-	}
-	event := b.event(e, string(from.Kind))
-	event.ElapsedMs, event.Status, event.Fraction, event.Message = from.ElapsedMs, from.Status, from.Fraction, from.Message
-	event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed
-	b.t.emit(event, nil)
-}
-
 func (b *batch) ended(e *entry, result *supervisor.Result) {
+	b.closePendings(e)
 	b.t.budget.Release(b.t.now())
 	if result.Status == supervisor.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
@@ -318,6 +230,19 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 	event.Status, event.ElapsedMs, event.Reason, event.Decider = r.Status, r.Timing.ElapsedMs, r.Reason, r.Decider
 	event.Display = r.Display()
 	b.t.emit(event, r)
+}
+
+func (b *batch) isStatus(e *entry) bool {
+	return e.call.Tool == StatusTool && !b.t.m.config.NoStatus
+}
+
+// closePendings ends what a call still asks for.
+func (b *batch) closePendings(e *entry) {
+	for _, p := range b.t.pendings {
+		if p.CallID == e.key {
+			b.t.close(p, OutcomeCancelled, Answer{By: "call"})
+		}
+	}
 }
 
 func (b *batch) endIfOver() {
@@ -349,13 +274,12 @@ func (b *batch) abortCall(id string, reason supervisor.AbortReason) bool {
 		return false
 	}
 	e := b.entries[i]
-	for _, p := range b.t.pendings {
-		if p.CallID == id {
-			b.t.close(p, OutcomeDenied, Answer{By: string(reason)})
-		}
-	}
-	if e.stage != stageDone {
-		b.abortEntry(e, reason)
+	if e.stage == stageRunning {
+		e.running.Abort(reason)
+	} else {
+		e.stage = stageDone // what is asked for it changes nothing any more
+		b.closePendings(e)
+		b.finish(e, callAborted(e.call, reason))
 	}
 	b.advance()
 	b.endIfOver()

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor"
@@ -173,11 +174,8 @@ func (t *Turn) emit(e Event, result *supervisor.Result) {
 // what they tell goes on. Where the journal fails, the turn takes no new calls;
 // what runs goes on to its end, and its events are still shown.
 func (t *Turn) flush() {
-	if len(t.outbox) > 0 && t.m.config.Journal != nil && t.journalErr == nil {
-		if err := t.m.config.Journal.Append(t.outbox...); err != nil {
-			t.journalErr = err
-			t.m.config.Logger.Error("the journal fails: the turn takes no new calls", "turn", t.info.TurnID, "error", err)
-		}
+	for some := range slices.Chunk(t.outbox, maxAppend) {
+		t.keep(some)
 	}
 	for _, record := range t.outbox {
 		t.show(record)
@@ -187,6 +185,19 @@ func (t *Turn) flush() {
 		close(done)
 	}
 	t.flushed = nil
+}
+
+// maxAppend bounds what is journalled at once.
+const maxAppend = 512
+
+func (t *Turn) keep(records []Record) {
+	if t.m.config.Journal == nil || t.journalErr != nil {
+		return
+	}
+	if err := t.m.config.Journal.Append(records...); err != nil {
+		t.journalErr = err
+		t.m.config.Logger.Error("the journal fails: the turn takes no new calls", "turn", t.info.TurnID, "error", err)
+	}
 }
 
 func (t *Turn) show(record Record) {

@@ -18,6 +18,8 @@ type fakes struct {
 	running int
 	most    int
 	started []string
+	alone   bool // an exclusive call runs
+	crowded int  // calls that ran beside an exclusive one
 }
 
 type fakeCall struct {
@@ -49,10 +51,19 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
 	_ = json.Unmarshal(r.Arguments, &args)
 	timeout := 30 * time.Second
 	for _, ask := range r.Timeouts {
+		if ask.TimeoutUnset {
+			timeout = min(timeout, ask.Max)
+			continue
+		}
 		timeout = min(timeout, ask.Timeout)
 	}
 	c := &fakeCall{done: make(chan struct{}), aborts: make(chan supervisor.AbortReason)}
 	f.mu.Lock()
+	exclusive := r.Tool.Name == "alone"
+	if f.alone || exclusive && f.running > 0 {
+		f.crowded++
+	}
+	f.alone = f.alone || exclusive
 	f.running++
 	f.most = max(f.most, f.running)
 	f.started = append(f.started, args.Say)
@@ -62,6 +73,7 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
 		c.result = f.play(c, args, timeout)
 		f.mu.Lock()
 		f.running--
+		f.alone = f.alone && !exclusive
 		f.mu.Unlock()
 		close(c.done)
 	}()
@@ -90,7 +102,7 @@ func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervi
 
 var testTools = map[string]Tool{
 	"work":   {Name: "work"},
-	"alone":  {Name: "alone", Exclusive: true},
+	"alone":  {Name: "alone", Exclusive: true, Request: supervisor.Request{Tool: supervisor.Tool{Name: "alone"}}},
 	"ask":    {Name: "ask", Mode: ModeAsk},
 	"wipe":   {Name: "wipe", Destructive: true},
 	"banned": {Name: "banned", Mode: ModeDeny},

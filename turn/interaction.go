@@ -121,6 +121,7 @@ func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome stri
 	request := t.interactionEvent(EventInteractionRequest, p)
 	request.Prompt, request.Schema, request.TimeoutMs, request.ExpiresAt = i.Prompt, i.Schema, i.TimeoutMs, &i.ExpiresAt
 	t.emit(request, nil)
+	t.flush() // nobody is asked what is not on record
 	p.timer = time.AfterFunc(wait, func() { t.post(func() { t.close(p, OutcomeTimedOut, Answer{By: "timeout"}) }) })
 	t.ask(p)
 }

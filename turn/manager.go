@@ -32,8 +32,13 @@ type Config struct {
 	Journal Journal
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
-	// Health is what session_status tells of the host; nil is nothing.
+	// Health is what session_status tells of the host; nil is nothing. Neither
+	// it nor Tool may call methods of turns: a turn waits for them.
 	Health func() any
+	// Parallel bounds the calls of one turn that run at once; 0 is 8.
+	Parallel int
+	// NoStatus leaves session_status to Tool.
+	NoStatus bool
 	// Logger is silent if nil.
 	Logger hclog.Logger
 }
@@ -53,10 +58,15 @@ type Manager struct {
 	closed bool
 }
 
+const defaultParallel = 8
+
 // New makes a registry.
 func New(config Config) *Manager {
 	if config.Logger == nil {
 		config.Logger = hclog.NewNullLogger()
+	}
+	if config.Parallel <= 0 {
+		config.Parallel = defaultParallel
 	}
 	return &Manager{config: config, active: map[string]*Turn{}}
 }
@@ -110,7 +120,9 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.start()
+	if err := t.start(); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 

@@ -64,6 +64,9 @@ func playTurn(t *testing.T, seed uint64) {
 		t.Error("the turn is still active")
 	}
 	checkEvents(t, w.journal.list())
+	if w.fakes.crowded > 0 {
+		t.Errorf("%d calls ran beside an exclusive one", w.fakes.crowded)
+	}
 }
 
 func playBatch(t *testing.T, random *rand.Rand, turn *Turn, batch int) {

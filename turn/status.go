@@ -42,12 +42,18 @@ func (t *Turn) status(c Call) *supervisor.Result {
 	return r
 }
 
+// maxPromptBytes bounds a question's text, and its schema.
+const maxPromptBytes = 16 << 10
+
 // question puts a tool's own question to a human. It runs on the call's
 // goroutine.
 func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	kind := KindQuestionnaire
 	if q.Secret {
 		kind = KindPassword
+	}
+	if len(q.Prompt) > maxPromptBytes || len(q.Schema) > maxPromptBytes {
+		return supervisor.Answer{Denied: "the question is too long"}
 	}
 	wait, warning, err := WaitFor(kind, q.Timeout)
 	if err != nil {
@@ -56,13 +62,21 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	answered := make(chan supervisor.Answer, 1)
 	var id string
 	posted := b.t.do(func() {
+		if e.stage != stageRunning || b.t.reason != "" {
+			answered <- supervisor.Answer{Denied: OutcomeCancelled}
+			return
+		}
+		b.t.budget.Release(b.t.now()) // while a human is waited for, no tool time passes
 		if warning != "" {
 			e.notes = append(e.notes, warning)
 		}
 		b.t.request(Interaction{
-			CallID: e.call.ID, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret,
-		}, wait, func(outcome string, a Answer) { answered <- reply(q, outcome, a) })
-		id = b.t.pendingOf(e.call.ID, q.Prompt)
+			CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret,
+		}, wait, func(outcome string, a Answer) {
+			b.t.budget.Again(b.t.now())
+			answered <- reply(q, outcome, a)
+		})
+		id = b.t.pendingOf(e.key, q.Prompt)
 	})
 	if !posted {
 		return supervisor.Answer{Denied: "cancelled"}

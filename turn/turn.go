@@ -31,7 +31,7 @@ type Turn struct {
 	pendings    map[string]*pending
 	always      map[string]bool // tools that a human has approved for the turn
 	repeats     map[[32]byte]int
-	seen        map[string]bool        // ids of calls
+	seen        map[string]int         // how often an id was used
 	reason      supervisor.AbortReason // of the abort
 	seq         int64
 	outbox      []Record        // new, not yet shown
@@ -45,7 +45,7 @@ type Turn struct {
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
 		m: m, headless: spec.Headless, now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
+		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]int{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
@@ -55,11 +55,18 @@ func newTurn(m *Manager, spec Spec) *Turn {
 	return t
 }
 
-func (t *Turn) start() {
+func (t *Turn) start() error {
 	t.emit(Event{Kind: EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
 	t.flush()
+	if t.journalErr != nil {
+		t.over = true
+		close(t.done)
+		t.m.remove(t)
+		return fmt.Errorf("cannot begin turn %q: the journal cannot be written: %w", t.info.TurnID, t.journalErr)
+	}
 	t.armDeadline()
 	go t.own()
+	return nil
 }
 
 // own is the only goroutine that touches the turn's state, until it ends.
@@ -97,6 +104,13 @@ func (t *Turn) ID() string { return t.info.TurnID }
 // Done is closed when the turn is over and all of its events are out.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
+// JournalError is why not all of the turn's events are on record, if so. It is
+// valid once the turn is over.
+func (t *Turn) JournalError() error {
+	<-t.done
+	return t.journalErr
+}
+
 // Info describes the turn; ok is false if it is over.
 func (t *Turn) Info() (info Info, ok bool) {
 	ok = t.do(func() { info = t.describe() })
@@ -121,8 +135,13 @@ var (
 	errBusy = errors.New("the turn runs another batch: wait for its results")
 )
 
-// maxBatch bounds the calls of one batch.
-const maxBatch = 10_000
+const (
+	// maxBatch bounds the calls of one batch.
+	maxBatch = 10_000
+	// maxIDBytes bounds the id of a call, maxNameBytes what is shown of a
+	// tool's name.
+	maxIDBytes, maxNameBytes = 128, 128
+)
 
 // Run runs a batch of calls and returns exactly one result for each, in their
 // order. An error says that the batch is none, and that nothing of it ran. When
@@ -130,6 +149,9 @@ const maxBatch = 10_000
 func (t *Turn) Run(ctx context.Context, calls []Call) ([]*supervisor.Result, error) {
 	if err := checkBatch(calls); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // then nothing of it begins
+		t.Abort(abortReason(ctx))
 	}
 	b := &batch{t: t, done: make(chan struct{})}
 	err := errOver
@@ -163,8 +185,8 @@ func checkBatch(calls []Call) error {
 	}
 	seen := map[string]bool{}
 	for i, call := range calls {
-		if call.ID == "" {
-			return fmt.Errorf("call %d has no id: give each one of its own", i)
+		if call.ID == "" || len(call.ID) > maxIDBytes {
+			return fmt.Errorf("call %d has an id of %d bytes: give each one of its own, of 1 to %d bytes", i, len(call.ID), maxIDBytes)
 		}
 		if seen[call.ID] {
 			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
@@ -177,14 +199,6 @@ func checkBatch(calls []Call) error {
 func (t *Turn) begin(b *batch, calls []Call) error {
 	if t.batch != nil {
 		return errBusy
-	}
-	for _, c := range calls {
-		if t.seen[c.ID] {
-			return fmt.Errorf("the call id %q was used before in this turn: give each call one of its own", c.ID)
-		}
-	}
-	for _, c := range calls {
-		t.seen[c.ID] = true
 	}
 	t.batch = b
 	b.begin(calls)
@@ -253,7 +267,9 @@ func (t *Turn) End() {
 		if ended || wait == nil {
 			break
 		}
-		t.Abort(supervisor.AbortUser)
+		if !t.aborted.Load() { // a second abort would cut the grace short
+			t.Abort(supervisor.AbortUser)
+		}
 		<-wait
 	}
 	<-t.done
@@ -265,6 +281,9 @@ func (t *Turn) finish() {
 		t.deadline.Stop()
 	}
 	t.m.remove(t)
+	for _, p := range t.pendings {
+		t.close(p, OutcomeCancelled, Answer{By: "end"})
+	}
 	t.emit(Event{Kind: EventTurnEnd}, nil)
 	t.flush()
 	t.over = true

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,14 @@ func cancelled(c Call, reason supervisor.AbortReason) *supervisor.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Reason: string(reason),
 		Message: "[CANCELLED] Turn aborted by " + string(reason) + ".",
+	}.Result()
+}
+
+// callAborted is the result of one call that was aborted before it began.
+func callAborted(c Call, reason supervisor.AbortReason) *supervisor.Result {
+	return supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Reason: string(reason),
+		Message: "[CANCELLED] Call aborted by " + string(reason) + " before it began. Nothing was changed.",
 	}.Result()
 }
 
@@ -74,7 +83,9 @@ func canonical(arguments json.RawMessage) []byte {
 	if len(arguments) == 0 {
 		return []byte("{}")
 	}
-	if json.Unmarshal(arguments, &value) != nil {
+	in := json.NewDecoder(bytes.NewReader(arguments))
+	in.UseNumber() // long ids are not to be rounded
+	if in.Decode(&value) != nil {
 		return arguments
 	}
 	raw, err := json.Marshal(value)

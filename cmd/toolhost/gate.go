@@ -49,7 +49,7 @@ func (f *callFlags) gate(tool turn.Tool, arguments json.RawMessage) (refused *su
 	m := turn.New(turn.Config{
 		Start:      func(context.Context, supervisor.Request) turn.Running { return permitted{tool.Name} },
 		Tool:       func(string) (turn.Tool, bool) { return tool, true },
-		Interactor: asks,
+		Interactor: asks, NoStatus: true,
 	})
 	t, err := m.Begin(turn.Spec{Headless: asks == nil})
 	if err != nil {
@@ -71,7 +71,11 @@ func (f *callFlags) gate(tool turn.Tool, arguments json.RawMessage) (refused *su
 // gated runs a call if it may be run.
 func (f *callFlags) gated(host *supervisor.Supervisor, request supervisor.Request, tool turn.Tool, view runView) (*supervisor.Result, error) {
 	tool.Request = request
-	refused, waited, err := f.gate(tool, request.Arguments)
+	shown := request.Arguments
+	if request.Command != nil {
+		shown, _ = json.Marshal(map[string]any{"argv": request.Command.Argv})
+	}
+	refused, waited, err := f.gate(tool, shown)
 	if refused != nil || err != nil {
 		return refused, err
 	}

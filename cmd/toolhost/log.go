@@ -53,10 +53,12 @@ func newReplay(flags *logFlags) *cobra.Command {
 		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.with(func(r *journal.Reader) error {
-				return r.Events(args[0], 0, func(e journal.Event) bool {
-					_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.JSON)
-					return err == nil
+				var failed error
+				err := r.Events(args[0], 0, func(e journal.Event) bool {
+					_, failed = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.JSON)
+					return failed == nil
 				})
+				return errors.Join(err, failed)
 			})
 		},
 	}
@@ -140,12 +142,15 @@ func outcomes(counts map[string]int) string {
 // timeLine prints a turn's events with the time since it began.
 func (f *logFlags) timeLine(w io.Writer, r *journal.Reader, id string) error {
 	var began time.Time
-	return r.Events(id, 0, func(e journal.Event) bool {
+	var failed error
+	err := r.Events(id, 0, func(e journal.Event) bool {
 		if began.IsZero() {
 			began = e.Time
 		}
-		return f.print(w, e, e.Time.Sub(began).Round(time.Millisecond).String()) == nil
+		failed = f.print(w, e, e.Time.Sub(began).Round(time.Millisecond).String())
+		return failed == nil
 	})
+	return errors.Join(err, failed)
 }
 
 func (f *logFlags) goOn(w io.Writer, r *journal.Reader, id string) error {

@@ -80,9 +80,9 @@ func runTurn(flags *turnFlags, path string) (err error) {
 		Tool: func(name string) (turn.Tool, bool) { t, ok := tools[name]; return t, ok },
 	}
 	if flags.state != "" {
-		kept, err := openJournal(flags.state)
-		if err != nil {
-			return hostError(err)
+		kept, openErr := openJournal(flags.state)
+		if openErr != nil {
+			return hostError(openErr)
 		}
 		defer func() { err = errors.Join(err, kept.Close()) }()
 		config.Journal = journal.Turns{Journal: kept}
@@ -129,6 +129,9 @@ func (f *turnFlags) play(m *turn.Manager, calls []format.Call, provider format.P
 	<-shown
 	if err := printResults(os.Stdout, calls, results, provider); err != nil {
 		return hostError(err)
+	}
+	if err := t.JournalError(); err != nil {
+		return hostError(fmt.Errorf("the turn is not wholly on record: %w", err))
 	}
 	return turnExit(results)
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/turn"
@@ -40,6 +41,9 @@ func outcomeOf(r turn.Record) *Outcome {
 	return o
 }
 
+// maxRecover bounds what is appended at once.
+const maxRecover = 512
+
 // Recover closes the turns that a dead owner has left open: each call that was
 // under way gets its end, and the turn an abort by error and its own end.
 func (j *Journal) Recover(now time.Time) error {
@@ -70,8 +74,10 @@ func (j *Journal) Recover(now time.Time) error {
 		if err := add(turn.Event{Kind: turn.EventTurnEnd}, nil); err != nil {
 			return err
 		}
-		if err := j.Append(events...); err != nil {
-			return err
+		for some := range slices.Chunk(events, maxRecover) {
+			if err := j.Append(some...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -52,11 +52,29 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 	if ctx.Err() != nil {
 		return turn.Answer{}, ctx.Err()
 	}
+	if q.Secret {
+		return turn.Answer{}, errors.New("a secret is not asked for on a terminal that would show it")
+	}
 	i.once.Do(func() { go i.read() })
+	i.discard()
 	fmt.Fprint(i.tty, Question(q))
 	answer, err := i.await(ctx, q)
 	fmt.Fprintln(i.tty)
 	return answer, err
+}
+
+// discard drops what was typed before the question could be seen.
+func (i *Interactor) discard() {
+	for {
+		select {
+		case _, ok := <-i.lines:
+			if !ok {
+				return
+			}
+		case <-time.After(50 * time.Millisecond): // a reader that has a line hands it over at once
+			return
+		}
+	}
 }
 
 // read hands lines to whoever asks. It ends with the terminal.
@@ -65,7 +83,8 @@ func (i *Interactor) read() {
 	for {
 		text, err := in.ReadString('\n')
 		i.lines <- line{strings.TrimSpace(text), err}
-		if err != nil {
+		if err != nil && !errors.Is(err, io.EOF) { // Ctrl-D ends a line, not the terminal
+			close(i.lines)
 			return
 		}
 	}
@@ -130,9 +149,12 @@ func (i *Interactor) await(ctx context.Context, q turn.Interaction) (turn.Answer
 	for {
 		i.prompt(q)
 		select {
-		case got := <-i.lines:
-			if got.err != nil {
-				return turn.Answer{}, fmt.Errorf("the terminal is gone: %w", got.err)
+		case got, ok := <-i.lines:
+			if !ok {
+				return turn.Answer{By: "terminal"}, nil
+			}
+			if got.err != nil { // Ctrl-D, or no terminal any more
+				return turn.Answer{By: "terminal"}, nil
 			}
 			if a, ok := parse(got.text, q); ok {
 				return a, nil
@@ -140,7 +162,7 @@ func (i *Interactor) await(ctx context.Context, q turn.Interaction) (turn.Answer
 			fmt.Fprintln(i.tty, "  please answer y (yes), n (no) or a (yes, for the rest of this turn)")
 		case <-tick.C:
 		case <-ctx.Done():
-			fmt.Fprint(i.tty, "\r\x1b[K  no answer in time")
+			fmt.Fprint(i.tty, "\r\x1b[K  not answered")
 			return turn.Answer{}, ctx.Err()
 		}
 	}

@@ -34,7 +34,7 @@ func render(r *supervisor.Result, as show) []part {
 	if !shown && r.OK() && r.Message == "" {
 		w.text(noOutput)
 	}
-	if r.Timing.Clamped && len(r.Warnings) > 0 {
+	if len(r.Warnings) > 0 {
 		w.text("[NOTE] " + strings.Join(r.Warnings, "; "))
 	}
 	return bound(w.parts, maxTextBytes)

@@ -75,7 +75,7 @@ var resultCases = map[string]func() *supervisor.Result{
 	"ok_structured_list":     func() *supervisor.Result { return structured(`[1, 2]`) },
 	"ok_structured_and_text": func() *supervisor.Result { return structured(`{"matches":[]}`, text1("No match.")...) },
 	"ok_clamped":             func() *supervisor.Result { return clamped(ok(text1("done")...)) },
-	"ok_warning_for_operator": func() *supervisor.Result {
+	"ok_warning": func() *supervisor.Result {
 		r := ok(text1("done")...)
 		r.Warnings = []string{"usage is incomplete"}
 		return r

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A tool that must be killed costs the turn nothing but its time: what it had
+// sent by then goes to the model, marked as an error.
+func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
+	s := newServer(t,
+		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"toolhost.dev/timeoutMs":1000}}`}),
+		anthropicStream("It would not end."))
+	newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
+	second, _ := s.body(t, 1, 2)
+	ids, texts, failed, _ := answered(t, "anthropic", second)
+	if !slices.Equal(ids, []string{"call_1"}) || !failed[0] {
+		t.Fatalf("results of %q, failed %v", ids, failed)
+	}
+	contains(t, "the result", texts[0], "started 2 grandchildren", "[TIMEOUT]")
+}
+
+func TestCtrlCEndsTheCalls(t *testing.T) {
+	started, told := "[1.call_1 stubborn] started", "press Ctrl-C again"
+	for name, when := range map[string][]string{"once": {started}, "twice": {started, told}} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2}`}))
+			r := newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go")
+			r.interruptedAt(t, when)
+			contains(t, "stderr", r.stderr.String(), told, "[1.call_1 stubborn] cancelled: ", "agent: interrupted")
+			s.body(t, 0, 1) // nothing more was asked
+		})
+	}
+}
+
+// interruptedAt presses Ctrl-C whenever stderr has a line with one of the texts.
+func (r *session) interruptedAt(t *testing.T, texts []string) {
+	t.Helper()
+	r.Stderr = nil
+	pipe, err := r.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(io.TeeReader(pipe, &r.stderr))
+	for lines.Scan() {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(lines.Text(), text) }) {
+			if err := r.Process.Signal(syscall.SIGINT); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	r.ended(t, r.Wait(), exitInterrupted)
+}
+
+func TestCtrlCWhileTheModelSpeaks(t *testing.T) {
+	half := anthropicStream("I think that", scriptedCall{"call_1", "search", `{}`}).body
+	asked, release := make(chan struct{}), make(chan struct{})
+	s := &server{Server: httptest.NewServer(hang(half[:len(half)/2], asked, release))}
+	defer s.Close()
+	defer close(release)
+	r := newSession(t, s, "anthropic", "Go")
+	if err := r.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := r.Process.Signal(syscall.SIGINT); err != nil {
+		t.Error(err)
+	}
+	r.ended(t, r.Wait(), exitInterrupted)
+	contains(t, "stderr", r.stderr.String(), "agent: interrupted")
+}
+
+func TestBusyServerIsAskedAgain(t *testing.T) {
+	refusals := []step{
+		{500, "0", "<html>oops"},
+		{429, "0", `{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}`},
+		{529, "0", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`},
+	}
+	s := newServer(t, append(slices.Clone(refusals), anthropicStream("At last."))...)
+	r := newSession(t, s, "anthropic", "Go")
+	r.ends(t, exitOK)
+	contains(t, "stdout", r.stdout.String(), "At last.")
+	contains(t, "stderr", r.stderr.String(), "oops", "slow down; trying again in 0s", "Overloaded")
+
+	s = newServer(t, append(refusals, refusals...)...)
+	r = newSession(t, s, "anthropic", "Go")
+	r.ends(t, exitFailed)
+	s.body(t, 0, maxAttempts)
+}
+
+func TestRefusalsEndIt(t *testing.T) {
+	for _, c := range []struct {
+		step step
+		want string
+	}{
+		{step{401, "", `{"error":{"message":"bad \u001b[31mkey"}}`}, "status 401: bad \ufffd[31mkey"},
+		{step{429, "3600", `{"error":{"message":"come back later"}}`}, "come back later"},
+		{step{307, "", ""}, "status 307"},
+		{step{body: "data: {\"type\":\"mess\r\n\r\n"}, "cannot read an event"},
+		{step{body: "data: {\"type\":\"message_start\"}\n\n"}, "the stream ended before"},
+		{step{body: "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"}, "Overloaded"},
+		{step{body: "data: {\"type\":\"content_block_delta\",\"index\":3}\n\n"}, "block 3, which has not begun"},
+	} {
+		s := newServer(t, c.step)
+		r := newSession(t, s, "anthropic", "Go")
+		r.ends(t, exitFailed)
+		contains(t, "stderr", r.stderr.String(), c.want)
+		s.body(t, 0, 1)
+	}
+}
+
+func TestRoundsAreBounded(t *testing.T) {
+	call := anthropicStream("Again.", scriptedCall{"call_1", "nothing", `{}`})
+	s := newServer(t, call, call, call)
+	r := newSession(t, s, "anthropic", "--max-rounds", "2", "Go")
+	r.ends(t, exitFailed)
+	contains(t, "stderr", r.stderr.String(), `there is no tool "nothing"`, "after 2 rounds")
+	s.body(t, 0, 2)
+}
+
+func TestCutAnswerIsAFailure(t *testing.T) {
+	for api, reasons := range map[string][2]string{
+		"anthropic": {`"end_turn"`, `"max_tokens"`}, "openai-chat": {`"stop"`, `"length"`},
+		"openai": {`"status":"completed","error":null`, `"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}`},
+	} {
+		cut := strings.Replace(streams[api]("And so").body, reasons[0], reasons[1], 1)
+		s := newServer(t, step{body: cut})
+		r := newSession(t, s, api, "Go")
+		r.ends(t, exitFailed)
+		contains(t, "stdout", r.stdout.String(), "And so")
+		contains(t, "stderr", r.stderr.String(), "the model's answer is not complete")
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/toolhost/toolhost/turn"
+)
+
+// asker asks a human for y or n, one question at a time; it is a
+// turn.Interactor. Nothing but a y that was typed as the answer to the very
+// question approves: a line that was begun for an earlier question, which has
+// timed out since, answers no other.
+type asker struct {
+	out    io.Writer
+	slot   chan struct{} // full while somebody asks
+	wanted chan struct{} // has the reader read one line
+	lines  chan string   // closed at the end of input
+
+	// Of whoever has the slot: a line is being read; it was for an earlier
+	// question.
+	reading, stale bool
+}
+
+// newAsker reads in, for as long as the program runs.
+func newAsker(in io.Reader, out io.Writer) *asker {
+	a := &asker{out: out, slot: make(chan struct{}, 1), wanted: make(chan struct{}, 1), lines: make(chan string, 1)}
+	go func() {
+		defer close(a.lines)
+		lines := bufio.NewScanner(in)
+		for range a.wanted {
+			if !lines.Scan() {
+				return
+			}
+			a.lines <- lines.Text()
+		}
+	}()
+	return a
+}
+
+// Ask waits for its turn, and then for a line.
+func (a *asker) Ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+	select {
+	case a.slot <- struct{}{}:
+		defer func() { <-a.slot }()
+	case <-ctx.Done():
+		return turn.Answer{}, ctx.Err()
+	}
+	if i.Secret || len(i.Schema) > 0 {
+		fmt.Fprintf(a.out, "[%s] asks for more than y or n, which is denied: %s\n", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt))
+		return turn.Answer{By: "agent"}, nil
+	}
+	question := fmt.Sprintf("[%s] %s %s [y/N] ", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt), oneLine(string(i.Arguments)))
+	fmt.Fprint(a.out, question)
+	for {
+		line, err := a.line(ctx)
+		if err != nil {
+			return turn.Answer{}, err
+		}
+		if !a.stale {
+			yes := strings.EqualFold(strings.TrimSpace(line), "y")
+			return turn.Answer{Approve: yes, By: "terminal"}, nil
+		}
+		a.stale = false
+		fmt.Fprint(a.out, "(that came too late for the last question)\n"+question)
+	}
+}
+
+// line reads one; it is empty, which approves nothing, where the input is over.
+func (a *asker) line(ctx context.Context) (string, error) {
+	if !a.reading {
+		a.wanted <- struct{}{}
+		a.reading = true
+	}
+	select {
+	case line, ok := <-a.lines:
+		a.reading = !ok // after the end nobody reads any more
+		a.stale = a.stale && ok
+		return line, nil
+	case <-ctx.Done():
+		a.stale = true
+		fmt.Fprintln(a.out)
+		return "", ctx.Err()
+	}
+}
+
+// printable makes foreign text fit for a terminal: what would move the cursor,
+// change colours or turn the direction of writing is replaced.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// oneLine is printable text that cannot pass for a line of the agent's own.
+func oneLine(s string) string { return strings.ReplaceAll(printable(s), "\n", `\n`) }
