@@ -13,6 +13,9 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
+// soakName is the stubborn tool's here: other tests run it too.
+const soakName = "soakstubborn"
+
 // TestSoak runs the stubborn tool TOOLHOST_SOAK_RUNS times, 16 at once, and
 // looks for what is left.
 func TestSoak(t *testing.T) {
@@ -23,7 +26,11 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		runs = 4
 	}
-	stubborn := filepath.Join(buildTools(t), "stubborn")
+	bin := buildTools(t)
+	stubborn := filepath.Join(bin, soakName)
+	if err := os.Rename(filepath.Join(bin, "stubborn"), stubborn); err != nil {
+		t.Fatal(err)
+	}
 	host, err := supervisor.New(t.Context(), supervisor.Config{
 		RuntimeDir: t.TempDir(), Admission: supervisor.Admission{Running: 16, Queue: runs, Wait: time.Hour},
 	})
@@ -38,7 +45,7 @@ func TestSoak(t *testing.T) {
 	if err := host.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := running("stubborn"); left != 0 {
+	if left := running(soakName); left != 0 {
 		t.Errorf("%d processes left after %d runs", left, runs)
 	}
 }
