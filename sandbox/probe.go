@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -116,6 +117,7 @@ func (h *Host) tryNative(ctx context.Context, f *Features, into Into) error {
 	if err != nil {
 		return err
 	}
+	plan.root.Files = append(slices.Clone(plan.root.Files), wire.Text{Path: wire.TrialMark})
 	status, err := h.trial(ctx, plan, into)
 	switch {
 	case errors.Is(err, ErrDiedAtBirth):
@@ -136,7 +138,10 @@ func (h *Host) trial(ctx context.Context, plan *Plan, into Into) (syscall.WaitSt
 		return 0, err
 	}
 	defer null.Close()
-	args := append([]string{"toolhost-trial", wire.ModeTrial}, forbidden...)
+	args := []string{"toolhost-trial", wire.ModeTrial}
+	if plan.confine { // only there is it harmless to try what is forbidden
+		args = append(args, forbidden...)
+	}
 	p, err := h.Start(ctx, Spec{
 		Plan: plan, Path: trialProgram, Args: args, Dir: "/", Stdio: [3]*os.File{null, null, null}, Timer: probeTimeout, Into: into,
 	})

@@ -5,12 +5,17 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
 // trial is the tool of a trial call: it does what the sandbox forbids, and its
 // exit status says what was possible all the same. Bit n stands for the nth
 // entry; args are the paths that must not be writable.
 func trial(paths []string) (escaped int) {
+	if len(paths) == 0 || os.Getpid() == 1 || !confinedHere() {
+		return 0 // nothing is forbidden here, so nothing is tried
+	}
 	for bit, possible := range []func() bool{
 		func() bool { return anyWritable(paths) },
 		func() bool { return unix.Mount("none", "/tmp", "tmpfs", 0, "") != unix.EPERM },
@@ -24,6 +29,13 @@ func trial(paths []string) (escaped int) {
 		}
 	}
 	return escaped
+}
+
+// confinedHere: this is a process of a sandbox, by what only a sandbox shows.
+// Outside of one what follows would be done to the host.
+func confinedHere() bool {
+	_, err := os.Stat(wire.TrialMark)
+	return err == nil
 }
 
 func anyWritable(paths []string) bool {

@@ -69,7 +69,7 @@ func TestRunsParallelCallsOfEachAPI(t *testing.T) {
 			second, raw := s.body(t, 1, 2)
 			ids, texts, failed, entries := answered(t, api, second)
 			if !slices.Equal(ids, []string{"call_1", "call_2"}) || slices.Contains(failed, true) {
-				t.Errorf("results of %q, failed %v; want both in order, none failed", ids, failed)
+				t.Fatalf("results of %q, failed %v; want both in order, none failed", ids, failed)
 			}
 			contains(t, "the first result", texts[0], "a.txt:2: TODO two")
 			contains(t, "the second result", texts[1], `"words":3`)

@@ -9,6 +9,9 @@ const (
 	AwaitMap   = "await-map"
 )
 
+// TrialMark is a file that is only in the root of a trial call.
+const TrialMark = "/.toolhost-trial-call"
+
 // Steps of a start that the host tells apart; StepStage and StepMap are
 // followed by a path.
 const (
