@@ -14,13 +14,18 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Dial connects to the socket that the tool has made in its folder, where the
-// host itself is not allowed to: it is nobody special to a user of the call's
-// own. It returns nil without an error where the host may connect by itself.
-func (p *Process) Dial(ctx context.Context, name string) (*net.UnixConn, error) {
+// Dialer connects to the socket of this name that the tool has made in its
+// folder; nil where the host may by itself. An unprivileged host may not: it is
+// nobody special to a user of the call's own.
+func (p *Process) Dialer() func(ctx context.Context, name string) (*net.UnixConn, error) {
 	if os.Geteuid() == 0 || p.who.give == nil {
-		return nil, nil
+		return nil
 	}
+	return p.dial
+}
+
+// dial has the zygote connect.
+func (p *Process) dial(ctx context.Context, name string) (*net.UnixConn, error) {
 	answer, theirs, err := socketPair()
 	if err != nil {
 		return nil, err

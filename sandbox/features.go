@@ -81,7 +81,7 @@ type Features struct {
 	landlock int // ABI, 0 for none
 	layout   layout
 	// lifetimes is what TierNone can have.
-	lifetimes Isolation
+	lifetimes isolation
 	// ranged: there are users of calls' own, beside the caller.
 	ranged bool
 	root   bool // the host is root
@@ -171,7 +171,7 @@ var (
 // findLayout reads the root's arrangement below root, which is "" but in tests.
 func findLayout(root string) layout {
 	var l layout
-	for _, path := range append(append([]string{}, runtimeDirs...), runtimeFiles...) {
+	for _, path := range slices.Concat(runtimeDirs, runtimeFiles) {
 		info, err := os.Lstat(root + path)
 		switch {
 		case err != nil:

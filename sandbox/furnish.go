@@ -61,13 +61,13 @@ func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
 	p.root.Sysctls = namespaceLimits
 	p.tmpfs("/tmp", 0o1777, s.TmpBytes, s.WorkspaceInodes/4, false)
 	p.tmpfs("/dev/shm", 0o1777, s.ShmBytes, s.WorkspaceInodes/64, true)
-	p.tmpfs(Workspace, 0o755, s.WorkspaceBytes, s.WorkspaceInodes, false)
+	p.workspace(r, f, s)
 	// One socket and nothing else: an inode for it and one for the folder.
 	p.tmpfs(socketDir, 0o700, 64<<10, 2, true)
 	p.root.Writable = append(p.root.Writable, devices...)
 	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", Workspace, socketDir)
 	for _, g := range r.grants {
-		p.stageTree(wire.Stage{Source: g.source, Write: g.write, Map: f.root, MapUID: int64(f.caller[0]), MapGID: int64(f.caller[1])}, g.target)
+		p.lend(wire.Stage{Source: g.source, Write: g.write}, f, g.target)
 		if g.write {
 			p.root.Writable = append(p.root.Writable, g.target)
 		}
@@ -75,6 +75,23 @@ func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
 	for _, program := range t.Programs {
 		p.stageTree(wire.Stage{Source: program.Source}, withoutLinks(program.Target))
 	}
+}
+
+// workspace is the call's own and handed over after it, or a folder that stays.
+func (p *Plan) workspace(r Resolved, f Features, s Storage) {
+	if r.workspace != "" {
+		p.storage.WorkspaceBytes, p.storage.WorkspaceInodes = 0, 0
+		p.lend(wire.Stage{Source: r.workspace, Write: true, Own: true}, f, Workspace)
+		return
+	}
+	p.tmpfs(Workspace, 0o755, s.WorkspaceBytes, s.WorkspaceInodes, false)
+	p.root.Workspace = Workspace
+}
+
+// lend stages a tree on which the call acts as the caller.
+func (p *Plan) lend(s wire.Stage, f Features, target string) {
+	s.Map, s.MapUID, s.MapGID = f.root, int64(f.caller[0]), int64(f.caller[1])
+	p.stageTree(s, target)
 }
 
 func (p *Plan) add(l layout) {

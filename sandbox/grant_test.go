@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // A call acts on what it is granted with the caller's rights, and on nothing
@@ -147,7 +149,7 @@ func TestHostileFolderCannotBendLaterMounts(t *testing.T) {
 	w.wantDo(w.plan(Policy{Write: []string{dir}}, Task{}), "rm:"+dir+"/sub/deep", "ok", "rm:"+dir+"/sub", "ok", "link:/usr>"+dir+"/sub", "ok")
 	c := w.start(later, "do", []string{"list:" + dir + "/sub"}, nil)
 	if c.err == nil {
-		c.err = c.Started(bounded(t))
+		c.err = c.Started(wait.Context(t))
 	}
 	if c.err == nil {
 		t.Error("a mount followed a tool's link")

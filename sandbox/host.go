@@ -38,7 +38,7 @@ func (h *Host) zygote() (*zygote, error) {
 	if h.over {
 		return nil, errClosed
 	}
-	if h.z != nil && !h.z.isGone() {
+	if h.z != nil && !closed(h.z.gone) {
 		return h.z, nil
 	}
 	if h.z != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -30,7 +31,7 @@ func TestProbeFindsAll(t *testing.T) {
 			t.Errorf("%s is %v: %s; %s", found.Feature, found.State, found.Reason, found.Remedy)
 		}
 	}
-	if w.f.lifetimes.PIDNamespace != true || !w.f.lifetimes.Proc {
+	if !w.f.lifetimes.pidNamespace || !w.f.lifetimes.proc {
 		t.Errorf("without a sandbox: %+v", w.f.lifetimes)
 	}
 	if !w.f.Runtime("/usr/bin/env") || !w.f.Runtime("/bin/sh") || w.f.Runtime("/etc/passwd") || w.f.Runtime("/home") {
@@ -61,11 +62,11 @@ func TestProbeIsBoundedByItsContext(t *testing.T) {
 func TestProbeOfADeadGroup(t *testing.T) {
 	w := enterAny(t)
 	cause := errors.New("cause")
-	_, err := w.Probe(bounded(t), func(func(*os.File, []*os.File, []*os.File) error) error { return ErrDiedAtBirth })
+	_, err := w.Probe(wait.Context(t), func(func(*os.File, []*os.File, []*os.File) error) error { return ErrDiedAtBirth })
 	if !errors.Is(err, ErrDiedAtBirth) {
 		t.Errorf("error %v", err)
 	}
-	f, err := w.Probe(bounded(t), func(func(*os.File, []*os.File, []*os.File) error) error { return cause })
+	f, err := w.Probe(wait.Context(t), func(func(*os.File, []*os.File, []*os.File) error) error { return cause })
 	if !errors.Is(err, cause) || f.find(FeatureRoot).State != Unknown {
 		t.Errorf("error %v, finding %+v", err, f.find(FeatureRoot))
 	}
@@ -124,7 +125,7 @@ func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
 	if status := c.status(); status != 0 {
 		t.Errorf("status %#x", status)
 	}
-	if _, err := w.Start(bounded(t), Spec{Plan: p}); err == nil {
+	if _, err := w.Start(wait.Context(t), Spec{Plan: p}); err == nil {
 		t.Error("started by a closed host")
 	}
 	if err := w.Restart(); err == nil {
@@ -178,15 +179,15 @@ func TestManyStartsAtOnce(t *testing.T) {
 	started := make([]*Process, calls)
 	for i := range calls {
 		all.Go(func() {
-			c, err := w.Start(bounded(t), Spec{
+			c, err := w.Start(wait.Context(t), Spec{
 				Plan: p, Path: trialProgram, Args: []string{"trial", wire.ModeTrial, "/"}, Dir: "/",
-				Stdio: [3]*os.File{null, null, null}, Timer: hangBound,
+				Stdio: [3]*os.File{null, null, null}, Timer: wait.Bound,
 			})
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			if err := c.Started(bounded(t)); err != nil {
+			if err := c.Started(wait.Context(t)); err != nil {
 				t.Error(err)
 			}
 			if status := <-c.Exited(); status != 0 {
@@ -223,7 +224,7 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 	for i := range 30 {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		spec := Spec{
-			Plan: p, Path: "/tool", Args: []string{"tool"}, Env: []string{roleVar + "=sleep"}, Dir: "/", Stdio: [3]*os.File{null, null, null}, Timer: hangBound,
+			Plan: p, Path: "/tool", Args: []string{"tool"}, Env: []string{roleVar + "=sleep"}, Dir: "/", Stdio: [3]*os.File{null, null, null}, Timer: wait.Bound,
 			Into: func(birth func(*os.File, []*os.File, []*os.File) error) error {
 				if i%2 == 0 {
 					cancel(cause)
@@ -248,10 +249,10 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 		c.Kill()
 		c.Release()
 	}
-	until(t, "no launcher is left", func() bool { return len(children(t, zygote, "")) == 0 })
-	until(t, "the zygote has closed all files", func() bool { return descriptors(t, zygote) <= its })
+	wait.Until(t, "no launcher is left", func() bool { return len(children(t, zygote, "")) == 0 })
+	wait.Until(t, "the zygote has closed all files", func() bool { return descriptors(t, zygote) <= its })
 	// Users that were had stay this host's: their locks are descriptors.
-	until(t, "we have closed all files", func() bool {
+	wait.Until(t, "we have closed all files", func() bool {
 		w.slots.mu.Lock()
 		defer w.slots.mu.Unlock()
 		return descriptors(t, self) <= ours+len(w.slots.free)
@@ -259,12 +260,15 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 }
 
 func TestStartErrorsAreExplained(t *testing.T) {
-	p := &Plan{flags: unix.CLONE_NEWPID}
+	p := &Plan{flags: unix.CLONE_NEWPID, receipt: Receipt{Data: "/d"}}
 	for _, c := range []struct {
 		err   error
 		parts []string
 	}{
-		{&SetupError{wire.StepMap + "/x", unix.EINVAL}, []string{"cannot grant /x", "id-mapped", "ext4"}},
+		{&SetupError{wire.StepMap + "/x", unix.EINVAL}, []string{"cannot show /x", "id-mapped", "grant a path on another one, such as ext4"}},
+		{&SetupError{wire.StepMap + "/d", unix.EINVAL}, []string{"cannot keep the workspace in /d", "id-mapped", "choose a folder on another one"}},
+		{&SetupError{wire.StepStage + "/d", unix.EPERM}, []string{"cannot keep the workspace in /d", "no longer a folder of this user's", "not permitted"}},
+		{&SetupError{wire.StepStage + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
 		{&SetupError{wire.StepMap + "/x", unix.EPERM}, []string{"cannot show /x to the call", "not permitted"}},
 		{&SetupError{wire.StepStage + "/x", unix.ENOENT}, []string{"cannot show /x to the call", "no such file"}},
 		{&SetupError{wire.StepClone, unix.ENOSPC}, []string{"user.max_*_namespaces"}},

@@ -2,34 +2,40 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// Isolation is what TierNone gives: lifetimes, and little else.
-type Isolation struct {
-	// PIDNamespace: the launcher is PID 1, and its end is the tree's end.
-	PIDNamespace bool
-	// Proc: a /proc of the call's own could be mounted.
-	Proc     bool
+// isolation is what TierNone gives: lifetimes, and little else.
+type isolation struct {
+	// pidNamespace: the launcher is PID 1, and its end is the tree's end.
+	pidNamespace bool
+	// proc: a /proc of the call's own could be mounted.
+	proc     bool
 	degraded []Degradation
 }
 
 // isolations are tried strongest first.
-func isolations() []Isolation {
+func isolations() []isolation {
 	noProc := Degradation{FeatureProc, "/proc cannot be mounted anew, host processes stay visible in it", "do not mask /proc of the container that toolhost runs in"}
 	noPID := Degradation{FeaturePIDNS, "no PID namespace to be had; the cgroup alone holds the tree", "run as root, or set sysctl user.max_user_namespaces above 0 and allow unprivileged user namespaces"}
-	return []Isolation{
-		{PIDNamespace: true, Proc: true},
-		{PIDNamespace: true, degraded: []Degradation{noProc}},
+	return []isolation{
+		{pidNamespace: true, proc: true},
+		{pidNamespace: true, degraded: []Degradation{noProc}},
 		{degraded: []Degradation{noPID}},
 	}
 }
 
 // weakest is what always works.
-func weakest() Isolation {
+func weakest() isolation {
 	all := isolations()
 	return all[len(all)-1]
 }
 
 // planNone plans TierNone, which has nothing that a policy can require.
-func (r Resolved) planNone(f Features) (*Plan, error) {
+func (r Resolved) planNone(f Features, t Task) (*Plan, error) {
+	if r.workspace != "" {
+		return nil, &UnconfinedError{"the workspace " + r.workspace}
+	}
+	if len(t.Secrets) > 0 {
+		return nil, &UnconfinedError{"the secret file " + t.Secrets[0].Name}
+	}
 	for _, feature := range r.policy.Require {
 		found := f.find(feature)
 		found.State, found.Reason, found.Remedy = No, "tier "+TierNone+" does without", "choose tier "+TierNative+", or do not require it"
@@ -37,7 +43,7 @@ func (r Resolved) planNone(f Features) (*Plan, error) {
 	}
 	i := f.lifetimes
 	p := &Plan{lifetimes: i, shared: true}
-	if i.PIDNamespace {
+	if i.pidNamespace {
 		p.flags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	}
 	p.receipt = Receipt{
@@ -47,7 +53,7 @@ func (r Resolved) planNone(f Features) (*Plan, error) {
 	for _, f := range []struct {
 		name string
 		on   bool
-	}{{FeaturePIDNS, i.PIDNamespace}, {FeatureMountNS, i.PIDNamespace}, {FeatureProc, i.Proc}, {"subreaper", !i.PIDNamespace}} {
+	}{{FeaturePIDNS, i.pidNamespace}, {FeatureMountNS, i.pidNamespace}, {FeatureProc, i.proc}, {"subreaper", !i.pidNamespace}} {
 		if f.on {
 			p.receipt.Enforced = append(p.receipt.Enforced, f.name)
 		}

@@ -1,12 +1,10 @@
 package sandbox
 
 import (
-	"context"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -17,31 +15,6 @@ func TestMain(m *testing.M) {
 		syscall.Exit(play(role, os.Args[1:])) // not os.Exit: the race detector's takes a second
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// hangBound is far beyond what anything here takes, also in an emulated VM.
-const hangBound = 2 * time.Minute
-
-func bounded(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangBound)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// until waits for a condition of the kernel's that nothing tells of.
-func until(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	ctx := bounded(t)
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
 }
 
 func must(t testing.TB, err error) {

@@ -12,10 +12,6 @@ import (
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
-// Workspace is a call's own folder: its HOME, and its working directory unless
-// a granted path covers the caller's.
-const Workspace = "/workspace"
-
 const (
 	socketDir = "/run/toolhost"
 	hostname  = "toolhost"
@@ -35,12 +31,15 @@ type Task struct {
 	// DefaultOpenFiles.
 	OpenFiles int64
 	Storage   Storage
+	// Secrets are files for the call alone.
+	Secrets []Secret
 }
 
 // Program is an executable: Source on the host, Target as the call sees it.
 type Program struct{ Source, Target string }
 
-// Storage bounds what a call can store; it counts towards its memory. Zero
+// Storage bounds what a call can store; it counts towards its memory. A
+// workspace that persists (Policy.Workspace) is not bounded by it. Zero
 // fields are by default a quarter (workspace), an eighth (/tmp) and a 32nd
 // (/dev/shm) of the call's memory limit, or of 512 MiB without one. All
 // together must stay under half of it.
@@ -58,7 +57,8 @@ const (
 	unlimitedMemory        = 512 << 20
 )
 
-func (s Storage) complete(memory int64) (Storage, error) {
+// complete fills in the defaults; persistent is the workspace.
+func (s Storage) complete(memory int64, persistent bool) (Storage, error) {
 	basis, bound := memory, memory/2
 	if memory <= 0 { // whoever has no limit may choose
 		basis, bound = unlimitedMemory, math.MaxInt64
@@ -78,6 +78,9 @@ func (s Storage) complete(memory int64) (Storage, error) {
 		if *f.v == 0 {
 			*f.v = f.otherwise
 		}
+	}
+	if persistent {
+		s.WorkspaceBytes = 0
 	}
 	// Subtracted, for a sum of the largest numbers would be negative.
 	if s.WorkspaceBytes > bound || s.TmpBytes > bound-s.WorkspaceBytes || s.ShmBytes > bound-s.WorkspaceBytes-s.TmpBytes {
@@ -99,13 +102,13 @@ type Plan struct {
 	env     []string
 	storage Storage
 	// lifetimes is TierNone's.
-	lifetimes Isolation
+	lifetimes isolation
 }
 
 // Receipt is what the plan enforces; a start fails if any of it can't be.
 func (p *Plan) Receipt() Receipt {
 	r := p.receipt
-	r.Read, r.Write = slices.Clone(r.Read), slices.Clone(r.Write)
+	r.Read, r.Write, r.Secrets = slices.Clone(r.Read), slices.Clone(r.Write), slices.Clone(r.Secrets)
 	r.Enforced, r.Degraded = slices.Clone(r.Enforced), slices.Clone(r.Degraded)
 	return r
 }
@@ -113,7 +116,8 @@ func (p *Plan) Receipt() Receipt {
 // Env are the variables by which the tool knows its surroundings.
 func (p *Plan) Env() []string { return slices.Clone(p.env) }
 
-// Storage is what the call may store; zero without a sandbox.
+// Storage is what the call may store; zero without a sandbox. Zero for the
+// workspace only is a workspace that persists, without bounds.
 func (p *Plan) Storage() Storage { return p.storage }
 
 // Confined says whether the tool sees files of its own only.
@@ -129,13 +133,16 @@ func (p *Plan) SocketDir() string {
 
 // Plan decides how the policy is enforced on a host with these features. It
 // does nothing to the system. The error is a *MissingError if the host lacks
-// what the policy needs.
+// what the policy needs, an *UnconfinedError if the policy's tier does.
 func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if r.policy.tier() == TierNone {
-		return r.planNone(f)
+		return r.planNone(f, t)
 	}
-	storage, err := t.Storage.complete(t.MemoryBytes)
+	storage, err := t.Storage.complete(t.MemoryBytes, r.workspace != "")
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSecrets(t.Secrets); err != nil {
 		return nil, err
 	}
 	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage}
@@ -144,7 +151,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	}
 	p.describe(r, f)
 	p.root = wire.Root{
-		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true, Workspace: Workspace,
+		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true,
 		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t.OpenFiles),
 		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default),
 	}
@@ -156,6 +163,9 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 		p.root.Loopback = false
 	}
 	p.furnish(r, f, t, storage)
+	if err := p.hide(t.Secrets); err != nil {
+		return nil, err
+	}
 	p.env = environment(t, f.processors)
 	return p, nil
 }
@@ -196,7 +206,7 @@ func (r Resolved) needs(feature string) bool {
 // checkUser settles who the call is.
 func (r Resolved) checkUser(f Features, p *Plan) error {
 	found := f.find(FeatureOwnUID)
-	if found.State == Yes && (f.root || len(r.grants) == 0) {
+	if found.State == Yes && (f.root || len(r.grants) == 0 && r.workspace == "") {
 		return nil
 	}
 	if found.State == Yes {
@@ -215,7 +225,7 @@ func (r Resolved) checkUser(f Features, p *Plan) error {
 func (p *Plan) describe(r Resolved, f Features) {
 	rec := &p.receipt
 	rec.Tier, rec.Network = TierNative, r.policy.network()
-	rec.Read, rec.Write = []string{}, []string{}
+	rec.Read, rec.Write, rec.Data = []string{}, []string{}, r.workspace
 	for _, g := range r.grants {
 		if g.write {
 			rec.Write = append(rec.Write, g.target)

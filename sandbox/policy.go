@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
 )
 
 // Tiers of isolation.
@@ -41,6 +43,12 @@ type Policy struct {
 	// What it makes there belongs to that user. Relative paths are taken from
 	// the working directory when the policy is resolved.
 	Read, Write []string
+	// Workspace is a folder of the host's that becomes the call's workspace
+	// and stays after it; empty is a workspace of the call's own, which goes
+	// with it. It must be a real folder (no link) and belong to the caller; the
+	// call acts in it as on Write. No quota applies to it. Calls may share it
+	// at the same time: who needs it alone sees to that.
+	Workspace string
 	// Network is NetworkNone, also if empty, or NetworkHost.
 	Network string
 	// Strict also refuses file locks, by which calls of several tenants could
@@ -82,6 +90,8 @@ func (p Policy) network() string {
 type Resolved struct {
 	policy Policy
 	grants []grant // parents before what is below them
+	// workspace is the real path of Policy.Workspace, empty for none.
+	workspace string
 }
 
 // Resolve checks a policy and looks its paths up on the host. Errors name the
@@ -92,6 +102,12 @@ func (p Policy) Resolve() (Resolved, error) {
 	}
 	p.Require, p.Allow = slices.Clone(p.Require), slices.Clone(p.Allow)
 	r := Resolved{policy: p}
+	if p.Workspace != "" {
+		var err error
+		if r.workspace, err = resolveWorkspace(p.Workspace); err != nil {
+			return Resolved{}, err
+		}
+	}
 	for _, list := range []struct {
 		paths []string
 		write bool
@@ -148,14 +164,27 @@ func (r Resolved) Covers(path string) bool {
 // MayWrite says whether the call may write at path.
 func (r Resolved) MayWrite(path string) bool {
 	real := realPath(path)
-	return slices.ContainsFunc(r.grants, func(g grant) bool { return g.write && within(real, g.source) })
+	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(real, source) })
 }
 
 // WritesBelow says whether a folder that the call may write to lies in path, at
 // any depth.
 func (r Resolved) WritesBelow(path string) bool {
 	real := realPath(path)
-	return slices.ContainsFunc(r.grants, func(g grant) bool { return g.write && within(g.source, real) })
+	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(source, real) })
+}
+
+// writable are the real paths that the call may write to.
+func (r Resolved) writable() (sources []string) {
+	for _, g := range r.grants {
+		if g.write {
+			sources = append(sources, g.source)
+		}
+	}
+	if r.workspace != "" {
+		sources = append(sources, r.workspace)
+	}
+	return sources
 }
 
 // realPath follows the links of what exists of path.
@@ -197,10 +226,13 @@ func (p Policy) check() error {
 	return nil
 }
 
+// kernelTrees are never the host's.
+var kernelTrees = []string{"/proc", "/sys", "/dev"}
+
 // reserved are paths that are the sandbox's own; below the first ones nothing
 // of the host's can be shown either.
 var reserved = struct{ trees, points []string }{
-	trees:  []string{"/proc", "/sys", "/dev", socketDir},
+	trees:  append(slices.Clone(kernelTrees), socketDir),
 	points: []string{"/", "/tmp", Workspace, "/run", "/etc", "/usr"},
 }
 
@@ -214,7 +246,7 @@ func resolveGrant(path string, write bool) (grant, error) {
 	}
 	source, err := filepath.EvalSymlinks(target)
 	if err != nil {
-		return grant{}, fmt.Errorf("cannot grant %s: %w", target, reason(err))
+		return grant{}, fmt.Errorf("cannot grant %s: %w", target, cause.Of(err))
 	}
 	target = withoutLinks(target)
 	for _, err := range []error{checkReserved(target), checkSource(target, source)} {
@@ -239,7 +271,7 @@ func withoutLinks(path string) string {
 
 // checkSource: a link must not lead to what could not be granted by name.
 func checkSource(target, source string) error {
-	for _, tree := range []string{"/proc", "/sys", "/dev"} {
+	for _, tree := range kernelTrees {
 		if within(source, tree) {
 			return fmt.Errorf("cannot grant %s: it is a link to %s, and %s is always the sandbox's own", target, source, tree)
 		}

@@ -56,7 +56,7 @@ func TestGrantsThatAreRefused(t *testing.T) {
 		{"//", []string{"cannot grant /:"}},
 		{"/tmp", []string{"cannot grant /tmp"}},
 		{"/tmp/.", []string{"cannot grant /tmp"}},
-		{dir + "/../../..", []string{"cannot grant /"}},
+		{dir + strings.Repeat("/..", 99), []string{"cannot grant /:"}},
 		{"/usr", []string{"cannot grant /usr"}},
 		{"/etc", []string{"cannot grant /etc"}},
 		{"/run", []string{"cannot grant /run"}},

@@ -249,7 +249,7 @@ func (h *Host) tryLifetimes(ctx context.Context, f *Features, into Into) error {
 	var tried []error
 	for _, candidate := range isolations() {
 		f.lifetimes = candidate
-		plan, _ := Resolved{}.planNone(*f)
+		plan, _ := Resolved{}.planNone(*f, Task{})
 		_, err := h.trial(ctx, plan, into)
 		if err == nil || errors.Is(err, ErrDiedAtBirth) {
 			return err

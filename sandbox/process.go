@@ -46,7 +46,7 @@ func newProcess(control *net.UnixConn, who identity, z *zygote, spec Spec) *Proc
 		control: control, who: who, zygote: z, born: make(chan struct{}), ready: make(chan struct{}),
 		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
 	}
-	if spec.SocketDir != "" {
+	if spec.socketDir() != "" {
 		p.folders = append(p.folders, &p.socketDir)
 	}
 	p.folders = append(p.folders, &p.workspace)
@@ -104,6 +104,20 @@ func (p *Process) Tasks() (n int64, ok bool) {
 // (pid_namespaces(7)).
 func (p *Process) Gone() <-chan struct{} { return p.gone }
 
+// HasEnded says whether the launcher has ended at this moment. Gone is closed
+// somewhat later, on a busy machine much.
+func (p *Process) HasEnded() bool {
+	select {
+	case <-p.gone:
+		return true
+	case <-p.born:
+	default:
+		return false
+	}
+	over := false
+	return p.raw != nil && p.raw.Control(func(fd uintptr) { over = ended(int(fd), 0) }) == nil && over
+}
+
 // Exited receives the tool's own raw wait status, as the launcher saw it: it
 // cannot be forged by an exit code. It is closed afterwards, or without one
 // if the launcher was killed first, and the tool with it.
@@ -125,13 +139,18 @@ func (p *Process) Started(ctx context.Context) error {
 // Started, until Release.
 func (p *Process) SocketDir() *os.File { return p.socketDir }
 
-// Workspace is described with SocketDir. What is in it is the tool's: package
-// sandbox/export takes files out of it.
+// Workspace is described with SocketDir; nil also for one that persists. What
+// is in it is the tool's: package sandbox/export takes files out of it.
 func (p *Process) Workspace() *os.File { return p.workspace }
 
-// SetTimer moves the launcher's own timer to left from now. It never blocks:
-// a launcher with a full socket has more urgent trouble.
+// SetTimer moves the launcher's own timer to left from now; it is an error after
+// Gone. It never blocks: a launcher with a full socket has more urgent trouble.
 func (p *Process) SetTimer(left time.Duration) error {
+	select {
+	case <-p.gone: // others may hold its end of the socket a moment longer
+		return errors.New("cannot move the launcher's timer: it is gone")
+	default:
+	}
 	message := wire.AppendNumber(nil, wire.KindTimer, uint64(max(left, 1)))
 	raw, err := p.control.SyscallConn()
 	if err == nil {
@@ -276,7 +295,7 @@ func (p *Process) settle(err error) {
 	}
 }
 
-func closed(c chan struct{}) bool {
+func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -300,22 +319,4 @@ func receivedFiles(oob []byte) (files []*os.File) {
 		files = append(files, os.NewFile(uintptr(fd), "received"))
 	}
 	return files
-}
-
-// SignalName is a signal's name as signal(7) spells it, such as SIGTERM.
-func SignalName(s syscall.Signal) string {
-	if name := unix.SignalName(s); name != "" {
-		return name
-	}
-	return s.String()
-}
-
-// SignalNumber is the inverse of SignalName; 0 if there is none of that name.
-func SignalNumber(name string) syscall.Signal {
-	if number, ok := strings.CutPrefix(name, "signal "); ok { // a real-time signal
-		if n, err := strconv.Atoi(number); err == nil && n > 0 && n <= 64 {
-			return syscall.Signal(n)
-		}
-	}
-	return unix.SignalNum(name)
 }

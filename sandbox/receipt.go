@@ -12,6 +12,13 @@ type Receipt struct {
 	Network string   `json:"network"`
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
+	// Shell: the tool is a command that a shell interprets.
+	Shell bool `json:"shell,omitempty"`
+	// Data is the host's folder that is the workspace and persists; empty if
+	// the workspace is the call's own.
+	Data string `json:"data,omitempty"`
+	// Secrets are the names of the call's secret files.
+	Secrets []string `json:"secrets,omitempty"`
 	// UID is the call's user as the host sees it.
 	UID int `json:"uid"`
 	// LandlockABI is the version in force, 0 for none.

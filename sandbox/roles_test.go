@@ -136,6 +136,41 @@ var deeds = map[string]func(object string) (string, error){
 		return "ok", os.Symlink(to, path)
 	},
 	"fill": fill,
+	"length": func(path string) (string, error) {
+		text, err := os.ReadFile(path)
+		return fmt.Sprint(len(text)), err
+	},
+	"chmod": func(path string) (string, error) { return "ok", os.Chmod(path, 0o644) },
+	// Raw, for Go's Chmod leaves the bit to another constant.
+	"setuid": func(path string) (string, error) {
+		if _, err := makeFile(path, 0o700); err != nil {
+			return "", err
+		}
+		return "ok", unix.Chmod(path, 0o4700)
+	},
+	"mknod": func(path string) (string, error) {
+		return "ok", unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3)))
+	},
+	"mountflags": func(path string) (string, error) {
+		var st unix.Statfs_t
+		err := unix.Statfs(path, &st)
+		var names []string
+		for _, f := range []struct {
+			flag int64
+			name string
+		}{{unix.ST_NODEV, "nodev"}, {unix.ST_NOSUID, "nosuid"}, {unix.ST_NOEXEC, "noexec"}, {unix.ST_RDONLY, "ro"}} {
+			if st.Flags&f.flag != 0 {
+				names = append(names, f.name)
+			}
+		}
+		return strings.Join(names, " "), err
+	},
+	// What a process can learn of the launcher's start.
+	"initargs": func(string) (string, error) {
+		args, err := os.ReadFile("/proc/1/cmdline")
+		env, _ := os.ReadFile("/proc/1/environ")
+		return fmt.Sprintf("%q", string(args)+string(env)), err
+	},
 	"host": func(string) (string, error) { return os.Hostname() },
 }
 

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,9 @@ type Spec struct {
 	// does not close them.
 	Stdio [3]*os.File
 	Extra []*os.File
-	// SocketDir is the folder in which the tool makes its socket, as it sees
-	// it; the launcher makes it a tmpfs where it has a mount namespace, and it
-	// must exist where the plan is not confined. Empty: none.
+	// SocketDir is an existing folder in which the tool makes its socket where
+	// the plan is not confined, covered by a tmpfs where there is a mount
+	// namespace; empty for none. A confined tool has Plan.SocketDir.
 	SocketDir string
 	// Timer ends the tree from within after this time, also if the host is
 	// stopped or starved; 0 is never.
@@ -147,6 +148,8 @@ func (s Spec) birth(who identity) wire.Birth {
 	return b
 }
 
+func (s Spec) socketDir() string { return cmp.Or(s.Plan.SocketDir(), s.SocketDir) }
+
 func (s Spec) options(who identity) wire.Options {
 	var held int64
 	if who.slot.lock != nil {
@@ -155,9 +158,9 @@ func (s Spec) options(who identity) wire.Options {
 	const both = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	namespaced := s.Plan.flags&both == both
 	return wire.Options{
-		Namespaced: namespaced, Proc: s.Plan.lifetimes.Proc, Kill: !namespaced && s.KillFile != nil,
+		Namespaced: namespaced, Proc: s.Plan.lifetimes.proc, Kill: !namespaced && s.KillFile != nil,
 		Extra: int64(len(s.Extra)), Held: held, Staged: int64(len(s.Plan.stage)), TimerNS: int64(s.Timer),
-		SocketDir: s.SocketDir, Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env,
+		SocketDir: s.socketDir(), Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env,
 		Confine: s.Plan.confine, Root: s.Plan.root,
 	}
 }
@@ -199,18 +202,36 @@ func (s Spec) explain(err error) error {
 	if !ok {
 		return err
 	}
-	path, mapping := strings.CutPrefix(setup.Step, wire.StepMap)
+	if path, ok := strings.CutPrefix(setup.Step, wire.StepMap); ok {
+		return s.explainTree(path, true, setup.Err)
+	}
+	if path, ok := strings.CutPrefix(setup.Step, wire.StepStage); ok {
+		return s.explainTree(path, false, setup.Err)
+	}
 	switch {
-	case mapping && errors.Is(setup.Err, unix.EINVAL):
-		return fmt.Errorf("cannot grant %s: its file system cannot map owners (id-mapped mounts): %w; grant a path on another one, such as ext4, xfs or btrfs", path, setup.Err)
-	case errors.Is(setup.Err, unix.ELOOP) && strings.HasPrefix(setup.Step, wire.StepStage):
-		return fmt.Errorf("cannot show %s to the call: it has become a link since it was granted", strings.TrimPrefix(setup.Step, wire.StepStage))
-	case mapping, strings.HasPrefix(setup.Step, wire.StepStage):
-		return fmt.Errorf("cannot show %s to the call: %w", strings.TrimPrefix(path, wire.StepStage), setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
 		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:
 		return fmt.Errorf("cannot start the launcher in namespaces: %w; allow unprivileged user namespaces or run as root", setup.Err)
 	}
 	return setup
+}
+
+// explainTree does the same for a tree of the host's; mapping is the step of
+// mapping its owner.
+func (s Spec) explainTree(path string, mapping bool, err error) error {
+	data := path == s.Plan.receipt.Data
+	cannot, instead := "cannot show "+path+" to the call", "grant a path"
+	if data {
+		cannot, instead = "cannot keep the workspace in "+path, "choose a folder"
+	}
+	switch {
+	case mapping && errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%s: its file system cannot map owners (id-mapped mounts): %w; %s on another one, such as ext4, xfs or btrfs", cannot, err, instead)
+	case !mapping && errors.Is(err, unix.ELOOP):
+		return fmt.Errorf("%s: it has become a link since it was resolved", cannot)
+	case !mapping && data && (errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM)):
+		return fmt.Errorf("%s: it is no longer a folder of this user's: %w", cannot, err)
+	}
+	return fmt.Errorf("%s: %w", cannot, err)
 }

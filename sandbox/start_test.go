@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 func TestExitStatusIsTheToolsOwn(t *testing.T) {
@@ -56,6 +59,25 @@ func TestToolCannotSignalItsLauncher(t *testing.T) {
 	}
 }
 
+// A tool begins with nothing blocked or ignored, also if its host was started
+// by nohup or a shell's &.
+func TestSignalsAreAtTheirDefault(t *testing.T) {
+	inherited := []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTSTP}
+	signal.Ignore(inherited...)
+	defer signal.Reset(inherited...)
+	w := enterAny(t)
+	c := w.start(w.plan(Policy{Tier: TierNone}, Task{}), "", nil, func(s *Spec) {
+		s.Path, s.Args = "/bin/cat", []string{"cat", "/proc/self/status"}
+	})
+	must(t, c.err)
+	status := c.output()
+	for _, mask := range []string{"SigBlk", "SigIgn", "SigCgt"} {
+		if want := mask + ":\t" + strings.Repeat("0", 16) + "\n"; !strings.Contains(status, want) {
+			t.Errorf("want %q in %s", want, status)
+		}
+	}
+}
+
 func TestKillEndsTheTree(t *testing.T) {
 	w := enter(t)
 	for _, tier := range []string{TierNative, TierNone} {
@@ -95,7 +117,7 @@ func TestTimerEndsTheTreeWithoutTheHost(t *testing.T) {
 func TestTimerIsMoved(t *testing.T) {
 	w := enter(t)
 	c := w.run(w.plan(Policy{}, Task{}), "echo")
-	must(t, c.SetTimer(hangBound))
+	must(t, c.SetTimer(wait.Bound))
 	c.line()
 	_, err := c.stdin.WriteString("hello\n")
 	must(t, err)
@@ -112,7 +134,7 @@ func TestSetupErrorIsTyped(t *testing.T) {
 		p := w.plan(Policy{Tier: tier}, Task{})
 		c := w.start(p, "", nil, func(s *Spec) { s.Path = "/nonexistent/tool" })
 		must(t, c.err)
-		setup, ok := errors.AsType[*SetupError](c.Started(bounded(t)))
+		setup, ok := errors.AsType[*SetupError](c.Started(wait.Context(t)))
 		if !ok || !setup.Executing() || !errors.Is(setup, syscall.ENOENT) {
 			t.Errorf("error %v, want a SetupError of executing with ENOENT", setup)
 		}
@@ -123,7 +145,7 @@ func TestSetupErrorIsTyped(t *testing.T) {
 	}
 	c := w.start(w.plan(Policy{}, Task{}), "", nil, func(s *Spec) { s.Dir = "/nonexistent" })
 	must(t, c.err)
-	wantError(t, c.Started(bounded(t)), "cannot execute", "no such file")
+	wantError(t, c.Started(wait.Context(t)), "cannot execute", "no such file")
 }
 
 func TestStartedOfALauncherThatDied(t *testing.T) {
@@ -132,7 +154,7 @@ func TestStartedOfALauncherThatDied(t *testing.T) {
 	must(t, c.err)
 	c.Kill()
 	c.waitGone()
-	if err := c.Started(bounded(t)); err != nil && !errors.Is(err, ErrDiedAtBirth) {
+	if err := c.Started(wait.Context(t)); err != nil && !errors.Is(err, ErrDiedAtBirth) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -151,18 +173,16 @@ func TestFoldersAreHandedOver(t *testing.T) {
 	if !p.Confined() {
 		t.Error("not confined")
 	}
-	// Without a socket folder the only descriptor is the workspace's.
-	c = w.start(p, "do", []string{"make:" + Workspace + "/file"}, func(s *Spec) { s.SocketDir = "" })
-	must(t, c.err)
-	must(t, c.Started(bounded(t)))
-	c.output()
-	if c.SocketDir() != nil {
-		t.Error("a socket folder that was not asked for")
-	}
-	wantInside(t, c.Workspace(), "file")
-	c = w.run(w.plan(Policy{Tier: TierNone}, Task{}), "echo")
+	none := w.plan(Policy{Tier: TierNone}, Task{})
+	c = w.run(none, "echo")
 	if c.SocketDir() == nil || c.Workspace() != nil {
 		t.Errorf("tier none: socket folder %v, workspace %v", c.SocketDir(), c.Workspace())
+	}
+	c = w.start(none, "echo", nil, func(s *Spec) { s.SocketDir = "" })
+	must(t, c.err)
+	must(t, c.Started(wait.Context(t)))
+	if c.SocketDir() != nil {
+		t.Error("a socket folder that was not asked for")
 	}
 }
 
@@ -206,7 +226,7 @@ func TestWithoutPIDNamespaceTheKillFileIsWritten(t *testing.T) {
 		s.KillFile = func() (*os.File, error) { return kill, nil }
 	})
 	must(t, c.err)
-	must(t, c.Started(bounded(t)))
+	must(t, c.Started(wait.Context(t)))
 	c.waitGone()
 	buf := make([]byte, 9)
 	if n, err := r.Read(buf); err != nil || string(buf[:n]) != "1" {
@@ -262,9 +282,9 @@ func TestAbandonEndsTheTree(t *testing.T) {
 	w := enter(t)
 	stdout, fromTool := pipe(t)
 	stdin, _ := pipe(t)
-	p, err := w.Start(bounded(t), w.spec(w.plan(Policy{}, Task{}), "tree", nil, stdin, fromTool))
+	p, err := w.Start(wait.Context(t), w.spec(w.plan(Policy{}, Task{}), "tree", nil, stdin, fromTool))
 	must(t, err)
-	must(t, p.Started(bounded(t)))
+	must(t, p.Started(wait.Context(t)))
 	_ = fromTool.Close()
 	c := &call{Process: p, t: t, stdout: stdout}
 	c.line()
@@ -283,22 +303,23 @@ func TestDial(t *testing.T) {
 	if got := c.line(); got != "ready\n" {
 		t.Fatalf("the tool says %q", got)
 	}
-	conn, err := c.Dial(bounded(t), "s")
-	must(t, err)
+	dial := c.Dialer()
 	if os.Geteuid() == 0 || c.UID() == os.Geteuid() {
-		if conn != nil {
-			t.Error("a connection that was not needed")
+		if dial != nil {
+			t.Error("a way to connect that is not needed")
 		}
 		return
 	}
+	conn, err := dial(wait.Context(t), "s")
+	must(t, err)
 	defer conn.Close()
 	buf := make([]byte, 9)
 	if n, err := conn.Read(buf); err != nil || string(buf[:n]) != "hello" {
 		t.Errorf("read %q, %v", buf[:n], err)
 	}
 	for name, want := range map[string]error{"missing": syscall.ENOENT, "../workspace": syscall.EXDEV, ".": syscall.ENOTSOCK} {
-		if conn, err := c.Dial(bounded(t), name); conn != nil || !errors.Is(err, want) {
-			t.Errorf("Dial(%q) = %v, %v; want %v", name, conn, err, want)
+		if conn, err := dial(wait.Context(t), name); conn != nil || !errors.Is(err, want) {
+			t.Errorf("dial(%q) = %v, %v; want %v", name, conn, err, want)
 		}
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
 )
 
 // errNoRange says that an unprivileged host has no users for calls.
@@ -58,7 +61,7 @@ func findRange(path string, names []string) (start, count int, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		f := strings.Split(lines.Text(), ":")
-		if len(f) != 3 || !contains(names, f[0]) {
+		if len(f) != 3 || !slices.Contains(names, f[0]) {
 			continue
 		}
 		start, err1 := strconv.Atoi(f[1])
@@ -68,15 +71,6 @@ func findRange(path string, names []string) (start, count int, err error) {
 		}
 	}
 	return 0, 0, missing
-}
-
-func contains(list []string, want string) bool {
-	for _, s := range list {
-		if s == want {
-			return true
-		}
-	}
-	return false
 }
 
 // mapRange maps the caller to 0 and its range to 1 and up in the user namespace
@@ -106,7 +100,7 @@ func mapSelf(pid int) error {
 		{"/gid_map", fmt.Sprintf("0 %d 1", os.Getegid())},
 	} {
 		if err := os.WriteFile(proc+f.name, []byte(f.text), 0); err != nil {
-			return fmt.Errorf("cannot map the caller into a user namespace: %w", reason(err))
+			return fmt.Errorf("cannot map the caller into a user namespace: %w", cause.Of(err))
 		}
 	}
 	return nil

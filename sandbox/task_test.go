@@ -24,7 +24,7 @@ func TestStorageSizes(t *testing.T) {
 		{"just half", 256 * mib, Storage{WorkspaceBytes: 100 * mib, TmpBytes: 20 * mib, ShmBytes: 8 * mib}, Storage{100 * mib, 20 * mib, 8 * mib, 65536}},
 		{"given without a limit", 0, Storage{WorkspaceBytes: 1 << 40}, Storage{1 << 40, 64 * mib, 16 * mib, 65536}},
 	} {
-		if got, err := c.given.complete(c.memory); err != nil || got != c.want {
+		if got, err := c.given.complete(c.memory, false); err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestStorageSizes(t *testing.T) {
 		{"a sum beyond the numbers", 256 * mib, Storage{WorkspaceBytes: math.MaxInt64, TmpBytes: math.MaxInt64, ShmBytes: 3}, "more than half"},
 		{"the same without a limit", 0, Storage{WorkspaceBytes: math.MaxInt64, TmpBytes: math.MaxInt64}, "more than half"},
 	} {
-		_, err := c.given.complete(c.memory)
+		_, err := c.given.complete(c.memory, false)
 		wantError(t, err, c.part)
 		if _, err := resolve(t, Policy{}).Plan(complete(true), Task{MemoryBytes: c.memory, Storage: c.given}); err == nil {
 			t.Errorf("%s: planned", c.name)

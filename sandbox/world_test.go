@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // world is a host and what it was found to have.
@@ -46,7 +48,7 @@ func enterAny(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
-	f, err := h.Probe(bounded(t), nil)
+	f, err := h.Probe(wait.Context(t), nil)
 	must(t, err)
 	return &world{h, t, f}
 }
@@ -55,7 +57,7 @@ func enterAny(t testing.TB) *world {
 // caller shares its user where it must.
 func (w *world) plan(p Policy, task Task) *Plan {
 	w.t.Helper()
-	if os.Geteuid() != 0 && (len(p.Read)+len(p.Write) > 0 || w.f.find(FeatureOwnUID).State != Yes) {
+	if os.Geteuid() != 0 && (len(p.Read)+len(p.Write)+len(p.Workspace) > 0 || w.f.find(FeatureOwnUID).State != Yes) {
 		p.Allow = append(p.Allow, SharedUID)
 	}
 	self, err := os.Executable()
@@ -85,7 +87,7 @@ func pipe(t testing.TB) (r, w *os.File) {
 func (w *world) spec(p *Plan, role string, args []string, stdin, out *os.File) Spec {
 	s := Spec{
 		Plan: p, Path: "/tool", Args: append([]string{"tool"}, args...), Env: []string{roleVar + "=" + role}, Dir: "/",
-		Stdio: [3]*os.File{stdin, out, out}, SocketDir: socketDir, Timer: hangBound,
+		Stdio: [3]*os.File{stdin, out, out}, Timer: wait.Bound,
 	}
 	if !p.Confined() {
 		s.Path, _ = os.Executable()
@@ -103,7 +105,7 @@ func (w *world) start(p *Plan, role string, args []string, change func(*Spec)) *
 	if change != nil {
 		change(&spec)
 	}
-	process, err := w.Start(bounded(w.t), spec)
+	process, err := w.Start(wait.Context(w.t), spec)
 	_, _ = stdin.Close(), fromTool.Close()
 	if err == nil {
 		w.t.Cleanup(func() { process.Kill(); process.Release() })
@@ -116,7 +118,7 @@ func (w *world) run(p *Plan, role string, args ...string) *call {
 	w.t.Helper()
 	c := w.start(p, role, args, nil)
 	must(w.t, c.err)
-	must(w.t, c.Started(bounded(w.t)))
+	must(w.t, c.Started(wait.Context(w.t)))
 	return c
 }
 
@@ -150,7 +152,7 @@ func (w *world) wantDo(p *Plan, pairs ...string) {
 // output reads until nobody holds the tool's stdout any more.
 func (c *call) output() string {
 	c.t.Helper()
-	must(c.t, c.stdout.SetReadDeadline(time.Now().Add(hangBound)))
+	must(c.t, c.stdout.SetReadDeadline(time.Now().Add(wait.Bound)))
 	text, err := io.ReadAll(c.stdout)
 	must(c.t, err)
 	return string(text)
@@ -158,7 +160,7 @@ func (c *call) output() string {
 
 func (c *call) line() string {
 	c.t.Helper()
-	must(c.t, c.stdout.SetReadDeadline(time.Now().Add(hangBound)))
+	must(c.t, c.stdout.SetReadDeadline(time.Now().Add(wait.Bound)))
 	buf := make([]byte, 256)
 	n, err := c.stdout.Read(buf)
 	must(c.t, err)
@@ -173,7 +175,7 @@ func (c *call) status() syscall.WaitStatus {
 			c.t.Fatal("the launcher ended without reporting an exit")
 		}
 		return status
-	case <-bounded(c.t).Done():
+	case <-wait.Context(c.t).Done():
 		c.t.Fatal("no exit reported")
 	}
 	return 0
@@ -183,7 +185,7 @@ func (c *call) waitGone() {
 	c.t.Helper()
 	select {
 	case <-c.Gone():
-	case <-bounded(c.t).Done():
+	case <-wait.Context(c.t).Done():
 		c.t.Fatal("the launcher is still there")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -121,11 +122,11 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 func explainZygote(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot make a user namespace: %w", reason(err))
+		return fmt.Errorf("cannot make a user namespace: %w", cause.Of(err))
 	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("cannot make a user namespace: sysctl user.max_user_namespaces is reached: %w", reason(err))
+		return fmt.Errorf("cannot make a user namespace: sysctl user.max_user_namespaces is reached: %w", cause.Of(err))
 	}
-	return fmt.Errorf("cannot start the zygote: %w", reason(err))
+	return fmt.Errorf("cannot start the zygote: %w", cause.Of(err))
 }
 
 // send asks for a birth.
@@ -175,15 +176,6 @@ func (z *zygote) request(ctx context.Context, message []byte, files []*os.File) 
 	return fmt.Errorf("cannot ask the zygote: %w", err)
 }
 
-func (z *zygote) isGone() bool {
-	select {
-	case <-z.gone:
-		return true
-	default:
-		return false
-	}
-}
-
 // zygoteEnd bounds the wait for a zygote that the kernel holds, say in a file
 // system that does not answer.
 const zygoteEnd = 2 * time.Second
@@ -217,11 +209,3 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 // selfPath names an open file in a way that a child can still execute: the
 // descriptor is resolved before exec closes it.
 func selfPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
-
-// reason is a path error without its path, which the caller names.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
-}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
 )
 
 const chunkBytes = 256 << 10
@@ -26,11 +28,11 @@ type destination struct {
 // a link in its place.
 func Open(to string) (*os.Root, error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: %w", to, reason(err))
+		return nil, fmt.Errorf("cannot make the folder %s: %w", to, cause.Of(err))
 	}
 	root, err := os.OpenRoot(to)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the folder %s: %w", to, reason(err))
+		return nil, fmt.Errorf("cannot open the folder %s: %w", to, cause.Of(err))
 	}
 	return root, nil
 }
@@ -45,7 +47,7 @@ func (d *destination) vacant(files []File) error {
 		case err == nil:
 			return fmt.Errorf("%s exists already: remove it, or choose another folder", d.name(f))
 		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("cannot look for %s: %w", d.name(f), reason(err))
+			return fmt.Errorf("cannot look for %s: %w", d.name(f), cause.Of(err))
 		}
 	}
 	return nil
@@ -57,14 +59,14 @@ func (d *destination) name(f File) string { return filepath.Join(d.root.Name(), 
 func (d *destination) take(ctx context.Context, source io.Reader, f File) (skipped string, err error) {
 	file, err := d.create(f)
 	if unusable(err) {
-		return "its name cannot be used there: " + reason(err).Error(), nil
+		return "its name cannot be used there: " + cause.Of(err).Error(), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot make %s: %w", d.name(f), reason(err))
+		return "", fmt.Errorf("cannot make %s: %w", d.name(f), cause.Of(err))
 	}
 	skipped, err = d.fill(ctx, file, source, f)
 	if closeErr := file.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("cannot write %s: %w", d.name(f), reason(closeErr))
+		err = fmt.Errorf("cannot write %s: %w", d.name(f), cause.Of(closeErr))
 	}
 	if err != nil || skipped != "" {
 		err = errors.Join(err, d.root.Remove(f.Path))
@@ -103,12 +105,12 @@ func (d *destination) fill(ctx context.Context, file io.Writer, source io.Reader
 		end := errors.Is(readErr, io.EOF)
 		switch {
 		case readErr != nil && !end:
-			return "unreadable: " + reason(readErr).Error(), nil
+			return "unreadable: " + cause.Of(readErr).Error(), nil
 		case written > f.Bytes || end && written < f.Bytes:
 			return errChanged.Error(), nil
 		}
 		if _, err := file.Write(d.chunk[:n]); err != nil {
-			return "", fmt.Errorf("cannot write %s: %w", d.name(f), reason(err))
+			return "", fmt.Errorf("cannot write %s: %w", d.name(f), cause.Of(err))
 		}
 		if end {
 			return "", nil

@@ -98,14 +98,3 @@ func mode(st *unix.Stat_t) fs.FileMode {
 	}
 	return m
 }
-
-// reason is an error without the call and path, which the caller names.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	if callErr, ok := errors.AsType[*os.SyscallError](err); ok {
-		return callErr.Err
-	}
-	return err
-}

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
 )
 
 // walk is one pass over a workspace.
@@ -54,7 +56,7 @@ func (w *walk) names(dir *os.File) (names []string, err error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return names, reason(err)
+	return names, cause.Of(err)
 }
 
 func (w *walk) entry(dir *os.File, name, at string, depth int) error {
@@ -137,7 +139,7 @@ func (w *walk) failed(f File, err error) error {
 	case errors.Is(err, errChanged):
 		return w.skip(f, err.Error())
 	}
-	return w.skip(f, "unreadable: "+reason(err).Error())
+	return w.skip(f, "unreadable: "+cause.Of(err).Error())
 }
 
 // kind names what is never taken.

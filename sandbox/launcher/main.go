@@ -57,6 +57,7 @@ func launch() {
 		confine(&opts.Root)
 	}
 	guard.startThreads()
+	settleSignals()
 	tool := startTool(&opts)
 	guard.run(tool)
 }

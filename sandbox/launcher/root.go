@@ -105,9 +105,16 @@ func (b *builder) target(path string, folder bool) int {
 
 func (b *builder) write(file wire.Text) {
 	parent, name := b.parent(file.Path)
-	fd, err := unix.Openat(parent, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o444)
+	mode := uint32(0o444)
+	if file.Private {
+		mode = 0o400
+	}
+	fd, err := unix.Openat(parent, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, mode)
 	must("make "+file.Path, err)
-	_, err = unix.Write(fd, []byte(file.Content))
+	n, err := unix.Write(fd, []byte(file.Content))
+	if err == nil && n < len(file.Content) {
+		err = unix.ENOSPC
+	}
 	must("write "+file.Path, err)
 	unix.Close(fd)
 	unix.Close(parent)

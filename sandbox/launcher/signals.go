@@ -9,6 +9,7 @@ import (
 
 const (
 	signals    = 64
+	standard   = 0 // SIG_DFL
 	ignore     = 1 // SIG_IGN
 	sigsetSize = 8
 )
@@ -21,21 +22,50 @@ type sigaction struct {
 	mask     uint64
 }
 
-// ignoreSignals sets every signal that can be ignored to be ignored. It comes
-// after the tool's start, which would otherwise inherit it. SIGCHLD stays as
-// it is, for ignoring it would discard the wait statuses.
-func ignoreSignals() {
-	action := sigaction{handler: ignore}
+// settleSignals comes before the tool's start. It ignores the signals that Go's
+// runtime handles, for a tool may send them at once, and by most of them end
+// the launcher; Go gives them back to a child at their default. What was
+// ignored or blocked by whoever started the host (nohup, a shell's &) is at its
+// default for the tool, too. From within the namespace the kernel drops what
+// is at its default in PID 1 (pid_namespaces(7)).
+func settleSignals() {
+	setMask(0)
 	for sig := uintptr(1); sig <= signals; sig++ {
-		if sig == uintptr(unix.SIGCHLD) {
-			continue
+		switch h := handler(sig); {
+		case h > ignore:
+			setHandler(sig, ignore)
+		case h == ignore:
+			setHandler(sig, standard)
 		}
-		syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, sigsetSize, 0, 0)
 	}
 }
 
+// ignoreSignals ignores the others as well. It comes after the tool's start,
+// which would inherit it.
+func ignoreSignals() {
+	for sig := uintptr(1); sig <= signals; sig++ {
+		setHandler(sig, ignore)
+	}
+}
+
+func handler(sig uintptr) uintptr {
+	var action sigaction
+	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, 0, uintptr(unsafe.Pointer(&action)), sigsetSize, 0, 0)
+	return action.handler
+}
+
+// setHandler spares SIGCHLD: ignoring it would discard the wait statuses.
+func setHandler(sig, to uintptr) {
+	if sig == uintptr(unix.SIGCHLD) {
+		return
+	}
+	action := sigaction{handler: to}
+	syscall.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, sigsetSize, 0, 0)
+}
+
 // blockSignals keeps even runtime signals from interrupting this thread.
-func blockSignals() {
-	all := ^uint64(0)
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&all)), 0, sigsetSize, 0, 0)
+func blockSignals() { setMask(^uint64(0)) }
+
+func setMask(blocked uint64) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&blocked)), 0, sigsetSize, 0, 0)
 }

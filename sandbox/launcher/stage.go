@@ -15,7 +15,7 @@ import (
 func (b *birth) stage() (trees []int, step string, err error) {
 	for i := range b.Stage {
 		s := &b.Stage[i]
-		tree, err := cloneTree(s.Source)
+		tree, err := cloneTree(s)
 		if err != nil {
 			return trees, wire.StepStage + s.Source, err
 		}
@@ -29,15 +29,35 @@ func (b *birth) stage() (trees []int, step string, err error) {
 
 // cloneTree follows no links: the host has resolved them, and what is one now
 // was put there since, maybe by another call.
-func cloneTree(source string) (int, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, source, &unix.OpenHow{
+func cloneTree(s *wire.Stage) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, s.Source, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(fd)
+	if s.Own {
+		if err := checkOwn(fd); err != nil {
+			return -1, err
+		}
+	}
 	return unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+}
+
+// checkOwn wants a folder of this user's.
+func checkOwn(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return unix.ENOTDIR
+	case int(st.Uid) != unix.Geteuid():
+		return unix.EPERM
+	}
+	return nil
 }
 
 func (b *birth) prepareTree(tree int, s *wire.Stage) error {

@@ -60,7 +60,7 @@ func zygote() {
 	}
 }
 
-// highFD is out of the way of all that births bring: maxBirths at once, each
+// highFD is out of the way of all that births bring: several at once, each
 // with a few dozen files.
 func highFD() int {
 	var limit unix.Rlimit

@@ -1,7 +1,6 @@
 package seccomp_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,11 +8,11 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/sandbox/internal/seccomp"
 )
 
@@ -76,15 +75,10 @@ func install(filter []unix.SockFilter) error {
 	return nil
 }
 
-// hangTimeout bounds a child that hangs; no child takes a tenth of it.
-const hangTimeout = 2 * time.Minute
-
 // under is a command that runs argv, in the given role if it is the test binary, below the filter of profile.
 func under(t *testing.T, profile seccomp.Profile, role string, argv ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, self(t), argv...)
+	cmd := exec.CommandContext(wait.Context(t), self(t), argv...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Dir = t.TempDir()

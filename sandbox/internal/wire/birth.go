@@ -32,12 +32,12 @@ type Birth struct {
 }
 
 // Stage is one tree. MapUID and MapGID are the ids on the file system that are
-// to appear as the launcher's own where Map is set (an id-mapped mount).
+// to appear as the launcher's own where Map is set (an id-mapped mount). Own
+// says that it must be a folder, and the zygote's user's.
 type Stage struct {
-	Source         string
-	Write          bool
-	Map            bool
-	MapUID, MapGID int64
+	Source          string
+	Write, Map, Own bool
+	MapUID, MapGID  int64
 }
 
 var errBirth = errors.New("malformed birth request")
@@ -71,8 +71,9 @@ func (b *Birth) visit(c *codec) {
 	}
 	list(c, &b.Stage, func(c *codec, s *Stage) {
 		c.text(&s.Source)
-		c.flag(&s.Write)
-		c.flag(&s.Map)
+		for _, v := range []*bool{&s.Write, &s.Map, &s.Own} {
+			c.flag(v)
+		}
 		c.number(&s.MapUID)
 		c.number(&s.MapGID)
 	})

@@ -97,8 +97,11 @@ type Mount struct {
 // Link is a symbolic link of the root's.
 type Link struct{ Target, Path string }
 
-// Text is a small file of the root's.
-type Text struct{ Path, Content string }
+// Text is a small file of the root's; Private is for its owner alone to read.
+type Text struct {
+	Path, Content string
+	Private       bool
+}
 
 // Rlimit is one limit of setrlimit(2), soft and hard.
 type Rlimit struct{ Resource, Value int64 }
@@ -151,9 +154,15 @@ func (r *Root) visit(c *codec) {
 	texts(c, &r.Writable)
 	list(c, &r.Mounts, func(c *codec, m *Mount) { m.visit(c) })
 	list(c, &r.Links, func(c *codec, l *Link) { c.text(&l.Target); c.text(&l.Path) })
-	list(c, &r.Files, func(c *codec, f *Text) { c.text(&f.Path); c.text(&f.Content) })
-	list(c, &r.Sysctls, func(c *codec, f *Text) { c.text(&f.Path); c.text(&f.Content) })
+	list(c, &r.Files, func(c *codec, t *Text) { t.visit(c) })
+	list(c, &r.Sysctls, func(c *codec, t *Text) { t.visit(c) })
 	list(c, &r.Limits, func(c *codec, l *Rlimit) { c.number(&l.Resource); c.number(&l.Value) })
+}
+
+func (t *Text) visit(c *codec) {
+	c.text(&t.Path)
+	c.text(&t.Content)
+	c.flag(&t.Private)
 }
 
 func (m *Mount) visit(c *codec) {

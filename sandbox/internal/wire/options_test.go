@@ -17,7 +17,7 @@ var fullRoot = Root{
 		{Kind: MountProc, Target: "/proc"},
 	},
 	Links:    []Link{{"usr/bin", "/bin"}, {"\n", "\x00"}},
-	Files:    []Text{{"/etc/passwd", "root:x:0:0\n"}, {"/empty", ""}},
+	Files:    []Text{{Path: "/etc/passwd", Content: "root:x:0:0\n"}, {"/run/secrets/a", "\x00\xff", true}, {}},
 	Masked:   []string{"/proc/keys"},
 	ReadOnly: []string{"/proc/sys", ""},
 	Hostname: "h", Workspace: "/workspace", Loopback: true, CgroupNS: true, Landlock: 6, Seccomp: 1,
@@ -164,7 +164,7 @@ func FuzzOptionsFields(f *testing.F) {
 		want := Options{
 			Namespaced: flag, Kill: !flag, Extra: extra, Held: held, Staged: staged, TimerNS: timer,
 			SocketDir: socketDir, Dir: dir, Path: path, Args: []string{arg, name}, Env: []string{name + "=" + value},
-			Root: Root{Mounts: []Mount{{Source: path, Target: dir, Bytes: timer, Write: flag}}, Files: []Text{{name, value}}, Limits: []Rlimit{{extra, held}}},
+			Root: Root{Mounts: []Mount{{Source: path, Target: dir, Bytes: timer, Write: flag}}, Files: []Text{{name, value, flag}}, Limits: []Rlimit{{extra, held}}},
 		}
 		got, err := Decode(want.Encode())
 		if extra < 0 || held < 0 || staged < 0 || timer < 0 {

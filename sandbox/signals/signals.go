@@ -1,0 +1,29 @@
+// Package signals names signals as signal(7) spells them, for results and exit
+// codes.
+package signals
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Name is a signal's name, such as SIGTERM; "signal 34" of a real-time one.
+func Name(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return s.String()
+}
+
+// Number is the inverse of Name; 0 if there is none of that name.
+func Number(name string) syscall.Signal {
+	if number, ok := strings.CutPrefix(name, "signal "); ok {
+		if n, err := strconv.Atoi(number); err == nil && n > 0 && n <= 64 {
+			return syscall.Signal(n)
+		}
+	}
+	return unix.SignalNum(name)
+}
