@@ -14,6 +14,10 @@ const (
 	// milliseconds.
 	MetaKey = "toolhost.dev/timeoutMs"
 
+	// SoftMetaKey is the member of a call's _meta that asks for a soft budget, in
+	// milliseconds. Hosts set it; [SoftHint] reads it.
+	SoftMetaKey = "toolhost.dev/softBudgetMs"
+
 	bareMetaKey = "timeout" // the same, as some models and clients write it
 	metaMember  = "_meta"
 )
@@ -76,6 +80,27 @@ func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, 
 		return hint, arguments, nil
 	}
 	return hint, join(args), nil
+}
+
+// SoftHint finds the soft budget that a host asks for in the _meta beside the
+// arguments, under [SoftMetaKey], in whole milliseconds as those of [Hint]: one Ask,
+// or none. null and 0 ask for nothing; what is no number, or negative, is left unused
+// with a warning. A meta that is no JSON object is for Hint to refuse.
+func SoftHint(meta json.RawMessage) (asks []Ask, warnings []string) {
+	list, err := members(meta)
+	value, ok := last(list, SoftMetaKey)
+	if err != nil || !ok || string(value) == "null" {
+		return nil, nil
+	}
+	const detail = metaMember + " " + SoftMetaKey
+	soft, ok := milliseconds(value)
+	switch {
+	case !ok || soft < 0:
+		return nil, []string{fmt.Sprintf("soft budget %s in %s is not used: want a whole number of milliseconds", shown(value), detail)}
+	case soft == 0:
+		return nil, nil
+	}
+	return []Ask{{Layer: LayerCall, TimeoutUnset: true, Soft: soft, Detail: detail}}, nil
 }
 
 // takeMeta takes _meta objects out. A _meta that is no object is an argument, for

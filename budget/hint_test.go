@@ -120,6 +120,29 @@ func TestHintRefuses(t *testing.T) {
 	}
 }
 
+// A soft budget is read as a timeout is.
+func TestSoftHint(t *testing.T) {
+	for value, want := range map[string]time.Duration{
+		"100": 100 * time.Millisecond, "1e2": 100 * time.Millisecond, "100.0": 100 * time.Millisecond, "1e30": longestHint, "0": 0, "null": 0,
+		"1.5": -1, `"100"`: -1, "-5": -1, "[1]": -1,
+	} {
+		asks, warnings := SoftHint(json.RawMessage(`{"timeout":7,"` + SoftMetaKey + `":` + value + `}`))
+		switch {
+		case want < 0:
+			if asks != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "soft budget "+value+" in _meta "+SoftMetaKey+" is not used") {
+				t.Errorf("%s: %+v, %q", value, asks, warnings)
+			}
+		case warnings != nil || (want > 0) != (len(asks) == 1) || want > 0 && (asks[0].Soft != want || !asks[0].TimeoutUnset):
+			t.Errorf("%s: %+v, %q, want %s", value, asks, warnings, want)
+		}
+	}
+	for _, meta := range []string{"", "null", "{}", "[]", "{"} {
+		if asks, warnings := SoftHint(json.RawMessage(meta)); asks != nil || warnings != nil {
+			t.Errorf("%q: %+v, %q", meta, asks, warnings)
+		}
+	}
+}
+
 func TestHintHandsMetaOn(t *testing.T) {
 	h, _, err := Hint(json.RawMessage(`{"_meta": {"progressToken": 7}}`), nil, "")
 	if err != nil || string(h.Meta) != `{"progressToken": 7}` {

@@ -82,8 +82,8 @@ type Refusal string
 // Refusals; empty is none.
 const (
 	RefusalCalls    Refusal = "the turn has made all of its calls"
-	RefusalToolTime Refusal = "the turn's time for tools is used up"
-	RefusalDeadline Refusal = "what is left of the turn's time is kept for its last answer"
+	RefusalToolTime Refusal = "the turn's time for tools is used up, but for less than a call needs (1 s)"
+	RefusalDeadline Refusal = "what is left of the turn's time, but for less than a call needs (1 s), is kept for its last answer"
 )
 
 // minGrant is the least time that is worth starting a call for.
@@ -101,7 +101,7 @@ func (t *Turn) Count() (refused Refusal) {
 
 // Reserve begins a call that wants to run for at most want if it fits, now or
 // shrunk to what is left: granted is the time that it has. Each Reserve without
-// a refusal is followed by one Release.
+// a refusal is followed by one Release, and one more for each Again.
 func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
 	left, why := t.left(now)
 	if left < min(want, minGrant) {
@@ -114,7 +114,8 @@ func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration
 // Release tells that a call which was reserved for runs no more.
 func (t *Turn) Release(now time.Time) { t.tools.leave(now) }
 
-// Again takes back a Release: a call that waited for a human runs on.
+// Again takes back a Release: a call that waited, for its start or for a human,
+// runs on.
 func (t *Turn) Again(now time.Time) { t.tools.enter(now) }
 
 // Waiting and Resumed tell that the turn begins and ends to wait for a human;

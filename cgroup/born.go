@@ -42,12 +42,20 @@ func (g *Group) Born(birth func(dir *os.File, enter, leave []*os.File) error) er
 		defer func() {
 			if e := g.ownThreadPids(0); e != nil {
 				// Whoever was born has a limit that is too high: that must not last.
-				_, errKill := unix.Write(g.kill, []byte("1"))
-				err = errors.Join(err, e, errKill)
+				err = errors.Join(err, e, g.killMembers())
 			}
 		}()
 		return birth(dir, enter, leave)
 	})
+}
+
+// ownThreadPids makes room for the forking thread, which v1 counts too.
+func (g *Group) ownThreadPids(extra int64) error {
+	h := g.root.limited[ctrlPids]
+	if g.limits.Pids == 0 || h.version != 1 {
+		return nil
+	}
+	return h.apply(g.leaf+"/", write{ctrlPids, "pids.max", itoa(g.limits.Pids + extra)})
 }
 
 // files opens several and remembers the first error.

@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -46,49 +45,6 @@ func wantClosed(t *testing.T, files []*os.File) {
 			t.Errorf("a file is still open: %v", err)
 		}
 	}
-}
-
-// A child that is forked as the contract says is in all hierarchies, and the
-// thread that forked it in none.
-func TestBornInsideByFiles(t *testing.T) {
-	eachMode(t, func(t *testing.T, r *Root) {
-		g := newGroup(t, r, "byfiles", Limits{Pids: 64})
-		cmd := roleCommand("idle")
-		err := g.Born(func(dir *os.File, enter, leave []*os.File) error {
-			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
-			return onOwnThread(func() (bool, error) {
-				if err := writeAll(enter); err != nil {
-					return false, err
-				}
-				return false, errors.Join(cmd.Start(), writeAll(leave))
-			})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := groupsOf(t, cmd.Process.Pid, g), len(r.hierarchies()); got != want {
-			t.Errorf("born in %d of %d hierarchies", got, want)
-		}
-		for _, h := range r.v1 {
-			want := fmt.Sprintf("%d\n", cmd.Process.Pid)
-			if text, err := h.tools.read(g.leaf + "/cgroup.procs"); err != nil || text != want {
-				t.Errorf("processes of %v: %q, %v; want %q", h.controllers, text, err, want)
-			}
-		}
-		if err := g.Kill(); err != nil {
-			t.Error(err)
-		}
-		_ = cmd.Wait()
-	})
-}
-
-func writeAll(tasks []*os.File) error {
-	for _, f := range tasks {
-		if _, err := unix.Write(int(f.Fd()), []byte("0")); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func TestBornRaisesThePidsLimitOnlyMeanwhile(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 const envRole = "TOOLHOST_CGROUP_TEST_ROLE"
@@ -48,7 +50,7 @@ func spawnCommand(t testing.TB, g *Group, cmd *exec.Cmd) *child {
 		err = g.Start(cmd.SysProcAttr, cmd.Start)
 	}
 	_ = w.Close()
-	_ = out.SetReadDeadline(time.Now().Add(hangBound)) // descendants may hold the other end
+	_ = out.SetReadDeadline(time.Now().Add(wait.Bound)) // descendants may hold the other end
 	if err != nil {
 		t.Fatal(err)
 	}

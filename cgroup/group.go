@@ -18,6 +18,8 @@ type Group struct {
 	limits Limits
 	tasks  atomic.Int64 // the pids limit since LimitTasks
 
+	hurries atomic.Bool
+
 	mu      sync.RWMutex // held for reading by every use of the descriptors
 	removed bool
 	left    []*hierarchy // where the directory remains, after removed
@@ -177,18 +179,6 @@ func (g *Group) tryUse(f func()) {
 	}
 }
 
-// Identity is what a receipt says about a group.
-type Identity struct {
-	Path        string   // in cgroup2, with its mount point; stays valid after Remove
-	Mode        string   // v2, hybrid or v1
-	Controllers []string // that limits can use
-	Limits      Limits   // as asked for and set
-}
-
-// Identity returns the group's description.
-func (g *Group) Identity() Identity {
-	return Identity{Path: g.Path(), Mode: g.root.mode.String(), Controllers: g.root.Controllers(), Limits: g.limits}
-}
-
 // Path is the group's directory in cgroup2, for people: a mount may hide it.
+// It stays valid after Remove.
 func (g *Group) Path() string { return g.root.path + "/" + g.leaf }

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -119,7 +120,7 @@ func openV1(mounts []mount, own membership, parent string) ([]*hierarchy, error)
 		h, err := openOneV1(mounts, isMount, ownPath, parent)
 		if err != nil {
 			closeAll(list)
-			return nil, &UnavailableError{"v1 directory of controller " + name, orString(parent, ownPath), v1Remedy, err}
+			return nil, &UnavailableError{"v1 directory of controller " + name, cmp.Or(parent, ownPath), v1Remedy, err}
 		}
 		list = addV1(list, h, c)
 	}
@@ -147,7 +148,7 @@ func sameDir(a, b *dir) bool {
 }
 
 func openOneV1(mounts []mount, want func(mount) bool, ownPath, parent string) (*hierarchy, error) {
-	base, err := openVerified(mounts, want, orString(parent, ownPath))
+	base, err := openVerified(mounts, want, cmp.Or(parent, ownPath))
 	if err != nil {
 		return nil, err
 	}
@@ -167,13 +168,6 @@ func closeAll(list []*hierarchy) {
 	for _, h := range list {
 		h.close()
 	}
-}
-
-func orString(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // apply writes one value below our directory, prefix being "" or "c-name/".

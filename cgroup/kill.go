@@ -13,10 +13,7 @@ import (
 // needs no new descriptor and may be called at any time and repeatedly; after
 // Remove it does nothing.
 func (g *Group) Kill() error {
-	err := g.use(func() error {
-		_, err := retry(func() (int, error) { return unix.Write(g.kill, []byte("1")) })
-		return err
-	})
+	err := g.use(g.killMembers)
 	if err == ErrRemoved || gone(err) {
 		return nil
 	}
@@ -24,6 +21,11 @@ func (g *Group) Kill() error {
 		return fmt.Errorf("cannot kill group %s: %w", g.Path(), err)
 	}
 	return nil
+}
+
+func (g *Group) killMembers() error {
+	_, err := retry(func() (int, error) { return unix.Write(g.kill, []byte("1")) })
+	return err
 }
 
 // KillFile returns a descriptor of its own on cgroup.kill, close-on-exec:

@@ -1,6 +1,8 @@
 package cgroup
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,6 +11,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/unkillable"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // crowd is how many processes a kill must cope with; fewer where each costs
@@ -22,7 +27,7 @@ func crowd() int {
 
 func waitEmpty(t testing.TB, g *Group) {
 	t.Helper()
-	if err := g.WaitEmpty(bounded(t)); err != nil {
+	if err := g.WaitEmpty(wait.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	if pids, err := g.Processes(); err != nil || len(pids) != 0 {
@@ -67,6 +72,35 @@ func TestKillFrozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		waitEmpty(t, g)
+	})
+}
+
+// Of a tree with one process that cannot be killed all others die, the group
+// tells of the one, and all can be done again when it is free.
+func TestKillUnkillable(t *testing.T) {
+	eachMode(t, func(t *testing.T, r *Root) {
+		g := newGroup(t, r, "unkillable", Limits{Pids: 64})
+		spawn(t, g, "tree", "5").expect("ready")
+		stuck := spawn(t, g, "idle").expect("ready")
+		thaw := unkillable.Freeze(t, stuck.pid())
+		if err := g.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "the others are dead", func() bool {
+			pids, err := g.Processes()
+			return err == nil && slices.Equal(pids, []int{stuck.pid()})
+		})
+		if err := g.WaitEmpty(soon(t)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("WaitEmpty() = %v", err)
+		}
+		if err := g.Remove(); !errors.Is(err, unix.EBUSY) {
+			t.Errorf("Remove() = %v", err)
+		}
+		thaw()
+		_ = stuck.wait()
+		if err := g.Remove(); err != nil {
+			t.Errorf("Remove() after its end = %v", err)
+		}
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // groupsOf counts in how many hierarchies a process is in the group.
@@ -82,7 +84,7 @@ func TestPidsLimitOfOne(t *testing.T) {
 func TestWaitEmpty(t *testing.T) {
 	eachMode(t, func(t *testing.T, r *Root) {
 		g := newGroup(t, r, "wait", Limits{})
-		if err := g.WaitEmpty(bounded(t)); err != nil {
+		if err := g.WaitEmpty(wait.Context(t)); err != nil {
 			t.Fatalf("before the first birth: %v", err)
 		}
 		spawn(t, g, "idle").expect("ready")
@@ -94,7 +96,7 @@ func TestWaitEmpty(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if err := g.WaitEmpty(bounded(t)); err != nil {
+				if err := g.WaitEmpty(wait.Context(t)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -129,7 +131,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 			}
 		}
 		_, errProcesses := g.Processes()
-		if err := g.WaitEmpty(bounded(t)); err != nil || g.Kill() != nil || g.Lift() != nil || errProcesses != ErrRemoved {
+		if err := g.WaitEmpty(wait.Context(t)); err != nil || g.Kill() != nil || g.Lift() != nil || errProcesses != ErrRemoved {
 			t.Errorf("after Remove: WaitEmpty %v, Processes %v", err, errProcesses)
 		}
 	})
@@ -153,7 +155,7 @@ func TestNeverAdopts(t *testing.T) {
 
 func TestCloseEndsEverything(t *testing.T) {
 	needRoot(t)
-	r, err := Open(bounded(t), Options{})
+	r, err := Open(wait.Context(t), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +202,7 @@ func liveOnce(t *testing.T, r *Root, name string) {
 	race.Go(func() { _, _ = g.Signal([]syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}, nil) })
 	race.Go(func() { _ = g.Kill() })
 	race.Go(func() { _, _ = g.Usage() })
-	if err := g.WaitEmpty(bounded(t)); err != nil {
+	if err := g.WaitEmpty(wait.Context(t)); err != nil {
 		t.Error(err)
 	}
 	race.Wait()

@@ -65,7 +65,18 @@ func checkRange(name string, v, lo, hi int64) error {
 	if v == 0 || v >= lo && v <= hi {
 		return nil
 	}
-	return fmt.Errorf("%s %d is out of range: take %d to %d, or %s", name, v, lo, hi, zeroMeansNoLimit)
+	return &RangeError{Name: name, Value: v, Min: lo, Max: hi}
+}
+
+// RangeError is a limit that the kernel would not accept.
+type RangeError struct {
+	Name            string // of the limit
+	Value, Min, Max int64
+}
+
+// Error implements error.
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("%s %d is out of range: take %d to %d, or %s", e.Name, e.Value, e.Min, e.Max, zeroMeansNoLimit)
 }
 
 func validateIOMax(list []IOMax) error {

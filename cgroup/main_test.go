@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // TestMain lets the test binary play the children: see roles_test.go.
@@ -16,16 +18,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)
-}
-
-// hangBound is far beyond what anything here takes, also in an emulated VM.
-const hangBound = 2 * time.Minute
-
-func bounded(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), hangBound)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // inVM: there every kernel feature that a test may want must exist.
@@ -52,7 +44,7 @@ func needRoot(t testing.TB) {
 func openRoot(t testing.TB, o Options) *Root {
 	t.Helper()
 	needRoot(t)
-	r, err := Open(bounded(t), o)
+	r, err := Open(wait.Context(t), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +87,7 @@ func destroy(t testing.TB, g *Group) {
 	if err := g.Kill(); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), hangBound)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Bound)
 	defer cancel()
 	if err := g.WaitEmpty(ctx); err != nil {
 		t.Error(err)

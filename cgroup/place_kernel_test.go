@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // newBase makes a cgroup2 directory of the test's own beside everything else
@@ -153,7 +155,7 @@ func TestOpenParentWithOthersInIt(t *testing.T) {
 	if err := base.write("cgroup.procs", itoa(int64(other.pid()))); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(bounded(t), Options{Parent: p})
+	_, err := Open(wait.Context(t), Options{Parent: p})
 	checkUnavailable(t, err, p)
 	if !errors.Is(err, unix.EBUSY) {
 		t.Errorf("error %v", err)
@@ -165,7 +167,7 @@ func TestOpenParentWithOthersInIt(t *testing.T) {
 func TestOpenParentMissing(t *testing.T) {
 	needRoot(t)
 	const parent = "/no/such/cgroup"
-	_, err := Open(bounded(t), Options{Parent: parent})
+	_, err := Open(wait.Context(t), Options{Parent: parent})
 	checkUnavailable(t, err, parent)
 	if !errors.Is(err, unix.ENOENT) {
 		t.Errorf("error %v", err)

@@ -94,6 +94,9 @@ func findBaseV2(ctx context.Context, u *unified, o Options, own string) (*dir, p
 		base, err := u.open(path.Dir(own))
 		return base, p, err
 	case placeAskSystem, placeAskUser:
+		if isUnitOfOurs(ctx, p, own) {
+			return base, placeOwn, nil
+		}
 		base.close()
 		return askForBase(ctx, u, o, p)
 	}

@@ -151,11 +151,8 @@ func TestToolsWeight(t *testing.T) {
 	for _, c := range []struct {
 		lay  layout
 		want string
-	}{{fullV1, "cpu.shares=128\n"}, {fullV2, "cpu.weight=12\n"}, {layout{}, ""}} {
-		var got []write
-		if w, ok := toolsWeight(c.lay); ok {
-			got = append(got, w)
-		}
+	}{{fullV1, "cpu.shares=123\n"}, {fullV2, "cpu.weight=12\n"}, {layout{}, ""}} {
+		got := c.lay.weight(toolsWeight)
 		if lines(got) != c.want {
 			t.Errorf("tools' weight %q, want %q", lines(got), c.want)
 		}

@@ -42,6 +42,9 @@ type Root struct {
 	mu     sync.RWMutex // held for reading by every use of the directories
 	closed bool
 
+	hurriedMu sync.Mutex
+	hurried   int // groups that hurry
+
 	totalsMu sync.Mutex
 	totals   Limits
 }
@@ -174,21 +177,7 @@ func (r *Root) setUp() error {
 		return &UnavailableError{"cgroup2 file", r.v2.tools.join("cgroup.kill"), "use Linux 5.14 or newer", nil}
 	}
 	r.feat, r.path = r.probeFeatures(), r.v2.tools.path
-	if w, ok := toolsWeight(r.layout); ok {
-		return r.apply("", []write{w})
-	}
-	return nil
-}
-
-func toolsWeight(lay layout) (write, bool) {
-	c, ok := lay[ctrlCPU]
-	switch {
-	case ok && c.version == 1 && c.has("cpu.shares"):
-		return write{ctrlCPU, "cpu.shares", "128"}, true
-	case ok && c.version == 2 && c.has("cpu.weight"):
-		return write{ctrlCPU, "cpu.weight", "12"}, true
-	}
-	return write{}, false
+	return r.apply("", r.layout.weight(toolsWeight))
 }
 
 func (r *Root) startEvents() (err error) {

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -34,7 +35,7 @@ func randomHex() string {
 // environment only: nothing is started on demand.
 func busAddress(p placement, getenv func(string) string) (string, error) {
 	if p == placeAskSystem {
-		return orString(getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket"), nil
+		return cmp.Or(getenv("DBUS_SYSTEM_BUS_ADDRESS"), "unix:path=/run/dbus/system_bus_socket"), nil
 	}
 	if a := getenv("DBUS_SESSION_BUS_ADDRESS"); a != "" {
 		return a, nil
@@ -50,6 +51,47 @@ func scopeRemedy(p placement) string {
 		return "run toolhost as a systemd service with Delegate=yes, or install and start dbus"
 	}
 	return "log in through PAM so that a user manager runs (loginctl enable-linger), run as a service with Delegate=yes, or name a writable cgroup as parent"
+}
+
+// isUnitOfOurs tells whether own is the cgroup of a unit with Delegate=yes that
+// carries no mark of it: managers of users leave none (systemd 252). Who cannot
+// be asked has not delegated.
+func isUnitOfOurs(ctx context.Context, p placement, own string) bool {
+	address, err := busAddress(p, os.Getenv)
+	if err != nil {
+		return false
+	}
+	delegated, err := delegatedUnit(ctx, address, os.Getpid())
+	return err == nil && delegated == own
+}
+
+// delegatedUnit asks the manager on the bus for the unit of a process; the
+// answer is the unit's cgroup, or empty if it is not delegated.
+func delegatedUnit(ctx context.Context, address string, pid int) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, scopeTimeout, errors.New("systemd did not answer in time"))
+	defer cancel()
+	conn, err := dbus.Connect(address, dbus.WithContext(ctx))
+	if err != nil {
+		return "", fmt.Errorf("cannot connect to bus %s: %w", address, causeOf(ctx, err))
+	}
+	defer conn.Close()
+	var unit dbus.ObjectPath
+	manager := conn.Object(systemdName, systemdPath)
+	if err := manager.CallWithContext(ctx, systemdManager+".GetUnitByPID", 0, uint32(pid)).Store(&unit); err != nil {
+		return "", fmt.Errorf("cannot find the unit of process %d: %w", pid, causeOf(ctx, err))
+	}
+	for _, kind := range []string{systemdName + ".Service", systemdName + ".Scope"} {
+		var delegated, path dbus.Variant
+		get := func(name string, into *dbus.Variant) error {
+			return conn.Object(systemdName, unit).CallWithContext(ctx, "org.freedesktop.DBus.Properties.Get", 0, kind, name).Store(into)
+		}
+		if get("Delegate", &delegated) != nil || delegated.Value() != true || get("ControlGroup", &path) != nil {
+			continue
+		}
+		group, _ := path.Value().(string)
+		return group, nil
+	}
+	return "", nil
 }
 
 // startScope asks the manager on the bus for a transient delegated scope with

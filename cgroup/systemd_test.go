@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 
 	"github.com/godbus/dbus/v5"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // startBus runs a private message bus and returns its address. Nothing is
@@ -98,7 +100,7 @@ func TestStartScope(t *testing.T) {
 	address := startBus(t)
 	m := &fakeManager{result: "done"}
 	serveManager(t, address, m)
-	if err := startScope(bounded(t), address, "toolhost-1-x.scope", 42); err != nil {
+	if err := startScope(wait.Context(t), address, "toolhost-1-x.scope", 42); err != nil {
 		t.Fatal(err)
 	}
 	m.mu.Lock()
@@ -125,7 +127,7 @@ func TestStartScopeFails(t *testing.T) {
 			if c.manager != nil {
 				serveManager(t, address, c.manager)
 			}
-			err := startScope(bounded(t), address, "toolhost-1-x.scope", 42)
+			err := startScope(wait.Context(t), address, "toolhost-1-x.scope", 42)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -161,7 +163,7 @@ func TestAwaitJobTimeLimit(t *testing.T) {
 }
 
 func TestStartScopeWithoutBus(t *testing.T) {
-	err := startScope(bounded(t), "unix:path=/no/such/bus", "toolhost-1-x.scope", 42)
+	err := startScope(wait.Context(t), "unix:path=/no/such/bus", "toolhost-1-x.scope", 42)
 	if !errors.Is(err, syscall.ENOENT) {
 		t.Errorf("error %v", err)
 	}
@@ -220,4 +222,53 @@ func TestAskForBaseUnmoved(t *testing.T) {
 		t.Errorf("said %s", got)
 	}
 	_ = c.wait()
+}
+
+// fakeUnit is a unit's object: its properties by interface and name.
+type fakeUnit map[string]map[string]any
+
+func (u fakeUnit) Get(kind, name string) (dbus.Variant, *dbus.Error) {
+	value, ok := u[kind][name]
+	if !ok {
+		return dbus.Variant{}, dbus.NewError("org.freedesktop.DBus.Error.UnknownProperty", nil)
+	}
+	return dbus.MakeVariant(value), nil
+}
+
+const fakeUnitPath = dbus.ObjectPath(systemdPath + "/unit/a")
+
+// GetUnitByPID knows of process 42 alone.
+func (m *fakeManager) GetUnitByPID(pid uint32) (dbus.ObjectPath, *dbus.Error) {
+	if pid != 42 {
+		return "", dbus.NewError("org.freedesktop.systemd1.NoUnitForPID", nil)
+	}
+	return fakeUnitPath, nil
+}
+
+func TestDelegatedUnit(t *testing.T) {
+	service, scope := systemdName+".Service", systemdName+".Scope"
+	for name, c := range map[string]struct {
+		unit fakeUnit
+		want string
+	}{
+		"a service":       {fakeUnit{service: {"Delegate": true, "ControlGroup": "/app.slice/a.service"}}, "/app.slice/a.service"},
+		"a scope":         {fakeUnit{scope: {"Delegate": true, "ControlGroup": "/a.scope"}}, "/a.scope"},
+		"not delegated":   {fakeUnit{service: {"Delegate": false, "ControlGroup": "/app.slice/a.service"}}, ""},
+		"something other": {fakeUnit{systemdName + ".Slice": {"ControlGroup": "/a.slice"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := startBus(t)
+			m := &fakeManager{}
+			serveManager(t, address, m)
+			if err := m.conn.Export(c.unit, fakeUnitPath, "org.freedesktop.DBus.Properties"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := delegatedUnit(wait.Context(t), address, 42); err != nil || got != c.want {
+				t.Errorf("got %q, %v; want %q", got, err, c.want)
+			}
+			if got, err := delegatedUnit(wait.Context(t), address, 43); err == nil {
+				t.Errorf("a process that no unit has is in %q", got)
+			}
+		})
+	}
 }

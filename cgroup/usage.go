@@ -30,6 +30,21 @@ type Usage struct {
 	Missing []string
 }
 
+// Since is what was used and hit after before was read. Peaks are those of all
+// time.
+func (u Usage) Since(before Usage) Usage {
+	u.CPUUser -= before.CPUUser
+	u.CPUSystem -= before.CPUSystem
+	u.IOReadBytes -= before.IOReadBytes
+	u.IOWriteBytes -= before.IOWriteBytes
+	u.OOMEvents -= before.OOMEvents
+	u.OOMKills -= before.OOMKills
+	u.AncestorOOMKills -= before.AncestorOOMKills
+	u.PidsLimitHits -= before.PidsLimitHits
+	u.AncestorPidsLimitHits -= before.AncestorPidsLimitHits
+	return u
+}
+
 // CPU returns the CPU time that the tree has used so far, dead members
 // included, to the scheduler tick. It costs one small read.
 func (g *Group) CPU() (time.Duration, error) {

@@ -3,13 +3,15 @@ package cgroup
 import (
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 func awaitOOM(t testing.TB, g *Group) {
 	t.Helper()
 	select {
 	case <-g.OOM():
-	case <-bounded(t).Done():
+	case <-wait.Context(t).Done():
 		t.Fatal("no OOM was told")
 	}
 }
@@ -101,7 +103,9 @@ func TestPidsBomb(t *testing.T) {
 		g := newGroup(t, r, "bomb", Limits{Pids: 20})
 		spawn(t, g, "bomb").expect("refused after")
 		u := finish(t, g)
-		if u.PidsLimitHits == 0 || u.AncestorPidsLimitHits != 0 || u.PidsPeak != 20 {
+		// On v1 the room of the forking thread may still be there when it begins.
+		room := int64(2 - r.limited[ctrlPids].version)
+		if u.PidsLimitHits == 0 || u.AncestorPidsLimitHits != 0 || u.PidsPeak < 20 || u.PidsPeak > 20+room {
 			t.Errorf("usage %+v", u)
 		}
 	})
@@ -137,7 +141,7 @@ func TestPidsBombWithoutPeak(t *testing.T) {
 		r.feat.pidsPeak = false
 		g := newGroup(t, r, "bomb", Limits{Pids: 20})
 		spawn(t, g, "bomb").expect("refused after")
-		for bound := bounded(t); g.pids.peak() == 0 && bound.Err() == nil; {
+		for bound := wait.Context(t); g.pids.peak() == 0 && bound.Err() == nil; {
 			if err := g.WaitEmpty(soon(t)); err == nil {
 				t.Fatal("the bomb is gone")
 			}
@@ -154,7 +158,7 @@ func TestCPUTime(t *testing.T) {
 		spawn(t, g, "spin", "1").expect("ready")
 		var first, used time.Duration
 		var err error
-		for bound := bounded(t); used <= first || first == 0; {
+		for bound := wait.Context(t); used <= first || first == 0; {
 			if used, err = g.CPU(); err != nil || bound.Err() != nil {
 				t.Fatal(used, err, bound.Err())
 			}
