@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +14,17 @@ import (
 // ErrDenied is returned by Ask when the human said no, or nobody could be
 // asked in time.
 var ErrDenied = errors.New("denied")
+
+// DeniedError is the ErrDenied that Ask returns, with what is known of why.
+type DeniedError struct {
+	// Reason is the host's: user, timeout, headless, ...
+	Reason string
+	// TimedOut: nobody answered in time.
+	TimedOut bool
+}
+
+func (e *DeniedError) Error() string { return ErrDenied.Error() + ": " + e.Reason }
+func (e *DeniedError) Unwrap() error { return ErrDenied }
 
 // Question is what a tool asks a human in the middle of a call.
 type Question struct {
@@ -30,7 +40,8 @@ type Question struct {
 }
 
 // Ask puts a question to a human and waits for the answer, a JSON value (true
-// for a plain yes). It returns ErrDenied, or ctx's cause.
+// for a plain yes). It returns a *DeniedError, which is an ErrDenied, or
+// ctx's cause.
 func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	id, answer := o.answers.expect()
 	defer o.answers.forget(id)
@@ -48,7 +59,7 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	select {
 	case a := <-answer:
 		if a.GetOutcome() != pluginv1.AnswerRequest_OUTCOME_ANSWERED {
-			return nil, fmt.Errorf("%w: %s", ErrDenied, a.GetReason())
+			return nil, &DeniedError{Reason: a.GetReason(), TimedOut: a.GetOutcome() == pluginv1.AnswerRequest_OUTCOME_TIMED_OUT}
 		}
 		return a.GetValue(), nil
 	case <-ctx.Done():

@@ -51,6 +51,10 @@ func TestAskOutcomes(t *testing.T) {
 				if string(got.value) != test.want || errors.Is(got.err, ErrDenied) != test.denied {
 					t.Errorf("got %s, %v", got.value, got.err)
 				}
+				denied, _ := errors.AsType[*DeniedError](got.err)
+				if test.denied && denied.TimedOut != (test.name == "timed out") {
+					t.Errorf("denied: %+v", denied)
+				}
 				if test.denied && !strings.Contains(got.err.Error(), "not today") {
 					t.Errorf("error %q does not give the reason", got.err)
 				}

@@ -91,7 +91,7 @@ func (c *call) result(t *testing.T) *pluginv1.Result {
 	return events[len(events)-1].GetResult()
 }
 
-func testServer(tools ...Registered) *server { return newServer("v1.2.3", tools, func() {}) }
+func testServer(tools ...Registered) *server { return newServer(fixed(tools), func() {}) }
 
 type noArguments struct{}
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -14,10 +16,16 @@ import (
 // sent in pieces.
 const maxChunkBytes = 256 << 10
 
+// maxMessageBytes is what hosts accept of one message. A host that gets more
+// ends the call as one that broke the protocol.
+const maxMessageBytes = 4 << 20
+
 // Output is how a tool shows what it has, while it runs. Its methods may be
 // called from several goroutines; after the tool's function has returned they
 // do nothing. Text, JSON, Progress and so on return once the message is on its
-// way; Flush returns once the host has it.
+// way; Flush returns once the host has it. What is over the 4 MiB that a host takes
+// in one message is an error that names its size, and is not sent; Text alone is
+// sent in several messages.
 type Output struct {
 	mu     sync.Mutex // guards what follows, and the order of messages
 	seq    uint64
@@ -51,13 +59,29 @@ func (o *Output) emit(event *pluginv1.CallEvent) (uint64, error) {
 	if o.failed != nil {
 		return 0, o.failed
 	}
+	event.Seq = o.seq + 1
+	if size := proto.Size(event); size > maxMessageBytes {
+		return 0, tooLarge(event, size)
+	}
 	o.seq++
-	event.Seq = o.seq
 	if err := o.send(event); err != nil {
 		o.failed = fmt.Errorf("%w: %w", ErrConnection, err)
 		return 0, o.failed
 	}
 	return o.seq, nil
+}
+
+func tooLarge(event *pluginv1.CallEvent, size int) error {
+	what, remedy := "a message", "shorten it"
+	switch content := event.GetContent().GetContent().(type) {
+	case *pluginv1.Content_Blob:
+		what, remedy = "a blob", "send it in several parts, or write it to a file and send a Link"
+		size = len(content.Blob.GetData())
+	case *pluginv1.Content_Json:
+		what, remedy = "a JSON value", "send several smaller ones, or write it to a file and send a Link"
+		size = len(content.Json)
+	}
+	return fmt.Errorf("%s of %d bytes is more than the %d that one message may have: %s", what, size, maxMessageBytes, remedy)
 }
 
 // close ends the stream for the tool's own goroutines and sends last, if any,
@@ -71,7 +95,7 @@ func (o *Output) close(last *pluginv1.CallEvent) {
 	o.closed = true
 }
 
-// Text adds text to the content. Bytes that are no UTF-8 are replaced by
+// Text adds text to the content; it may be of any length. Bytes that are no UTF-8 are replaced by
 // U+FFFD.
 func (o *Output) Text(text string) error {
 	text = printable(text)
@@ -112,7 +136,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// JSON adds a JSON value to the content.
+// JSON adds a JSON value to the content, of nearly 4 MiB at most.
 func (o *Output) JSON(value any) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -121,7 +145,8 @@ func (o *Output) JSON(value any) error {
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}})
 }
 
-// Blob adds binary content of the given MIME type.
+// Blob adds binary content of the given MIME type. What has 4 MiB or more is an
+// error: send it in several parts, or write it to a file and send a Link.
 func (o *Output) Blob(mimeType string, data []byte) error {
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: printable(mimeType), Data: data}}})
 }

@@ -27,12 +27,19 @@ const maxRequestBytes = 64 << 20
 // with two of one name.
 func Serve(tools ...Registered) {
 	mustBeDistinct(tools)
+	serve(fixed(tools))
+}
+
+// ServeProvider is Serve for tools that are known only at run time.
+func ServeProvider(p Provider) { serve(p) }
+
+func serve(p Provider) {
 	cookie := handshake.Config()
 	if os.Getenv(cookie.MagicCookieKey) != cookie.MagicCookieValue {
-		usage(os.Stderr, tools)
+		usage(os.Stderr, p)
 		os.Exit(2)
 	}
-	s := newServer(version(), tools, realStdio())
+	s := newServer(p, realStdio())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
 	go s.terminateOn(signals)
@@ -59,7 +66,12 @@ func mustBeDistinct(tools []Registered) {
 	}
 }
 
-func usage(w io.Writer, tools []Registered) {
+func usage(w io.Writer, p Provider) {
+	tools, known := p.(fixed)
+	if !known {
+		fmt.Fprintln(w, "This is a toolhost tool. It is started by a toolhost, not by hand.")
+		return
+	}
 	var names []string
 	for _, tool := range tools {
 		names = append(names, tool.Name())

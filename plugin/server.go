@@ -21,16 +21,15 @@ var (
 	ErrDeadline = errors.New("the call's timeout is over")
 	// ErrCancelled: the host asked the call to end.
 	ErrCancelled = errors.New("the call was cancelled")
-	// ErrTerminated: the process received SIGTERM.
+	// ErrTerminated: the process received SIGTERM, and no host has said why.
 	ErrTerminated = errors.New("the process was told to end (SIGTERM)")
 )
 
 // server runs a binary's tools for a host.
 type server struct {
 	pluginv1.UnimplementedToolServer
-	version string
-	tools   []Registered
-	restore func() // gives the tool its real stdout and stderr back
+	provider Provider
+	restore  func() // gives the tool its real stdout and stderr back
 
 	mu         sync.Mutex
 	calls      map[string]*running
@@ -42,16 +41,23 @@ type running struct {
 	out    *Output
 }
 
-func newServer(version string, tools []Registered, restore func()) *server {
-	return &server{version: version, tools: tools, restore: restore, calls: map[string]*running{}}
+func newServer(p Provider, restore func()) *server {
+	return &server{provider: p, restore: restore, calls: map[string]*running{}}
 }
 
 // Describe implements toolhost.plugin.v1.Tool.
-func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	s.restore()
-	response := &pluginv1.DescribeResponse{Version: s.version}
-	for _, tool := range s.tools {
+	listing, err := s.provider.Tools(ctx)
+	if err != nil {
+		return &pluginv1.DescribeResponse{Error: toolError(ctx, err)}, nil
+	}
+	response := &pluginv1.DescribeResponse{Version: printable(listing.Version)}
+	for _, tool := range listing.Tools {
 		response.Tools = append(response.Tools, tool.description)
+	}
+	for _, warning := range listing.Warnings {
+		response.Warnings = append(response.Warnings, printable(warning))
 	}
 	return response, nil
 }
@@ -59,7 +65,7 @@ func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1
 // Call implements toolhost.plugin.v1.Tool.
 func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
 	s.restore()
-	tool, ok := s.find(request.GetTool())
+	tool, ok := s.provider.Find(request.GetTool())
 	if !ok {
 		return status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
 	}
@@ -71,15 +77,6 @@ func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallSe
 	defer end()
 	out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: runTool(ctx, tool, request.GetArguments(), out)}})
 	return nil
-}
-
-func (s *server) find(name string) (Registered, bool) {
-	for _, tool := range s.tools {
-		if tool.Name() == name {
-			return tool, true
-		}
-	}
-	return Registered{}, false
 }
 
 // begin registers the call under a context that ends at its deadline, on
@@ -120,11 +117,11 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		if p := recover(); p != nil {
 			result = &pluginv1.Result{Error: &pluginv1.ToolError{
 				Kind:    pluginv1.ToolError_KIND_PANIC,
-				Message: "panic: " + printable(fmt.Sprint(p)), Stack: printable(string(debug.Stack())),
+				Message: "panic: " + bounded(fmt.Sprint(p)), Stack: bounded(string(debug.Stack())),
 			}}
 		}
 	}()
-	structured, err := tool.run(ctx, arguments, out)
+	structured, err := tool.Run(ctx, arguments, out)
 	if exit, ok := errors.AsType[*CommandExit](err); ok {
 		return exit.result()
 	}
@@ -135,14 +132,26 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {
-	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: printable(err.Error())}
+	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: bounded(err.Error())}
+	failure, failed := errors.AsType[*Failure](err)
 	switch {
+	case failed:
+		e.Kind = failure.kind()
 	case errors.As(err, new(*InvalidArgumentsError)):
 		e.Kind = pluginv1.ToolError_KIND_INVALID_ARGUMENTS
 	case ctx.Err() != nil && endedBy(ctx, err):
 		e.Kind = pluginv1.ToolError_KIND_CANCELLED
 	}
 	return e
+}
+
+// bounded keeps what an error says well under what fits one message.
+func bounded(s string) string {
+	s = printable(s)
+	if kept := cut(s, maxChunkBytes); kept != s {
+		return kept + "..."
+	}
+	return s
 }
 
 // endedBy: the tool gave its context's end as the reason for its own.
@@ -158,10 +167,26 @@ func endedBy(ctx context.Context, err error) bool {
 // Cancel implements toolhost.plugin.v1.Tool. A call that is over is no error.
 func (s *server) Cancel(_ context.Context, request *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {
 	if call := s.call(request.GetCallId()); call != nil {
-		call.cancel(fmt.Errorf("%w: %s", ErrCancelled, request.GetReason()))
+		call.cancel(cancelCause(request.GetReason()))
 	}
 	return &pluginv1.CancelResponse{}, nil
 }
+
+// cancelCause is what a host gives as its reason.
+func cancelCause(reason string) error {
+	if reason == reasonDeadline {
+		return ErrDeadline
+	}
+	return fmt.Errorf("%w: %s", ErrCancelled, reason)
+}
+
+const (
+	// reasonDeadline is a host's reason when the timeout is over.
+	reasonDeadline = "deadline"
+	// cancelFollows is how long after SIGTERM a host's Cancel, which says why, may
+	// still come: they are sent together.
+	cancelFollows = 50 * time.Millisecond
+)
 
 // Answer implements toolhost.plugin.v1.Tool.
 func (s *server) Answer(_ context.Context, request *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
@@ -191,7 +216,7 @@ func (s *server) terminate() {
 	defer s.mu.Unlock()
 	s.terminated = true
 	for _, call := range s.calls {
-		call.cancel(ErrTerminated)
+		time.AfterFunc(cancelFollows, func() { call.cancel(ErrTerminated) })
 	}
 }
 

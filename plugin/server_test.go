@@ -17,10 +17,17 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
+// versioned has a version, which a test binary has not.
+type versioned struct{ fixed }
+
+func (v versioned) Tools(context.Context) (Listing, error) {
+	return Listing{Version: "v1.2.3", Tools: v.fixed}, nil
+}
+
 func TestDescribeListsEveryToolAndRestoresStdio(t *testing.T) {
 	restored := 0
 	a, b := NewTool(Tool{Name: "a"}, search), NewTool(Tool{Name: "b"}, search)
-	s := newServer("v1.2.3", []Registered{a, b}, func() { restored++ })
+	s := newServer(versioned{fixed{a, b}}, func() { restored++ })
 	got, err := s.Describe(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +50,7 @@ func TestCallRestoresStdioBeforeTheToolRuns(t *testing.T) {
 			}
 			return nil
 		})
-		s := newServer("", []Registered{x}, func() { restored = true })
+		s := newServer(fixed{x}, func() { restored = true })
 		startCall(t, s, &pluginv1.CallRequest{Tool: "x"}).result(t)
 	})
 }
@@ -229,6 +236,27 @@ func TestSIGTERMEndsRunningAndLaterCalls(t *testing.T) {
 			}
 		}
 	})
+}
+
+// SIGTERM and the host's reason come together, in either order.
+func TestTheHostsReasonCounts(t *testing.T) {
+	for reason, want := range map[string]error{"deadline": ErrDeadline, "user": ErrCancelled} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := make(chan error, 1)
+			s := testServer(waiter(ended))
+			c := startCall(t, s, &pluginv1.CallRequest{CallId: "1", Tool: "wait"})
+			synctest.Wait()
+			s.terminate()
+			if _, err := s.Cancel(t.Context(), &pluginv1.CancelRequest{CallId: "1", Reason: reason}); err != nil {
+				t.Fatal(err)
+			}
+			c.result(t)
+			if err := <-ended; !errors.Is(err, want) {
+				t.Errorf("%s: cause %v", reason, err)
+			}
+			time.Sleep(time.Second) // a late ErrTerminated changes nothing
+		})
+	}
 }
 
 func explode(context.Context, *Output) error { panic("kaboom \xff") }

@@ -10,9 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/schema"
 )
 
 // Tool describes a tool to hosts and models. Everything but Name is optional.
@@ -28,6 +27,9 @@ type Tool struct {
 	// second call with the same arguments changes nothing more. Both make a
 	// failed call retryable. Destructive: a call may destroy something.
 	ReadOnly, Idempotent, Destructive bool
+	// OpenWorld: a call deals with what is outside of this machine, such as
+	// the web.
+	OpenWorld bool
 	// Exclusive: no other call of the same turn may run beside this one.
 	Exclusive bool
 	// Timeout and SoftBudget are hints for calls that nobody configured; zero
@@ -50,7 +52,7 @@ type Wish struct {
 	MemoryBytes, Pids int64
 }
 
-// Registered is a tool ready to be served, made by NewTool.
+// Registered is a tool ready to be served, made by NewTool or NewRawTool.
 type Registered struct {
 	description *pluginv1.ToolDescription
 	run         func(ctx context.Context, arguments []byte, out *Output) (structured []byte, err error)
@@ -64,10 +66,18 @@ func (r Registered) Describe() *pluginv1.ToolDescription { return r.description 
 
 // Run calls the tool in this process, as Serve would for a host: it decodes
 // arguments, runs the function and returns its result as JSON (nil where the
-// result type is None).
+// result type is None). A result that is too large for one message, which a host
+// takes up to 4 MiB of, is an error.
 func (r Registered) Run(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error) {
-	return r.run(ctx, arguments, out)
+	result, err := r.run(ctx, arguments, out)
+	if err == nil && len(result) > maxResultBytes {
+		return nil, fmt.Errorf("the result of %d bytes is more than the %d that one message may have: return less, and send the rest as content in several parts, or write it to a file and send a Link", len(result), maxResultBytes)
+	}
+	return result, err
 }
+
+// maxResultBytes leaves room for what is around a result in its message.
+const maxResultBytes = maxMessageBytes - 1<<10
 
 // None is the result type of a tool that only streams content.
 type None struct{}
@@ -78,20 +88,21 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // struct or a map: it is the arguments object. The function may be called by
 // several goroutines at once if the host reuses the process. NewTool panics
 // where the tool could never work: a bad name, or types without a JSON Schema.
+//
+// The schemas are made of the types as encoding/json sees them. A type with a
+// text form of its own (encoding.TextUnmarshaler or TextMarshaler) is a string, a
+// type with a JSON form of its own (json.Unmarshaler or Marshaler) may be
+// anything, but for In itself, which is an object of its fields. NewRawTool takes
+// schemas that were written by hand.
 func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, error)) Registered {
-	if !nameForm.MatchString(t.Name) {
-		panic(fmt.Sprintf("plugin: tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name))
-	}
-	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {
-		if !utf8.ValidString(text) {
-			panic(fmt.Sprintf("plugin: tool %q: %q is not UTF-8", t.Name, text))
-		}
+	if err := t.check(); err != nil {
+		panic("plugin: " + err.Error())
 	}
 	d := t.describe()
-	d.InputSchema = schemaOf[In](t.Name, "argument")
+	d.InputSchema = schemaOf[In](t.Name, input)
 	none := reflect.TypeFor[Out]() == reflect.TypeFor[None]()
 	if !none {
-		d.OutputSchema = schemaOf[Out](t.Name, "result")
+		d.OutputSchema = schemaOf[Out](t.Name, output)
 	}
 	return Registered{description: d, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
 		var in In
@@ -102,8 +113,20 @@ func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, er
 		if err != nil || none {
 			return nil, err
 		}
-		return json.Marshal(result)
+		return encode(result)
 	}}
+}
+
+func (t Tool) check() error {
+	if !nameForm.MatchString(t.Name) {
+		return fmt.Errorf("tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name)
+	}
+	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("tool %q: %q is not UTF-8", t.Name, text)
+		}
+	}
+	return nil
 }
 
 // InvalidArgumentsError says that the arguments do not decode into the tool's
@@ -117,23 +140,33 @@ func decode(arguments []byte, into any) error {
 	if len(bytes.TrimSpace(arguments)) == 0 {
 		arguments = []byte("{}")
 	}
-	if err := json.Unmarshal(arguments, into); err != nil {
+	if err := schema.Decode(arguments, into); err != nil {
 		return &InvalidArgumentsError{err}
 	}
 	return nil
 }
 
-func schemaOf[T any](tool, what string) []byte {
-	schema, err := jsonschema.For[T](nil)
-	if err != nil {
-		panic(fmt.Sprintf("plugin: tool %q: no JSON Schema for its %s type %v: %v", tool, what, reflect.TypeFor[T](), err))
+// encode makes an object of a result that is a nil map, too: its schema, that of
+// the whole result, says so.
+func encode(result any) ([]byte, error) {
+	raw, err := json.Marshal(result)
+	if bytes.Equal(raw, []byte("null")) && reflect.TypeOf(result) != nil && reflect.TypeOf(result).Kind() == reflect.Map {
+		raw = []byte("{}")
 	}
-	if what == "argument" && schema.Type != "object" {
-		panic(fmt.Sprintf("plugin: tool %q: argument type %v must be a struct or a map", tool, reflect.TypeFor[T]()))
+	return raw, err
+}
+
+func schemaOf[T any](tool string, d direction) []byte {
+	schema, err := infer(reflect.TypeFor[T](), d)
+	if err != nil {
+		panic(fmt.Sprintf("plugin: tool %q: no JSON Schema for its %s type %v: %v", tool, d.what, reflect.TypeFor[T](), err))
+	}
+	if d.what == input.what && schema.Type != "object" {
+		panic(fmt.Sprintf("plugin: tool %q: argument type %v must be a struct or a map, without a text form of its own", tool, reflect.TypeFor[T]()))
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
-		panic(fmt.Sprintf("plugin: tool %q: schema of its %s type: %v", tool, what, err))
+		panic(fmt.Sprintf("plugin: tool %q: schema of its %s type: %v", tool, d.what, err))
 	}
 	return raw
 }
@@ -143,6 +176,7 @@ func (t Tool) describe() *pluginv1.ToolDescription {
 		Name: t.Name, Title: t.Title, Description: t.Description,
 		Annotations: &pluginv1.Annotations{
 			ReadOnly: claim(t.ReadOnly), Destructive: claim(t.Destructive), Idempotent: claim(t.Idempotent),
+			OpenWorld: claim(t.OpenWorld),
 		},
 		Concurrency:     concurrency(t.Exclusive),
 		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: t.Timeout.Milliseconds(), SoftBudgetMs: t.SoftBudget.Milliseconds()},

@@ -60,6 +60,15 @@ func newToolOf[In, Out any]() func() {
 	}
 }
 
+// What tools embed.
+type (
+	Pages struct {
+		From int `json:"from"`
+		To   int `json:"to"`
+	}
+	Level int
+)
+
 func TestNewToolTypes(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -73,6 +82,17 @@ func TestNewToolTypes(t *testing.T) {
 		{"list argument", newToolOf[[]query, None](), "must be a struct or a map"},
 		{"pointer argument", newToolOf[*query, None](), "argument type *plugin.query must be a struct or a map"},
 		{"argument without a schema", newToolOf[struct{ C chan int }, None](), "no JSON Schema for its argument type"},
+		{"embedded fields", newToolOf[struct {
+			query
+			*Pages
+		}, None](), ""},
+		{"embedded under a name", newToolOf[struct {
+			Pages `json:"pages"`
+		}, None](), "plugin.Pages, which is one JSON field \"pages\": give it a name in Go, too"},
+		{"embedded number", newToolOf[struct{ Level }, None](), "plugin.Level, which is one JSON field \"Level\""},
+		{"embedded far below", newToolOf[map[string][]struct {
+			Pages `json:"pages"`
+		}, None](), "one JSON field \"pages\""},
 		{"result without a schema", newToolOf[query, func()](), "no JSON Schema for its result type"},
 	} {
 		text := panicked(test.make)
@@ -111,14 +131,14 @@ func TestSchemasComeFromTags(t *testing.T) {
 func TestDescriptionIsComplete(t *testing.T) {
 	got := proto.CloneOf(NewTool(Tool{
 		Name: "search", Title: "Search", Description: "Looks.",
-		ReadOnly: true, Idempotent: true, Destructive: true, Exclusive: true,
+		ReadOnly: true, Idempotent: true, Destructive: true, OpenWorld: true, Exclusive: true,
 		Timeout: 90 * time.Second, SoftBudget: 1500 * time.Millisecond, TimeoutArgument: "limit",
 		Wish: Wish{Read: []string{"/r"}, Write: []string{"/w"}, Network: true, MemoryBytes: 5, Pids: 6},
 	}, search).Describe())
 	got.InputSchema, got.OutputSchema = nil, nil
 	want := &pluginv1.ToolDescription{
 		Name: "search", Title: "Search", Description: "Looks.",
-		Annotations:     &pluginv1.Annotations{ReadOnly: new(true), Idempotent: new(true), Destructive: new(true)},
+		Annotations:     &pluginv1.Annotations{ReadOnly: new(true), Idempotent: new(true), Destructive: new(true), OpenWorld: new(true)},
 		Concurrency:     pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: 90_000, SoftBudgetMs: 1500},
 		TimeoutArgument: "limit",
@@ -218,7 +238,7 @@ func TestServeRefusesNoToolsAndTwoOfOneName(t *testing.T) {
 
 func TestUsageNamesEveryTool(t *testing.T) {
 	var b strings.Builder
-	usage(&b, []Registered{NewTool(Tool{Name: "first"}, search), NewTool(Tool{Name: "second"}, search)})
+	usage(&b, fixed{NewTool(Tool{Name: "first"}, search), NewTool(Tool{Name: "second"}, search)})
 	if !strings.Contains(b.String(), "(first, second)") || !strings.Contains(b.String(), "toolhost run") {
 		t.Errorf("usage: %s", b.String())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,7 +28,7 @@ var ErrDisconnected = errors.New("the tool closed the connection before its resu
 func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error) {
 	response, err := c.tool.Describe(ctx, &pluginv1.DescribeRequest{})
 	if err != nil {
-		return nil, explainStatus(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	return response, nil
 }
@@ -41,7 +42,7 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
 	stream, err := c.tool.Call(ctx, request)
 	if err != nil {
-		return explainStatus(ctx, err)
+		return c.explain(ctx, err)
 	}
 	var checker eventChecker
 	for {
@@ -50,7 +51,7 @@ func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink fun
 			return checker.ended()
 		}
 		if err != nil {
-			return explainStatus(ctx, err)
+			return c.explain(ctx, err)
 		}
 		if err := checker.check(event); err != nil {
 			return err
@@ -127,12 +128,27 @@ func (c *eventChecker) ended() error {
 	return &ProtocolError{"the stream ended without a result"}
 }
 
+// explain prefers what was heard on the connection to gRPC's own words for it.
+func (c *Conn) explain(ctx context.Context, err error) error {
+	explained := explainStatus(ctx, err)
+	if c.wire == nil || !errors.Is(explained, ErrDisconnected) {
+		return explained
+	}
+	if said := c.wire.complaint(); said != "" {
+		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is no gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.runner.socket, said)}
+	}
+	return explained
+}
+
 // explainStatus tells a broken protocol from a broken connection.
 func explainStatus(ctx context.Context, err error) error {
+	s := status.Convert(err)
+	if s.Code() == codes.DeadlineExceeded && endsNow(ctx) { // gRPC keeps our deadline on the tool's side, too
+		<-ctx.Done()
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	s := status.Convert(err)
 	switch s.Code() {
 	case codes.Unavailable, codes.Canceled, codes.Aborted:
 		return ErrDisconnected
@@ -142,6 +158,12 @@ func explainStatus(ctx context.Context, err error) error {
 		return &ProtocolError{"the binary does not serve toolhost.plugin.v1: " + s.Message()}
 	}
 	return &ProtocolError{fmt.Sprintf("the tool answered with gRPC status %s: %s", s.Code(), s.Message())}
+}
+
+// endsNow: the deadline is here, but for what timers and clocks differ by.
+func endsNow(ctx context.Context) bool {
+	at, ok := ctx.Deadline()
+	return ok && time.Until(at) < 100*time.Millisecond
 }
 
 // Cancel asks a call to end; the tool may be deaf to it.

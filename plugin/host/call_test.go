@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -227,4 +228,19 @@ func (s *fakeStream) Recv() (*pluginv1.CallEvent, error) {
 	event := s.events[0]
 	s.events = s.events[1:]
 	return event, nil
+}
+
+// The other side may see our deadline a moment before we do.
+func TestDeadlineOnBothSides(t *testing.T) {
+	over := errors.New("our time is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, over)
+	defer cancel()
+	if got := explainStatus(ctx, status.Error(codes.DeadlineExceeded, "x")); got != over {
+		t.Errorf("%v, want %v", got, over)
+	}
+	later, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if _, ok := errors.AsType[*ProtocolError](explainStatus(later, status.Error(codes.DeadlineExceeded, "x"))); !ok {
+		t.Error("a tool's own word for it is taken for our deadline")
+	}
 }

@@ -28,7 +28,7 @@ type Child struct {
 	// socket.
 	SocketDir *os.File
 	// Dial connects to the tool's socket of this name in SocketDir where the
-	// host itself may not; nil, or a nil connection, where it may.
+	// host itself may not; nil where it may.
 	Dial func(ctx context.Context, name string) (*net.UnixConn, error)
 	// PeerUID is the uid, as the host sees it, that the tool's socket must
 	// belong to.
@@ -67,6 +67,7 @@ type Conn struct {
 	client *goplugin.Client
 	tool   pluginv1.ToolClient
 	runner *childRunner
+	wire   *greetedConn // nil in tests that dial by themselves
 }
 
 // Connect starts the tool, takes its handshake and dials it. When ctx ends
@@ -83,7 +84,7 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 	defer stop()
 	conn, err := dispense(ctx, client, r)
 	if err == nil {
-		return &Conn{client: client, tool: pluginv1.NewToolClient(conn), runner: r}, nil
+		return &Conn{client: client, tool: pluginv1.NewToolClient(conn), runner: r, wire: r.wire}, nil
 	}
 	r.kill()
 	cleanUp(client)

@@ -52,7 +52,7 @@ func refuseBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientCon
 func (r *childRunner) dial(ctx context.Context) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
-		return &HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket: %v", err)}
+		return &HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket %s: %v; listen on it before the handshake line is printed, as plugin.Serve does", r.socket, err)}
 	}
 	if err := checkPeer(conn, r.child.PeerUID); err != nil {
 		_ = conn.Close()
@@ -60,15 +60,14 @@ func (r *childRunner) dial(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dialled = conn
+	r.wire = &greetedConn{Conn: conn}
+	r.dialled = r.wire
 	return nil
 }
 
 func (r *childRunner) connect(ctx context.Context) (*net.UnixConn, error) {
 	if r.child.Dial != nil {
-		if conn, err := r.child.Dial(ctx, r.socket); conn != nil || err != nil {
-			return conn, err
-		}
+		return r.child.Dial(ctx, r.socket)
 	}
 	return connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
 }

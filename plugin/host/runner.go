@@ -41,6 +41,7 @@ type childRunner struct {
 	socket       string
 	copied       chan struct{} // closed when all of stdout has been copied
 	dialled      net.Conn      // until gRPC takes it
+	wire         *greetedConn  // the same, for as long as it lives
 }
 
 func (r *childRunner) adopt(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {

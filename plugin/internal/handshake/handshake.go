@@ -9,6 +9,12 @@ const PluginName = "tool"
 // Version is the protocol version of toolhost.plugin.v1.
 const Version = 1
 
+// Variables are those by which go-plugin's host tells a plugin its terms.
+var Variables = []string{
+	"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_CLIENT_CERT",
+	goplugin.EnvUnixSocketDir, goplugin.EnvUnixSocketGroup, "PLUGIN_MULTIPLEX_GRPC",
+}
+
 // Config is go-plugin's handshake. The cookie keeps a tool that is started by
 // hand from waiting for a host; it is no secret.
 func Config() goplugin.HandshakeConfig {

@@ -143,6 +143,11 @@ const (
 	// The command was not found (exit code 127), or is not executable (126).
 	ToolError_KIND_COMMAND_NOT_FOUND      ToolError_Kind = 5
 	ToolError_KIND_COMMAND_NOT_EXECUTABLE ToolError_Kind = 6
+	// By adapters, of the program behind the tool: it could not be started or did not get ready; it ended before its
+	// result; it broke its own protocol.
+	ToolError_KIND_START_FAILED ToolError_Kind = 7
+	ToolError_KIND_CRASHED      ToolError_Kind = 8
+	ToolError_KIND_PROTOCOL     ToolError_Kind = 9
 )
 
 // Enum value maps for ToolError_Kind.
@@ -155,6 +160,9 @@ var (
 		4: "KIND_INVALID_ARGUMENTS",
 		5: "KIND_COMMAND_NOT_FOUND",
 		6: "KIND_COMMAND_NOT_EXECUTABLE",
+		7: "KIND_START_FAILED",
+		8: "KIND_CRASHED",
+		9: "KIND_PROTOCOL",
 	}
 	ToolError_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED":            0,
@@ -164,6 +172,9 @@ var (
 		"KIND_INVALID_ARGUMENTS":      4,
 		"KIND_COMMAND_NOT_FOUND":      5,
 		"KIND_COMMAND_NOT_EXECUTABLE": 6,
+		"KIND_START_FAILED":           7,
+		"KIND_CRASHED":                8,
+		"KIND_PROTOCOL":               9,
 	}
 )
 
@@ -285,8 +296,12 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the tool's binary, free text.
-	Version       string             `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
-	Tools         []*ToolDescription `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	Version string             `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Tools   []*ToolDescription `protobuf:"bytes,2,rep,name=tools,proto3" json:"tools,omitempty"`
+	// Set, instead of tools, by adapters that could not find out what they have.
+	Error *ToolError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// What is left out and why, for people; a line each.
+	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -331,6 +346,20 @@ func (x *DescribeResponse) GetVersion() string {
 func (x *DescribeResponse) GetTools() []*ToolDescription {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetError() *ToolError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -1882,10 +1911,12 @@ var File_plugin_proto_v1_plugin_proto protoreflect.FileDescriptor
 const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"\x1cplugin/proto/v1/plugin.proto\x12\x12toolhost.plugin.v1\"\x11\n" +
-	"\x0fDescribeRequest\"g\n" +
+	"\x0fDescribeRequest\"\xb8\x01\n" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
-	"\x05tools\x18\x02 \x03(\v2#.toolhost.plugin.v1.ToolDescriptionR\x05tools\"\xc9\x03\n" +
+	"\x05tools\x18\x02 \x03(\v2#.toolhost.plugin.v1.ToolDescriptionR\x05tools\x123\n" +
+	"\x05error\x18\x03 \x01(\v2\x1d.toolhost.plugin.v1.ToolErrorR\x05error\x12\x1a\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"\xc9\x03\n" +
 	"\x0fToolDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1983,11 +2014,11 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"structured\x18\x02 \x01(\fR\n" +
 	"structured\x123\n" +
 	"\x05error\x18\x03 \x01(\v2\x1d.toolhost.plugin.v1.ToolErrorR\x05error\x123\n" +
-	"\x04exit\x18\x04 \x01(\v2\x1f.toolhost.plugin.v1.CommandExitR\x04exit\"\x9f\x02\n" +
+	"\x04exit\x18\x04 \x01(\v2\x1f.toolhost.plugin.v1.CommandExitR\x04exit\"\xdb\x02\n" +
 	"\tToolError\x126\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\".toolhost.plugin.v1.ToolError.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05stack\x18\x03 \x01(\tR\x05stack\"\xa9\x01\n" +
+	"\x05stack\x18\x03 \x01(\tR\x05stack\"\xe5\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -1997,7 +2028,10 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\x0eKIND_CANCELLED\x10\x03\x12\x1a\n" +
 	"\x16KIND_INVALID_ARGUMENTS\x10\x04\x12\x1a\n" +
 	"\x16KIND_COMMAND_NOT_FOUND\x10\x05\x12\x1f\n" +
-	"\x1bKIND_COMMAND_NOT_EXECUTABLE\x10\x06\"9\n" +
+	"\x1bKIND_COMMAND_NOT_EXECUTABLE\x10\x06\x12\x15\n" +
+	"\x11KIND_START_FAILED\x10\a\x12\x10\n" +
+	"\fKIND_CRASHED\x10\b\x12\x11\n" +
+	"\rKIND_PROTOCOL\x10\t\"9\n" +
 	"\vCommandExit\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\tR\x06signal\"@\n" +
@@ -2079,40 +2113,41 @@ var file_plugin_proto_v1_plugin_proto_goTypes = []any{
 }
 var file_plugin_proto_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDescription
-	7,  // 1: toolhost.plugin.v1.ToolDescription.annotations:type_name -> toolhost.plugin.v1.Annotations
-	0,  // 2: toolhost.plugin.v1.ToolDescription.concurrency:type_name -> toolhost.plugin.v1.Concurrency
-	8,  // 3: toolhost.plugin.v1.ToolDescription.timeouts:type_name -> toolhost.plugin.v1.TimeoutHints
-	9,  // 4: toolhost.plugin.v1.ToolDescription.wish:type_name -> toolhost.plugin.v1.SandboxWish
-	12, // 5: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
-	13, // 6: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
-	16, // 7: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
-	17, // 8: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
-	18, // 9: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
-	19, // 10: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
-	20, // 11: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
-	14, // 12: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
-	15, // 13: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 14: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
-	13, // 15: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	21, // 16: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
-	22, // 17: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
-	2,  // 18: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
-	3,  // 19: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
-	4,  // 20: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	10, // 21: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
-	23, // 22: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
-	25, // 23: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
-	27, // 24: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
-	5,  // 25: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	11, // 26: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
-	24, // 27: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
-	26, // 28: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
-	28, // 29: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
-	25, // [25:30] is the sub-list for method output_type
-	20, // [20:25] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	21, // 1: toolhost.plugin.v1.DescribeResponse.error:type_name -> toolhost.plugin.v1.ToolError
+	7,  // 2: toolhost.plugin.v1.ToolDescription.annotations:type_name -> toolhost.plugin.v1.Annotations
+	0,  // 3: toolhost.plugin.v1.ToolDescription.concurrency:type_name -> toolhost.plugin.v1.Concurrency
+	8,  // 4: toolhost.plugin.v1.ToolDescription.timeouts:type_name -> toolhost.plugin.v1.TimeoutHints
+	9,  // 5: toolhost.plugin.v1.ToolDescription.wish:type_name -> toolhost.plugin.v1.SandboxWish
+	12, // 6: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
+	13, // 7: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
+	16, // 8: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
+	17, // 9: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
+	18, // 10: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
+	19, // 11: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
+	20, // 12: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
+	14, // 13: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
+	15, // 14: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
+	1,  // 15: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
+	13, // 16: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	21, // 17: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
+	22, // 18: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
+	2,  // 19: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
+	3,  // 20: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
+	4,  // 21: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	10, // 22: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
+	23, // 23: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
+	25, // 24: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
+	27, // 25: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
+	5,  // 26: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	11, // 27: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
+	24, // 28: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
+	26, // 29: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
+	28, // 30: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
+	26, // [26:31] is the sub-list for method output_type
+	21, // [21:26] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_v1_plugin_proto_init() }

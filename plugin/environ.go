@@ -1,0 +1,18 @@
+package plugin
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/plugin/internal/handshake"
+)
+
+// Environ is os.Environ for a program that a tool starts: without what is
+// between host and tool only, the handshake's variables.
+func Environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == handshake.Config().MagicCookieKey || slices.Contains(handshake.Variables, name)
+	})
+}

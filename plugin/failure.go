@@ -1,0 +1,41 @@
+package plugin
+
+import pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+
+// FailureKind says how the program behind a tool failed.
+type FailureKind int
+
+// Kinds of failure, and the status that a host gives such a call.
+const (
+	// StartFailed: it could not be started, or did not get ready
+	// (start_failed).
+	StartFailed FailureKind = iota + 1
+	// Crashed: it ended before its result (crashed).
+	Crashed
+	// BrokeProtocol: it did not keep to the protocol that it speaks with the
+	// adapter (protocol_error).
+	BrokeProtocol
+)
+
+// Failure is what an adapter returns as its error when it was not the tool that
+// refused, but the program behind it that failed.
+type Failure struct {
+	Kind FailureKind
+	// Err says what happened, its first line by itself.
+	Err error
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+func (f *Failure) Unwrap() error { return f.Err }
+
+func (f *Failure) kind() pluginv1.ToolError_Kind {
+	switch f.Kind {
+	case StartFailed:
+		return pluginv1.ToolError_KIND_START_FAILED
+	case Crashed:
+		return pluginv1.ToolError_KIND_CRASHED
+	case BrokeProtocol:
+		return pluginv1.ToolError_KIND_PROTOCOL
+	}
+	return pluginv1.ToolError_KIND_ERROR
+}

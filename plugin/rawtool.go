@@ -1,0 +1,57 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// NewRawTool is NewTool for a tool that is known only at run time, such as an
+// adapter's: it takes its arguments and gives its result as JSON. inputSchema
+// must be of type object; outputSchema is nil where there is no result, and so
+// is then what do returns. The arguments reach do as the host sent them, {} for
+// none; the host has validated them by inputSchema.
+//
+// Unlike NewTool it returns an error where the tool could never work, since
+// what it is given may come from outside: a bad name, text that is no UTF-8, or
+// a schema that hosts refuse (see package schema).
+func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error)) (Registered, error) {
+	if err := t.check(); err != nil {
+		return Registered{}, err
+	}
+	if err := checkObjectSchema(inputSchema); err != nil {
+		return Registered{}, fmt.Errorf("input schema of tool %q: %w", t.Name, err)
+	}
+	if len(outputSchema) > 0 {
+		if _, err := schema.Parse(outputSchema); err != nil {
+			return Registered{}, fmt.Errorf("output schema of tool %q: %w", t.Name, err)
+		}
+	}
+	d := t.describe()
+	d.InputSchema, d.OutputSchema = inputSchema, outputSchema
+	return Registered{description: d, run: func(ctx context.Context, arguments []byte, out *Output) ([]byte, error) {
+		if len(bytes.TrimSpace(arguments)) == 0 {
+			arguments = []byte("{}")
+		}
+		result, err := do(ctx, arguments, out)
+		if err == nil && len(result) > 0 && !json.Valid(result) {
+			return nil, fmt.Errorf("the result of tool %q is no valid JSON", t.Name)
+		}
+		return result, err
+	}}, nil
+}
+
+func checkObjectSchema(raw json.RawMessage) error {
+	if _, err := schema.Parse(raw); err != nil {
+		return err
+	}
+	var s struct{ Type any }
+	if err := json.Unmarshal(raw, &s); err != nil || s.Type != "object" {
+		return errors.New(`it is not of "type": "object"`)
+	}
+	return nil
+}

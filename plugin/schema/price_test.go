@@ -1,0 +1,60 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// doubling checks each item twice for each time that its list is checked.
+const doubling = `{"type":"object","$defs":{"s":{"allOf":[{"items":{"$ref":"#/$defs/s"}},{"items":{"$ref":"#/$defs/s"}}]}},"properties":{"a":{"$ref":"#/$defs/s"}}}`
+
+// What might take for ever is not checked; what is large, but no more, is.
+func TestPrice(t *testing.T) {
+	nested := func(depth int) string {
+		return `{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`
+	}
+	list := `{"a":[` + strings.Repeat("1,", 200_000) + "1]}"
+	many := `{"items":{"allOf":[` + strings.Repeat(`{},`, 400) + `{}]}}`
+	for _, test := range []struct {
+		name, schema, value string
+		dear                bool
+	}{
+		{"shallow", doubling, nested(8), false},
+		{"deep", doubling, nested(40), true},
+		{"another keyword", strings.ReplaceAll(doubling, "items", "additionalProperties"), `{"a":` + strings.Repeat(`{"x":`, 40) + "1" + strings.Repeat("}", 40) + "}", true},
+		{"conditions", strings.ReplaceAll(doubling, `"allOf":[{"items":{"$ref":"#/$defs/s"}},`, `"if":{"items":{"$ref":"#/$defs/s"}},"anyOf":[`), nested(40), true},
+		{"a tree", `{"type":"object","properties":{"a":{"$ref":"#/properties/tree"},"tree":{"anyOf":[{"type":"array","items":{"$ref":"#/properties/tree"}},{"type":"null"}]}}}`, nested(500), false},
+		{"a tree without end", `{"type":"object","properties":{"a":{"$ref":"#/$defs/s"}},"$defs":{"s":{"type":"array","items":{"$ref":"#/$defs/s"}}}}`, nested(5000), true},
+		{"long list", `{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer","minimum":1}}}}`, list, false},
+		{"long list, many rules", `{"type":"object","properties":{"a":` + many + `}}`, list, true},
+		{"escaped reference", strings.ReplaceAll(doubling, "#/$defs/s", "#/%24defs/s"), nested(40), true},
+		{"patterns", `{"patternProperties":{"^.*a":{"allOf":[` + strings.Repeat(`{"pattern":"a.*b"},`, 300) + `{}]}}}`, `{"a":"` + strings.Repeat("x", 900_000) + `"}`, true},
+		{"positions", `{"properties":{"a":{"prefixItems":[{"type":"integer"}],"items":[{"type":"integer"}],"uniqueItems":false}}}`, list, false},
+	} {
+		parsed, err := Parse([]byte(test.schema))
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		var value any
+		if err := json.Unmarshal([]byte(test.value), &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := parsed.Validate(value); errors.Is(err, ErrTooDear) != test.dear || err != nil && !test.dear {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+}
+
+// References are into the document as it is: nothing in it may lead them
+// elsewhere.
+func TestInnerID(t *testing.T) {
+	if _, err := Parse([]byte(`{"$id":"https://example.org/","type":"object","properties":{"$id":{"type":"string"}}}`)); err != nil {
+		t.Error(err)
+	}
+	if _, err := Parse([]byte(`{"$defs":{"x":{"$id":"https://example.org/x"}}}`)); !errors.Is(err, errInnerID) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,206 @@
+// Package schema tells which JSON Schemas a toolhost takes from a tool. A
+// schema comes from the tool, and validating by it runs in the host, so what
+// that can cost is bounded.
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Bounds of a schema.
+const (
+	MaxBytes = 256 << 10
+	MaxDepth = 64
+	// MaxInPlace is how many subschemas may apply to one and the same value.
+	MaxInPlace = 512
+)
+
+// Schema is one that values can be checked by, from any goroutine.
+type Schema struct {
+	resolved *jsonschema.Resolved
+	root     any
+}
+
+// Validate says what of a value, as encoding/json decodes it, breaks the schema:
+// the place in the value, the rule, and the value as far as it is short, such as
+// nodes[1].sub.a: want a number, not the string "x". What would take too long to
+// check is ErrTooDear.
+func (s *Schema) Validate(value any) error {
+	if err := price(s.root, value); err != nil {
+		return err
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return s.explain(err, value)
+	}
+	return nil
+}
+
+// Parse makes a schema ready for validating by it. It refuses one whose
+// validation might not end: one that is too large or too deep, refers outside
+// itself, or applies too many subschemas to one value, for ever by a cycle.
+func Parse(raw []byte) (*Schema, error) {
+	root, err := check(raw)
+	if err != nil {
+		return nil, err
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // which spells out Go's types
+			err = fmt.Errorf("its %s is of JSON type %s, which JSON Schema does not have there", cmp.Or(wrong.Field, "root"), wrong.Value)
+		}
+		return nil, err
+	}
+	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{resolved, root}, nil
+}
+
+func check(raw []byte) (root any, err error) {
+	if len(raw) > MaxBytes {
+		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), MaxBytes)
+	}
+	if err := json.Unmarshal(raw, &root); err != nil {
+		return nil, err
+	}
+	return root, (&checker{root: root}).walk(root, 0)
+}
+
+type checker struct {
+	root  any
+	nodes int
+}
+
+// walk visits every part of the document and measures from each what applies
+// in place.
+func (c *checker) walk(node any, depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("it is nested deeper than %d", MaxDepth)
+	}
+	switch n := node.(type) {
+	case map[string]any:
+		if _, named := n["$id"].(string); named && depth > 0 {
+			return errInnerID
+		}
+		c.nodes = 0
+		if err := c.inPlace(n, 0); err != nil {
+			return err
+		}
+		for _, child := range n {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, child := range n {
+			if err := c.walk(child, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var errTooManyInPlace = errors.New("its $ref, allOf and the like apply too many subschemas to one value, or form a cycle")
+
+// inPlace follows the keywords whose subschemas apply to the same value.
+func (c *checker) inPlace(node any, depth int) error {
+	n, ok := node.(map[string]any)
+	if !ok {
+		return nil
+	}
+	if c.nodes++; c.nodes > MaxInPlace || depth > MaxDepth {
+		return errTooManyInPlace
+	}
+	for _, key := range []string{"not", "if", "then", "else"} {
+		if err := c.inPlace(n[key], depth+1); err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := n[key].([]any)
+		for _, child := range list {
+			if err := c.inPlace(child, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range []string{"dependentSchemas", "dependencies"} {
+		children, _ := n[key].(map[string]any)
+		for _, child := range children {
+			if err := c.inPlace(child, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return c.follow(n, depth)
+}
+
+// follow goes where references point.
+func (c *checker) follow(n map[string]any, depth int) error {
+	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		ref, ok := n[key].(string)
+		if !ok {
+			continue
+		}
+		target, err := c.resolve(ref)
+		if err != nil {
+			return err
+		}
+		if err := c.inPlace(target, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resolve finds the target of a reference, a JSON pointer (RFC 6901), in the
+// document.
+func (c *checker) resolve(ref string) (any, error) {
+	pointer, ok := strings.CutPrefix(ref, "#")
+	if !ok || pointer != "" && pointer[0] != '/' {
+		return nil, fmt.Errorf("its $ref %q is no JSON pointer into itself (#/...)", ref)
+	}
+	pointer, err := url.PathUnescape(pointer) // RFC 6901, 6
+	if err != nil {
+		return nil, fmt.Errorf("its $ref %q is no URI", ref)
+	}
+	node, ok := c.find(pointer)
+	if !ok {
+		return nil, fmt.Errorf("its $ref %q leads nowhere", ref)
+	}
+	return node, nil
+}
+
+func (c *checker) find(pointer string) (node any, ok bool) {
+	node = c.root
+	if pointer == "" {
+		return node, true
+	}
+	for _, token := range strings.Split(pointer[1:], "/") {
+		switch n := node.(type) {
+		case map[string]any:
+			node = n[unescape(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(n) {
+				return nil, false
+			}
+			node = n[i]
+		default:
+			return nil, false
+		}
+	}
+	return node, true
+}
+
+func unescape(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
