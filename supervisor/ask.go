@@ -49,21 +49,23 @@ func (c *Call) onAsk(ask *pluginv1.Ask, now time.Time) {
 	c.clock.Paused(now)
 	c.moveTimer(now)
 	question := Question{
-		ID: ask.GetInteractionId(), Prompt: ask.GetPrompt(), Schema: ask.GetSchema(),
+		ID: ask.GetInteractionId(), Prompt: c.veil.text(ask.GetPrompt()), Schema: c.veil.json(ask.GetSchema()),
 		Timeout: milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
 	}
-	lifetime := c.tree.lifetime
-	c.tree.helpers.Go(func() {
-		answer := c.request.Ask(lifetime, question)
-		c.send(input{kind: inAnswered, question: question.ID, answer: answer})
+	c.helpers.Go(func() {
+		answer := c.request.Ask(c.lifetime, question)
+		c.send(input{kind: inAnswered, question: question.ID, secret: question.Secret, answer: answer})
 	})
 }
 
-func (c *Call) onAnswered(id string, a Answer, now time.Time) {
+func (c *Call) onAnswered(in input, now time.Time) {
 	c.questions--
+	if in.secret {
+		c.hideAnswer(in.answer)
+	}
 	c.clock.Resumed(now)
 	c.moveTimer(now)
-	c.acks.reply(answerOf(c.id, id, a))
+	c.acks.reply(answerOf(c.id, in.question, in.answer))
 }
 
 func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
@@ -85,13 +87,14 @@ const maxHumanWait = time.Hour
 // moveTimer keeps the launcher's own timer behind the call's clock.
 func (c *Call) moveTimer(now time.Time) {
 	if c.resolution.Timeout == budget.Infinite {
+		c.instance.hold(c, 0)
 		return
 	}
 	left := c.clock.Remaining(now) + c.grace + budget.AnswerMargin
 	if c.questions > 0 {
 		left += maxHumanWait
 	}
-	_ = c.tree.process.SetTimer(left) // a launcher that is gone needs none
+	c.instance.hold(c, left)
 }
 
 // Verdict is what a call came to that was decided without running it.
@@ -116,6 +119,6 @@ func (v Verdict) Result() *Result {
 		Timing: Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}
 	r.Sandbox = emptyReceipt()
-	r.Retry = Retry{Retryable: v.Status != StatusInvalidArgs, SideEffects: "none"}
+	r.Retry = Retry{Retryable: r.mayComeOutOtherwise(), SideEffects: "none"}
 	return r
 }

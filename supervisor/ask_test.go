@@ -13,8 +13,8 @@ import (
 func TestAQuestionStopsTheClock(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("ask", `{}`)
-	r.Timeouts = within(time.Second)
-	const wait = 1500 * time.Millisecond
+	r.Timeouts = within(4 * time.Second)
+	const wait = 5 * time.Second
 	asked := make(chan supervisor.Question, 1)
 	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer {
 		asked <- q

@@ -3,11 +3,14 @@ package supervisor
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -28,15 +31,19 @@ type Call struct {
 	description *pluginv1.ToolDescription
 	arguments   []byte
 	hints       []budget.Ask // the model's
+	reader      OutputReader // of a command's stdout; used by who reads that
 	resolution  budget.Resolution
 	grace       time.Duration
+	veil        *veil
+	line        *line // for a kept process; nil for one of the call's own
 	limits      Limits
 	warnings    []string
 	describes   bool // the work is Describe, not Call
 	explains    bool // nothing is to run, so there are no arguments
 
 	inbox  chan input
-	done   chan struct{} // closed when result is made
+	live   atomic.Pointer[liveGroup] // set by the loop, for Current
+	done   chan struct{}             // closed when result is made
 	result *Result
 	// responded is what a describing call brought back, readable after done.
 	responded *pluginv1.DescribeResponse
@@ -62,27 +69,35 @@ const (
 	inEmptied
 	inOutputEnded
 	inAnswered
+	inCollateral
+	inContent
 )
 
 // input is one message to the owner; only the fields of its kind are set.
 type input struct {
 	kind     inputKind
 	err      error
-	tree     *tree
+	instance *instance
+	before   *cgroup.Usage // what a kept instance had used already
 	conn     *host.Conn
 	event    *pluginv1.CallEvent
 	response *pluginv1.DescribeResponse
 	exit     syscall.WaitStatus
 	reason   AbortReason
 	release  func()
-	question string
-	answer   Answer
+	content  []Content
+	// structured, warning and err come with the last content of a command.
+	structured json.RawMessage
+	warning    string
+	question   string
+	secret     bool // the answer is
+	answer     Answer
 }
 
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		inbox: make(chan input), done: make(chan struct{}),
+		veil: &veil{}, inbox: make(chan input), done: make(chan struct{}),
 	}
 	if c.id == "" {
 		c.id = rand.Text()
@@ -93,6 +108,10 @@ func (s *Supervisor) newCall(request Request) *Call {
 
 func (r Request) toolName() string {
 	switch {
+	case r.Name != "":
+		return r.Name
+	case r.Command != nil && r.Command.Tool != nil:
+		return r.Command.Tool.Description().GetName()
 	case r.Command != nil && len(r.Command.Argv) > 0:
 		return baseName(r.Command.Argv[0])
 	case r.Tool.Name != "":
@@ -131,6 +150,7 @@ func (c *Call) send(in input) bool {
 // result.
 func (c *Call) run(ctx context.Context) {
 	defer c.s.unregister(c) // when nothing of the call is left
+	defer c.line.part()
 	stop := context.AfterFunc(ctx, func() { c.Abort(abortReason(ctx)) })
 	defer stop()
 	go c.enter(c.begin())
@@ -154,14 +174,29 @@ func abortReason(ctx context.Context) AbortReason {
 	return AbortUser
 }
 
-// enter waits for a slot.
+// enter waits for a kept process and for a lock, if the call wants them, and then
+// for a slot: whoever has one waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
-	release, err := c.s.gate.Acquire(ctx)
+	leave, err := c.line.enter(ctx, c.request.Keep != nil && c.request.Keep.Shared)
 	if err != nil {
 		c.send(input{kind: inRefused, err: err})
 		return
 	}
-	if !c.send(input{kind: inAdmitted, release: release}) {
-		release()
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		leave()
+		c.send(input{kind: inRefused, err: err})
+		return
+	}
+	release, err := c.s.gate.Acquire(ctx)
+	if err != nil {
+		unlock()
+		leave()
+		c.send(input{kind: inRefused, err: err})
+		return
+	}
+	all := func() { release(); unlock(); leave() }
+	if !c.send(input{kind: inAdmitted, release: all}) {
+		all()
 	}
 }

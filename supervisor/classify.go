@@ -1,15 +1,17 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"syscall"
 
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/sandbox/signals"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
@@ -24,16 +26,40 @@ type evidence struct {
 	exit      syscall.WaitStatus
 	ran       bool
 	survivors int
-	usage     cgroup.Usage
+	// exitOK: the exit status is that of a success, as the tool itself said if it
+	// was judged; outputErr: the output is not what such a success has.
+	exitOK      bool
+	exitJudged  bool
+	exitMessage string
+	outputErr   error
+	usage       cgroup.Usage
 }
 
 // complete: a success was received in full. It counts whatever came after.
 func (e evidence) complete() bool {
-	if e.final == nil || e.brokeProtocol() {
+	if e.final == nil || e.brokeProtocol() || e.badOutput() {
 		return false
 	}
-	exit := e.final.GetExit()
-	return e.final.GetError() == nil && exit.GetCode() == 0 && exit.GetSignal() == ""
+	return e.succeeded()
+}
+
+// badOutput: the output is not what a success has. None at all is fine with a
+// status other than 0 that the tool calls a success: grep's 1.
+func (e evidence) badOutput() bool {
+	none := errors.Is(e.outputErr, io.EOF) && e.exitJudged && e.exitOK && e.final.GetExit().GetCode() != 0
+	return e.outputErr != nil && !none
+}
+
+func (e evidence) succeeded() bool {
+	return e.final.GetError() == nil && e.goodExit() && e.final.GetExit().GetSignal() == ""
+}
+
+// goodExit: the exit status, 0 where there is none to tell of, is a success's.
+func (e evidence) goodExit() bool {
+	if e.exitJudged {
+		return e.exitOK
+	}
+	return e.final.GetExit().GetCode() == 0
 }
 
 func (e evidence) brokeProtocol() bool {
@@ -48,6 +74,10 @@ const (
 	// As env(1) tells them apart, by 127 and 126.
 	reasonNotFound      = "not_found"
 	reasonNotExecutable = "not_executable"
+	// Who has failed to start: the tool, by what it did, or the host, which could
+	// not make the process.
+	reasonStart = "start"
+	reasonHost  = "host"
 )
 
 // outcome is what a call came to.
@@ -75,10 +105,24 @@ func classify(e evidence) outcome {
 		return startOutcome(e.startErr)
 	case e.brokeProtocol():
 		return outcome{StatusProtocolError, "protocol"}
+	case e.final != nil && e.succeeded():
+		return outcome{StatusToolError, "output"}
 	case e.final != nil:
 		return finalOutcome(e.final)
 	}
 	return deathOutcome(e)
+}
+
+// began: something of the tool has run. An adapter alone is nothing of it.
+func (e evidence) began() bool {
+	kind := e.final.GetError().GetKind()
+	return e.ran && kind != pluginv1.ToolError_KIND_COMMAND_NOT_FOUND && kind != pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
+}
+
+// left: the tool has closed its connection before a result, by itself, and is
+// still there.
+func (e evidence) left() bool {
+	return e.final == nil && e.startErr == nil && e.cause == causeNone && !e.exited && errors.Is(e.streamErr, host.ErrDisconnected)
 }
 
 func startOutcome(err error) outcome {
@@ -90,7 +134,7 @@ func startOutcome(err error) outcome {
 	if errors.As(err, &overloaded) {
 		return outcome{StatusOverloaded, "admission"}
 	}
-	return outcome{StatusStartFailed, "start"}
+	return outcome{StatusStartFailed, reasonStart}
 }
 
 // finalOutcome is that of a result which is no success.
@@ -108,7 +152,20 @@ func finalOutcome(final *pluginv1.Result) outcome {
 	case pluginv1.ToolError_KIND_PANIC:
 		return outcome{StatusToolError, "panic"}
 	}
+	if status, ok := behindTool[final.GetError().GetKind()]; ok {
+		return outcome{status, reasonBehind}
+	}
 	return outcome{StatusToolError, "error"}
+}
+
+// reasonBehind: it happened to the program behind the tool, not to the tool.
+const reasonBehind = "server"
+
+// behindTool are the outcomes of what happened to the program behind an adapter.
+var behindTool = map[pluginv1.ToolError_Kind]Status{
+	pluginv1.ToolError_KIND_START_FAILED: StatusStartFailed,
+	pluginv1.ToolError_KIND_CRASHED:      StatusCrashed,
+	pluginv1.ToolError_KIND_PROTOCOL:     StatusProtocolError,
 }
 
 // deathOutcome is that of a tool that is gone, or deaf, without a result.
@@ -134,16 +191,28 @@ func toolErrorOf(e evidence) *ToolError {
 	switch {
 	case e.brokeProtocol():
 		return &ToolError{Kind: "protocol", Message: e.streamErr.Error()}
+	case e.left():
+		return &ToolError{Kind: "protocol", Message: host.ErrDisconnected.Error() + ", and lives on"}
 	case final.GetError() != nil:
-		return &ToolError{Kind: toolErrorKinds[final.GetError().GetKind()], Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack()}
+		return &ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack()}
 	case final.GetExit().GetSignal() != "":
 		return &ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
-	case final.GetExit().GetCode() != 0:
-		return &ToolError{Kind: "exit", Message: "the command exited with status " + strconv.Itoa(int(final.GetExit().GetCode()))}
+	case final != nil && e.succeeded() && e.badOutput():
+		return &ToolError{Kind: "output", Message: e.outputErr.Error()}
+	case final != nil && !e.goodExit():
+		return &ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.exitMessage)}
 	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled):
 		return &ToolError{Kind: "error", Message: e.startErr.Error()}
 	}
 	return nil
+}
+
+func exitMessage(code int32, meaning string) string {
+	text := "the command exited with status " + strconv.Itoa(int(code))
+	if meaning != "" {
+		text += ": " + meaning
+	}
+	return text
 }
 
 var toolErrorKinds = map[pluginv1.ToolError_Kind]string{
@@ -154,6 +223,14 @@ var toolErrorKinds = map[pluginv1.ToolError_Kind]string{
 	pluginv1.ToolError_KIND_INVALID_ARGUMENTS:      "invalid_arguments",
 	pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:      "command_not_found",
 	pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE: "command_not_executable",
+	pluginv1.ToolError_KIND_START_FAILED:           "start_failed",
+	pluginv1.ToolError_KIND_CRASHED:                "crashed",
+	pluginv1.ToolError_KIND_PROTOCOL:               "protocol",
+}
+
+// kindOf takes a kind that this host doesn't know for an error like any other.
+func kindOf(e *pluginv1.ToolError) string {
+	return cmp.Or(toolErrorKinds[e.GetKind()], "error")
 }
 
 // exitOf is how the command, or else the tool's process, ended by itself. What
@@ -171,7 +248,7 @@ func exitOf(e evidence, command bool) Exit {
 	case !e.exited:
 		return Exit{}
 	case e.exit.Signaled():
-		return Exit{Signal: sandbox.SignalName(e.exit.Signal())}
+		return Exit{Signal: signals.Name(e.exit.Signal())}
 	}
 	return Exit{Code: new(e.exit.ExitStatus())}
 }

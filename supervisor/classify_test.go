@@ -74,6 +74,21 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestAFailureOfTheHostIsItsOwn(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("no handshake"), "start"},
+		{hostFailure(errors.New("no cgroup can be made")), "host"},
+		{hostFailure(refuse(StatusStartFailed, reasonNotExecutable, errors.New("x"))), "not_executable"},
+	} {
+		if got := classify(evidence{startErr: test.err}); got.status != StatusStartFailed || got.reason != test.want {
+			t.Errorf("%v: %+v, want reason %s", test.err, got, test.want)
+		}
+	}
+}
+
 func TestEveryStatusHasACode(t *testing.T) {
 	want := map[Status]int{
 		StatusOK: 0, StatusCancelled: 1, StatusToolError: 2, StatusInvalidArgs: 3, StatusTimeout: 4,

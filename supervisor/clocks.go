@@ -33,6 +33,9 @@ func (c *Call) nextWake() time.Time {
 		consider(c.settleAt)
 	case stateKilling:
 		consider(c.killLimit())
+		if !c.hurried {
+			consider(c.hurryTime())
+		}
 	case stateDraining:
 		consider(c.drainLimit())
 	}
@@ -46,6 +49,17 @@ func (c *Call) killLimit() time.Time {
 		from = c.marks.stop
 	}
 	return from.Add(killTime)
+}
+
+// hurryAfter is how long a kill may take before the tree gets more of the CPU
+// to die with.
+const hurryAfter = 20 * time.Millisecond
+
+func (c *Call) hurryTime() time.Time {
+	if c.marks.kill.IsZero() {
+		return time.Time{}
+	}
+	return c.marks.kill.Add(hurryAfter)
 }
 
 // drainLimit is when reading what is left ends. A reader of the command's
@@ -89,6 +103,9 @@ func (c *Call) checkClocks(now time.Time) {
 			c.killNow(graceElapsed, now)
 		}
 	case stateKilling:
+		if !c.hurried && due(c.hurryTime()) {
+			c.hurry()
+		}
 		if due(c.killLimit()) {
 			c.giveUp(now)
 		}
@@ -134,12 +151,15 @@ const minCPUCheck = 2 * time.Millisecond
 // could be reached at the earliest, all cores burning.
 func (c *Call) checkCPU(now time.Time) {
 	c.cpuAt = time.Time{}
-	if c.tree == nil {
+	if c.instance == nil {
 		return
 	}
-	used, err := c.tree.group.CPU()
+	used, err := c.instance.group.CPU()
 	if err != nil {
-		c.s.config.Logger.Warn("cannot read the CPU time of a call", "call", c.id, "error", err)
+		c.log().Warn("cannot read the CPU time of a call", "error", err)
+	}
+	if c.before != nil {
+		used -= c.before.CPUUser + c.before.CPUSystem
 	}
 	left := c.limits.CPUTime - used
 	if left <= 0 {

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -16,6 +15,11 @@ import (
 func (c *Call) finish() {
 	c.marks.done = time.Now()
 	e := c.evidence()
+	c.keepLast(e.complete())
+	c.contentVeil.end(c.keepText)
+	if c.output != nil {
+		c.output.flush(c.outputOver)
+	}
 	r := c.baseResult()
 	c.fillOutcome(r, e)
 	c.publishResult(r)
@@ -26,28 +30,39 @@ func (c *Call) finish() {
 
 // evidence is what classify decides by.
 func (c *Call) evidence() evidence {
-	e := evidence{
+	return evidence{
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
-		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.ran(),
+		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
+		exitOK: c.exitOK, exitJudged: c.exitJudged, exitMessage: c.exitMessage, outputErr: c.outputErr,
 	}
-	if c.tree != nil {
-		usage, err := c.tree.group.Usage()
-		if err != nil {
-			c.warnings = append(c.warnings, "usage is incomplete: "+err.Error())
-		}
-		e.usage = usage
+}
+
+// usage is what this call used: of a kept process what it used meanwhile.
+func (c *Call) usage() cgroup.Usage {
+	if c.after != nil {
+		return *c.after
 	}
-	return e
+	if c.instance == nil {
+		return cgroup.Usage{}
+	}
+	usage, err := c.instance.group.Usage()
+	if err != nil {
+		c.warnings = append(c.warnings, "usage is incomplete: "+err.Error())
+	}
+	if c.before != nil {
+		usage = usage.Since(*c.before)
+	}
+	return usage
 }
 
 // ran: the tool's program has begun, or may have.
 func (c *Call) ran() bool {
-	return c.tree != nil && c.tree.executed.Load() || errors.Is(c.startErr, sandbox.ErrUncertain)
+	return c.instance != nil && c.instance.executed.Load() || errors.Is(c.startErr, sandbox.ErrUncertain)
 }
 
-// teardown gives back what the call held. A tree that could not be killed
-// keeps its slot and its group until it is gone after all.
+// teardown gives back what the call held.
 func (c *Call) teardown() {
+	c.end()
 	if c.cancelWork != nil {
 		c.cancelWork()
 	}
@@ -60,58 +75,74 @@ func (c *Call) teardown() {
 	if c.acks != nil {
 		c.acks.close()
 	}
-	if c.conn != nil {
-		c.closeConnection()
+	c.helpers.Wait()
+	if c.release == nil {
+		return // it never had a slot
 	}
-	c.freeTree()
+	if c.after == nil {
+		c.leaveInstance()
+		return
+	}
+	if !c.instance.release(c) && c.instance.leave(c) {
+		c.instance.bury()
+	}
+	c.release()
 }
 
-// closeConnection waits for go-plugin's own clean-up, unless processes live.
-func (c *Call) closeConnection() {
-	if c.kill.survivors > 0 {
-		go c.conn.Close()
+// leaveInstance frees the processes, if the call is the last one there. What
+// could not be killed keeps its slot and its group until it is gone after all.
+func (c *Call) leaveInstance() {
+	i := c.instance
+	switch {
+	case i == nil:
+		c.freeUnseen()
 		return
+	case !i.leave(c):
+	case c.kill.survivors > 0:
+		i.line.forget(i)
+		go i.freeLater()
+	default:
+		i.line.forget(i)
+		i.free()
 	}
-	c.conn.Close()
+	c.releaseWhenFreed(i)
 }
 
-func (c *Call) freeTree() {
-	release := c.release
-	if release == nil {
-		release = func() {}
-	}
-	t := c.tree
-	if t == nil {
-		c.freeUnseen(release)
+// releaseWhenFreed gives the slot back, that of an unkillable call only when
+// its processes are gone.
+func (c *Call) releaseWhenFreed(i *instance) {
+	if c.kill.survivors == 0 {
+		c.release()
 		return
 	}
-	t.end()
-	if c.kill.survivors > 0 {
-		go c.freeLater(t, release)
-		return
-	}
-	t.process.Release()
-	t.helpers.Wait()
-	c.removeGroup(t)
-	release()
+	c.s.stuck.Add(1)
+	go func() {
+		<-i.freed
+		c.s.stuck.Add(-1)
+		c.release()
+	}()
 }
 
 // freeUnseen gives the slot back of a call whose processes the owner has not
 // seen: there are none, or the starter still brings some.
-func (c *Call) freeUnseen(release func()) {
-	if c.started == nil || c.kill.survivors == 0 && c.spawned == nil && closed(c.started) {
-		release()
+func (c *Call) freeUnseen() {
+	if c.kill.survivors == 0 && closed(c.started) && c.spawned == nil {
+		c.release()
 		return
 	}
+	stuck := int64(min(c.kill.survivors, 1))
+	c.s.stuck.Add(stuck)
 	go func() {
 		<-c.started
-		if t := c.spawned; t != nil {
-			t.kill()
-			t.end()
-			c.freeLater(t, release)
-			return
+		if i := c.spawned; i != nil {
+			i.kill()
+			if i.leave(c) {
+				i.line.forget(i)
+				i.freeLater()
+			}
 		}
-		release()
+		c.s.stuck.Add(-stuck)
+		c.release()
 	}()
 }
 
@@ -121,22 +152,6 @@ func closed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// freeLater gives the slot back when the kernel lets go of the tree at last.
-func (c *Call) freeLater(t *tree, release func()) {
-	t.process.Abandon()
-	<-t.process.Gone()
-	if t.group.WaitEmpty(context.Background()) == nil {
-		c.removeGroup(t)
-		release()
-	}
-}
-
-func (c *Call) removeGroup(t *tree) {
-	if err := t.group.Remove(); err != nil {
-		c.s.config.Logger.Warn("cannot remove the group of a call", "call", c.id, "error", err)
 	}
 }
 
@@ -167,6 +182,9 @@ func (c *Call) fillOutput(r *Result) {
 	}
 	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
+	if c.reader != nil {
+		r.Output.Stdout = StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
+	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
 		if problem != "" {
 			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
@@ -201,6 +219,7 @@ func (c *Call) fillTiming(r *Result) {
 		t.GraceMs = between(m.stop, m.kill)
 	}
 	t.DrainMs = between(m.empty, m.done)
+	r.Marks = Marks{m.created, m.admitted, m.ready, c.stopDue(), m.kill, m.empty, m.done}
 	t.ElapsedMs = between(m.admitted, m.done)
 	if !m.admitted.IsZero() {
 		t.HumanWaitMs = c.clock.HumanWait(m.done).Milliseconds()
@@ -231,19 +250,23 @@ func (c *Call) fillKill(r *Result) {
 // termLatency is how late SIGTERM was, from the deadline itself where that is
 // the cause.
 func (c *Call) termLatency() time.Duration {
-	from := c.marks.stop
+	return max(c.marks.term.Sub(c.stopDue()), 0)
+}
+
+// stopDue is when the call's end was to begin: not later than it did.
+func (c *Call) stopDue() time.Time {
 	if c.cause == causeDeadline {
-		if at, ok := c.clock.Deadline(); ok {
-			from = at
+		if at, ok := c.clock.Deadline(); ok && at.Before(c.marks.stop) {
+			return at
 		}
 	}
-	return max(c.marks.term.Sub(from), 0)
+	return c.marks.stop
 }
 
 // emptyResult is the part of a result that exists before the call does.
 func (c *Call) emptyResult() *Result {
 	r := &Result{
-		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: "fresh",
+		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: c.instanceKind(),
 		Warnings: append([]string{}, c.warnings...), Files: []File{}, Content: []Content{},
 		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
 	}
@@ -257,6 +280,14 @@ func (c *Call) emptyResult() *Result {
 		r.Timing.RequestedTimeoutMs = finiteMs(*resolution.Requested)
 	}
 	return r
+}
+
+// instanceKind is fresh for a call that its process was started for.
+func (c *Call) instanceKind() string {
+	if c.before != nil {
+		return "reused"
+	}
+	return "fresh"
 }
 
 func finiteMs(d time.Duration) *int64 {

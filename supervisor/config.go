@@ -45,7 +45,8 @@ type Config struct {
 	// /run/toolhost for root, $XDG_RUNTIME_DIR/toolhost or a folder in the
 	// temporary directory for others. Its path must be short.
 	RuntimeDir string
-	// SpillDir takes output that is cut, one file a stream; empty is none.
+	// SpillDir takes output that is cut, one file a stream; empty is none. It is
+	// made if it is missing.
 	SpillDir string
 	// StoreDir takes a copy of each executable, which is what is hashed and
 	// run; nobody else may write to it, and programs must be executable there.
@@ -118,6 +119,17 @@ func (c *Config) complete() error {
 	}
 	if len(c.AdapterArgs) == 0 {
 		c.AdapterArgs = []string{"adapter", "command"}
+	}
+	return c.makeSpillDir()
+}
+
+// makeSpillDir has what is cut go nowhere by mistake.
+func (c *Config) makeSpillDir() error {
+	if c.SpillDir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(c.SpillDir, 0o700); err != nil {
+		return fmt.Errorf("there can be no spill folder %s: %w; name another", c.SpillDir, err)
 	}
 	return nil
 }

@@ -1,17 +1,18 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/schema"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -20,16 +21,39 @@ type Description struct {
 	Version string
 	SHA256  string
 	Tools   []*pluginv1.ToolDescription
+	// Warnings are the binary's own: what it leaves out, and why.
+	Warnings []string
+}
+
+// Tool is the tool of a name, or without a name the only one; nil if there is
+// no such one.
+func (d *Description) Tool(name string) *pluginv1.ToolDescription {
+	for _, tool := range d.Tools {
+		if tool.GetName() == name || name == "" && len(d.Tools) == 1 {
+			return tool
+		}
+	}
+	return nil
+}
+
+// Names are those of the tools.
+func (d *Description) Names() (names []string) {
+	for _, tool := range d.Tools {
+		names = append(names, tool.GetName())
+	}
+	return names
 }
 
 // Describe asks a plugin binary what tools it has, in a process of its own
 // under the message_route profile, with the request's tool, hash, limits,
 // environment and sandbox, but nothing granted. Answers are remembered by the
 // binary's hash. The result tells what happened where there is no description.
+// Timeouts of the request shorten it, but for what an operator's file says of an
+// Adapter's calls: they do not wait for the start of what is behind it each time.
 func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *Result) {
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
-		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list()}, nil
+		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list(), Warnings: d.warnings}, nil
 	}
 	c := s.newCall(request)
 	c.refuse(err)
@@ -50,13 +74,14 @@ func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*des
 
 // described is a description with its schemas ready for use.
 type described struct {
-	version string
-	tools   []*describedTool
+	version  string
+	tools    []*describedTool
+	warnings []string
 }
 
 type describedTool struct {
 	description *pluginv1.ToolDescription
-	schema      *jsonschema.Resolved
+	schema      *schema.Schema
 }
 
 // maxDescriptions bounds the cache, maxTools a binary's list.
@@ -89,13 +114,20 @@ func (d *descriptions) put(key string, value *described) {
 }
 
 func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*described, error) {
-	key := found.sha256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
+	key := describeKey(request, found)
 	if known := s.described.get(key); known != nil {
 		return known, nil
 	}
 	response, err := s.askDescription(ctx, request)
 	if err != nil {
 		return nil, err
+	}
+	if e := response.GetError(); e != nil {
+		status, ok := behindTool[e.GetKind()]
+		if !ok {
+			status = StatusToolError
+		}
+		return nil, refuse(status, reasonBehind, errors.New(e.GetMessage()))
 	}
 	d, err := newDescribed(response)
 	if err != nil {
@@ -105,13 +137,26 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found binary
 	return d, nil
 }
 
+// describeKey is the same for requests that get the same description.
+func describeKey(request Request, found binary) string {
+	key := found.sha256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
+	if request.Tool.Adapter {
+		key += fmt.Sprintf("\x00%q %q %+v", request.Env, request.Dir, request.Sandbox)
+	}
+	return key
+}
+
 // askDescription is a supervised call like any other, but for its work.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
 	c := s.newCall(Request{
-		Tool: Tool{Path: request.Tool.Path, Args: request.Tool.Args}, Limits: request.Limits,
-		Env: request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
+		Tool:   Tool{Path: request.Tool.Path, Label: request.Tool.Label, Args: request.Tool.Args, Adapter: request.Tool.Adapter},
+		Limits: request.Limits,
+		Env:    request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
 	})
+	if request.Tool.Adapter {
+		c.request.Dir, c.request.Sandbox, c.request.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
+	}
 	c.describes, c.profile = true, profile
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
@@ -121,9 +166,21 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	}
 	c.run(ctx)
 	if c.responded != nil && c.result.OK() {
+		c.veil.description(c.responded)
 		return c.responded, nil
 	}
 	return nil, &refusal{status: c.result.Status, reason: c.result.Reason, err: describeError(c), describing: c.result}
+}
+
+// withoutData is the policy with a workspace of the call's own: nothing is to
+// write to data of the tool's that are in use.
+func withoutData(policy *sandbox.Policy) *sandbox.Policy {
+	if policy == nil {
+		return nil
+	}
+	own := *policy
+	own.Workspace = ""
+	return &own
 }
 
 // describePolicy grants nothing: what a tool says of itself takes no files.
@@ -138,23 +195,50 @@ func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	call := budget.Resolve(s.config.Profile, s.asks(request)...)
+	most := min(cmp.Or(request.Tool.DescribeTimeout, profile.Default), profile.Max)
+	ofCall, asks := s.config.Profile, s.asks(request)
+	if request.Tool.Adapter {
+		ofCall.Default, asks = most, slices.DeleteFunc(asks, ofWork)
+	}
+	call := budget.Resolve(ofCall, asks...)
 	return []budget.Ask{{
 		Layer: budget.LayerGlobal, Rank: budget.RankFlag,
-		Timeout: min(call.Timeout, profile.Default), Detail: "the call's own timeout",
+		Timeout: min(call.Timeout, most), Detail: "the call's own timeout",
 	}}
+}
+
+// ofWork is what an operator's file says of how long calls may work.
+func ofWork(a budget.Ask) bool {
+	return a.Layer == budget.LayerGlobal && a.Rank < budget.RankEnvironment
 }
 
 // describeError is the reason in one line.
 func describeError(c *Call) error {
 	what := string(c.result.Status)
-	if e := c.result.ToolError; e != nil {
+	switch e := c.result.ToolError; {
+	case e != nil:
 		what = e.Message
+	case c.result.Status == StatusOOM:
+		what = fmt.Sprintf("it ran out of memory: its limit is %d bytes for all its processes", c.result.Limits.MemoryBytes)
+	case c.result.Status == StatusTimeout:
+		what = "it has not answered within " + seconds(c.result.Timing.ElapsedMs)
 	}
-	if stderr := firstLine(strings.TrimSpace(c.result.Output.Stderr.Head)); stderr != "" && c.result.ToolError == nil {
-		what += ": " + stderr
+	if said := lastWords(c.result.Output.Stderr); said != "" {
+		what += "; its last words on stderr: " + said
 	}
-	return fmt.Errorf("%s cannot be described: %s", c.binary.path, what)
+	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.request.Tool.Label, c.binary.path), what)
+}
+
+// lastWords is the line of stderr that is likeliest to say why a program ended:
+// the first of a Go panic, else the last, as of other languages' stack traces.
+func lastWords(stderr StreamOutput) string {
+	lines := strings.Split(strings.TrimSpace(stderr.Head+stderr.Tail), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
@@ -162,7 +246,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 	if len(list) == 0 || len(list) > maxTools {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
-	d := &described{version: response.GetVersion()}
+	d := &described{version: response.GetVersion(), warnings: boundedWarnings(response.GetWarnings())}
 	names := map[string]bool{}
 	for _, description := range list {
 		name := description.GetName()
@@ -179,15 +263,18 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 	return d, nil
 }
 
+// maxWarnings bounds those of a binary.
+const maxWarnings = 100
+
+func boundedWarnings(list []string) (kept []string) {
+	for _, w := range list[:min(len(list), maxWarnings)] {
+		kept = append(kept, shorten(firstLine(w)))
+	}
+	return kept
+}
+
 func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, error) {
-	if err := checkSchema(description.GetInputSchema()); err != nil {
-		return nil, err
-	}
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(description.GetInputSchema(), &schema); err != nil {
-		return nil, err
-	}
-	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{})
+	resolved, err := schema.Parse(description.GetInputSchema())
 	if err != nil {
 		return nil, err
 	}
@@ -227,9 +314,9 @@ func (d *described) find(name string) (*describedTool, error) {
 
 // validate names the path and the rule that arguments break.
 func (t *describedTool) validate(arguments []byte) error {
-	var value any
-	if err := json.Unmarshal(arguments, &value); err != nil {
-		return fmt.Errorf("the arguments are no valid JSON: %w", err)
+	value, err := schema.DecodeAny(arguments)
+	if err != nil {
+		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
 	}
 	if _, ok := value.(map[string]any); !ok {
 		return fmt.Errorf("the arguments must be a JSON object")

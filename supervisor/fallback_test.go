@@ -27,9 +27,12 @@ func TestWithoutPIDNamespace(t *testing.T) {
 		Sandbox: &sandbox.Policy{Tier: sandbox.TierNone},
 		Limits:  Limits{Pids: 2000, MemoryBytes: 1 << 30}, Grace: 1, Events: events,
 	})
-	for e := range events {
-		if e.Kind == EventProgress && e.Message != "" {
-			break
+	for children := false; !children; {
+		select {
+		case e := <-events:
+			children = e.Kind == EventProgress && e.Message != ""
+		case <-c.Done():
+			t.Fatal(c.Result().Message)
 		}
 	}
 	c.Abort(AbortUser)

@@ -69,10 +69,11 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 	return nil
 }
 
-// workspace is there for a call whose processes are gone.
+// workspace is there for a call whose processes are gone; that of a kept one is
+// not the call's alone.
 func (c *Call) workspace() *os.File {
-	if c.tree == nil || c.kill.survivors > 0 {
+	if c.instance == nil || c.line != nil || c.kill.survivors > 0 {
 		return nil
 	}
-	return c.tree.process.Workspace()
+	return c.instance.process.Workspace()
 }

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,8 @@ func playHostile(how string) {
 	case "nosocket":
 		os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
 		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "mute", "babble", "hangup":
+		listenWithoutGRPC(dir, how)
 	case "cert":
 		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|" + strings.Repeat("A", 100))
 	case "forgedlog":
@@ -50,6 +53,26 @@ func playHostile(how string) {
 		serveHostile(how)
 	}
 	hang()
+}
+
+// listenWithoutGRPC takes the host's connection and then says nothing, something
+// else, or goodbye.
+func listenWithoutGRPC(dir, how string) {
+	listener, err := net.Listen("unix", filepath.Join(dir, "x"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	fmt.Fprintln(os.Stderr, "listening")
+	conn, err := listener.Accept()
+	switch {
+	case err != nil:
+		panic(err)
+	case how == "babble":
+		fmt.Fprint(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	case how == "hangup":
+		conn.Close()
+	}
 }
 
 func serveHostile(how string) {

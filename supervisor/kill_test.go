@@ -3,30 +3,23 @@ package supervisor_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // alive counts the processes of this test binary that play a role.
-func alive(t testing.TB) (n int) {
-	t.Helper()
-	entries, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range entries {
-		raw, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(raw), roleVar+"=") {
-			n++
-		}
-	}
-	return n
-}
+// This run's hosts inherit its name. Their tools, and the children of these,
+// have it as an entry of their own.
+const runVar, toolVar = "SUPERVISOR_TEST_RUN", "SUPERVISOR_TEST_TOOL_OF"
+
+func runMark() string { return toolVar + "=" + os.Getenv(runVar) }
+
+// alive counts the tools that have children, and these.
+func alive() int { return len(processes.WithEnvironment(runMark())) }
 
 // killed runs a tool with n children of a role to its deadline and checks that
 // nothing is left.
@@ -35,7 +28,7 @@ func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, chang
 	events := make(chan supervisor.Event, 100)
 	r := request("children", fmt.Sprintf(`{"n":%d,"text":%q}`, n, role))
 	r.Limits = supervisor.Limits{Pids: 4000, MemoryBytes: 4 << 30, CPUPercent: supervisor.Unlimited}
-	r.Events = events
+	r.Events, r.Timeouts = events, within(10*time.Minute)
 	if change != nil {
 		change(&r)
 	}
@@ -47,7 +40,7 @@ func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, chang
 	if result.Kill.Survivors != 0 || result.Kill.Stage != "kill" {
 		t.Errorf("kill %+v", result.Kill)
 	}
-	if left := alive(t); left != 0 {
+	if left := alive(); left != 0 {
 		t.Errorf("%d processes outlived the kill", left)
 	}
 	return result
@@ -61,8 +54,8 @@ func TestKillLeavesNothing(t *testing.T) {
 	}{
 		{"deaf", 50}, {"deaf", 200}, {"orphan", 50}, {"stopped", 30}, {"handler", 20}, {"treadmill", 6},
 	} {
-		if os.Getenv("TOOLHOST_VM") != "" {
-			test.n = min(test.n, 60) // 1,200 threads take its one emulated CPU longer to bury than a kill may take
+		if slow() { // 1,200 threads take longer to bury than a kill may take, and under the race detector all of the memory
+			test.n = min(test.n, 60)
 		}
 		t.Run(test.role+strconv.Itoa(test.n), func(t *testing.T) {
 			result := killed(t, host, test.role, test.n, nil)
@@ -81,7 +74,7 @@ func TestKillUnderTwoPercentOfCPU(t *testing.T) {
 		percent = 20 // the children must start under it, too
 	}
 	result := killed(t, host, "burn", 3, func(r *supervisor.Request) {
-		r.Limits.CPUPercent, r.Timeouts = percent, within(10*time.Minute)
+		r.Limits.CPUPercent = percent
 	})
 	t.Logf("SIGKILL to empty: %d µs", result.Kill.LatencyUs)
 }
@@ -91,7 +84,7 @@ func TestWrapperExitsFirst(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	result := call(t, host, request("children", `{"n":4,"text":"orphan","line":true}`))
 	wantStatus(t, result, supervisor.StatusOK)
-	if left := alive(t); left != 0 {
+	if left := alive(); left != 0 {
 		t.Errorf("%d processes left after the answer", left)
 	}
 }

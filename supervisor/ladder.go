@@ -22,21 +22,26 @@ func (c *Call) stop(why cause, reason string, now time.Time) {
 		c.killNow(killRequested, now)
 		return
 	}
+	starting := c.state == stateStarting
 	c.to(stopRequested)
-	c.signal()
+	if !c.signal() && starting {
+		c.killNow(killRequested, now) // there is nobody yet to be given time
+		return
+	}
 	c.requestCancel(reason)
 }
 
 // signal sends SIGTERM, and SIGCONT so that stopped processes see it, to every
-// process of the call but the launcher.
-func (c *Call) signal() {
-	if c.tree == nil {
-		return
+// process of the call but the launcher. It is false if there is none.
+func (c *Call) signal() bool {
+	if c.instance == nil {
+		return false
 	}
+	c.instance.doom(c)
 	c.marks.term = time.Now()
-	pids, err := c.tree.group.Signal([]syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}, c.tree.isLauncher)
+	pids, err := c.instance.group.Signal([]syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}, c.instance.isLauncher)
 	if err != nil {
-		c.s.config.Logger.Warn("cannot signal every process of a call", "call", c.id, "error", err)
+		c.log().Warn("cannot signal every process of a call", "error", err)
 	}
 	for _, pid := range pids {
 		c.kill.seen[pid] = struct{}{}
@@ -44,6 +49,7 @@ func (c *Call) signal() {
 	if len(pids) > 0 {
 		c.kill.signals = append(c.kill.signals, "SIGTERM")
 	}
+	return len(pids) > 0 || err != nil
 }
 
 // cancelTimeout bounds the wait for a tool's answer to Cancel.
@@ -54,7 +60,7 @@ func (c *Call) requestCancel(reason string) {
 		return
 	}
 	conn, id := c.conn, c.id
-	c.tree.helpers.Go(func() {
+	c.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
 		defer cancel()
 		_ = conn.Cancel(ctx, id, reason)
@@ -64,18 +70,22 @@ func (c *Call) requestCancel(reason string) {
 // killNow takes the whole group down, after the ladder or as the clean-up of a
 // call that has ended, and has the owner told when nothing is left.
 func (c *Call) killNow(t trigger, now time.Time) {
-	ladder := c.cause != causeNone
 	if !c.to(t) {
 		return
 	}
+	if c.cause == causeNone && c.final == nil && c.instance != nil && c.instance.doomedByOther(c) {
+		c.cause, c.reason = causeCollateral, "collateral" // its death came before the word of it
+	}
+	ladder := c.cause != causeNone
 	if c.marks.stop.IsZero() {
 		c.marks.stop = now
 	}
 	c.cancelStart()
-	if c.tree != nil {
+	if c.instance != nil {
+		c.instance.doom(c)
 		c.countProcesses(ladder, t == ended || t == startFailed)
 		c.marks.kill = time.Now()
-		c.tree.kill()
+		c.instance.kill()
 	}
 	go c.awaitEmpty()
 }
@@ -91,13 +101,13 @@ func (c *Call) cancelStart() {
 // countProcesses notes who is there to be killed. On the ladder that takes
 // SIGKILL unless the call has ended by itself and left at most its own process.
 func (c *Call) countProcesses(ladder, byItself bool) {
-	pids, err := c.tree.group.Processes()
+	pids, err := c.instance.group.Processes()
 	if err != nil {
-		c.s.config.Logger.Warn("cannot list the processes of a call", "call", c.id, "error", err)
+		c.log().Warn("cannot list the processes of a call", "error", err)
 	}
 	left := 0
 	for _, pid := range pids {
-		if !c.tree.isLauncher(pid) {
+		if !c.instance.isLauncher(pid) {
 			c.kill.seen[pid] = struct{}{}
 			left++
 		}
@@ -114,20 +124,32 @@ func (c *Call) countProcesses(ladder, byItself bool) {
 // awaitEmpty waits until the starter has ended and no process is left.
 func (c *Call) awaitEmpty() {
 	<-c.started
-	if t := c.spawned; t != nil {
-		t.kill() // also what was spawned after the owner's kill
-		for _, over := range []<-chan struct{}{t.process.Gone(), t.exitTold} {
+	if i := c.spawned; i != nil {
+		i.doom(c)
+		i.kill() // also what was spawned after the owner's kill
+		for _, over := range []<-chan struct{}{i.process.Gone(), i.exitTold} {
 			select {
 			case <-over:
 			case <-c.done:
 				return
 			}
 		}
-		if err := t.group.WaitEmpty(t.lifetime); err != nil {
+		if err := i.group.WaitEmpty(c.lifetime); err != nil {
 			return
 		}
 	}
 	c.send(input{kind: inEmptied})
+}
+
+// hurry helps a tree to die on a busy machine.
+func (c *Call) hurry() {
+	c.hurried = true
+	if c.instance == nil {
+		return
+	}
+	if err := c.instance.group.Hurry(); err != nil {
+		c.log().Warn("cannot give a dying call more CPU time", "error", err)
+	}
 }
 
 func (c *Call) onEmptied(now time.Time) {
@@ -148,10 +170,11 @@ func (c *Call) giveUp(now time.Time) {
 	c.marks.empty = now
 	c.settleAt = now
 	c.kill.survivors = 1
-	if c.tree != nil {
-		pids, err := c.tree.group.Processes()
+	if c.instance != nil {
+		c.instance.group.Calm()
+		pids, err := c.instance.group.Processes()
 		c.kill.survivors = max(len(pids), 1)
-		if err == nil && len(pids) == 0 && c.tree.isGone() {
+		if err == nil && len(pids) == 0 && c.instance.process.HasEnded() {
 			c.kill.survivors = 0 // only the starter is late
 		}
 	}

@@ -2,19 +2,27 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
-// settleTime is how long the end of the stream and the exit of the process
-// wait for one another, and how long the pipes are drained after death.
-const settleTime = 250 * time.Millisecond
+const (
+	// meetTime is how long the end of the stream and the exit of the process,
+	// or a result, wait for one another: they come on different ways.
+	meetTime = time.Second
+	// settleTime is how long the pipes are drained after death.
+	settleTime = 250 * time.Millisecond
+)
 
 // progressEvery is the beat of progress events in a long call.
 const progressEvery = 5 * time.Second
@@ -30,9 +38,16 @@ type life struct {
 	leaveQueue context.CancelFunc
 	cancelWork context.CancelFunc // ends start-up and stream; only after the kill
 	started    chan struct{}      // closed when the starter has ended
-	spawned    *tree              // the starter's; read after started is closed
+	spawned    *instance          // the starter's; read after started is closed
+	lifetime   context.Context    // ends when the call has its result
+	end        context.CancelFunc
+	helpers    sync.WaitGroup // goroutines that end with lifetime
 
-	tree   *tree
+	instance *instance
+	// before is what a kept instance had used when this call came; nil for one
+	// that was started for it. after is when it was released alive.
+	before, after *cgroup.Usage
+
 	conn   *host.Conn
 	output *output
 	acks   *replies
@@ -48,6 +63,13 @@ type life struct {
 	exit               syscall.WaitStatus
 	outputOver         bool
 	content            *capture.Items
+	contentVeil        *veiled
+	// Of a command tool: what its stdout came to, and its exit status means.
+	structured  json.RawMessage
+	outputErr   error
+	exitOK      bool
+	exitJudged  bool
+	exitMessage string
 
 	kill struct {
 		signals   []string
@@ -55,7 +77,7 @@ type life struct {
 		survivors int
 	}
 	settleAt, progressAt, cpuAt time.Time
-	overran                     bool
+	overran, hurried            bool
 	questions                   int // that wait for an answer
 }
 
@@ -68,10 +90,11 @@ type marks struct {
 func (c *Call) begin() context.Context {
 	c.alarm = newAlarm()
 	c.marks.created = time.Now()
-	c.content = capture.NewItems(c.limits.OutputBytes)
+	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.stream()
 	c.kill.seen = map[int]struct{}{}
 	c.events.publish(Event{Kind: EventQueued})
-	ctx, cancel := context.WithCancel(context.Background())
+	c.lifetime, c.end = context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(c.lifetime)
 	c.leaveQueue = cancel
 	return ctx
 }
@@ -96,7 +119,7 @@ func (c *Call) take(in input) {
 	case inRefused:
 		c.onRefused(in.err)
 	case inSpawned:
-		c.onSpawned(in.tree)
+		c.onSpawned(in.instance, in.before)
 	case inConnected:
 		c.onConnected(in.conn, now)
 	case inStartFailed:
@@ -116,7 +139,11 @@ func (c *Call) take(in input) {
 	case inEmptied:
 		c.onEmptied(now)
 	case inAnswered:
-		c.onAnswered(in.question, in.answer, now)
+		c.onAnswered(in, now)
+	case inContent:
+		c.onContent(in)
+	case inCollateral:
+		c.stop(causeCollateral, "collateral", now)
 	case inOutputEnded:
 		c.outputOver = true
 		c.tryDrained()
@@ -147,26 +174,33 @@ func (c *Call) onRefused(err error) {
 	}
 }
 
-// onSpawned takes over the processes. If the ladder has begun in the meantime
-// they join it.
-func (c *Call) onSpawned(t *tree) {
-	c.tree = t
+// onSpawned takes over the processes. If the call has been stopped in the
+// meantime they are killed.
+func (c *Call) onSpawned(i *instance, before *cgroup.Usage) {
+	c.instance, c.before = i, before
+	live := &liveGroup{group: i.group}
+	if before != nil {
+		live.before = *before
+	}
+	c.live.Store(live)
 	if c.limits.CPUTime > 0 {
 		c.cpuAt = time.Now()
 	}
-	switch c.state {
-	case stateStopping:
-		c.signal()
-	case stateKilling:
-		t.kill()
+	if c.state == stateKilling {
+		i.doom(c)
+		i.kill()
 	}
 }
 
 func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.conn = conn
-	c.limitTasks()
+	if c.before == nil {
+		c.instance.conn = conn
+		c.limitTasks()
+	}
 	if !c.to(connected) {
 		c.startErr = errors.New("the call ended while the tool was starting")
+		c.streamOver = true // it has not begun
 		c.killNow(startFailed, now)
 		return
 	}
@@ -175,13 +209,19 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.progressAt = now.Add(progressEvery)
 	c.events.publish(Event{Kind: EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
-	go c.stream(c.tree.lifetime, conn, c.callRequest(now))
+	if c.line != nil {
+		c.moveTimer(now)
+	}
+	if c.before == nil {
+		c.line.offer(c.instance, c.request.Lock.File != "")
+	}
+	go c.stream(c.lifetime, conn, c.callRequest(now))
 }
 
 func (c *Call) onStartFailed(err error, now time.Time) {
 	c.startErr = err
 	c.streamOver = true
-	c.outputOver = c.outputOver || c.tree == nil // nobody reads what nobody writes
+	c.outputOver = c.outputOver || c.instance == nil // nobody reads what nobody writes
 	c.killNow(startFailed, now)
 }
 
@@ -200,10 +240,11 @@ func (c *Call) onStreamEnded(in input, now time.Time) {
 	c.tryDrained()
 }
 
-// onExited records the end of the tool's own process. That of the clean-up
-// after a call which ended by itself is none of the tool's doing.
+// onExited records the end of the tool's own process. A SIGKILL of the clean-up
+// is none of the tool's doing, nor of the ladder's.
 func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
-	if c.state >= stateKilling && c.cause == causeNone {
+	cleanUp := c.state >= stateKilling && (c.cause == causeNone || !slices.Contains(c.kill.signals, "SIGKILL"))
+	if cleanUp && status.Signaled() && status.Signal() == syscall.SIGKILL {
 		return
 	}
 	c.exited, c.exit = true, status
@@ -228,13 +269,36 @@ func (c *Call) onAbort(reason AbortReason, now time.Time) {
 var errAborted = errors.New("aborted before it began")
 
 // settle ends the call once both the stream and the process are over, or the
-// stream with a result; if only one is, the other gets settleTime.
+// stream with a result; if only one is, the other gets meetTime.
 func (c *Call) settle(now time.Time) {
 	complete := c.final != nil && c.streamOver
 	switch {
+	case complete && c.giveBack(now):
 	case complete, c.streamOver && c.exited:
 		c.killNow(ended, now)
 	case c.settleAt.IsZero() && (c.streamOver || c.exited || c.final != nil):
-		c.settleAt = now.Add(settleTime)
+		c.settleAt = now.Add(meetTime)
 	}
+}
+
+// giveBack leaves a kept process alive after a call that has ended well. What
+// the call has written so far is still its own.
+func (c *Call) giveBack(now time.Time) bool {
+	if c.line == nil || c.state != stateRunning || c.streamErr != nil || c.exited || !c.instance.mayLiveOn() {
+		return false
+	}
+	c.after = new(c.usage())
+	c.marks.stop, c.marks.empty, c.settleAt = now, now, now.Add(settleTime)
+	c.to(released)
+	empty := []<-chan struct{}{c.instance.stdout.empty(), c.instance.stderr.empty()}
+	c.helpers.Go(func() {
+		for _, found := range empty {
+			select {
+			case <-found:
+			case <-c.lifetime.Done():
+			}
+		}
+		c.send(input{kind: inOutputEnded})
+	})
+	return true
 }

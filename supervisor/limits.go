@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -12,6 +13,10 @@ import (
 
 // Unlimited turns a limit off whose zero value means a default.
 const Unlimited int64 = math.MaxInt64
+
+// MinMemoryBytes is the least memory limit of a call. Measured: with less no
+// plugin of the Go SDK has answered a Describe, and no command has started.
+const MinMemoryBytes int64 = 4 << 20
 
 // Limits of one call, for its whole process tree. Zero fields mean the
 // supervisor's own, and those of a supervisor DefaultLimits.
@@ -100,7 +105,34 @@ func (l Limits) Validate() error {
 	if l.OutputBytes > maxKeptBytes {
 		return fmt.Errorf("limit output: %d bytes would be held in memory: give at most %d and a spill folder for more", l.OutputBytes, maxKeptBytes)
 	}
-	return l.group().Validate()
+	if err := l.validateGroup(); err != nil {
+		return err
+	}
+	if l.MemoryBytes > 0 && l.MemoryBytes < MinMemoryBytes {
+		return fmt.Errorf("memory limit %d is too small for any call: toolhost's own part of one needs %d bytes already; a small plugin takes 5 MiB, a command 8 MiB and what it needs itself", l.MemoryBytes, MinMemoryBytes)
+	}
+	return nil
+}
+
+// validateGroup has the kernel's ranges in the terms of these limits, of which 0
+// is the default.
+func (l Limits) validateGroup() error {
+	err := l.group().Validate()
+	outside, ok := errors.AsType[*cgroup.RangeError](err)
+	if !ok {
+		return err
+	}
+	value, least, most := outside.Value, outside.Min, outside.Max
+	switch value {
+	case l.MemoryBytes:
+		least = MinMemoryBytes
+	case l.CPUPercent:
+	case l.Pids + sandbox.LauncherTasks:
+		value, most = l.Pids, most-sandbox.LauncherTasks
+	default:
+		return err
+	}
+	return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity (in Go: Unlimited) for no limit", outside.Name, value, least, most)
 }
 
 // group is the part of the limits that the kernel enforces by cgroup. The
@@ -117,8 +149,7 @@ func (l Limits) group() cgroup.Limits {
 }
 
 const (
-	// adapterTasks bounds the threads of the command adapter (7 to 11 by Go's
-	// scheduler).
+	// adapterTasks bounds the threads of an adapter (some 13; see apart.Prepare).
 	adapterTasks = 16
 	// spareTasks are left to toolhost's own programs when their number is
 	// known, for Go's runtime may want another thread.

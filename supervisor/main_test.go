@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -35,6 +36,9 @@ func TestMain(m *testing.M) {
 		}
 		plugin.Serve(testTools()...)
 		return
+	}
+	if err := os.Setenv(runVar, rand.Text()); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -77,6 +81,7 @@ func request(tool, arguments string) supervisor.Request {
 	}
 	if tool == "children" { // Go programs, each with as many threads as it likes
 		r.Limits.Pids = 500
+		r.Env = []string{runMark()}
 	}
 	return r
 }

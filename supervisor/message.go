@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,8 +24,12 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 	if e.final != nil && e.complete() && len(e.final.GetStructured()) > 0 {
 		r.Structured = e.final.GetStructured()
 	}
-	r.Overran = r.Overran || e.cause == causeDeadline
+	if e.complete() && c.reader != nil {
+		r.Structured = c.structured
+	}
+	r.Overran = r.Overran || e.cause == causeDeadline || r.OK() && e.cause != causeNone
 	c.fillRetry(r, e)
+	c.veil.result(r)
 	r.Message = message(r, c.maxTimeout())
 }
 
@@ -41,14 +46,32 @@ func grpcCode(status Status, why cause) codes.Code {
 func (c *Call) fillRetry(r *Result, e evidence) {
 	tool := c.request.Tool
 	r.Retry.SideEffects = "possible"
-	if !e.ran || tool.ReadOnly {
+	if !e.began() || tool.ReadOnly {
 		r.Retry.SideEffects = "none"
 	}
-	r.Retry.Retryable = r.Status != StatusOK && r.Status != StatusInvalidArgs && (!e.ran || tool.ReadOnly || tool.Idempotent)
-	if r.Status == StatusTimeout && e.cause != causeIdle {
-		c.suggestTimeout(r)
-	}
+	r.Retry.Retryable = r.mayComeOutOtherwise() && (!e.began() || tool.ReadOnly || tool.Idempotent)
 	r.Retry.Hint = hints[r.Status]
+	switch {
+	case r.Status == StatusTimeout && e.cause == causeDeadline:
+		c.suggestTimeout(r)
+	case r.Status == StatusTimeout: // more time is not what was wanting
+		r.Retry.Hint = "take smaller steps"
+	}
+	if r.Status == StatusProtocolError && tool.Adapter {
+		r.Retry.Hint = "tell who made the server"
+	}
+}
+
+// mayComeOutOtherwise says that the same call is not bound to end the same way,
+// nor against what somebody has decided.
+func (r *Result) mayComeOutOtherwise() bool {
+	switch r.Status {
+	case StatusOK, StatusInvalidArgs, StatusDenied, StatusPolicyViolation:
+		return false
+	case StatusCancelled:
+		return r.Reason != string(AbortUser) && r.Reason != string(AbortParent)
+	}
+	return true
 }
 
 // suggestTimeout names four times the timeout, as far as a caller may ask.
@@ -75,6 +98,7 @@ var hints = map[Status]string{
 	StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
 	StatusOutputLimit:   "write less, or have the operator raise the output limit",
 	StatusOverloaded:    "wait and call again",
+	StatusCollateral:    "call again",
 	StatusInvalidArgs:   "correct the arguments",
 	StatusStartFailed:   "correct the tool's set-up",
 	StatusCrashed:       "look at the tool's stderr",
@@ -114,7 +138,7 @@ func message(r *Result, maxTimeout time.Duration) string {
 }
 
 func whatHappened(r *Result) string {
-	ran := seconds(r.Timing.QueueMs + r.Timing.ElapsedMs)
+	ran := seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
 	switch r.Status {
 	case StatusTimeout:
 		return timeoutPhrase(r)
@@ -131,10 +155,12 @@ func whatHappened(r *Result) string {
 		return fmt.Sprintf("was stopped after %s: it had used up its CPU time limit of %s", ran, seconds(r.Limits.CPUTimeMs))
 	case StatusOutputLimit:
 		return fmt.Sprintf("was stopped after %s: it had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
+	case StatusCollateral:
+		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)
 	case StatusUnkillable:
-		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, ran)
+		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, seconds(r.Kill.LatencyUs/1000))
 	case StatusCrashed:
-		return fmt.Sprintf("crashed after %s without a result (%s)", ran, exitPhrase(r.Exit))
+		return fmt.Sprintf("crashed after %s without a result (%s)", ran, crashPhrase(r))
 	case StatusNoResult:
 		return fmt.Sprintf("exited after %s without giving a result", ran)
 	}
@@ -155,9 +181,12 @@ func failurePhrase(r *Result, ran string) string {
 	case StatusStartFailed:
 		return "could not be started: " + detail
 	case StatusOverloaded:
+		if r.Reason == reasonData {
+			return "was not called: " + detail
+		}
 		return "was not called, for the host is overloaded: " + detail
 	case StatusProtocolError:
-		return "broke the plugin protocol after " + ran + ": " + detail
+		return "broke the protocol after " + ran + ": " + detail
 	}
 	return "failed after " + ran + ": " + detail
 }
@@ -168,12 +197,29 @@ func timeoutPhrase(r *Result) string {
 		limit = seconds(*r.Timing.TimeoutMs)
 	}
 	if r.Reason == budget.ReasonIdle {
-		return fmt.Sprintf("was stopped after %s because it had sent nothing for too long (its whole limit is %s)", seconds(r.Timing.ElapsedMs), limit)
+		return fmt.Sprintf("was stopped after %s because it had sent nothing for too long (its whole limit is %s)", seconds(r.Timing.StartMs+r.Timing.RunMs), limit)
 	}
 	if r.Reason == budget.ReasonTotal {
 		return fmt.Sprintf("was stopped after %s, the limit of its stream", seconds(r.Timing.RunMs))
 	}
 	return fmt.Sprintf("was stopped after %s, its limit", limit)
+}
+
+const lateHint = "give its start more time, or see why it is slow"
+
+// lateMessage is that of a tool which was not ready in time to be called.
+func lateMessage(r *Result) string {
+	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[StatusTimeout], r.Tool, shorten(firstLine(r.ToolError.Message)))
+	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
+}
+
+// crashPhrase is an adapter's word of how what it runs has ended, else the
+// process's own end.
+func crashPhrase(r *Result) string {
+	if r.ToolError != nil && r.ToolError.Message != "" {
+		return shorten(firstLine(r.ToolError.Message))
+	}
+	return exitPhrase(r.Exit)
 }
 
 func exitPhrase(e Exit) string {
@@ -225,7 +271,7 @@ func partialSentence(r *Result) string {
 
 func nextStep(r *Result, maxTimeout time.Duration) string {
 	if r.Status == StatusTimeout && r.Retry.SuggestedTimeoutMs != nil {
-		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(maxTimeout))
+		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(maxTimeout)))
 	}
 	if r.Status == StatusTimeout {
 		return "Next: take smaller steps."
@@ -234,6 +280,14 @@ func nextStep(r *Result, maxTimeout time.Duration) string {
 		return "Next: " + hint + "."
 	}
 	return ""
+}
+
+// wholeSeconds leaves out what nobody would ask for.
+func wholeSeconds(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d
+	}
+	return d.Truncate(time.Second)
 }
 
 func seconds(ms int64) string {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,17 +13,15 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
-// output takes everything that a call's processes write. Reading never stops
-// before the pipes end, so that a tool never blocks on being cut.
+// output keeps what a call's processes write, and counts it.
 type output struct {
 	call           *Call
 	stdout, stderr *capture.Stream
-	total          atomic.Int64
-	overTotal      sync.Once
-	lost           atomic.Pointer[error] // why output could not be passed on
-	readers        sync.WaitGroup
-	pipes          *pipes
-	stdoutEnded    func() // of a plugin's stdout, also where nobody read it
+	// What comes from there goes through these.
+	stdoutVeil, stderrVeil *veiled
+	total                  atomic.Int64
+	overTotal              sync.Once
+	lost                   atomic.Pointer[error] // why output could not be passed on
 }
 
 func newOutput(c *Call) *output {
@@ -32,6 +29,8 @@ func newOutput(c *Call) *output {
 		call:   c,
 		stdout: capture.NewStream(c.limits.OutputBytes, c.spill("stdout")),
 		stderr: capture.NewStream(c.limits.OutputBytes, c.spill("stderr")),
+
+		stdoutVeil: c.veil.stream(), stderrVeil: c.veil.stream(),
 	}
 }
 
@@ -43,146 +42,43 @@ func (c *Call) spill(stream string) *capture.Spill {
 	return &capture.Spill{Path: filepath.Join(c.s.config.SpillDir, name), LimitBytes: c.limits.SpillBytes}
 }
 
-// pipe is one pipe between the host and the call.
-type pipe struct{ host, child *os.File }
-
-func outPipe() (pipe, error) {
-	r, w, err := os.Pipe()
-	return pipe{host: r, child: w}, err
-}
-
-func inPipe() (pipe, error) {
-	r, w, err := os.Pipe()
-	return pipe{host: w, child: r}, err
-}
-
-// pipes are all of a call's. A command has its own three, so that what it
-// writes is never mixed with the adapter's handshake.
-type pipes struct {
-	stdout, stderr pipe // the plugin's own
-	command        bool
-	in, out        pipe // the command's; its stderr is the plugin's
-}
-
-func (o *output) open(command bool) (p *pipes, err error) {
-	p = &pipes{command: command}
-	defer func() {
-		if err != nil {
-			p.closeChildEnds()
-			p.closeHostEnds()
-			err = fmt.Errorf("cannot make a pipe: %w; raise the limit of open files", err)
-		}
-	}()
-	if p.stdout, err = outPipe(); err != nil {
-		return nil, err
+// toolStdout takes what a plugin writes to its standard output after the
+// handshake. A command adapter writes nothing there that anyone wants.
+func (c *Call) toolStdout(p []byte) error {
+	if c.request.Command == nil {
+		return c.output.stdoutVeil.pass(p, c.passStdout)
 	}
-	if p.stderr, err = outPipe(); err != nil || !command {
-		return p, err
+	return nil
+}
+
+func (c *Call) passStdout(p []byte) error { return c.output.pass(p, "stdout", c.output.stdout, nil) }
+
+func (c *Call) toolStderr(p []byte) error { return c.output.stderrVeil.pass(p, c.passStderr) }
+
+func (c *Call) passStderr(p []byte) error {
+	var to io.Writer
+	if c.request.Command != nil {
+		to = c.request.Command.Stderr
 	}
-	if p.in, err = inPipe(); err != nil {
-		return nil, err
-	}
-	p.out, err = outPipe()
-	return p, err
+	return c.output.pass(p, "stderr", c.output.stderr, to)
 }
 
-// extra are the tool's descriptors 3 to 5.
-func (p *pipes) extra() []*os.File {
-	if !p.command {
-		return nil
-	}
-	return []*os.File{p.in.child, p.out.child, p.stderr.child}
-}
-
-func (p *pipes) closeChildEnds() {
-	closeAll(p.stdout.child, p.stderr.child, p.in.child, p.out.child)
-}
-
-func (p *pipes) closeHostEnds() {
-	closeAll(p.stdout.host, p.stderr.host, p.in.host, p.out.host)
-}
-
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
-}
-
-// pump starts the readers and returns the plugin's stdout for the handshake.
-func (o *output) pump(p *pipes) io.Reader {
-	o.pipes = p
-	var stdoutTo, stderrTo io.Writer
-	if command := o.call.request.Command; command != nil {
-		stdoutTo, stderrTo = command.Stdout, command.Stderr
-		go feed(p.in.host, command.Stdin)
-		o.readers.Go(func() { o.read(p.out.host, "stdout", o.stdout, stdoutTo) })
-	}
-	o.readers.Go(func() { o.read(p.stderr.host, "stderr", o.stderr, stderrTo) })
-	o.readers.Add(1)
-	o.stdoutEnded = sync.OnceFunc(o.readers.Done)
-	go func() {
-		o.readers.Wait()
-		o.call.send(input{kind: inOutputEnded})
-	}()
-	return &endReader{r: p.stdout.host, ended: o.stdoutEnded}
-}
-
-// feed copies the command's input. Its end is the command's end of file.
-func feed(to *os.File, from io.Reader) {
-	defer to.Close()
-	if from != nil {
-		_, _ = io.Copy(to, from)
-	}
-}
-
-// endReader tells when its reader has come to its end.
-type endReader struct {
-	r     io.Reader
-	ended func()
-}
-
-func (e *endReader) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	if err != nil {
-		e.ended()
-	}
-	return n, err
-}
-
-const readBytes = 64 << 10
-
-// read takes one pipe to its end.
-func (o *output) read(from *os.File, name string, keep *capture.Stream, to io.Writer) {
-	buf := make([]byte, readBytes)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 && !o.pass(buf[:n], name, keep, to) {
-			_ = from.Close() // whoever writes on sees a broken pipe
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer) bool {
+// pass keeps p and hands it on; an error is that of to.
+func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
 	_, _ = keep.Write(p)
 	o.count(len(p))
-	if o.call.events.on() {
+	if o.call.events.on() && (name != "stdout" || o.call.reader == nil) {
 		text := strings.ToValidUTF8(string(p), "\uFFFD")
 		o.call.events.publish(Event{Kind: EventOutput, Stream: name, Content: &Content{Type: "text", Text: text}})
 	}
 	if to == nil {
-		return true
+		return nil
 	}
 	_, err := to.Write(p)
 	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has had enough is none
 		o.lost.CompareAndSwap(nil, &err)
 	}
-	return err == nil
+	return err
 }
 
 // count adds to the total of all streams and tells the owner once when it is
@@ -194,21 +90,17 @@ func (o *output) count(n int) {
 	}
 }
 
-// toolStdout takes what a plugin writes to its standard output after the
-// handshake. A command adapter writes nothing there that anyone wants.
-func (o *output) toolStdout() io.Writer {
-	if o.call.request.Command != nil {
-		return io.Discard
+// flush keeps what was held back for the sake of a secret. Unless the streams are
+// over it leaves out one that is just being passed on: whoever reads there may
+// never take it.
+func (o *output) flush(over bool) {
+	end := (*veiled).endIfIdle
+	if over {
+		end = (*veiled).end
 	}
-	return writerFunc(func(p []byte) (int, error) {
-		o.pass(p, "stdout", o.stdout, nil)
-		return len(p), nil
-	})
+	end(o.stdoutVeil, o.call.passStdout)
+	end(o.stderrVeil, func(p []byte) error { return o.pass(p, "stderr", o.stderr, nil) })
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // passesThrough: a reader outside may be slower than the tool's death.
 func (o *output) passesThrough() bool {
@@ -216,12 +108,8 @@ func (o *output) passesThrough() bool {
 	return command != nil && (command.Stdout != nil || command.Stderr != nil)
 }
 
-// close ends readers that still wait, and the spill files.
+// close ends the spill files.
 func (o *output) close() {
-	if o.pipes != nil {
-		o.pipes.closeHostEnds()
-		o.stdoutEnded()
-	}
 	o.stdout.Close()
 	o.stderr.Close()
 }

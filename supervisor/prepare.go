@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,12 @@ func (c *Call) prepare(ctx context.Context) error {
 	c.limits = c.request.Limits.over(c.s.config.Limits)
 	if err := c.limits.Validate(); err != nil {
 		return refuse(StatusStartFailed, "limits", err)
+	}
+	if err := c.checkKeep(); err != nil {
+		return err
+	}
+	if err := c.checkSecrets(); err != nil {
+		return err
 	}
 	if err := c.findBinary(); err != nil {
 		return err
@@ -116,33 +123,46 @@ func (c *Call) boundArguments() error {
 // checkTool describes the binary, finds the tool in it and checks the
 // arguments by the tool's own schema, all before the call has a process.
 func (c *Call) checkTool(ctx context.Context) error {
-	if c.describes || c.request.Command != nil {
-		return nil
-	}
-	described, err := c.s.describe(ctx, c.request, c.binary)
-	if err != nil {
+	tool, err := c.findTool(ctx)
+	if err != nil || tool == nil {
 		return err
 	}
-	tool, err := described.find(c.request.Tool.Name)
-	if err != nil {
-		return refuse(StatusStartFailed, "tool", err)
-	}
 	c.description = tool.description
-	c.events.tool = tool.description.GetName()
+	c.events.tool = cmp.Or(c.request.Name, tool.description.GetName())
 	hint, rest, err := budget.Hint(c.arguments, c.request.Meta, tool.description.GetTimeoutArgument())
 	if err != nil {
-		return refuse(StatusInvalidArgs, "timeout", err)
+		return refuse(StatusInvalidArgs, "arguments", err)
 	}
 	c.arguments = rest
-	c.hints = hint.Asks()
-	c.warnings = append(c.warnings, hint.Warnings...)
+	soft, warnings := budget.SoftHint(c.request.Meta)
+	c.hints = append(hint.Asks(), soft...)
+	c.warnings = slices.Concat(c.warnings, hint.Warnings, warnings)
 	if c.explains {
 		return nil
 	}
 	if err := tool.validate(c.arguments); err != nil {
 		return refuse(StatusInvalidArgs, "schema", err)
 	}
-	return nil
+	return c.buildCommand()
+}
+
+// findTool is nil for what has no description: a plain command, and a Describe.
+func (c *Call) findTool(ctx context.Context) (*describedTool, error) {
+	if tool := c.commandTool(); tool != nil {
+		return tool.tool, nil
+	}
+	if c.describes || c.request.Command != nil {
+		return nil, nil
+	}
+	described, err := c.s.describe(ctx, c.request, c.binary)
+	if err != nil {
+		return nil, err
+	}
+	tool, err := described.find(c.request.Tool.Name)
+	if err != nil {
+		return nil, refuse(StatusStartFailed, "tool", err)
+	}
+	return tool, nil
 }
 
 // toolHint is what the tool's author thought a good timeout.
@@ -163,6 +183,9 @@ func (c *Call) refuse(err error) {
 	if errors.As(err, &refused) && refused.describing != nil {
 		r.copyEvidence(refused.describing)
 		r.Message = message(r, c.maxTimeout())
+		if r.Status == StatusTimeout {
+			r.Message, r.Retry.Hint = lateMessage(r), lateHint
+		}
 	}
 	if c.filesTo != nil {
 		_ = c.filesTo.Close()

@@ -2,6 +2,7 @@ package supervisor_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,10 @@ func TestBrokenHandshakes(t *testing.T) {
 		"link":      "cannot connect",
 		"nosocket":  "no socket",
 		"cert":      "cannot connect",
+		// No gRPC behind it:
+		"mute":   "socket x answered nothing within 5s, which is no gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does; its last words on stderr: listening",
+		"babble": `answered with "HTTP/1.1 400 Bad Request", which is no gRPC`,
+		"hangup": "closed the connection before its result, and lives on",
 		// In Describe:
 		"describe-none": "0 tools", "describe-twice": "twice", "describe-schema": "schema",
 	} {
@@ -42,6 +47,37 @@ func TestBrokenHandshakes(t *testing.T) {
 				t.Errorf("error %q, want one line with %q", r.ToolError.Message, want)
 			}
 		})
+	}
+}
+
+// What did not start in time is called by its label, for its path may be that of
+// an adapter.
+func TestALateStartNamesWhatIsLate(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := hostileRequest("describe-hang")
+	r.Tool.Label, r.Timeouts = "the server of Alice", within(5*time.Second)
+	got := call(t, host, r)
+	wantStatus(t, got, supervisor.StatusTimeout)
+	if !strings.HasPrefix(got.ToolError.Message, "the server of Alice cannot be described: it has not answered within 5") {
+		t.Errorf("error %q", got.ToolError.Message)
+	}
+	if !strings.HasPrefix(got.Message, `[TIMEOUT] Tool "hostile" was not ready in time: the server of Alice`) || !strings.HasSuffix(got.Message, "Next: give its start more time, or see why it is slow.") {
+		t.Errorf("message %q", got.Message)
+	}
+}
+
+// A tool that fails to start is no failure of the host's, and the other way round.
+func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	if r := call(t, host, hostileRequest("exit")); r.Status != supervisor.StatusStartFailed || r.Reason != "start" {
+		t.Errorf("a tool without a handshake: %s, reason %q", r.Status, r.Reason)
+	}
+	program := filepath.Join(t.TempDir(), "of-no-machine")
+	if err := os.WriteFile(program, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(t, host, supervisor.Request{Tool: supervisor.Tool{Path: program}}); r.Status != supervisor.StatusStartFailed || r.Reason != "not_executable" {
+		t.Errorf("a tool of no machine: %s, reason %q", r.Status, r.Reason)
 	}
 }
 
@@ -153,5 +189,6 @@ func TestOverload(t *testing.T) {
 	}
 	first.Abort(supervisor.AbortUser)
 	first.Result()
+	eventually(t, "the slot is free", func() bool { return host.Host().Running == 0 }) // somewhat after the answer
 	wantStatus(t, call(t, host, request("echo", `{}`)), supervisor.StatusOK)
 }

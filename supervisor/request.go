@@ -14,13 +14,25 @@ type Tool struct {
 	// Path is the plugin's executable. A name without a slash is looked up in
 	// PATH.
 	Path string
+	// Label is what errors call the executable; empty is its path. An adapter's is
+	// what stands behind it.
+	Label string
 	// Name is the tool in the binary; empty if it has only one.
 	Name string
 	// Args follow the executable's name in its argument vector.
 	Args []string
 	// ReadOnly and Idempotent are the operator's confirmation of the tool's
-	// own claims; only they make a failed call retryable.
+	// own claims, also of a Command's; only they make a failed call retryable.
 	ReadOnly, Idempotent bool
+	// Adapter says that the executable is toolhost's own, and the tool is what it
+	// runs: its own processes and threads come on top of the limit, and it is
+	// granted all that its calls are when it is asked what tools it has. Another
+	// executable is granted nothing for that.
+	Adapter bool
+	// DescribeTimeout is how long the tool may take to say what tools it has; zero
+	// is 10 s, and more than 60 s are 60 s. A call that needs that said, and whose
+	// own timeout is shorter, waits no longer than that; see Describe.
+	DescribeTimeout time.Duration
 }
 
 // Command is a plain command, run through the command adapter.
@@ -28,6 +40,8 @@ type Command struct {
 	// Argv is the command and its arguments; Argv[0] is looked up in the
 	// PATH of its environment if it has no slash.
 	Argv []string
+	// Tool, if set, makes the rest of Argv, and Stdin, of the call's arguments.
+	Tool *CommandTool
 	// Stdin is copied to the command; nil is empty input. A Read that is
 	// going on when the call ends is not waited for.
 	Stdin io.Reader
@@ -40,6 +54,9 @@ type Command struct {
 type Request struct {
 	Tool    Tool
 	Command *Command
+	// Name is what the tool is called in events, the result and its message;
+	// empty is its own name.
+	Name string
 	// Arguments are the tool's, a JSON object; nil is {}.
 	Arguments json.RawMessage
 	// Meta is a JSON object beside the arguments, as MCP's _meta; its timeout
@@ -65,11 +82,21 @@ type Request struct {
 	// the workspace.
 	Env []string
 	Dir string
+	// Secrets are credentials for the call, at most 32.
+	Secrets []Secret
 	// SHA256, if set, must be the executable's (that of the command, if it is
 	// one), in hexadecimal.
 	SHA256 string
+	// Lock is held while the call runs, and waited for before its timeout begins:
+	// for as long as that timeout is, or at least as for a slot.
+	Lock Lock
+	// Keep, if set, lets the tool's process serve later calls too.
+	Keep *Keep
 	// ID identifies the call in events and results; empty makes one.
 	ID string
+	// LogArgs are the keys and values by which log lines name the call; none is
+	// its ID as call.
+	LogArgs []any
 	// Ask puts a question of the tool to a human and waits for the answer, on a
 	// goroutine of its own, while the call's clocks stand still. It must return
 	// when ctx ends. nil answers that nobody is there.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -55,12 +56,28 @@ type Result struct {
 	Retry      Retry           `json:"retry"`
 	// Message is one short paragraph for the model.
 	Message string `json:"message"`
+	// Marks are the moments that Timing is made of. They are on no wire.
+	Marks Marks `json:"-"`
+}
+
+// Marks are moments of a call, zero for those that never came. Differences
+// between them are exact where the clock is set meanwhile.
+type Marks struct {
+	// Queued: it asked for a slot; Admitted: it got one; Ready: its tool ran.
+	Queued, Admitted, Ready time.Time
+	// Stop is when its end began: the tool ended, or the kill ladder's cause came
+	// (the deadline itself, say). Kill is the kill of its group, which clears up
+	// behind a call that has ended by itself, too. Empty: none of its processes
+	// was left, or those that were had been given up.
+	Stop, Kill, Empty, Done time.Time
 }
 
 // ToolError is a tool's own account of its failure.
 type ToolError struct {
 	// Kind is error, panic, cancelled, invalid_arguments, command_not_found,
-	// command_not_executable, exit or signal.
+	// command_not_executable, exit, signal, output (a command's output is not
+	// what its tool promises), protocol, or of the program behind an adapter
+	// start_failed or crashed.
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 	// Stack is a panic's.
@@ -87,6 +104,9 @@ type Content struct {
 	MIMEType string `json:"mimeType,omitempty"`
 	URI      string `json:"uri,omitempty"`
 	Name     string `json:"name,omitempty"`
+	// LeftOutBytes is set for the text that stands where so many bytes are
+	// missing (Output.Content.DroppedBytes). It is on no wire.
+	LeftOutBytes int64 `json:"-"`
 }
 
 // Output counts and keeps what went through each stream.
@@ -205,7 +225,7 @@ type AppliedLimits struct {
 // Retry is advice for whoever thinks of calling again.
 type Retry struct {
 	// Retryable: the tool never started, or is declared read-only or
-	// idempotent.
+	// idempotent, and neither arguments, policy nor a human stand against it.
 	Retryable bool `json:"retryable"`
 	// SideEffects is none or possible.
 	SideEffects string `json:"sideEffects"`

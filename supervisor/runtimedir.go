@@ -24,17 +24,23 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 		return nil, err
 	}
 	sweepRuntimeDirs(base)
-	path, err := os.MkdirTemp(base, "h")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+	var err error
+	for range maxOwnTries {
+		var path string
+		if path, err = os.MkdirTemp(base, "h"); err != nil {
+			return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+		}
+		var lock *os.File
+		if lock, err = lockDir(path); err == nil {
+			return &runtimeDir{path: path, lock: lock}, nil
+		}
+		_ = os.RemoveAll(path) // another host that starts took it for a dead one's
 	}
-	lock, err := lockDir(path)
-	if err != nil {
-		_ = os.RemoveAll(path)
-		return nil, fmt.Errorf("cannot lock the runtime folder %s: %w", path, err)
-	}
-	return &runtimeDir{path: path, lock: lock}, nil
+	return nil, fmt.Errorf("cannot lock a folder in %s: %w", base, err)
 }
+
+// maxOwnTries bounds how often other hosts may be faster.
+const maxOwnTries = 100
 
 // ownAlone refuses a folder that somebody else made, or may write to: it may
 // lie in one that is open to all.
@@ -75,7 +81,8 @@ func usersDir() (string, error) {
 	return filepath.Join(base, "users"), ownAlone(base)
 }
 
-// lockDir takes the folder's lock, or fails at once if a living owner has it.
+// lockDir takes the folder's lock. It fails at once if somebody else has it, or
+// had it and has removed the folder.
 func lockDir(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -85,7 +92,24 @@ func lockDir(path string) (*os.File, error) {
 		_ = lock.Close()
 		return nil, err
 	}
+	if err := stillAt(lock); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
 	return lock, nil
+}
+
+// stillAt fails if a file is no longer where it was opened.
+func stillAt(file *os.File) error {
+	mine, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(file.Name())
+	if err == nil && !os.SameFile(mine, there) {
+		err = fmt.Errorf("%s has been replaced", file.Name())
+	}
+	return err
 }
 
 // sweepRuntimeDirs removes the folders whose owners are dead.

@@ -26,6 +26,7 @@ const (
 	connected                    // the tool answers
 	startFailed                  // it never will
 	ended                        // its result is complete, or it died
+	released                     // its result is complete, and its process is kept
 	stopRequested                // deadline, abort or limit
 	killRequested                // the same without grace, or a second abort
 	graceElapsed                 // SIGTERM was not enough
@@ -36,7 +37,7 @@ const (
 )
 
 var triggerNames = [...]string{
-	"admitted", "refused", "connected", "startFailed", "ended", "stopRequested",
+	"admitted", "refused", "connected", "startFailed", "ended", "released", "stopRequested",
 	"killRequested", "graceElapsed", "emptied", "survived", "drained",
 }
 
@@ -56,6 +57,7 @@ var transitions = map[state]map[trigger]state{
 	},
 	stateRunning: {
 		ended:         stateKilling,
+		released:      stateDraining,
 		stopRequested: stateStopping,
 		killRequested: stateKilling,
 	},

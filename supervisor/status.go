@@ -1,6 +1,11 @@
 package supervisor
 
-import "google.golang.org/grpc/codes"
+import (
+	"maps"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+)
 
 // Status is a call's one outcome.
 type Status string
@@ -38,6 +43,9 @@ var grpcCodes = map[Status]codes.Code{
 	StatusOverloaded: codes.Unavailable, StatusInvalidArgs: codes.InvalidArgument,
 }
 
+// Statuses are all outcomes, sorted.
+func Statuses() []Status { return slices.Sorted(maps.Keys(grpcCodes)) }
+
 // GRPC is the outcome as a gRPC status code. The Code of an unkillable call's
 // result is that of what began its ladder instead.
 func (s Status) GRPC() codes.Code {
@@ -69,6 +77,7 @@ const (
 	causeCPU         cause = "cpu"
 	causeOutputTotal cause = "outputTotal"
 	causeProtocol    cause = "protocol"
+	causeCollateral  cause = "collateral"
 )
 
 // status is the outcome that a cause leads to.
@@ -86,6 +95,8 @@ func (c cause) status() Status {
 		return StatusOutputLimit
 	case causeProtocol:
 		return StatusProtocolError
+	case causeCollateral:
+		return StatusCollateral
 	}
 	return ""
 }

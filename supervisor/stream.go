@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"mime"
 	"sync"
 	"time"
 
@@ -54,14 +55,14 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 		c.clock.Heartbeat(now)
 		return
 	case *pluginv1.CallEvent_Content:
-		c.keep(e.Content)
+		c.keepSent(e.Content)
 	case *pluginv1.CallEvent_Progress:
 		c.events.publish(Event{
 			Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
-			Fraction: sane(e.Progress.Fraction), Message: e.Progress.GetMessage(),
+			Fraction: sane(e.Progress.Fraction), Message: c.veil.text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		c.events.publish(Event{Kind: EventLog, Message: e.Log.GetMessage()})
+		c.events.publish(Event{Kind: EventLog, Message: c.veil.text(e.Log.GetMessage())})
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -82,37 +83,79 @@ func sane(fraction *float64) *float64 {
 
 func (c *Call) onResult(result *pluginv1.Result, now time.Time) {
 	for _, content := range result.GetContent() {
-		c.keep(content)
+		c.keepSent(content)
 	}
+	c.onExitStatus(result)
 	c.final = result
 	c.settle(now)
 }
 
-// keep adds content to what the result will show.
-func (c *Call) keep(content *pluginv1.Content) {
-	item, shown := contentOf(content)
-	c.content.Add(item)
+// keepSent keeps and counts content that a plugin has sent.
+func (c *Call) keepSent(sent *pluginv1.Content) {
+	content := contentOf(sent)
+	item := itemOf(content)
 	c.output.count(max(item.Size, len(item.Text)))
-	c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &shown})
+	c.keep(content)
 }
 
-func contentOf(content *pluginv1.Content) (capture.Item, Content) {
-	var shown Content
-	size := 0
-	switch e := content.GetContent().(type) {
-	case *pluginv1.Content_Text:
-		return capture.Item{Text: e.Text}, Content{Type: "text", Text: e.Text}
-	case *pluginv1.Content_Json:
-		shown, size = Content{Type: "json", JSON: json.RawMessage(e.Json)}, len(e.Json)
-	case *pluginv1.Content_Blob:
-		shown = Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
-		size = len(shown.Data) + len(shown.MIMEType)
-	case *pluginv1.Content_Link:
-		shown = Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
-		size = len(shown.URI) + len(shown.Name) + len(shown.MIMEType)
+// keep adds content to what the result will show, without the call's secrets,
+// of which a text may have no more than a part.
+func (c *Call) keep(content Content) {
+	if content.Type == "text" {
+		_ = c.contentVeil.pass([]byte(content.Text), c.keepText)
+		return
 	}
-	return capture.Item{Value: shown, Size: size}, shown
+	c.contentVeil.end(c.keepText)
+	c.show(c.veil.content(content))
 }
+
+func (c *Call) keepText(p []byte) error {
+	c.show(Content{Type: "text", Text: string(p)})
+	return nil
+}
+
+func (c *Call) show(content Content) {
+	c.content.Add(itemOf(content))
+	c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &content})
+}
+
+func contentOf(content *pluginv1.Content) Content {
+	switch e := content.GetContent().(type) {
+	case *pluginv1.Content_Json:
+		return Content{Type: "json", JSON: json.RawMessage(e.Json)}
+	case *pluginv1.Content_Blob:
+		return Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
+	case *pluginv1.Content_Link:
+		return Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
+	}
+	return Content{Type: "text", Text: content.GetText()}
+}
+
+// itemOf is content as it is bounded: text can be cut anywhere, all else only
+// be dropped.
+func itemOf(c Content) capture.Item {
+	if c.Type == "text" {
+		return capture.Item{Text: c.Text}
+	}
+	return capture.Item{Value: c, Size: len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType), Kind: partKind(c)}
+}
+
+// partKind is the word for content that is no text.
+func partKind(c Content) string {
+	switch c.Type {
+	case "json":
+		return "JSON"
+	case "resource_link":
+		return "a link"
+	}
+	if kind, _, err := mime.ParseMediaType(c.MIMEType); err == nil && len(kind) <= maxKindBytes {
+		return kind
+	}
+	return "a blob"
+}
+
+// maxKindBytes bounds what a tool can have said as the kind of a blob.
+const maxKindBytes = 64
 
 func shownContent(items []capture.Item) []Content {
 	out := make([]Content, 0, len(items))
@@ -120,7 +163,7 @@ func shownContent(items []capture.Item) []Content {
 		if shown, ok := item.Value.(Content); ok {
 			out = append(out, shown)
 		} else {
-			out = append(out, Content{Type: "text", Text: item.Text})
+			out = append(out, Content{Type: "text", Text: item.Text, LeftOutBytes: item.DroppedBytes})
 		}
 	}
 	return out

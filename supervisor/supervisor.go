@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
@@ -25,14 +26,20 @@ type Supervisor struct {
 	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
 	gate      *admission.Gate
+	keeper    *keeper
 	null      *os.File
 	binaries  *binaries
 	described *descriptions
+	stuck     atomic.Int64 // calls that were given up, and are not gone
+	locking   atomic.Int64 // calls that wait for data of tools
 
 	mu     sync.Mutex
 	calls  map[*Call]struct{}
 	closed bool
 	active sync.WaitGroup // calls until the last of them is freed
+
+	closing  sync.Once
+	closeErr error
 }
 
 // New finds a place for the calls' cgroups, tries what isolation the host
@@ -43,7 +50,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 		return nil, err
 	}
 	s := &Supervisor{
-		config: config, gate: admission.New(config.Admission.limits()),
+		config: config, gate: admission.New(config.Admission.limits()), keeper: newKeeper(config.Admission.limits()),
 		described: newDescriptions(), calls: map[*Call]struct{}{},
 	}
 	if err := s.acquire(ctx); err != nil {
@@ -124,8 +131,14 @@ func (s *Supervisor) release() error {
 	return errors.Join(errs...)
 }
 
-// Close aborts what runs, waits for its results and removes every trace.
+// Close aborts what runs, waits for its results and removes every trace. Only the
+// first one does; its error is that of all.
 func (s *Supervisor) Close() error {
+	s.closing.Do(func() { s.closeErr = s.close() })
+	return s.closeErr
+}
+
+func (s *Supervisor) close() error {
 	s.mu.Lock()
 	s.closed = true
 	var running []*Call
@@ -137,6 +150,7 @@ func (s *Supervisor) Close() error {
 		c.Abort(AbortShutdown)
 	}
 	s.active.Wait()
+	s.keeper.close()
 	return s.release()
 }
 
@@ -152,6 +166,9 @@ func (s *Supervisor) Call(ctx context.Context, request Request) *Result {
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	c := s.newCall(request)
 	refusal := c.prepare(ctx)
+	if refusal == nil {
+		refusal = c.joinLine()
+	}
 	if refusal == nil {
 		refusal = s.register(c)
 	}
@@ -189,12 +206,18 @@ type Host struct {
 	Features []sandbox.Finding `json:"features"`
 	Running  int               `json:"running"`
 	Waiting  int               `json:"waiting"`
+	// Kept processes live, in use or idle.
+	Kept int `json:"kept"`
+	// Stuck are unkillable calls whose processes are still there, each in a slot.
+	Stuck int `json:"stuck"`
 }
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.features.Findings()}
 	h.Running, h.Waiting = s.gate.Load()
+	h.Waiting += int(s.locking.Load())
+	h.Kept, h.Stuck = s.keeper.load(), int(s.stuck.Load())
 	return h
 }
 
@@ -203,9 +226,9 @@ func (s *Supervisor) Host() Host {
 func (c *Call) receipt() sandbox.Receipt {
 	r := emptyReceipt()
 	switch {
-	case c.tree != nil:
+	case c.instance != nil:
 		r = c.planned()
-		r.UID = c.tree.process.UID()
+		r.UID = c.instance.process.UID()
 	case c.plan != nil: // asked for, but not done
 		r.Tier = c.plan.Receipt().Tier
 	}
@@ -223,6 +246,9 @@ func (c *Call) planned() sandbox.Receipt {
 	r := c.plan.Receipt()
 	r.Cgroup = c.s.groups.Mode().String()
 	r.Enforced = slices.Clone(r.Enforced)
+	if tool := c.commandTool(); tool != nil {
+		r.Shell = tool.spec.Shell
+	}
 	if c.launcherTimer() == 0 {
 		r.Enforced = slices.DeleteFunc(r.Enforced, func(s string) bool { return s == "timer" })
 	}

@@ -76,8 +76,8 @@ func planReason(err error) string {
 func (c *Call) task(programs []sandbox.Program) sandbox.Task {
 	return sandbox.Task{
 		Programs: programs, MemoryBytes: finite(c.limits.MemoryBytes), CPUPercent: finite(c.limits.CPUPercent),
-		OpenFiles: c.limits.OpenFiles,
-		Storage:   sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},
+		OpenFiles: c.limits.OpenFiles, Secrets: c.secretFiles(),
+		Storage: sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},
 	}
 }
 
@@ -244,5 +244,22 @@ func checkDir(dir string) error {
 
 // environment is what the tool finds in its own.
 func (c *Call) environment(handshake []string) []string {
-	return slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, handshake)
+	return lastOfEach(slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, c.secretEnv(), handshake))
+}
+
+// lastOfEach leaves one entry for each variable, the last one: programs differ
+// in which of several they take.
+func lastOfEach(env []string) []string {
+	at := map[string]int{}
+	var kept []string
+	for _, entry := range env {
+		name, _, _ := strings.Cut(entry, "=")
+		if i, ok := at[name]; ok {
+			kept[i] = entry
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, entry)
+	}
+	return kept
 }

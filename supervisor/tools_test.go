@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -89,6 +92,23 @@ func testTools() []plugin.Registered {
 			return answer{in.N}, nil
 		}),
 		tool("children", children),
+		tool("leak", leak),
+		tool("askSecret", func(ctx context.Context, _ args, out *plugin.Output) (answer, error) {
+			value, err := out.Ask(ctx, plugin.Question{Prompt: "password?", Secret: true})
+			var password string
+			if err == nil {
+				err = json.Unmarshal(value, &password)
+			}
+			fmt.Println(password)
+			return answer{}, errors.Join(err, out.Text("thanks for "+password))
+		}),
+		tool("count", func(context.Context, args, *plugin.Output) (answer, error) {
+			return answer{int(served.Add(1))}, nil
+		}),
+		tool("dying", func(context.Context, args, *plugin.Output) (answer, error) {
+			time.AfterFunc(50*time.Millisecond, func() { os.Exit(0) })
+			return answer{int(served.Add(1))}, nil
+		}),
 		tool("noisy", func(_ context.Context, in args, _ *plugin.Output) (answer, error) {
 			fmt.Println("to stdout: " + in.Text)
 			fmt.Fprintln(os.Stderr, "to stderr: "+in.Text)
@@ -127,6 +147,32 @@ func flood(_ context.Context, in args, _ *plugin.Output) (answer, error) {
 	return answer{in.N}, nil
 }
 
+// leak gives its secret away in every way.
+func leak(_ context.Context, _ args, out *plugin.Output) (answer, error) {
+	secret := os.Getenv("TOKEN")
+	if raw, err := os.ReadFile(secret); err == nil {
+		secret = string(raw)
+	}
+	if len(secret) < 10 {
+		return answer{}, errors.New("no secret")
+	}
+	out.Text("it is " + secret[:5])
+	out.Text(secret[5:] + ", and " + secret[:3])
+	out.JSON(map[string]string{"secret": secret})
+	out.Link("file:///"+secret, secret, "")
+	out.Blob("x", []byte(secret))
+	out.Progress(-1, "with "+secret)
+	out.Log(secret)
+	for _, to := range []*os.File{os.Stdout, os.Stderr} {
+		fmt.Fprint(to, "0123456789", secret[:7])
+		fmt.Fprintln(to, secret[7:], strings.Repeat("x", 100), secret)
+	}
+	if err := os.WriteFile("/workspace/"+strings.ReplaceAll(secret, "/", ""), nil, 0o600); err != nil {
+		return answer{}, err
+	}
+	return answer{}, errors.New("cannot log in with " + secret)
+}
+
 func burn() {
 	for i := 0; ; i++ {
 		_ = i * i
@@ -134,6 +180,9 @@ func burn() {
 }
 
 var held [][]byte
+
+// served counts the calls of this process.
+var served atomic.Int32
 
 func fill(n int) {
 	for range n >> 20 {

@@ -11,7 +11,7 @@ import (
 
 // Limits of a Gate. All must be positive.
 type Limits struct {
-	// Running calls at once; Queue places for calls that wait; Wait is the
+	// Running slots for calls at once; Queue places for calls that wait; Wait is the
 	// longest that one waits.
 	Running, Queue int
 	Wait           time.Duration
@@ -27,8 +27,14 @@ type Gate struct {
 	limits Limits
 
 	mu      sync.Mutex
-	running int
-	waiting []chan struct{} // closed when its call is admitted
+	running int // slots taken
+	waiting []waiter
+}
+
+// waiter is a call that wants so many slots; turn is closed when it has them.
+type waiter struct {
+	turn  chan struct{}
+	slots int
 }
 
 // New makes a Gate.
@@ -40,22 +46,29 @@ var errWaited = errors.New("waited too long")
 // never, for a call whose processes could not be killed. Errors are
 // *OverloadedError and ctx's cause.
 func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
+	return g.AcquireSlots(ctx, 1)
+}
+
+// AcquireSlots is Acquire for several slots at once, of those that there are.
+func (g *Gate) AcquireSlots(ctx context.Context, slots int) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	turn, err := g.enter()
+	slots = min(slots, g.limits.Running)
+	release = func() { g.release(slots) }
+	turn, err := g.enter(slots)
 	if err != nil || turn == nil {
-		return g.release, err
+		return release, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, g.limits.Wait, errWaited)
 	defer cancel()
 	select {
 	case <-turn:
-		return g.release, nil
+		return release, nil
 	case <-ctx.Done():
 	}
 	if !g.leave(turn) { // admitted in the same instant
-		return g.release, nil
+		return release, nil
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return nil, cause
@@ -63,48 +76,55 @@ func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
 	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %d calls are running", g.limits.Wait, g.limits.Running)}
 }
 
-// enter takes a slot (nil turn) or a place in the queue.
-func (g *Gate) enter() (turn chan struct{}, err error) {
+// enter takes slots (nil turn) or a place in the queue, also if there is room
+// for it but not for those who came before.
+func (g *Gate) enter(slots int) (turn chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.running < g.limits.Running {
-		g.running++
+	if len(g.waiting) == 0 && g.running+slots <= g.limits.Running {
+		g.running += slots
 		return nil, nil
 	}
 	if len(g.waiting) >= g.limits.Queue {
 		return nil, &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue)}
 	}
 	turn = make(chan struct{})
-	g.waiting = append(g.waiting, turn)
+	g.waiting = append(g.waiting, waiter{turn, slots})
 	return turn, nil
 }
 
-// leave gives up a place in the queue; false if the slot was already given.
+// leave gives up a place in the queue, which may let those behind it in; false
+// if the slots were already given.
 func (g *Gate) leave(turn chan struct{}) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, w := range g.waiting {
-		if w == turn {
+		if w.turn == turn {
 			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
+			g.admit()
 			return true
 		}
 	}
 	return false
 }
 
-// release hands the slot to the call that has waited longest.
-func (g *Gate) release() {
+func (g *Gate) release(slots int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 {
-		g.running--
-		return
-	}
-	close(g.waiting[0])
-	g.waiting = g.waiting[1:]
+	g.running -= slots
+	g.admit()
 }
 
-// Load is how many calls run and wait.
+// admit hands free slots to the calls that have waited longest.
+func (g *Gate) admit() {
+	for len(g.waiting) > 0 && g.running+g.waiting[0].slots <= g.limits.Running {
+		g.running += g.waiting[0].slots
+		close(g.waiting[0].turn)
+		g.waiting = g.waiting[1:]
+	}
+}
+
+// Load is how many slots are taken and how many calls wait.
 func (g *Gate) Load() (running, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -3,6 +3,8 @@ package admission
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,79 @@ func TestGateWaitsOnlySoLong(t *testing.T) {
 			t.Error(err)
 		} else {
 			release()
+		}
+	})
+}
+
+// Calls that want all slots have them to themselves and are not starved by
+// those that want one.
+func TestGateWithSeveralSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 3, Queue: 9, Wait: time.Hour})
+		small, _ := g.Acquire(t.Context())
+		var mu sync.Mutex
+		var order []string
+		admitted := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Join(order, " ")
+		}
+		want := func(name string, slots int) {
+			go func() {
+				release, err := g.AcquireSlots(t.Context(), slots)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				release()
+			}()
+			synctest.Wait()
+		}
+		want("all", 99)  // as many as there are
+		want("small", 1) // there is room, but not before its turn
+		if got := admitted(); got != "" {
+			t.Errorf("%s before their turn", got)
+		}
+		small()
+		synctest.Wait()
+		if got := admitted(); got != "all" {
+			t.Errorf("admitted %q, want the large one alone", got)
+		}
+		time.Sleep(3 * time.Second)
+		if got := admitted(); got != "all small" {
+			t.Errorf("admitted %q", got)
+		}
+		if running, waiting := g.Load(); running != 0 || waiting != 0 {
+			t.Errorf("%d running, %d waiting", running, waiting)
+		}
+	})
+}
+
+// Who gives up at the head of the queue lets those behind in.
+func TestGateLeavingLetsOthersIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 2, Queue: 9, Wait: time.Hour})
+		_, _ = g.Acquire(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = g.AcquireSlots(ctx, 2) }()
+		synctest.Wait()
+		admitted := false
+		go func() {
+			_, err := g.Acquire(t.Context())
+			admitted = err == nil
+		}()
+		synctest.Wait()
+		if admitted {
+			t.Error("overtaken")
+		}
+		cancel()
+		synctest.Wait()
+		if !admitted {
+			t.Error("not let in")
 		}
 	})
 }

@@ -135,6 +135,24 @@ func TestItemsSayWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// What is dropped whole is named, the largest of it: nothing else tells of it.
+func TestItemsNameWhatIsLeftOutWhole(t *testing.T) {
+	s := NewItems(1000)
+	s.Add(Item{Text: "before"})
+	s.Add(Item{Value: 1, Size: 1100, Kind: "image/png"})
+	s.Add(Item{Text: "after"})
+	got := s.Kept()
+	want := "[... 1100 bytes of output are left out here, with image/png of 1100 bytes: a call keeps at most 1000 bytes (`output` sets that) ...]"
+	if len(got) != 3 || got[0].Text != "before" || got[1].Text != want || got[1].DroppedBytes != 1100 || got[2].Text != "after" {
+		t.Errorf("%+v", got)
+	}
+	s.Add(Item{Value: 2, Size: 2000, Kind: "JSON"})
+	s.Add(Item{Value: 3, Size: 900, Kind: "a link"})
+	if got := s.Kept()[1].Text; !strings.Contains(got, "4005 bytes of output are left out here, with JSON of 2000 bytes and 2 more that cannot be cut: ") {
+		t.Errorf("%q", got)
+	}
+}
+
 func FuzzItems(f *testing.F) {
 	f.Add("some text", uint8(7), uint16(20), uint8(30))
 	f.Fuzz(func(t *testing.T, text string, size uint8, limit uint16, n uint8) {

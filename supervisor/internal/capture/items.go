@@ -8,6 +8,10 @@ type Item struct {
 	Text  string
 	Value any
 	Size  int
+	// Kind says what a Value is, to whoever does not get it.
+	Kind string
+	// DroppedBytes is set for the text of Kept that stands for what was dropped.
+	DroppedBytes int64
 }
 
 func (i Item) isText() bool { return i.Value == nil }
@@ -37,16 +41,19 @@ const maxJoinedBytes = 16 << 10
 // Items is a sequence of content cut to a limit: head and tail, half of it
 // each. Neighbouring texts are joined. It is not safe for concurrent use.
 type Items struct {
+	limit              int64
 	half               int
 	head, tail         []Item
 	headCost, tailCost int
 	headFull           bool
 	seen               int64
 	dropped            int64
+	droppedValues      int
+	largest            Item // of them, its Kind and Size
 }
 
 // NewItems keeps at most limit bytes.
-func NewItems(limit int64) *Items { return &Items{half: int(max(limit, 2) / 2)} }
+func NewItems(limit int64) *Items { return &Items{limit: limit, half: int(max(limit, 2) / 2)} }
 
 // Add takes the next piece.
 func (s *Items) Add(item Item) {
@@ -97,6 +104,15 @@ func (s *Items) dropOldest(excess int) {
 	s.tail[0] = Item{} // what is dropped must not stay reachable
 	s.tail = s.tail[1:]
 	s.forget(first.cost(), first.bytes())
+	if !first.isText() {
+		s.forgetValue(first)
+	}
+}
+
+func (s *Items) forgetValue(item Item) {
+	if s.droppedValues++; s.droppedValues == 1 || item.Size > s.largest.Size {
+		s.largest = Item{Kind: item.Kind, Size: item.Size}
+	}
 }
 
 func (s *Items) forget(cost, bytes int) {
@@ -123,8 +139,21 @@ func (s *Items) Kept() []Item {
 	if s.dropped == 0 {
 		return merge(head, s.tail)
 	}
-	gap := Item{Text: fmt.Sprintf("[... %d bytes of output are left out here ...]", s.dropped)}
+	gap := Item{Text: s.gap(), DroppedBytes: s.dropped}
 	return append(append(head, gap), merge(nil, s.tail)...)
+}
+
+// gap names the largest that was dropped whole: text shows by itself that some
+// of it is missing.
+func (s *Items) gap() string {
+	if s.droppedValues == 0 {
+		return fmt.Sprintf("[... %d bytes of output are left out here ...]", s.dropped)
+	}
+	what := fmt.Sprintf("%s of %d bytes", s.largest.Kind, s.largest.Size)
+	if more := s.droppedValues - 1; more > 0 {
+		what += fmt.Sprintf(" and %d more that cannot be cut", more)
+	}
+	return fmt.Sprintf("[... %d bytes of output are left out here, with %s: a call keeps at most %d bytes (`output` sets that) ...]", s.dropped, what, s.limit)
 }
 
 // merge is join without a bound, for the last time that items are put together.

@@ -56,7 +56,7 @@ func TestEviction(t *testing.T) {
 	s.add(t, paths[1], contents[1])
 
 	_, err := s.Add(paths[2])
-	wantError(t, err, "was used in the last 10m0s; raise the bound by 65536, or wait")
+	wantError(t, err, "was used in the last 2m0s; raise the bound by 65536, or wait")
 	wantClean(t, s.Store, contents[:2]...)
 
 	// A use just before the first one's time is over keeps it.
@@ -97,9 +97,9 @@ func TestUseIsWrittenDownRarely(t *testing.T) {
 		after   time.Duration
 		written bool
 	}{
-		{touchAfter - time.Minute, false},
-		{touchAfter + time.Minute, true},
-		{touchAfter + 2*time.Minute, false},
+		{touchAfter - 30*time.Second, false},
+		{touchAfter + 30*time.Second, true},
+		{touchAfter + 40*time.Second, false},
 	} {
 		before := lastUse(t, entry)
 		clockAt(s, test.after)

@@ -17,8 +17,9 @@ import (
 const DefaultMaxBytes = 1 << 30
 
 const (
-	// keepFor is how long a copy is safe after a use that was written down.
-	keepFor = 10 * time.Minute
+	// keepFor is how long a copy is safe after a use that was written down, more
+	// than a call waits for its start unless it is told to.
+	keepFor = 2 * time.Minute
 	// touchAfter is the age from which a use is written down again. So a copy
 	// stays for at least keepFor-touchAfter after each Add, while most Adds
 	// write nothing.
@@ -46,7 +47,7 @@ type Store struct {
 type Entry struct {
 	// SHA256 is the hash of the file at Path, in lower-case hex.
 	SHA256 string
-	// Path is absolute. The file stays for at least 5 minutes after the Add
+	// Path is absolute. The file stays for at least a minute after the Add
 	// that returned it; a process that runs it, or a mount of it, may outlive
 	// the name.
 	Path string
@@ -68,7 +69,7 @@ var errChanged = errors.New("the file changed while it was read")
 // neither setuid bits nor file capabilities.
 //
 // It fails if the file keeps changing, if the file is larger than the store
-// may be, and if there is no room because all else was used within the last 10
+// may be, and if there is no room because all else was used within the last 2
 // minutes.
 func (s *Store) Add(path string) (Entry, error) {
 	for range attempts {

@@ -1,0 +1,143 @@
+package supervisor_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// holding starts a call that runs on until ctx ends, and returns once it runs.
+func holding(t *testing.T, host *supervisor.Supervisor, ctx context.Context, lock supervisor.Lock) *supervisor.Call {
+	t.Helper()
+	r := request("wait", `{}`)
+	events := make(chan supervisor.Event, 64)
+	r.Lock, r.Events, r.Grace = lock, events, 10*time.Millisecond
+	c := host.Start(ctx, r)
+	for e := range events {
+		if e.Kind == supervisor.EventStarted {
+			return c
+		}
+		if e.Kind == supervisor.EventFinished || e.Kind == supervisor.EventFailed {
+			t.Fatalf("it did not run: %s", c.Result().Message)
+		}
+	}
+	return c
+}
+
+// Two supervisors are as two processes: each opens the lock by itself.
+func TestALockKeepsCallsOfAllHostsApart(t *testing.T) {
+	one := newHost(t, supervisor.Config{})
+	other := newHost(t, supervisor.Config{Admission: supervisor.Admission{Wait: 100 * time.Millisecond}})
+	lock := supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}
+	shared := supervisor.Lock{File: lock.File, Shared: true}
+	quick := func(l supervisor.Lock, timeout time.Duration) *supervisor.Result {
+		r := request("echo", `{}`)
+		r.Lock, r.Timeouts = l, within(timeout)
+		return call(t, other, r)
+	}
+	wantStatus(t, quick(lock, time.Minute), supervisor.StatusOK) // which also describes
+	for _, test := range []struct {
+		holds, wants supervisor.Lock
+		status       supervisor.Status
+	}{
+		{lock, lock, supervisor.StatusOverloaded},
+		{lock, shared, supervisor.StatusOverloaded},
+		{shared, lock, supervisor.StatusOverloaded},
+		{shared, shared, supervisor.StatusOK},
+		{lock, supervisor.Lock{}, supervisor.StatusOK},
+	} {
+		ctx, leave := context.WithCancel(t.Context())
+		holder := holding(t, one, ctx, test.holds)
+		timeout := time.Minute
+		if test.status != supervisor.StatusOK {
+			timeout = 200 * time.Millisecond
+		}
+		r := quick(test.wants, timeout)
+		if wantStatus(t, r, test.status); r.Status != supervisor.StatusOK {
+			if r.Reason != "data" || !r.Retry.Retryable || !strings.Contains(r.Message, "was not called: another call, or a process that is kept, has used the tool's data for 200ms") {
+				t.Errorf("reason %q, retryable %t: %s", r.Reason, r.Retry.Retryable, r.Message)
+			}
+		}
+		leave()
+		wantStatus(t, holder.Result(), supervisor.StatusCancelled)
+		wantStatus(t, quick(test.wants, time.Minute), supervisor.StatusOK) // a lock ends with its call
+	}
+}
+
+// A process that is kept has the data, also while it waits for another call.
+func TestAKeptProcessHasTheLock(t *testing.T) {
+	one := newHost(t, supervisor.Config{})
+	other := newHost(t, supervisor.Config{Admission: supervisor.Admission{Wait: 50 * time.Millisecond}})
+	r := kept("count", `{}`, supervisor.Keep{MaxCalls: 3})
+	r.Lock = supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}
+	wantServed(t, call(t, one, r), "fresh", 1)
+	wantServed(t, call(t, one, r), "reused", 2)
+	elsewhere := request("echo", `{}`)
+	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOK) // which also describes
+	elsewhere.Lock, elsewhere.Timeouts = r.Lock, within(200*time.Millisecond)
+	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOverloaded)
+	wantServed(t, call(t, one, r), "reused", 3) // its last
+	elsewhere.Timeouts = within(time.Minute)
+	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOK)
+}
+
+// So many calls may wait for data, and no more.
+func TestCallsThatWaitForALockAreBounded(t *testing.T) {
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Queue: 2}})
+	lock := supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	holder := holding(t, host, ctx, lock)
+	r := request("echo", `{}`)
+	r.Lock, r.Timeouts = lock, within(time.Minute)
+	var waiting []*supervisor.Call
+	for range 2 {
+		waiting = append(waiting, host.Start(t.Context(), r))
+	}
+	eventually(t, "two wait", func() bool { return host.Host().Waiting == 2 })
+	refused := call(t, host, r)
+	wantStatus(t, refused, supervisor.StatusOverloaded)
+	if refused.Reason != "data" {
+		t.Errorf("reason %q: %s", refused.Reason, refused.Message)
+	}
+	leave()
+	wantStatus(t, holder.Result(), supervisor.StatusCancelled)
+	for _, c := range waiting {
+		wantStatus(t, c.Result(), supervisor.StatusOK)
+	}
+}
+
+// Calls that share a lock do not keep out for ever one that does not.
+func TestASharedLockIsLeftForOthers(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	file := filepath.Join(t.TempDir(), "lock")
+	ctx, leave := context.WithCancel(t.Context())
+	reader := holding(t, host, ctx, supervisor.Lock{File: file, Shared: true})
+	r := request("echo", `{}`)
+	r.Timeouts = within(time.Minute)
+	r.Lock = supervisor.Lock{File: file}
+	writer := host.Start(t.Context(), r)
+	eventually(t, "the writer is the next", func() bool { return locked(file + ".turn") })
+	r.Lock.Shared = true
+	later := host.Start(t.Context(), r)
+	eventually(t, "a later reader waits behind it", func() bool { return host.Host().Waiting == 2 })
+	leave()
+	reader.Result()
+	wantStatus(t, writer.Result(), supervisor.StatusOK)
+	wantStatus(t, later.Result(), supervisor.StatusOK)
+}
+
+func locked(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+}

@@ -1,0 +1,34 @@
+package supervisor
+
+import (
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+)
+
+// A guest that leaves while another has only just come must not have the
+// launcher end the tree.
+func TestTimerOfGuests(t *testing.T) {
+	now := time.Now()
+	idle := time.Minute + budget.AnswerMargin
+	for name, test := range map[string]struct {
+		here []time.Time
+		want time.Duration
+	}{
+		"nobody":              {nil, idle},
+		"one":                 {[]time.Time{now.Add(time.Hour)}, time.Hour},
+		"the latest":          {[]time.Time{now.Add(time.Second), now.Add(time.Hour)}, time.Hour},
+		"just come":           {[]time.Time{{}}, idle},
+		"just come, and long": {[]time.Time{{}, now.Add(time.Hour)}, time.Hour},
+		"over":                {[]time.Time{now.Add(-time.Second)}, 0},
+	} {
+		g := &guests{line: &line{keep: Keep{Idle: time.Minute}}, here: map[*Call]time.Time{}}
+		for _, at := range test.here {
+			g.here[new(Call)] = at
+		}
+		if got := g.needs(now); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package supervisor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// kept is a request for a process that lives on.
+func kept(tool, arguments string, keep supervisor.Keep) supervisor.Request {
+	r := request(tool, arguments)
+	r.Keep = &keep
+	r.Limits.Pids = 500
+	return r
+}
+
+func wantServed(t *testing.T, r *supervisor.Result, instance string, n int) {
+	t.Helper()
+	wantStatus(t, r, supervisor.StatusOK)
+	if want := fmt.Sprintf(`{"n":%d}`, n); string(r.Structured) != want || r.Instance != instance {
+		t.Errorf("%s process has served %s, want %s %s", r.Instance, r.Structured, instance, want)
+	}
+}
+
+func TestKeptProcessServesLaterCalls(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := kept("count", `{}`, supervisor.Keep{})
+	wantServed(t, call(t, host, r), "fresh", 1)
+	second := call(t, host, r)
+	wantServed(t, second, "reused", 2)
+	if second.Kill.Stage != "none" || second.Kill.Cause != "" {
+		t.Errorf("kill %+v", second.Kill)
+	}
+	r.Env = []string{"OTHER=1"}
+	wantServed(t, call(t, host, r), "fresh", 1) // another environment is another process
+	if n := host.Host().Kept; n != 2 {
+		t.Errorf("%d kept", n)
+	}
+}
+
+func TestKeptProcessEndsWhenIdle(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := kept("count", `{}`, supervisor.Keep{Idle: 20 * time.Millisecond})
+	wantServed(t, call(t, host, r), "fresh", 1)
+	eventually(t, "the idle process ends", func() bool { return host.Host().Kept == 0 })
+	wantServed(t, call(t, host, r), "fresh", 1)
+}
+
+func TestKeptProcessServesNoMoreThanItMay(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := kept("count", `{}`, supervisor.Keep{MaxCalls: 2})
+	for i := range 5 {
+		wantServed(t, call(t, host, r), []string{"fresh", "reused"}[i%2], i%2+1)
+	}
+}
+
+// An error of the tool is no reason to end it; a deadline is.
+func TestKeptProcessAfterFailures(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	on := func(tool string) supervisor.Request { return kept(tool, `{}`, supervisor.Keep{}) }
+	wantServed(t, call(t, host, on("count")), "fresh", 1)
+	wantStatus(t, call(t, host, on("fail")), supervisor.StatusToolError)
+	wantStatus(t, call(t, host, on("panic")), supervisor.StatusToolError)
+	wantServed(t, call(t, host, on("count")), "reused", 2)
+	late := on("silent")
+	late.Timeouts = within(500 * time.Millisecond)
+	r := call(t, host, late)
+	wantStatus(t, r, supervisor.StatusTimeout)
+	if r.Instance != "reused" || r.Kill.Stage != "kill" || r.Kill.Reaped != 1 {
+		t.Errorf("instance %s, kill %+v", r.Instance, r.Kill)
+	}
+	wantServed(t, call(t, host, on("count")), "fresh", 1)
+}
+
+func TestKeptProcessDiesBetweenCalls(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	mark := "DYING_OF=" + os.Getenv(runVar)
+	r := kept("count", `{}`, supervisor.Keep{})
+	r.Env = []string{mark}
+	wantServed(t, call(t, host, r), "fresh", 1)
+	found := processes.WithEnvironment(mark)
+	if len(found) != 1 || syscall.Kill(found[0], syscall.SIGKILL) != nil {
+		t.Fatalf("kept are %d", found)
+	}
+	eventually(t, "the dead process is noticed", func() bool { return host.Host().Kept == 0 })
+	wantServed(t, call(t, host, r), "fresh", 1)
+}
+
+// What one call writes is not another's.
+func TestKeptProcessKeepsOutputApart(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for i := range 20 {
+		text := fmt.Sprintf("call %d", i)
+		r := call(t, host, kept("noisy", fmt.Sprintf(`{"text":%q}`, text), supervisor.Keep{}))
+		wantStatus(t, r, supervisor.StatusOK)
+		for stream, out := range map[string]supervisor.StreamOutput{"stdout": r.Output.Stdout, "stderr": r.Output.Stderr} {
+			if want := "to " + stream + ": " + text + "\n"; out.Head != want {
+				t.Errorf("%s %q, want %q", stream, out.Head, want)
+			}
+		}
+	}
+}
+
+// One call in flight at a time: others wait in line, and their time does not run.
+func TestKeptProcessServesOneAtATime(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	var calls []*supervisor.Call
+	for i := range 4 {
+		r := kept([]string{"beat", "count"}[min(i, 1)], `{"n":20}`, supervisor.Keep{})
+		r.Timeouts = within(5 * time.Second)
+		calls = append(calls, host.Start(t.Context(), r))
+	}
+	fresh := 0
+	for _, c := range calls {
+		r := c.Result()
+		wantStatus(t, r, supervisor.StatusOK)
+		if r.Instance == "fresh" {
+			fresh++
+		}
+	}
+	if fresh != 1 {
+		t.Errorf("%d processes were started for calls in one line", fresh)
+	}
+}
+
+// Who must be killed takes the calls beside him along, and these say why.
+func TestCollateral(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	keep := supervisor.Keep{Shared: true}
+	wantServed(t, call(t, host, kept("count", `{}`, keep)), "fresh", 1)
+	var others []*supervisor.Call
+	for range 2 {
+		others = append(others, startWaiting(t, host, kept("stream", `{"n":1}`, keep)))
+	}
+	culprit := startWaiting(t, host, kept("stream", `{"n":1}`, keep))
+	culprit.Abort(supervisor.AbortUser)
+	wantStatus(t, culprit.Result(), supervisor.StatusCancelled)
+	for _, c := range others {
+		r := c.Result()
+		wantStatus(t, r, supervisor.StatusCollateral)
+		if r.Text() != "message 0\n" || r.Kill.Cause != "collateral" || r.Code != "ABORTED" || !strings.Contains(r.Message, "another call") {
+			t.Errorf("text %q, kill %+v, message %q", r.Text(), r.Kill, r.Message)
+		}
+	}
+	wantServed(t, call(t, host, kept("count", `{}`, keep)), "fresh", 1)
+}
+
+// startWaiting returns once the tool has reported that it hangs.
+func startWaiting(t *testing.T, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Call {
+	t.Helper()
+	events := make(chan supervisor.Event, 100)
+	r.Events = events
+	c := host.Start(t.Context(), r)
+	for {
+		select {
+		case e := <-events:
+			if e.Message == "flushed" {
+				return c
+			}
+		case <-c.Done():
+			t.Fatalf("over too soon: %+v", c.Result())
+		}
+	}
+}
+
+func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	command := kept("", `{}`, supervisor.Keep{})
+	command.Command = &supervisor.Command{Argv: []string{"true"}}
+	files := kept("count", `{}`, supervisor.Keep{})
+	files.FilesTo = t.TempDir()
+	for _, r := range []supervisor.Request{command, files, kept("count", `{}`, supervisor.Keep{Idle: -1})} {
+		result := call(t, host, r)
+		wantStatus(t, result, supervisor.StatusStartFailed)
+		if result.Reason != "keep" {
+			t.Errorf("reason %q: %s", result.Reason, result.Message)
+		}
+	}
+}
+
+// Whatever happens to kept processes, each call has a result of its own and
+// nothing stays.
+func TestKeptProcessesInDisorder(t *testing.T) {
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 6, Queue: 500, Wait: time.Minute}})
+	n := 200
+	if slow() {
+		n = 40
+	}
+	tools := []string{"echo", "echo", "echo", "count", "fail", "silent", "wait", "late", "exit", "dying", "signal"}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			tool := tools[rand.IntN(len(tools))]
+			text := fmt.Sprintf("text %d", i)
+			arguments, _ := json.Marshal(map[string]any{"text": text})
+			if tool == "signal" {
+				arguments = []byte(`{"n":9}`)
+			}
+			r := kept(tool, string(arguments), supervisor.Keep{Shared: i%3 > 0, Idle: time.Duration(i%2*40+1) * time.Millisecond, MaxCalls: 10})
+			r.Timeouts, r.Grace = within(time.Duration(1000+rand.IntN(500))*time.Millisecond), 20*time.Millisecond
+			c := host.Start(t.Context(), r)
+			if rand.IntN(5) == 0 {
+				c.Abort(supervisor.AbortUser)
+			}
+			result := c.Result()
+			if result.Kill.Survivors != 0 || result.Status == supervisor.StatusUnkillable {
+				t.Errorf("%s: survivors: %+v", tool, result.Kill)
+			}
+			if result.OK() && tool == "echo" && result.Text() != text {
+				t.Errorf("text %q, want %q", result.Text(), text)
+			}
+		})
+	}
+	all.Wait()
+	eventually(t, "idle processes end", func() bool { return host.Host().Kept == 0 })
+}

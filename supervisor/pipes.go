@@ -1,0 +1,145 @@
+package supervisor
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// pipe is one pipe between the host and the call.
+type pipe struct{ host, child *os.File }
+
+func outPipe() (pipe, error) {
+	r, w, err := os.Pipe()
+	return pipe{host: r, child: w}, err
+}
+
+func inPipe() (pipe, error) {
+	r, w, err := os.Pipe()
+	return pipe{host: w, child: r}, err
+}
+
+// pipes are all of a call's. A command has its own three, so that what it
+// writes is never mixed with the adapter's handshake.
+type pipes struct {
+	stdout, stderr pipe // the plugin's own
+	command        bool
+	in, out        pipe // the command's; its stderr is the plugin's
+}
+
+func openPipes(command bool) (p *pipes, err error) {
+	p = &pipes{command: command}
+	defer func() {
+		if err != nil {
+			p.closeChildEnds()
+			p.closeHostEnds()
+			err = fmt.Errorf("cannot make a pipe: %w; raise the limit of open files", err)
+		}
+	}()
+	if p.stdout, err = outPipe(); err != nil {
+		return nil, err
+	}
+	if p.stderr, err = outPipe(); err != nil || !command {
+		return p, err
+	}
+	if p.in, err = inPipe(); err != nil {
+		return nil, err
+	}
+	p.out, err = outPipe()
+	return p, err
+}
+
+// extra are the tool's descriptors 3 to 5.
+func (p *pipes) extra() []*os.File {
+	if !p.command {
+		return nil
+	}
+	return []*os.File{p.in.child, p.out.child, p.stderr.child}
+}
+
+func (p *pipes) closeChildEnds() {
+	closeAll(p.stdout.child, p.stderr.child, p.in.child, p.out.child)
+}
+
+func (p *pipes) closeHostEnds() {
+	closeAll(p.stdout.host, p.stderr.host, p.in.host, p.out.host)
+}
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// pump starts the readers and returns the plugin's stdout for the handshake.
+// Reading never stops before the pipes end, so that a tool never blocks on
+// being cut, nor while nobody is there to read for.
+func (i *instance) pump(command *Command) io.Reader {
+	if command != nil { // and then there is one guest
+		go feed(i.pipes.in.host, command.Stdin)
+		i.readers.Go(func() {
+			i.read(newEagerReader(i.pipes.out.host, func() {}), (*Call).commandStdout)
+			for _, c := range i.present() {
+				c.endStdout()
+			}
+		})
+	}
+	i.stderr = newEagerReader(i.pipes.stderr.host, func() {})
+	i.readers.Go(func() {
+		i.read(i.stderr, (*Call).toolStderr)
+		for _, c := range i.present() {
+			c.output.stderrVeil.end(c.passStderr)
+		}
+	})
+	i.readers.Add(1)
+	i.stdoutEnded = sync.OnceFunc(i.readers.Done)
+	i.stdout = newEagerReader(i.pipes.stdout.host, i.stdoutEnded)
+	go func() {
+		i.readers.Wait()
+		i.tell(input{kind: inOutputEnded})
+	}()
+	return i.stdout
+}
+
+// feed copies the command's input. Its end is the command's end of file.
+func feed(to *os.File, from io.Reader) {
+	defer to.Close()
+	if from != nil {
+		_, _ = io.Copy(to, from)
+	}
+}
+
+const readBytes = 64 << 10
+
+// read takes one pipe to its end, for all calls that are there.
+func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
+	buf := make([]byte, readBytes)
+	for {
+		n, err := from.Read(buf)
+		for _, c := range i.present() {
+			if n > 0 && take(c, buf[:n]) != nil {
+				_ = from.file.Close() // whoever writes on sees a broken pipe
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// passStdout takes what a plugin writes to its standard output after the
+// handshake.
+func (i *instance) passStdout(p []byte) (int, error) {
+	for _, c := range i.present() {
+		_ = c.toolStdout(p)
+	}
+	return len(p), nil
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

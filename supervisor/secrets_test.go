@@ -1,0 +1,116 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+const secret = `hunter2-"quoted"-hunter2`
+
+// everything that a call brings back, as JSON and as the events' text.
+func everything(t *testing.T, r *supervisor.Result, events chan supervisor.Event) string {
+	t.Helper()
+	raw, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := string(raw) + r.Text()
+	close(events)
+	for e := range events {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(raw)
+		if e.Content != nil {
+			all += e.Content.Text
+		}
+	}
+	return all
+}
+
+func wantHidden(t *testing.T, all string) {
+	t.Helper()
+	for _, form := range []string{secret, strings.Trim(string(must(json.Marshal(secret))), `"`), "hunter2"} {
+		if strings.Contains(all, form) {
+			t.Errorf("%q is in it: %.300s", form, all[max(strings.Index(all, form)-100, 0):])
+		}
+	}
+	if !strings.Contains(all, "[REDACTED]") {
+		t.Errorf("nothing was redacted in: %.300s", all)
+	}
+}
+
+func must(raw []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// A tool that gives its secrets away in every way that it has.
+func TestSecretsAreNowhere(t *testing.T) {
+	spill := t.TempDir()
+	host := newHost(t, supervisor.Config{SpillDir: spill})
+	for _, file := range []bool{false, true} {
+		r := request("leak", `{}`)
+		events := make(chan supervisor.Event, 1000)
+		r.Events, r.Secrets = events, []supervisor.Secret{{Variable: "TOKEN", Value: secret, File: file}}
+		r.Limits.OutputBytes = 64
+		result := call(t, host, r)
+		wantStatus(t, result, supervisor.StatusToolError)
+		if !strings.HasPrefix(result.Text(), "it is [REDACTED], and ") {
+			t.Errorf("text %q", result.Text())
+		}
+		wantHidden(t, everything(t, result, events))
+		if names := strings.Join(result.Sandbox.Secrets, ""); file != (names == "TOKEN") {
+			t.Errorf("receipt names %q", names)
+		}
+	}
+	spilled, err := filepath.Glob(spill + "/*")
+	if err != nil || len(spilled) == 0 {
+		t.Fatalf("nothing spilled: %v", err)
+	}
+	for _, path := range spilled {
+		wantHidden(t, string(must(os.ReadFile(path))))
+	}
+}
+
+// The answer to a secret question is kept out of sight like any other secret.
+func TestSecretAnswersAreNowhere(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := request("askSecret", `{}`)
+	events := make(chan supervisor.Event, 1000)
+	r.Events = events
+	r.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
+		return supervisor.Answer{Value: must(json.Marshal(secret))}
+	}
+	result := call(t, host, r)
+	wantStatus(t, result, supervisor.StatusOK)
+	if result.Text() != "thanks for [REDACTED]" {
+		t.Errorf("text %q", result.Text())
+	}
+	wantHidden(t, everything(t, result, events))
+}
+
+func TestBadSecrets(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, s := range []supervisor.Secret{{Variable: "", Value: "long enough"}, {Variable: "A=B", Value: "long enough"}, {Variable: "A", Value: ""}, {Variable: "A", Value: "abc"}, {Variable: "A", Value: "with \x00 in it"}} {
+		r := request("echo", `{"text":"x"}`)
+		r.Secrets = []supervisor.Secret{s}
+		result := call(t, host, r)
+		wantStatus(t, result, supervisor.StatusStartFailed)
+		if result.Reason != "secrets" {
+			t.Errorf("%v: reason %q: %s", s, result.Reason, result.Message)
+		}
+	}
+	r := request("echo", `{}`)
+	r.Sandbox, r.Secrets = &supervisor.Policy{Tier: "none"}, []supervisor.Secret{{Variable: "A", Value: "long enough", File: true}}
+	wantStatus(t, call(t, host, r), supervisor.StatusStartFailed)
+}
