@@ -3,7 +3,6 @@ package turn
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor"
@@ -25,13 +24,23 @@ var stageNames = [...]string{"asking", "queued", "running", "done"}
 type entry struct {
 	call    Call
 	key     string // of its events: its id, made unique in the turn
+	asked   time.Time
 	tool    Tool
 	stage   stage
-	running Running
+	running *starting // while stageRunning
+	timeout int64     // in force, ms, once it is known
+	shown   int       // bytes of output that events have shown
+	missed  int       // events of output since the last that was shown
 	since   time.Time
-	waited  time.Duration // for a human
+	waited  time.Duration // for a human, before it began
+	counted bool          // it runs, by the turn's clock of tool time
 	notes   []string      // for the model
 	result  *supervisor.Result
+
+	questions int           // of the tool's own that wait for an answer
+	heldSince time.Time     // of the first of them
+	held      time.Duration // by those that are over
+	unasked   bool          // one of them found nobody
 }
 
 // batch is what a model asked for at once.
@@ -46,13 +55,9 @@ type batch struct {
 func (b *batch) begin(calls []Call) {
 	b.left = len(calls)
 	for _, call := range calls {
-		e := &entry{call: call, key: call.ID, stage: stageReady}
-		if n := b.t.seen[call.ID]; n > 0 {
-			e.key = fmt.Sprintf("%s#%d", call.ID, n+1)
-		}
-		b.t.seen[call.ID]++
+		e := &entry{call: call, key: b.t.uniqueKey(call.ID), asked: b.t.now(), stage: stageReady}
 		if len(call.Tool) > maxNameBytes {
-			e.call.Tool = strings.ToValidUTF8(call.Tool[:maxNameBytes], "")
+			e.call.Tool = truncate(call.Tool, maxNameBytes)
 			e.call.Problem = "there is no tool of such a long name"
 		}
 		b.entries = append(b.entries, e)
@@ -67,104 +72,18 @@ func (b *batch) begin(calls []Call) {
 	b.endIfOver()
 }
 
+// uniqueKey makes an id that an earlier batch has used one of its own.
+func (t *Turn) uniqueKey(id string) string {
+	key := id
+	for n := 2; t.seen[key]; n++ {
+		key = fmt.Sprintf("%s#%d", id, n)
+	}
+	t.seen[key] = true
+	return key
+}
+
 func (b *batch) event(e *entry, kind string) Event {
 	return Event{Kind: kind, CallID: e.key, Tool: e.call.Tool}
-}
-
-// check decides what can be decided before a call has its place.
-func (b *batch) check(e *entry) {
-	t := b.t
-	switch {
-	case t.reason != "":
-		b.finish(e, cancelled(e.call, t.reason))
-		return
-	case t.journalErr != nil:
-		b.finish(e, unjournalled(e.call, t.journalErr))
-		return
-	}
-	if refused := t.budget.Count(); refused != "" {
-		b.deny(e, "turn_budget", deciderBudget, string(refused))
-		return
-	}
-	switch {
-	case e.call.Problem != "":
-		b.finish(e, invalid(e.call, e.call.Problem))
-		return
-	}
-	if b.isStatus(e) {
-		return
-	}
-	tool, ok := t.m.config.Tool(e.call.Tool)
-	if !ok {
-		b.finish(e, invalid(e.call, fmt.Sprintf("there is no tool %q", e.call.Tool)))
-		return
-	}
-	e.tool = tool
-	if refused := b.checkRepeat(e); refused {
-		return
-	}
-	switch tool.mode() {
-	case ModeDeny:
-		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
-	case ModeAsk:
-		if !t.always[e.call.Tool] {
-			b.approve(e)
-		}
-	}
-}
-
-// approve asks a human; the call waits for its place meanwhile.
-func (b *batch) approve(e *entry) {
-	kind := KindApproval
-	if e.tool.Destructive {
-		kind = KindConfirm
-	}
-	wait, _, _ := WaitFor(kind, 0)
-	e.stage = stageAsking
-	began := b.t.now()
-	b.t.request(Interaction{
-		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
-		Arguments: e.call.Arguments, Policy: e.tool.Request.Sandbox,
-	}, wait, func(outcome string, a Answer) {
-		e.waited += b.t.now().Sub(began)
-		b.decided(e, outcome, a)
-	})
-}
-
-func (b *batch) decided(e *entry, outcome string, a Answer) {
-	if e.stage != stageAsking {
-		return
-	}
-	e.stage = stageReady
-	switch {
-	case outcome == OutcomeAnswered && a.Approve:
-		if a.Always {
-			b.t.always[e.call.Tool] = true
-			for _, p := range b.t.pendings { // of the same tool, asked for at once
-				if p.Tool == e.call.Tool && p.Kind == KindApproval {
-					b.t.close(p, OutcomeAnswered, a)
-				}
-			}
-		}
-	case outcome == OutcomeTimedOut:
-		b.deny(e, "timeout", deciderMode, "nobody approved it in time")
-	case outcome == OutcomeHeadless:
-		b.deny(e, "headless", deciderMode, "it needs an approval, and nobody is there to give one")
-	case outcome == OutcomeCancelled:
-		b.finish(e, cancelled(e.call, b.t.reason))
-	default:
-		b.deny(e, "user", deciderMode, "a human has denied it")
-	}
-	b.advance()
-	b.endIfOver()
-}
-
-// deny gives a call its refusal, and the audit its record.
-func (b *batch) deny(e *entry, reason, decider, why string) {
-	audit := b.event(e, AuditDenied)
-	audit.Reason, audit.Decider = reason, decider
-	b.t.emit(audit, nil)
-	b.finish(e, denied(e.call, reason, decider, why))
 }
 
 // advance starts, in call order, whatever has its place: a call runs once no
@@ -202,11 +121,17 @@ func (b *batch) advance() {
 
 func (b *batch) ended(e *entry, result *supervisor.Result) {
 	b.closePendings(e)
-	b.t.budget.Release(b.t.now())
+	b.count(e, false)
 	if result.Status == supervisor.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
 	}
 	own := *result
+	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
+		own = *b.notBegun(e, reason) // its preparation was cut short
+	}
+	if e.unasked && own.Status == supervisor.StatusToolError {
+		own.Reason = OutcomeHeadless
+	}
 	b.finish(e, &own)
 	b.advance()
 	b.endIfOver()
@@ -219,6 +144,7 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 	r.CallID, r.TurnID, r.Tool = e.call.ID, b.t.info.TurnID, e.call.Tool
 	r.Warnings = append(slices.Clone(r.Warnings), e.notes...)
 	r.Timing.HumanWaitMs += e.waited.Milliseconds()
+	r.Timing.QueueMs += b.queued(e).Milliseconds()
 	if left, ok := b.t.budget.Remaining(b.t.now()); ok {
 		r.RemainingMs = new(left.Milliseconds())
 	}
@@ -228,9 +154,29 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 	}
 	event := b.event(e, string(kind))
 	event.Status, event.ElapsedMs, event.Reason, event.Decider = r.Status, r.Timing.ElapsedMs, r.Reason, r.Decider
-	event.Display = r.Display()
+	event.Display, event.Missed = r.Display(), e.missed
 	b.t.emit(event, r)
+	last := &b.t.outbox[len(b.t.outbox)-1]
+	last.Asked = e.asked
+	if len(e.call.TraceParent) <= maxTraceBytes {
+		last.TraceParent = e.call.TraceParent
+	}
 }
+
+// queued is how long a call has waited for its place in the turn.
+func (b *batch) queued(e *entry) time.Duration {
+	if e.asked.IsZero() {
+		return 0
+	}
+	until := e.since
+	if until.IsZero() {
+		until = b.t.now()
+	}
+	return max(until.Sub(e.asked)-e.waited, 0)
+}
+
+// maxTraceBytes bounds a trace context, which has 55.
+const maxTraceBytes = 128
 
 func (b *batch) isStatus(e *entry) bool {
 	return e.call.Tool == StatusTool && !b.t.m.config.NoStatus
@@ -262,28 +208,37 @@ func (b *batch) abort(reason supervisor.AbortReason) {
 func (b *batch) abortEntry(e *entry, reason supervisor.AbortReason) {
 	switch e.stage {
 	case stageRunning:
-		e.running.Abort(reason)
+		e.running.abort(reason)
 	case stageReady, stageAsking:
 		b.finish(e, cancelled(e.call, reason))
 	}
 }
 
 func (b *batch) abortCall(id string, reason supervisor.AbortReason) bool {
-	i := slices.IndexFunc(b.entries, func(e *entry) bool { return e.call.ID == id })
+	i := slices.IndexFunc(b.entries, func(e *entry) bool { return e.key == id || e.call.ID == id })
 	if i < 0 || b.entries[i].stage == stageDone {
 		return false
 	}
 	e := b.entries[i]
 	if e.stage == stageRunning {
-		e.running.Abort(reason)
+		e.running.abort(reason)
 	} else {
 		e.stage = stageDone // what is asked for it changes nothing any more
 		b.closePendings(e)
-		b.finish(e, callAborted(e.call, reason))
+		b.finish(e, b.notBegun(e, reason))
 	}
 	b.advance()
 	b.endIfOver()
 	return true
+}
+
+// notBegun is the result of a call that an abort of its own, or of the turn, came
+// before.
+func (b *batch) notBegun(e *entry, reason supervisor.AbortReason) *supervisor.Result {
+	if b.t.reason != "" {
+		return cancelled(e.call, b.t.reason)
+	}
+	return callAborted(e.call, reason)
 }
 
 func (b *batch) results() []*supervisor.Result {
@@ -294,6 +249,14 @@ func (b *batch) results() []*supervisor.Result {
 	return list
 }
 
+// humanWait is how long a call that has begun has waited for humans.
+func (e *entry) humanWait(now time.Time) time.Duration {
+	if e.questions == 0 {
+		return e.held
+	}
+	return e.held + now.Sub(e.heldSince)
+}
+
 func (b *batch) current() []CurrentTool {
 	list := []CurrentTool{}
 	if b == nil {
@@ -301,7 +264,10 @@ func (b *batch) current() []CurrentTool {
 	}
 	for _, e := range b.entries {
 		if e.stage != stageDone {
-			list = append(list, CurrentTool{CallID: e.call.ID, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since})
+			list = append(list, CurrentTool{
+				CallID: e.key, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since,
+				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(),
+			})
 		}
 	}
 	return list

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -25,13 +26,15 @@ type fakes struct {
 type fakeCall struct {
 	result *supervisor.Result
 	done   chan struct{}
-	aborts chan supervisor.AbortReason
+	aborts chan supervisor.AbortReason // those that count: two
+	stop   context.CancelFunc          // of what is asked
 }
 
 func (c *fakeCall) Abort(r supervisor.AbortReason) {
+	c.stop()
 	select {
 	case c.aborts <- r:
-	case <-c.done:
+	default:
 	}
 }
 
@@ -44,11 +47,23 @@ type fakeArgs struct {
 	Ms    int    `json:"ms"`
 	Grace int    `json:"grace"`
 	Say   string `json:"say"`
+
+	Ask    string          `json:"ask,omitempty"` // a question, so often at once
+	Times  int             `json:"times,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+	Secret bool            `json:"secret,omitempty"`
+	Slow   int             `json:"slow,omitempty"`  // to start, in milliseconds
+	Queue  int             `json:"queue,omitempty"` // between queued and started
 }
 
-func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
+func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 	var args fakeArgs
 	_ = json.Unmarshal(r.Arguments, &args)
+	select {
+	case <-time.After(time.Duration(args.Slow) * time.Millisecond):
+	case <-ctx.Done():
+		return over{supervisor.Verdict{Status: supervisor.StatusStartFailed, Message: "[FAILED]"}.Result()}
+	}
 	timeout := 30 * time.Second
 	for _, ask := range r.Timeouts {
 		if ask.TimeoutUnset {
@@ -57,7 +72,8 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
 		}
 		timeout = min(timeout, ask.Timeout)
 	}
-	c := &fakeCall{done: make(chan struct{}), aborts: make(chan supervisor.AbortReason)}
+	ctx, stop := context.WithCancel(ctx)
+	c := &fakeCall{done: make(chan struct{}), aborts: make(chan supervisor.AbortReason, 2), stop: stop}
 	f.mu.Lock()
 	exclusive := r.Tool.Name == "alone"
 	if f.alone || exclusive && f.running > 0 {
@@ -68,9 +84,15 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
 	f.most = max(f.most, f.running)
 	f.started = append(f.started, args.Say)
 	f.mu.Unlock()
-	r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
 	go func() {
+		if args.Queue > 0 {
+			r.Events <- supervisor.Event{Kind: supervisor.EventQueued}
+			time.Sleep(time.Duration(args.Queue) * time.Millisecond)
+		}
+		r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
+		said := ask(ctx, r, args)
 		c.result = f.play(c, args, timeout)
+		c.result.Content = append(c.result.Content, said...)
 		f.mu.Lock()
 		f.running--
 		f.alone = f.alone && !exclusive
@@ -78,6 +100,37 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) Running {
 		close(c.done)
 	}()
 	return c
+}
+
+// over is a call that came to nothing.
+type over struct{ result *supervisor.Result }
+
+func (over) Abort(supervisor.AbortReason) {}
+func (o over) Result() *supervisor.Result { return o.result }
+
+// ask puts the call's question, and tells the kind of what came of it.
+func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []supervisor.Content) {
+	if args.Ask == "" {
+		return nil
+	}
+	answers := make([]supervisor.Answer, max(args.Times, 1))
+	var asking sync.WaitGroup
+	for i := range answers {
+		asking.Go(func() {
+			answers[i] = r.Ask(ctx, supervisor.Question{Prompt: args.Ask, Schema: args.Schema, Secret: args.Secret})
+		})
+	}
+	asking.Wait()
+	for _, a := range answers {
+		text := " denied: " + a.Denied
+		if a.Denied == "" && !args.Secret {
+			text = " answered: " + string(a.Value)
+		} else if a.Denied == "" {
+			text = " a secret of " + strconv.Itoa(len(a.Value)) + " bytes"
+		}
+		said = append(said, supervisor.Content{Type: "text", Text: text})
+	}
+	return said
 }
 
 func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervisor.Result {
@@ -102,6 +155,7 @@ func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervi
 
 var testTools = map[string]Tool{
 	"work":   {Name: "work"},
+	"poll":   {Name: "poll", Repeatable: true},
 	"alone":  {Name: "alone", Exclusive: true, Request: supervisor.Request{Tool: supervisor.Tool{Name: "alone"}}},
 	"ask":    {Name: "ask", Mode: ModeAsk},
 	"wipe":   {Name: "wipe", Destructive: true},
@@ -139,7 +193,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{fakes: &fakes{}, journal: &memory{}}
-	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Tool: func(name string) (Tool, bool) {
+	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Parallel: 8, Tool: func(name string) (Tool, bool) {
 		tool, ok := testTools[name]
 		return tool, ok
 	}})

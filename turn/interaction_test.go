@@ -64,7 +64,7 @@ func TestHeadlessNeverWaits(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %s", took)
 		}
-		if got := kinds(w, "a"); slices.Contains(got, "interaction_pending true") || !slices.Contains(got, AuditDenied) {
+		if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", AuditRequested, AuditDenied, "tool_failed"}) {
 			t.Errorf("events %q", got)
 		}
 	})
@@ -170,8 +170,12 @@ func TestAbortClosesInteractions(t *testing.T) {
 		if info, _ := turn.Info(); len(info.PendingInteractions) != 0 {
 			t.Errorf("pending %+v", info.PendingInteractions)
 		}
-		if got := kinds(w, "a"); !slices.Contains(got, "interaction_pending false") || got[len(got)-1] != "tool_failed" {
-			t.Errorf("events %q", got)
+		want := []string{
+			"tool_queued", AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse,
+			"interaction_pending false", "tool_failed", // nobody has decided anything
+		}
+		if got := kinds(w, "a"); !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
 		}
 	})
 }
@@ -192,6 +196,9 @@ func TestWaitFor(t *testing.T) {
 		{KindDeviceCode, 10 * time.Minute, 10 * time.Minute, false, false},
 		{KindApproval, -1, 0, false, true},
 		{KindApproval, budget.Infinite, 0, false, true},
+		{KindEscalation, 0, 300 * time.Second, false, false},
+		{KindEscalation, time.Second, 60 * time.Second, true, false},
+		{KindEscalation, 2 * time.Hour, time.Hour, true, false},
 	} {
 		got, warning, err := WaitFor(test.kind, test.asked)
 		if got != test.want || (warning != "") != test.warns || (err != nil) != test.fails {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,12 +31,18 @@ type Config struct {
 	Tool func(name string) (Tool, bool)
 	// Journal keeps all events; nil keeps none.
 	Journal Journal
+	// Observe, if not nil, is told of all records in order, also of those that
+	// the journal fails to keep, once whoever waited for them goes on. The turn
+	// waits for it. It may be called by several turns at once.
+	Observe func(records []Record)
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
 	// Health is what session_status tells of the host; nil is nothing. Neither
 	// it nor Tool may call methods of turns: a turn waits for them.
 	Health func() any
-	// Parallel bounds the calls of one turn that run at once; 0 is 8.
+	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many
+	// as a supervisor runs by default if those are fewer: its queue is for calls
+	// of different turns, and refuses those that wait too long.
 	Parallel int
 	// NoStatus leaves session_status to Tool.
 	NoStatus bool
@@ -58,7 +65,7 @@ type Manager struct {
 	closed bool
 }
 
-const defaultParallel = 8
+func defaultParallel() int { return min(8, 2*runtime.NumCPU()) }
 
 // New makes a registry.
 func New(config Config) *Manager {
@@ -66,7 +73,7 @@ func New(config Config) *Manager {
 		config.Logger = hclog.NewNullLogger()
 	}
 	if config.Parallel <= 0 {
-		config.Parallel = defaultParallel
+		config.Parallel = defaultParallel()
 	}
 	return &Manager{config: config, active: map[string]*Turn{}}
 }
@@ -103,6 +110,14 @@ type CurrentTool struct {
 	Tool      string    `json:"toolName"`
 	State     string    `json:"state"` // queued, asking or running
 	StartedAt time.Time `json:"startedAt,omitzero"`
+	// TimeoutMs is the timeout in force, once the call runs; 0 is infinite.
+	TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	// HumanWaitMs is how long it has waited for humans since it began; its clocks
+	// stood still for so long.
+	HumanWaitMs int64 `json:"humanWaitMs,omitempty"`
+	// Running is the call that Config.Start has begun; nil before, and for
+	// calls of the turn's own.
+	Running Running `json:"-"`
 }
 
 // maxActive bounds the turns at once.
@@ -126,6 +141,12 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	return t, nil
 }
 
+// ErrTaken is a Journal's error for a turn whose id it has on record.
+var ErrTaken = errors.New("a turn of this id is on record")
+
+// ErrParentOver is why a turn cannot begin as the child of another one.
+var ErrParentOver = errors.New("that turn is over, aborted or never was")
+
 func (m *Manager) admit(t *Turn, spec Spec) error {
 	switch {
 	case m.closed:
@@ -138,7 +159,7 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 	if spec.ParentID != "" {
 		parent := m.active[spec.ParentID]
 		if parent == nil || parent.aborted.Load() {
-			return fmt.Errorf("cannot begin a child of turn %q: that turn is over, aborted or never was", spec.ParentID)
+			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrParentOver)
 		}
 	}
 	m.active[spec.ID] = t

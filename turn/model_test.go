@@ -74,8 +74,11 @@ func playBatch(t *testing.T, random *rand.Rand, turn *Turn, batch int) {
 	var calls []Call
 	for i := range random.IntN(8) {
 		c := callOf(fmt.Sprintf("%d-%d", batch, i), names[random.IntN(len(names))], random.IntN(5000))
-		if random.IntN(10) == 0 {
+		switch random.IntN(10) {
+		case 0:
 			c.Problem = "odd"
+		case 1, 2:
+			c = asking(c.ID, "", func(a *fakeArgs) { a.Ms, a.Times, a.Say = random.IntN(5000), 1+random.IntN(3), c.ID })
 		}
 		calls = append(calls, c)
 	}
@@ -119,8 +122,9 @@ func disturb(random *rand.Rand, turn *Turn, stop <-chan struct{}) {
 
 // checkEvents holds a turn's events against their grammar.
 func checkEvents(t *testing.T, records []Record) {
-	calls := map[string][]string{}
-	open := map[string]bool{}
+	t.Helper()
+	calls := map[string][]Event{}
+	asked := map[string][]string{}
 	for i, r := range records {
 		e := r.Event
 		if e.Seq != int64(i+1) {
@@ -129,34 +133,60 @@ func checkEvents(t *testing.T, records []Record) {
 		if (e.Kind == EventTurnStart) != (i == 0) || (e.Kind == EventTurnEnd) != (i == len(records)-1) {
 			t.Errorf("%s is event %d of %d", e.Kind, i+1, len(records))
 		}
-		if e.Pending != nil {
-			open[e.InteractionID] = *e.Pending
-		}
 		if e.CallID != "" {
-			calls[e.CallID] = append(calls[e.CallID], e.Kind)
+			calls[e.CallID] = append(calls[e.CallID], e)
+		}
+		if e.InteractionID != "" {
+			kind := e.Kind
+			if e.Pending != nil {
+				kind += map[bool]string{true: " true", false: " false"}[*e.Pending]
+			}
+			asked[e.InteractionID] = append(asked[e.InteractionID], kind)
 		}
 	}
-	for id, is := range open {
-		if is {
-			t.Errorf("interaction %s was never closed", id)
-		}
+	for id, list := range asked {
+		checkInteraction(t, id, list)
 	}
 	for id, list := range calls {
 		checkCall(t, id, list)
 	}
 }
 
-func checkCall(t *testing.T, id string, list []string) {
-	ends := func(kind string) bool { return kind == "tool_finished" || kind == "tool_failed" }
-	count := 0
-	for _, kind := range list {
-		if ends(kind) {
-			count++
+// checkInteraction: one that was asked for is closed and, if somebody or the
+// clock decided, audited once.
+func checkInteraction(t *testing.T, id string, list []string) {
+	t.Helper()
+	whole := []string{AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse, "interaction_pending false"}
+	if len(list) == 1 && list[0] == AuditRequested { // headless
+		return
+	}
+	if len(list) < len(whole) || !slices.Equal(list[:len(whole)], whole) {
+		t.Errorf("interaction %s: %q", id, list)
+		return
+	}
+	if rest := list[len(whole):]; len(rest) > 1 || len(rest) == 1 && rest[0] != AuditAnswered && rest[0] != AuditTimedOut {
+		t.Errorf("interaction %s: %q", id, list)
+	}
+}
+
+func checkCall(t *testing.T, id string, list []Event) {
+	t.Helper()
+	var kinds []string
+	ends, started := 0, -1
+	for i, e := range list {
+		kinds = append(kinds, e.Kind)
+		switch {
+		case e.Kind == "tool_finished" || e.Kind == "tool_failed":
+			ends++
+		case e.Kind == "tool_started":
+			started = i
+		}
+		if gate := e.Interaction == KindApproval || e.Interaction == KindConfirm; e.Interaction != "" && gate == (started >= 0) {
+			t.Errorf("call %s: a %s %d events after its start", id, e.Interaction, i-started)
 		}
 	}
-	started := slices.Index(list, "tool_started")
-	asked := slices.Index(list, EventInteractionRequest)
-	if list[0] != "tool_queued" || count != 1 || !ends(list[len(list)-1]) || started >= 0 && asked > started {
-		t.Errorf("call %s: %q", id, list)
+	last := kinds[len(kinds)-1]
+	if kinds[0] != "tool_queued" || ends != 1 || last != "tool_finished" && last != "tool_failed" {
+		t.Errorf("call %s: %q", id, kinds)
 	}
 }

@@ -27,95 +27,205 @@ func (b *batch) start(e *entry) {
 		b.deny(e, "turn_budget", deciderBudget, string(refused))
 		return
 	}
-	e.stage, e.since = stageRunning, now
+	e.stage, e.since, e.counted = stageRunning, now, true
 	request := b.requestOf(e, granted)
-	events := make(chan supervisor.Event, subscriberBuffer)
+	events := make(chan supervisor.Event, eventBuffer)
 	request.Events = events
-	e.running = &starting{ready: make(chan struct{})}
-	holder := e.running.(*starting)
-	t.helpers.Go(func() { b.run(e, holder, request, events) })
+	e.running = newStarting()
+	t.helpers.Go(func() { b.run(e, request, events) })
 }
+
+// count has the turn's clock of tool time run for a call that has begun, or
+// stand still.
+func (b *batch) count(e *entry, on bool) {
+	switch {
+	case e.counted == on || e.stage != stageRunning:
+		return
+	case on:
+		b.t.budget.Again(b.t.now())
+	default:
+		b.t.budget.Release(b.t.now())
+	}
+	e.counted = on
+}
+
+// eventBuffer is how far the turn may lag behind one call before the call's
+// events count as missed.
+const eventBuffer = 16
 
 // requestOf fills in the tool's template.
 func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	r := e.tool.Request
-	r.Arguments, r.Meta = e.call.Arguments, e.call.Meta
-	if granted != budget.Infinite {
-		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: granted, Detail: "what is left of the turn"})
+	if r.Command == nil || r.Command.Tool != nil { // a plain command's are its argv, and only shown
+		r.Arguments, r.Meta = e.call.Arguments, e.call.Meta
 	}
+	if granted != budget.Infinite {
+		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: max(granted.Truncate(time.Millisecond), time.Millisecond), Detail: "what is left of the turn"})
+	}
+	r.LogArgs = []any{"turn", b.t.info.TurnID, "call", e.key}
 	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer { return b.question(ctx, e, q) }
 	return r
 }
 
 // starting stands in for a call until the supervisor has begun it: preparing
-// one can take a Describe, and the owner does not wait for that.
+// one can take a Describe, which the owner does not wait for and an abort cuts
+// short.
 type starting struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
 	ready   chan struct{}
-	running Running // written before ready is closed
+	running Running                // written before ready is closed
+	reason  supervisor.AbortReason // of an abort that came before it; the owner's
+	after   chan func()            // to the owner, behind the events so far
+	over    chan struct{}          // closed when after is read no more
 }
 
-func (s *starting) Abort(reason supervisor.AbortReason) {
+func newStarting() *starting {
+	s := &starting{ready: make(chan struct{}), after: make(chan func()), over: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// begun is what the supervisor runs; nil before it has begun.
+func (s *starting) begun() Running {
+	if s == nil {
+		return nil
+	}
+	select {
+	case <-s.ready:
+		return s.running
+	default:
+		return nil
+	}
+}
+
+// abort is called by the owner, and doesn't wait.
+func (s *starting) abort(reason supervisor.AbortReason) {
 	select {
 	case <-s.ready:
 		s.running.Abort(reason)
 	default:
-		go func() { // the owner doesn't wait
+		if s.reason == "" {
+			s.reason = reason
+		}
+		s.cancel()
+		go func() {
 			<-s.ready
 			s.running.Abort(reason)
 		}()
 	}
 }
 
-func (s *starting) Result() *supervisor.Result {
-	<-s.ready
-	return s.running.Result()
-}
-
 // run is a helper for one call: it forwards what happens and hands over the
 // result.
-func (b *batch) run(e *entry, s *starting, request supervisor.Request, events chan supervisor.Event) {
-	forwarded := make(chan struct{})
-	stop := make(chan struct{})
+func (b *batch) run(e *entry, request supervisor.Request, events chan supervisor.Event) {
+	s := e.running
+	defer s.cancel()
+	ended := make(chan struct{})
 	go func() {
-		defer close(forwarded)
-		b.forward(e, events, stop)
+		defer close(s.over)
+		b.forward(e, events, ended)
 	}()
-	s.running = b.t.m.config.Start(context.Background(), request)
+	s.running = b.t.m.config.Start(s.ctx, request)
 	close(s.ready)
 	result := s.running.Result()
-	close(stop)
-	<-forwarded
-	b.t.post(func() { b.ended(e, result) })
+	close(ended)
+	<-s.over
+	b.t.post(func() {
+		b.happened(e, waiting(events))
+		b.ended(e, result)
+	})
 }
 
-// forward passes a call's events on until stop, and then what is left of them.
-func (b *batch) forward(e *entry, events <-chan supervisor.Event, stop <-chan struct{}) {
+// forward passes a call's events on until it is over, those that are there at
+// once together.
+func (b *batch) forward(e *entry, events <-chan supervisor.Event, ended <-chan struct{}) {
 	for {
 		select {
 		case event := <-events:
-			b.t.post(func() { b.happened(e, event) })
-		case <-stop:
-			for {
-				select {
-				case event := <-events:
-					b.t.post(func() { b.happened(e, event) })
-				default:
-					return
-				}
-			}
+			some := append([]supervisor.Event{event}, waiting(events)...)
+			b.t.post(func() { b.happened(e, some) })
+		case f := <-e.running.after:
+			some := waiting(events)
+			b.t.post(func() {
+				b.happened(e, some)
+				f()
+			})
+		case <-ended:
+			return
 		}
 	}
 }
 
-// happened turns a call's event into one of the turn's. The turn has its own
-// beginning and end of a call.
-func (b *batch) happened(e *entry, from supervisor.Event) {
-	switch from.Kind {
-	case supervisor.EventQueued, supervisor.EventFinished, supervisor.EventFailed:
-		return
+// afterEvents has the owner run f behind what the call has told of so far, and
+// waits for it; false if the turn is over.
+func (b *batch) afterEvents(s *starting, f func()) bool {
+	ran := make(chan struct{})
+	select {
+	case s.after <- func() { defer close(ran); f() }:
+	case <-s.over:
+		return b.t.do(f)
 	}
-	event := b.event(e, string(from.Kind))
-	event.ElapsedMs, event.Status, event.Fraction, event.Message = from.ElapsedMs, from.Status, from.Fraction, from.Message
-	event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed
-	b.t.emit(event, nil)
+	select {
+	case <-ran:
+		return true
+	case <-b.t.done:
+		return false
+	}
+}
+
+// waiting takes the events that are there, at most a buffer of them.
+func waiting(events <-chan supervisor.Event) (list []supervisor.Event) {
+	for range eventBuffer {
+		select {
+		case event := <-events:
+			list = append(list, event)
+		default:
+			return list
+		}
+	}
+	return list
+}
+
+// happened turns a call's events into some of the turn's. The turn has its own
+// beginning and end of a call.
+func (b *batch) happened(e *entry, list []supervisor.Event) {
+	for _, from := range list {
+		switch from.Kind {
+		case supervisor.EventQueued:
+			b.count(e, false) // it waits for its place, or for its data
+			continue
+		case supervisor.EventFinished, supervisor.EventFailed:
+			continue
+		case supervisor.EventStarted:
+			b.count(e, true)
+			e.timeout = from.TimeoutMs
+		case supervisor.EventOutput:
+			if !e.shows(from) {
+				e.missed += 1 + from.Missed
+				continue
+			}
+		}
+		event := b.event(e, string(from.Kind))
+		event.ElapsedMs, event.Status, event.Fraction, event.Message = from.ElapsedMs, from.Status, from.Fraction, from.Message
+		event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed+e.missed
+		e.missed = 0
+		b.t.emit(event, nil)
+	}
+}
+
+// Of each call so much output is shown while it runs, and on record as events,
+// an event counting as eventBytes at least: the result keeps its head and tail.
+const (
+	maxShownBytes = 4 << 20
+	eventBytes    = 256
+)
+
+// shows counts an event of output, and says whether it is one of those shown.
+func (e *entry) shows(output supervisor.Event) bool {
+	e.shown += eventBytes
+	if c := output.Content; c != nil {
+		e.shown += len(c.Text) + len(c.JSON) + len(c.Data)
+	}
+	return e.shown <= maxShownBytes
 }

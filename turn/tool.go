@@ -30,6 +30,9 @@ type Tool struct {
 	// Exclusive tools run alone within their turn. Tools that may write
 	// should be.
 	Exclusive bool
+	// Repeatable tools may be called with the same arguments again and again, as
+	// those that step or poll are: the repeat guard leaves them alone.
+	Repeatable bool
 }
 
 func (t Tool) mode() Mode {
@@ -53,4 +56,11 @@ type Call struct {
 	// Problem, if not empty, says why the call cannot be made: its result is
 	// then invalid_args. Whoever parsed it found out.
 	Problem string `json:"-"`
+	// TraceParent is the W3C trace context that the call belongs to; empty is
+	// none, as is one of more than 128 bytes. It is for Config.Observe, and goes
+	// nowhere else.
+	TraceParent string `json:"-"`
+	// Before is how often the host has seen the same call before, in other turns
+	// of the same conversation: the repeat guard counts on from there.
+	Before int `json:"-"`
 }

@@ -29,14 +29,15 @@ type Turn struct {
 	deadline    *time.Timer
 	batch       *batch
 	pendings    map[string]*pending
+	unraised    []*pending      // wait for the question before them
 	always      map[string]bool // tools that a human has approved for the turn
 	repeats     map[[32]byte]int
-	seen        map[string]int         // how often an id was used
+	seen        map[string]bool        // the keys of all calls
 	reason      supervisor.AbortReason // of the abort
 	seq         int64
 	outbox      []Record        // new, not yet shown
 	flushed     []chan struct{} // closed by the next flush
-	kept        []Record
+	kept        kept
 	subscribers []*Subscription
 	journalErr  error
 	over        bool
@@ -45,7 +46,7 @@ type Turn struct {
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
 		m: m, headless: spec.Headless, now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]int{},
+		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
@@ -74,7 +75,22 @@ func (t *Turn) own() {
 	defer close(t.done)
 	for !t.over {
 		(<-t.inbox)()
+		t.drain()
+		t.raiseNext() // now that all is closed that an answer closes
 		t.flush()
+	}
+}
+
+// drain does what else is asked for at the moment, so that what comes of it
+// shares a commit.
+func (t *Turn) drain() {
+	for !t.over && len(t.outbox) < maxAppend {
+		select {
+		case f := <-t.inbox:
+			f()
+		default:
+			return
+		}
 	}
 }
 
@@ -124,7 +140,9 @@ func (t *Turn) describe() Info {
 	info.TimedOutTools = append([]string{}, t.info.TimedOutTools...)
 	info.PendingInteractions = []Interaction{}
 	for _, p := range t.pendings {
-		info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
+		if p.raised {
+			info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
+		}
 	}
 	return info
 }
@@ -186,7 +204,7 @@ func checkBatch(calls []Call) error {
 	seen := map[string]bool{}
 	for i, call := range calls {
 		if call.ID == "" || len(call.ID) > maxIDBytes {
-			return fmt.Errorf("call %d has an id of %d bytes: give each one of its own, of 1 to %d bytes", i, len(call.ID), maxIDBytes)
+			return fmt.Errorf("call %d of the batch has an id of %d bytes: give it one of 1 to %d", i+1, len(call.ID), maxIDBytes)
 		}
 		if seen[call.ID] {
 			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
@@ -212,6 +230,10 @@ func (t *Turn) begin(b *batch, calls []Call) error {
 func (t *Turn) Abort(reason supervisor.AbortReason) {
 	t.aborted.Store(true)
 	t.do(func() { t.abort(reason) })
+	t.abortChildren()
+}
+
+func (t *Turn) abortChildren() {
 	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentID == t.info.TurnID }) {
 		child.Abort(supervisor.AbortParent)
 	}
@@ -252,8 +274,8 @@ func (t *Turn) AbortCall(id string) (found bool) {
 	return found
 }
 
-// End ends the turn, after an abort if a batch still runs. Its last event is
-// turn_end. It may be called again.
+// End ends the turn, after an abort if a batch still runs, and aborts child
+// turns. Its last event is turn_end. It may be called again.
 func (t *Turn) End() {
 	for {
 		var wait <-chan struct{}
@@ -273,6 +295,7 @@ func (t *Turn) End() {
 		<-wait
 	}
 	<-t.done
+	t.abortChildren() // from now on there are no new ones
 	t.helpers.Wait()
 }
 

@@ -2,7 +2,9 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -83,9 +85,21 @@ func TestAbortDuringTheFirstOfFive(t *testing.T) {
 		}
 		want(t, <-childResult, "cancelled/parent")
 		want(t, run(t, turn, callOf("late", "work", 1)), "cancelled/user")
-		if _, err := w.Begin(Spec{ParentID: turn.ID()}); err == nil {
-			t.Error("a child of an aborted turn began")
+		if _, err := w.Begin(Spec{ParentID: turn.ID()}); !errors.Is(err, ErrParentOver) {
+			t.Errorf("a child of an aborted turn: %v", err)
 		}
+	})
+}
+
+// Nobody is left to want what the child of a turn that ends brings.
+func TestEndAbortsChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		child := w.begin(t, Spec{ParentID: turn.ID()})
+		defer child.End()
+		time.AfterFunc(time.Second, turn.End)
+		want(t, run(t, child, callOf("k", "work", 20_000)), "cancelled/parent")
 	})
 }
 
@@ -121,6 +135,28 @@ func TestAbortOfOneCall(t *testing.T) {
 			}
 		}()
 		want(t, run(t, turn, callOf("a", "work", 3000), callOf("b", "work", 20_000), callOf("x", "alone", 1000)), "ok", "cancelled/user", "cancelled/user")
+	})
+}
+
+// An id that an earlier batch has used is another one in events; either aborts.
+func TestAbortOfARepeatedID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		want(t, run(t, turn, callOf("a", "work", 1)), "ok")
+		for _, id := range []string{"a#2", "a"} {
+			go func() {
+				time.Sleep(time.Second)
+				if info, _ := turn.Info(); len(info.CurrentTools) != 1 || !strings.HasPrefix(info.CurrentTools[0].CallID, "a#") {
+					t.Errorf("current tools %+v", info.CurrentTools)
+				}
+				if !turn.AbortCall(id) {
+					t.Errorf("no call %s to abort", id)
+				}
+			}()
+			want(t, run(t, turn, callOf("a", "work", 20_000)), "cancelled/user")
+		}
 	})
 }
 
@@ -168,23 +204,17 @@ func TestTurnDeadlineAborts(t *testing.T) {
 	})
 }
 
-func TestRepeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		turn := w.begin(t, Spec{})
-		defer turn.End()
-		same := func(i int) Call {
-			raw := []string{`{"ms":1,"say":"x"}`, `{ "say": "x", "ms": 1 }`}[i%2]
-			return Call{ID: string(rune('a' + i)), Tool: "work", Arguments: []byte(raw)}
-		}
-		for i := range 6 {
-			r := run(t, turn, same(i))[0]
-			noted := len(r.Warnings) > 0
-			if noted != (i == 2 || i == 3) || (r.Reason == "repeat") != (i >= 4) {
-				t.Errorf("call %d: %s/%s, warnings %q", i+1, r.Status, r.Reason, r.Warnings)
-			}
-		}
-	})
+func TestCanonical(t *testing.T) {
+	same := []string{`{"a":1,"b":[2]}`, ` { "b" : [ 2 ], "a":1}`}
+	if a, b := canonical([]byte(same[0])), canonical([]byte(same[1])); string(a) != string(b) {
+		t.Errorf("%s, %s", a, b)
+	}
+	if a, b := canonical([]byte(`{"a":9007199254740993}`)), canonical([]byte(`{"a":9007199254740992}`)); string(a) == string(b) {
+		t.Errorf("rounded: %s", a)
+	}
+	if got := canonical(nil); string(got) != "{}" {
+		t.Errorf("%s", got)
+	}
 }
 
 func TestBadInputHarmsNobodyElse(t *testing.T) {
@@ -293,6 +323,43 @@ func TestSlowReaderResumes(t *testing.T) {
 		}
 		if last := w.journal.list(); seen != last[len(last)-1].Event.Seq {
 			t.Errorf("ended with %d of %d", seen, len(last))
+		}
+	})
+}
+
+// What a turn keeps and what a reader may lag behind is bounded in bytes, too;
+// nothing is lost for a reader that comes back for it.
+func TestLargeRecordsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: unlimited})
+		slow, _ := turn.Subscribe(0)
+		const size = 1 << 20
+		for i := range 3 * maxKeptBytes / 2 / size {
+			raw, _ := json.Marshal(fakeArgs{Ms: i, Say: strings.Repeat("x", size)})
+			run(t, turn, Call{ID: fmt.Sprint(i), Tool: "work", Arguments: raw})
+		}
+		if n := turn.kept.bytes; n > maxKeptBytes {
+			t.Errorf("%d bytes are kept", n)
+		}
+		oldest := turn.Oldest()
+		if _, ok := turn.Subscribe(oldest - 2); ok {
+			t.Error("a subscription began before what is kept")
+		}
+		again, ok := turn.Subscribe(oldest - 1)
+		if !ok {
+			t.Error("what is kept is not given")
+		}
+		turn.End()
+		bytes := 0
+		for r := range slow.C {
+			bytes += r.bytes()
+		}
+		if !slow.Gap() || bytes > maxSubscriberBytes {
+			t.Errorf("a reader that reads nothing holds %d bytes, gap %v", bytes, slow.Gap())
+		}
+		if r := <-again.C; r.Event.Seq != oldest {
+			t.Errorf("got event %d, want %d", r.Event.Seq, oldest)
 		}
 	})
 }

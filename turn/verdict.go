@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -64,17 +66,41 @@ const (
 // checkRepeat counts calls of the same tool with the same arguments; true if
 // this one is refused for it.
 func (b *batch) checkRepeat(e *entry) (refused bool) {
-	key := sha256.Sum256(append([]byte(e.call.Tool+"\x00"), canonical(e.call.Arguments)...))
+	if e.tool.Repeatable {
+		return false
+	}
+	key := e.call.Key()
 	b.t.repeats[key]++
-	n := b.t.repeats[key]
+	n := b.t.repeats[key] + e.call.Before
 	switch {
 	case n >= repeatRefuse:
-		b.deny(e, "repeat", deciderRepeat, fmt.Sprintf("it is the same call for the %dth time in this turn; do something else", n))
+		b.deny(e, "repeat", deciderRepeat, fmt.Sprintf("it is the same call for the %s time; do something else", ordinal(n)))
 		return true
 	case n >= repeatNote:
-		e.notes = append(e.notes, fmt.Sprintf("this is the same call for the %d. time in this turn; the %dth is refused", n, repeatRefuse))
+		e.notes = append(e.notes, fmt.Sprintf("this is the same call for the %s time; the %s is refused", ordinal(n), ordinal(repeatRefuse)))
 	}
 	return false
+}
+
+// ordinal is 1st, 2nd, 3rd, 4th, 11th, 21st ...
+func ordinal(n int) string {
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			return strconv.Itoa(n) + "st"
+		case 2:
+			return strconv.Itoa(n) + "nd"
+		case 3:
+			return strconv.Itoa(n) + "rd"
+		}
+	}
+	return strconv.Itoa(n) + "th"
+}
+
+// Key is equal for calls of the same tool with the same arguments, however these
+// are written.
+func (c Call) Key() [sha256.Size]byte {
+	return sha256.Sum256(append([]byte(c.Tool+"\x00"), canonical(c.Arguments)...))
 }
 
 // canonical makes equal arguments equal bytes: without spaces, keys in order.
@@ -93,4 +119,9 @@ func canonical(arguments json.RawMessage) []byte {
 		return arguments
 	}
 	return raw
+}
+
+// truncate cuts s to at most n bytes of valid UTF-8.
+func truncate(s string, n int) string {
+	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }

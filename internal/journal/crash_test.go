@@ -69,19 +69,25 @@ func appenderTurn(turn string, ends bool) []Event {
 // TestKill kills an owner at random moments: whatever it said to be appended must be there, without a gap, and as it was.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
-	kills := defaultKills
-	if s := os.Getenv(killsVar); s != "" {
-		var err error
-		if kills, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kills := killsOf(t, defaultKills)
 	promised := 0
 	for n := range kills {
 		said, pid := killAppender(t, dir, fmt.Sprint("k", n))
 		promised += expectKept(t, dir, fmt.Sprint("k", n), said, pid)
 	}
 	t.Logf("%d kills, %d events promised", kills, promised)
+}
+
+// killsOf is how often to kill: as killsVar says, or so often.
+func killsOf(t *testing.T, kills int) int {
+	t.Helper()
+	if s := os.Getenv(killsVar); s != "" {
+		var err error
+		if kills, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return kills
 }
 
 // killAppender returns the last Seq of each turn that the owner printed before it died.

@@ -16,7 +16,7 @@ const busyTimeoutMs = 5000
 
 // dsn names the database of dir for the driver.
 func dsn(dir, query string) string {
-	u := url.URL{Scheme: "file", Path: filepath.Join(dir, databaseName), RawQuery: fmt.Sprintf("_busy_timeout=%d%s", busyTimeoutMs, query)}
+	u := url.URL{Scheme: "file", Path: filepath.Join(dir, DatabaseName), RawQuery: fmt.Sprintf("_busy_timeout=%d%s", busyTimeoutMs, query)}
 	return u.String()
 }
 

@@ -10,15 +10,17 @@ import (
 )
 
 const (
-	databaseName = "journal.db"
+	// DatabaseName is the file in its folder that a journal cannot be without.
+	DatabaseName = "journal.db"
 	lockName     = "journal.lock"
 )
 
 // suffixes are those of the files that make up a database.
 var suffixes = []string{"", "-wal", "-shm", "-journal"}
 
-// prepareDir makes dir, with mode 0700, or checks the one that is there, and returns its absolute path.
-func prepareDir(dir string) (string, error) {
+// PrepareDir makes dir, with mode 0700, or checks the one that is there, and returns its absolute path. It refuses one
+// that belongs to somebody else than the user or root, or that others can write to.
+func PrepareDir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no directory named")
 	}
@@ -63,7 +65,7 @@ func checkDirOwner(dir string) error {
 // SQLite in this process may hold on it (POSIX locks belong to the process).
 func checkFiles(dir string) error {
 	for _, suffix := range suffixes {
-		name := filepath.Join(dir, databaseName+suffix)
+		name := filepath.Join(dir, DatabaseName+suffix)
 		info, err := os.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -79,7 +81,7 @@ func checkFiles(dir string) error {
 // tighten gives the database's files the mode 0600, and makes the database an empty file if it is missing, for SQLite
 // would make it readable for others. SQLite gives the others the mode of the first.
 func tighten(dir string) error {
-	name := filepath.Join(dir, databaseName)
+	name := filepath.Join(dir, DatabaseName)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {
 		return f.Close()
@@ -97,7 +99,7 @@ func tighten(dir string) error {
 
 // emptied says whether the database was cut to nothing, or away from its log, which SQLite would then delete.
 func emptied(dir string) bool {
-	name := filepath.Join(dir, databaseName)
+	name := filepath.Join(dir, DatabaseName)
 	info, err := os.Lstat(name)
 	if err == nil {
 		return info.Size() == 0
@@ -108,7 +110,7 @@ func emptied(dir string) bool {
 
 // moveAside renames the database's files to a name with the suffix, and returns that name.
 func moveAside(dir, suffix string) (string, error) {
-	name := filepath.Join(dir, databaseName)
+	name := filepath.Join(dir, DatabaseName)
 	aside := name + suffix
 	for n := 2; exists(aside); n++ {
 		aside = fmt.Sprintf("%s%s.%d", name, suffix, n)

@@ -9,6 +9,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/toolhost/toolhost/turn"
 )
 
 // What callers branch on.
@@ -22,6 +24,8 @@ var (
 	ErrCorrupt = errors.New("the journal's database is damaged")
 	// ErrNewer: a newer toolhost wrote the database.
 	ErrNewer = errors.New("the journal is of a newer version")
+	// ErrTurnTaken: a turn is to begin under the id of one that is on record.
+	ErrTurnTaken = turn.ErrTaken
 	// ErrTooLarge: an event, result or id is over its limit.
 	ErrTooLarge = errors.New("too large for the journal")
 	// ErrClosed: the Journal was closed.

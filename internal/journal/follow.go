@@ -127,7 +127,7 @@ func (f *follower) give(ctx context.Context, page []Event) {
 
 // idle looks, when there is nothing new, whether there can be.
 func (f *follower) idle(ctx context.Context) error {
-	now, err := os.Lstat(filepath.Join(f.reader.dir, databaseName))
+	now, err := os.Lstat(filepath.Join(f.reader.dir, DatabaseName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(f.reader.file, now):
 		return ErrReplaced

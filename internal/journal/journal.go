@@ -26,10 +26,16 @@ type Journal struct {
 	report     Report
 	unfinished []Unfinished
 	lock       *lock
-	writer     *writer
 
-	requests chan *request
+	mu     sync.Mutex // held by whoever writes, for one commit or one step of pruning
+	writer *writer
+	closed bool
+
+	waitingMu sync.Mutex
+	waiting   []*request // of which whoever gets mu next commits many
+
 	prunes   chan chan pruned
+	wake     chan struct{} // there is something to prune
 	quit     chan struct{} // closed by Close
 	done     chan struct{} // closed by run when the database is closed
 	close    sync.Once
@@ -86,7 +92,7 @@ func acquire(dir string, o Options, steps []string) (_ *Journal, err error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	dir, err = prepareDir(dir)
+	dir, err = PrepareDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -102,22 +108,25 @@ func acquire(dir string, o Options, steps []string) (_ *Journal, err error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, err
 	}
+	j, err := assemble(dir, o, l, steps, l.unclean)
+	if errors.Is(err, ErrCorrupt) && !l.unclean { // which only shows in use: checked throughout, it is moved aside
+		j, err = assemble(dir, o, l, steps, true)
+	}
+	return j, err
+}
+
+func assemble(dir string, o Options, l *lock, steps []string, full bool) (*Journal, error) {
 	ctx := context.Background()
-	database, report, err := openOrReplace(ctx, dir, l.unclean, steps, o.Now())
+	d, report, err := openOrReplace(ctx, dir, full, steps, o.Now())
 	if err != nil {
 		return nil, err
 	}
 	report.Unclean, report.LastPID = l.unclean, l.pid
-	return assemble(ctx, dir, o, l, database, report)
-}
-
-func assemble(ctx context.Context, dir string, o Options, l *lock, d *database, report Report) (*Journal, error) {
 	j := &Journal{
 		dir: dir, report: report, lock: l,
-		requests: make(chan *request), prunes: make(chan chan pruned),
+		prunes: make(chan chan pruned), wake: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	var err error
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
 		j.unfinished, err = j.writer.findUnfinished(ctx)
 	}
@@ -141,6 +150,9 @@ func (j *Journal) tell(log hclog.Logger) {
 	}
 }
 
+// Dir is the journal's directory.
+func (j *Journal) Dir() string { return j.dir }
+
 // Report tells what Open found.
 func (j *Journal) Report() Report { return j.report }
 
@@ -161,13 +173,7 @@ func (j *Journal) Append(events ...Event) error {
 	if err != nil {
 		return fmt.Errorf("cannot append to the journal: %w", err)
 	}
-	select {
-	case j.requests <- r:
-		err = <-r.reply // run answers whatever it took
-	case <-j.done:
-		err = ErrClosed
-	}
-	if err != nil {
+	if err := j.commit(r); err != nil {
 		return fmt.Errorf("cannot append to the journal: %w", err)
 	}
 	return nil
@@ -180,7 +186,7 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// request is one Append on its way to run.
+// request is one Append on its way to a commit.
 type request struct {
 	events []Event
 	bytes  int64

@@ -3,9 +3,13 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // StatusOpen is that of a call which is not over.
@@ -22,10 +26,19 @@ type Filter struct {
 	Limit int
 }
 
-const (
-	defaultLimit = 100
-	maxLimit     = 10_000
-)
+// MaxLimit is the most that one list holds.
+const MaxLimit = 10_000
+
+const defaultLimit = 100
+
+// Statuses are what a call can have for its status.
+func Statuses() []string {
+	all := []string{StatusOpen}
+	for _, s := range supervisor.Statuses() {
+		all = append(all, string(s))
+	}
+	return all
+}
 
 // State is where a turn is.
 type State string
@@ -40,6 +53,7 @@ const (
 // TurnSummary is one turn of a list.
 type TurnSummary struct {
 	TurnID   string         `json:"turnId"`
+	AgentID  string         `json:"agentId"` // whose turn it was; empty if nobody has said so
 	State    State          `json:"state"`
 	Reason   string         `json:"reason"` // of the turn_abort
 	Started  time.Time      `json:"started"`
@@ -105,11 +119,12 @@ func (f Filter) ofCall(c *conditions) {
 	}
 }
 
-func (f Filter) limit() int {
+// Count is how many are returned at most.
+func (f Filter) Count() int {
 	if f.Limit <= 0 {
 		return defaultLimit
 	}
-	return min(f.Limit, maxLimit)
+	return min(f.Limit, MaxLimit)
 }
 
 // Calls lists calls, the last queued first.
@@ -118,7 +133,7 @@ func (r *Reader) Calls(f Filter) ([]CallSummary, error) {
 	f.ofCall(where)
 	rows, err := r.db.Query(`SELECT t.turn_id, c.call_id, c.tool, c.status, c.reason, c.queued, c.started, c.ended,
 		c.elapsed_ms, EXISTS (SELECT 1 FROM results WHERE call = c.id)
-		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, f.limit())...)
+		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, f.Count())...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
 	}
@@ -161,8 +176,9 @@ func (r *Reader) turns(f Filter) ([]TurnSummary, error) {
 		where.add("EXISTS (SELECT 1 FROM calls c"+inner.where()+")", inner.args...)
 	}
 	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.reason, t.started, t.ended, t.aborted,
-		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id)
-		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, f.limit())...)
+		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id),
+		(SELECT json FROM events WHERE turn = t.id ORDER BY seq LIMIT 1)
+		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, f.Count())...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +201,9 @@ func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
 	var started int64
 	var ended sql.NullInt64
 	var aborted bool
-	err = rows.Scan(&id, &t.TurnID, &t.Reason, &started, &ended, &aborted, &t.Events)
+	var first []byte
+	err = rows.Scan(&id, &t.TurnID, &t.Reason, &started, &ended, &aborted, &t.Events, &first)
+	t.AgentID = agentOf(first)
 	t.Started, t.Ended = fromNano(started), fromNullNano(ended)
 	switch {
 	case !ended.Valid:
@@ -196,6 +214,18 @@ func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
 		t.State = TurnEnded
 	}
 	return t, id, err
+}
+
+// agentOf reads a turn's first event, which is its turn_start.
+func agentOf(first []byte) string {
+	var e struct {
+		Kind    string `json:"kind"`
+		AgentID string `json:"agentId"`
+	}
+	if json.Unmarshal(first, &e) != nil || e.Kind != turn.EventTurnStart {
+		return ""
+	}
+	return e.AgentID
 }
 
 // count fills in the calls.

@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "append":
 		playAppender(os.Args[1], os.Args[2])
+	case "turns":
+		playTurns(os.Args[1], os.Args[2])
 	case "full":
 		playFull(os.Args[1])
 	default:

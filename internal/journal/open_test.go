@@ -27,7 +27,7 @@ func TestModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "state")
 	mustAppend(t, mustOpen(t, dir, Options{}), event("t", 1, "x"))
 	expectMode(t, dir, 0o700)
-	for _, name := range []string{databaseName, databaseName + "-wal", databaseName + "-shm", lockName} {
+	for _, name := range []string{DatabaseName, DatabaseName + "-wal", DatabaseName + "-shm", lockName} {
 		expectMode(t, filepath.Join(dir, name), 0o600)
 	}
 }
@@ -35,11 +35,11 @@ func TestModes(t *testing.T) {
 func TestModesAreTightened(t *testing.T) {
 	dir := t.TempDir()
 	mustClose(t, mustOpen(t, dir, Options{}))
-	if err := os.Chmod(filepath.Join(dir, databaseName), 0o644); err != nil {
+	if err := os.Chmod(filepath.Join(dir, DatabaseName), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, mustOpen(t, dir, Options{}))
-	expectMode(t, filepath.Join(dir, databaseName), 0o600)
+	expectMode(t, filepath.Join(dir, DatabaseName), 0o600)
 }
 
 func expectMode(t *testing.T, name string, want os.FileMode) {
@@ -62,7 +62,7 @@ func TestUnsafePlaces(t *testing.T) {
 	expectError(t, err, nil, "others can write", "chmod go-w "+open)
 	_, err = Open("", Options{})
 	expectError(t, err, nil, "no directory named")
-	for _, name := range []string{databaseName, databaseName + "-wal", lockName} {
+	for _, name := range []string{DatabaseName, DatabaseName + "-wal", lockName} {
 		dir := t.TempDir()
 		victim := filepath.Join(t.TempDir(), "victim")
 		if err := os.Symlink(victim, filepath.Join(dir, name)); err != nil {
@@ -73,7 +73,7 @@ func TestUnsafePlaces(t *testing.T) {
 		if _, err := os.Lstat(victim); err == nil {
 			t.Errorf("a link at %s was followed", name)
 		}
-		if name == databaseName {
+		if name == DatabaseName {
 			_, err = OpenReader(dir)
 			expectError(t, err, nil, "no plain file")
 		}
@@ -103,12 +103,13 @@ func TestDamageIsMovedAside(t *testing.T) {
 		{"cut in a page", false, func(data []byte) []byte { return data[:5000] }},
 		{"emptied", false, func([]byte) []byte { return nil }},
 		{"garbage", false, func([]byte) []byte { return []byte("hello") }},
+		{"schema", false, func(data []byte) []byte { clear(data[4096+3 : 12*4096]); return data }},
 		// Found only by looking at every page, as after an unclean end.
 		{"garbage inside", true, func(data []byte) []byte { clear(data[5*4096+3 : 12*4096]); return data }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			name := filepath.Join(dir, databaseName)
+			name := filepath.Join(dir, DatabaseName)
 			fillSome(t, dir)
 			data, err := os.ReadFile(name)
 			if err != nil {
@@ -143,7 +144,7 @@ func expectMovedAside(t *testing.T, dir string, content []byte) {
 	var log bytes.Buffer
 	j := mustOpen(t, dir, Options{Logger: hclog.New(&hclog.LoggerOptions{Output: &log})})
 	report := j.Report()
-	if !errors.Is(report.Damage, ErrCorrupt) || !strings.HasPrefix(report.MovedAside, filepath.Join(dir, databaseName+".corrupt-2")) {
+	if !errors.Is(report.Damage, ErrCorrupt) || !strings.HasPrefix(report.MovedAside, filepath.Join(dir, DatabaseName+".corrupt-2")) {
 		t.Fatalf("report %+v", report)
 	}
 	kept, err := os.ReadFile(report.MovedAside)
@@ -164,12 +165,12 @@ func TestDamageTwiceInASecond(t *testing.T) {
 	dir := t.TempDir()
 	for range 3 {
 		mustClose(t, mustOpen(t, dir, Options{}))
-		if err := os.WriteFile(filepath.Join(dir, databaseName), []byte("hello"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, DatabaseName), []byte("hello"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		mustClose(t, mustOpen(t, dir, Options{Now: func() time.Time { return start }}))
 	}
-	if kept, err := filepath.Glob(filepath.Join(dir, databaseName+".corrupt-*")); len(kept) != 3 {
+	if kept, err := filepath.Glob(filepath.Join(dir, DatabaseName+".corrupt-*")); len(kept) != 3 {
 		t.Errorf("kept %v, error %v", kept, err)
 	}
 }
@@ -177,7 +178,7 @@ func TestDamageTwiceInASecond(t *testing.T) {
 func TestForeignDatabase(t *testing.T) {
 	dir := t.TempDir()
 	fillSome(t, dir)
-	name := filepath.Join(dir, databaseName)
+	name := filepath.Join(dir, DatabaseName)
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

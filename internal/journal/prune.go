@@ -22,7 +22,8 @@ const (
 	defaultMaxBytes = 512 << 20
 )
 
-func (r Retention) defaulted() Retention {
+// Defaulted is r with its zero fields filled in.
+func (r Retention) Defaulted() Retention {
 	if r.MaxAge == 0 {
 		r.MaxAge = defaultMaxAge
 	}
@@ -41,8 +42,9 @@ const (
 	maxStepBytes = 1 << 20
 )
 
-// Prune does now what Retention asks for, and returns how many turns went. It is done without asking when the journal
-// opens, grows, and once a minute. It shares the database with appends step by step; ctx ends only the waiting.
+// Prune does now what Retention asks for. It is done without asking when the journal opens, grows, and once a minute:
+// turns also counts what went in that way, since the Prune before or since the journal was opened. It shares the
+// database with appends step by step; ctx ends only the waiting.
 func (j *Journal) Prune(ctx context.Context) (turns int, err error) {
 	waiter := make(chan pruned, 1)
 	select {
@@ -77,8 +79,10 @@ type pruner struct {
 	active  bool
 	waiters []chan pruned
 	turns   int   // pruned in this pass
+	untold  int   // turns pruned in the passes before, that nobody waited for
 	steps   int   // that changed something in this pass
 	grown   int64 // bytes since the last pass
+	owed    bool  // a reader has kept the last pass from writing the whole log to the file
 }
 
 func (p *pruner) begin(waiter chan pruned) {
@@ -89,10 +93,14 @@ func (p *pruner) begin(waiter chan pruned) {
 }
 
 func (p *pruner) end(err error) {
-	for _, waiter := range p.waiters {
-		waiter <- pruned{turns: p.turns, err: err}
+	next := pruner{limits: p.limits, now: p.now, owed: p.owed}
+	if len(p.waiters) == 0 {
+		next.untold = p.untold + p.turns
 	}
-	*p = pruner{limits: p.limits, now: p.now}
+	for _, waiter := range p.waiters {
+		waiter <- pruned{turns: p.untold + p.turns, err: err}
+	}
+	*p = next
 }
 
 func (p *pruner) grew(bytes int64) {
@@ -109,9 +117,8 @@ func (w *writer) prune() {
 		w.pruner.steps++
 		return
 	}
-	if err == nil && w.pruner.steps > 0 {
-		// The file shrinks only when the log has been written to it. Passive: it waits for no reader.
-		_, err = w.database.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)")
+	if err == nil && (w.pruner.steps > 0 || w.pruner.owed) {
+		err = w.checkpoint()
 	}
 	if err != nil {
 		w.log.Warn("cannot prune the journal", "error", err)
@@ -119,6 +126,15 @@ func (w *writer) prune() {
 		w.log.Debug("pruned the journal", "turns", w.pruner.turns)
 	}
 	w.pruner.end(err)
+}
+
+// checkpoint writes the log to the file, which only then shrinks. Passive: it waits for no reader, and where one was
+// in the way the rest is owed to the next pass.
+func (w *writer) checkpoint() error {
+	var busy, inLog, written int64
+	err := w.database.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &inLog, &written)
+	w.pruner.owed = err != nil || busy != 0 || written < inLog
+	return err
 }
 
 // pruneStep says whether there may be more to do.
@@ -188,7 +204,7 @@ func (w *writer) sweep(turn int64) error {
 		return err
 	}
 	if last > 0 {
-		return run(w.do.dropEvents, turn, last)
+		return errors.Join(run(w.do.markPos, w.pos), run(w.do.dropEvents, turn, last))
 	}
 	if last, err = w.upTo(w.do.resultSizes, turn); err != nil {
 		return err

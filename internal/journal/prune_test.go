@@ -30,10 +30,12 @@ func TestPruneByAge(t *testing.T) {
 
 	r := mustRead(t, dir)
 	// Opening is enough.
-	mustOpen(t, dir, Options{Retention: Retention{MaxAge: 90 * time.Minute}, Now: func() time.Time { return now }})
+	j = mustOpen(t, dir, Options{Retention: Retention{MaxAge: 90 * time.Minute}, Now: func() time.Time { return now }})
 	eventually(t, "the old turn to be pruned", func() bool {
 		return errors.Is(r.Events("old", 0, func(Event) bool { return true }), ErrNotFound)
 	})
+	expectPruned(t, j, 1) // also what went unasked
+	expectPruned(t, j, 0)
 	expectSame(t, collect(t, r, "late", 0), late)
 	collect(t, r, "open", 0)
 	_, err := r.Result("old", "c1")
@@ -126,7 +128,7 @@ func appendBulk(t testing.TB, j *Journal, turn string, events int64) {
 
 func fileBytes(t *testing.T, dir string) int64 {
 	t.Helper()
-	info, err := os.Stat(filepath.Join(dir, databaseName))
+	info, err := os.Stat(filepath.Join(dir, DatabaseName))
 	if err != nil {
 		t.Fatal(err)
 	}

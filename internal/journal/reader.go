@@ -36,7 +36,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 		return nil, err
 	}
 	r := &Reader{dir: dir}
-	if r.file, err = os.Lstat(filepath.Join(dir, databaseName)); err != nil {
+	if r.file, err = os.Lstat(filepath.Join(dir, DatabaseName)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(checkDir(dir), checkFiles(dir)); err != nil {

@@ -11,55 +11,105 @@ const (
 	maxGroupBytes = 4 << 20
 )
 
-// ageCheckEvery is how often an idle journal looks for what is too old.
-const ageCheckEvery = time.Minute
-
-// run owns the writer until Close. Between two commits it does at most one step of pruning.
-func (j *Journal) run() {
-	defer close(j.done)
-	ticker := time.NewTicker(ageCheckEvery)
-	defer ticker.Stop()
+// commit has the request committed, by this goroutine or by another one that waits like it: whoever gets to write
+// commits for all who wait. That takes no hand-over between goroutines where nobody else appends.
+func (j *Journal) commit(r *request) error {
+	j.waitingMu.Lock()
+	j.waiting = append(j.waiting, r)
+	j.waitingMu.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	for {
-		var again chan struct{} // ready while there is something to prune
-		if j.writer.pruner.active {
-			again = ready
-		}
 		select {
-		case r := <-j.requests:
-			j.writer.commitGroup(j.collect(r))
-		case waiter := <-j.prunes:
-			j.writer.pruner.begin(waiter)
-		case <-ticker.C:
-			j.writer.pruner.begin(nil)
-		case <-again:
-		case <-j.quit:
-			j.closeErr = j.finish()
-			return
+		case err := <-r.reply:
+			return err
+		default:
 		}
+		group := j.collect()
+		if j.closed {
+			answer(group, ErrClosed)
+			continue
+		}
+		j.writer.commitGroup(group)
 		if j.writer.pruner.active {
-			j.writer.prune()
+			j.wakeUp()
 		}
 	}
 }
 
-// ready never blocks a receiver.
-var ready = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-// collect adds whoever waits already to the first request.
-func (j *Journal) collect(first *request) []*request {
-	group, bytes := []*request{first}, first.bytes
-	for len(group) < maxGroup && bytes < maxGroupBytes {
-		select {
-		case r := <-j.requests:
-			group, bytes = append(group, r), bytes+r.bytes
-		default:
-			return group
-		}
+// collect takes those who wait, the first to have come first.
+func (j *Journal) collect() []*request {
+	j.waitingMu.Lock()
+	defer j.waitingMu.Unlock()
+	n, bytes := 0, int64(0)
+	for n < len(j.waiting) && n < maxGroup && bytes < maxGroupBytes {
+		bytes += j.waiting[n].bytes
+		n++
+	}
+	group := j.waiting[:n:n]
+	if j.waiting = j.waiting[n:]; len(j.waiting) == 0 {
+		j.waiting = nil
 	}
 	return group
 }
 
+func answer(group []*request, err error) {
+	for _, r := range group {
+		r.reply <- err
+	}
+}
+
+func (j *Journal) wakeUp() {
+	select {
+	case j.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// ageCheckEvery is how often an idle journal looks for what is too old.
+const ageCheckEvery = time.Minute
+
+// run prunes, step by step between commits, until Close.
+func (j *Journal) run() {
+	defer close(j.done)
+	ticker := time.NewTicker(ageCheckEvery)
+	defer ticker.Stop()
+	j.wakeUp() // the writer has begun with something to prune
+	for {
+		var waiter chan pruned
+		begin := true
+		select {
+		case waiter = <-j.prunes:
+		case <-ticker.C:
+		case <-j.wake:
+			begin = false
+		case <-j.quit:
+			j.closeErr = j.finish()
+			return
+		}
+		if j.pruneStep(begin, waiter) {
+			j.wakeUp()
+		}
+	}
+}
+
+// pruneStep begins a pass of pruning if it should, and does one step of the one under way; more says that it goes on.
+func (j *Journal) pruneStep(begin bool, waiter chan pruned) (more bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if begin {
+		j.writer.pruner.begin(waiter)
+	}
+	if j.writer.pruner.active {
+		j.writer.prune()
+	}
+	return j.writer.pruner.active
+}
+
 func (j *Journal) finish() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
 	j.writer.pruner.end(ErrClosed)
 	err := j.writer.close()
 	if releaseErr := j.lock.release(err == nil && !j.writer.damaged); err == nil {

@@ -15,7 +15,8 @@ const applicationID = 0x54484a31
 var migrations = []string{schema1}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
-// Ids of turns and events are never used again: AUTOINCREMENT. Results are apart from calls so that lists stay quick.
+// Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
+// written where they are deleted. Results are apart from calls so that lists stay quick.
 const schema1 = `
 CREATE TABLE turns (
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -27,7 +28,7 @@ CREATE TABLE turns (
 );
 CREATE INDEX turns_by_end ON turns(ended);
 CREATE TABLE events (
-	pos     INTEGER PRIMARY KEY AUTOINCREMENT,
+	pos     INTEGER PRIMARY KEY,
 	turn    INTEGER NOT NULL,
 	seq     INTEGER NOT NULL,
 	time    INTEGER NOT NULL,
@@ -57,6 +58,10 @@ CREATE TABLE results (
 CREATE TABLE pruning (
 	turn INTEGER PRIMARY KEY             -- turns.id
 );
+CREATE TABLE mark (
+	pos INTEGER NOT NULL                 -- events.pos of the last event when some were last deleted
+);
+INSERT INTO mark VALUES (0);
 PRAGMA application_id = 0x54484a31;
 `
 

@@ -15,6 +15,7 @@ type statements struct {
 	findTurn, nextSeq, callsOf             *sql.Stmt
 	pruning, oldest, markTurn, dropTurn    *sql.Stmt
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
+	lastPos, markPos                       *sql.Stmt
 	dropResults, dropCalls, unmarkTurn     *sql.Stmt
 	pageSize, pageCount, freePages, vacuum *sql.Stmt
 
@@ -29,7 +30,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
-		{&s.event, "INSERT INTO events (turn, seq, time, kind, call_id, tool, json) VALUES (?, ?, ?, ?, ?, ?, ?)"},
+		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&s.startTurn, "INSERT INTO turns (turn_id, started) VALUES (?, ?)"},
 		{&s.abortTurn, "UPDATE turns SET aborted = 1, reason = ? WHERE id = ?"},
 		{&s.endTurn, "UPDATE turns SET ended = ? WHERE id = ?"},
@@ -45,6 +46,8 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.markTurn, "INSERT INTO pruning (turn) VALUES (?)"},
 		{&s.dropTurn, "DELETE FROM turns WHERE id = ?"},
 		{&s.eventSizes, "SELECT seq, length(json) FROM events WHERE turn = ? ORDER BY seq LIMIT ?"},
+		{&s.lastPos, "SELECT max(mark.pos, (SELECT coalesce(max(pos), 0) FROM events)) FROM mark"},
+		{&s.markPos, "UPDATE mark SET pos = ?"},
 		{&s.dropEvents, "DELETE FROM events WHERE turn = ? AND seq <= ?"},
 		{&s.resultSizes, "SELECT c.id, coalesce(length(r.json), 0) FROM calls c LEFT JOIN results r ON r.call = c.id WHERE c.turn = ? ORDER BY c.id LIMIT ?"},
 		{&s.dropResults, "DELETE FROM results WHERE call IN (SELECT id FROM calls WHERE turn = ? AND id <= ?)"},

@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// writer is the owner's connection with what it remembers. Only run uses it.
+// writer is the owner's connection with what it remembers. Only who holds Journal.mu uses it.
 type writer struct {
 	dir      string
 	log      hclog.Logger
@@ -17,6 +17,7 @@ type writer struct {
 	do       statements
 	// turns are the open ones, as committed or, within a transaction, as they will be.
 	turns   map[string]*turnState
+	pos     int64 // of the last event
 	pruner  pruner
 	damaged bool // SQLite has said that the database is corrupt
 }
@@ -31,9 +32,12 @@ type turnState struct {
 
 func newWriter(ctx context.Context, dir string, d *database, o Options) (*writer, error) {
 	w := &writer{dir: dir, log: o.Logger, database: d, turns: map[string]*turnState{}}
-	w.pruner.limits, w.pruner.now = o.Retention.defaulted(), o.Now
+	w.pruner.limits, w.pruner.now = o.Retention.Defaulted(), o.Now
 	w.pruner.begin(nil)
-	return w, w.do.prepare(ctx, d.conn)
+	if err := w.do.prepare(ctx, d.conn); err != nil {
+		return w, err
+	}
+	return w, w.do.lastPos.QueryRow().Scan(&w.pos)
 }
 
 func (w *writer) close() error {
@@ -45,9 +49,7 @@ func (w *writer) close() error {
 func (w *writer) commitGroup(group []*request) {
 	err := w.transact(group)
 	if err == nil || len(group) == 1 {
-		for _, r := range group {
-			r.reply <- err
-		}
+		answer(group, err)
 		return
 	}
 	for _, r := range group {
@@ -57,6 +59,7 @@ func (w *writer) commitGroup(group []*request) {
 
 // transact commits the requests, or leaves database and memory as they were.
 func (w *writer) transact(group []*request) error {
+	before := w.pos
 	err := w.inTransaction(func() error {
 		for _, r := range group {
 			for i := range r.events {
@@ -68,12 +71,14 @@ func (w *writer) transact(group []*request) error {
 		return nil
 	})
 	w.forget(group, err != nil)
-	if err == nil {
-		for _, r := range group {
-			w.pruner.grew(r.bytes)
-		}
+	if err != nil {
+		w.pos = before
+		return err
 	}
-	return err
+	for _, r := range group {
+		w.pruner.grew(r.bytes)
+	}
+	return nil
 }
 
 // forget drops the turns that ended, or, after a failure, all that were touched: they are read again when needed.
@@ -120,7 +125,8 @@ func (w *writer) append(e *Event) error {
 			return err
 		}
 	}
-	if err := run(w.do.event, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON); err != nil {
+	w.pos++
+	if err := run(w.do.event, w.pos, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON); err != nil {
 		return err
 	}
 	turn.next++
@@ -167,6 +173,8 @@ func (w *writer) endCall(turn *turnState, e *Event, at int64) error {
 func (t *turnState) admit(e *Event) error {
 	over, known := t.calls[e.CallID]
 	switch {
+	case e.Seq == 1 && t.next > 1: // a turn_start
+		return fmt.Errorf("%w: %q", ErrTurnTaken, e.TurnID)
 	case t.ended:
 		return fmt.Errorf("bug: %s for the turn %q, which has ended", e.Kind, e.TurnID)
 	case e.Seq != t.next:

@@ -39,6 +39,9 @@ func Escape(s string, command bool) string {
 	return b.String()
 }
 
+// OneLine is Escape for text of somebody else's in a line of ours.
+func OneLine(s string) string { return strings.ReplaceAll(Escape(s, false), "\n", `\n`) }
+
 func writeVisible(b *strings.Builder, r rune, raw string) {
 	switch {
 	case r == '\n' || r == '\t':

@@ -1,35 +1,37 @@
 package terminal
 
 import (
-	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
 // Interactor asks on the controlling terminal, one question at a time. It
 // implements turn.Interactor.
+//
+// While it asks, the terminal is in raw mode: nothing is shown but what is
+// typed, and of a secret not even that. Ctrl-C, Ctrl-D and a terminal that goes
+// away all mean no.
 type Interactor struct {
-	tty *os.File
+	// Interrupted, if not nil, is called when Ctrl-C answers an approval,
+	// before that answer, a denial, is given.
+	Interrupted func()
+	// Screen, if not nil, is held while the terminal is used, by whoever else
+	// writes there.
+	Screen sync.Locker
 
+	tty    *os.File
 	asking sync.Mutex
-	lines  chan line
-	once   sync.Once
-}
-
-type line struct {
-	text string
-	err  error
 }
 
 // Open opens the controlling terminal. Without one nobody can be asked there.
@@ -38,11 +40,17 @@ func Open() (*Interactor, error) {
 	if err != nil {
 		return nil, errors.New("there is no terminal to ask on")
 	}
-	return &Interactor{tty: tty, lines: make(chan line)}, nil
+	return &Interactor{tty: tty}, nil
 }
 
 // Close gives the terminal back.
 func (i *Interactor) Close() error { return i.tty.Close() }
+
+// OneAtATime implements turn.OneAtATime.
+func (i *Interactor) OneAtATime() {}
+
+// by says who answers.
+const by = "terminal"
 
 // Ask shows what is to be decided and waits for an answer, with the time that is
 // left counted down.
@@ -52,149 +60,258 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 	if ctx.Err() != nil {
 		return turn.Answer{}, ctx.Err()
 	}
-	if q.Secret {
-		return turn.Answer{}, errors.New("a secret is not asked for on a terminal that would show it")
+	if i.Screen != nil {
+		i.Screen.Lock()
+		defer i.Screen.Unlock()
 	}
-	i.once.Do(func() { go i.read() })
-	i.discard()
-	fmt.Fprint(i.tty, Question(q))
-	answer, err := i.await(ctx, q)
-	fmt.Fprintln(i.tty)
-	return answer, err
+	if inBackground() { // to use the terminal would stop this process, and its calls' keeper with it
+		fmt.Fprintf(i.tty, "toolhost is in the background and cannot ask: %s: denied\r\n", OneLine(q.Prompt))
+		return turn.Answer{By: by}, nil
+	}
+	text, short := question(q, cut)
+	a, interrupted, err := i.put(ctx, q, text, short)
+	if errors.Is(err, errShow) {
+		text, _ = question(q, whole)
+		a, interrupted, err = i.put(ctx, q, text, true)
+	}
+	if err != nil {
+		return turn.Answer{}, err
+	}
+	if interrupted && isApproval(q) && i.Interrupted != nil {
+		i.Interrupted()
+	}
+	a.By = by
+	return a, nil
 }
 
-// discard drops what was typed before the question could be seen.
-func (i *Interactor) discard() {
-	for {
-		select {
-		case _, ok := <-i.lines:
-			if !ok {
-				return
-			}
-		case <-time.After(50 * time.Millisecond): // a reader that has a line hands it over at once
-			return
-		}
+// put shows a question and reads the answer. The error errShow says that all of
+// it is wanted: what was typed before that is shown answers nothing.
+func (i *Interactor) put(ctx context.Context, q turn.Interaction, text string, short bool) (a turn.Answer, interrupted bool, err error) {
+	p, err := i.open(ctx, q.ExpiresAt)
+	if err != nil {
+		return turn.Answer{}, false, err
 	}
-}
-
-// read hands lines to whoever asks. It ends with the terminal.
-func (i *Interactor) read() {
-	in := bufio.NewReaderSize(i.tty, maxLineBytes)
-	for {
-		text, err := in.ReadString('\n')
-		i.lines <- line{strings.TrimSpace(text), err}
-		if err != nil && !errors.Is(err, io.EOF) { // Ctrl-D ends a line, not the terminal
-			close(i.lines)
-			return
-		}
-	}
-}
-
-const maxLineBytes = 64 << 10
-
-// Question is what is shown before the prompt: tool, arguments and what the
-// call may touch, with control characters made visible.
-func Question(q turn.Interaction) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s\n", Escape(q.Prompt, false))
-	fmt.Fprintf(&b, "  tool       %s\n", oneLine(q.Tool))
-	if len(q.Arguments) > 0 {
-		fmt.Fprintf(&b, "  arguments  %s\n", oneLine(cut(string(q.Arguments))))
-	}
-	fmt.Fprintf(&b, "  may touch  %s\n", Touches(q.Policy))
-	return b.String()
-}
-
-// maxShown bounds the arguments that are shown.
-const maxShown = 2000
-
-func cut(s string) string {
-	if r := []rune(s); len(r) > maxShown {
-		return fmt.Sprintf("%s… (%d characters more)", string(r[:maxShown]), len(r)-maxShown)
-	}
-	return s
-}
-
-func oneLine(s string) string { return strings.ReplaceAll(Escape(s, false), "\n", `\n`) }
-
-// Touches says in one line what a policy grants.
-func Touches(p *supervisor.Policy) string {
+	defer p.close()
+	p.say(text)
+	a, err = p.answer(q, short)
 	switch {
-	case p == nil:
-		return "what the host's policy grants"
-	case p.Tier == "none":
-		return "everything that you may: it has no sandbox"
+	case errors.Is(err, errShow):
+		return turn.Answer{}, false, errShow
+	case ctx.Err() != nil:
+		p.end("not answered")
+		return turn.Answer{}, false, ctx.Err()
+	case err != nil && p.interrupted && isApproval(q) && i.Interrupted != nil:
+		p.end("cancelled")
+		return turn.Answer{}, true, nil
+	case err != nil: // no is the answer to all that is none
+		p.end("denied")
+		return turn.Answer{}, p.interrupted, nil
 	}
-	var parts []string
-	for _, list := range []struct {
-		verb  string
-		paths []string
-	}{{"write ", p.Write}, {"read ", p.Read}} {
-		for _, path := range list.paths {
-			parts = append(parts, list.verb+oneLine(path))
-		}
-	}
-	if p.Network == "host" {
-		parts = append(parts, "the network")
-	}
-	if len(parts) == 0 {
-		return "nothing of yours"
-	}
-	return strings.Join(parts, ", ")
+	return a, p.interrupted, nil
 }
 
-func (i *Interactor) await(ctx context.Context, q turn.Interaction) (turn.Answer, error) {
+// prompt is one question on the terminal in raw mode.
+type prompt struct {
+	*term.Terminal
+	tty         *os.File
+	before      *term.State
+	expires     time.Time
+	stop        func() bool
+	interrupted bool
+}
+
+// open puts the terminal in raw mode and drops what was typed before the
+// question could be seen.
+func (i *Interactor) open(ctx context.Context, expires time.Time) (*prompt, error) {
+	p := &prompt{tty: i.tty, expires: expires}
+	err := control(i.tty, func(fd int) (err error) {
+		p.before, err = term.MakeRaw(fd)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask on the terminal: %w", err)
+	}
+	p.drop()
+	if err := i.tty.SetReadDeadline(time.Time{}); err != nil {
+		p.close()
+		return nil, fmt.Errorf("cannot ask on the terminal: %w", err)
+	}
+	p.stop = context.AfterFunc(ctx, func() { _ = i.tty.SetReadDeadline(time.Unix(1, 0)) })
+	p.Terminal = term.NewTerminal(p, "")
+	p.fit()
+	return p, nil
+}
+
+// typedAhead is how long there is nothing more to be read before what comes is
+// taken for an answer.
+const typedAhead = 20 * time.Millisecond
+
+// maxDropped bounds what is dropped, should somebody type without end.
+const maxDropped = 64 << 10
+
+func (p *prompt) drop() {
+	buf := make([]byte, 4096)
+	for dropped := 0; dropped < maxDropped; {
+		if p.tty.SetReadDeadline(time.Now().Add(typedAhead)) != nil {
+			return
+		}
+		n, err := p.tty.Read(buf)
+		if dropped += n; err != nil {
+			return
+		}
+	}
+}
+
+func (p *prompt) close() {
+	if p.stop != nil {
+		p.stop()
+	}
+	_ = control(p.tty, func(fd int) error { return term.Restore(fd, p.before) })
+}
+
+// control uses the file's descriptor and leaves the file able to time out.
+func control(f *os.File, use func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var used error
+	return errors.Join(raw.Control(func(fd uintptr) { used = use(int(fd)) }), used)
+}
+
+func (p *prompt) fit() {
+	_ = control(p.tty, func(fd int) error {
+		width, height, err := term.GetSize(fd)
+		if err == nil && width > 0 {
+			err = p.SetSize(width, height)
+		}
+		return err
+	})
+}
+
+const ctrlC = 3
+
+// Read is the terminal's, and notes an interrupt.
+func (p *prompt) Read(b []byte) (int, error) {
+	n, err := p.tty.Read(b)
+	for _, c := range b[:n] {
+		p.interrupted = p.interrupted || c == ctrlC
+	}
+	return n, err
+}
+
+// Write is the terminal's.
+func (p *prompt) Write(b []byte) (int, error) { return p.tty.Write(b) }
+
+// say writes lines above whatever is typed.
+func (p *prompt) say(s string) { _, _ = io.WriteString(p.Terminal, s) }
+
+// end says what became of a question that no line has answered.
+func (p *prompt) end(s string) { fmt.Fprintf(p.tty, "  %s\r\n", s) }
+
+// line asks for one line, with the time that is left counted down.
+func (p *prompt) line(label string, secret bool) (string, error) {
+	text := func() string {
+		if p.expires.IsZero() {
+			return "  " + label + " > "
+		}
+		return fmt.Sprintf("  %s (%s) > ", label, max(time.Until(p.expires), 0).Round(time.Second))
+	}
+	done := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() { p.countDown(text, done) })
+	defer ticking.Wait()
+	defer close(done)
+	p.SetPrompt(text())
+	if secret {
+		return p.ReadPassword(text())
+	}
+	return p.ReadLine()
+}
+
+// countDown rewrites the prompt every second.
+func (p *prompt) countDown(text func() string, done <-chan struct{}) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		i.prompt(q)
 		select {
-		case got, ok := <-i.lines:
-			if !ok {
-				return turn.Answer{By: "terminal"}, nil
-			}
-			if got.err != nil { // Ctrl-D, or no terminal any more
-				return turn.Answer{By: "terminal"}, nil
-			}
-			if a, ok := parse(got.text, q); ok {
-				return a, nil
-			}
-			fmt.Fprintln(i.tty, "  please answer y (yes), n (no) or a (yes, for the rest of this turn)")
 		case <-tick.C:
-		case <-ctx.Done():
-			fmt.Fprint(i.tty, "\r\x1b[K  not answered")
-			return turn.Answer{}, ctx.Err()
+			if p.expires.IsZero() {
+				continue
+			}
+			p.fit()
+			p.SetPrompt(text())
+			p.say("") // paints it
+		case <-done:
+			return
 		}
 	}
 }
 
-func (i *Interactor) prompt(q turn.Interaction) {
-	left := max(time.Until(q.ExpiresAt), 0).Round(time.Second)
-	choices := "[y/n/a]"
-	if len(q.Schema) > 0 {
-		choices = "(a JSON value, or n)"
+// answer reads what the kind of question wants.
+func (p *prompt) answer(q turn.Interaction, short bool) (turn.Answer, error) {
+	if q.Secret || len(q.Schema) > 0 {
+		value, err := p.form(q)
+		return turn.Answer{Approve: err == nil, Value: value}, err
 	}
-	io.WriteString(i.tty, fmt.Sprintf("\r\x1b[K  allow? %s %s ", choices, left))
+	for {
+		text, err := p.line(choices(q, short), false)
+		if err != nil {
+			return turn.Answer{}, err
+		}
+		a, ok, err := parse(text, q, short)
+		if ok || err != nil {
+			return a, err
+		}
+		p.say("  " + explain(q, short) + "\n")
+	}
 }
 
-func parse(text string, q turn.Interaction) (turn.Answer, bool) {
-	a := turn.Answer{By: "terminal"}
-	switch strings.ToLower(text) {
-	case "n", "no":
-		return a, true
-	case "y", "yes":
-		a.Approve = true
-		return a, len(q.Schema) == 0
-	case "a", "always":
-		a.Approve, a.Always = true, true
-		return a, len(q.Schema) == 0
+var errNo = errors.New("nothing was answered")
+
+// form asks for a value field by field.
+func (p *prompt) form(q turn.Interaction) (json.RawMessage, error) {
+	f := readForm(q)
+	values := map[string]json.RawMessage{}
+	for _, field := range f.fields {
+		value, err := p.field(field)
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			values[field.name] = value
+		}
 	}
-	if len(q.Schema) > 0 && text != "" {
-		a.Value = []byte(text)
-		return a, true
+	value, err := f.whole(values)
+	if err != nil && !errors.Is(err, errNo) && !q.Secret {
+		p.say("  that does not fit: " + OneLine(err.Error()) + "\n")
 	}
-	return a, false
+	return value, err
 }
 
-// IsTerminal says whether the file is one.
-func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// maxLineRunes is where a term.Terminal silently takes no more.
+const maxLineRunes = 4096
+
+// field asks until what is typed fits. An empty line takes the default, leaves
+// an optional field out, and otherwise answers nothing at all.
+func (p *prompt) field(f field) (json.RawMessage, error) {
+	p.say(f.help())
+	for {
+		text, err := p.line(f.label(), f.secret)
+		if err != nil {
+			return nil, err
+		}
+		if utf8.RuneCountInString(text) >= maxLineRunes {
+			p.say(fmt.Sprintf("  that is too long: at most %d characters can be typed\n", maxLineRunes-1))
+			continue
+		}
+		if text == "" && f.required && f.preset == nil {
+			return nil, errNo
+		}
+		value, complaint := f.parse(text)
+		if complaint == "" {
+			return value, nil
+		}
+		p.say("  " + OneLine(complaint) + "\n")
+	}
+}

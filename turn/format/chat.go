@@ -39,7 +39,7 @@ func (chat) read(raw json.RawMessage) ([]Call, error) {
 		return nil, errors.New("choices[0] has no message: is it of another format, or a piece of a stream?")
 	}
 	if absent(message["tool_calls"]) {
-		return nil, nil
+		return nil, noLegacyCall(message)
 	}
 	items, err := objects(message["tool_calls"], "tool_calls")
 	if err != nil {
@@ -47,6 +47,14 @@ func (chat) read(raw json.RawMessage) ([]Call, error) {
 	}
 	reason := choices[0].text("finish_reason")
 	return chatCalls(items, reason == "length" || reason == "content_filter"), nil
+}
+
+// noLegacyCall refuses a call that has no id to be answered by.
+func noLegacyCall(message object) error {
+	if absent(message["function_call"]) {
+		return nil
+	}
+	return errors.New("the message has a function_call, of an older form of the API: ask the model with tools in place of functions, so that it answers with tool_calls")
 }
 
 // chatCalls reads the items; cut says that the last is not complete.

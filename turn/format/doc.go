@@ -11,8 +11,10 @@
 //
 // A response is untrusted: its size and nesting are bounded, and what makes it
 // impossible to answer (a call without an id, two with the same) is an error.
-// What is wrong with the arguments of one call is that call's Problem and
-// costs the others nothing.
+// What is wrong with one call, such as a missing name or arguments that are
+// nested too deep, is that call's Problem and costs the others nothing.
+//
+// [ReadList] reads the same calls without a model's API around them.
 //
 // What a model reads of a result is the same everywhere: the result's message,
 // then its content (or, without any, its structured value, or the streams of a

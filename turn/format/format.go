@@ -13,8 +13,8 @@ type Call struct {
 	// ID is the provider's, never empty and unique within a response. That of
 	// MCP is the JSON-RPC id, a number by its digits.
 	ID string `json:"id"`
-	// Tool is the name that the model used, never empty; nothing else is known
-	// of it.
+	// Tool is the name that the model used; nothing else is known of it. Empty if
+	// it gave none, which is a Problem.
 	Tool string `json:"tool"`
 	// Arguments is a JSON object, compact; {} if the model gave none. Nil if
 	// there is a Problem.
@@ -28,6 +28,8 @@ type Call struct {
 	// Custom: it is a call of OpenAI's custom tools, whose results have another
 	// type. It has a Problem, always.
 	Custom bool `json:"custom,omitempty"`
+
+	deep bool // arguments or Meta are nested too deep, which is a Problem
 }
 
 // Tool is what a model must know to call a tool.
@@ -109,7 +111,19 @@ func Detect(response []byte) (Provider, error) {
 }
 
 func detect(response []byte) (Provider, error) {
-	top, batch, err := topOf(response)
+	raw, deep, err := open(response)
+	if err != nil {
+		return nil, err
+	}
+	found, err := shapeOf(raw)
+	if err != nil && deep {
+		err = errDeep
+	}
+	return found, err
+}
+
+func shapeOf(raw json.RawMessage) (Provider, error) {
+	top, batch, err := topOf(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +147,7 @@ func detect(response []byte) (Provider, error) {
 }
 
 // topOf is a response's object, or the first item of a list of objects.
-func topOf(response []byte) (top object, batch bool, err error) {
-	raw, err := open(response)
-	if err != nil {
-		return nil, false, err
-	}
+func topOf(raw json.RawMessage) (top object, batch bool, err error) {
 	if raw[0] == '[' {
 		items, _ := list(raw)
 		if len(items) == 0 {

@@ -20,7 +20,6 @@ func TestLimitsOfResponses(t *testing.T) {
 		"deep":            {deep, maxDepth},
 		"deep objects":    {strings.Repeat(`{"a":`, 10_000) + `1` + strings.Repeat(`}`, 10_000), maxDepth},
 		"deep and open":   {strings.Repeat(`[`, 1_000_000), maxDepth},
-		"deep input":      {`{"type":"message","content":[{"type":"tool_use","id":"a","name":"b","input":` + deep + `}]}`, maxDepth},
 		"large":           {`"` + strings.Repeat(`x`, maxResponseBytes) + `"`, maxResponseBytes},
 		"brackets quoted": {`"` + strings.Repeat(`[`, 10_000) + `\"` + strings.Repeat(`{`, 10_000) + `"`, 0},
 	} {
@@ -47,6 +46,49 @@ func TestDeepArgumentsInAString(t *testing.T) {
 		{"type":"function_call","call_id":"b","name":"t","arguments":"{}"}]}`, deep))
 	if err != nil || len(calls) != 2 || !strings.Contains(calls[0].Problem, "256 levels") || calls[1].Problem != "" {
 		t.Errorf("%+v, %v", calls, err)
+	}
+}
+
+// What is deep and in no call's arguments is nobody's problem but the response's.
+func TestDeepElsewhere(t *testing.T) {
+	deep := strings.Repeat(`[`, 10_000) + strings.Repeat(`]`, 10_000)
+	_, err := anthropic{}.Calls([]byte(`{"type":"message","content":[{"type":"tool_use","id":"a","name":"b","input":{},"caller":` + deep + `}]}`))
+	if limit, ok := errors.AsType[*LimitError](err); !ok || limit.Limit != maxDepth {
+		t.Error(err)
+	}
+}
+
+// What is deep in arguments is that call's problem, whatever the format; as deep
+// as they may be is none.
+func TestDeepArguments(t *testing.T) {
+	nested := func(levels int) string {
+		return strings.Repeat(`{"a":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
+	}
+	for form, wrap := range map[string]string{
+		"anthropic":   `{"type":"message","content":[{"type":"tool_use","id":"a","name":"t","input":%s},{"type":"tool_use","id":"b","name":"t","input":{}}]}`,
+		"openai":      `{"output":[{"type":"function_call","call_id":"a","name":"t","arguments":%s},{"type":"function_call","call_id":"b","name":"t"}]}`,
+		"openai-chat": `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"t","arguments":%s}},{"id":"b","function":{"name":"t"}}]}}]}`,
+		"mcp": `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t","arguments":%s}},
+			{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"t"}}]`,
+		"mcp meta": `[{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"t","_meta":%s}},
+			{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"t"}}]`,
+		"list": `[{"id":"a","tool":"t","arguments":%s},{"id":"b","tool":"t"}]`,
+	} {
+		for levels, deep := range map[int]bool{maxDepth: false, maxDepth + 1: true, maxDepth + maxEnvelope: true, 100_000: true} {
+			response := fmt.Appendf(nil, wrap, nested(levels))
+			read := ReadList
+			if name, _, _ := strings.Cut(form, " "); name != "list" {
+				p, err := Detect(response)
+				if err != nil || p.Name() != name {
+					t.Fatalf("%s, %d levels: detected as %v, %v", form, levels, p, err)
+				}
+				read = p.Calls
+			}
+			calls, err := read(response)
+			if err != nil || len(calls) != 2 || strings.Contains(calls[0].Problem, "256 levels") != deep || calls[1].Problem != "" {
+				t.Errorf("%s, %d levels: %.300v, %v", form, levels, calls, err)
+			}
+		}
 	}
 }
 
@@ -180,6 +222,64 @@ func TestLongText(t *testing.T) {
 	}
 }
 
+// A cut that swallows an earlier one tells of both, whatever a tool's own text
+// looks like; what is left of the others is as it was.
+func TestCutOfWhatIsCut(t *testing.T) {
+	const missing = 999_427
+	half := strings.Repeat("y", 500_000) + "\n[... 7 bytes of output are left out here ...]\n" + strings.Repeat("y", 24_000)
+	note := supervisor.Content{Type: "text", Text: fmt.Sprintf("[... %d bytes of output are left out here ...]", missing), LeftOutBytes: missing}
+	long := ok(text1(half)[0], note, text1(half)[0])
+	if got, want := leftOut(t, plain(long)), missing+2*len(half)-maxTextBytes; got != want {
+		t.Errorf("content: %d are said to be left out, want %d", got, want)
+	}
+	stream := timeoutWithPartial()
+	stream.Content = nil
+	stream.Output.Stdout = supervisor.StreamOutput{Head: half, Tail: half, DroppedBytes: missing}
+	stream.Output.Stderr = supervisor.StreamOutput{}
+	if got, want := leftOut(t, plain(stream)), missing+len(stream.Message)+2+2*len(half)-maxTextBytes; got != want {
+		t.Errorf("stdout: %d are said to be left out, want %d", got, want)
+	}
+	short := "begin\n" + note.Text + "\n" + half
+	got := plain(ok(text1("begin")[0], note, text1(half)[0]))
+	rest, whole := strings.CutPrefix(got, short[:1000])
+	if want := len(short) - maxTextBytes; !whole || leftOut(t, rest) != want {
+		t.Errorf("%d are said to be left out, want %d: %.100q", leftOut(t, rest), want, got)
+	}
+}
+
+// The note is found where the cut falls into it, too, and is never half there.
+func TestCutThroughANote(t *testing.T) {
+	const note = "[... 5000 bytes of output are left out here ...]"
+	for size := range 2 * len(note) {
+		a, b := strings.Repeat("x", size), strings.Repeat("z", 2*len(note)-size)
+		w := &writer{}
+		w.text(a)
+		w.gap(note, 5000)
+		w.text(b)
+		out := bound(w.parts, w.gaps, 2*len(note))
+		s := string(out[0].text)
+		if n := strings.Count(s, "["); n != 1 {
+			t.Fatalf("%d: %q", size, s)
+		}
+		if got, want := leftOut(t, s), 5000+2*len(note)-strings.Count(s, "x")-strings.Count(s, "z"); got != want {
+			t.Fatalf("%d: %d are said to be left out, want %d: %q", size, got, want, s)
+		}
+	}
+}
+
+// leftOut is the number in the note of a cut.
+func leftOut(t *testing.T, s string) (left int) {
+	t.Helper()
+	_, from, found := strings.Cut(s, "[... ")
+	for found && !strings.Contains(from[:min(40, len(from))], "bytes left out ...]") {
+		_, from, found = strings.Cut(from, "[... ")
+	}
+	if _, err := fmt.Sscanf(from, "%d bytes left out ...]", &left); err != nil {
+		t.Fatalf("no note: %v in %.200q", err, s)
+	}
+	return left
+}
+
 func TestManyAndLargeBlocks(t *testing.T) {
 	large := append(append([]byte{}, png...), make([]byte, maxBlockBytes)...)
 	parts := render(ok(supervisor.Content{Type: "blob", MIMEType: "image/png", Data: large}), anthropicBlock)
@@ -210,7 +310,7 @@ func TestImageTypes(t *testing.T) {
 // Errors quote no more than is useful.
 func TestLongNamesInErrors(t *testing.T) {
 	id := strings.Repeat("é", 100_000)
-	_, err := anthropic{}.Calls(fmt.Appendf(nil, `{"content":[{"type":"tool_use","id":%q,"input":{}}]}`, id))
+	_, err := anthropic{}.Calls(fmt.Appendf(nil, `{"content":[{"type":"tool_use","id":%[1]q,"input":{}},{"type":"tool_use","id":%[1]q,"input":{}}]}`, id))
 	if err == nil || len(err.Error()) > 1000 {
 		t.Errorf("%.2000v", err)
 	}
@@ -226,7 +326,7 @@ func FuzzBound(f *testing.F) {
 		parts := []part{{text: []byte(a)}, {block: 1}, {text: []byte(b)}, {block: 2}, {text: []byte(c)}}
 		blocks := 0
 		var text []byte
-		for _, p := range bound(parts, int(limit)) {
+		for _, p := range bound(parts, nil, int(limit)) {
 			if p.block != nil {
 				blocks++
 			}

@@ -45,14 +45,7 @@ func mcpCall(message object) Call {
 	params, _ := parseObject(message["params"])
 	c := Call{ID: mcpID(message["id"]), Tool: params.text("name")}
 	c.takeObject(params["arguments"])
-	meta := params["_meta"]
-	switch _, err := parseObject(meta); {
-	case absent(meta):
-	case err != nil:
-		c.refuse("_meta is not a JSON object")
-	default:
-		c.Meta = meta
-	}
+	c.takeMeta("_meta", params["_meta"])
 	return c
 }
 
@@ -114,6 +107,32 @@ func (p mcp) Results(calls []Call, results []*supervisor.Result) ([]byte, error)
 	return encode(mapResults(p.Name(), calls, results, func(_ Call, r *supervisor.Result) mcpResult {
 		return mcpResult{blocks(render(r, mcpBlock)), structuredContent(r), !r.OK(), mcpMeta{execution(r)}}
 	}))
+}
+
+// MCPBlock is a content block of MCP: of type text, image, audio, resource or
+// resource_link. Data is that of image, audio and resource.
+type MCPBlock struct {
+	Type, Text, MIMEType, URI, Name string
+	Data                            []byte
+}
+
+// MCPContent is the content that Results gives a result in MCP, for a program
+// that writes the message itself.
+func MCPContent(r *supervisor.Result) []MCPBlock {
+	var list []MCPBlock
+	for _, block := range blocks(render(r, mcpBlock)) {
+		switch b := block.(type) {
+		case textBlock:
+			list = append(list, MCPBlock{Type: b.Type, Text: b.Text})
+		case mcpMedia:
+			list = append(list, MCPBlock{Type: b.Type, MIMEType: b.MIMEType, Data: b.Data})
+		case mcpResource:
+			list = append(list, MCPBlock{Type: b.Type, MIMEType: b.Resource.MIMEType, URI: b.Resource.URI, Data: b.Resource.Blob})
+		case mcpLink:
+			list = append(list, MCPBlock{Type: b.Type, MIMEType: b.MIMEType, URI: b.URI, Name: b.Name})
+		}
+	}
+	return list
 }
 
 // execution is a result's evidence, clean.

@@ -37,7 +37,7 @@ func render(r *supervisor.Result, as show) []part {
 	if len(r.Warnings) > 0 {
 		w.text("[NOTE] " + strings.Join(r.Warnings, "; "))
 	}
-	return bound(w.parts, maxTextBytes)
+	return bound(w.parts, w.gaps, maxTextBytes)
 }
 
 // plain is a result as text alone.
@@ -70,6 +70,8 @@ type writer struct {
 	blockBytes int // left
 	parts      []part
 	blankLine  bool // belongs before the next text
+	size       int  // of all texts
+	gaps       []gap
 }
 
 // text adds s on a line of its own, unless it is blank.
@@ -81,13 +83,26 @@ func (w *writer) text(s string) bool {
 		w.parts = append(w.parts, part{})
 	}
 	last := &w.parts[len(w.parts)-1]
+	before := len(last.text)
 	last.text = onNewLine(last.text)
+	if n := len(w.gaps); n > 0 && w.gaps[n-1].to == w.size {
+		w.gaps[n-1].to += len(last.text) - before
+	}
 	if w.blankLine {
 		last.text = append(last.text, '\n')
 	}
 	w.blankLine = false
 	last.text = append(last.text, s...)
+	w.size += len(last.text) - before
 	return true
+}
+
+// gap adds the note about bytes that are missing there.
+func (w *writer) gap(note string, bytes int64) bool {
+	from := w.size
+	shown := w.text(note)
+	w.gaps = append(w.gaps, gap{from, w.size, bytes})
+	return shown
 }
 
 // lead writes the message, which a result that is not ok always has.
@@ -120,12 +135,14 @@ func (w *writer) item(c supervisor.Content) bool {
 			return true
 		}
 	}
-	switch c.Type {
-	case "json":
+	switch {
+	case c.LeftOutBytes > 0:
+		return w.gap(c.Text, c.LeftOutBytes)
+	case c.Type == "json":
 		return w.json(c.JSON)
-	case "blob":
+	case c.Type == "blob":
 		return w.text(fmt.Sprintf("[blob %s, %d bytes]", mimeType(c), len(c.Data)))
-	case "resource_link":
+	case c.Type == "resource_link":
 		return w.text(strings.TrimPrefix(c.Name+": "+c.URI, ": "))
 	}
 	return w.text(c.Text)
@@ -151,11 +168,13 @@ func (w *writer) streams(out supervisor.Output, afterContent bool) bool {
 }
 
 func (w *writer) stream(heading string, s supervisor.StreamOutput) bool {
-	text := []byte(s.Head)
-	if s.DroppedBytes > 0 {
-		text = fmt.Appendf(onNewLine(text), "[... %d bytes dropped ...]\n%s", s.DroppedBytes, s.Tail)
+	if s.DroppedBytes == 0 {
+		return strings.TrimSpace(s.Head) != "" && w.text(heading+s.Head)
 	}
-	return len(bytes.TrimSpace(text)) > 0 && w.text(heading+string(text))
+	w.text(heading + s.Head)
+	w.gap(fmt.Sprintf("[... %d bytes dropped ...]", s.DroppedBytes), s.DroppedBytes)
+	w.text(s.Tail)
+	return true
 }
 
 func mimeType(c supervisor.Content) string {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -26,20 +28,38 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("more than %d %s", e.Limit, e.What)
 }
 
+// maxEnvelope is how deep in a response a call's arguments are, with room to
+// spare: these may have maxDepth levels of their own.
+const maxEnvelope = 16
+
 // open returns a response as compact JSON, valid UTF-8 and within the limits.
-func open(response []byte) (json.RawMessage, error) {
+// Where it is nested too deep its depths are left out, so that what they belong
+// to can be found: then it is deep.
+func open(response []byte) (raw json.RawMessage, deep bool, err error) {
 	if len(response) > maxResponseBytes {
-		return nil, &LimitError{"bytes", maxResponseBytes}
+		return nil, false, &LimitError{"bytes", maxResponseBytes}
 	}
-	return compact(response)
+	if deep = !withinDepth(response, maxDepth+maxEnvelope); deep {
+		response = hollow(response, maxDepth+maxEnvelope)
+	}
+	if raw, err = tidy(response); err != nil && deep {
+		err = errDeep
+	}
+	return raw, deep, err
 }
+
+var errDeep = &LimitError{"levels of nesting", maxDepth}
 
 // compact checks that raw is JSON within maxDepth, and makes it compact and
 // valid UTF-8.
 func compact(raw []byte) (json.RawMessage, error) {
 	if !withinDepth(raw, maxDepth) {
-		return nil, &LimitError{"levels of nesting", maxDepth}
+		return nil, errDeep
 	}
+	return tidy(raw)
+}
+
+func tidy(raw []byte) (json.RawMessage, error) {
 	var out bytes.Buffer
 	if err := json.Compact(&out, bytes.ToValidUTF8(raw, []byte(replacement))); err != nil {
 		return nil, fmt.Errorf("not valid JSON: %w", err)
@@ -50,23 +70,55 @@ func compact(raw []byte) (json.RawMessage, error) {
 // withinDepth says whether JSON is nested no deeper than limit. What is no
 // JSON gets either answer.
 func withinDepth(raw []byte, limit int) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			if depth++; depth > limit {
-				return false
-			}
-		case c == ']' || c == '}':
-			depth--
+	for _, depth := range depths(raw) {
+		if depth > limit {
+			return false
 		}
 	}
 	return true
+}
+
+// hollow empties whatever is one level deeper than limit.
+func hollow(raw []byte, limit int) []byte {
+	out := make([]byte, 0, len(raw))
+	from := 0
+	for i, depth := range depths(raw) {
+		switch bracket := raw[i] == '[' || raw[i] == '{'; {
+		case bracket && depth == limit+1:
+			out = append(out, raw[from:i+1]...)
+		case !bracket && depth == limit:
+			from = i
+		}
+	}
+	return append(out, raw[from:]...)
+}
+
+// depths gives the places of brackets in JSON, each with the depth after it.
+func depths(raw []byte) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		depth, quoted := 0, false
+		for i := 0; i < len(raw); i++ {
+			switch c := raw[i]; {
+			case quoted && c == '\\':
+				i++
+				continue
+			case c == '"':
+				quoted = !quoted
+				continue
+			case quoted:
+				continue
+			case c == '[' || c == '{':
+				depth++
+			case c == ']' || c == '}':
+				depth--
+			default:
+				continue
+			}
+			if !yield(i, depth) {
+				return
+			}
+		}
+	}
 }
 
 // object is a JSON object with its keys as they are written; encoding/json
@@ -124,35 +176,55 @@ func objects(raw json.RawMessage, what string) ([]object, error) {
 
 // readCalls reads the calls of a response of the named format.
 func readCalls(name string, response []byte, read func(json.RawMessage) ([]Call, error)) ([]Call, error) {
-	raw, err := open(response)
-	var calls []Call
-	if err == nil {
-		calls, err = read(raw)
-	}
-	if err == nil {
-		err = checkCalls(calls)
-	}
+	calls, err := readBounded(response, read)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the tool calls of the %s response: %w", name, err)
 	}
 	return calls, nil
 }
 
+// readBounded reads calls within the limits, that can all be answered.
+func readBounded(raw []byte, read func(json.RawMessage) ([]Call, error)) ([]Call, error) {
+	opened, deep, err := open(raw)
+	var calls []Call
+	if err == nil {
+		calls, err = read(opened)
+	}
+	if deep && !slices.ContainsFunc(calls, func(c Call) bool { return c.deep }) {
+		err = errDeep
+	}
+	if err == nil {
+		err = checkCalls(calls)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range calls {
+		calls[i].mustName()
+	}
+	return calls, nil
+}
+
 // checkCalls refuses calls that cannot be told apart or answered.
 func checkCalls(calls []Call) error {
-	seen := make(map[string]bool, len(calls))
+	seen := make(map[string]int, len(calls))
 	for i, c := range calls {
-		switch {
-		case c.ID == "":
-			return fmt.Errorf("call %d (of %q) has no id", i+1, shorten(c.Tool))
-		case c.Tool == "":
-			return fmt.Errorf("call %q names no tool", shorten(c.ID))
-		case seen[c.ID]:
-			return fmt.Errorf("two calls have the id %q", shorten(c.ID))
+		if c.ID == "" {
+			return fmt.Errorf("call %d (of %q) has no id: give each call one of its own, by which it is answered", i+1, shorten(c.Tool))
 		}
-		seen[c.ID] = true
+		if first, twice := seen[c.ID]; twice {
+			return fmt.Errorf("the calls %d and %d have the id %q: give each call one of its own", first+1, i+1, shorten(c.ID))
+		}
+		seen[c.ID] = i
 	}
 	return nil
+}
+
+// mustName refuses a call without a tool.
+func (c *Call) mustName() {
+	if c.Tool == "" && c.Problem == "" {
+		c.refuse("it names no tool")
+	}
 }
 
 // apiError is the error that an API answered with, if it did.
@@ -179,11 +251,32 @@ func (c *Call) takeObject(raw json.RawMessage) {
 	switch {
 	case absent(raw):
 		c.Arguments = json.RawMessage(`{}`)
+	case c.tooDeep(raw):
+		c.refuse(fmt.Sprintf("the arguments cannot be read: %v", errDeep))
 	case raw[0] == '{':
 		c.Arguments = raw
 	default:
 		c.refuse("the arguments are not a JSON object")
 	}
+}
+
+// takeMeta takes compact JSON as what is beside the arguments, under key.
+func (c *Call) takeMeta(key string, raw json.RawMessage) {
+	switch {
+	case absent(raw):
+	case c.tooDeep(raw):
+		c.refuse(fmt.Sprintf("%s cannot be read: %v", key, errDeep))
+	case raw[0] != '{':
+		c.refuse(key + " is not a JSON object")
+	default:
+		c.Meta = raw
+	}
+}
+
+func (c *Call) tooDeep(raw json.RawMessage) bool {
+	deep := !withinDepth(raw, maxDepth)
+	c.deep = c.deep || deep
+	return deep
 }
 
 // takeText takes arguments as OpenAI sends them, JSON within a string. Models

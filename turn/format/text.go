@@ -71,18 +71,25 @@ type part struct {
 	block any
 }
 
+// gap is a note in a text where bytes are missing, with the newlines around it.
+// Its offsets count the text of all parts.
+type gap struct {
+	from, to int
+	bytes    int64
+}
+
 // bound cuts the text of parts, as one, in the middle, where a note says how
-// much is left out. Blocks stay.
-func bound(parts []part, maxBytes int) []part {
-	total := sizeOf(parts)
-	if total <= maxBytes {
+// much is left out, with what was missing there before. Blocks stay.
+func bound(parts []part, gaps []gap, maxBytes int) []part {
+	if sizeOf(parts) <= maxBytes {
 		return parts
 	}
 	first, head := headCut(parts, maxBytes/2)
 	last, tail := tailCut(parts, maxBytes/2)
-	kept := sizeOf(parts[:first]) + head + sizeOf(parts[last+1:]) + len(parts[last].text) - tail
+	from, to, left := swallow(gaps, sizeOf(parts[:first])+head, sizeOf(parts[:last])+tail)
+	head, tail = from-sizeOf(parts[:first]), to-sizeOf(parts[:last])
 	beginning, end := bytes.Clone(parts[first].text[:head]), parts[last].text[tail:]
-	beginning = fmt.Appendf(onNewLine(beginning), "[... %d bytes left out ...]\n", total-kept)
+	beginning = fmt.Appendf(onNewLine(beginning), "[... %d bytes left out ...]\n", left)
 	out := append([]part{}, parts[:first]...)
 	out = append(out, part{text: beginning})
 	for _, p := range parts[first:last] {
@@ -96,6 +103,19 @@ func bound(parts []part, maxBytes int) []part {
 		out = append(out, part{text: end})
 	}
 	return append(out, parts[last+1:]...)
+}
+
+// swallow widens a cut to the whole of every gap that it touches, and says how
+// many bytes are missing then.
+func swallow(gaps []gap, from, to int) (newFrom, newTo int, left int64) {
+	newFrom, newTo = from, to
+	for _, g := range gaps {
+		if g.from < to && from < g.to {
+			newFrom, newTo = min(newFrom, g.from), max(newTo, g.to)
+			left += g.bytes - int64(g.to-g.from)
+		}
+	}
+	return newFrom, newTo, left + int64(newTo-newFrom)
 }
 
 // headCut finds the part and the offset in it where the first room bytes of

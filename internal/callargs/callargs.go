@@ -1,0 +1,188 @@
+// Package callargs makes a call's arguments of what people type: key=value
+// words, read by the types of the tool's own schema, or whole JSON.
+package callargs
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	jsonschema "github.com/toolhost/toolhost/plugin/schema"
+)
+
+// maxBytes bounds what is read as whole arguments; a supervisor's own limit is
+// smaller and gives the better message.
+const maxBytes = 16 << 20
+
+// Whole takes arguments as one JSON object; "-" reads it from stdin.
+func Whole(value string, stdin io.Reader) (json.RawMessage, error) {
+	raw := []byte(value)
+	if value == "-" {
+		var err error
+		if raw, err = io.ReadAll(io.LimitReader(stdin, maxBytes+1)); err != nil {
+			return nil, fmt.Errorf("cannot read arguments from stdin: %w", err)
+		}
+	}
+	if len(raw) > maxBytes {
+		return nil, fmt.Errorf("the arguments have more than %d bytes", maxBytes)
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, fmt.Errorf("--args is no JSON object: %w", jsonschema.DecodeError(err))
+	}
+	if object == nil {
+		return nil, fmt.Errorf("--args is null: give a JSON object, such as {}")
+	}
+	return raw, nil
+}
+
+// Pairs makes arguments of key=value words. A value is taken as the type that
+// the tool's JSON Schema gives the key, and a key that is repeated as a list
+// where the schema wants one. What does not fit its type goes on as text: the
+// check against the schema then says what is wrong.
+func Pairs(words []string, schema []byte) (json.RawMessage, error) {
+	types, items := Types(schema), itemTypes(schema)
+	object := map[string]json.RawMessage{}
+	lists := map[string][]json.RawMessage{}
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("argument %q is not key=value: give one of %s, or --args '{...}'", word, keys(types))
+		}
+		raw, item := typed(value, types[key])
+		switch {
+		case item:
+			raw, _ = typed(value, items[key])
+			lists[key] = append(lists[key], raw)
+		case object[key] != nil:
+			return nil, fmt.Errorf("argument %s is given twice and is no list: leave one of them out", key)
+		default:
+			object[key] = raw
+		}
+	}
+	for key, items := range lists {
+		if object[key] != nil {
+			return nil, fmt.Errorf("argument %s is given both as a whole list and item by item: leave one of them out", key)
+		}
+		list, err := json.Marshal(items)
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", key, err)
+		}
+		object[key] = list
+	}
+	return json.Marshal(object)
+}
+
+// typed encodes one value; item is true for one item of a list.
+func typed(value string, types []string) (raw json.RawMessage, item bool) {
+	text, _ := json.Marshal(value)
+	switch {
+	case slices.Contains(types, "string"):
+		return text, false
+	case slices.Contains(types, "array"):
+		if strings.HasPrefix(value, "[") && json.Valid([]byte(value)) {
+			return json.RawMessage(value), false
+		}
+		return text, true
+	case (len(types) > 0 || composite(value)) && json.Valid([]byte(value)):
+		return json.RawMessage(value), false
+	}
+	return text, false
+}
+
+// composite says whether a value looks like a JSON object or list; where no
+// type is declared only these are taken for JSON.
+func composite(value string) bool {
+	return strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")
+}
+
+// Property is what a schema says of one of its top-level properties. The schemas
+// true and false say nothing of it.
+type Property struct {
+	Description string          `json:"description"`
+	Type        json.RawMessage `json:"type"`
+	Items       json.RawMessage `json:"items"`
+}
+
+// UnmarshalJSON takes true and false, too.
+func (p *Property) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "true" || string(raw) == "false" {
+		return nil
+	}
+	type object Property
+	return json.Unmarshal(raw, (*object)(p))
+}
+
+// Types are its types; none means any.
+func (p Property) Types() []string { return typesOf(p.Type) }
+
+// Properties reads a schema's top-level properties.
+func Properties(schema []byte) map[string]Property {
+	var s struct {
+		Properties map[string]Property `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	return s.Properties
+}
+
+// Types reads the types of a schema's top-level properties.
+func Types(schema []byte) map[string][]string {
+	types := map[string][]string{}
+	for name, property := range Properties(schema) {
+		types[name] = property.Types()
+	}
+	return types
+}
+
+// itemTypes reads the types of the items of a schema's top-level arrays.
+func itemTypes(schema []byte) map[string][]string {
+	types := map[string][]string{}
+	for name, property := range Properties(schema) {
+		var item Property
+		_ = json.Unmarshal(property.Items, &item) // without items there is nothing to read
+		types[name] = item.Types()
+	}
+	return types
+}
+
+// typesOf reads a schema's type, which is one name or a list of them.
+func typesOf(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		return []string{one}
+	}
+	var many []string
+	_ = json.Unmarshal(raw, &many)
+	return many
+}
+
+func keys(types map[string][]string) string {
+	if len(types) == 0 {
+		return "the tool's parameters"
+	}
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(types)) {
+		list = append(list, key+"=")
+	}
+	return strings.Join(list, " ")
+}
+
+// Environment turns each K into K=V of this process's own environment; one
+// that is not set is left out. K=V stays.
+func Environment(entries []string) []string {
+	var env []string
+	for _, entry := range entries {
+		if strings.Contains(entry, "=") {
+			env = append(env, entry)
+		} else if value, ok := os.LookupEnv(entry); ok {
+			env = append(env, entry+"="+value)
+		}
+	}
+	return env
+}

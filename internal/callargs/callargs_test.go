@@ -1,0 +1,78 @@
+package callargs
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const schema = `{"properties":{
+	"text":{"type":"string"}, "count":{"type":"integer"}, "deep":{"type":"object"}, "any":{},
+	"tags":{"type":"array"}, "maybe":{"type":["null","array"]}, "either":{"type":["integer","string"]}}}`
+
+func TestPairs(t *testing.T) {
+	for _, test := range []struct {
+		words, want, err string
+	}{
+		{"", `{}`, ""},
+		{"text=1", `{"text":"1"}`, ""},
+		{"text=", `{"text":""}`, ""},
+		{"text=a=b", `{"text":"a=b"}`, ""},
+		{"count=3", `{"count":3}`, ""},
+		{"count=three", `{"count":"three"}`, ""},
+		{`deep={"a":1}`, `{"deep":{"a":1}}`, ""},
+		{"either=3", `{"either":"3"}`, ""},
+		{"any=3 unknown=true", `{"any":"3","unknown":"true"}`, ""},
+		{"tags=a tags=b", `{"tags":["a","b"]}`, ""},
+		{`tags=["a"]`, `{"tags":["a"]}`, ""},
+		{"maybe=a", `{"maybe":["a"]}`, ""},
+		{"text", "", `"text" is not key=value: give one of any= count=`},
+		{"=x", "", "is not key=value"},
+		{"count=1 count=2", "", "count is given twice"},
+		{`tags=["a"] tags=b`, "", "both as a whole list and item by item"},
+		{`tags=b tags=["a"]`, "", "both as a whole list and item by item"},
+	} {
+		got, err := Pairs(strings.Fields(test.words), []byte(schema))
+		if test.err == "" && (err != nil || string(got) != test.want) {
+			t.Errorf("%s: %s, %v; want %s", test.words, got, err, test.want)
+		}
+		if test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)) {
+			t.Errorf("%s: %v; want %q", test.words, err, test.err)
+		}
+	}
+	const anything = `{"properties":{"any":true,"none":false,"n":{"type":"integer"},"list":{"type":"array","items":true},"ns":{"type":"array","items":{"type":"integer"}}}}`
+	got, err := Pairs([]string{"any=x", "n=5", "list=a", "ns=1", "ns=2"}, []byte(anything))
+	if want := `{"any":"x","list":["a"],"n":5,"ns":[1,2]}`; err != nil || string(got) != want {
+		t.Errorf("beside the schema true: %s, %v; want %s", got, err, want)
+	}
+	if _, err := Pairs([]string{"x"}, []byte("{")); err == nil || !strings.Contains(err.Error(), "the tool's parameters") {
+		t.Errorf("without a schema: %v", err)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for _, test := range []struct{ value, stdin, want string }{
+		{`{"a":1}`, "", `{"a":1}`},
+		{"-", `{"b":2}`, `{"b":2}`},
+		{"[1]", "", ""},
+		{"null", "", ""},
+		{"", "", ""},
+		{"-", "{", ""},
+	} {
+		got, err := Whole(test.value, strings.NewReader(test.stdin))
+		if (err == nil) != (test.want != "") || string(got) != test.want {
+			t.Errorf("%q, stdin %q: %s, %v; want %q", test.value, test.stdin, got, err, test.want)
+		}
+	}
+	if _, err := Whole("-", strings.NewReader(strings.Repeat(" ", maxBytes+1))); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("endless stdin: %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Setenv("CALLARGS_SET", "v")
+	got := Environment([]string{"A=1", "CALLARGS_SET", "CALLARGS_UNSET", "B="})
+	if want := []string{"A=1", "CALLARGS_SET=v", "B="}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

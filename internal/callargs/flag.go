@@ -1,0 +1,28 @@
+package callargs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// FlagError says in people's words that a flag's value is none of its type, for
+// cobra's SetFlagErrorFunc. Other errors are left as they are.
+func FlagError(_ *cobra.Command, err error) error {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	want := "a " + wrong.GetFlag().Value.Type()
+	switch wrong.GetFlag().Value.Type() {
+	case "duration":
+		want = "a duration: give a number with its unit, such as 30s, 5m or 1h30m"
+	case "int", "int64", "uint", "uint64":
+		want = "a whole number"
+	case "bool":
+		want = "true or false"
+	}
+	return fmt.Errorf("--%s %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+}

@@ -1,0 +1,275 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Recover closes the turns that dead owners have left open, so that their events
+// end as those of any other turn: an abort by error, the end of each interaction
+// that was pending, for each call without a result one that says what became of
+// it, with the output that is on record, and the turn's end. It may be called
+// again.
+func (j *Journal) Recover(now time.Time) error {
+	if len(j.unfinished) == 0 {
+		return nil
+	}
+	reader, err := OpenReader(j.dir)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	for _, u := range j.unfinished {
+		r := &remains{turnID: u.TurnID, now: now.UTC(), byID: map[string]*lostCall{}}
+		if err := reader.Events(u.TurnID, 0, r.take); err != nil || r.err != nil {
+			return fmt.Errorf("cannot close the turn %q: %w", u.TurnID, errors.Join(err, r.err))
+		}
+		for some := range slices.Chunk(r.close(), MaxEvents) {
+			if err := j.Append(some...); err != nil {
+				return fmt.Errorf("cannot close the turn %q: %w", u.TurnID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// remains is what a dead owner has left of a turn.
+type remains struct {
+	turnID         string
+	now            time.Time
+	seq            int64
+	aborted, ended bool
+	calls          []*lostCall
+	byID           map[string]*lostCall
+	asked          []*lostQuestion
+	closing        []Event
+	err            error
+}
+
+type lostCall struct {
+	id, tool    string
+	began, over bool
+	start, last time.Time // its first event as a process, and the last of all
+	asked       bool      // whether it may begin
+	content     []supervisor.Content
+	bytes       int
+	cut         bool
+	timeoutMs   int64 // 0 is not known, or infinite
+}
+
+type lostQuestion struct {
+	event   turn.Event // its interaction_pending
+	request bool       // and it was asked
+	open    bool
+}
+
+// take notes what an event leaves to be closed.
+func (r *remains) take(stored Event) bool {
+	var e turn.Event
+	if r.err = json.Unmarshal(stored.JSON, &e); r.err != nil {
+		return false
+	}
+	r.seq = stored.Seq
+	switch e.Kind {
+	case turn.EventTurnAbort:
+		r.aborted = true
+	case turn.EventTurnEnd:
+		r.ended = true
+	case turn.EventInteractionPending, turn.EventInteractionRequest, turn.EventInteractionResponse:
+		r.takeQuestion(e)
+	case KindToolQueued:
+		c := &lostCall{id: e.CallID, tool: e.Tool}
+		r.calls, r.byID[c.id] = append(r.calls, c), c
+	default:
+		if c := r.byID[e.CallID]; c != nil {
+			c.take(e)
+		}
+	}
+	return true
+}
+
+func (r *remains) takeQuestion(e turn.Event) {
+	i := slices.IndexFunc(r.asked, func(q *lostQuestion) bool { return q.event.InteractionID == e.InteractionID })
+	if i < 0 {
+		r.asked = append(r.asked, &lostQuestion{event: e})
+		i = len(r.asked) - 1
+	}
+	switch q := r.asked[i]; e.Kind {
+	case turn.EventInteractionRequest:
+		q.request = true
+	case turn.EventInteractionResponse:
+		q.request = false
+	default:
+		q.open = e.Pending != nil && *e.Pending
+	}
+}
+
+// Bounds of the output of one call that is put together again.
+const (
+	maxLostBytes  = 1 << 20
+	maxLostPieces = 16 << 10
+)
+
+func (c *lostCall) take(e turn.Event) {
+	c.last = e.Time
+	switch e.Kind {
+	case KindToolStarted:
+		c.began, c.start, c.timeoutMs = true, e.Time, e.TimeoutMs
+	case KindToolFinished, KindToolFailed:
+		c.over, c.content = true, nil
+	case string(supervisor.EventOutput):
+		c.cut = c.cut || e.Missed > 0
+		if e.Content == nil || e.Stream != "content" {
+			return
+		}
+		c.bytes += sizeOf([]supervisor.Content{*e.Content})
+		if c.bytes > maxLostBytes || len(c.content) == maxLostPieces {
+			c.cut = true
+			return
+		}
+		c.content = append(c.content, *e.Content)
+	}
+}
+
+func sizeOf(list []supervisor.Content) (n int) {
+	for _, c := range list {
+		n += len(c.Text) + len(c.JSON) + len(c.Data)
+	}
+	return n
+}
+
+// joined is the content with neighbouring texts as one.
+func (c *lostCall) joined() []supervisor.Content {
+	list := []supervisor.Content{}
+	var text []byte
+	flush := func() {
+		if len(text) > 0 {
+			list = append(list, supervisor.Content{Type: "text", Text: string(text)})
+		}
+		text = nil
+	}
+	for _, content := range c.content {
+		if content.Type == "text" {
+			text = append(text, content.Text...)
+			continue
+		}
+		flush()
+		list = append(list, content)
+	}
+	flush()
+	return list
+}
+
+// close makes the events that the turn lacks.
+func (r *remains) close() []Event {
+	if r.ended {
+		return nil
+	}
+	if !r.aborted {
+		reason := string(supervisor.AbortError)
+		r.add(turn.Event{Kind: turn.EventTurnAbort, Reason: reason}, &Outcome{Reason: reason})
+	}
+	for _, q := range r.asked {
+		r.closeQuestion(q)
+	}
+	for _, c := range r.calls {
+		if !c.over {
+			r.closeCall(c)
+		}
+	}
+	r.add(turn.Event{Kind: turn.EventTurnEnd}, nil)
+	return r.closing
+}
+
+func (r *remains) closeQuestion(q *lostQuestion) {
+	e := q.event
+	e.Pending = nil
+	if c := r.byID[e.CallID]; c != nil && q.open && !c.began {
+		c.asked = true
+	}
+	if q.request {
+		response := e
+		response.Kind, response.Presentation = turn.EventInteractionResponse, ""
+		response.Outcome, response.By = turn.OutcomeCancelled, "host"
+		r.add(response, nil)
+	}
+	if q.open {
+		e.Kind, e.Pending = turn.EventInteractionPending, new(bool)
+		r.add(e, nil)
+	}
+}
+
+func (r *remains) closeCall(c *lostCall) {
+	result := c.result(r.turnID)
+	raw, err := json.Marshal(result)
+	if err != nil { // content that came as JSON and is none
+		result.Content = []supervisor.Content{}
+		raw, _ = json.Marshal(result)
+	}
+	e := turn.Event{
+		Kind: KindToolFailed, CallID: c.id, Tool: c.tool, Status: result.Status, Reason: result.Reason, Display: result.Display(),
+		ElapsedMs: result.Timing.ElapsedMs,
+	}
+	elapsed := time.Duration(result.Timing.ElapsedMs) * time.Millisecond
+	r.add(e, &Outcome{Status: string(result.Status), Reason: result.Reason, Elapsed: elapsed, Result: raw})
+}
+
+// result says that the host died, and what that means for the call.
+func (c *lostCall) result(turnID string) *supervisor.Result {
+	result := supervisor.Verdict{
+		CallID: c.id, Tool: c.tool, Status: supervisor.StatusCancelled, Reason: string(supervisor.AbortError), Message: c.message(),
+	}.Result()
+	result.TurnID = turnID
+	if c.began { // as far as there is a record of it
+		result.Timing.ElapsedMs = c.last.Sub(c.start).Milliseconds()
+		if c.timeoutMs > 0 {
+			result.Timing.TimeoutMs = &c.timeoutMs
+		}
+	}
+	if !c.asked {
+		result.Retry = supervisor.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
+	}
+	result.Content, result.Partial = c.joined(), len(c.content) > 0
+	seen := &result.Output.Content
+	seen.SeenBytes, seen.KeptBytes = int64(c.bytes), int64(sizeOf(c.content))
+	seen.DroppedBytes = seen.SeenBytes - seen.KeptBytes
+	if c.cut {
+		result.Warnings = append(result.Warnings, "not all of the output is on record")
+	}
+	return result
+}
+
+// message tells no more than what is on record: that a tool has begun may not
+// have been by the moment of the death.
+func (c *lostCall) message() string {
+	if c.asked {
+		return fmt.Sprintf("[CANCELLED] The host died, or lost its journal, while a human was asked for the call of tool %q. As far as there is a record, nothing was changed.", c.tool)
+	}
+	text := fmt.Sprintf("[CANCELLED] The host died while tool %q ran, or lost its journal: no end is on record. A host's end kills all of its tools' processes.", c.tool)
+	if !c.began {
+		text = fmt.Sprintf("[CANCELLED] The host died, or lost its journal, and it is not on record that tool %q had begun. A host's end kills all of its tools' processes.", c.tool)
+	}
+	text += " Side effects may have happened."
+	if len(c.content) > 0 {
+		text += " What it had sent follows."
+	}
+	return text
+}
+
+func (r *remains) add(e turn.Event, o *Outcome) {
+	r.seq++
+	e.Seq, e.Time, e.TurnID = r.seq, r.now, r.turnID
+	raw, err := json.Marshal(e)
+	if err != nil { // no event of these kinds has anything that is not
+		panic("bug: " + err.Error())
+	}
+	r.closing = append(r.closing, Event{
+		TurnID: e.TurnID, Seq: e.Seq, Time: e.Time, Kind: e.Kind, CallID: e.CallID, Tool: e.Tool, JSON: raw, Outcome: o,
+	})
+}

@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// records are a turn's events as a turn makes them.
+func records(events ...turn.Event) (list []turn.Record) {
+	for i, e := range events {
+		e.Seq, e.TurnID, e.Time = int64(i+1), "t", start.Add(time.Duration(i)*time.Second)
+		raw, _ := json.Marshal(e)
+		list = append(list, turn.Record{Event: e, JSON: raw})
+	}
+	return list
+}
+
+func output(call, stream, text string) turn.Event {
+	return turn.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &supervisor.Content{Type: "text", Text: text}}
+}
+
+// A call that died with its host says what is known of it, and has the output that is on record.
+func TestRecoveredResults(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	queued := func(id string) turn.Event { return turn.Event{Kind: KindToolQueued, CallID: id, Tool: "x"} }
+	err := Turns{j}.Append(records(
+		turn.Event{Kind: turn.EventTurnStart}, queued("ran"), queued("asked"), queued("waits"), queued("answered"),
+		turn.Event{Kind: KindToolStarted, CallID: "ran", Tool: "x"}, output("ran", "content", "half "), output("ran", "stderr", "noise"),
+		output("ran", "content", "of it"),
+		turn.Event{Kind: turn.EventInteractionPending, CallID: "asked", InteractionID: "i", Pending: new(true)},
+		turn.Event{Kind: turn.EventInteractionRequest, CallID: "asked", InteractionID: "i"},
+		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(true)},
+		turn.Event{Kind: turn.EventInteractionRequest, CallID: "answered", InteractionID: "k"},
+		turn.Event{Kind: turn.EventInteractionResponse, CallID: "answered", InteractionID: "k", Outcome: turn.OutcomeAnswered},
+		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(false)},
+	)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, j)
+	j = mustOpen(t, dir, Options{})
+	for range 2 {
+		if err := j.Recover(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := mustRead(t, dir)
+	for call, want := range map[string]struct{ message, effects, text string }{
+		"ran":      {"died while tool \"x\" ran", "possible", "half of it"},
+		"asked":    {"nothing was changed", "none", ""},
+		"waits":    {"not on record that tool \"x\" had begun", "possible", ""},
+		"answered": {"not on record that tool \"x\" had begun", "possible", ""},
+	} {
+		raw, err := r.Result("t", call)
+		var result supervisor.Result
+		if err == nil {
+			err = json.Unmarshal(raw, &result)
+		}
+		if err != nil || result.Status != supervisor.StatusCancelled || result.Reason != "error" || result.CallID != call || result.TurnID != "t" {
+			t.Errorf("%s: %v, %s", call, err, raw)
+		}
+		if seen := result.Output.Content; seen.SeenBytes != int64(len(want.text)) || seen.KeptBytes != seen.SeenBytes {
+			t.Errorf("%s: %+v of %q", call, seen, want.text)
+		}
+		if elapsed := map[string]int64{"ran": 3000}[call]; result.Timing.ElapsedMs != elapsed {
+			t.Errorf("%s: ran for %d ms as far as is on record, want %d", call, result.Timing.ElapsedMs, elapsed)
+		}
+		if !strings.Contains(result.Message, want.message) || !strings.HasPrefix(result.Message, "[CANCELLED] ") ||
+			result.Retry.SideEffects != want.effects || result.Text() != want.text || result.Partial != (want.text != "") {
+			t.Errorf("%s: %q, %+v, %q", call, result.Message, result.Retry, result.Text())
+		}
+	}
+	expectGrammar(t, r, "t")
+	if next := mustOpenAgain(t, j, dir); len(next.Unfinished()) != 0 {
+		t.Errorf("still open: %+v", next.Unfinished())
+	}
+}
+
+func mustOpenAgain(t *testing.T, j *Journal, dir string) *Journal {
+	t.Helper()
+	mustClose(t, j)
+	return mustOpen(t, dir, Options{})
+}
+
+// A turn that was aborted already is not aborted again.
+func TestRecoverAborted(t *testing.T) {
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{})
+	if err := (Turns{j}).Append(records(turn.Event{Kind: turn.EventTurnStart}, turn.Event{Kind: turn.EventTurnAbort, Reason: "user"})...); err != nil {
+		t.Fatal(err)
+	}
+	j = mustOpenAgain(t, j, dir)
+	if err := j.Recover(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	turns, err := mustRead(t, dir).Turns(Filter{})
+	if err != nil || len(turns) != 1 || turns[0].Reason != "user" || turns[0].State != TurnAborted || turns[0].Events != 3 {
+		t.Errorf("%+v, %v", turns, err)
+	}
+}
+
+// The place of an event is never given to another, also when all events are gone.
+func TestPositionsAreNeverUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	last := int64(0)
+	for n := range 3 {
+		id := strings.Repeat("t", n+1)
+		j := mustOpen(t, dir, Options{})
+		mustAppend(t, j, wholeTurn(id, "x", "ok")...)
+		r := mustRead(t, dir)
+		for _, e := range collect(t, r, id, 0) {
+			if e.Pos <= last {
+				t.Errorf("event %d of %s has the place %d after %d", e.Seq, id, e.Pos, last)
+			}
+			last = e.Pos
+		}
+		mustClose(t, r)
+		mustClose(t, j)
+		j = mustOpen(t, dir, Options{Retention: Retention{MaxAge: time.Nanosecond}, Now: func() time.Time { return start.Add(time.Hour) }})
+		if _, err := j.Prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		mustClose(t, j)
+	}
+}

@@ -1,0 +1,183 @@
+// Package present shows people how calls go and what came of them: a tool's
+// content, one line of outcome, and a live view while calls run.
+package present
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Content prints what the tool has to show. With people, as for a terminal,
+// control characters are made visible.
+func Content(w io.Writer, r *supervisor.Result, people bool) error {
+	for _, c := range r.Content {
+		if err := show(w, contentText(c), people); err != nil {
+			return err
+		}
+	}
+	return show(w, string(r.Structured), people)
+}
+
+func contentText(c supervisor.Content) string {
+	switch c.Type {
+	case "json":
+		return string(c.JSON)
+	case "blob", "resource_link":
+		return Placeholder(c)
+	}
+	return c.Text
+}
+
+// Placeholder stands, in one line, for a blob or a link.
+func Placeholder(c supervisor.Content) string {
+	if c.Type == "blob" {
+		kind := cmp.Or(c.MIMEType, "application/octet-stream")
+		return fmt.Sprintf("[%s, %s]", terminal.OneLine(kind), units.BytesSize(float64(len(c.Data))))
+	}
+	return fmt.Sprintf("[%s %s]", terminal.OneLine(c.Name), terminal.OneLine(c.URI))
+}
+
+func show(w io.Writer, s string, people bool) error {
+	if s == "" {
+		return nil // even that would wait for a reader who takes nothing more
+	}
+	if people {
+		s = terminal.Escape(s, false)
+	}
+	if !strings.HasSuffix(s, "\n") {
+		s += "\n"
+	}
+	_, err := io.WriteString(w, s)
+	return err
+}
+
+// maxLastWords bounds what is shown of a failed tool's stderr.
+const maxLastWords = 2 << 10
+
+// LastWords is the end of what a tool that failed had to say on stderr, whole
+// lines where they are short enough. Control characters are made visible.
+func LastWords(r *supervisor.Result) string {
+	said := strings.TrimSpace(r.Output.Stderr.Head + r.Output.Stderr.Tail)
+	if r.OK() || said == "" {
+		return ""
+	}
+	if len(said) > maxLastWords {
+		said = said[len(said)-maxLastWords:]
+		if _, rest, found := strings.Cut(said, "\n"); found {
+			said = rest
+		}
+		said = "...\n" + strings.ToValidUTF8(said, "")
+	}
+	return terminal.Escape(said, false) + "\n"
+}
+
+// Outcome says in one line what came of a call, and what it took; its warnings
+// follow, each on a line of its own.
+func Outcome(r *supervisor.Result) string { return outcome(r) + "\n" + Warnings(r) }
+
+func outcome(r *supervisor.Result) string {
+	if NeverBegan(r) {
+		return string(r.Status) + ": " + Problem(r)
+	}
+	if r.Status == supervisor.StatusDenied || r.Status == supervisor.StatusCancelled && r.Timing.ElapsedMs == 0 {
+		_, why, _ := strings.Cut(r.Message, "] ") // nothing ran that there could be more to say of
+		return string(r.Status) + ": " + terminal.OneLine(why)
+	}
+	parts := []string{fmt.Sprintf("%s: %s, %s", r.Status, r.Tool, timePhrase(r))}
+	if waited := r.Timing.HumanWaitMs; waited > 0 {
+		parts = append(parts, "waited "+Elapsed(waited)+" for a human")
+	}
+	parts = append(parts, endPhrases(r)...)
+	if r.Usage.MemoryPeakBytes > 0 {
+		parts = append(parts, "cpu "+Elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
+	}
+	return terminal.OneLine(strings.Join(parts, ", "))
+}
+
+// Problem is what a call that failed has to say for itself, in one line.
+func Problem(r *supervisor.Result) string {
+	if r.ToolError != nil {
+		return terminal.OneLine(FirstLine(r.ToolError.Message))
+	}
+	return terminal.OneLine(FirstLine(r.Message))
+}
+
+// NeverBegan: there is an error to tell of and nothing else.
+func NeverBegan(r *supervisor.Result) bool {
+	switch r.Status {
+	case supervisor.StatusProtocolError:
+		return r.ToolError != nil && r.Timing.ElapsedMs == 0
+	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
+		return r.ToolError != nil && r.Timing.RunMs == 0
+	}
+	return false
+}
+
+// Warnings are a result's, each on a line of its own.
+func Warnings(r *supervisor.Result) string {
+	var b strings.Builder
+	for _, warning := range r.Warnings {
+		fmt.Fprintln(&b, "warning: "+terminal.OneLine(warning))
+	}
+	return b.String()
+}
+
+func timePhrase(r *supervisor.Result) string {
+	took := Elapsed(r.Timing.ElapsedMs)
+	switch {
+	case r.Timing.TimeoutMs == nil:
+		return took
+	case r.Status == supervisor.StatusTimeout && r.Reason == "deadline":
+		return fmt.Sprintf("its %s were over, gone after %s", Elapsed(*r.Timing.TimeoutMs), took)
+	}
+	return took + " of " + Elapsed(*r.Timing.TimeoutMs)
+}
+
+// endPhrases say how a call that is no plain success came to its end.
+func endPhrases(r *supervisor.Result) (parts []string) {
+	if r.Overran && r.OK() {
+		parts = append(parts, "over its soft budget")
+	}
+	if r.ToolError != nil && !r.OK() && r.ToolError.Kind != "cancelled" {
+		parts = append(parts, FirstLine(r.ToolError.Message))
+	}
+	switch {
+	case r.Kill.Survivors > 0:
+		parts = append(parts, fmt.Sprintf("%d processes SURVIVED", r.Kill.Survivors))
+	case r.Kill.Stage == "kill":
+		parts = append(parts, fmt.Sprintf("%s killed, 0 left", count(r.Kill.Reaped, "process", "processes")))
+	case r.Kill.Stage == "term":
+		parts = append(parts, fmt.Sprintf("%s ended by SIGTERM, 0 left", count(r.Kill.Reaped, "process", "processes")))
+	}
+	if r.Partial {
+		parts = append(parts, "kept "+units.BytesSize(float64(r.Output.Content.KeptBytes+r.Output.Stdout.KeptBytes))+" of partial output")
+	}
+	if dropped := r.Output.Content.DroppedBytes; dropped > 0 {
+		parts = append(parts, units.BytesSize(float64(dropped))+" of content cut")
+	}
+	return parts
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Elapsed is a time for people.
+func Elapsed(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+
+// FirstLine is s up to its first newline.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

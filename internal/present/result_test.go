@@ -1,0 +1,108 @@
+package present
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func result(change func(*supervisor.Result)) *supervisor.Result {
+	r := supervisor.Verdict{Tool: "x", Status: supervisor.StatusOK}.Result()
+	r.Timing.ElapsedMs, r.Timing.TimeoutMs = 1500, new(int64(30_000))
+	change(r)
+	return r
+}
+
+func TestOutcome(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*supervisor.Result)
+		want   string
+	}{
+		"ok":      {func(*supervisor.Result) {}, "ok: x, 1.5s of 30s\n"},
+		"overran": {func(r *supervisor.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
+		"human":   {func(r *supervisor.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
+		"timeout": {func(r *supervisor.Result) {
+			r.Status, r.Reason, r.Kill = supervisor.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
+			r.Partial, r.Output.Content.KeptBytes = true, 2048
+		}, "timeout: x, its 30s were over, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
+		"survivors": {func(r *supervisor.Result) {
+			r.Status, r.Kill = supervisor.StatusUnkillable, supervisor.Kill{Stage: "kill", Survivors: 2}
+		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},
+		"denied": {func(r *supervisor.Result) {
+			r.Status, r.Message = supervisor.StatusDenied, "[DENIED] The call was not made: \x1b[2Jno."
+		}, `denied: The call was not made: \x1b[2Jno.` + "\n"},
+		"cancelled": {func(r *supervisor.Result) {
+			r.Status, r.Message, r.Timing.ElapsedMs = supervisor.StatusCancelled, "[CANCELLED] Turn aborted by user.", 0
+		}, "cancelled: Turn aborted by user.\n"},
+		"never began": {func(r *supervisor.Result) {
+			r.Status, r.ToolError = supervisor.StatusInvalidArgs, &supervisor.ToolError{Message: "no tool\nmore"}
+		}, "invalid_args: no tool\n"},
+		"warnings": {func(r *supervisor.Result) { r.Warnings = []string{"one\ntwo", "three"} }, "ok: x, 1.5s of 30s\nwarning: one\\ntwo\nwarning: three\n"},
+	} {
+		if got := Outcome(result(test.change)); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestContent(t *testing.T) {
+	r := result(func(r *supervisor.Result) {
+		r.Content = []supervisor.Content{
+			{Type: "text", Text: "a\x1b[2J"},
+			{Type: "json", JSON: []byte(`{"b":1}`)},
+			{Type: "blob", MIMEType: "image/png", Data: make([]byte, 1024)},
+			{Type: "resource_link", Name: "n", URI: "file:///x"},
+		}
+		r.Structured = []byte("7")
+	})
+	for people, first := range map[bool]string{true: `a\x1b[2J`, false: "a\x1b[2J"} {
+		var b strings.Builder
+		if err := Content(&b, r, people); err != nil {
+			t.Error(err)
+		}
+		if want := first + "\n{\"b\":1}\n[image/png, 1KiB]\n[n file:///x]\n7\n"; b.String() != want {
+			t.Errorf("got %q, want %q", b.String(), want)
+		}
+	}
+	if err := Content(broken{}, r, false); err == nil {
+		t.Error("what could not be written was not told of")
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestLastWords(t *testing.T) {
+	long := strings.Repeat("line of text\n", 1000)
+	for name, test := range map[string]struct {
+		status supervisor.Status
+		stderr string
+		want   string
+	}{
+		"success":  {supervisor.StatusOK, "warning", ""},
+		"silent":   {supervisor.StatusToolError, " \n", ""},
+		"short":    {supervisor.StatusToolError, "no such\x1b[2J file\n", `no such\x1b[2J file` + "\n"},
+		"lines":    {supervisor.StatusCrashed, long + "last", "...\n" + long[len(long)-13*(2044/13):] + "last\n"},
+		"one line": {supervisor.StatusCrashed, strings.Repeat("ä", 3000), "...\n" + strings.Repeat("ä", 1024) + "\n"},
+	} {
+		r := result(func(r *supervisor.Result) { r.Status, r.Output.Stderr.Head = test.status, test.stderr })
+		if got := LastWords(r); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestPlaceholdersAreOneLine(t *testing.T) {
+	for want, c := range map[string]supervisor.Content{
+		`[a\nb, 1B]`:                     {Type: "blob", MIMEType: "a\nb", Data: []byte("x")},
+		"[application/octet-stream, 3B]": {Type: "blob", Data: []byte("xyz")},
+		`[a\nb file:///\x1b]`:            {Type: "resource_link", Name: "a\nb", URI: "file:///\x1b"},
+	} {
+		if got := Placeholder(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

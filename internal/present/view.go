@@ -1,0 +1,257 @@
+package present
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/toolhost/toolhost/turn"
+)
+
+// View shows people on a terminal how the calls of a turn go: what was printed,
+// and below it one line for each call that is not over, redrawn in place. It
+// does nothing but print where it is not live. Its methods may be called from
+// any goroutine.
+//
+// It is a sync.Locker: while somebody else holds the screen, to ask a question
+// there, nothing is drawn, and what is printed waits.
+type View struct {
+	out  io.Writer
+	size func() (columns, rows int)
+	live bool
+	stop chan struct{}
+	done chan struct{}
+
+	screen sync.Mutex // what is drawn belongs to whoever holds it
+	drawn  []int      // columns of the lines that are on the screen
+
+	mu      sync.Mutex
+	printed strings.Builder // and not yet on the screen
+	calls   calls
+}
+
+// Options of a View.
+type Options struct {
+	// Live keeps lines for what runs; see CanRedraw.
+	Live bool
+	// Single: there is only one call, whose id and state tell nobody anything.
+	Single bool
+}
+
+const drawEvery = 100 * time.Millisecond
+
+// NewView shows a turn on out. Close must be called.
+func NewView(out *os.File, o Options) *View {
+	size := func() (int, int) {
+		columns, rows, err := term.GetSize(int(out.Fd()))
+		if err != nil || columns < 2 || rows < 2 {
+			return 80, 24
+		}
+		return columns, rows
+	}
+	return newView(out, o, size)
+}
+
+func newView(out io.Writer, o Options, size func() (int, int)) *View {
+	v := &View{out: out, size: size, live: o.Live, stop: make(chan struct{}), done: make(chan struct{}), calls: calls{single: o.Single}}
+	go v.run()
+	return v
+}
+
+// CanRedraw says whether lines can be redrawn on f: it is a terminal that knows
+// how, and nobody has asked for plain output (https://no-color.org).
+func CanRedraw(f *os.File) bool {
+	return term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func (v *View) run() {
+	defer close(v.done)
+	tick := time.NewTicker(drawEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			v.screen.Lock()
+			v.draw()
+			v.screen.Unlock()
+		case <-v.stop:
+			return
+		}
+	}
+}
+
+// Take notes what happens.
+func (v *View) Take(e turn.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.calls.take(e)
+}
+
+// Print prints text, of whole lines, above what is drawn.
+func (v *View) Print(text string) {
+	v.mu.Lock()
+	v.printed.WriteString(text)
+	v.mu.Unlock()
+	if v.screen.TryLock() { // whoever has it draws later
+		v.draw()
+		v.screen.Unlock()
+	}
+}
+
+// Lock takes the screen and clears it of what is drawn.
+func (v *View) Lock() {
+	v.screen.Lock()
+	_, _ = io.WriteString(v.out, v.erase())
+	v.drawn = nil
+}
+
+// Unlock gives the screen back.
+func (v *View) Unlock() {
+	v.draw()
+	v.screen.Unlock()
+}
+
+// Close prints what is left and clears the screen of what is drawn.
+func (v *View) Close() {
+	close(v.stop)
+	<-v.done
+	v.screen.Lock()
+	defer v.screen.Unlock()
+	v.mu.Lock()
+	v.calls = calls{}
+	v.mu.Unlock()
+	v.draw()
+}
+
+// draw brings the screen up to date in one write. Its caller holds the screen.
+func (v *View) draw() {
+	columns, rows := v.size()
+	var lines []string
+	v.mu.Lock()
+	text := v.printed.String()
+	v.printed.Reset()
+	if v.live {
+		lines = v.calls.lines(time.Now(), columns-1, rows-1)
+	}
+	v.mu.Unlock()
+	if text == "" && len(lines) == 0 && len(v.drawn) == 0 {
+		return
+	}
+	text = v.erase() + text + strings.Join(lines, "\r\n")
+	v.drawn = v.drawn[:0]
+	for _, line := range lines {
+		v.drawn = append(v.drawn, width(line))
+	}
+	_, _ = io.WriteString(v.out, text)
+}
+
+// erase goes back to where the drawn lines begin. A terminal that has become
+// narrower has broken them.
+func (v *View) erase() string {
+	if len(v.drawn) == 0 {
+		return ""
+	}
+	columns, _ := v.size()
+	rows := 0
+	for _, w := range v.drawn {
+		rows += max(1, (w+columns-1)/columns)
+	}
+	if rows == 1 {
+		return "\r\x1b[J"
+	}
+	return fmt.Sprintf("\r\x1b[%dA\x1b[J", rows-1)
+}
+
+// width is how many columns a terminal needs for text, at most.
+func width(text string) (columns int) {
+	for _, r := range text {
+		columns += runeWidth(r)
+	}
+	return columns
+}
+
+// runeWidth is 2 for all that might be wide: from Hangul Jamo on, but not what
+// comes before the first emoji.
+func runeWidth(r rune) int {
+	if r < 0x1100 || r >= 0x1160 && r < 0x231A {
+		return 1
+	}
+	return 2
+}
+
+// fit cuts a line to a number of columns.
+func fit(line string, columns int) string {
+	if width(line) <= columns {
+		return line
+	}
+	used := 0
+	for i, r := range line {
+		if used += runeWidth(r); used > columns-1 {
+			return line[:i] + "…"
+		}
+	}
+	return line
+}
+
+var _ sync.Locker = (*View)(nil)
+
+// calls are those of a turn that are not over, in their order.
+type calls struct {
+	single bool
+	list   []*call
+}
+
+func (c *calls) take(e turn.Event) {
+	if e.CallID == "" {
+		return
+	}
+	i := slices.IndexFunc(c.list, func(one *call) bool { return one.id == e.CallID })
+	switch {
+	case e.Kind == eventQueued:
+		c.list = append(c.list, newCall(e))
+	case i < 0:
+	case e.Kind == eventFinished, e.Kind == eventFailed:
+		c.list = slices.Delete(c.list, i, i+1)
+	default:
+		c.list[i].take(e)
+	}
+}
+
+// lines are at most as many as there is room for: those of calls that need a
+// human or run first, then of those that wait, and the rest as a number.
+func (c *calls) lines(now time.Time, columns, rows int) (lines []string) {
+	ordered := slices.Clone(c.list)
+	slices.SortStableFunc(ordered, func(a, b *call) int { return a.rank() - b.rank() })
+	rest := 0
+	if len(ordered) > rows {
+		rest = len(ordered) - (rows - 1)
+		ordered = ordered[:rows-1]
+	}
+	idWidth, toolWidth := 0, 0
+	for _, one := range ordered {
+		idWidth, toolWidth = max(idWidth, width(one.shownID)), max(toolWidth, width(one.tool))
+	}
+	for _, one := range ordered {
+		line := one.line(now)
+		if !c.single {
+			line = fmt.Sprintf("%s  %-8s %s  %s", pad(one.shownID, idWidth), one.state, pad(one.tool, toolWidth), line)
+		} else {
+			line = one.tool + "  " + line
+		}
+		lines = append(lines, fit(strings.TrimRight(line, " "), columns))
+	}
+	if rest > 0 {
+		lines = append(lines, fit(fmt.Sprintf("… and %d more", rest), columns))
+	}
+	return lines
+}
+
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(columns-width(text), 0))
+}

@@ -1,0 +1,139 @@
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Question is what is shown before the prompt: tool, arguments and what the
+// call may touch, with control characters made visible. Nothing of it can pass
+// for a line of ours. Of what is long the middle is left out, which is told.
+func Question(q turn.Interaction) string {
+	text, _ := question(q, cut)
+	return text
+}
+
+// question writes prompt and arguments as shorten has them; short says that
+// nothing of them is left out.
+func question(q turn.Interaction, shorten func(string) string) (text string, short bool) {
+	var b strings.Builder
+	shown, arguments := shorten(q.Prompt), shorten(string(q.Arguments))
+	prompt := OneLine(shown)
+	if q.Tool != "" && !isApproval(q) { // a tool's words are not to pass for the host's
+		prompt = fmt.Sprintf("The tool %s asks: %s", OneLine(q.Tool), prompt)
+	}
+	fmt.Fprintln(&b, prompt)
+	if isApproval(q) {
+		fmt.Fprintf(&b, "  tool       %s\n", OneLine(q.Tool))
+	}
+	if len(q.Arguments) > 0 {
+		fmt.Fprintf(&b, "  arguments  %s\n", OneLine(arguments))
+	}
+	if isApproval(q) {
+		fmt.Fprintf(&b, "  may touch  %s\n", Touches(q.Policy))
+	}
+	return b.String(), shown == q.Prompt && arguments == string(q.Arguments)
+}
+
+// whole leaves nothing out.
+func whole(s string) string { return s }
+
+// maxShown bounds the characters that are shown of a text: half of them are its
+// beginning, and half its end, where a model might hide what matters.
+const maxShown = 2000
+
+// What cut says comes first, where no text can say it in its place.
+func cut(s string) string {
+	r := []rune(s)
+	if len(r) <= maxShown {
+		return s
+	}
+	const half = maxShown / 2
+	return fmt.Sprintf("(%d of %d characters are left out at […]) %s […] %s", len(r)-2*half, len(r), string(r[:half]), string(r[len(r)-half:]))
+}
+
+// Touches says in one line what a policy grants.
+func Touches(p *supervisor.Policy) string {
+	switch {
+	case p == nil:
+		return "what the host's policy grants"
+	case p.Tier == "none":
+		return "everything that you may: it has no sandbox"
+	}
+	var parts []string
+	for _, list := range []struct {
+		verb  string
+		paths []string
+	}{{"write ", p.Write}, {"read ", p.Read}} {
+		for _, path := range list.paths {
+			parts = append(parts, list.verb+OneLine(path))
+		}
+	}
+	if p.Network == "host" {
+		parts = append(parts, "the network")
+	}
+	if len(parts) == 0 {
+		return "nothing of yours"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func isApproval(q turn.Interaction) bool {
+	return q.Kind == turn.KindApproval || q.Kind == turn.KindConfirm
+}
+
+// choices are what a yes or no is answered by. What destroys something is
+// confirmed each time. Whatever is not shown whole can be.
+func choices(q turn.Interaction, short bool) string {
+	more := ""
+	if !short {
+		more = "/v"
+	}
+	switch q.Kind {
+	case turn.KindApproval:
+		return "allow? [y/n/a" + more + "]"
+	case turn.KindConfirm:
+		return "destroys things: allow? [y/n" + more + "]"
+	}
+	return "[y/n" + more + "]"
+}
+
+const explainTwo = "please answer y (yes) or n (no)"
+
+// explain says what there is to answer.
+func explain(q turn.Interaction, short bool) string {
+	list := []string{"y (yes)", "n (no)"}
+	if q.Kind == turn.KindApproval {
+		list = append(list, "a (yes, for the rest of this turn)")
+	}
+	if !short {
+		list = append(list, "v (show all of it, and ask again)")
+	}
+	last := len(list) - 1
+	return "please answer " + strings.Join(list[:last], ", ") + " or " + list[last]
+}
+
+// errShow is no answer: all of the question is to be shown.
+var errShow = errors.New("bug: what is left out was asked for, and not shown")
+
+// parse reads the answer to a yes or no; false if it is none.
+func parse(text string, q turn.Interaction, short bool) (a turn.Answer, ok bool, err error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "n", "no":
+		return turn.Answer{}, true, nil
+	case "y", "yes":
+		return turn.Answer{Approve: true}, true, nil
+	case "a", "always":
+		always := q.Kind == turn.KindApproval
+		return turn.Answer{Approve: always, Always: always}, always, nil
+	case "v", "view":
+		if !short {
+			return turn.Answer{}, false, errShow
+		}
+	}
+	return turn.Answer{}, false, nil
+}

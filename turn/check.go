@@ -1,0 +1,104 @@
+package turn
+
+import "fmt"
+
+// check decides what can be decided before a call has its place.
+func (b *batch) check(e *entry) {
+	t := b.t
+	switch {
+	case t.reason != "":
+		b.finish(e, cancelled(e.call, t.reason))
+		return
+	case t.journalErr != nil:
+		b.finish(e, unjournalled(e.call, t.journalErr))
+		return
+	}
+	if refused := t.budget.Count(); refused != "" {
+		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		return
+	}
+	if e.call.Problem != "" {
+		b.finish(e, invalid(e.call, e.call.Problem))
+		return
+	}
+	if b.isStatus(e) {
+		return
+	}
+	tool, ok := t.m.config.Tool(e.call.Tool)
+	if !ok {
+		b.finish(e, invalid(e.call, fmt.Sprintf("there is no tool %q", e.call.Tool)))
+		return
+	}
+	e.tool = tool
+	if refused := b.checkRepeat(e); refused {
+		return
+	}
+	switch tool.mode() {
+	case ModeDeny:
+		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
+	case ModeAsk:
+		if !t.always[e.call.Tool] {
+			b.approve(e)
+		}
+	}
+}
+
+// approve asks a human; the call waits for its place meanwhile.
+func (b *batch) approve(e *entry) {
+	kind := KindApproval
+	if e.tool.Destructive {
+		kind = KindConfirm
+	}
+	wait, _, _ := WaitFor(kind, 0)
+	e.stage = stageAsking
+	began := b.t.now()
+	b.t.request(Interaction{
+		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
+		Arguments: e.call.Arguments, Policy: e.tool.Request.Sandbox,
+	}, wait, func(outcome string, a Answer) {
+		e.waited += b.t.now().Sub(began)
+		b.decided(e, outcome, a)
+	})
+}
+
+func (b *batch) decided(e *entry, outcome string, a Answer) {
+	if e.stage != stageAsking {
+		return
+	}
+	e.stage = stageReady
+	switch {
+	case outcome == OutcomeAnswered && a.Approve:
+		if a.Always && !e.tool.Destructive {
+			b.always(e.call.Tool, a)
+		}
+	case outcome == OutcomeTimedOut:
+		b.deny(e, "timeout", deciderMode, "nobody approved it in time")
+	case outcome == OutcomeHeadless:
+		b.deny(e, "headless", deciderMode, "it needs an approval, and nobody is there to give one")
+	case outcome == OutcomeCancelled:
+		b.finish(e, cancelled(e.call, b.t.reason))
+	default:
+		b.deny(e, "user", deciderMode, "a human has denied it")
+	}
+	b.advance()
+	b.endIfOver()
+}
+
+// always approves a tool for the rest of the turn, also where its calls wait
+// for an answer now.
+func (b *batch) always(tool string, a Answer) {
+	b.t.always[tool] = true
+	for _, p := range b.t.pendings {
+		if p.Tool == tool && p.Kind == KindApproval {
+			b.t.close(p, OutcomeAnswered, a)
+		}
+	}
+}
+
+// deny gives a call its refusal, and the audit its record.
+func (b *batch) deny(e *entry, reason, decider, why string) {
+	audit := b.event(e, AuditDenied)
+	audit.Reason, audit.Decider = reason, decider
+	b.t.emit(audit, nil)
+	b.finish(e, denied(e.call, reason, decider, why))
+}

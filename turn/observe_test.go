@@ -1,0 +1,96 @@
+package turn
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// observed collects what Config.Observe is told.
+type observed struct {
+	mu      sync.Mutex
+	records []Record
+}
+
+func (o *observed) take(records []Record) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.records = append(o.records, records...)
+}
+
+// kinds are those of the events, and of calls their ids and traces.
+func (o *observed) kinds() (list []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.records {
+		kind := r.Event.Kind
+		if r.Result != nil {
+			kind += " " + r.Event.CallID + " " + r.TraceParent
+		}
+		list = append(list, kind)
+	}
+	return list
+}
+
+// Whoever observes is told of all that happens, once it is shown, also of what
+// the journal could not keep.
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, o := newWorld(), &observed{}
+		w.config.Observe = o.take
+		turn := w.begin(t, Spec{})
+		began := time.Now()
+		time.AfterFunc(time.Second, func() {
+			w.journal.mu.Lock()
+			defer w.journal.mu.Unlock()
+			w.journal.fail = errors.New("no space left on device")
+		})
+		call := callOf("a", "work", 3000)
+		call.TraceParent = "trace"
+		want(t, run(t, turn, call), "ok")
+		long := callOf("b", "work", 1)
+		long.TraceParent = strings.Repeat("x", maxTraceBytes+1)
+		want(t, run(t, turn, long), "overloaded/journal")
+		turn.End()
+		kinds := []string{
+			EventTurnStart, string(supervisor.EventQueued), string(supervisor.EventStarted), string(supervisor.EventFinished) + " a trace",
+			string(supervisor.EventQueued), string(supervisor.EventFailed) + " b ", EventTurnEnd,
+		}
+		if got := o.kinds(); !slices.Equal(got, kinds) {
+			t.Errorf("observed %q, want %q", got, kinds)
+		}
+		for _, r := range o.records {
+			if r.Event.CallID == "a" && r.Result != nil && (!r.Asked.Equal(began) || r.Event.Time.Sub(r.Asked) != 3*time.Second) {
+				t.Errorf("the call was asked for at %s, and is over at %s", r.Asked, r.Event.Time)
+			}
+		}
+		if _, err := w.Begin(Spec{}); err == nil {
+			t.Error("a turn begins without a journal")
+		}
+		if got := o.kinds(); len(got) != len(kinds) {
+			t.Errorf("a turn that did not begin was observed: %q", got)
+		}
+	})
+}
+
+// The caller has its results before anybody observes them.
+func TestObserverHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, hold := newWorld(), make(chan struct{})
+		w.config.Observe = func(records []Record) {
+			if slices.ContainsFunc(records, func(r Record) bool { return r.Result != nil }) {
+				<-hold
+			}
+		}
+		turn := w.begin(t, Spec{})
+		want(t, run(t, turn, callOf("a", "work", 1)), "ok")
+		close(hold)
+		turn.End()
+	})
+}

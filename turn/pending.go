@@ -1,0 +1,221 @@
+package turn
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// pending is an interaction that the owner keeps. Its answer is handed to done
+// and kept nowhere.
+type pending struct {
+	Interaction
+	timer  *time.Timer
+	cancel context.CancelFunc
+	check  func(json.RawMessage) error
+	done   func(outcome string, a Answer)
+	wait   time.Duration
+	raised bool
+}
+
+// request opens an interaction and gives its id; done is called once by the
+// owner with what came of it. Nothing ever approves by itself: all that a
+// headless turn takes is a declared default.
+func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome string, a Answer)) (id string) {
+	i.ID, i.TurnID, i.TimeoutMs = rand.Text(), t.info.TurnID, wait.Milliseconds()
+	p := &pending{Interaction: i, done: done, wait: wait}
+	p.check, p.Default = readSchema(i)
+	if t.headless {
+		audit := t.interactionEvent(AuditRequested, p)
+		audit.Outcome, audit.By, audit.Default = OutcomeHeadless, OutcomeHeadless, p.Default
+		t.emit(audit, nil)
+		done(OutcomeHeadless, Answer{Value: p.Default, By: OutcomeHeadless})
+		return i.ID
+	}
+	t.pendings[i.ID] = p
+	t.budget.Waiting(t.now())
+	t.armDeadline()
+	if _, serial := t.m.config.Interactor.(OneAtATime); serial && t.raised() {
+		t.unraised = append(t.unraised, p)
+		return i.ID
+	}
+	t.raise(p)
+	return i.ID
+}
+
+// raised says that a question is before people now.
+func (t *Turn) raised() bool {
+	for _, p := range t.pendings {
+		if p.raised {
+			return true
+		}
+	}
+	return false
+}
+
+// raise puts the question to people; its time begins.
+func (t *Turn) raise(p *pending) {
+	p.raised, p.ExpiresAt = true, t.now().Add(p.wait).UTC()
+	t.emit(t.interactionEvent(AuditRequested, p), nil)
+	t.emitPending(p, true)
+	request := t.interactionEvent(EventInteractionRequest, p)
+	request.Prompt, request.Schema, request.Default = p.Prompt, p.Schema, p.Default
+	request.TimeoutMs, request.ExpiresAt = p.TimeoutMs, &p.ExpiresAt
+	t.emit(request, nil)
+	t.flush() // nobody is asked what is not on record
+	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, OutcomeTimedOut, Answer{By: "timeout"}) }) })
+	t.ask(p)
+}
+
+// raiseNext raises what has waited for the question before it.
+func (t *Turn) raiseNext() {
+	for len(t.unraised) > 0 && !t.over && !t.raised() {
+		p := t.unraised[0]
+		t.unraised = t.unraised[1:]
+		if t.pendings[p.ID] == p {
+			t.raise(p)
+		}
+	}
+}
+
+// ask has the turn's interactor try, beside whoever else may answer.
+func (t *Turn) ask(p *pending) {
+	var ctx context.Context
+	ctx, p.cancel = context.WithCancel(context.Background())
+	if t.m.config.Interactor == nil {
+		return
+	}
+	t.helpers.Go(func() {
+		a, err := t.m.config.Interactor.Ask(ctx, p.Interaction)
+		if err != nil {
+			return
+		}
+		t.post(func() {
+			if err := t.settle(p.ID, a); err != nil { // what does not fit is no yes
+				t.close(p, OutcomeDenied, Answer{By: a.By})
+			}
+		})
+	})
+}
+
+// Answer answers a pending interaction. An error says that it is not, or no
+// longer, pending (ErrNotPending), or how the answer does not fit, and that it
+// goes on to wait.
+func (t *Turn) Answer(id string, a Answer) error {
+	err := ErrNotPending
+	t.do(func() { err = t.settle(id, a) })
+	return err
+}
+
+// ErrNotPending is why Answer takes no answer at all.
+var ErrNotPending = errors.New("the interaction is not pending: it was answered, has timed out, or never was")
+
+const (
+	// maxAnswerBytes bounds an answer, maxByBytes the name of who gave it.
+	maxAnswerBytes = 64 << 10
+	maxByBytes     = 128
+)
+
+func (t *Turn) settle(id string, a Answer) error {
+	p := t.pendings[id]
+	if p == nil || !p.raised {
+		return ErrNotPending
+	}
+	if len(a.Value) > maxAnswerBytes {
+		return fmt.Errorf("the answer has %d bytes: give at most %d", len(a.Value), maxAnswerBytes)
+	}
+	if err := p.fit(&a); err != nil {
+		return fmt.Errorf("the answer does not fit: %w", err)
+	}
+	if !a.Approve && len(a.Value) == 0 {
+		t.close(p, OutcomeDenied, a)
+		return nil
+	}
+	t.close(p, OutcomeAnswered, a)
+	return nil
+}
+
+// fit holds an answer to what was asked for. What only wants a yes or no takes it
+// as a value, too; anything else there is a mistake, and no denial. Null is no
+// value where none is needed: for a yes or no, and to deny what it does not fit.
+func (p *pending) fit(a *Answer) error {
+	yesNo := len(p.Schema) == 0 && !p.Secret
+	if isNull(a.Value) && (yesNo || !a.Approve && p.check(a.Value) != nil) {
+		a.Value = nil // as clients write it who leave nothing out
+	}
+	switch {
+	case len(a.Value) == 0 && a.Approve && !yesNo:
+		return errors.New("a value is asked for: give one")
+	case len(a.Value) == 0:
+		return nil
+	case !yesNo:
+		return p.check(a.Value)
+	}
+	var yes bool
+	if json.Unmarshal(a.Value, &yes) != nil {
+		return errors.New("a yes or no is asked for: approve it with true, or deny it with false")
+	}
+	if a.Approve && !yes {
+		return errors.New("it says both yes and no: leave out the value")
+	}
+	a.Approve, a.Value = yes, nil
+	return nil
+}
+
+func isNull(value json.RawMessage) bool { return string(bytes.TrimSpace(value)) == "null" }
+
+// close ends an interaction, once. One that was never raised is on no record.
+func (t *Turn) close(p *pending, outcome string, a Answer) {
+	if t.pendings[p.ID] != p {
+		return
+	}
+	delete(t.pendings, p.ID)
+	a.By = truncate(a.By, maxByBytes)
+	t.budget.Resumed(t.now())
+	t.armDeadline()
+	if p.raised {
+		t.tellClosed(p, outcome, a.By)
+	}
+	p.done(outcome, a)
+}
+
+func (t *Turn) tellClosed(p *pending, outcome, by string) {
+	p.timer.Stop()
+	p.cancel()
+	response := t.interactionEvent(EventInteractionResponse, p)
+	response.Outcome, response.By = outcome, by
+	t.emit(response, nil)
+	t.emitPending(p, false)
+	t.audit(p, outcome, by)
+}
+
+// audit records who decided, if somebody or the clock did.
+func (t *Turn) audit(p *pending, outcome, by string) {
+	kind := AuditAnswered
+	switch outcome {
+	case OutcomeCancelled:
+		return
+	case OutcomeTimedOut:
+		kind = AuditTimedOut
+	}
+	e := t.interactionEvent(kind, p)
+	e.Outcome, e.By = outcome, by
+	t.emit(e, nil)
+}
+
+func (t *Turn) emitPending(p *pending, is bool) {
+	e := t.interactionEvent(EventInteractionPending, p)
+	e.Pending, e.Presentation = &is, "tool"
+	if p.Kind == KindQuestionnaire {
+		e.Presentation = "questionnaire"
+	}
+	t.emit(e, nil)
+}
+
+func (t *Turn) interactionEvent(kind string, p *pending) Event {
+	return Event{Kind: kind, CallID: p.CallID, Tool: p.Tool, InteractionID: p.ID, Interaction: p.Kind}
+}

@@ -1,0 +1,159 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// maxPromptBytes bounds a question's text, and its schema.
+const maxPromptBytes = 16 << 10
+
+// Question is what a host itself asks a human in a turn: an escalation, a
+// device code, a password.
+type Question struct {
+	Kind   Kind
+	Prompt string
+	// Schema as in Interaction.
+	Schema json.RawMessage
+	// Timeout is how long to wait at most; 0 is the kind's default.
+	Timeout time.Duration
+	Secret  bool
+	// CallID and Tool are of the call that it is about, if there is one.
+	CallID, Tool string
+}
+
+// Ask puts a question of the host's own to a human and waits for what comes of
+// it: one of the outcomes, and with OutcomeAnswered the answer. In a headless
+// turn it doesn't wait: the outcome is OutcomeHeadless, and the answer's Value
+// the default that the schema declares, if any. When ctx or the turn ends the
+// outcome is OutcomeCancelled. warning tells of a timeout that was clamped; an
+// error says why there is no such question, or that the turn is over.
+func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a Answer, warning string, err error) {
+	wait, warning, err := WaitFor(q.Kind, q.Timeout)
+	if err != nil {
+		return "", Answer{}, "", err
+	}
+	if err := checkSize(q.Prompt, q.Schema); err != nil {
+		return "", Answer{}, "", err
+	}
+	i := Interaction{CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
+	s, open := t.await(ctx, t.do, i, wait, func() bool { return true }, func() {})
+	if !open {
+		return "", Answer{}, "", errOver
+	}
+	return s.outcome, s.answer, warning, nil
+}
+
+func checkSize(prompt string, schema json.RawMessage) error {
+	if len(prompt) > maxPromptBytes || len(schema) > maxPromptBytes {
+		return errors.New("the question is too long: its text and its schema may have 16 KiB each")
+	}
+	return nil
+}
+
+// settled is what came of an interaction.
+type settled struct {
+	outcome string
+	answer  Answer
+}
+
+// await opens an interaction and waits for its end. do has the owner open it,
+// which runs begin before it, and that may refuse, and end after it. open is
+// false if the turn is over.
+func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
+	answered := make(chan settled, 1)
+	var id string
+	open = do(func() {
+		if t.reason != "" || !begin() {
+			answered <- settled{outcome: OutcomeCancelled}
+			return
+		}
+		id = t.request(i, wait, func(outcome string, a Answer) {
+			end()
+			answered <- settled{outcome, a}
+		})
+	})
+	if !open {
+		return settled{outcome: OutcomeCancelled}, false
+	}
+	select {
+	case s := <-answered:
+		return s, true
+	case <-ctx.Done():
+		t.post(func() {
+			if p := t.pendings[id]; p != nil {
+				t.close(p, OutcomeCancelled, Answer{By: "call"})
+			}
+		})
+		return settled{outcome: OutcomeCancelled}, true
+	}
+}
+
+// question puts a tool's own question to a human. It runs on the call's
+// goroutine.
+func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
+	kind := KindQuestionnaire
+	if q.Secret {
+		kind = KindPassword
+	}
+	if err := checkSize(q.Prompt, q.Schema); err != nil {
+		return supervisor.Answer{Denied: err.Error()}
+	}
+	wait, warning, err := WaitFor(kind, q.Timeout)
+	if err != nil {
+		return supervisor.Answer{Denied: err.Error()}
+	}
+	i := Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
+	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
+	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	answer := reply(q, s)
+	if answer.Denied == OutcomeHeadless {
+		b.t.post(func() { e.unasked = true })
+	}
+	return answer
+}
+
+// hold stops the turn's clock of tool time for a call whose question waits for
+// a human; questions may overlap. False if the call is over.
+func (b *batch) hold(e *entry, warning string) bool {
+	if e.stage != stageRunning {
+		return false
+	}
+	if warning != "" {
+		e.notes = append(e.notes, warning)
+	}
+	if e.questions == 0 {
+		e.heldSince = b.t.now()
+		b.count(e, false)
+	}
+	e.questions++
+	return true
+}
+
+// goOn ends what hold began.
+func (b *batch) goOn(e *entry) {
+	now := b.t.now()
+	e.held = e.humanWait(now)
+	e.heldSince = now
+	e.questions--
+	if e.questions == 0 {
+		b.count(e, true)
+	}
+}
+
+func reply(q supervisor.Question, s settled) supervisor.Answer {
+	switch {
+	case (s.outcome == OutcomeAnswered || s.outcome == OutcomeHeadless) && len(s.answer.Value) > 0:
+		return supervisor.Answer{Value: s.answer.Value}
+	case s.outcome == OutcomeAnswered && len(q.Schema) == 0:
+		return supervisor.Answer{Value: json.RawMessage(strconv.FormatBool(s.answer.Approve))}
+	case s.outcome == OutcomeAnswered, s.outcome == OutcomeDenied:
+		return supervisor.Answer{Denied: "user"}
+	}
+	return supervisor.Answer{Denied: s.outcome}
+}
