@@ -14,10 +14,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/sandbox/apart"
+	"github.com/toolhost/toolhost/sandbox/signals"
 )
 
 // The command's stdin, stdout and stderr, as the supervisor hands them over.
@@ -30,17 +31,21 @@ const (
 // ServeCommand runs the command adapter for the host that started it. The
 // command comes by argument vector, since JSON could not carry every byte.
 func ServeCommand(argv []string) {
+	apart.Prepare()
 	for fd := commandStdin; fd <= commandStderr; fd++ {
 		syscall.CloseOnExec(fd)
 	}
-	plugin.Serve(plugin.NewTool(plugin.Tool{Name: "command"}, func(context.Context, struct{}, *plugin.Output) (plugin.None, error) {
-		return plugin.None{}, runCommand(argv)
+	plugin.Serve(plugin.NewTool(plugin.Tool{Name: "command"}, func(ctx context.Context, _ struct{}, _ *plugin.Output) (plugin.None, error) {
+		return plugin.None{}, runCommand(ctx, argv)
 	}))
 }
 
-// runCommand waits for the command and heeds no context: the host signals the
-// command itself, and its end is the result.
-func runCommand(argv []string) error {
+// runCommand waits for the command. Once it runs the host signals the command
+// itself, and its end is the result.
+func runCommand(ctx context.Context, argv []string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if len(argv) == 0 {
 		return &plugin.CommandExit{Missing: true, Err: errors.New("no command given")}
 	}
@@ -60,24 +65,42 @@ func runCommand(argv []string) error {
 	if err != nil {
 		return cannotStart(path, err)
 	}
+	stop := passOn(ctx, process)
 	state, err := process.Wait()
+	stop()
 	if err != nil {
 		return fmt.Errorf("cannot wait for %s: %w", path, err)
 	}
 	return exitOf(state.Sys().(syscall.WaitStatus))
 }
 
+// birth is how long a command may have been on its way when the host signalled
+// all processes that there were.
+const birth = 100 * time.Millisecond
+
+// passOn gives a command that is just born the SIGTERM that came before it. Until
+// then it takes no goroutine: the command may leave no thread for one.
+func passOn(ctx context.Context, command *os.Process) (stop func() bool) {
+	born := time.Now()
+	return context.AfterFunc(ctx, func() {
+		if time.Since(born) < birth {
+			_ = command.Signal(syscall.SIGTERM) // no matter if it has ended
+		}
+	})
+}
+
+// exitOf tells of a status of 0, too: the host may take it for a failure.
 func exitOf(status syscall.WaitStatus) error {
-	switch {
-	case status.Signaled():
-		return &plugin.CommandExit{Signal: sandbox.SignalName(status.Signal())}
-	case status.ExitStatus() != 0:
-		return &plugin.CommandExit{Code: status.ExitStatus()}
+	if status.Signaled() {
+		return &plugin.CommandExit{Signal: signals.Name(status.Signal())}
 	}
-	return nil
+	return &plugin.CommandExit{Code: status.ExitStatus()}
 }
 
 func cannotStart(command string, err error) error {
+	if _, missing := os.Stat(command); errors.Is(err, fs.ErrNotExist) && missing == nil {
+		return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: the interpreter that it names in its first line, or its loader, is not there", command)}
+	}
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		if errors.Is(err, exec.ErrNotFound) {
 			err = fmt.Errorf("no command %q in PATH", command)

@@ -1,0 +1,8 @@
+// Command toolsdk is for those who write tools: it makes new projects, calls a
+// tool and shows everything, holds a binary in any language to the plugin
+// protocol, and packs it.
+package main
+
+import "os"
+
+func main() { os.Exit(run(os.Args[1:])) }

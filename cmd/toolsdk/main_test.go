@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run this binary as toolsdk. A supervisor starts it by
+// its own path as the conformance driver.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == driverCommand {
+		os.Exit(run(os.Args[1:]))
+	}
+	testscript.Main(m, map[string]func(){"toolsdk": func() { os.Exit(run(os.Args[1:])) }})
+}
+
+// TestScripts runs the files in testdata/script, which read like documentation.
+func TestScripts(t *testing.T) {
+	needGo(t)
+	bin := buildCommands(t)
+	environment := goEnvironment(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			for name, value := range environment {
+				env.Setenv(name, value)
+			}
+			env.Setenv("BIN", bin)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("PATH", env.Getenv("PATH")+":"+bin)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+	})
+}
+
+func needGo(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TOOLHOST_VM") != "" {
+		t.Skip("builds tools with go, which the VM does not have")
+	}
+}
+
+// exits runs a command line and checks its exit status: exits 1 toolsdk ...
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	code := 0
+	if exit, ok := err.(*exec.ExitError); ok {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("cannot run %s: %v", args[1], err)
+	}
+	if got := fmt.Sprint(code); got != args[0] {
+		ts.Fatalf("exit status %s, want %s", got, args[0])
+	}
+}
+
+// buildCommands builds toolhost and the example tools.
+func buildCommands(t *testing.T) string {
+	t.Helper()
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", "../toolhost", "../../examples/tools/...")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build toolhost and the example tools: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// goEnvironment is what go needs in a home of its own, and where the SDK is.
+func goEnvironment(t *testing.T) map[string]string {
+	t.Helper()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GOTOOLCHAIN"}
+	out, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment := map[string]string{}
+	for i, value := range strings.Split(strings.TrimSuffix(string(out), "\n"), "\n") {
+		environment[names[i]] = value
+	}
+	sdk, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	environment["TOOLSDK_SDK"] = sdk
+	return environment
+}

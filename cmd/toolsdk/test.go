@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/conformance"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+type testFlags struct {
+	tool, cases, junit, net   string
+	calls, read, write, fails []string
+	grace                     time.Duration
+	json, strict              bool
+}
+
+func newTest() *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test [flags] BINARY|PACK",
+		Short: "Hold a binary to the plugin protocol",
+		Long: `Hold a plugin binary, written in any language, to the plugin protocol: start it
+many times, play its host in every way that a host may behave, and say of each
+rule whether it was kept, what to mend if not, and why where it could not be
+tried. All of it happens in the sandbox. What else is in a pack can be read, and
+is the working directory.
+
+Arguments are made up from the tools' schemas, or given by --call, or by a file
+of cases:
+
+  cases:
+    - tool: greet            # may be left out where there is only one
+      args: {name: you}
+      expect: ok             # or error; ok by default
+      text: Hello            # must be in its text, or its error
+    - args: {name: you, times: 1000}
+      long: true             # runs until it is told to end,
+      partial: true          # and shows something before that
+  sandbox: {read: [.], write: [], network: none}
+
+Exit codes: 0 no rule was broken, 1 some were, 2 usage, 125 this machine cannot
+run tools, 130 aborted.`,
+		Example: "  toolsdk test ./greet\n  toolsdk test --cases toolsdk.yaml --junit report.xml ./greet\n  toolsdk test --call 'greet={\"name\":\"you\"}' ./greet",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.tool, "tool", "", "try only this tool of the binary")
+	flags.StringVar(&f.cases, "cases", "", "`FILE` of cases, YAML or JSON")
+	flags.StringArrayVar(&f.calls, "call", nil, "one more case, as `NAME={json}`, or {json} where there is only one tool")
+	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to every call")
+	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` to the cases and let them change it; never to made-up calls")
+	flags.StringVar(&f.net, "net", "", "network of the cases: none (the default) or host")
+	flags.DurationVar(&f.grace, "grace", 0, "how long a call may take to end when it is told to (default 2s)")
+	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to `FILE` too")
+	flags.BoolVar(&f.json, "json", false, "print the report as JSON, alone, on stdout")
+	flags.BoolVar(&f.strict, "strict", false, "take warnings for failures")
+	flags.StringSliceVar(&f.fails, "expect-fail", nil, "succeed if exactly these `RULES` are broken, for a tool that is meant to break them")
+	flags.SortFlags = false
+	return cmd
+}
+
+func (f *testFlags) run(cmd *cobra.Command, path string) error {
+	cases, err := f.readCases(cmd)
+	if err != nil {
+		return usage(err)
+	}
+	if err := f.checkRules(); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return &exitError{exitHost, err}
+	}
+	t, err := openTarget(path)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if t.dir != "" {
+		cases.Sandbox.Read = append(cases.Sandbox.Read, t.dir)
+	}
+	t.tool.Name = f.tool
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	host, err := newHost()
+	if err != nil {
+		return err
+	}
+	defer host.Close()
+	out := cmd.OutOrStdout()
+	o := conformance.Options{
+		Tool: t.tool, Driver: supervisor.Tool{Path: self, Args: []string{driverCommand}},
+		Dir: t.dir, Cases: cases, Grace: f.grace,
+	}
+	if !f.json {
+		o.Done = func(c conformance.Check) { _ = conformance.WriteCheck(out, c) }
+	}
+	report, err := conformance.Run(ctx, host, o)
+	if ctx.Err() != nil {
+		return &exitError{exitAborted, errors.New("interrupted: what is said above stands, and nothing is said of the rules that were not tried")}
+	}
+	if err != nil {
+		return usage(err)
+	}
+	return f.tell(out, report)
+}
+
+// checkRules refuses rules that nothing can break.
+func (f *testFlags) checkRules() error {
+	for _, id := range f.fails {
+		if all := conformance.Rules(); !slices.Contains(all, id) {
+			return usageError("--expect-fail %q is no rule: give some of %s", id, strings.Join(all, ", "))
+		}
+	}
+	return nil
+}
+
+// readCases puts file and flags together.
+func (f *testFlags) readCases(cmd *cobra.Command) (*conformance.Cases, error) {
+	cases := &conformance.Cases{}
+	if f.cases != "" {
+		raw, err := os.ReadFile(f.cases)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the cases: %w", err)
+		}
+		if cases, err = conformance.ParseCases(f.cases, raw); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range f.calls {
+		c, err := conformance.ParseCall(text)
+		if err != nil {
+			return nil, err
+		}
+		cases.Cases = append(cases.Cases, c)
+	}
+	g := &cases.Sandbox
+	g.Read, g.Write = append(g.Read, f.read...), append(g.Write, f.write...)
+	if f.net != "" {
+		g.Network = f.net
+	}
+	policy := sandbox.Policy{Read: g.Read, Write: g.Write, Network: g.Network}
+	if _, err := policy.Resolve(); err != nil {
+		return nil, err
+	}
+	if f.grace < 0 || f.grace == 0 && cmd.Flags().Changed("grace") {
+		return nil, fmt.Errorf("--grace %s: give a positive duration such as 2s", f.grace)
+	}
+	return cases, nil
+}
+
+// tell writes the report wherever it is wanted.
+func (f *testFlags) tell(out io.Writer, r *conformance.Report) error {
+	if f.junit != "" {
+		file, err := os.Create(f.junit)
+		if err != nil {
+			return usageError("cannot write the report: %w", err)
+		}
+		if err := errors.Join(r.JUnit(file), file.Close()); err != nil {
+			return usageError("cannot write the report to %s: %w", f.junit, err)
+		}
+	}
+	if f.json {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(r); err != nil {
+			return &exitError{exitHost, err}
+		}
+	} else if err := r.WriteSummary(out); err != nil {
+		return &exitError{exitHost, err}
+	}
+	return f.verdict(r)
+}
+
+func (f *testFlags) verdict(r *conformance.Report) error {
+	broken := r.Failed()
+	if len(f.fails) > 0 {
+		slices.Sort(f.fails)
+		if want := slices.Compact(f.fails); !slices.Equal(broken, want) {
+			return &exitError{exitFailed, fmt.Errorf("broken rules: %s; expected: %s", orNone(broken), orNone(want))}
+		}
+		return nil
+	}
+	if len(broken) > 0 || f.strict && r.Count(conformance.Warn) > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,207 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/sandbox/apart"
+)
+
+// Servers that fail, flood or lie while they are called.
+func init() {
+	for name, script := range map[string]func(*peer){
+		"takes all tasks": func(p *peer) {
+			apart.Prepare() // for this is Go, too
+			p.initialize()
+			call := p.call()
+			for exec.Command("sleep", "60").Start() == nil {
+			}
+			p.text(call, "no task left")
+			p.drain()
+		},
+		"dies in call": func(p *peer) {
+			p.initialize()
+			m := p.call()
+			p.progress(m, 1, 2, "half")
+			fmt.Fprint(os.Stderr, "out of luck")
+			if m.param("name") == "signal" {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				hang()
+			}
+			os.Exit(4)
+		},
+		"answers and dies": func(p *peer) { p.initialize(); p.text(p.call(), fmt.Sprint(os.Getpid())); os.Exit(5) },
+		"lies": func(p *peer) {
+			p.initialize()
+			m := p.call()
+			p.say(`{"jsonrpc":"2.0","id":4711,"result":{"content":[]}}`)
+			p.say(`{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}`, m.ID)
+			p.say(`{"jsonrpc":"2.0","id":null,"result":{}}`)
+			p.say(`{"level":"error","id":%s,"error":"a log in JSON"}`, m.ID)
+			p.say(`{"id":4712,"result":{"content":[]}}`)
+			p.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}`, m.ID, nested(20000))
+			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, m.ID)
+			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
+			p.say(`{"jsonrpc":"2.0","id":11,"method":"elicitation/create"}`)
+			p.say(`{"jsonrpc":"2.0","id":12,"method":"no/such/method","params":{}}`)
+			p.say(`{"jsonrpc":"2.0","id":13,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":5}}`)
+			p.say(`{"jsonrpc":"2.0","id":14,"method":"roots/list"}`)
+			p.say(`{"jsonrpc":"2.0","id":15,"method":"ping"}`)
+			var answers []string
+			for len(answers) < 5 {
+				if m := p.next(); m.Method == "" {
+					answers = append(answers, string(m.ID)+" "+string(m.Error)+string(m.Result))
+				}
+			}
+			slices.Sort(answers)
+			p.text(m, strings.Join(answers, "\n"))
+			p.text(m, "twice")
+			p.text(p.call(), "next")
+			p.drain()
+		},
+		"floods": func(p *peer) {
+			p.initialize()
+			m := p.call()
+			for i := range 20000 {
+				p.progress(m, i, 20000, "")
+				p.say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			}
+			for i := range 10 * maxRequests {
+				p.say(`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"?"}}`, i)
+			}
+			refused := 0
+			for refused < 9*maxRequests {
+				if m := p.next(); strings.Contains(string(m.Error), "too many") {
+					refused++
+				}
+			}
+			p.text(m, "done")
+			p.drain()
+		},
+		"huge answer":     func(p *peer) { p.initialize(); p.text(p.call(), big(maxMessageBytes)); hang() },
+		"closes in call":  func(p *peer) { p.initialize(); p.call(); _ = os.Stdout.Close(); hang() },
+		"garbage in call": func(p *peer) { p.initialize(); p.call(); fmt.Print(strings.Repeat("garbage\n", 2*maxStrays)); hang() },
+		"deaf":            func(p *peer) { p.initialize(); p.await("notifications/initialized"); _ = os.Stdin.Close(); os.Exit(6) },
+		"deaf and alive": func(p *peer) {
+			p.initialize()
+			p.await("notifications/initialized")
+			_ = os.Stdin.Close()
+			fmt.Fprintln(os.Stderr, "deaf now")
+			hang()
+		},
+		"reads no more": func(p *peer) { p.initialize(); hang() },
+	} {
+		scripts[name] = script
+	}
+}
+
+// Whatever ends a server in mid-call, the call ends with a typed reason, and
+// the next one finds a new server.
+func TestServersThatFailInACall(t *testing.T) {
+	for _, test := range []struct {
+		role, tool string
+		kind       plugin.FailureKind
+		want       string
+	}{
+		{"dies in call", "x", plugin.Crashed, `MCP server "test" exited with status 4; it wrote to stderr: out of luck`},
+		{"dies in call", "signal", plugin.Crashed, "died of SIGKILL"},
+		{"huge answer", "x", plugin.BrokeProtocol, "more than 16777216 bytes"},
+		{"closes in call", "x", plugin.BrokeProtocol, "has closed its stdout and goes on running"},
+		{"garbage in call", "x", plugin.BrokeProtocol, "no JSON-RPC"},
+		{"deaf", "x", plugin.Crashed, "exited with status 6"},
+	} {
+		a := server(t, test.role)
+		for range 2 {
+			_, o := call1(t, a, test.tool, "{}")
+			failure, ok := errors.AsType[*plugin.Failure](o.err)
+			if !ok || failure.Kind != test.kind || !strings.Contains(o.err.Error(), test.want) {
+				t.Errorf("%s %s: %v, want %s", test.role, test.tool, o.err, test.want)
+			}
+		}
+	}
+}
+
+// What a server takes before it closes its stdin is lost in silence; after it
+// nothing has been asked.
+func TestAServerThatIsDeaf(t *testing.T) {
+	s, err := server(t, "deaf and alive").session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the server to be deaf", func() bool { return strings.Contains(s.stderr.text(), "deaf") })
+	_, asked, err := s.call(t.Context(), "x", []byte("{}"), plugin.NewOutput(new(record).send))
+	if failure, ok := errors.AsType[*plugin.Failure](err); asked || !ok || failure.Kind != plugin.BrokeProtocol || !strings.Contains(err.Error(), "takes no messages") {
+		t.Errorf("asked %t, %v", asked, err)
+	}
+}
+
+func TestAServerThatDiesBetweenCallsIsStartedAnew(t *testing.T) {
+	a := server(t, "answers and dies")
+	seen := map[string]bool{}
+	for range 20 {
+		r, o := call1(t, a, "x", "{}")
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		seen[r.text()] = true
+		wait.Until(t, "the server's end", a.current.over)
+	}
+	if len(seen) != 20 {
+		t.Errorf("%d servers", len(seen))
+	}
+}
+
+// A write to a server that reads nothing holds nobody up.
+func TestAServerThatReadsNoMore(t *testing.T) {
+	a := server(t, "reads no more")
+	ctx, stop := context.WithCancelCause(t.Context())
+	_, done := begin(ctx, a, "x", `{"x":"`+big(1<<20)+`"}`)
+	s, err := a.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the call to begin", func() bool { return len(s.wire.running()) == 1 })
+	stop(errStop)
+	a.close()
+	if o := ended(t, done); !errors.Is(o.err, plugin.ErrCancelled) {
+		t.Errorf("error %v", o.err)
+	}
+}
+
+func TestLiesAreSeenThrough(t *testing.T) {
+	a := server(t, "lies")
+	r, o := call1(t, a, "x", "{}")
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	for _, part := range []string{
+		"11 {\"code\":-32600,\"message\":\"the request has no params\"}", "12 {\"code\":-32601", "13 {", "client does not support CreateMessage", `14 {"roots":[]}`, "15 {}",
+	} {
+		if !strings.Contains(r.text(), part) {
+			t.Errorf("no answer %q in %s", part, r.text())
+		}
+	}
+	if strings.Contains(r.text(), "twice") {
+		t.Error("it took the second answer")
+	}
+	if r, o := call1(t, a, "x", "{}"); o.err != nil || r.text() != "text next" {
+		t.Errorf("the next call: %q, %v", r.list(), o.err)
+	}
+}
+
+func TestAFloodIsTakenInOrder(t *testing.T) {
+	r, o := call1(t, server(t, "floods"), "x", "{}")
+	events := r.list()
+	if o.err != nil || len(events) != 20002 || events[19999] != "progress 0.99995 19999 of 20000" || events[20001] != "text done" {
+		t.Errorf("%d events, %v", len(events), o.err)
+	}
+}

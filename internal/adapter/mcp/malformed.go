@@ -1,0 +1,88 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// codeMalformed marks the errors that stand for answers which cannot be read. It
+// is reserved by JSON-RPC, which gives it no meaning.
+const codeMalformed = -32768
+
+// malformedAnswer makes an error of what was meant as an answer but has not the
+// form of one: whoever asked would wait for it until the deadline. It is nil for
+// anything else, such as a line of a log in JSON.
+func malformedAnswer(message []byte) []byte {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(message, &fields) != nil || !meantAsAnswer(fields) {
+		return nil
+	}
+	var value any
+	if json.Unmarshal(fields["id"], &value) != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(value)
+	if err != nil || !id.IsValid() {
+		return nil
+	}
+	encoded, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
+		Code: codeMalformed, Message: cut(whatIsWrong(message, fields), maxNoteBytes),
+	}})
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// meantAsAnswer: it has what answers have, and nothing else.
+func meantAsAnswer(fields map[string]json.RawMessage) bool {
+	for name := range fields {
+		if !slices.Contains([]string{"jsonrpc", "id", "result", "error"}, name) {
+			return false
+		}
+	}
+	return fields["id"] != nil && (fields["result"] != nil || fields["error"] != nil)
+}
+
+func whatIsWrong(message []byte, fields map[string]json.RawMessage) string {
+	if version := strings.TrimSpace(string(fields["jsonrpc"])); version != `"2.0"` {
+		if version == "" {
+			return `the answer has no "jsonrpc": "2.0"`
+		}
+		return `the answer has "jsonrpc": ` + version + `, not "2.0"`
+	}
+	_, err := jsonrpc.DecodeMessage(message)
+	if err == nil {
+		return "bug: nothing is wrong with it"
+	}
+	return err.Error() + ": " + cut(string(message), 200)
+}
+
+// malformed is whether an answer was made by malformedAnswer.
+func malformed(err error) (*jsonrpc.Error, bool) {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return e, ok && e.Code == codeMalformed
+}
+
+// maxErrorDataBytes bounds what an error says beside its message.
+const maxErrorDataBytes = 1 << 10
+
+// textOf is what an error of the server says, its data included.
+func textOf(e *jsonrpc.Error) string {
+	text := cut(e.Message, maxErrorBytes)
+	if strings.TrimSpace(text) == "" {
+		text = "an error without a message"
+	}
+	data := bytes.Buffer{}
+	if json.Compact(&data, e.Data) != nil || data.String() == "null" {
+		return text
+	}
+	shown := data.String()
+	_ = json.Unmarshal(e.Data, &shown) // a text without its quotes
+	return text + " (data: " + cut(shown, maxErrorDataBytes) + ")"
+}

@@ -1,0 +1,87 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// answers are lines for the request whose id they have as %[1]s; they are
+// written with what keeps the server going.
+var malformedAnswers = map[string]struct{ line, want string }{
+	"text for error": {`{"jsonrpc":"2.0","id":%s,"error":"just text"}`, "just text"},
+	"no version":     {`{"id":%s,"result":{"content":[],"tools":[]}}`, `no "jsonrpc": "2.0"`},
+	"old version":    {`{"jsonrpc":"1.0","id":%s,"result":{"content":[],"tools":[]}}`, `"jsonrpc": "1.0", not "2.0"`},
+	"in a batch":     {`[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":%s,"error":[1]}]`, "error"},
+	"code as text":   {`{"jsonrpc":"2.0","id":%s,"error":{"code":"x","message":"y"}}`, "code"},
+}
+
+func init() {
+	for name, answer := range malformedAnswers {
+		scripts["call, "+name] = func(p *peer) { p.initialize(); p.say(answer.line, p.call().ID); p.drain() }
+		scripts["list, "+name] = func(p *peer) { p.initialize(); p.say(answer.line, p.await("tools/list").ID); p.drain() }
+		scripts["initialize, "+name] = func(p *peer) { p.say(answer.line, p.await("initialize").ID); p.drain() }
+	}
+	scripts["says no reason"] = func(p *peer) { p.initialize(); p.refuse(p.call(), -1, ""); p.drain() }
+	scripts["says no reason why it has no list"] = func(p *peer) { p.initialize(); p.refuse(p.await("tools/list"), -1, " "); p.drain() }
+	scripts["says no reason why it does not start"] = func(p *peer) { p.refuse(p.await("initialize"), -1, ""); p.drain() }
+}
+
+func expectFailure(t *testing.T, name string, err error, kind plugin.FailureKind, parts ...string) {
+	t.Helper()
+	failure, ok := errors.AsType[*plugin.Failure](err)
+	if !ok || failure.Kind != kind {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: no %q in %v", name, part, err)
+		}
+	}
+}
+
+// An answer in a form that JSON-RPC does not have ends the request at once, not
+// at its deadline.
+func TestMalformedAnswers(t *testing.T) {
+	for name, answer := range malformedAnswers {
+		_, o := call1(t, server(t, "call, "+name), "x", "{}")
+		expectFailure(t, "call, "+name, o.err, plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have", answer.want)
+		_, err := listTools(t, server(t, "list, "+name))
+		expectFailure(t, "list, "+name, err, plugin.BrokeProtocol, "lists its tools in a form that MCP does not have", answer.want)
+		_, err = listTools(t, server(t, "initialize, "+name))
+		expectFailure(t, "initialize, "+name, err, plugin.StartFailed, "cannot be initialized", answer.want)
+	}
+}
+
+// What a server says beside an error's message is often all that it says.
+func TestErrorData(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"path": "/x", "n": [1, 2]}`:         `no (data: {"path":"/x","n":[1,2]})`,
+		`"line 3: \"a\""`:                     `no (data: line 3: "a")`,
+		`null`:                                "no",
+		``:                                    "no",
+		`"` + strings.Repeat("y", 5000) + `"`: "no (data: " + strings.Repeat("y", maxErrorDataBytes) + "…)",
+	} {
+		if got := textOf(&jsonrpc.Error{Code: -1, Message: "no", Data: json.RawMessage(data)}); got != want {
+			t.Errorf("%q: %s, want %s", data, got, want)
+		}
+	}
+}
+
+func TestErrorsWithoutAMessage(t *testing.T) {
+	_, o := call1(t, server(t, "says no reason"), "x", "{}")
+	if want := `MCP server "test": an error without a message (code -1)`; fmt.Sprint(o.err) != want {
+		t.Errorf("%v, want %s", o.err, want)
+	}
+	_, err := listTools(t, server(t, "says no reason why it has no list"))
+	expectFailure(t, "list", err, plugin.StartFailed, "does not list its tools: an error without a message")
+	_, err = listTools(t, server(t, "says no reason why it does not start"))
+	expectFailure(t, "initialize", err, plugin.StartFailed, "cannot be initialized: an error without a message")
+}

@@ -1,0 +1,219 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// Protocol versions to begin with. The older one comes first, for what it
+// begins with is what servers know; some of them die of anything else. Only a
+// server that refuses it is started again with the newer one.
+const (
+	versionInitialize = "2025-11-25"
+	versionDiscover   = "2026-07-28"
+)
+
+// session is one life of the server. One goroutine, run, owns it.
+type session struct {
+	options Options
+	argv    []string
+	// ready is closed when calls can be made, dying when none should be made any
+	// more, ended when all of it is over; err says why and is set before.
+	ready, dying, ended chan struct{}
+	err                 error
+	notes               notes
+	stderr              tail
+
+	// Set before ready is closed.
+	process *process
+	wire    *wire
+	client  *mcpsdk.ClientSession
+
+	mu  sync.Mutex
+	own map[string]string // the server's names of its tools, as far as listed
+}
+
+func newSession(o Options, argv []string) *session {
+	return &session{
+		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
+		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
+	}
+}
+
+// run has the server's life, which is over at the latest when ctx is.
+func (s *session) run(ctx context.Context) {
+	defer close(s.ended)
+	err := s.open(ctx, versionInitialize)
+	if refusesInitialize(err) {
+		err = s.open(ctx, versionDiscover)
+	}
+	if err == nil {
+		close(s.ready)
+		err = s.live(ctx)
+	}
+	s.err = err
+}
+
+// over is whether nothing more should be asked of the server.
+func (s *session) over() bool {
+	select {
+	case <-s.dying:
+		return true
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func refusesInitialize(err error) bool {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && (rpc.Code == jsonrpc.CodeMethodNotFound || rpc.Code == mcpsdk.CodeUnsupportedProtocolVersion)
+}
+
+// open starts the server and agrees with it on how to speak. After an error
+// nothing of it is left.
+func (s *session) open(ctx context.Context, version string) error {
+	process, err := startProcess(s.argv, &s.stderr)
+	if err != nil {
+		return err
+	}
+	s.process, s.wire = process, newWire(process, s.notes.add)
+	limit, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errStartTimeout)
+	defer cancel()
+	stop := context.AfterFunc(limit, process.shut) // or a write may wait for a server that reads nothing
+	defer stop()
+	s.client, err = s.newClient(s.wire).Connect(limit, s.wire, &mcpsdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		err = s.startFailure(limit, err)
+		process.shut()
+		return err
+	}
+	go s.setLogLevel(ctx)
+	return nil
+}
+
+// notWithin names the key of the configuration that gives a server more time.
+func (s *session) notWithin(method string) string {
+	return fmt.Sprintf("has not answered %s within %s: a higher startTimeout gives it more", method, s.options.StartTimeout)
+}
+
+var errStartTimeout = errors.New("the start of the MCP server takes too long")
+
+// live waits for the server's end, or ctx's, and says how it came.
+func (s *session) live(ctx context.Context) error {
+	select {
+	case <-s.process.exited:
+	case <-s.wire.over:
+	case <-ctx.Done():
+	}
+	close(s.dying)
+	defer s.process.shut()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	kind, what := s.verdict()
+	return s.failure(kind, what, nil)
+}
+
+// verdict says how the server ended, or why it is to be ended.
+func (s *session) verdict() (plugin.FailureKind, string) {
+	if broken := s.wire.broken(); broken != "" {
+		return plugin.BrokeProtocol, broken
+	}
+	exited := within(exitTime, s.process.exited)
+	if exited && within(settleTime, s.wire.over) { // its last words
+		if broken := s.wire.broken(); broken != "" {
+			return plugin.BrokeProtocol, broken
+		}
+	}
+	switch {
+	case exited:
+		return plugin.Crashed, s.process.end()
+	case s.wire.deaf.Load():
+		return plugin.BrokeProtocol, "takes no messages any more"
+	}
+	return plugin.BrokeProtocol, "has closed its stdout and goes on running"
+}
+
+const (
+	// exitTime is how long a server whose output is over may take to end, the
+	// rest of its stderr included.
+	exitTime = time.Second
+	// settleTime is how long what is left of its output is waited for.
+	settleTime = 250 * time.Millisecond
+)
+
+// within waits a moment for something that should come by itself.
+func within(moment time.Duration, c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(moment):
+		return false
+	}
+}
+
+// startFailure says why the server did not get ready.
+func (s *session) startFailure(ctx context.Context, err error) error {
+	what := "cannot be initialized: " + cut(err.Error(), maxNoteBytes)
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		what = "cannot be initialized: " + textOf(e)
+	}
+	if errors.Is(context.Cause(ctx), errStartTimeout) {
+		what = s.notWithin("initialize")
+	} else if s.wire.ended() {
+		_, what = s.verdict()
+		what += ", before it had answered initialize"
+	}
+	return s.failure(plugin.StartFailed, what, err)
+}
+
+// failure is one of the server, with what it wrote as evidence.
+func (s *session) failure(kind plugin.FailureKind, what string, cause error) error {
+	text := fmt.Sprintf("MCP server %q %s%s", s.options.Name, what, s.stderr.evidence())
+	return &plugin.Failure{Kind: kind, Err: &reason{text, cause}}
+}
+
+// reason is an error whose text says all there is to say about its cause.
+type reason struct {
+	text  string
+	cause error
+}
+
+func (r *reason) Error() string { return r.text }
+func (r *reason) Unwrap() error { return r.cause }
+
+// maxNotes bounds what is told of one life of a server.
+const maxNotes = 50
+
+// notes tell of a server's oddities, each once, on the adapter's stderr, beside
+// the server's own.
+type notes struct {
+	server string
+
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+func (n *notes) add(what string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.told[what] || len(n.told) == maxNotes {
+		return
+	}
+	n.told[what] = true
+	fmt.Fprintf(os.Stderr, "toolhost: MCP server %q %s\n", n.server, what)
+	if len(n.told) == maxNotes {
+		fmt.Fprintln(os.Stderr, "toolhost: nothing more is told of this server's oddities")
+	}
+}

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxTailBytes is how much of the end of stderr goes into an error. All of it
+// goes to the host.
+const maxTailBytes = 2 << 10
+
+// tail passes the server's stderr on and keeps its end.
+type tail struct {
+	to io.Writer
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) copy(from io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			t.keep(buf[:n])
+			_, _ = t.to.Write(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *tail) keep(p []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-maxTailBytes):]...)
+	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-maxTailBytes))
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
+}
+
+var telling = regexp.MustCompile(`(?i)error|exception|panic|fatal|cannot|can't|usage`)
+
+// evidence is the end of stderr as an addition to an error: what looks like the
+// reason on the error's own line, for that may be all that is shown, the rest
+// below.
+func (t *tail) evidence() string {
+	text := t.text()
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	line := lines[len(lines)-1]
+	for _, l := range slices.Backward(lines) {
+		if telling.MatchString(l) {
+			line = l
+			break
+		}
+	}
+	line = "; it wrote to stderr: " + strings.TrimSpace(line)
+	if len(lines) == 1 {
+		return line
+	}
+	return line + "\nThe end of its stderr:\n" + text
+}

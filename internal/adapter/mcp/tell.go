@@ -1,0 +1,91 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// progress is what a server tells of how far it is.
+type progress struct {
+	Token    string `json:"progressToken"`
+	Progress float64
+	Total    float64
+	Message  string
+}
+
+// report hands progress on, and keeps it for the partial result.
+func (c *call) report(p progress) {
+	text, fraction := strconv.FormatFloat(p.Progress, 'g', 12, 64), -1.0
+	if p.Total > 0 {
+		text += " of " + strconv.FormatFloat(p.Total, 'g', 12, 64)
+		fraction = max(p.Progress/p.Total, 0)
+	}
+	if p.Message != "" {
+		text += ": " + cut(p.Message, maxNoteBytes)
+	}
+	c.mu.Lock()
+	c.last = text
+	c.mu.Unlock()
+	_ = c.out.Progress(fraction, text)
+}
+
+// showProgress makes the last progress content, once: all that there is of a
+// result.
+func (c *call) showProgress() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != "" && !c.shown {
+		c.shown = true
+		_ = c.out.Textf("[no result; the last progress was %s]\n", c.last)
+	}
+}
+
+func (w *wire) progress(params []byte) {
+	var p progress
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	w.mu.Lock()
+	c := w.calls[p.Token]
+	w.mu.Unlock()
+	if c != nil {
+		c.report(p)
+	}
+}
+
+// log gives a message to all calls: it does not say which one it is about. A
+// server may not care which level it was asked for.
+func (w *wire) log(params []byte) {
+	var m struct {
+		Level, Logger string
+		Data          json.RawMessage
+	}
+	if json.Unmarshal(params, &m) != nil || m.Level == "debug" { // the one below logLevel
+		return
+	}
+	var text string
+	if json.Unmarshal(m.Data, &text) != nil {
+		text = string(m.Data)
+	}
+	if m.Logger != "" {
+		text = m.Logger + ": " + text
+	}
+	for _, c := range w.running() {
+		_ = c.out.Log(cut(m.Level+": "+text, maxNoteBytes))
+	}
+}
+
+// maxNoteBytes bounds what is told of a server's doing in one event.
+const maxNoteBytes = 4 << 10
+
+// cut shortens a text to at most limit bytes, and says so.
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}

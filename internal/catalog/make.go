@@ -1,0 +1,169 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/mcpname"
+	"github.com/toolhost/toolhost/internal/pack"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// make describes an entry and makes its tools.
+func (c *Catalog) make(ctx context.Context, entry config.Tool) ([]Tool, error) {
+	switch entry.Type {
+	case config.TypeCommand:
+		tool, err := c.command(entry)
+		return []Tool{tool}, err
+	case config.TypeMCP:
+		return c.server(ctx, entry)
+	}
+	return c.plugin(ctx, entry)
+}
+
+func (c *Catalog) plugin(ctx context.Context, entry config.Tool) ([]Tool, error) {
+	request, err := c.pluginRequest(entry)
+	if err != nil {
+		return nil, err
+	}
+	described, failed := c.host.Describe(ctx, request)
+	if failed != nil {
+		return nil, &DescribeError{entry, request, failed}
+	}
+	own, err := pick(described, entry)
+	if err != nil {
+		return nil, err
+	}
+	return []Tool{offer(entry.Name, entry, request, own, described)}, nil
+}
+
+func (c *Catalog) pluginRequest(entry config.Tool) (supervisor.Request, error) {
+	request, err := c.request(entry)
+	if err != nil || c.options.Packs == nil || !pack.Is(request.Tool.Path) {
+		return request, err
+	}
+	if request, err = c.options.Packs.Request(request); err != nil {
+		return request, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
+	}
+	return request, nil
+}
+
+// pick finds the one tool that an entry means.
+func pick(described *supervisor.Description, entry config.Tool) (*pluginv1.ToolDescription, error) {
+	want := entry.Plugin.Name
+	if own := described.Tool(want); own != nil {
+		return own, nil
+	}
+	if want == "" {
+		return nil, fmt.Errorf("tool %s (%s): %s has several tools: name one of %q as tool", entry.Name, entry.Source, entry.Plugin.Path, described.Names())
+	}
+	return nil, fmt.Errorf("tool %s (%s): %s has no tool %q: it has %q", entry.Name, entry.Source, entry.Plugin.Path, want, described.Names())
+}
+
+// server is an MCP server behind its adapter.
+func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error) {
+	request, err := c.serverRequest(entry)
+	if err != nil {
+		return nil, err
+	}
+	described, failed := c.host.Describe(ctx, request)
+	if failed != nil {
+		return nil, &DescribeError{entry, request, failed}
+	}
+	for _, warning := range described.Warnings {
+		c.warn(entry.Source, entry.Name, "%s", warning)
+	}
+	c.warnUnused(entry, described)
+	var tools []Tool
+	var errs []error
+	for _, own := range described.Tools {
+		tool, offered, err := c.serverTool(entry, own, described)
+		if errs = append(errs, err); offered && err == nil {
+			tools = append(tools, tool)
+		}
+	}
+	return tools, errors.Join(errs...)
+}
+
+// serverTool is one tool of a server. It is not offered if it is hidden, or has
+// the name of a tool of toolhost's own or that the file names by itself.
+func (c *Catalog) serverTool(entry config.Tool, own *pluginv1.ToolDescription, described *supervisor.Description) (t Tool, offered bool, err error) {
+	one := settingsOf(entry, own.GetName())
+	if one.Hidden {
+		return Tool{}, false, nil
+	}
+	name := modelName(entry, own.GetName())
+	if name == turn.StatusTool {
+		c.warn(entry.Source, entry.Name, "the server's tool %s is left out, for toolhost's own tool has its name: give the server a prefix, or hide its tool", name)
+		return Tool{}, false, nil
+	}
+	if first, taken := c.named(name); taken {
+		c.warn(entry.Source, entry.Name, "the server's tool %s is left out, for %s (%s) has its name: give the server another prefix, or hide its tool", name, first.Name, first.Source)
+		return Tool{}, false, nil
+	}
+	one.Name = entry.Name // one process, one folder for its data
+	request, err := c.serverRequest(one)
+	if err != nil {
+		return Tool{}, false, err
+	}
+	request.Tool.Name = own.GetName()
+	return offer(name, one, request, own, described), true, nil
+}
+
+// describeMargin lets an adapter say what its server was too slow with, as its
+// default start timeout does.
+const describeMargin = 2 * time.Second
+
+func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
+	request, err := c.request(entry)
+	request.Tool.Path = c.options.Adapter
+	request.Tool.Args = []string{"adapter", "mcp", "--name", entry.Name}
+	if start := entry.MCP.StartTimeout; start > 0 {
+		request.Tool.Args = append(request.Tool.Args, "--start-timeout", start.String())
+		request.Tool.DescribeTimeout = start + describeMargin
+	}
+	request.Tool.Args = append(append(request.Tool.Args, "--"), entry.MCP.Argv...)
+	request.Tool.Label = fmt.Sprintf("MCP server %q (%s)", entry.Name, entry.MCP.Argv[0]) // arguments may be nobody's business
+	request.Tool.Adapter = true
+	return request, err
+}
+
+// modelName is what models call a server's tool.
+func modelName(entry config.Tool, own string) string {
+	if entry.MCP.Prefix == "" {
+		return mcpname.Safe(own)
+	}
+	return mcpname.ToolName(entry.MCP.Prefix, own)
+}
+
+// offer is a tool as turns and models get it.
+func offer(name string, entry config.Tool, request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) Tool {
+	shown := proto.CloneOf(own)
+	shown.Name = name
+	if entry.Title != "" {
+		shown.Title = entry.Title
+	}
+	if entry.Description != "" {
+		shown.Description = entry.Description
+	}
+	destructive := own.GetAnnotations().GetDestructive()
+	if entry.Destructive != nil {
+		destructive = *entry.Destructive
+	}
+	request.Name = name
+	return Tool{
+		Tool: turn.Tool{
+			Name: name, Request: request, Mode: entry.Mode, Destructive: destructive,
+			Repeatable: entry.Repeatable,
+			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+		},
+		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry,
+	}
+}

@@ -1,0 +1,282 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+const unlimitedBytes = supervisor.Unlimited
+
+// checkAmounts judges each limit of a layer for itself, at its place.
+func (b *builder) checkAmounts(l layer) {
+	for _, s := range l {
+		if s.node == nil || !isLimit(s) {
+			continue
+		}
+		var t Tool
+		apply(&t, toolKeys, layer{s.path: s})
+		if err := t.Limits.Validate(); err != nil {
+			b.complain(s.node, "%s", limitError(err))
+		}
+	}
+}
+
+// limitError leaves out what is not so in the file: no limit is infinity there.
+func limitError(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ", or use 0 for no limit")
+	return strings.Replace(text, " (in Go: Unlimited)", "", 1)
+}
+
+func isLimit(s setting) bool {
+	first, _, _ := strings.Cut(s.path, ".")
+	return find(limitKeys, first) != nil
+}
+
+func (b *builder) checkTotal(s setting) {
+	var l cgroup.Limits
+	apply(&l, groupKeys, layer{s.path: s})
+	err := l.Validate()
+	if err == nil { // what is too little for any one call is so for all of them
+		err = supervisor.Limits{MemoryBytes: l.MemoryBytes}.Validate()
+	}
+	if err != nil {
+		b.complain(s.node, "%s", limitError(err))
+	}
+}
+
+// checkStorage refuses sizes that are together more than half of the memory
+// that they count to. A plan for a host without any features fails for its
+// storage before it does for the host.
+func (b *builder) checkStorage(t Tool) {
+	s, ok := firstOf(t.settings, "workspace", "tmp", "memory")
+	if !ok || s.node == nil || t.Sandbox.Tier == sandbox.TierNone {
+		return
+	}
+	memory := t.Limits.MemoryBytes
+	if memory == 0 {
+		memory = supervisor.DefaultLimits().MemoryBytes
+	}
+	if memory == supervisor.Unlimited {
+		memory = 0
+	}
+	resolved, err := sandbox.Policy{}.Resolve()
+	if err != nil {
+		return
+	}
+	_, err = resolved.Plan(sandbox.Features{}, sandbox.Task{
+		MemoryBytes: memory, Storage: sandbox.Storage{WorkspaceBytes: t.Limits.WorkspaceBytes, TmpBytes: t.Limits.TmpBytes, WorkspaceInodes: t.Limits.WorkspaceInodes},
+	})
+	if _, missing := errors.AsType[*sandbox.MissingError](err); err != nil && !missing {
+		b.complain(s.node, "%v", err)
+	}
+}
+
+// minCall is the least time that a turn starts a call for.
+const minCall = time.Second
+
+// checkTurn refuses a deadline that is all reserve, by which no turn could make a
+// call.
+func (b *builder) checkTurn() {
+	deadline, ok := b.root.set["turn.deadline"]
+	if !ok {
+		return
+	}
+	total, kept, by := deadline.data.(time.Duration), budget.DefaultReserve, " (the default)"
+	at, own := b.root.set["turn.reserve"]
+	if own {
+		kept, by = at.data.(time.Duration), ""
+	} else {
+		at = deadline
+	}
+	if total-kept >= minCall {
+		return
+	}
+	remedy := "write a longer deadline"
+	if less := (total / 4).Truncate(10 * time.Millisecond); less > 0 && total-less >= minCall {
+		remedy += ", or a reserve such as " + budget.Format(less)
+	}
+	b.complain(at.node, "turn.deadline %s less turn.reserve %s%s leaves no call the second that it needs: %s", deadline.text, budget.Format(kept), by, remedy)
+}
+
+// firstOf finds the first of some settings that is there.
+func firstOf(l layer, paths ...string) (setting, bool) {
+	for _, path := range paths {
+		if s, ok := l[path]; ok {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// checkTool looks for settings that contradict one another.
+func (b *builder) checkTool(t *Tool, g *group) {
+	b.checkStorage(*t)
+	b.checkResolved(t, g.at)
+	b.checkClaims(t)
+	b.checkTier(t)
+	b.checkData(t)
+	b.checkReadsData(t)
+	b.checkDir(t)
+	b.checkSecrets(t)
+}
+
+// checkDir wants the working directory to be one that the call will see, in or
+// around what it is granted, as the supervisor does.
+func (b *builder) checkDir(t *Tool) {
+	s, ok := t.settings["dir"]
+	if !ok || t.Sandbox.Tier == sandbox.TierNone || sandbox.OwnFolder(t.Dir) {
+		return
+	}
+	for _, granted := range slices.Concat(t.Sandbox.Read, t.Sandbox.Write) {
+		if within(t.Dir, granted) || within(granted, t.Dir) {
+			return
+		}
+	}
+	b.complain(s.node, "dir %s is not granted: name it in read or write, too", s.text)
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// checkData refuses limits of a workspace that has none.
+func (b *builder) checkData(t *Tool) {
+	for _, path := range []string{"workspace", "workspaceInodes"} {
+		if s, ok := t.settings[path]; ok && t.Data && s.source.Layer != LayerFile {
+			b.complain(s.node, "%s limits nothing with data, whose folder is on disk: take one of them out", path)
+		}
+	}
+}
+
+// checkReadsData refuses to keep what is never changed. Of a server's tools some
+// may only read what others keep.
+func (b *builder) checkReadsData(t *Tool) {
+	if t.Data && t.ReadOnly {
+		b.complain(t.settings["data"].node, "data and readOnly contradict one another, for what changes nothing has nothing to keep: take one of them out; of an MCP server, confirm readOnly in tools for those of its tools that only read")
+	}
+}
+
+func (b *builder) checkClaims(t *Tool) {
+	if !t.ReadOnly {
+		return
+	}
+	s := t.settings["readOnly"]
+	switch {
+	case t.Destructive != nil && *t.Destructive:
+		b.complain(s.node, "readOnly and destructive contradict one another: take one of them out")
+	case len(t.Sandbox.Write) > 0:
+		b.complain(s.node, "readOnly and write %s contradict one another: take one of them out", t.settings["write"].text)
+	}
+}
+
+// needSandbox are keys that mean nothing without one.
+var needSandbox = []string{"read", "write", "network", "strict", "require", "allow", "data", "openFiles", "workspace", "workspaceInodes", "tmp"}
+
+// NeedsSandbox says whether a key of a tool, such as "tmp", means nothing with
+// tier none.
+func NeedsSandbox(key string) bool { return slices.Contains(needSandbox, key) }
+
+func (b *builder) checkTier(t *Tool) {
+	if t.Sandbox.Tier != sandbox.TierNone {
+		return
+	}
+	for _, path := range needSandbox {
+		if s, ok := t.settings[path]; ok && (s.source.Layer == LayerClass || s.source.Layer == LayerTool) {
+			b.complain(s.node, "%s means nothing with tier none, which has no sandbox: take one of them out", path)
+		}
+	}
+}
+
+func (b *builder) checkSecrets(t *Tool) {
+	for i := range t.Secrets {
+		use := t.Secrets[i]
+		s, ok := firstOf(t.settings, "secrets."+use.Variable+".secret", "secrets."+use.Variable+".as")
+		if !ok {
+			continue
+		}
+		_, twice := t.settings["env."+use.Variable]
+		switch {
+		case use.Secret == "":
+			b.complain(s.node, "the variable %s is given no secret: write {secret: NAME}", use.Variable)
+		case !slices.ContainsFunc(b.loaded.Secrets, func(known Secret) bool { return known.Name == use.Secret }):
+			b.complain(s.node, "unknown secret %s: %s", quoted(use.Secret), b.knownSecrets(use.Secret))
+		case twice:
+			b.complain(s.node, "the variable %s is set by env and by secrets: take one of them out", use.Variable)
+		}
+	}
+}
+
+func (b *builder) knownSecrets(name string) string {
+	var known []string
+	for _, s := range b.loaded.Secrets {
+		known = append(known, s.Name)
+	}
+	if len(known) == 0 {
+		return "there are no secrets: write it in secrets of the file"
+	}
+	return suggestion(name, known)
+}
+
+// checkServerTool looks at what an entry says of one tool of its server.
+func (b *builder) checkServerTool(one, server *Tool, g *group) {
+	for _, s := range g.set.ordered(serverToolKeys) {
+		first, _, _ := strings.Cut(s.path, ".")
+		if k := find(serverToolKeys, first); server.MCP.Keep != nil && k.process {
+			b.complain(s.node, "%s belongs to the process, which is kept for all tools of the server: set it for the server, or take keep out", first)
+		}
+	}
+	_, ownWrite := g.set["write"]
+	if one.ReadOnly && !server.ReadOnly && !ownWrite && server.MCP.Keep == nil {
+		// What only reads gets no more than that.
+		one.Sandbox.Read = append(one.Sandbox.Read, one.Sandbox.Write...)
+		one.Sandbox.Write = nil
+	}
+	if server.MCP.Keep == nil || one.settings["readOnly"].source == server.settings["readOnly"].source {
+		b.checkClaims(one)
+	}
+	b.checkStorage(*one)
+	b.checkResolved(one, g.at)
+	b.checkTier(one)
+	b.checkData(one)
+	b.checkDir(one)
+	b.checkSecrets(one)
+}
+
+// secrets builds those of the file.
+func (b *builder) secrets() {
+	for _, n := range b.root.named["secrets"] {
+		own := b.root.set.below("secrets." + n.value)
+		s := Secret{Name: n.value, Source: Source{Layer: LayerFile, Position: n.at}}
+		apply(&s, secretKeys, own)
+		switch _, file := own["file"]; {
+		case len(own) > 1:
+			b.complain(n, "secret %s has a file and a credential: leave only one of them", quoted(n.value))
+		case len(own) == 0 && !b.failedBelow(n):
+			b.complain(n, "secret %s has no source: give file or credential", quoted(n.value))
+		case file:
+			b.warnOpen(s, own["file"].node)
+		}
+		b.loaded.Secrets = append(b.loaded.Secrets, s)
+	}
+}
+
+// failedBelow says whether a problem was already told of the lines of a name.
+func (b *builder) failedBelow(n *node) bool {
+	return slices.ContainsFunc(b.report.list, func(p Problem) bool { return strings.HasPrefix(p.Path, n.path+".") })
+}
+
+// warnOpen tells of a secret that others can read.
+func (b *builder) warnOpen(s Secret, n *node) {
+	info, err := b.machine.stat(s.File)
+	if err == nil && info.Mode().Perm()&0o004 != 0 {
+		b.warn(n, fmt.Sprintf("every user can read the secret's file (mode %#o): chmod o-r %s", info.Mode().Perm(), s.File))
+	}
+}

@@ -1,0 +1,237 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxImportBytes bounds what is imported.
+const maxImportBytes = 1 << 20
+
+// Import turns the JSON in which other programs keep their MCP servers
+// ({"mcpServers": {...}}, or VS Code's {"servers": {...}}) into a
+// toolhost.yaml. What cannot be taken over, or has to be seen to, is in the
+// warnings, and in comments of the file. No value of a variable is copied, and
+// no argument that looks like a credential: its place takes a variable of
+// toolhost's environment, without which the file does not load. Nothing is
+// granted to a server; its paths have to be. Comments and commas behind a last
+// item are taken.
+func Import(raw []byte) (yaml []byte, warnings []string, err error) {
+	if len(raw) > maxImportBytes {
+		return nil, nil, fmt.Errorf("cannot import: the file has more than %d bytes", maxImportBytes)
+	}
+	servers, err := importedServers(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}}
+	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\ntools:")
+	for _, name := range sortedKeys(servers) {
+		i.server(name, servers[name])
+	}
+	if len(i.names) == 0 {
+		i.printf(" {}")
+	}
+	i.printf("\n")
+	if len(i.stubs) > 0 {
+		i.printf("\n# secrets:\n")
+	}
+	slices.Sort(i.stubs)
+	for _, name := range slices.Compact(i.stubs) {
+		i.printf("#   %s: {file: ~/.config/toolhost/secrets/%s}\n", name, name)
+	}
+	return i.out.Bytes(), i.warnings, nil
+}
+
+type importer struct {
+	out      bytes.Buffer
+	names    map[string]bool
+	warnings []string
+	// placeholders are the variables that stand for what was not copied.
+	placeholders map[string]bool
+	// secrets are the variables of one server that were not copied.
+	secrets []string
+	stubs   []string
+}
+
+func (i *importer) printf(format string, args ...any) { fmt.Fprintf(&i.out, format, args...) }
+
+func (i *importer) warnf(format string, args ...any) {
+	i.warnings = append(i.warnings, oneLine(fmt.Sprintf(format, args...)))
+}
+
+func (i *importer) server(name string, s imported) {
+	i.repeated(name, s)
+	if what := leftOut(s); what != "" {
+		i.warnf("server %s is left out: %s", quoted(name), what)
+		i.printf("\n  # %s is left out: %s", oneLine(name), what)
+		return
+	}
+	i.printf("\n  %s:\n    mcp: %s", yamlKey(i.name(name)), yamlList(i.argv(name, s)))
+	i.secrets = nil
+	i.environment(name, s.Env)
+	i.stub()
+	i.dir(name, s.Cwd)
+	if s.EnvFile != "" {
+		i.warnf("server %s: its envFile %s is not read: give its variables by env and secrets", quoted(name), quoted(s.EnvFile))
+	}
+	i.unused(name, s.Unused)
+	i.runner(name, s)
+}
+
+// repeated warns of what was lost by standing twice.
+func (i *importer) repeated(name string, s imported) {
+	if s.Doubled {
+		i.warnf("server %s stands twice: only the last one is taken, rename one of them", quoted(name))
+	}
+	for _, key := range s.Twice {
+		i.warnf("server %s: its key %s stands twice: only the last one is taken", quoted(name), quoted(key))
+	}
+}
+
+// notTakenOver says what is to be done about keys that other programs have.
+var notTakenOver = map[string]string{
+	"timeout":     "programs differ in its unit: set timeout",
+	"autoApprove": "set mode: ask, and mode: allow for those of its tools below tools",
+	"alwaysAllow": "set mode: ask, and mode: allow for those of its tools below tools",
+	"headers":     "they are for servers over HTTP",
+}
+
+func (i *importer) unused(name string, keys []string) {
+	for _, key := range keys {
+		i.warnf("server %s: its key %s is not taken over: %s", quoted(name), quoted(key), cmp.Or(notTakenOver[key], "toolhost has none of the name"))
+	}
+}
+
+// leftOut says why a server cannot be taken over.
+func leftOut(s imported) string {
+	switch {
+	case s.Disabled:
+		return "it is disabled"
+	case s.Command == "" && s.URL != "":
+		return "servers over HTTP are not supported"
+	case s.Command == "":
+		return "it has no command"
+	case strings.ContainsRune(s.Command+strings.Join(s.Args, "")+s.Cwd, 0):
+		return "its command holds a NUL character"
+	}
+	return ""
+}
+
+// downloaders fetch the program that they run, and containers start theirs
+// outside of the sandbox.
+var (
+	downloaders = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "uvx", "uv", "pipx"}
+	containers  = []string{"docker", "podman", "nerdctl"}
+)
+
+// runner warns of commands that cannot work in a sandbox without network.
+func (i *importer) runner(name string, s imported) {
+	for n, word := range append([]string{s.Command}, s.Args...) {
+		program := strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(word, `\`, "/")), ".exe"), ".cmd")
+		switch {
+		case slices.Contains(downloaders, program):
+			i.warnf("server %s: %s downloads what it runs, and the sandbox has no network: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
+			return
+		case slices.Contains(containers, program):
+			i.warnf("server %s: %s starts a container by a service that the sandbox does not show: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
+			return
+		case n == 0 && program != "cmd" && program != "env", n > 1:
+			return
+		}
+	}
+}
+
+// stub writes, as comments, how the secrets of a server are to be given: they
+// would not load before their files are there.
+func (i *importer) stub() {
+	if len(i.secrets) == 0 {
+		return
+	}
+	i.printf("\n    # In place of the variables above that are null:\n    # secrets:")
+	for _, name := range i.secrets {
+		secret := strings.ToLower(name)
+		i.printf("\n    #   %s: {secret: %s}", name, secret)
+		i.stubs = append(i.stubs, secret)
+	}
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// name makes one that models take, and that no other has.
+func (i *importer) name(name string) string {
+	fit := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
+	fit = fit[:min(len(fit), 40)]
+	if fit == "" {
+		fit = "server"
+	}
+	unique := fit
+	for n := 2; i.names[unique] || toolNames.wrong(unique) != ""; n++ {
+		unique = fmt.Sprintf("%s-%d", fit, n)
+	}
+	i.names[unique] = true
+	if unique != name {
+		i.warnf("server %s is called %s, which models can", quoted(name), unique)
+	}
+	return unique
+}
+
+// argv keeps every character of the words, but for credentials: none of them is
+// expanded.
+func (i *importer) argv(name string, s imported) []string {
+	var argv []string
+	before := ""
+	for n, word := range append([]string{s.Command}, s.Args...) {
+		word = strings.ToValidUTF8(word, "\uFFFD")
+		text, ok := i.redacted(name, n, before, word)
+		if !ok {
+			text = strings.ReplaceAll(word, "$", "$$")
+			if strings.Contains(word, "${") {
+				i.warnf("server %s: %s looks like a variable of another program; it is taken as it is", quoted(name), quoted(word))
+			}
+		}
+		argv, before = append(argv, text), word
+	}
+	if strings.HasPrefix(s.Command, ".") && s.Cwd != "" {
+		i.warnf("server %s: its command %s was found from %s, and is now looked for beside the file", quoted(name), quoted(s.Command), quoted(s.Cwd))
+	}
+	return argv
+}
+
+// environment names the variables. Those that seem to be secrets are passed on
+// from toolhost's own environment until they are given as secrets; the others
+// wait for somebody to write their values.
+func (i *importer) environment(name string, env []string) {
+	begun := false
+	for _, variable := range env {
+		if wrong := variableNames.wrong(variable); wrong != "" {
+			i.warnf("server %s: the variable %s is left out: it %s", quoted(name), quoted(variable), wrong)
+			continue
+		}
+		if !begun {
+			i.printf("\n    env:")
+		}
+		begun = true
+		if !secretName(variable) {
+			i.printf("\n      # TODO %s: \"\"", variable)
+			i.warnf("server %s: the value of %s is not copied: write it where the file says TODO, or give it by secrets", quoted(name), variable)
+			continue
+		}
+		i.printf("\n      %s: null", yamlKey(variable))
+		i.secrets = append(i.secrets, variable)
+		i.warnf("server %s: %s seems to be a secret and is not copied: put it into a file and use the stubs for secrets; until then it is passed on from toolhost's own environment", quoted(name), variable)
+	}
+}
+
+func (i *importer) dir(name, cwd string) {
+	if cwd == "" {
+		return
+	}
+	i.printf("\n    # dir: %s  # grant it with read or write, too", yamlText(strings.ReplaceAll(strings.ToValidUTF8(cwd, "\uFFFD"), "$", "$$")))
+	i.warnf("server %s: it ran in %s; set dir to that, and grant it with read or write", quoted(name), quoted(cwd))
+}

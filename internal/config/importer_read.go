@@ -1,0 +1,220 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// imported is a server as Claude Desktop, VS Code and others write it.
+type imported struct {
+	Command, Cwd, URL, EnvFile string
+	Args, Env                  []string // of env the names alone: no value is taken
+	Disabled                   bool
+	// Unused are keys that nothing is made of, Twice those that stand twice; Doubled:
+	// so does the server itself.
+	Unused, Twice []string
+	Doubled       bool
+}
+
+// importedServers reads the file, by the names of the servers. Of what stands
+// twice the last counts, as to JSON.
+func importedServers(raw []byte) (map[string]imported, error) {
+	raw, err := plainJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("cannot import: this is no JSON of MCP servers: %w", err)
+	}
+	if !json.Valid(raw) {
+		return nil, fmt.Errorf("cannot import: this is no JSON of MCP servers: %w", jsonMistake(raw))
+	}
+	file, ok := members(raw)
+	if !ok {
+		return nil, errors.New(`cannot import: this is no JSON of MCP servers: want {"mcpServers": {...}}`)
+	}
+	if mcp, ok := members(file["mcp"]); ok && file["mcpServers"] == nil && file["servers"] == nil {
+		file, raw = mcp, file["mcp"]
+	}
+	if file["mcpServers"] != nil && file["servers"] != nil {
+		return nil, errors.New(`cannot import: there are "mcpServers" and "servers" in it: leave only one of them`)
+	}
+	for _, key := range []string{"mcpServers", "servers"} {
+		if file[key] == nil {
+			continue
+		}
+		if slices.Contains(repeated(raw), key) {
+			return nil, fmt.Errorf(`cannot import: %q stands twice: put both together`, key)
+		}
+		entries, ok := members(file[key])
+		if !ok {
+			return nil, fmt.Errorf(`cannot import: %q must be an object of servers by their names, such as {"files": {"command": "..."}}`, key)
+		}
+		return readServers(entries, repeated(file[key]))
+	}
+	return nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" in it`)
+}
+
+func readServers(entries map[string]json.RawMessage, doubled []string) (map[string]imported, error) {
+	servers := map[string]imported{}
+	for _, name := range sortedKeys(entries) {
+		fields, ok := members(entries[name])
+		if !ok {
+			return nil, fmt.Errorf(`cannot import server %s: it must be an object, such as {"command": "node", "args": ["server.js"]}`, quoted(name))
+		}
+		server, err := readServer(fields)
+		if err != nil {
+			return nil, fmt.Errorf("cannot import server %s: %w", quoted(name), err)
+		}
+		server.Twice, server.Doubled = repeated(entries[name]), slices.Contains(doubled, name)
+		servers[name] = server
+	}
+	return servers, nil
+}
+
+func readServer(fields map[string]json.RawMessage) (s imported, err error) {
+	for key, into := range map[string]*string{"command": &s.Command, "cwd": &s.Cwd, "url": &s.URL, "envFile": &s.EnvFile} {
+		if fields[key] != nil && json.Unmarshal(fields[key], into) != nil {
+			return s, fmt.Errorf("%q must be a text", key)
+		}
+	}
+	if fields["disabled"] != nil && json.Unmarshal(fields["disabled"], &s.Disabled) != nil {
+		return s, errors.New(`"disabled" must be true or false`)
+	}
+	if s.Args, err = readArgs(fields["args"]); err != nil {
+		return s, err
+	}
+	env, ok := members(fields["env"])
+	if fields["env"] != nil && !ok {
+		return s, errors.New(`"env" must be an object of variables by their names`)
+	}
+	s.Env = sortedKeys(env)
+	for _, key := range sortedKeys(fields) {
+		if !slices.Contains([]string{"command", "args", "env", "cwd", "url", "envFile", "disabled", "type"}, key) {
+			s.Unused = append(s.Unused, key)
+		}
+	}
+	return s, nil
+}
+
+// repeated are the names that stand more than once in a JSON object.
+func repeated(raw json.RawMessage) (twice []string) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return twice
+		}
+		key, _ := name.(string)
+		if seen[key] && !slices.Contains(twice, key) {
+			twice = append(twice, key)
+		}
+		seen[key] = true
+	}
+	return twice
+}
+
+func readArgs(raw json.RawMessage) (args []string, err error) {
+	wrong := errors.New(`"args" must be a list of texts`)
+	var items []json.RawMessage
+	if raw != nil && json.Unmarshal(raw, &items) != nil {
+		return nil, wrong
+	}
+	for _, item := range items {
+		word := string(item) // a number, true and false are taken as they are written
+		switch item[0] {
+		case '"':
+			if json.Unmarshal(item, &word) != nil {
+				return nil, wrong
+			}
+		case '{', '[', 'n':
+			return nil, wrong
+		}
+		args = append(args, word)
+	}
+	return args, nil
+}
+
+// members are those of a JSON object; null has none.
+func members(raw json.RawMessage) (fields map[string]json.RawMessage, ok bool) {
+	return fields, raw != nil && json.Unmarshal(raw, &fields) == nil
+}
+
+// jsonMistake names the line of a mistake.
+func jsonMistake(raw []byte) error {
+	var v any
+	err := json.Unmarshal(raw, &v)
+	if mistake, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("line %d: %w", 1+bytes.Count(raw[:min(int(mistake.Offset), len(raw))], []byte("\n")), err)
+	}
+	return err
+}
+
+// plainJSON blanks what VS Code lets people write into JSON beyond JSON: a byte
+// order mark, comments, and a comma behind the last item. Lines stay where they
+// are.
+func plainJSON(raw []byte) ([]byte, error) {
+	out := bytes.TrimPrefix(bytes.Clone(raw), []byte("\ufeff"))
+	comma := -1 // one with nothing but space behind it so far
+	for i := 0; i < len(out); i++ {
+		switch c := out[i]; {
+		case c == '"':
+			comma = -1
+			i = stringEnd(out, i)
+		case c == '/':
+			end, closed := commentEnd(out, i)
+			if !closed {
+				return nil, errors.New("a comment has no end: close it with */")
+			}
+			blank(out[i:end])
+			i = max(i, end-1)
+		case c == ',':
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			blank(out[comma : comma+1])
+			comma = -1
+		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
+			comma = -1
+		}
+	}
+	return out, nil
+}
+
+// stringEnd is the index of the quote that ends the string which begins at i.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// commentEnd is where the comment at i ends; at i if there is none.
+func commentEnd(text []byte, i int) (end int, closed bool) {
+	rest := text[i:]
+	switch {
+	case bytes.HasPrefix(rest, []byte("//")):
+		if n := bytes.IndexByte(rest, '\n'); n >= 0 {
+			return i + n, true
+		}
+		return len(text), true
+	case bytes.HasPrefix(rest, []byte("/*")):
+		n := bytes.Index(rest[2:], []byte("*/"))
+		return i + n + 4, n >= 0
+	}
+	return i, true
+}
+
+func blank(text []byte) {
+	for i := range text {
+		if text[i] != '\n' {
+			text[i] = ' '
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func imports(t *testing.T, text string, environ ...string) (*Loaded, string, string) {
+	t.Helper()
+	yaml, warnings, err := Import([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := load(t, string(yaml), environ...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	return l, string(yaml), strings.Join(warnings, "\n")
+}
+
+func TestImportClaudeDesktop(t *testing.T) {
+	l, yaml, warnings := imports(t, `{"mcpServers": {
+		"filesystem": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/home/me/src"]},
+		"git hub": {"command": "docker", "args": ["run", "-i"], "env": {"GITHUB_TOKEN": "ghp_abc", "LOG": "a$b: #c", "N": 5, "bad name": "x"}, "cwd": "/srv"},
+		"remote": {"type": "http", "url": "https://example.org/mcp"},
+		"empty": {}
+	}}`, "GITHUB_TOKEN=from-env")
+	if len(l.Tools) != 2 {
+		t.Fatalf("%d tools of\n%s", len(l.Tools), yaml)
+	}
+	if got := l.Tools[0].MCP.Argv; !reflect.DeepEqual(got, []string{"npx", "-y", "@modelcontextprotocol/server-filesystem", "/home/me/src"}) {
+		t.Errorf("words %q", got)
+	}
+	if got := l.Tools[1].Env; l.Tools[1].Name != "git-hub" || !reflect.DeepEqual(got, []string{"GITHUB_TOKEN=from-env"}) {
+		t.Errorf("%s with %q", l.Tools[1].Name, got)
+	}
+	if strings.Contains(yaml+warnings, "ghp_abc") || strings.Contains(yaml+warnings, "a$b") {
+		t.Errorf("the secret was copied:\n%s\n%s", yaml, warnings)
+	}
+	for _, want := range []string{
+		`server "git hub" is called git-hub`, `GITHUB_TOKEN seems to be a secret and is not copied`, `server "remote" is left out: servers over HTTP are not supported`,
+		`server "filesystem": npx downloads`, `server "git hub": docker starts a container`, `server "empty" is left out: it has no command`, `"bad name" is left out: it is no name of a variable`, `the value of LOG is not copied`, `it ran in "/srv"`,
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("no warning %q in\n%s", want, warnings)
+		}
+	}
+}
+
+// The stubs for secrets are right once they are no comments any more.
+func TestImportedStubs(t *testing.T) {
+	_, yaml, _ := imports(t, `{"servers": {"a": {"command": "x", "env": {"API_KEY": "k", "DB_TOKEN": "t"}}}}`)
+	for _, name := range []string{"API_KEY", "DB_TOKEN"} {
+		yaml = strings.Replace(yaml, "\n      "+name+": null", "", 1)
+	}
+	yaml = strings.ReplaceAll(strings.ReplaceAll(yaml, "\n    env:", ""), "# In place", "## In place")
+	yaml = strings.ReplaceAll(strings.ReplaceAll(yaml, "\n# secrets", "\nsecrets"), "    # ", "    ")
+	yaml = strings.ReplaceAll(yaml, "\n#   ", "\n  ")
+	yaml = strings.Replace(yaml, "## In place of the variables above that are null:", "", 1)
+	l, err := loadFiles(t, map[string]string{
+		"/etc/th/toolhost.yaml": yaml, "/home/me/.config/toolhost/secrets/api_key": "k", "/home/me/.config/toolhost/secrets/db_token": "t",
+	})
+	if err != nil || len(l.Secrets) != 2 || len(l.Tools[0].Secrets) != 2 {
+		t.Errorf("%v\n%s", err, yaml)
+	}
+}
+
+func TestImportKeepsWords(t *testing.T) {
+	words := []string{"${input:key}", "$HOME", "a b", "{x}", "'", `"`, "#", ": ", "-", "", "true", "1.0", "~/x", "*", "é\n\t", "\u2028"}
+	l, yaml, _ := imports(t, fmt.Sprintf(`{"mcp": {"servers": {"s": {"command": "x", "args": %s}}}}`, toJSONText(words)))
+	words[12] = "/home/me/x"
+	if got := l.Tools[0].MCP.Argv[1:]; !reflect.DeepEqual(got, words) {
+		t.Errorf("words %q, want %q of\n%s", got, words, yaml)
+	}
+}
+
+func toJSONText(words []string) string {
+	items := make([]*node, len(words))
+	for i, word := range words {
+		items[i] = &node{shape: text, value: word}
+	}
+	raw, _ := toJSON(&node{shape: list, items: items})
+	return string(raw)
+}
+
+func TestImportMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "this is no JSON of MCP servers",
+		"{}":                                    `there is neither "mcpServers" nor "servers"`,
+		"[]":                                    `want {"mcpServers": {...}}`,
+		`{"mcpServers": []}`:                    `"mcpServers" must be an object of servers`,
+		`{"servers": {}, "mcpServers": {}}`:     `there are "mcpServers" and "servers" in it: leave only one`,
+		`{"servers": {}, "servers": {}}`:        `"servers" stands twice: put both together`,
+		`{"mcp": {"servers": 1, "servers": 2}}`: `"servers" stands twice`,
+		`{"servers": "x"}`:                      `"servers" must be an object of servers`,
+		"{\n\"servers\": {]}":                   "line 2: invalid character",
+		`{"servers": {}} /* `:                   "a comment has no end",
+		`{"servers": {"my s": []}}`:             `server "my s": it must be an object`,
+		`{"servers": {"my s": {"command": ["x"]}}}`:                 `server "my s": "command" must be a text`,
+		`{"servers": {"my s": {"command": "x", "args": "y"}}}`:      `server "my s": "args" must be a list of texts`,
+		`{"servers": {"my s": {"command": "x", "args": [{}]}}}`:     `server "my s": "args" must be a list of texts`,
+		`{"servers": {"my s": {"command": "x", "env": []}}}`:        `server "my s": "env" must be an object`,
+		`{"servers": {"my s": {"command": "x", "disabled": "no"}}}`: `server "my s": "disabled" must be true or false`,
+		strings.Repeat(" ", 2<<20):                                  "more than 1048576 bytes",
+	} {
+		if _, _, err := Import([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		} else if strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "config.") {
+			t.Errorf("%.60q: %v speaks of Go's types", text, err)
+		}
+	}
+	l, _, _ := imports(t, `{"mcpServers": {}}`)
+	if len(l.Tools) != 0 {
+		t.Errorf("%+v", l.Tools)
+	}
+}
+
+func TestImportedNames(t *testing.T) {
+	l, _, _ := imports(t, `{"mcpServers": {"a b": {"command": "x"}, "a/b": {"command": "x"}, "session_status": {"command": "x"}, "é": {"command": "x"}, "`+strings.Repeat("y", 99)+`": {"command": "x"}}}`)
+	seen := map[string]bool{}
+	for _, tool := range l.Tools {
+		seen[tool.Name] = true
+	}
+	if len(seen) != 5 {
+		t.Errorf("names %v", seen)
+	}
+}
+
+// No secret is in what comes out, wherever it stood, and the rest is.
+func TestImportCopiesNoSecrets(t *testing.T) {
+	for _, args := range [][]string{
+		{"postgresql://user:S3CR3T@host/db"},
+		{"postgresql://user:p@ss/S3CR3T@host/db"},
+		{"redis://:S3CR3T@host"},
+		{"https://S3CR3TS3CR3TS3CR3T@github.com/x"},
+		{"https://host/mcp?api_key=S3CR3T"},
+		{"--api-key", "S3CR3T"},
+		{"--api-key", "-S3CR3T"},
+		{"--token=S3CR3T"},
+		{"--TOKEN", "S3CR3T"},
+		{"--db-password=S3CR3T"},
+		{"--auth", "S3CR3T"},
+		{"--pat=S3CR3T"},
+		{"--header", "X-Mine:S3CR3T"},
+		{"-H", "X-Mine: S3CR3T"},
+		{"Authorization: Bearer S3CR3T"},
+		{"Authorization:S3CR3T"},
+		{"bearer S3CR3T"},
+		{"--config", `{"exaApiKey":"S3CR3T"}`},
+		{"-c", "node x --token S3CR3T"},
+		{"-c", "MY_TOKEN=S3CR3T node x"},
+		{"-e", "X_PAT=S3CR3T"},
+		{"--env=CREDS=S3CR3T"},
+		{"-eX=S3CR3T"},
+		{"sk-S3CR3T"},
+		{"ghp_S3CR3T"},
+		{"--x=sk-S3CR3T"},
+		{"https://host/s/S3CR3TS3CR3TS3CR3TS3CR3T/mcp"},
+		{"--password", "S3CR3T\nmore"},
+		{"--key=${S3CR3T}"},
+	} {
+		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": "x", "args": %s, "env": {"X_PAT": "S3CR3T", "CREDS": "S3CR3T", "API_KEY": "S3CR3T", "PATH": "S3CR3T", "N": {"S3CR3T": 1}}}}}`, toJSONText(append(args, "kept")))
+		yaml, warnings, err := Import([]byte(text))
+		if err != nil || strings.Contains(string(yaml)+strings.Join(warnings, "\n"), "S3CR3T") {
+			t.Errorf("%q: %v\n%s\n%s", args, err, yaml, strings.Join(warnings, "\n"))
+		}
+		name := placeholderIn.FindStringSubmatch(string(yaml))
+		if name == nil || !strings.Contains(strings.Join(warnings, "\n"), "set "+name[1]+" in toolhost's environment") || !strings.Contains(string(yaml), "kept") {
+			t.Errorf("%q: %q with\n%s\n%s", args, name, yaml, strings.Join(warnings, "\n"))
+			continue
+		}
+		l, err := load(t, string(yaml), name[1]+"=given")
+		if err != nil || !strings.Contains(strings.Join(l.Tools[0].MCP.Argv, " "), "given") {
+			t.Errorf("%q: %v\n%s", args, err, yaml)
+		}
+	}
+}
+
+var placeholderIn = regexp.MustCompile(`\$\{([A-Z0-9_]+)\}`)
+
+// Two credentials are two variables, and what is none stays.
+func TestImportedPlaceholders(t *testing.T) {
+	yaml, _, err := Import([]byte(`{"mcpServers": {"9 s": {"command": "x", "args": ["--token", "a", "--token=b", "--no-auth", "--port", 8080, "@scope/server-sequential-thinking", "http://localhost:3000/mcp", "/home/me/keys"]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := load(t, string(yaml), "SERVER_9_S_TOKEN=1", "SERVER_9_S_TOKEN_2=2")
+	want := []string{"x", "--token", "1", "--token=2", "--no-auth", "--port", "8080", "@scope/server-sequential-thinking", "http://localhost:3000/mcp", "/home/me/keys"}
+	if err != nil || !reflect.DeepEqual(l.Tools[0].MCP.Argv, want) {
+		t.Errorf("%v, want %q of\n%s", err, want, yaml)
+	}
+}
+
+// What is lost on the way is told.
+func TestImportTellsWhatIsLost(t *testing.T) {
+	l, _, warnings := imports(t, `{"mcpServers": {
+		"a": {"command": "lost"}, "b": {"command": "y", "timeout": 60, "autoApprove": ["x"], "retries": "S3CR3T", "type": "stdio", "args": ["1"], "args": ["2"]},
+		"a": {"command": "x"}, "off": {"disabled": true, "command": "x", "timeout": 5}, "off": {"disabled": true, "command": "x"}
+	}}`)
+	if len(l.Tools) != 2 || !reflect.DeepEqual(l.Tools[0].MCP.Argv, []string{"x"}) || !reflect.DeepEqual(l.Tools[1].MCP.Argv, []string{"y", "2"}) {
+		t.Errorf("%+v", l.Tools)
+	}
+	for _, want := range []string{
+		`server "a" stands twice: only the last one is taken, rename one of them`, `server "off" stands twice`, `server "b": its key "args" stands twice: only the last one is taken`,
+		`server "b": its key "timeout" is not taken over: programs differ in its unit: set timeout`,
+		`server "b": its key "autoApprove" is not taken over: set mode: ask`, `server "b": its key "retries" is not taken over: toolhost has none of the name`,
+	} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("no warning %q in\n%s", want, warnings)
+		}
+	}
+	if strings.Contains(warnings, "S3CR3T") || strings.Contains(warnings, `"type"`) || strings.Count(warnings, "\n") != 6 {
+		t.Errorf("warnings\n%s", warnings)
+	}
+}
+
+func TestImportFromVSCode(t *testing.T) {
+	l, _, warnings := imports(t, "\ufeff"+`{
+		// "servers": the ones of VS Code
+		"servers": { /* , } */
+			"a": {"command": "x", "args": ["// no comment", "/* nor this */", ",]", "\",}",], "envFile": "${workspaceFolder}/.env",},
+			"off": {"command": "x", "disabled": true},
+		},
+	}`)
+	if len(l.Tools) != 1 || !reflect.DeepEqual(l.Tools[0].MCP.Argv, []string{"x", "// no comment", "/* nor this */", ",]", `",}`}) {
+		t.Errorf("%+v", l.Tools)
+	}
+	for _, want := range []string{`server "a": its envFile "${workspaceFolder}/.env" is not read`, `server "off" is left out: it is disabled`} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("no warning %q in\n%s", want, warnings)
+		}
+	}
+	for text, want := range map[string]string{`["a",,]`: `["a", ]`, `[,]`: `[ ]`, `"\"//"`: `"\"//"`, "1//x\n,2": "1   \n,2", "/": "/", "[1,/**/]": "[1     ]"} {
+		if got, err := plainJSON([]byte(text)); err != nil || string(got) != want {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}

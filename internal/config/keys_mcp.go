@@ -1,0 +1,42 @@
+package config
+
+import (
+	"regexp"
+	"time"
+)
+
+// MCP are the settings of the MCP server.
+type MCP struct {
+	// ClientTimeout is how long clients wait for a call's result; 0 is 60 s,
+	// budget.Infinite for ever, or as long as there is progress.
+	ClientTimeout time.Duration
+	// Clients are the ClientTimeouts of single clients, by the names by which
+	// they introduce themselves.
+	Clients map[string]time.Duration
+}
+
+var clientKeys = []*key{
+	{
+		name: "clientTimeout", kind: durationOrInfinite, std: "60s",
+		doc:  "how long clients wait for the result of a call, which ends 5s before; `infinite` for those that go on to wait while there is progress",
+		sets: setsHost(func(l *Loaded, s setting) { l.MCP.ClientTimeout = s.data.(time.Duration) }),
+	},
+	{
+		name: "clients", kind: durationOrInfinite, names: clientNames, std: "{}",
+		doc: "the `clientTimeout` of single clients, by the names by which they introduce themselves", sets: setsHost(func(l *Loaded, s setting) {
+			if l.MCP.Clients == nil {
+				l.MCP.Clients = map[string]time.Duration{}
+			}
+			l.MCP.Clients[s.name] = s.data.(time.Duration)
+		}),
+	},
+}
+
+var clientForm = regexp.MustCompile(`^[^.]{1,128}$`)
+
+var clientNames = &names{word: "CLIENT", pattern: clientForm.String(), check: func(name string) string {
+	if clientForm.MatchString(name) {
+		return ""
+	}
+	return "is no name of a client: write 1 to 128 characters, without dots"
+}}

@@ -1,0 +1,248 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/turn"
+)
+
+func setsHost(set func(*Loaded, setting)) []effect { return []effect{to(set)} }
+
+// rootKeys is the table: the keys of toolhost.yaml, and below them all others.
+// It is set by init, since error messages that values give look into it.
+var rootKeys []*key
+
+func init() {
+	rootKeys = []*key{
+		{
+			name: "state", variable: "TOOLHOST_STATE", kind: statePath(), std: "(/var/lib/toolhost as root, else ~/.local/state/toolhost)", restart: true, doc: "folder of the journal and of tools' data",
+			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
+		},
+		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; what is set in two files is an error"},
+		{name: "timeouts", names: profileNames, keys: profileKeys, doc: "timeout profiles; a tool's calls have `tool_call`"},
+		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
+		streamKey,
+		{name: "limits", keys: limitKeys, doc: "limits of each call; classes and tools overrule them"},
+		{name: "totals", keys: groupKeys, unset: true, restart: true, std: "(none)", doc: "limits of all calls together, by the keys `memory` to `ioMax`"},
+		{name: "admission", keys: admissionKeys, restart: true, doc: "how many calls run and wait"},
+		{name: "turn", keys: turnKeys, doc: "budgets of a turn"},
+		{name: "journal", keys: journalKeys, restart: true, doc: "what the journal keeps"},
+		{name: "socket", keys: socketKeys, restart: true, doc: "the daemon's unix socket"},
+		{
+			name: "listen", variable: "TOOLHOST_LISTEN", kind: loopbackKind, std: "(none)", restart: true, doc: "where the daemon listens on TCP as well, for clients with its token",
+			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Listen = s.data.(string) }),
+		},
+		{name: "stop", keys: stopKeys, doc: "how the daemon ends"},
+		{name: "mcp", keys: clientKeys, doc: "the MCP server, see mcp-server.md"},
+		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon tells monitoring systems, see telemetry.md"},
+		{name: "dirs", keys: dirKeys, restart: true, doc: "folders of the host's own"},
+		{
+			name: "cgroupParent", kind: cgroupKind, std: "(found)", restart: true, doc: "the cgroup below which calls are made, the same path in every hierarchy",
+			sets: setsHost(func(l *Loaded, s setting) { l.Config.CgroupParent = s.data.(string) }),
+		},
+		{name: "secrets", names: secretNames, keys: secretKeys, doc: "secrets, by the names that tools use"},
+		{name: "classes", names: groupNames, keys: commonKeys, groups: true, doc: "named settings for tools"},
+		{name: "tools", names: toolNames, keys: toolKeys, groups: true, doc: "the tools, by the names that models use"},
+	}
+}
+
+const includeKey = "include"
+
+// nameForm is what every model API takes as the name of a tool.
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func checkName(name string) string {
+	if nameForm.MatchString(name) {
+		return ""
+	}
+	return "is no name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
+}
+
+var (
+	groupNames = &names{word: "CLASS", pattern: nameForm.String(), check: checkName}
+	toolNames  = &names{word: "TOOL", pattern: nameForm.String(), check: func(name string) string {
+		if name == turn.StatusTool {
+			return "is the name of a tool of toolhost's own: choose another"
+		}
+		return checkName(name)
+	}}
+	secretNames = &names{word: "SECRET", pattern: nameForm.String(), check: func(name string) string {
+		if nameForm.MatchString(name) {
+			return ""
+		}
+		return "is no name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
+	}}
+	anyNames = &names{word: "NAME", check: func(name string) string {
+		if name != "" && len(name) <= 256 {
+			return ""
+		}
+		return "is no name of a tool: write 1 to 256 characters"
+	}}
+	profileNames = &names{word: "PROFILE", known: standardProfiles()}
+)
+
+func standardProfiles() []string {
+	var list []string
+	for _, p := range budget.Profiles() {
+		list = append(list, p.Name)
+	}
+	return list
+}
+
+// profileKeys are the rows of timeouts under a profile's names for them.
+var profileKeys = []*key{
+	profileKey("default", "timeout", "(the standard; 30s for tool_call)", "the timeout where nobody asks for one"),
+	profileKey("min", "minTimeout", "(the standard; 1s for tool_call)", "the least that may be asked for"),
+	profileKey("max", "maxTimeout", "(the standard; 1h for tool_call)", "the most that may be asked for"),
+	profileKey("soft", "soft", "10s", "soft budget"),
+}
+
+func profileKey(name, of, std, doc string) *key {
+	k := *find(timeoutKeys, of)
+	k.name, k.systemd, k.variable, k.std, k.doc = name, "", "", std, doc
+	if name == "default" { // which may not be lifted here
+		k.kind = finiteTimeout
+	}
+	return &k
+}
+
+var admissionKeys = []*key{
+	{
+		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Running = int(s.data.(int64)) }),
+	},
+	{
+		name: "queue", kind: countKind, std: "64", doc: "calls that wait for their turn",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Queue = int(s.data.(int64)) }),
+	},
+	{
+		name: "wait", kind: durationKind, std: "10s", doc: "how long a call waits at most",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Wait = s.data.(time.Duration) }),
+	},
+}
+
+var turnKeys = []*key{
+	{
+		name: "maxCalls", kind: countKind, std: "50", doc: "calls that a turn may make",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.MaxCalls = int(s.data.(int64)) }),
+	},
+	{
+		name: "toolTime", kind: durationKind, std: "(none)", doc: "time in which at least one call runs",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.ToolTime = s.data.(time.Duration) }),
+	},
+	{
+		name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, less human waiting",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Deadline = s.data.(time.Duration) }),
+	},
+	{
+		name: "reserve", kind: durationKind, std: "10s", doc: "part of the deadline that is kept for the model's last answer; the deadline must be longer by a second at least",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Reserve = s.data.(time.Duration) }),
+	},
+	{
+		name: "parallel", kind: countKind, std: "8", restart: true, doc: "calls of one turn that run at once",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Parallel = int(s.data.(int64)) }),
+	},
+}
+
+var journalKeys = []*key{
+	{
+		name: "maxAge", kind: durationOrInfinite, std: "720h", doc: "how long a turn is kept after its end",
+		sets: setsHost(func(l *Loaded, s setting) {
+			if l.Journal.MaxAge = s.data.(time.Duration); l.Journal.MaxAge == budget.Infinite {
+				l.Journal.MaxAge = -1
+			}
+		}),
+	},
+	{
+		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "what the database may hold; the oldest turns go first",
+		sets: setsHost(func(l *Loaded, s setting) {
+			if l.Journal.MaxBytes = s.data.(int64); unlimited(s.node.value) {
+				l.Journal.MaxBytes = -1
+			}
+		}),
+	},
+}
+
+var dirKeys = []*key{
+	{
+		name: "spill", kind: pathKind("path", pathFolder), std: "(none: output that is cut is lost)", doc: "takes output that results cut; the folder must be there",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.SpillDir = s.data.(string) }),
+	},
+	{
+		name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "takes copies of executables, which are what runs",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.StoreDir = s.data.(string) }),
+	},
+	{
+		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost, or in $XDG_RUNTIME_DIR)", doc: "takes sockets; a short path",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.RuntimeDir = s.data.(string) }),
+	},
+}
+
+var secretKeys = []*key{
+	{
+		name: "file", kind: pathKind("path", pathFile), doc: "a file that holds it; a line break at its end does not count",
+		sets: []effect{to(func(t *Secret, s setting) { t.File = s.data.(string) })},
+	},
+	{
+		name: "credential", kind: credentialKind, doc: "a systemd credential (LoadCredential=)",
+		sets: []effect{to(func(t *Secret, s setting) { t.File = s.data.(string) })},
+	},
+}
+
+// credentialKind is the name of a file in $CREDENTIALS_DIRECTORY.
+var credentialKind = &kind{name: "name of a credential", schema: textSchema(), read: func(r *reader, n *node) (any, string) {
+	if n.shape != text || !credentialForm.MatchString(n.value) {
+		return nil, "is no name of a credential: write that of LoadCredential="
+	}
+	dir, set := r.machine.lookup("CREDENTIALS_DIRECTORY")
+	if !set || dir == "" {
+		return nil, "is a systemd credential, but $CREDENTIALS_DIRECTORY is not set: run toolhost as a service with LoadCredential=, or use file"
+	}
+	path := dir + "/" + n.value
+	return path, r.missing(path, pathFile)
+}}
+
+var credentialForm = regexp.MustCompile(`^[A-Za-z0-9_@:.-]{1,255}$`)
+
+// dirKind is a folder of the host, or one that every call has.
+var dirKind = &kind{
+	name: "path", schema: textSchema(),
+	read: func(r *reader, n *node) (any, string) {
+		if n.shape == text && n.value == workspaceWord {
+			return sandbox.Workspace, ""
+		}
+		path, wrong := r.path(n)
+		if wrong == "" && !sandbox.OwnFolder(path) {
+			wrong = r.missing(path, pathFolder)
+		}
+		return path, wrong
+	},
+	write: writePath,
+}
+
+// prefixKind stands before the names of a server's tools.
+var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: `^[A-Za-z0-9_-]{0,48}$`}, read: func(_ *reader, n *node) (any, string) {
+	if n.shape != text || n.value != "" && !prefixForm.MatchString(n.value) {
+		return nil, "is no prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
+	}
+	return n.value, ""
+}}
+
+var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-]{0,48}$`)
+
+// includeKind is read by the loader, which looks for the files.
+var includeKind = &kind{
+	name: "list of paths", schema: listSchema(textSchema()),
+	read: func(_ *reader, n *node) (any, string) {
+		if n.shape != list || slices.ContainsFunc(n.items, func(i *node) bool { return i.shape != text }) {
+			return nil, "is no list of paths: write [conf.d/*.yaml]"
+		}
+		return n.items, ""
+	},
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Telemetry are the settings of what the daemon sends to others. What is
+// scraped from it needs none.
+type Telemetry struct{ OTLP OTLP }
+
+// OTLP is where traces and metrics go. What is zero is as the OTEL_*
+// environment has it.
+type OTLP struct {
+	// Endpoint is the URL of a collector. Protocol is grpc or http/protobuf.
+	Endpoint, Protocol string
+	// Headers are names of secrets, by the header whose value they hold.
+	Headers map[string]string
+	// NoTraces and NoMetrics leave one of the two out.
+	NoTraces, NoMetrics bool
+	Interval, Timeout   time.Duration
+}
+
+var telemetryKeys = []*key{{name: "otlp", keys: otlpKeys, doc: "sending traces and metrics over OTLP"}}
+
+var otlpKeys = []*key{
+	{
+		name: "endpoint", kind: endpointKind, std: "($OTEL_EXPORTER_OTLP_ENDPOINT; without one nothing is sent)", doc: "URL of the collector, such as `http://127.0.0.1:4318`; over HTTP, `/v1/traces` and `/v1/metrics` are added",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Endpoint = s.data.(string) }),
+	},
+	{
+		name: "protocol", kind: enum("grpc", "http/protobuf"), std: "($OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)", doc: "how to speak with it; port 4317 is for `grpc` by custom, 4318 for `http/protobuf`",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Protocol = s.data.(string) }),
+	},
+	{
+		name: "headers", kind: headerKind, names: headerNames, std: "($OTEL_EXPORTER_OTLP_HEADERS)", doc: "headers of each request: the name of the entry of `secrets` that holds the value",
+		sets: setsHost(func(l *Loaded, s setting) {
+			if l.Telemetry.OTLP.Headers == nil {
+				l.Telemetry.OTLP.Headers = map[string]string{}
+			}
+			l.Telemetry.OTLP.Headers[s.name] = s.data.(string)
+		}),
+	},
+	{
+		name: "traces", kind: boolKind, std: "true", doc: "send a trace of each call",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoTraces = !s.data.(bool) }),
+	},
+	{
+		name: "metrics", kind: boolKind, std: "true", doc: "send the metrics that `/metrics` has",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoMetrics = !s.data.(bool) }),
+	},
+	{
+		name: "interval", kind: durationKind, std: "($OTEL_METRIC_EXPORT_INTERVAL, or 60s)", doc: "how often metrics are sent",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Interval = s.data.(time.Duration) }),
+	},
+	{
+		name: "timeout", kind: durationKind, std: "($OTEL_EXPORTER_OTLP_TIMEOUT, or 10s)", doc: "how long the collector may take for a request",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Timeout = s.data.(time.Duration) }),
+	},
+}
+
+// endpointKind is the URL of a collector. Credentials are for headers.
+var endpointKind = scalar("URL of a collector", `^https?://[^/?#@]+(/[^?#]*)?$`, func(s string) (any, string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, "is no URL of a collector: write http://HOST:PORT or https://HOST:PORT"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, "has more than a scheme, a host and a path: give credentials as headers"
+	}
+	return s, ""
+})
+
+// headerKind is the name of a secret.
+var headerKind = scalar("name of a secret", nameForm.String(), func(s string) (any, string) {
+	if !nameForm.MatchString(s) {
+		return nil, "is no name for a secret: write that of an entry of secrets, which holds the header's value"
+	}
+	return s, ""
+})
+
+// headerForm are the tokens of RFC 9110, but for those with a dot.
+var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+^_`|~-]{1,128}$")
+
+var headerNames = &names{word: "HEADER", pattern: headerForm.String(), check: func(name string) string {
+	if headerForm.MatchString(name) {
+		return ""
+	}
+	return "is no name of a header: write one such as Authorization"
+}}
+
+// telemetry checks that what headers refer to is there, and that it is not sent
+// through a network for all to read.
+func (b *builder) telemetry() {
+	otlp := b.loaded.Telemetry.OTLP
+	for name, secret := range otlp.Headers {
+		s := b.root.set["telemetry.otlp.headers."+name]
+		if !slices.ContainsFunc(b.root.named["secrets"], func(n *node) bool { return n.value == secret }) {
+			b.complain(s.node, "unknown secret %s: %s", quoted(secret), b.knownSecrets(secret))
+		}
+		if Unencrypted(otlp.Endpoint) {
+			b.complain(s.node, "the header would go unencrypted through the network: write https:// in endpoint")
+		}
+	}
+}
+
+// Unencrypted says whether a collector's URL is reached without encryption, and
+// through a network. The empty one, which is for the environment to give, is not.
+func Unencrypted(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil || !strings.EqualFold(u.Scheme, "http") || u.Hostname() == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !ip.IsLoopback()
+}

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWrongTelemetryKeys(t *testing.T) {
+	const secret = "secrets: {a: {file: secrets/api}}\n"
+	for text, want := range map[string]string{
+		"telemetry: {otlp: {endpoint: \"127.0.0.1:4317\"}}":           "is no URL of a collector",
+		"telemetry: {otlp: {endpoint: \"ftp://x\"}}":                  "is no URL of a collector",
+		"telemetry: {otlp: {endpoint: \"http://me:pw@host:1\"}}":      "give credentials as headers",
+		"telemetry: {otlp: {endpoint: \"http://host:1?key=pw\"}}":     "give credentials as headers",
+		"telemetry: {otlp: {protocol: http/json}}":                    "is none of the words",
+		"telemetry: {otlp: {headers: {X-Key: b}}}":                    "unknown secret \"b\"",
+		"telemetry: {otlp: {headers: {X-Key: \"Bearer x\"}}}":         "is no name for a secret",
+		"telemetry: {otlp: {headers: {\"X Key\": a}}}":                "is no name of a header",
+		"telemetry: {otlp: {traces: 1}}":                              "neither true nor false",
+		"telemetry: {otlp: {interval: 0s}}":                           "is not positive",
+		"telemetry: {endpoint: \"http://127.0.0.1:4318\"}":            "telemetry.otlp",
+		secret + otlpTo("http://collector.example:4318"):              "unencrypted",
+		secret + otlpTo("http://127.0.0.1.example:4318"):              "unencrypted",
+		"telemetry: {otlp: {endpoint: \"http://127.0.0.1:4318\", x}}": "unknown key",
+	} {
+		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", text, err, want)
+		}
+	}
+	for _, endpoint := range []string{"https://collector.example", "http://localhost:4318", "http://[::1]:4318/otlp"} {
+		if _, err := load(t, secret+otlpTo(endpoint)); err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+	}
+}
+
+func otlpTo(endpoint string) string {
+	return "telemetry: {otlp: {endpoint: \"" + endpoint + "\", headers: {X-Key: a}}}"
+}

@@ -1,0 +1,256 @@
+package config
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/go-units"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// kind is a form of values.
+type kind struct {
+	name   string
+	schema *jsonschema.Schema
+	// read takes a node's value. Where it cannot, it says why in one phrase that
+	// goes on from the quoted value.
+	read func(r *reader, n *node) (data any, wrong string)
+	// write shows the value as YAML; nil shows it as it was written.
+	write func(data any) string
+}
+
+// scalar is a kind whose values are one word each, in any notation of YAML.
+func scalar(name, pattern string, parse func(string) (data any, wrong string)) *kind {
+	k := &kind{name: name, schema: &jsonschema.Schema{Type: "string", Pattern: pattern}}
+	k.read = func(_ *reader, n *node) (any, string) {
+		if n.shape != text && n.shape != number {
+			return nil, "is no " + name
+		}
+		return parse(n.value)
+	}
+	return k
+}
+
+// or lets editors take numbers, too.
+func (k *kind) orNumber() *kind {
+	k.schema = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "integer", Minimum: new(1.0)}, k.schema}}
+	return k
+}
+
+// Words for no limit: of durations, and of sizes and numbers, as budget and
+// systemd have them. Each is taken for the other.
+const (
+	infinite = "infinite"
+	infinity = "infinity"
+)
+
+func unlimited(s string) bool { return s == infinite || s == infinity }
+
+const (
+	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	sizePattern     = `^[0-9]+(\.[0-9]+)? ?([KMGTPkmgtp]i?)?[Bb]?$`
+	orUnlimited     = `|^(infinite|infinity)$`
+)
+
+var (
+	durationKind  = scalar("duration", durationPattern, positiveDuration)
+	finiteTimeout = scalar("duration", durationPattern, func(s string) (any, string) {
+		if unlimited(s) {
+			return nil, finiteOnly
+		}
+		return positiveDuration(s)
+	})
+	durationOrInfinite       = scalar("duration, or infinite", durationPattern+orUnlimited, orInfinite(positiveDuration))
+	graceKind                = scalar("duration up to 30s", durationPattern+"|^0$", parseGrace)
+	startKind                = scalar("duration up to 55s", durationPattern, parseStart)
+	sizeKind                 = scalar("size", sizePattern, parseSize).orNumber()
+	sizeOrInfinity           = scalar("size, or infinity", sizePattern+orUnlimited, orInfinity(parseSize)).orNumber()
+	countKind                = scalar("number", `^[0-9]+$`, parseCount).orNumber()
+	countOrInfinity          = scalar("number, or infinity", `^[0-9]+$`+orUnlimited, orInfinity(parseCount)).orNumber()
+	percentOrInfinity        = scalar("percent of one CPU, or infinity", `^[0-9]+%$`+orUnlimited, orInfinity(parsePercent))
+	weightKind               = scalar("number from 1 to 10000", `^[0-9]+$`, parseWeight).orNumber()
+	hashKind                 = scalar("SHA-256 in hexadecimal", `^[0-9A-Fa-f]{64}$`, parseHash)
+	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout"
+	hashForm                 = regexp.MustCompile(`^[0-9A-Fa-f]{64}$`)
+	sizeForm                 = regexp.MustCompile(sizePattern)
+	numberForm               = regexp.MustCompile(`^[0-9]+$`)
+	maxLimitBytes      int64 = 1 << 60
+)
+
+func orInfinite(parse func(string) (any, string)) func(string) (any, string) {
+	return func(s string) (any, string) {
+		if unlimited(s) {
+			return budget.Infinite, ""
+		}
+		return parse(s)
+	}
+}
+
+func orInfinity(parse func(string) (any, string)) func(string) (any, string) {
+	return func(s string) (any, string) {
+		if unlimited(s) {
+			return supervisor.Unlimited, ""
+		}
+		return parse(s)
+	}
+}
+
+func parseDuration(s string) (time.Duration, string) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case unlimited(s):
+		return 0, "may not be infinite: write a duration such as 30s, or leave the key out"
+	case err != nil && numberForm.MatchString(s):
+		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
+	case err != nil || d == budget.Infinite:
+		return 0, "is no duration: write one such as 30s, 1m30s or 500ms"
+	}
+	return d, ""
+}
+
+func positiveDuration(s string) (any, string) {
+	d, wrong := parseDuration(s)
+	if wrong == "" && d <= 0 {
+		return nil, "is not positive: write a duration such as 30s, or leave the key out"
+	}
+	return d, wrong
+}
+
+// parseGrace gives what supervisor and budget take, in which 0 is the default.
+func parseGrace(s string) (any, string) {
+	d, wrong := parseDuration(s)
+	switch {
+	case unlimited(s):
+		return nil, "is over the ceiling of 30s: write at most 30s"
+	case wrong != "":
+		return nil, wrong
+	case d < 0:
+		return nil, "is negative: write 0s to kill at once, or up to 30s"
+	case d > budget.MaxGrace:
+		return nil, "is over the ceiling of 30s: write at most 30s"
+	case d == 0:
+		return budget.NoGrace, ""
+	}
+	return d, ""
+}
+
+// maxStart leaves some of the 60 s that a Describe may take at most.
+const maxStart = 55 * time.Second
+
+func parseStart(s string) (any, string) {
+	d, wrong := positiveDuration(s)
+	if wrong == "" && d.(time.Duration) > maxStart || unlimited(s) {
+		return nil, "is over the ceiling of 55s: write at most 55s"
+	}
+	return d, wrong
+}
+
+// parseSize reads bytes. Units are powers of 1024, written MiB, MB or M, as
+// those of the command line and of systemd.
+func parseSize(s string) (any, string) {
+	v, err := units.RAMInBytes(s)
+	switch {
+	case unlimited(s):
+		return nil, "may not be unlimited: write a size such as 64MiB"
+	case err != nil || !sizeForm.MatchString(s):
+		return nil, "is no size: write one such as 64MiB, or bytes"
+	case v == 0:
+		return nil, "is not positive: write a size such as 64MiB, or leave the key out"
+	case v < 0 || v > maxLimitBytes:
+		return nil, "is out of range: write a size such as 64MiB"
+	}
+	return v, ""
+}
+
+func parseCount(s string) (any, string) {
+	v, err := strconv.ParseInt(s, 10, 32)
+	switch {
+	case unlimited(s):
+		return nil, "may not be unlimited: write a number"
+	case err != nil || !numberForm.MatchString(s):
+		return nil, "is no number: write one in plain digits"
+	case v == 0:
+		return nil, "is not positive: write 1 or more, or leave the key out"
+	}
+	return v, ""
+}
+
+func parsePercent(s string) (any, string) {
+	digits, marked := strings.CutSuffix(s, "%")
+	v, wrong := parseCount(digits)
+	switch {
+	case wrong != "":
+		return nil, "is no percentage: write one of one CPU, such as 100% or 250%"
+	case !marked && v.(int64) <= 64:
+		return nil, "has no %: write " + s + "00% for so many CPUs, or " + s + "% for that part of one"
+	case !marked:
+		return nil, "has no %: write " + s + "%"
+	}
+	return v, ""
+}
+
+func parseWeight(s string) (any, string) {
+	v, wrong := parseCount(s)
+	if weight, ok := v.(int64); wrong != "" || ok && weight > 10_000 {
+		return nil, "is no weight: write a number from 1 to 10000, 100 being the default"
+	}
+	return v, ""
+}
+
+func parseHash(s string) (any, string) {
+	if !hashForm.MatchString(s) {
+		return nil, "is no SHA-256: write 64 hexadecimal digits, as sha256sum prints them"
+	}
+	return strings.ToLower(s), ""
+}
+
+var boolKind = &kind{
+	name: "true or false", schema: &jsonschema.Schema{Type: "boolean"},
+	read: func(_ *reader, n *node) (any, string) {
+		// Variables and flags are text.
+		if n.shape != boolean && (n.at.Line > 0 || n.value != "true" && n.value != "false") {
+			return nil, "is neither true nor false: write one of them, without quotes"
+		}
+		return n.value == "true", ""
+	},
+}
+
+// enum is one of a few words.
+func enum(words ...string) *kind {
+	schema := &jsonschema.Schema{}
+	for _, word := range words {
+		schema.Enum = append(schema.Enum, word)
+	}
+	return &kind{name: listed(words, "or"), schema: schema, read: func(_ *reader, n *node) (any, string) {
+		for _, word := range words {
+			if n.shape == text && n.value == word {
+				return word, ""
+			}
+		}
+		if n.shape != text && n.shape != number && n.shape != boolean {
+			return nil, "is none of the words " + strings.Join(words, ", ")
+		}
+		return nil, "is none of the words that are taken: " + suggestion(n.value, words)
+	}}
+}
+
+const maxTextRunes = 8192
+
+// textKind is text for people or models: taken as it is.
+var textKind = &kind{
+	name: "text", schema: &jsonschema.Schema{Type: "string"},
+	read: func(_ *reader, n *node) (any, string) {
+		switch {
+		case n.shape != text:
+			return nil, "is no text: write it in quotes"
+		case len([]rune(n.value)) > maxTextRunes:
+			return nil, "has more than 8192 characters: shorten it"
+		}
+		return n.value, ""
+	},
+}

@@ -1,0 +1,191 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Options of Load. The zero value loads what Machine.Lookup finds on this
+// machine.
+type Options struct {
+	// Path is the file, as --config names it; empty looks for one.
+	Path string
+	// Machine is where to load; nil is ThisMachine.
+	Machine *Machine
+	// Flags overrule everything else.
+	Flags []Flag
+}
+
+// Flag is a setting of the command line: a key that has a TOOLHOST_* variable,
+// such as "memory" or "timeout".
+type Flag struct {
+	Key, Value string
+	// Name is the flag's for messages and sources: "--memory".
+	Name string
+}
+
+// Loaded is a whole configuration. It is never changed after Load.
+type Loaded struct {
+	// Path is the file's; empty if there is none. Files are all that were read,
+	// absolute, Path among them.
+	Path  string
+	Files []string
+	// State is the folder of the journal; empty if not set.
+	State string
+	// Config is the supervisor's: Limits, Totals, Timeouts, Grace, Admission,
+	// folders and CgroupParent. The rest is left to the host.
+	Config supervisor.Config
+	Turn   Turn
+	// Journal can be converted to a journal's Retention.
+	Journal Retention
+	// Daemon is for toolhost serve alone.
+	Daemon Daemon
+	// MCP is for toolhost mcp, and for the daemon's MCP server.
+	MCP MCP
+	// Telemetry is for toolhost serve.
+	Telemetry Telemetry
+	// Default is what holds for a tool that the file does not name. It has no
+	// type.
+	Default Tool
+	// Tools are in the order of the files.
+	Tools   []Tool
+	Secrets []Secret
+	// Warnings are not wrong, but worth to be told.
+	Warnings Problems
+
+	set  layer
+	asks map[string][]budget.Ask
+}
+
+// Turn are the settings of turns.
+type Turn struct {
+	Budget budget.TurnSpec
+	// Parallel bounds the calls of one turn that run at once; 0 is package
+	// turn's default.
+	Parallel int
+}
+
+// Retention is what the journal keeps: 0 is the journal's default, negative is
+// no bound.
+type Retention struct {
+	MaxAge   time.Duration
+	MaxBytes int64
+}
+
+// Load reads the configuration. The error is Problems, all that there are, or
+// that the machine is not known. It may be called again at any time; see Diff.
+func Load(o Options) (*Loaded, error) {
+	m := o.Machine
+	if m == nil {
+		this, err := ThisMachine()
+		if err != nil {
+			return nil, err
+		}
+		m = &this
+	}
+	l := &loader{reader: reader{machine: *m, report: &report{}, asked: map[string]bool{}}, root: newGroup("", nil, nil)}
+	name, path := m.Lookup(o.Path)
+	if path != "" {
+		l.load(newFile(name, path), nil, nil)
+	}
+	b := &builder{loader: l, loaded: &Loaded{Path: path}}
+	b.environment()
+	b.flags(o.Flags)
+	b.build()
+	b.unknownVariables()
+	for _, f := range l.files {
+		b.loaded.Files = append(b.loaded.Files, f.path)
+	}
+	if err := l.report.err(); err != nil {
+		return nil, err
+	}
+	return b.loaded, nil
+}
+
+// Tool finds one by its name.
+func (l *Loaded) Tool(name string) (Tool, bool) {
+	i := slices.IndexFunc(l.Tools, func(t Tool) bool { return t.Name == name })
+	if i < 0 {
+		return Tool{}, false
+	}
+	return l.Tools[i], true
+}
+
+// Asks are what the operator says of a timeout profile, for budget.Resolve: the
+// file's word, and for tool_call that of environment and flags.
+func (l *Loaded) Asks(profile string) []budget.Ask {
+	if profile == budget.ToolCall {
+		return slices.Clone(l.Config.Timeouts)
+	}
+	return slices.Clone(l.asks[profile])
+}
+
+// Values lists the settings that are not a single tool's, with their sources,
+// in the order of the table of keys; built-in ones, too, where they are values.
+func (l *Loaded) Values() []Value {
+	all := builtIn(rootKeys)
+	all.over(l.set)
+	return all.values(rootKeys, "")
+}
+
+// builtIn are the defaults that are values.
+func builtIn(keys []*key) layer {
+	l := layer{}
+	for _, k := range keys {
+		if k.names != nil || k.unset {
+			continue
+		}
+		for _, s := range builtIn(k.keys) {
+			s.path = k.name + "." + s.path
+			l[s.path] = s
+		}
+		if k.kind != nil && k.std != "" && !strings.HasPrefix(k.std, "(") {
+			l[k.name] = setting{key: k, path: k.name, text: k.std, source: Source{Layer: LayerBuiltIn}}
+		}
+	}
+	return l
+}
+
+func (l layer) values(keys []*key, prefix string) []Value {
+	list := []Value{}
+	for _, s := range l.ordered(keys) {
+		list = append(list, s.value(prefix))
+	}
+	return list
+}
+
+func (s setting) value(prefix string) Value {
+	v := Value{Path: s.path, Text: s.text, Source: s.source}
+	if prefix != "" {
+		v.Path = prefix + "." + s.path
+	}
+	if s.hides() {
+		v.Text = hidden
+	}
+	v.Source.Layer = cmp.Or(v.Source.Layer, LayerBuiltIn)
+	return v
+}
+
+// hidden stands for a value that is not shown.
+const hidden = "(hidden)"
+
+// hides is true of variables that seem to hold a secret.
+func (s setting) hides() bool { return s.key.kind == variableKind && secretName(s.name) }
+
+// secretName says whether a variable's name speaks of a secret: a part of it
+// between underscores ends in one of these words.
+func secretName(name string) bool {
+	for _, part := range strings.Split(strings.TrimRight(strings.ToUpper(name), "S0123456789_"), "_") {
+		for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "CREDENTIAL", "CRED", "AUTH", "COOKIE"} {
+			if strings.HasSuffix(part, word) {
+				return true
+			}
+		}
+	}
+	return false
+}

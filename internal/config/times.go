@@ -1,0 +1,249 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+)
+
+// profileNames of timeoutKeys: default, min, max and soft in a profile.
+var profileRows = map[string]string{"default": "timeout", "min": "minTimeout", "max": "maxTimeout", "soft": "soft"}
+
+// toolName is what a row of a profile is called in a tool.
+func toolName(row string) string { return profileRows[row] }
+
+// profileName is the other way round.
+func profileName(row string) string {
+	for profile, tool := range profileRows {
+		if tool == row {
+			return profile
+		}
+	}
+	return row
+}
+
+// asks turns the settings of one layer into what package budget takes, one each
+// so that each keeps its place.
+func asks(l layer, rank budget.Rank) []budget.Ask {
+	var list []budget.Ask
+	for _, k := range timeoutKeys {
+		s, ok := l[k.name]
+		if !ok {
+			continue
+		}
+		a := budget.Ask{Layer: budget.LayerGlobal, Rank: rank, TimeoutUnset: true, Detail: s.source.Position.String()}
+		k.ask(&a, s.data.(time.Duration))
+		list = append(list, a)
+	}
+	return list
+}
+
+// profiles makes asks of timeouts, and of what environment and flags say of
+// calls.
+func (b *builder) profiles() {
+	b.loaded.asks = map[string][]budget.Ask{}
+	for _, n := range b.root.named["timeouts"] {
+		own := layer{}
+		for row, s := range b.root.set.below("timeouts." + n.value) {
+			own[toolName(row)] = s
+		}
+		b.checkProfile(n.value, own)
+		b.loaded.asks[n.value] = append(b.loaded.asks[n.value], asks(own, budget.RankProfile)...)
+	}
+	for _, over := range []struct {
+		settings layer
+		rank     budget.Rank
+	}{{b.env, budget.RankEnvironment}, {b.given, budget.RankFlag}} {
+		b.checkTimes(over.settings, false)
+		b.loaded.asks[budget.ToolCall] = append(b.loaded.asks[budget.ToolCall], asks(over.settings, over.rank)...)
+	}
+	b.loaded.Config.Timeouts = b.loaded.asks[budget.ToolCall]
+}
+
+// checkProfile holds the file's own words on a profile against each other and
+// against the standard.
+func (b *builder) checkProfile(name string, own layer) {
+	standard, _ := budget.Standard(name)
+	lowest, highest := standard.Min, standard.Max
+	given := func(row string, into *time.Duration) (setting, bool) {
+		s, ok := own[row]
+		if ok {
+			*into = s.data.(time.Duration)
+		}
+		return s, ok
+	}
+	least, hasMin := given("minTimeout", &lowest)
+	most, hasMax := given("maxTimeout", &highest)
+	switch {
+	case lowest <= highest:
+	case hasMin:
+		b.complain(least.node, "min %s is above max %s of %s: lower it, or set a higher max", budget.Format(lowest), budget.Format(highest), name)
+	case hasMax:
+		b.complain(most.node, "max %s is below min %s of %s: raise it, or set a lower min", budget.Format(highest), budget.Format(lowest), name)
+	}
+	timeout := standard.Default
+	s, ok := given("timeout", &timeout)
+	if !ok || lowest > highest {
+		return
+	}
+	switch {
+	case hasMin && timeout < lowest:
+		b.complain(s.node, "default %s is below min %s: raise it, or lower min", budget.Format(timeout), budget.Format(lowest))
+	case hasMax && timeout > highest:
+		b.complain(s.node, "default %s is above max %s: lower it, or raise max", budget.Format(timeout), budget.Format(highest))
+	}
+}
+
+// checkTimes holds the timeouts of one class, entry, or the environment against
+// each other. Only a tool's own entry may lift its timeout.
+func (b *builder) checkTimes(l layer, mayLift bool) {
+	timeout, hasTimeout := l["timeout"]
+	if hasTimeout && timeout.data == budget.Infinite && !mayLift {
+		b.refuse(timeout.node, finiteOnly)
+	}
+	least, hasMin := l["minTimeout"]
+	most, hasMax := l["maxTimeout"]
+	in := func(s setting) time.Duration { return s.data.(time.Duration) }
+	switch {
+	case hasMin && hasMax && in(least) > in(most):
+		b.complain(least.node, "minTimeout %s is above maxTimeout %s: lower it, or raise maxTimeout", least.text, most.text)
+	case hasTimeout && hasMax && in(timeout) == budget.Infinite:
+		b.complain(timeout.node, "timeout infinite and maxTimeout %s contradict one another: take one of them out", most.text)
+	case hasTimeout && hasMax && in(timeout) > in(most):
+		b.complain(timeout.node, "timeout %s is above maxTimeout %s: lower it, or raise maxTimeout", timeout.text, most.text)
+	case hasTimeout && hasMin && in(timeout) < in(least):
+		b.complain(timeout.node, "timeout %s is below minTimeout %s: raise it, or lower minTimeout", timeout.text, least.text)
+	}
+}
+
+// checkResolved warns of what becomes of a tool's timeouts between the layers.
+func (b *builder) checkResolved(t *Tool, at *node) {
+	profile, _ := budget.Standard(budget.ToolCall)
+	resolved := budget.Resolve(profile, slices.Concat(b.loaded.Config.Timeouts, t.Timeouts)...)
+	for _, warning := range resolved.Warnings {
+		for _, bound := range boundsOf(t.Timeouts) { // which the warning takes for the profile's
+			warning = strings.ReplaceAll(warning, bound.of+" of "+budget.ToolCall, bound.of+" of "+bound.place)
+		}
+		b.warn(at, warning)
+	}
+}
+
+// bound is a minimum or maximum as warnings name it, with its place.
+type bound struct{ of, place string }
+
+func boundsOf(own []budget.Ask) (list []bound) {
+	for _, a := range own {
+		switch {
+		case a.Min > 0:
+			list = append(list, bound{"the minimum " + budget.Format(a.Min), a.Detail})
+		case a.Max > 0:
+			list = append(list, bound{"the maximum " + budget.Format(a.Max), a.Detail})
+		}
+	}
+	return list
+}
+
+func (b *builder) warn(n *node, message string) {
+	p := n.problem(message)
+	if !slices.ContainsFunc(b.loaded.Warnings, func(q Problem) bool { return q.Position == p.Position && q.Message == p.Message }) && len(b.loaded.Warnings) < maxProblems {
+		b.loaded.Warnings = append(b.loaded.Warnings, p)
+	}
+}
+
+// environment reads the TOOLHOST_* variables that the table names.
+func (b *builder) environment() {
+	g := newGroup("", nil, nil)
+	host := newGroup("", nil, nil)
+	for _, scope := range []struct {
+		keys map[string]*key
+		into *group
+	}{{toolVariables(), g}, {hostVariables(), host}} {
+		for _, path := range sortedKeys(scope.keys) {
+			k := scope.keys[path]
+			if value, _ := b.machine.lookup(k.variable); value != "" {
+				b.outside(k, path, k.variable, value, LayerEnvironment, scope.into)
+			}
+		}
+	}
+	b.env = g.set
+	b.root.set.over(host.set)
+}
+
+// toolVariables are the keys of tools that have a variable, hostVariables those
+// of the host, by their paths.
+func toolVariables() map[string]*key {
+	list := map[string]*key{}
+	for _, k := range commonKeys {
+		if k.variable != "" {
+			list[k.name] = k
+		}
+	}
+	return list
+}
+
+func hostVariables() map[string]*key {
+	list := map[string]*key{}
+	walk(rootKeys, "", func(path string, k *key) {
+		first, _, _ := strings.Cut(path, ".")
+		if k.variable != "" && find(rootKeys, first).names == nil && find(commonKeys, k.name) != k {
+			list[path] = k
+		}
+	})
+	return list
+}
+
+// outside reads one setting that stands in no file.
+func (b *builder) outside(k *key, path, name, value string, l Layer, g *group) {
+	f := &file{name: name, dir: b.machine.Dir, layer: l}
+	b.report.files = append(b.report.files, name)
+	n := f.scalar(value)
+	b.value(k, entry{f.scalar(k.name), n}, g, path, "")
+	for path, s := range g.set {
+		if s.source.File == name {
+			s.source.Name = name
+			g.set[path] = s
+		}
+	}
+}
+
+// developers are the beginnings of variables for toolhost's own tests, and of the
+// handshake with plugins, which a toolhost inside of a tool sees.
+var developers = []string{"TOOLHOST_PLUGIN", "TOOLHOST_TEST_", "TOOLHOST_VM", "TOOLHOST_BENCH_", "TOOLHOST_SOAK_"}
+
+// unknownVariables warns of those that look like toolhost's own and are not:
+// whoever mistypes a limit should hear of it. Those that the file asks for by
+// name are the operator's.
+func (b *builder) unknownVariables() {
+	known := VariableNames()
+	for _, item := range b.machine.Environ {
+		name, value, _ := strings.Cut(item, "=")
+		if !strings.HasPrefix(name, "TOOLHOST_") || value == "" || b.asked[name] || slices.Contains(known, name) ||
+			slices.ContainsFunc(developers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			continue
+		}
+		advice := "unset it; there are " + listed(known, "and")
+		if i := slices.IndexFunc(known, func(k string) bool { return len(name) <= maxNearBytes && distance(name, k) <= 2 }); i >= 0 {
+			advice = "did you mean " + known[i] + "?"
+		}
+		b.warn((&file{name: cut(name, maxQuotedRunes)}).scalar(""), "the variable is not known, and has no effect: "+advice)
+	}
+}
+
+// flags reads what the command line says.
+func (b *builder) flags(flags []Flag) {
+	g := newGroup("", nil, nil)
+	host := newGroup("", nil, nil)
+	for _, flag := range flags {
+		if k := find(commonKeys, flag.Key); k != nil && k.kind != nil {
+			b.outside(k, k.name, flag.Name, flag.Value, LayerFlag, g)
+		} else if k := hostVariables()[flag.Key]; k != nil {
+			b.outside(k, flag.Key, flag.Name, flag.Value, LayerFlag, host)
+		} else {
+			b.report.add(Problem{Position: Position{File: flag.Name}, Message: "bug: there is no key " + quoted(flag.Key)})
+		}
+	}
+	b.given = g.set
+	b.root.set.over(host.set)
+}
