@@ -1,0 +1,162 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Options of a Client. Either Socket or URL must be set.
+type Options struct {
+	// Socket is the path of the daemon's unix socket.
+	Socket string
+	// URL is the daemon's address on loopback TCP, such as
+	// http://127.0.0.1:7070, and Token the content of its token file.
+	URL, Token string
+}
+
+// Client talks to one daemon.
+type Client struct {
+	base, token string
+	http        *http.Client
+}
+
+// connectTimeout bounds the wait for a daemon that is there but does not take
+// connections. Answers have no limit: a batch takes its time, and ctx ends it.
+const connectTimeout = 10 * time.Second
+
+// New makes a client; it does not connect yet.
+func New(o Options) (*Client, error) {
+	dialer := &net.Dialer{Timeout: connectTimeout}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}
+	c := &Client{base: "http://localhost", token: o.Token, http: &http.Client{
+		Transport: transport,
+		// A token is for the address that it was given for.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	switch {
+	case (o.Socket == "") == (o.URL == ""):
+		return nil, errors.New("cannot tell where the daemon is: give its unix socket, or its URL")
+	case o.Socket != "":
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", o.Socket)
+		}
+		return c, nil
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+		return nil, fmt.Errorf("%q is no address of a daemon: write it as http://127.0.0.1:PORT", o.URL)
+	}
+	if o.Token == "" {
+		return nil, errors.New("the daemon lets nobody in on TCP without its token: give the content of its token file")
+	}
+	c.base = "http://" + u.Host
+	return c, nil
+}
+
+// Close closes the connections that are idle.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// endpoint makes a path of its parts, which may hold anything.
+func endpoint(parts ...string) string {
+	for i, part := range parts {
+		if i%2 == 1 {
+			parts[i] = url.PathEscape(part)
+		}
+	}
+	return strings.Join(parts, "")
+}
+
+// send sends a request and returns its answer if that is no error. body nil is
+// none.
+func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("cannot write the request as JSON: %w", err)
+		}
+		content = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(r)
+	if err != nil {
+		return nil, c.unreachable(ctx, err)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		defer response.Body.Close()
+		return nil, readError(response)
+	}
+	return response, nil
+}
+
+// unreachable says it in the words of somebody who looks for a daemon.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("the connection to the daemon was lost: %w", err)
+	}
+	return fmt.Errorf("cannot reach the daemon: %w", err)
+}
+
+const maxErrorBytes = 64 << 10
+
+func readError(response *http.Response) error {
+	var failure Failure
+	raw, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
+	if err == nil {
+		err = json.Unmarshal(raw, &failure)
+	}
+	if err != nil || failure.Error.Code == "" {
+		return fmt.Errorf("the answer is not a toolhost daemon's: HTTP status %s", response.Status)
+	}
+	failure.Error.Status = response.StatusCode
+	return &failure.Error
+}
+
+// call sends a request and reads its JSON into out, unless that is nil.
+func (c *Client) call(ctx context.Context, method, path string, body, out any) error {
+	response, err := c.send(ctx, method, path, body, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if out == nil {
+		_, err := io.Copy(io.Discard, response.Body)
+		return err
+	}
+	if err := json.NewDecoder(response.Body).Decode(out); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+	return nil
+}

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Filter narrows a list of the history: what all of its fields apply to that
+// are not zero. A turn is listed for having a call to which Tool and Status
+// apply.
+type Filter struct {
+	TurnID       string // of calls
+	Tool, Status string
+	// Since and Until bound when the turn began, or the call was queued: Since
+	// <= time < Until.
+	Since, Until time.Time
+	// Limit is how many are listed: default 100, at most 10,000.
+	Limit int
+}
+
+func (f Filter) query() string {
+	values := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	set("turn", f.TurnID)
+	set("tool", f.Tool)
+	set("status", f.Status)
+	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			values.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if f.Limit > 0 {
+		values.Set("limit", strconv.Itoa(f.Limit))
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "?" + values.Encode()
+}
+
+// PastTurns lists turns on record, the last started first.
+func (c *Client) PastTurns(ctx context.Context, f Filter) ([]TurnSummary, error) {
+	var list TurnSummaries
+	err := c.call(ctx, http.MethodGet, "/api/history/turns"+f.query(), nil, &list)
+	return list.Turns, err
+}
+
+// PastCalls lists calls on record, the last queued first.
+func (c *Client) PastCalls(ctx context.Context, f Filter) ([]CallSummary, error) {
+	var list CallSummaries
+	err := c.call(ctx, http.MethodGet, "/api/history/calls"+f.query(), nil, &list)
+	return list.Calls, err
+}
+
+// PastResult is the result of a call on record.
+func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*supervisor.Result, error) {
+	r := &supervisor.Result{}
+	if err := c.call(ctx, http.MethodGet, endpoint("/api/history/turns/", turnID, "/calls/", callID), nil, r); err != nil {
+		return nil, err
+	}
+	asMade([]*supervisor.Result{r})
+	return r, nil
+}
+
+// Replay shows a turn's events exactly as they were shown, those with a seq
+// over after, until show returns false or there are no more.
+func (c *Client) Replay(ctx context.Context, turnID string, after int64, show func(Event) bool) error {
+	path := endpoint("/api/history/turns/", turnID, "/events")
+	if after > 0 {
+		path += "?after=" + strconv.FormatInt(after, 10)
+	}
+	response, err := c.send(ctx, http.MethodGet, path, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	for in := bufio.NewReader(response.Body); ; {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("the replay broke off: %w", err)
+		}
+		e := Event{JSON: line[:len(line)-1]}
+		if err := json.Unmarshal(e.JSON, &e.Event); err != nil {
+			return fmt.Errorf("cannot read an event of the daemon: %w", err)
+		}
+		if !show(e) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Health tells whether the daemon is there.
+func (c *Client) Health(ctx context.Context) (h Health, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/health", nil, &h)
+	return h, err
+}
+
+// Ready tells whether calls can be made; if not, the error says why.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.call(ctx, http.MethodGet, "/api/ready", nil, nil)
+}
+
+// Tools is the catalogue, and why what is configured is not in it.
+func (c *Client) Tools(ctx context.Context) (list Tools, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/tools", nil, &list)
+	return list, err
+}
+
+// Begin begins a turn, which End must end. One that nobody speaks of any more is
+// ended by the daemon after a while.
+func (c *Client) Begin(ctx context.Context, spec TurnSpec) (t Turn, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/turns", spec, &t)
+	return t, err
+}
+
+// Run runs a batch and returns a result for each call, in their order. When ctx
+// ends first, the daemon aborts the turn.
+func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*supervisor.Result, error) {
+	var results Results
+	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, &results)
+	return asMade(results.Results), err
+}
+
+// asMade makes results what they were before they were JSON: nothing structured
+// is no null there.
+func asMade(results []*supervisor.Result) []*supervisor.Result {
+	for _, r := range results {
+		if r != nil && string(r.Structured) == "null" {
+			r.Structured = nil
+		}
+	}
+	return results
+}
+
+// some is a list that is never null in JSON.
+func some(calls []Call) []Call { return append([]Call{}, calls...) }
+
+// RunEvents is Run that also shows the turn's events meanwhile, in order. show
+// may hold up the stream, but never the calls.
+func (c *Client) RunEvents(ctx context.Context, turnID string, calls []Call, show func(Event)) ([]*supervisor.Result, error) {
+	stream, err := c.open(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	for {
+		frame, err := stream.frame()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the stream broke off before the results: %w", err)
+		case frame.kind == "results":
+			var results Results
+			err := json.Unmarshal(frame.data, &results)
+			return asMade(results.Results), err
+		case frame.kind == "error":
+			var failure Failure
+			if err := json.Unmarshal(frame.data, &failure); err != nil {
+				return nil, err
+			}
+			return nil, &failure.Error
+		}
+		event, err := frame.event()
+		if err != nil {
+			return nil, err
+		}
+		show(event)
+	}
+}
+
+// End ends a turn and returns once nothing of it runs any more.
+func (c *Client) End(ctx context.Context, turnID string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/end"), nil, nil)
+}
+
+// Abort aborts a turn's calls; again, while they end, it kills them at once.
+func (c *Client) Abort(ctx context.Context, turnID string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/abort"), nil, nil)
+}
+
+// AbortCall aborts one call; the turn goes on.
+func (c *Client) AbortCall(ctx context.Context, turnID, callID string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/abort-tool/", callID), nil, nil)
+}
+
+// Active lists the active turns, oldest first.
+func (c *Client) Active(ctx context.Context) ([]Turn, error) {
+	var list Turns
+	err := c.call(ctx, http.MethodGet, "/api/turns/active", nil, &list)
+	return list.Turns, err
+}
+
+// Turn describes an active turn.
+func (c *Client) Turn(ctx context.Context, turnID string) (t Turn, err error) {
+	err = c.call(ctx, http.MethodGet, endpoint("/api/turns/", turnID), nil, &t)
+	return t, err
+}
+
+// Interactions lists the questions that wait for a human, the most urgent
+// first.
+func (c *Client) Interactions(ctx context.Context) ([]Interaction, error) {
+	var list Interactions
+	err := c.call(ctx, http.MethodGet, "/api/interactions", nil, &list)
+	return list.Interactions, err
+}
+
+// Answer answers a question.
+func (c *Client) Answer(ctx context.Context, interactionID string, a Answer) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/interactions/", interactionID, "/answer"), a, nil)
+}
+
+// LoginLink makes a link for one browser.
+func (c *Client) LoginLink(ctx context.Context) (l LoginLink, err error) {
+	err = c.call(ctx, http.MethodPost, "/api/login-links", nil, &l)
+	return l, err
+}
+
+// IsNotFound is true for an error that says that something is not there, or no
+// longer.
+func IsNotFound(err error) bool {
+	refused, ok := errors.AsType[*Error](err)
+	return ok && refused.Status == http.StatusNotFound
+}

@@ -1,0 +1,257 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// fakes play the supervisor: each call does what its arguments say.
+type fakes struct {
+	mu   sync.Mutex
+	held map[string]chan struct{} // by the name that lets it go
+}
+
+type fakeArgs struct {
+	// Ms is how long it takes. Hold: until it is aborted, or let go by that name.
+	Ms   int    `json:"ms"`
+	Hold string `json:"hold"`
+	// Grace: it takes a second abort to end.
+	Grace bool `json:"grace"`
+	// Text is its result, Lines how many lines of output it sends first, each
+	// after EveryMs; Steps how often it reports progress, Says what with.
+	Text    string `json:"text"`
+	Echo    bool   `json:"echo"` // its arguments are its structured result, too
+	Lines   int    `json:"lines"`
+	EveryMs int    `json:"everyMs"`
+	Stderr  string `json:"stderr"`
+	Steps   int    `json:"steps"`
+	Of      int    `json:"of"`
+	Says    string `json:"says"`
+	// Question is one of its own; the answer is added to the text.
+	Question *supervisor.Question `json:"question"`
+	// Status, Reason and Message are how it ends, if not well.
+	Status  supervisor.Status `json:"status"`
+	Reason  string            `json:"reason"`
+	Message string            `json:"message"`
+	// PeakMiB is what it uses of a limit of 256 MiB, TimeoutMs its timeout.
+	PeakMiB   int64 `json:"peakMib"`
+	TimeoutMs int64 `json:"timeoutMs"`
+}
+
+type fakeCall struct {
+	args   fakeArgs
+	began  time.Time
+	asked  time.Duration // waited for a human
+	abort  time.Time
+	ctx    context.Context
+	aborts chan supervisor.AbortReason
+	done   chan struct{}
+	result *supervisor.Result
+}
+
+func (c *fakeCall) Abort(r supervisor.AbortReason) {
+	select { // as the real one, it never waits
+	case c.aborts <- r:
+	default:
+	}
+}
+
+func (c *fakeCall) Result() *supervisor.Result {
+	<-c.done
+	return c.result
+}
+
+func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
+	c := &fakeCall{began: time.Now(), aborts: make(chan supervisor.AbortReason, 2), done: make(chan struct{})}
+	_ = json.Unmarshal(r.Arguments, &c.args)
+	if c.args.TimeoutMs == 0 {
+		c.args.TimeoutMs = 30_000
+	}
+	r.Events <- supervisor.Event{Kind: supervisor.EventStarted, TimeoutMs: c.args.TimeoutMs}
+	var end context.CancelFunc
+	c.ctx, end = context.WithCancel(context.Background())
+	go func() {
+		defer end()
+		defer close(c.done)
+		c.result = f.play(c, r)
+	}()
+	return c
+}
+
+// Current is what the supervisor's calls can tell, too.
+func (c *fakeCall) Current() (cgroup.Current, bool) {
+	return cgroup.Current{CPU: time.Since(c.began) / 3, MemoryBytes: max(9, c.args.PeakMiB) << 20, Pids: 3}, true
+}
+
+// hold gives the channel that letGo closes.
+func (f *fakes) hold(name string) chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.held[name] == nil {
+		f.held[name] = make(chan struct{})
+	}
+	return f.held[name]
+}
+
+func (f *fakes) letGo(name string) {
+	held := f.hold(name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(held)
+	delete(f.held, name)
+}
+
+func (f *fakes) play(c *fakeCall, r supervisor.Request) *supervisor.Result {
+	a := &c.args
+	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
+	if a.Status != "" {
+		verdict = supervisor.Verdict{Status: a.Status, Reason: a.Reason, Message: a.Message}
+	}
+	reason := c.talk(r)
+	if reason == "" && a.Question != nil {
+		began := time.Now()
+		answer := r.Ask(c.ctx, *a.Question)
+		c.asked = time.Since(began)
+		value := string(answer.Value)
+		if a.Question.Secret {
+			value = fmt.Sprintf("of %d bytes", len(answer.Value))
+		}
+		a.Text += fmt.Sprintf("value %s, denied %q", value, answer.Denied)
+	}
+	if reason == "" {
+		reason = c.wait(f)
+	}
+	if reason != "" {
+		c.abort = time.Now()
+		if a.Grace {
+			<-c.aborts
+		}
+		verdict = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: string(reason), Message: "[CANCELLED] The call was cancelled by the user. All its processes were killed."}
+	}
+	result := c.fill(verdict.Result())
+	if a.Echo {
+		result.Structured = r.Arguments
+	}
+	return result
+}
+
+// talk sends output and progress, unless an abort comes.
+func (c *fakeCall) talk(r supervisor.Request) supervisor.AbortReason {
+	a := &c.args
+	if a.Stderr != "" {
+		r.Events <- output("stderr", a.Stderr)
+	}
+	for i := range max(a.Lines, a.Steps) {
+		if i < a.Lines {
+			r.Events <- output("content", fmt.Sprintf("line %d of %d: %s\n", i+1, a.Lines, a.Says))
+		}
+		if i < a.Steps {
+			part := float64(i+1) / float64(max(a.Of, a.Steps))
+			r.Events <- supervisor.Event{Kind: supervisor.EventProgress, Status: supervisor.StatusRunning, Fraction: &part, Message: a.Says}
+		}
+		if reason := c.pause(time.Duration(a.EveryMs) * time.Millisecond); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+func output(stream, text string) supervisor.Event {
+	return supervisor.Event{Kind: supervisor.EventOutput, Stream: stream, Content: &supervisor.Content{Type: "text", Text: text}}
+}
+
+func (c *fakeCall) pause(d time.Duration) supervisor.AbortReason {
+	select {
+	case <-time.After(d):
+		return ""
+	case reason := <-c.aborts:
+		return reason
+	}
+}
+
+func (c *fakeCall) wait(f *fakes) supervisor.AbortReason {
+	if c.args.Hold == "" {
+		return c.pause(time.Duration(c.args.Ms) * time.Millisecond)
+	}
+	select {
+	case <-f.hold(c.args.Hold):
+		return ""
+	case reason := <-c.aborts:
+		return reason
+	}
+}
+
+// fill makes the result look like a real one.
+func (c *fakeCall) fill(r *supervisor.Result) *supervisor.Result {
+	a, timeout := &c.args, c.args.TimeoutMs
+	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: a.Text})
+	r.SHA256 = strings.Repeat("9f2c41d7", 8)
+	total := time.Since(c.began)
+	t := &r.Timing
+	t.StartMs, t.DrainMs, t.HumanWaitMs, t.ElapsedMs = 6, 2, c.asked.Milliseconds(), total.Milliseconds()
+	t.TimeoutMs, t.Profile, t.Source, t.SourceDetail, t.SoftBudgetMs, t.GraceLimitMs = &timeout, "tool_call", "global", "toolhost.yaml:12", 10_000, 2000
+	if !c.abort.IsZero() {
+		t.GraceMs = max(1, time.Since(c.abort).Milliseconds())
+		r.Kill = supervisor.Kill{Stage: "kill", Cause: "abort", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, TermLatencyUs: 210, LatencyUs: 1840}
+	}
+	t.RunMs = max(0, t.ElapsedMs-t.StartMs-t.DrainMs-t.GraceMs-t.HumanWaitMs)
+	r.Usage = supervisor.Usage{CPUUserMs: t.RunMs / 4, CPUSystemMs: t.RunMs / 20, MemoryPeakBytes: max(9, a.PeakMiB) << 20, PidsPeak: 11, IOReadBytes: 3 << 20, IOWriteBytes: 1 << 16}
+	r.Limits = supervisor.AppliedLimits{MemoryBytes: 256 << 20, Pids: 64, CPUPercent: 200, OutputBytes: 1 << 20, OpenFiles: 1024, WorkspaceBytes: 64 << 20}
+	r.Output.Content = supervisor.ContentOutput{SeenBytes: int64(len(a.Text)), KeptBytes: int64(len(a.Text))}
+	if a.Stderr != "" {
+		n := int64(len(a.Stderr))
+		r.Output.Stderr = supervisor.StreamOutput{Head: a.Stderr, SeenBytes: n, KeptBytes: n}
+	}
+	r.Sandbox = sandbox.Receipt{
+		Tier: "native", Cgroup: "v2", Network: "none", Read: []string{"/srv/data"}, Write: []string{}, UID: 20_001, LandlockABI: 4,
+		Enforced: []string{"user namespace", "mount namespace", "pid namespace", "network namespace", "seccomp", "no_new_privs", "landlock"},
+		Degraded: []sandbox.Degradation{{Feature: "io weight", Reason: "this kernel has no io controller here", Remedy: "boot with cgroup_no_v1=all"}},
+	}
+	return r
+}
+
+// testTools are what turns know of the tools, catalogueOf what people are told.
+var testTools = map[string]turn.Tool{
+	"ask":  {Name: "ask", Mode: turn.ModeAsk, Request: supervisor.Request{Sandbox: &supervisor.Policy{Read: []string{"/srv/data"}, Write: []string{"/srv/out"}, Network: "host"}}},
+	"wipe": {Name: "wipe", Destructive: true, Request: supervisor.Request{Sandbox: &supervisor.Policy{}}},
+	"deny": {Name: "deny", Mode: turn.ModeDeny},
+	"solo": {Name: "solo", Exclusive: true},
+}
+
+func findTool(name string) (turn.Tool, bool) {
+	tool, special := testTools[name]
+	if !special {
+		tool = turn.Tool{Name: name}
+	}
+	return tool, !strings.HasPrefix(name, "missing")
+}
+
+type catalogue struct{}
+
+func (catalogue) Tools(context.Context) ([]client.Tool, []error) {
+	yes, half, most := true, int64(30_000), int64(120_000)
+	return []client.Tool{
+		{
+			Name: "work", Title: "Work", Description: "Does what its arguments say, and takes its time for it.\nA second line says more.", Source: "plugin /usr/lib/toolhost/work",
+			InputSchema: json.RawMessage(`{"type":"object","required":["text"],"additionalProperties":false,"properties":{
+				"text":{"type":"string","description":"what it answers with"}, "ms":{"type":"integer","minimum":0,"maximum":60000,"description":"how long it takes"},
+				"hold":{"type":"string"}, "lines":{"type":"integer","default":3}, "big":{"type":"integer"}, "echo":{"type":"boolean"}, "mode":{"enum":["fast","careful"],"default":"fast"},
+				"verbose":{"type":"boolean","description":"say more"}, "tags":{"type":"array","items":{"type":"string"}},
+				"place":{"type":"object","required":["lat"],"properties":{"lat":{"type":"number"},"lon":{"type":"number"}}}, "anything":{}}}`),
+			Annotations: client.Annotations{ReadOnly: &yes, Idempotent: &yes}, Mode: "allow", TimeoutMs: &half, MaxTimeoutMs: &most,
+		},
+		{Name: "ask", Description: "Asks before it runs.", InputSchema: json.RawMessage(`{"type":"object"}`), Mode: "ask", Exclusive: true, TimeoutMs: &half},
+		{Name: "wipe", Description: "Destroys something.", InputSchema: json.RawMessage(`{"type":"object","properties":{}, "additionalProperties":false}`), Annotations: client.Annotations{Destructive: &yes}, Mode: "ask"},
+	}, []error{errors.New("tool broken (toolhost.yaml:31): the binary /usr/lib/toolhost/broken is missing")}
+}

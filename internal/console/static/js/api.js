@@ -1,0 +1,161 @@
+// The daemon's HTTP API. Every function throws a Refusal if the daemon says no,
+// and a Lost if it cannot be reached.
+
+import { withDigits } from './exact.js';
+import { EventParser } from './sse.js';
+
+/** Refusal is an error that the daemon has answered with. */
+export class Refusal extends Error {
+  constructor(status, { code = 'unknown', message = `the daemon answered with status ${status}`, remedy = '' } = {}) {
+    super(message);
+    Object.assign(this, { status, code, remedy });
+  }
+}
+
+/** Lost: the daemon cannot be reached, or has gone in the middle. */
+export class Lost extends Error {}
+
+const path = (parts, ...ids) => parts.reduce((all, part, i) => all + encodeURIComponent(ids[i - 1]) + part);
+
+/** The clock of the daemon against ours, in ms; known to the second. */
+let skew = 0;
+
+/** now is the daemon's time. */
+export const now = () => Date.now() + skew;
+
+function noteClock(response) {
+  const theirs = Date.parse(response.headers.get('Date') ?? '');
+  if (Number.isNaN(theirs)) return;
+  const off = theirs + 500 - Date.now();
+  skew = Math.abs(off) > 2000 ? off : 0;
+}
+
+async function send(method, url, { body, signal, headers = {} } = {}) {
+  const options = { method, signal, headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error' };
+  if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    headers['Content-Type'] = 'application/json';
+  }
+  let response;
+  try {
+    response = await fetch(url, options);
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : new Lost(error.message);
+  }
+  noteClock(response);
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+async function refusal(response) {
+  try {
+    return new Refusal(response.status, (await response.json()).error);
+  } catch {
+    return new Refusal(response.status);
+  }
+}
+
+async function call(method, url, options) {
+  const response = await send(method, url, options);
+  try {
+    return options?.read ? options.read(await response.text()) : await response.json();
+  } catch (error) {
+    throw options?.signal?.aborted ? options.signal.reason : new Lost(error.message);
+  }
+}
+
+const get = (url, signal, read) => call('GET', url, { signal, read });
+const post = (url, body, signal, read) => call('POST', url, { body, signal, read });
+
+// What tools take and give keeps all its digits; the rest can be reckoned with.
+const resultDigits = (plain, exact) => Object.assign(plain, { content: exact.content, structured: exact.structured });
+const readResult = (text) => withDigits(text, resultDigits);
+const readResults = (text) => withDigits(text, (plain, exact) => plain.results.forEach((r, i) => resultDigits(r, exact.results[i])));
+const readActive = (text) => withDigits(text, (plain, exact) => plain.turns.forEach((turn, i) =>
+  turn.pendingInteractions.forEach((ask, k) => (ask.arguments = exact.turns[i].pendingInteractions[k].arguments))));
+const readTools = (text) => withDigits(text, defaults);
+const readEvent = (text) => withDigits(text, (plain, exact) => (plain.content = exact.content));
+
+/** defaults of schemas go into forms; limits are reckoned with. */
+function defaults(plain, exact) {
+  if (typeof plain !== 'object' || plain === null) return;
+  for (const key of Object.keys(plain)) {
+    if (key === 'default') plain[key] = exact[key];
+    else defaults(plain[key], exact[key]);
+  }
+}
+
+export const health = (signal) => get('/api/health', signal);
+/** tools gives {tools, problems}: why what is configured is not among them. */
+export const tools = (signal) => get('/api/tools', signal, readTools);
+export const activeTurns = async (signal) => (await get('/api/turns/active', signal, readActive)).turns;
+
+export const begin = (spec) => post('/api/turns', spec);
+export const run = async (turnId, calls, signal) => (await post(path`/api/turns/${turnId}/calls`, { calls }, signal, readResults)).results;
+export const end = (turnId) => post(path`/api/turns/${turnId}/end`);
+export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
+export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
+export const answer = (id, body) => post(path`/api/interactions/${id}/answer`, body);
+export const logout = () => post('/api/logout');
+
+function query(filter) {
+  const pairs = Object.entries(filter).filter(([, value]) => value !== '' && value !== undefined);
+  return pairs.length === 0 ? '' : '?' + new URLSearchParams(pairs);
+}
+
+export const pastTurns = async (filter, signal) => (await get('/api/history/turns' + query(filter), signal)).turns;
+export const pastCalls = async (filter, signal) => (await get('/api/history/calls' + query(filter), signal)).calls;
+export const result = (turnId, callId, signal) => get(path`/api/history/turns/${turnId}/calls/${callId}`, signal, readResult);
+
+/** maxReplay bounds the events that are read of one turn. */
+export const maxReplay = 50_000;
+
+/** replay gives a turn's events on record behind a seq; cut: there are more. */
+export async function replay(turnId, after, signal) {
+  const response = await send('GET', path`/api/history/turns/${turnId}/events` + query({ after: after > 0 ? after : '' }), { signal });
+  const events = [];
+  for await (const line of lines(response.body, signal)) {
+    if (events.length === maxReplay) return { events, cut: true };
+    events.push(JSON.parse(line));
+  }
+  return { events, cut: false };
+}
+
+async function* lines(body, signal) {
+  let rest = '';
+  for await (const piece of pieces(body, signal)) {
+    const all = (rest + piece).split('\n');
+    rest = all.pop();
+    yield* all;
+  }
+  if (rest !== '') throw new Lost('the replay broke off');
+}
+
+async function* pieces(body, signal) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : new Lost(error.message);
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * watch passes on a turn's events behind the one with the seq after, in lists:
+ * {kind, value} each. It returns when the turn is over.
+ */
+export async function watch(turnId, after, signal, show) {
+  const headers = { Accept: 'text/event-stream' };
+  if (after > 0) headers['Last-Event-ID'] = String(after);
+  const response = await send('GET', path`/api/turns/${turnId}/events`, { signal, headers });
+  const parser = new EventParser();
+  for await (const piece of pieces(response.body, signal)) {
+    show(parser.push(piece).map((e) => ({ kind: e.kind, value: readEvent(e.data) })));
+  }
+}

@@ -1,0 +1,138 @@
+// One question that waits for a human, with the way to answer it.
+
+import { h, fill, setData, setText, show } from './dom.js';
+import { icon } from './icons.js';
+import { brief, json, printable, timer } from './format.js';
+import { kindOf } from './status.js';
+import { formOf } from './form.js';
+import { href } from './route.js';
+import { now } from './api.js';
+
+// A card may come to stand where somebody is about to press: it takes no yes in
+// its first moment.
+const armMs = 400;
+
+export class AskCard {
+  #context;
+  #ask;
+  #form = null;
+  #left = h('span', { class: 'ask-left' });
+  #bar = h('span', { class: 'ask-bar', 'aria-hidden': 'true' });
+  #error = h('p', { class: 'field-error', role: 'alert', hidden: true });
+  #buttons = [];
+
+  constructor(context, ask) {
+    this.#context = context;
+    this.#ask = ask;
+    const id = 'ask-' + Math.random().toString(36).slice(2);
+    this.node = h('form', { class: 'ask', 'aria-labelledby': id, novalidate: true, autocomplete: 'off', data: { ask: ask.interactionId, kind: ask.kind } },
+      h('header', {}, h('h3', { id }, h('span', { class: 'chip', data: { tone: ask.kind === 'confirm' ? 'failed' : 'wait' } }, kindOf(ask.kind)), ' ',
+        h('span', { class: 'ask-tool' }, printable(ask.toolName || 'The host'))), this.#left),
+      this.#bar,
+      h('p', { class: 'ask-prompt' }, printable(ask.prompt)),
+      argumentsOf(ask), policyOf(ask), this.#fields(), this.#error, this.#actions(),
+      h('p', { class: 'ask-from' }, 'turn ', h('a', { href: href('history', [ask.turnId]) }, printable(brief(ask.turnId)))));
+    this.node.addEventListener('submit', (e) => {
+      e.preventDefault();
+      this.#send();
+    });
+    this.node.addEventListener('keydown', (e) => this.#key(e));
+    setTimeout(() => this.#enable(true), armMs);
+    this.tick(now());
+  }
+
+  update() {}
+
+  /** Of what wants a value, a form; of yes or no, nothing. */
+  #fields() {
+    const { schema, secret, kind } = this.#ask;
+    const hidden = secret || kind === 'password';
+    if (!schema && !hidden) return null;
+    this.#form = formOf(schema ?? { type: 'string' }, { secret: hidden, name: hidden ? 'Secret' : 'Answer', initial: this.#ask.default });
+    return h('div', { class: 'ask-fields' }, this.#form.node);
+  }
+
+  #actions() {
+    const { kind } = this.#ask;
+    const yes = this.#form ? 'Send' : { confirm: 'Confirm', device_code: 'Done', escalation: 'Done' }[kind] ?? 'Approve';
+    const button = (words, props) => {
+      const node = h('button', { disabled: true, ...props }, words);
+      this.#buttons.push(node);
+      return node;
+    };
+    return h('div', { class: 'ask-actions' },
+      button(yes, { type: 'submit', class: kind === 'confirm' ? 'danger' : 'primary' }),
+      kind === 'approval' && !this.#form ? button('Always in this turn', { type: 'button', onclick: () => this.#answer({ approve: true, always: true }, 'Approved for this turn') }) : null,
+      button('Deny', { type: 'button', class: 'deny', onclick: () => this.#answer({}, 'Denied') }));
+  }
+
+  #key(e) {
+    if (e.target.matches('input, textarea, select') || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (e.key === 'd' && !this.#buttons.at(-1).disabled) this.#buttons.at(-1).click();
+    else return;
+    e.preventDefault();
+  }
+
+  #enable(on) {
+    for (const b of this.#buttons) b.disabled = !on;
+  }
+
+  #send() {
+    if (!this.#form) {
+      this.#answer({ approve: true }, this.#ask.kind === 'confirm' ? 'Confirmed' : 'Approved');
+      return;
+    }
+    const got = this.#form.read();
+    if (got.error) {
+      got.at.focus();
+      return;
+    }
+    this.#answer({ approve: true, value: got.value ?? null }, 'Answered');
+  }
+
+  async #answer(body, done) {
+    const { api, shell, feed } = this.#context;
+    this.#enable(false);
+    show(this.#error, false);
+    try {
+      await api.answer(this.#ask.interactionId, body);
+      shell.toast(`${done}: ${printable(this.#ask.toolName || kindOf(this.#ask.kind))}`, { tone: body.approve ? 'ok' : 'idle' });
+      feed.poke();
+    } catch (error) {
+      this.#enable(true);
+      fill(this.#error, error.remedy ? `${error.message}. ${error.remedy}.` : error.message);
+      show(this.#error, true);
+    }
+  }
+
+  tick(time) {
+    const left = Math.max(0, Date.parse(this.#ask.expiresAt) - time);
+    setText(this.#left, left > 0 ? `${timer(left + 999)} left` : 'time is over');
+    setData(this.node, 'urgency', left < 10_000 ? 'late' : left < 30_000 ? 'slow' : 'ok');
+    this.#bar.style.setProperty('--part', Math.min(1, left / this.#ask.timeoutMs).toFixed(4));
+  }
+
+  focus() {
+    this.node.querySelector('input, textarea, select, button')?.focus();
+  }
+}
+
+function argumentsOf(ask) {
+  const args = ask.arguments;
+  if (args === undefined || (typeof args === 'object' && args !== null && Object.keys(args).length === 0)) return null;
+  return h('pre', { class: 'ask-arguments', tabindex: 0, 'aria-label': 'Arguments' }, printable(json(args)));
+}
+
+/** What the call may touch, so that a yes is an informed one. */
+function policyOf(ask) {
+  const { policy } = ask;
+  if (!policy) return null;
+  const rows = [
+    ['Sandbox', policy.tier === 'none' ? 'none: it runs with all rights of the daemon' : policy.tier, policy.tier === 'none'],
+    ['Network', policy.network === 'none' ? 'none' : `as the ${policy.network}`, policy.network !== 'none'],
+    ['Reads', policy.read.join(', '), false],
+    ['Writes', policy.write.join(', '), true],
+  ];
+  return h('dl', { class: 'ask-policy' }, rows.filter(([, value]) => value).map(([name, value, strong]) =>
+    h('div', {}, h('dt', {}, name), h('dd', { class: strong ? 'strong' : null }, strong ? icon('warn') : null, printable(value)))));
+}

@@ -1,0 +1,218 @@
+// Keeps the state true to the daemon: asks for the active turns again and
+// again, and reads the events of some of them as they happen. A browser gives
+// one host six connections only, so at most three are held for streams: where
+// more turns are active, one of the three goes round. Nothing is lost by that: a
+// stream goes on behind the last event that was seen.
+
+import { active, apply, applyActive, lose, skip } from './store.js';
+
+const maxStreams = 3;
+const roundIdleMs = 300; // a stream that goes round moves on after this silence
+const roundMs = 2000; // and after this in any case
+const pollMs = 1000;
+const hiddenPollMs = 5000;
+const pollTimeoutMs = 10_000;
+const silenceMs = 45_000; // the daemon sends a heartbeat every 15 s
+const firstRetryMs = 500;
+const maxRetryMs = 15_000;
+
+const stopped = new Error('the stream is no longer wanted');
+const silent = new Error('the stream has gone silent');
+
+export class Feed {
+  #api;
+  #state;
+  #changed;
+  #told;
+  #visible;
+  #streams = new Map(); // turn id: {controller, round}
+  #gone = new Set(); // ids of turns whose last events are to be fetched
+  #seen = new Map(); // turn id: when its stream was given up
+  #notBefore = new Map(); // turn id: when it may be tried again
+  #focus = new Set();
+  #failures = 0;
+  #wake = () => {};
+  #poked = false;
+  #ended = false;
+
+  /**
+   * api and state are what they are elsewhere; changed(ids) is told which turns
+   * have changed, told(status) how the connection is: {kind: live, lost or
+   * signedOut, retryAt, error}. visible() says whether anybody can look.
+   */
+  constructor({ api, state, changed, told, visible = () => true }) {
+    this.#api = api;
+    this.#state = state;
+    this.#changed = changed;
+    this.#told = told;
+    this.#visible = visible;
+  }
+
+  /** run goes on until stop. */
+  async run() {
+    while (!this.#ended) await this.#sleep(await this.#poll());
+  }
+
+  stop() {
+    this.#ended = true;
+    this.#closeAll();
+    this.poke();
+  }
+
+  /** poke asks the daemon now. */
+  poke() {
+    this.#poked = true;
+    this.#wake();
+  }
+
+  /** focus names the turns that are looked at: they are streamed first. */
+  focus(ids) {
+    this.#focus = new Set(ids);
+    this.#reconcile();
+  }
+
+  /** look again, when the page is shown or hidden. */
+  look() {
+    if (this.#visible()) this.poke();
+    else this.#closeAll();
+  }
+
+  async #sleep(ms) {
+    if (!this.#poked && !this.#ended) {
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#poked = false;
+  }
+
+  /** One question to the daemon; it returns how long to wait for the next. */
+  async #poll() {
+    try {
+      const list = await this.#api.activeTurns(AbortSignal.timeout(pollTimeoutMs));
+      this.#here(list);
+      return this.#visible() ? pollMs : hiddenPollMs;
+    } catch (error) {
+      return this.#away(error);
+    }
+  }
+
+  #here(list) {
+    this.#failures = 0;
+    this.#gone = new Set(applyActive(this.#state, list, this.#api.now()));
+    this.#told({ kind: 'live' });
+    this.#changed(null);
+    this.#reconcile();
+  }
+
+  #away(error) {
+    if (error.status === 401) {
+      this.#told({ kind: 'signedOut' });
+      return maxRetryMs;
+    }
+    const wait = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures++, 10)) * (0.75 + Math.random() / 2);
+    this.#told({ kind: 'lost', retryAt: Date.now() + wait, error });
+    return wait;
+  }
+
+  #closeAll() {
+    for (const stream of this.#streams.values()) stream.controller.abort(stopped);
+  }
+
+  /** The turns to stream, the most wanted first. */
+  #wanted() {
+    const rank = (t) => (this.#focus.has(t.id) ? 4 : 0) + (t.asks.size > 0 ? 2 : 0) + (this.#gone.has(t.id) ? 1 : 0);
+    const now = Date.now();
+    return active(this.#state)
+      .filter((t) => (this.#notBefore.get(t.id) ?? 0) <= now)
+      .sort((a, b) => rank(b) - rank(a) || b.startedAt - a.startedAt);
+  }
+
+  #reconcile() {
+    if (this.#ended || !this.#visible()) return;
+    const wanted = this.#wanted();
+    const held = wanted.length <= maxStreams ? wanted : wanted.slice(0, maxStreams - 1);
+    const rest = wanted.slice(held.length);
+    const keep = new Set(held.map((t) => t.id));
+    for (const [id, stream] of this.#streams) {
+      if (keep.has(id)) stream.round = false;
+      else if (!stream.round) stream.controller.abort(stopped);
+    }
+    for (const turn of held) this.#open(turn, false);
+    if ([...this.#streams.values()].some((s) => s.round)) return;
+    rest.sort((a, b) => (this.#seen.get(a.id) ?? 0) - (this.#seen.get(b.id) ?? 0));
+    if (rest.length > 0) this.#open(rest[0], true);
+  }
+
+  #open(turn, round) {
+    if (this.#streams.has(turn.id)) return;
+    const stream = { controller: new AbortController(), round, opened: Date.now() };
+    this.#streams.set(turn.id, stream);
+    this.#read(turn, stream).finally(() => {
+      clearTimeout(stream.timer);
+      this.#streams.delete(turn.id);
+      this.#seen.set(turn.id, Date.now());
+      if (turn.over) this.#forget(turn.id);
+      this.#reconcile();
+    });
+  }
+
+  #forget(id) {
+    for (const of of [this.#seen, this.#notBefore, this.#gone]) of.delete(id);
+  }
+
+  async #read(turn, stream) {
+    try {
+      this.#expect(stream);
+      await this.#api.watch(turn.id, turn.seq, stream.controller.signal, (list) => {
+        this.#expect(stream);
+        this.#take(turn.id, list);
+      });
+      this.#endOf(turn);
+    } catch (error) {
+      if (error === stopped) return;
+      if (error.status === 404) this.#lost(turn);
+      this.#notBefore.set(turn.id, Date.now() + firstRetryMs);
+      this.poke();
+    }
+  }
+
+  /** expect gives a stream up that is silent or, if it goes round, in time. */
+  #expect(stream) {
+    clearTimeout(stream.timer);
+    const { round } = stream;
+    const left = round ? Math.min(roundIdleMs, stream.opened + roundMs - Date.now()) : silenceMs;
+    stream.timer = setTimeout(() => {
+      if (round && !stream.round) this.#expect(stream);
+      else stream.controller.abort(round ? stopped : silent);
+    }, left);
+  }
+
+  #take(id, list) {
+    let poke = false;
+    for (const { kind, value } of list) {
+      if (kind === 'gap') skip(this.#state, value);
+      else if (apply(this.#state, value)) poke ||= kind === 'interaction_request' || kind === 'turn_end';
+    }
+    if (poke) this.poke();
+    if (list.length > 0) this.#changed([id]);
+  }
+
+  /** A stream has ended: with the turn or, if that is not on record, with the daemon. */
+  #endOf(turn) {
+    if (turn.over) return;
+    if (this.#gone.has(turn.id)) this.#lost(turn);
+    this.#notBefore.set(turn.id, Date.now() + firstRetryMs);
+    this.poke();
+  }
+
+  #lost(turn) {
+    if (!this.#gone.has(turn.id)) return;
+    lose(this.#state, turn.id, this.#api.now());
+    this.#changed([turn.id]);
+  }
+}

@@ -1,0 +1,148 @@
+// Live: the active turns, what waits for a human, and what has just ended.
+
+import { active, asks, callsOf, recent, underWay } from '../store.js';
+import { h, Rows, roving, setText, show } from '../dom.js';
+import { brief, clock, count, printable, span } from '../format.js';
+import { byTone, tones, toneNames } from '../status.js';
+import { TurnCard } from '../turncard.js';
+import { AskCard } from '../ask.js';
+import { href } from '../route.js';
+
+const maxTurns = 40; // that are drawn at once
+
+export function live(root, context, route) {
+  return new Live(root, context, route);
+}
+live.title = 'Live';
+
+class Live {
+  #context;
+  #figures = {};
+  #turns;
+  #asks;
+  #recent;
+  #list = h('div', { class: 'turns' });
+  #askList = h('div', { class: 'asks' });
+  #recentList = h('ul', { class: 'recent' });
+  #askTitle = h('h2', { tabindex: -1 }, 'Waiting for you');
+  #noTurns = h('div', { class: 'empty', hidden: true });
+  #noAsks = h('p', { class: 'empty-line' }, 'Nothing waits for you.');
+  #noRecent = h('p', { class: 'empty-line' }, 'No turn has ended since this page was opened.');
+  #more = h('p', { class: 'turn-more', hidden: true });
+  #rove;
+
+  constructor(root, context, route) {
+    this.#context = context;
+    root.append(h('h1', { class: 'unseen' }, 'Live'), this.#summary(),
+      h('div', { class: 'live-columns' },
+        h('section', { class: 'live-asks', 'aria-label': 'Waiting for you' }, this.#askTitle, this.#noAsks, this.#askList),
+        h('section', { class: 'live-turns', 'aria-label': 'Active turns' }, h('h2', {}, 'Active turns'), this.#noTurns, this.#list, this.#more),
+        h('section', { class: 'live-recent', 'aria-label': 'Just ended' }, h('h2', {}, 'Just ended'), this.#noRecent, this.#recentList)));
+    this.#noTurns.append(h('p', {}, h('strong', {}, 'Nothing runs.')),
+      h('p', {}, 'When a host begins a turn, its calls appear here. You can ', h('a', { href: '#/tools' }, 'try a tool'), ' yourself.'));
+    this.#turns = new Rows(this.#list, (turn) => new TurnCard(context, turn));
+    this.#asks = new Rows(this.#askList, (ask) => this.#askRow(ask));
+    this.#recent = new Rows(this.#recentList, (turn) => recentRow(turn));
+    this.#rove = roving(this.#list, '.call-head');
+    if (route.query.waiting) requestAnimationFrame(() => this.#toAsks());
+  }
+
+  #summary() {
+    const names = { turns: 'turns', running: 'running', queued: 'queued', waiting: 'waiting for you' };
+    return h('dl', { class: 'figures' }, Object.entries(names).map(([key, name]) => {
+      const value = h('dd', {}, '0');
+      this.#figures[key] = value;
+      return h('div', { data: { figure: key } }, h('dt', {}, name), value);
+    }));
+  }
+
+  #askRow(ask) {
+    const card = new AskCard(this.#context, ask);
+    return {
+      node: card.node,
+      update: () => {},
+      tick: (time) => card.tick(time),
+      focus: () => card.focus(),
+    };
+  }
+
+  update(ids) {
+    const { state } = this.#context;
+    const turns = active(state);
+    const shown = turns.slice(-maxTurns);
+    this.#turns.sync(shown, (t) => t.id, ids);
+    show(this.#noTurns, turns.length === 0);
+    show(this.#more, turns.length > maxTurns);
+    setText(this.#more, `${count(turns.length - maxTurns, 'older turn is', 'older turns are')} active, too`);
+    this.#updateAsks(asks(state));
+    const over = recent(state);
+    this.#recent.sync(over, (t) => t.id);
+    show(this.#noRecent, over.length === 0);
+    this.#count(turns);
+    this.#rove.one();
+  }
+
+  #updateAsks(all) {
+    // A card that goes hands the focus on.
+    const had = this.#askList.contains(document.activeElement);
+    this.#asks.sync(all.filter((a) => !a.partial), (a) => a.interactionId);
+    show(this.#noAsks, all.length === 0);
+    if (had && !this.#askList.contains(document.activeElement)) this.#toAsks();
+  }
+
+  #count(turns) {
+    const { running, queued } = underWay(turns.flatMap(callsOf));
+    const figures = { turns: turns.length, running, queued, waiting: asks(this.#context.state).length };
+    for (const [key, n] of Object.entries(figures)) {
+      setText(this.#figures[key], String(n));
+      this.#figures[key].parentNode.classList.toggle('some', n > 0);
+    }
+  }
+
+  tick(time) {
+    this.#turns.each((card) => card.tick(time));
+    this.#asks.each((card) => card.tick(time));
+  }
+
+  /** The page stays where it is when only its query changes. */
+  moved(route, make) {
+    if (make !== live) return false;
+    if (route.query.waiting) this.#toAsks();
+    return true;
+  }
+
+  #toAsks() {
+    const first = this.#askList.querySelector('.ask');
+    if (!first) {
+      this.#askTitle.focus();
+      return;
+    }
+    this.#asks.get(first.dataset.ask)?.focus();
+    first.scrollIntoView({ block: 'nearest' });
+  }
+
+  key(e) {
+    const row = document.activeElement?.closest?.('.call')?.querySelector('.call-head')?.row;
+    if (e.key === 'x' && row) row.cancel();
+    else if (e.key === 'X' && row) this.#turns.get(row.turnId)?.cancel();
+    else return false;
+    return true;
+  }
+}
+
+function recentRow(turn) {
+  const tally = h('span', { class: 'recent-tally' });
+  const node = h('li', {}, h('a', { href: href('history', [turn.id]) },
+    h('span', { class: 'recent-name' }, printable(turn.agentId || 'Turn'), ' ', h('span', { class: 'id' }, printable(brief(turn.id)))),
+    h('span', { class: 'recent-time' }, `${clock(turn.endedAt)} · ${span(turn.endedAt - turn.startedAt)}`), tally));
+  return {
+    node,
+    update(t) {
+      const sum = byTone(t.counts);
+      const words = tones.filter((tone) => sum[tone]).map((tone) => h('span', { class: 'tally', data: { tone } }, `${sum[tone]} ${toneNames[tone]}`));
+      if (t.lost) words.push(h('span', { class: 'tally', data: { tone: 'failed' } }, 'cut off'));
+      else if (t.abortedAt) words.push(h('span', { class: 'tally', data: { tone: 'idle' } }, 'turn cancelled'));
+      tally.replaceChildren(...words);
+    },
+  };
+}

@@ -1,0 +1,113 @@
+// Questions: approve, deny, a form, a password, too late.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { call, host, page, textOf } from '../helper.mjs';
+
+const cardOf = (p, tool) => p.locator('.ask', { has: p.locator('.ask-tool', { hasText: tool }) });
+
+/** asked has a turn with one call, and a page with its card. */
+async function asked(tool, args) {
+  const turn = await host.begin({ agentId: 'asker' });
+  const results = host.run(turn, [call(tool, args)]);
+  const p = await page();
+  const card = cardOf(p, tool);
+  await card.waitFor();
+  return { p, turn, card, result: async () => (await results)[0] };
+}
+
+test('an approval says what it is for, counts down, and is given', async () => {
+  const { p, turn, card, result } = await asked('ask', { path: '/srv/out/a', text: 'done' });
+  assert.match(await card.locator('.ask-arguments').innerText(), /"path": "\/srv\/out\/a"/);
+  assert.match(await card.locator('.ask-policy').innerText(), /Network[\s\S]*as the host[\s\S]*\/srv\/data[\s\S]*\/srv\/out/);
+  assert.match(await p.locator('#waiting').innerText(), /Waiting for you 1/);
+  await p.locator('.turn-waiting', { hasText: 'Waiting for you' }).waitFor();
+  assert.match(await p.title(), /^\(1\) Live/);
+  const left = () => card.locator('.ask-left').innerText();
+  const first = await left();
+  assert.match(first, /^(2m 00s|1m \d\ds) left$/);
+  await p.waitForFunction((was) => document.querySelector('.ask-left').textContent !== was, first);
+  await card.getByRole('button', { name: 'Approve' }).click();
+  assert.equal((await result()).status, 'ok');
+  await card.waitFor({ state: 'detached' });
+  await p.locator('.toast', { hasText: 'Approved: ask' }).waitFor();
+  await host.end(turn);
+  await p.locator('#waiting').waitFor({ state: 'hidden' });
+  await p.done();
+});
+
+test('an approval for the turn asks no second time', async () => {
+  const { p, turn, card, result } = await asked('ask', {});
+  await card.getByRole('button', { name: 'Always in this turn' }).click();
+  assert.equal((await result()).status, 'ok');
+  assert.equal((await host.run(turn, [call('ask', { text: 'again' })]))[0].status, 'ok');
+  await host.end(turn);
+  await p.done();
+});
+
+test('what is denied does not run', async () => {
+  const { p, turn, card, result } = await asked('wipe', { volume: 'v' });
+  await card.getByRole('button', { name: 'Deny' }).click();
+  const { status, reason } = await result();
+  assert.deepEqual([status, reason], ['denied', 'user']);
+  await p.locator('.call[data-tone=denied]', { hasText: 'Denied' }).waitFor();
+  await host.end(turn);
+  await p.done();
+});
+
+const schema = {
+  type: 'object', required: ['place', 'n'],
+  properties: {
+    place: { enum: ['staging', 'production'], title: 'Place' }, n: { type: 'integer', minimum: 1, maximum: 9, title: 'How many' },
+    dry: { type: 'boolean', title: 'Dry run' }, note: { type: 'string', title: 'Note' },
+  },
+};
+
+test('a questionnaire is a form that checks, and sends what was chosen', async () => {
+  const { p, turn, card, result } = await asked('survey', { question: { ID: 'q', Prompt: 'Where to?', Schema: schema } });
+  await p.locator('.call[data-state=asking]', { hasText: 'Waiting for you' }).waitFor();
+  await card.getByRole('button', { name: 'Send' }).click();
+  await card.getByText('This is needed.').first().waitFor();
+  assert.equal(await p.evaluate(() => document.activeElement.labels[0].textContent), 'Place', 'the focus goes to what is wrong');
+  await card.getByLabel('Place').selectOption('production');
+  await card.getByLabel('How many').fill('12');
+  await card.getByRole('button', { name: 'Send' }).click();
+  await card.getByText('At most 9.').waitFor();
+  await card.getByLabel('How many').fill('3');
+  await card.getByLabel('Dry run').check();
+  await card.getByRole('button', { name: 'Send' }).click();
+  assert.match((await result()).content[0].text, /value \{"place":"production","n":3,"dry":true\}/);
+  await host.end(turn);
+  await p.done();
+});
+
+test('a password is typed unseen, and stays nowhere', async () => {
+  const { p, turn, card, result } = await asked('login', { question: { ID: 'p', Prompt: 'The password of deploy', Secret: true } });
+  const field = card.getByLabel('Secret');
+  assert.deepEqual([await field.getAttribute('type'), await field.getAttribute('autocomplete')], ['password', 'off']);
+  await card.locator('button[type=submit]:enabled').waitFor();
+  await field.fill('hunter2-hunter2');
+  await field.press('Enter');
+  assert.equal((await result()).content[0].text, 'value of 17 bytes, denied ""');
+  await host.end(turn);
+  await card.waitFor({ state: 'detached' });
+  assert.doesNotMatch(await p.content(), /hunter2/);
+  const kept = await p.evaluate(() => ({ ...localStorage, ...sessionStorage, at: location.href }));
+  assert.doesNotMatch(JSON.stringify(kept), /hunter2/);
+  await p.done();
+});
+
+test('an answer from elsewhere takes the card away, and one that is late says so', async () => {
+  const { p, turn, card, result } = await asked('ask', {});
+  const id = await card.getAttribute('data-ask');
+  // The page learns of it only afterwards.
+  await p.route('**/api/turns/active', (route) => route.abort());
+  p.allowed.push(/ERR_FAILED/, /40[49]/);
+  await host.answer(id, { approve: false });
+  assert.equal((await result()).status, 'denied');
+  await p.unroute('**/api/turns/active');
+  await card.waitFor({ state: 'detached' });
+  await host.end(turn);
+  assert.match(await textOf(p), /Nothing waits for you/);
+  await p.done();
+});

@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/httpapi"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/mcpserver"
+	"github.com/toolhost/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Options of Run. Loaded, Load, Machine, Adapter and Signals must be set.
+type Options struct {
+	// Loaded is the configuration to begin with; Load reads it again.
+	Loaded *config.Loaded
+	Load   func() (*config.Loaded, error)
+	// Machine is where secrets are read.
+	Machine config.Machine
+	// State is the folder of the journal, of tools' data and of the token; empty
+	// is none. Retention says what the journal keeps.
+	State     string
+	Retention journal.Retention
+	// Adapter is the toolhost binary.
+	Adapter string
+	// Pages are the web console; nil is none.
+	Pages   http.Handler
+	Version string
+	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends
+	// the calls that run, a third kills them.
+	Signals <-chan os.Signal
+	// Logger is silent if nil.
+	Logger hclog.Logger
+}
+
+// Files in the state folder with the tokens of TCP clients: of those that may do
+// anything, and of those that may see the metrics.
+const (
+	TokenName        = "token"
+	MetricsTokenName = "metrics-token"
+)
+
+// daemon is one that runs. What it is made of is set once, in the order of open.
+type daemon struct {
+	options Options
+	logger  hclog.Logger
+	manager *manager
+	journal *journal.Journal
+	reader  *journal.Reader
+	doors   doors
+	host    *supervisor.Supervisor
+	tools   *tools
+	record  *recorder
+	told    *telemetry.Telemetry
+	opened  atomic.Bool // all above is set
+	turns   *turn.Manager
+	mcp     mcp
+	api     *httpapi.Server
+	server  *http.Server
+
+	serving sync.WaitGroup
+	broken  chan error // a listener that has failed
+}
+
+// Run runs the daemon until a signal ends it. An error is one line.
+func Run(o Options) error {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	manager, given, err := takeOver()
+	if err != nil {
+		return err
+	}
+	d := &daemon{options: o, logger: o.Logger, manager: manager, broken: make(chan error, maxDoors+2)}
+	if err := d.open(given); err != nil {
+		return errors.Join(err, d.close())
+	}
+	d.serve()
+	err = d.run()
+	d.stop()
+	return errors.Join(err, d.close())
+}
+
+// open takes what no other daemon may have, and then what costs time: who
+// connects meanwhile waits.
+func (d *daemon) open(given []net.Listener) error {
+	for _, step := range []func() error{
+		d.openJournal, func() error { return d.doors.open(d.options, given) }, d.openTelemetry, d.openHost, d.openAPI,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	d.opened.Store(true)
+	return nil
+}
+
+func (d *daemon) openJournal() (err error) {
+	dir := d.options.State
+	if dir == "" {
+		return nil
+	}
+	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, Logger: d.logger.Named("journal")})
+	switch {
+	case errors.Is(err, journal.ErrOwned):
+		return fmt.Errorf("%w: a state folder has one daemon: stop that one, or name another folder with --state", err)
+	case err != nil:
+		return fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err)
+	}
+	if err := d.journal.Recover(time.Now()); err != nil {
+		return fmt.Errorf("cannot close the turns that the last daemon left open: %w", err)
+	}
+	d.reader, err = journal.OpenReader(dir)
+	return err
+}
+
+// openHost leaves to each call what a reload can change, and to the supervisor
+// what it cannot.
+func (d *daemon) openHost() (err error) {
+	c := d.options.Loaded.Config
+	c.Adapter, c.Logger = d.options.Adapter, d.logger.Named("supervisor")
+	c.Limits, c.Timeouts, c.Grace = supervisor.Limits{}, nil, 0
+	if d.host, err = supervisor.New(context.Background(), c); err != nil {
+		return err
+	}
+	d.tools = newTools(d.host, d.options, d.told)
+	return nil
+}
+
+func (d *daemon) openAPI() (err error) {
+	d.record = &recorder{logger: d.logger, telemetry: d.told}
+	if d.journal != nil {
+		d.record.journal = journal.Turns{Journal: d.journal}
+	}
+	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
+	d.turns = turn.New(turn.Config{
+		Interactor: d.mcp.asker,
+		Start:      d.tools.start, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Host() },
+		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
+	})
+	d.api, err = httpapi.New(d.apiConfig())
+	if err == nil {
+		d.server = d.api.HTTP()
+	}
+	return err
+}
+
+func (d *daemon) apiConfig() httpapi.Config {
+	settings := d.options.Loaded.Daemon
+	c := httpapi.Config{
+		Turns: d.turns, Tools: d.tools, Prepare: d.tools.prepare, Token: d.doors.token, MetricsToken: d.doors.metrics,
+		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		UIDs:   append([]uint32{0, uint32(os.Geteuid())}, settings.SocketUIDs...), AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
+		Ready: d.record.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+	}
+	if d.reader != nil {
+		c.History = d.reader
+	}
+	return c
+}
+
+// pages are all that is not the API.
+func (d *daemon) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(MCPPath, &d.mcp)
+	if d.options.Pages != nil {
+		mux.Handle("/", d.options.Pages)
+	}
+	return mux
+}
+
+func (d *daemon) serve() {
+	for _, l := range d.doors.listeners {
+		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
+		d.serving.Go(func() {
+			if err := d.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				d.broken <- fmt.Errorf("cannot listen on %s any more: %w", l.Addr(), err)
+			}
+		})
+	}
+	if d.doors.token != "" {
+		d.logger.Info("clients on TCP need the token", "file", filepath.Join(d.options.State, TokenName))
+	}
+}
+
+// close gives back what open took, as far as it came.
+func (d *daemon) close() error {
+	var errs []error
+	if d.server != nil {
+		errs = append(errs, d.server.Close())
+		d.serving.Wait()
+	}
+	if d.host != nil {
+		errs = append(errs, d.closeHost())
+	}
+	if d.told != nil {
+		d.told.Close() // its last word is of a host without calls
+	}
+	if d.tools != nil {
+		errs = append(errs, d.tools.packs.Close())
+	}
+	if d.reader != nil {
+		errs = append(errs, d.reader.Close())
+	}
+	if d.journal != nil {
+		errs = append(errs, d.journal.Close())
+	}
+	d.doors.close()
+	d.manager.close()
+	return errors.Join(errs...)
+}
+
+// hostLimit bounds the wait for a process that the kernel does not let go of.
+const hostLimit = 30 * time.Second
+
+func (d *daemon) closeHost() error {
+	closed := make(chan error, 1)
+	go func() { closed <- d.host.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(hostLimit):
+		return errors.New("a call's processes are held by the kernel and cannot be ended: see dmesg")
+	}
+}

@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/mcpserver"
+)
+
+// MCPPath is where clients of the Model Context Protocol connect, under the
+// rules of the HTTP API.
+const MCPPath = "/mcp"
+
+// mcp is the MCP server. It is made for the first client, since it asks every
+// tool what it is.
+type mcp struct {
+	asker  *mcpserver.Asker
+	config func() mcpserver.Config
+	// retry describes what could not be described at first, and calls recovered
+	// whenever that went well, until ctx ends.
+	retry func(ctx context.Context, recovered func())
+
+	mu       sync.Mutex
+	server   *mcpserver.Server
+	draining bool
+	giveUp   context.CancelFunc // ends the retry under way; nil is none
+	retrying sync.WaitGroup
+}
+
+func (d *daemon) mcpConfig() mcpserver.Config {
+	return mcpserver.Config{
+		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
+		Parallel: d.options.Loaded.Turn.Parallel, Health: func() any { return d.host.Host() },
+		Tools:  func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
+		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		Timeout: func(client string) time.Duration {
+			settings := d.tools.loaded().MCP
+			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
+		},
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	server, err := m.open()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	server.Handler().ServeHTTP(w, r)
+}
+
+func (m *mcp) open() (*mcpserver.Server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.server == nil {
+		server, err := mcpserver.New(m.config())
+		if err != nil {
+			return nil, err
+		}
+		m.server = server
+		if m.draining {
+			server.Drain()
+		}
+		m.tryAgain()
+	}
+	return m.server, nil
+}
+
+// tryAgain has what the tools in force lack offered as soon as it can be: who
+// lists them once only would never hear of it. m is locked.
+func (m *mcp) tryAgain() {
+	m.endRetry()
+	if m.draining {
+		return
+	}
+	var ctx context.Context
+	ctx, m.giveUp = context.WithCancel(context.Background())
+	server := m.server
+	m.retrying.Go(func() { m.retry(ctx, func() { server.Reload(ctx) }) })
+}
+
+func (m *mcp) endRetry() {
+	if m.giveUp != nil {
+		m.giveUp()
+	}
+}
+
+// made is the server, nil where no client has come yet.
+func (m *mcp) made() *mcpserver.Server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.server
+}
+
+// reload tells clients of the tools that there are now.
+func (m *mcp) reload(ctx context.Context) {
+	if s := m.made(); s != nil {
+		s.Reload(ctx)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.tryAgain()
+	}
+}
+
+// drain takes no more calls.
+func (m *mcp) drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.draining = true
+	m.endRetry()
+	if m.server != nil {
+		m.server.Drain()
+	}
+}
+
+// close ends the calls and sessions of its clients, after drain.
+func (m *mcp) close() {
+	m.retrying.Wait()
+	if s := m.made(); s != nil {
+		s.Close()
+	}
+}

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+)
+
+// shrink gives memory back that an idle daemon does not need: of the heap, and
+// of the program itself. The kernel maps what lies around each page of it that
+// is touched, so that after a while nearly all is there; what is used again
+// comes back from the page cache without a read.
+func shrink() {
+	debug.FreeOSMemory()
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	smaps, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	defer smaps.Close()
+	for _, m := range untouched(smaps, program) {
+		_ = syscall.Madvise(unsafe.Slice((*byte)(unsafe.Add(nil, m.start)), m.end-m.start), syscall.MADV_DONTNEED)
+	}
+}
+
+type mapping struct{ start, end uintptr }
+
+// untouched finds where a program is mapped that can neither be written to nor
+// has been, as the loader writes to what it then protects (proc_pid_smaps(5)):
+// all of it can be had from the file again.
+func untouched(smaps io.Reader, program string) (list []mapping) {
+	var now mapping
+	var ours, clean bool
+	settle := func() {
+		if ours && clean && now.start < now.end {
+			list = append(list, now)
+		}
+		ours, clean = false, false
+	}
+	for lines := bufio.NewScanner(smaps); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) >= 5 && strings.Contains(fields[0], "-"):
+			settle()
+			now = parseRange(fields[0])
+			ours = len(fields) == 6 && fields[5] == program && (fields[1] == "r-xp" || fields[1] == "r--p")
+		case len(fields) == 3 && fields[0] == "Anonymous:":
+			clean = fields[1] == "0"
+		case len(fields) == 3 && fields[0] == "Swap:":
+			clean = clean && fields[1] == "0"
+		}
+	}
+	settle()
+	return list
+}
+
+// parseRange is empty for what is none.
+func parseRange(s string) mapping {
+	from, to, _ := strings.Cut(s, "-")
+	start, err := strconv.ParseUint(from, 16, 64)
+	end, endErr := strconv.ParseUint(to, 16, 64)
+	if err != nil || endErr != nil {
+		return mapping{}
+	}
+	return mapping{uintptr(start), uintptr(end)}
+}

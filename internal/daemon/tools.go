@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// tools are those of the configuration in force. A reload exchanges all of them
+// at once; calls keep what they began with.
+type tools struct {
+	host    *supervisor.Supervisor
+	told    *telemetry.Telemetry
+	options Options
+	packs   pack.Shelf
+	current atomic.Pointer[generation]
+}
+
+// generation is what one reading of the configuration has brought.
+type generation struct {
+	loaded  *config.Loaded
+	catalog *catalog.Catalog
+}
+
+func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry) *tools {
+	t := &tools{host: host, told: told, options: o}
+	t.current.Store(t.generation(o.Loaded))
+	return t
+}
+
+func (t *tools) generation(loaded *config.Loaded) *generation {
+	return &generation{loaded, catalog.New(t, loaded, catalog.Options{
+		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
+		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
+		// The supervisor is asked for nothing that a reload could change.
+		Adjust: func(r *supervisor.Request) { r.Timeouts = slices.Concat(loaded.Config.Timeouts, r.Timeouts) },
+	})}
+}
+
+// Describe implements catalog.Host.
+func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result) {
+	began := time.Now()
+	description, failed := t.host.Describe(ctx, r)
+	t.told.Described(time.Since(began), failed)
+	return description, failed
+}
+
+func (t *tools) loaded() *config.Loaded { return t.current.Load().loaded }
+
+// maxPreparing bounds how many tools of a batch are described at once.
+const maxPreparing = 4
+
+// prepare describes what a batch needs.
+func (t *tools) prepare(ctx context.Context, names []string) { t.current.Load().describe(ctx, names) }
+
+func (g *generation) describe(ctx context.Context, names []string) {
+	slots := make(chan struct{}, maxPreparing)
+	var all sync.WaitGroup
+	for _, name := range names {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			_, _ = g.catalog.Find(ctx, name) // Known tells of the error
+		})
+	}
+	all.Wait()
+}
+
+// retry is catalog.Retry of the configuration in force.
+func (t *tools) retry(ctx context.Context, recovered func()) {
+	t.current.Load().catalog.Retry(ctx, recovered)
+}
+
+// tool finds one for a turn, which waits for it: nothing is described here.
+func (t *tools) tool(name string) (turn.Tool, bool) {
+	tool, err := t.current.Load().catalog.Known(name)
+	if err == nil {
+		return tool.Tool, true
+	}
+	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
+		return turn.Tool{}, false
+	}
+	// One that could not be described cannot be judged either: start refuses it,
+	// since there is nothing to run in its request.
+	return turn.Tool{Name: name, Request: supervisor.Request{Name: name}}, true
+}
+
+// offers says whether there is such a tool for certain: one that a server may
+// have, which could not be described, is no more than what somebody calls it.
+func (t *tools) offers(name string) bool {
+	g := t.current.Load()
+	if entry, ok := g.loaded.Tool(name); ok && entry.Type != config.TypeMCP {
+		return true
+	}
+	_, err := g.catalog.Known(name)
+	return err == nil
+}
+
+// names are those of the file's own tools, and of what servers are known to
+// have. Some are there twice.
+func (t *tools) names() []string {
+	g := t.current.Load()
+	list := g.catalog.Described()
+	for _, entry := range g.loaded.Tools {
+		if entry.Type != config.TypeMCP {
+			list = append(list, entry.Name)
+		}
+	}
+	return list
+}
+
+// start begins a call.
+func (t *tools) start(ctx context.Context, r supervisor.Request) turn.Running {
+	if r.Tool.Path == "" && r.Command == nil {
+		return undescribed{t.whyNot(r.Name)}
+	}
+	return t.host.Start(ctx, r)
+}
+
+// whyNot is the result of a call whose tool could not be described.
+func (t *tools) whyNot(name string) *supervisor.Result {
+	_, err := t.current.Load().catalog.Known(name)
+	if failed, ok := errors.AsType[*catalog.DescribeError](err); ok {
+		return new(*failed.Result)
+	}
+	if err == nil || errors.Is(err, catalog.ErrNotDescribed) {
+		err = errors.New("the tools were loaded anew at this moment; call it again")
+	}
+	return supervisor.Verdict{
+		Tool: name, Status: supervisor.StatusStartFailed, Reason: "tool",
+		Message: "[FAILED] The tool cannot be started: " + err.Error() + ". Nothing was changed.",
+	}.Result()
+}
+
+// undescribed is a call that was over before it began.
+type undescribed struct{ result *supervisor.Result }
+
+func (undescribed) Abort(supervisor.AbortReason) {}
+
+func (u undescribed) Result() *supervisor.Result { return u.result }
+
+// Tools implements httpapi.Catalogue.
+func (t *tools) Tools(ctx context.Context) (list []client.Tool, problems []error) {
+	found, problems := t.current.Load().catalog.All(ctx)
+	for _, tool := range found {
+		list = append(list, offered(tool))
+	}
+	return list, problems
+}

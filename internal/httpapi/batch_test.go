@@ -1,0 +1,48 @@
+package httpapi
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/client"
+)
+
+func TestABatchAsAStream(t *testing.T) {
+	w := newWorld(t, nil)
+	id := w.begin(client.TurnSpec{TurnID: "t"})
+	status, body := w.send("POST", "/api/turns/t/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"say":"x","chatter":3}}]}`, "Accept", "text/html, "+eventStream)
+	want := []string{"tool_queued", "tool_started", "tool_output", "tool_output", "tool_output", "tool_finished", "results"}
+	if kinds := w.check.frames([]byte(body)); status != 200 || !slices.Equal(kinds[len(kinds)-len(want):], want) {
+		t.Errorf("%d, kinds %q, want %q at the end", status, kinds, want)
+	}
+	var seqs []int64
+	results, err := w.client.RunEvents(w.ctx(), id, []client.Call{callOf("2", "work", fakeArgs{Chatter: 2000})}, func(e client.Event) { seqs = append(seqs, e.Seq) })
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%v, %+v", err, results)
+	}
+	wantSteps(t, seqs)
+	if results, err := w.client.RunEvents(w.ctx(), id, nil, func(client.Event) {}); err != nil || len(results) != 0 {
+		t.Errorf("empty batch: %v, %v", err, results)
+	}
+}
+
+// A batch that is streamed begins with its own events, however close it follows
+// the one before.
+func TestABatchStreamsItsOwnEvents(t *testing.T) {
+	w := newWorld(t, nil)
+	id := w.begin(client.TurnSpec{})
+	for i := range 30 {
+		before, own := fmt.Sprint("before", i), fmt.Sprint("own", i)
+		if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf(before, "work", fakeArgs{Chatter: 200})}); err != nil {
+			t.Fatal(err)
+		}
+		var of []string
+		if _, err := w.client.RunEvents(w.ctx(), id, []client.Call{callOf(own, "work", fakeArgs{})}, func(e client.Event) { of = append(of, e.CallID) }); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(of, before) || !slices.Contains(of, own) {
+			t.Fatalf("events of %q", of)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolhost/toolhost/client"
+)
+
+// Codes of errors.
+const (
+	codeInvalid      = "invalid_request"
+	codeBadJSON      = "bad_json"
+	codeUnauthorized = "unauthorized"
+	codeForbidden    = "forbidden"
+	codeBadHost      = "bad_host"
+	codeBadOrigin    = "bad_origin"
+	codeNotFound     = "not_found"
+	codeNoHistory    = "no_history"
+	codeMethod       = "method_not_allowed"
+	codeTimeout      = "request_timeout"
+	codeConflict     = "conflict"
+	codeTooLarge     = "too_large"
+	codeMediaType    = "unsupported_media_type"
+	codeBusy         = "busy"
+	codeUnready      = "unready"
+	codeInternal     = "internal"
+)
+
+var statuses = map[string]int{
+	codeInvalid: http.StatusBadRequest, codeBadJSON: http.StatusBadRequest, codeUnauthorized: http.StatusUnauthorized,
+	codeForbidden: http.StatusForbidden, codeBadHost: http.StatusForbidden, codeBadOrigin: http.StatusForbidden,
+	codeNotFound: http.StatusNotFound, codeNoHistory: http.StatusNotFound, codeMethod: http.StatusMethodNotAllowed,
+	codeTimeout: http.StatusRequestTimeout, codeConflict: http.StatusConflict, codeTooLarge: http.StatusRequestEntityTooLarge,
+	codeMediaType: http.StatusUnsupportedMediaType, codeBusy: http.StatusServiceUnavailable,
+	codeUnready: http.StatusServiceUnavailable, codeInternal: http.StatusInternalServerError,
+}
+
+// retryAfter is when to ask again, in seconds: a daemon that is started anew is
+// back by then.
+const retryAfter = "2"
+
+// challenge is of RFC 6750, 3.
+const challenge = `Bearer realm="toolhost"`
+
+// refuse makes the error that a client is told.
+func refuse(code, message, remedy string) error {
+	return &client.Error{Status: statuses[code], Code: code, Message: message, Remedy: remedy}
+}
+
+// fail answers with an error. Anything but a refusal is a bug, or the daemon's
+// own trouble.
+func fail(w http.ResponseWriter, r *http.Request, err error) {
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		refused = &client.Error{
+			Status: http.StatusInternalServerError, Code: codeInternal, Message: printable(err.Error()), Remedy: "see the daemon's log",
+		}
+	}
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if refused.Status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	respond(w, r, refused.Status, client.Failure{Error: *refused})
+}
+
+// respond writes JSON.
+func respond(w http.ResponseWriter, _ *http.Request, status int, value any) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		status, raw = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"bug: the answer is no JSON","remedy":"report it"}}`)
+	}
+	respondRaw(w, status, raw)
+}
+
+func respondRaw(w http.ResponseWriter, status int, raw []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(raw)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(raw, '\n'))
+}
+
+// maxShownRunes bounds what an error repeats of a request, and maxRuleRunes what
+// it says of a body that breaks its schema: place, rule and value.
+const (
+	maxShownRunes = 200
+	maxRuleRunes  = 600
+)
+
+// printable is one line of a client's own words that can be shown anywhere.
+func printable(s string) string { return printableUpTo(s, maxShownRunes) }
+
+func printableUpTo(s string, maxRunes int) string {
+	quoted := strconv.QuoteToGraphic(strings.ToValidUTF8(s, "\uFFFD"))
+	shown := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	if r := []rune(shown); len(r) > maxRunes {
+		return string(r[:maxRunes]) + "…"
+	}
+	return shown
+}

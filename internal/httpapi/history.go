@@ -1,0 +1,123 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/journal"
+)
+
+// past is the journal, if there is one.
+func (s *Server) past() (History, error) {
+	if s.config.History == nil {
+		return nil, refuse(codeNoHistory, "this daemon keeps no journal", "start it with a state folder")
+	}
+	return s.config.History, nil
+}
+
+func (s *Server) pastTurns(q *request) error {
+	h, err := s.past()
+	if err != nil {
+		return err
+	}
+	filter, err := q.filter()
+	if err != nil {
+		return err
+	}
+	turns, err := h.Turns(filter)
+	if err != nil {
+		return err
+	}
+	return q.answer(map[string]any{"turns": append([]journal.TurnSummary{}, turns...)})
+}
+
+func (s *Server) pastCalls(q *request) error {
+	h, err := s.past()
+	if err != nil {
+		return err
+	}
+	filter, err := q.filter()
+	if err != nil {
+		return err
+	}
+	calls, err := h.Calls(filter)
+	if err != nil {
+		return err
+	}
+	return q.answer(map[string]any{"calls": append([]journal.CallSummary{}, calls...)})
+}
+
+// filter reads what a list is to be narrowed by.
+func (q *request) filter() (f journal.Filter, err error) {
+	values := q.r.URL.Query()
+	f.TurnID, f.Tool, f.Status = values.Get("turn"), values.Get("tool"), values.Get("status")
+	if all := journal.Statuses(); f.Status != "" && !slices.Contains(all, f.Status) {
+		return f, refuse(codeInvalid, "status "+printable(f.Status)+" is none", "give one of "+strings.Join(all, ", "))
+	}
+	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if text := values.Get(name); text != "" {
+			if *at, err = time.Parse(time.RFC3339, text); err != nil {
+				return f, refuse(codeInvalid, name+" "+printable(text)+" is no time", "write it as 2006-01-02T15:04:05Z")
+			}
+		}
+	}
+	if text := values.Get("limit"); text != "" {
+		if f.Limit, err = strconv.Atoi(text); err != nil || f.Limit < 1 || f.Limit > journal.MaxLimit {
+			return f, refuse(codeInvalid, "limit "+printable(text)+" is no number from 1 to "+strconv.Itoa(journal.MaxLimit), "leave it out, or give one; ask again with until to go on")
+		}
+	}
+	return f, nil
+}
+
+// replay gives a turn's events as they were shown. Where it breaks off, so does
+// the answer.
+func (s *Server) replay(q *request) error {
+	h, err := s.past()
+	if err != nil {
+		return err
+	}
+	seq, err := q.lastSeen()
+	if err != nil {
+		return err
+	}
+	q.w.Header().Set("Content-Type", ndjson)
+	begun := false
+	err = h.Events(q.r.PathValue("turnId"), seq, func(e journal.Event) bool {
+		begun = true
+		_, err := q.w.Write(append(e.JSON[:len(e.JSON):len(e.JSON)], '\n'))
+		return err == nil
+	})
+	switch {
+	case err != nil && begun:
+		panic(http.ErrAbortHandler) // what came is not all
+	case err != nil:
+		return notKept(err)
+	case !begun:
+		q.w.WriteHeader(http.StatusOK)
+	}
+	return nil
+}
+
+func (s *Server) pastResult(q *request) error {
+	h, err := s.past()
+	if err != nil {
+		return err
+	}
+	raw, err := h.Result(q.r.PathValue("turnId"), q.r.PathValue("callId"))
+	if err != nil {
+		return notKept(err)
+	}
+	respondRaw(q.w, http.StatusOK, raw)
+	return nil
+}
+
+func notKept(err error) error {
+	if errors.Is(err, journal.ErrNotFound) {
+		return refuse(codeNotFound, "that is not on record", "see /api/history/turns; what is old is removed from it")
+	}
+	return err
+}

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/client"
+)
+
+func TestHistory(t *testing.T) {
+	w := newWorld(t, nil)
+	began := time.Now()
+	first := w.begin(client.TurnSpec{TurnID: "first"})
+	calls := []client.Call{callOf("1", "work", fakeArgs{}), callOf("2", "banned", fakeArgs{})}
+	if _, err := w.client.Run(w.ctx(), first, calls); err != nil {
+		t.Fatal(err)
+	}
+	w.begin(client.TurnSpec{TurnID: "second"})
+	if err := w.client.End(w.ctx(), first); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		filter       client.Filter
+		turns, calls int
+	}{
+		"all":    {client.Filter{}, 2, 2},
+		"tool":   {client.Filter{Tool: "work"}, 1, 1},
+		"status": {client.Filter{Status: "denied"}, 1, 1},
+		"none":   {client.Filter{Status: "timeout"}, 0, 0},
+		"limit":  {client.Filter{Limit: 1}, 1, 1},
+		"since":  {client.Filter{Since: began}, 2, 2},
+		"until":  {client.Filter{Until: began}, 0, 0},
+	} {
+		turns, err := w.client.PastTurns(w.ctx(), test.filter)
+		if err != nil || len(turns) != test.turns {
+			t.Errorf("%s: %d turns, %v", name, len(turns), err)
+		}
+		calls, err := w.client.PastCalls(w.ctx(), test.filter)
+		if err != nil || len(calls) != test.calls {
+			t.Errorf("%s: %d calls, %v", name, len(calls), err)
+		}
+	}
+	if calls, err := w.client.PastCalls(w.ctx(), client.Filter{TurnID: "second"}); err != nil || len(calls) != 0 {
+		t.Errorf("calls of another turn: %d, %v", len(calls), err)
+	}
+	for _, path := range []string{"/turns", "/calls", "/turns/first/events", "/turns/first/calls/2", "/turns?status=denied", "/turns/first/events?after=99"} {
+		if status, body := w.send("GET", "/api/history"+path, ""); status != http.StatusOK {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	past, err := w.client.PastResult(w.ctx(), "first", "2")
+	if err != nil || past.Status != "denied" || past.TurnID != "first" {
+		t.Errorf("%v, %+v", err, past)
+	}
+}

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/turn"
+)
+
+func (s *Server) interactions(q *request) error {
+	list := client.Interactions{Interactions: []client.Interaction{}}
+	for _, info := range s.config.Turns.Active() {
+		for _, i := range info.PendingInteractions {
+			list.Interactions = append(list.Interactions, wireInteraction(i))
+		}
+	}
+	slices.SortFunc(list.Interactions, func(a, b client.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
+	return q.answer(list)
+}
+
+// answer is what a human has decided. Its value is given on and kept nowhere.
+func (s *Server) answer(q *request) error {
+	var a client.Answer
+	if err := q.decode(&a); err != nil {
+		return err
+	}
+	id := q.r.PathValue("interactionId")
+	t, ok := s.asking(id)
+	err := turn.ErrNotPending
+	if ok {
+		err = t.Answer(id, turn.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, By: q.who.name})
+	}
+	if err != nil && !errors.Is(err, turn.ErrNotPending) {
+		return refuse(codeInvalid, printable(err.Error()), "answer again: the question still waits")
+	}
+	if err != nil {
+		return refuse(codeNotFound, "no question "+printable(id)+" waits for an answer", "see /api/interactions; it was answered, has timed out, or its call is over")
+	}
+	return q.answer(client.Done{OK: true, TurnID: t.ID(), InteractionID: id})
+}
+
+// asking finds the turn that an interaction belongs to.
+func (s *Server) asking(id string) (*turn.Turn, bool) {
+	for _, info := range s.config.Turns.Active() {
+		for _, i := range info.PendingInteractions {
+			if i.ID == id {
+				return s.config.Turns.Turn(info.TurnID)
+			}
+		}
+	}
+	return nil, false
+}

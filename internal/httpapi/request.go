@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/strictjson"
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// request is one that may be carried out.
+type request struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	route route
+	who   caller
+	body  json.RawMessage // checked by the route's schema; {} if there was none
+}
+
+// serve is what all routes have in common.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
+	q := &request{w: w, r: r, route: route}
+	err := s.prepare(q)
+	if err == nil {
+		err = route.handle(s, q)
+	}
+	if err != nil {
+		fail(w, r, err)
+	}
+}
+
+func (s *Server) prepare(q *request) (err error) {
+	if q.r.Method != q.route.method {
+		q.w.Header().Set("Allow", q.route.method)
+		return refuse(codeMethod, "this is not answered to "+printable(q.r.Method), "use "+q.route.method)
+	}
+	if q.route.scraped && s.isScraper(q.r) {
+		q.who = caller{name: "metrics"}
+	} else if q.who, err = s.authenticate(q.r, q.route.public); err != nil {
+		return err
+	}
+	if err := checkQuery(q.r, q.route.query); err != nil {
+		return err
+	}
+	q.body, err = s.readBody(q)
+	return err
+}
+
+func (q *request) control() *http.ResponseController { return http.NewResponseController(q.w) }
+
+// decode fills v from the body, which satisfies the schema of v's type.
+func (q *request) decode(v any) error {
+	if err := json.Unmarshal(q.body, v); err != nil {
+		return refuse(codeInvalid, printable(schema.DecodeError(err).Error()), "see the schema in /api/openapi.json")
+	}
+	return nil
+}
+
+// wantsStream: the client accepts a stream where the route has one.
+func (q *request) wantsStream() bool { return accepts(q.r, eventStream) }
+
+// answer writes the route's success.
+func (q *request) answer(value any) error {
+	respond(q.w, q.r, q.route.status, value)
+	return nil
+}
+
+// connected is a context that ends, with cause, when the client goes away.
+func (q *request) connected(cause error) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(q.r.Context()))
+	unhook := context.AfterFunc(q.r.Context(), func() { cancel(cause) })
+	return ctx, func() { unhook(); cancel(nil) }
+}
+
+// checkQuery refuses parameters that nobody reads: they are mistakes.
+func checkQuery(r *http.Request, known []parameter) error {
+	values, err := parseQuery(r.URL.RawQuery)
+	if err != nil {
+		return refuse(codeInvalid, "the query is malformed", "encode it as a URL demands")
+	}
+	for name, list := range values {
+		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
+			return refuse(codeInvalid, "there is no parameter "+printable(name)+" here", "leave it out")
+		}
+		if len(list) > 1 {
+			return refuse(codeInvalid, "the parameter "+name+" is there more than once", "give it once")
+		}
+	}
+	return nil
+}
+
+// badJSONRemedy is all that strictjson demands.
+var badJSONRemedy = fmt.Sprintf("send one JSON object in UTF-8, with each key once, nested no deeper than %d", strictjson.MaxDepth)
+
+// readBody takes the whole body, bounded in size, and in time by the limit that
+// every request begins with.
+func (s *Server) readBody(q *request) (json.RawMessage, error) {
+	raw, err := io.ReadAll(http.MaxBytesReader(q.w, q.r.Body, s.config.MaxBodyBytes))
+	if err != nil {
+		return nil, unread(err)
+	}
+	// From here on reading only finds out whether the client is still there.
+	_ = q.control().SetReadDeadline(time.Time{})
+	if len(raw) > 0 || q.r.Header.Get("Content-Type") != "" {
+		if err := checkMediaType(q.r); err != nil {
+			return nil, err
+		}
+	}
+	if len(raw) == 0 {
+		raw = []byte("{}")
+	}
+	if err := strictjson.Object(raw); err != nil {
+		return nil, refuse(codeBadJSON, printable(err.Error()), badJSONRemedy)
+	}
+	if err := s.schemas.check(q.route.in, raw); err != nil {
+		return nil, refuse(codeInvalid, printableUpTo(err.Error(), maxRuleRunes), "see the schema in /api/openapi.json")
+	}
+	return raw, nil
+}
+
+// unread says why a body could not be read.
+func unread(err error) error {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refuse(codeTooLarge, fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit), "send less at once")
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(codeTimeout, "the body did not come in time", "send it faster")
+	}
+	return refuse(codeInvalid, "the body could not be read: "+printable(err.Error()), "send all of it")
+}
+
+func checkMediaType(r *http.Request) error {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
+		return refuse(codeMediaType, "the body is not said to be plain JSON", "set Content-Type: application/json")
+	}
+	return nil
+}

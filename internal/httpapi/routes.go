@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// route is one entry of the API. The mux and the OpenAPI document are both made
+// from it.
+type route struct {
+	method, path string
+	summary      string
+	// query are the parameters that may stand behind the path.
+	query []parameter
+	// resumes: the header Last-Event-ID may stand in for after.
+	resumes bool
+	// in is the type of the body; nil is none.
+	in reflect.Type
+	// status is that of success, out the type of its body. kind is the media
+	// type of one that has none.
+	status int
+	out    reflect.Type
+	kind   string
+	// stream says what an SSE stream of it holds, for whoever accepts one.
+	stream string
+	// refuses are the codes of errors beside those that any request can meet.
+	refuses []string
+	// public needs no authentication.
+	public bool
+	// scraped: the metrics' token is enough.
+	scraped bool
+	handle  func(*Server, *request) error
+}
+
+type parameter struct{ name, kind, description string }
+
+const (
+	ndjson     = "application/x-ndjson"
+	exposition = "text/plain"
+	plainJSON  = "application/json" // of an object that has no type here
+)
+
+// expositions are all formats of metrics, the first of them for whoever asks for
+// none.
+var expositions = []string{exposition, "application/openmetrics-text", "application/vnd.google.protobuf"}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+var filters = []parameter{
+	{"tool", "string", "only with a call of this tool"},
+	{"status", "string", "only with a call of this status"},
+	{"since", "date-time", "begun at this time or later"},
+	{"until", "date-time", "begun before this time"},
+	{"limit", "integer", "at most so many; default 100, at most 10000. To go on, ask again with until"},
+}
+
+var after = parameter{"after", "integer", "only events after this seq; default 0, which is all"}
+
+const ofTurn = "the turn's events from the first on, each with its seq as id; a gap says that some are missing"
+
+// routes are the whole API.
+var routes = []route{
+	{
+		method: "GET", path: "/api/health", summary: "Whether the daemon is there", public: true,
+		status: http.StatusOK, out: typeOf[client.Health](), handle: (*Server).health,
+	},
+	{
+		method: "GET", path: "/api/ready", summary: "Whether calls can be made",
+		status: http.StatusOK, out: typeOf[client.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
+	},
+	{
+		method: "GET", path: "/metrics", summary: "Metrics for Prometheus, in the format that its Accept asks for", scraped: true,
+		status: http.StatusOK, kind: exposition, refuses: []string{codeNotFound, codeBusy}, handle: (*Server).metrics,
+	},
+	{
+		method: "GET", path: "/api/openapi.json", summary: "This document",
+		status: http.StatusOK, kind: plainJSON, handle: (*Server).openAPI,
+	},
+	{
+		method: "GET", path: "/api/tools", summary: "The catalogue of tools",
+		status: http.StatusOK, out: typeOf[client.Tools](), handle: (*Server).tools,
+	},
+	{
+		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[client.TurnSpec](),
+		status: http.StatusCreated, out: typeOf[client.Turn](), handle: (*Server).begin,
+		stream:  ofTurn + ". Whoever closes this stream aborts the turn and ends it",
+		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
+	},
+	{
+		method: "GET", path: "/api/turns/active", summary: "All active turns, oldest first",
+		status: http.StatusOK, out: typeOf[client.Turns](), handle: (*Server).active,
+	},
+	{
+		method: "GET", path: "/api/turns/{turnId}", summary: "An active turn",
+		status: http.StatusOK, out: typeOf[client.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
+	},
+	{
+		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Whoever goes away before them aborts the turn",
+		in: typeOf[client.Batch](), status: http.StatusOK, out: typeOf[client.Results](), handle: (*Server).run,
+		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
+		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
+	},
+	{
+		method: "POST", path: "/api/turns/{turnId}/abort", summary: "Abort a turn's calls; again, while they end, kills at once",
+		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
+	},
+	{
+		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", summary: "Abort one call; the turn goes on",
+		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
+	},
+	{
+		method: "POST", path: "/api/turns/{turnId}/end", summary: "End a turn; a batch that runs is aborted first",
+		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
+	},
+	{
+		method: "GET", path: "/api/turns/{turnId}/events", summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
+		query: []parameter{after}, resumes: true, status: http.StatusOK, stream: ofTurn, kind: eventStream,
+		refuses: []string{codeNotFound, codeBusy}, handle: (*Server).events,
+	},
+	{
+		method: "GET", path: "/api/interactions", summary: "All questions that wait for a human",
+		status: http.StatusOK, out: typeOf[client.Interactions](), handle: (*Server).interactions,
+	},
+	{
+		method: "POST", path: "/api/interactions/{interactionId}/answer", summary: "Answer a question", in: typeOf[client.Answer](),
+		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
+	},
+	{
+		method: "GET", path: "/api/history/turns", summary: "Turns on record, the last started first", query: filters,
+		status: http.StatusOK, out: typeOf[client.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
+	},
+	{
+		method: "GET", path: "/api/history/calls", summary: "Calls on record, the last queued first",
+		query:  append([]parameter{{"turn", "string", "only of this turn"}}, filters...),
+		status: http.StatusOK, out: typeOf[client.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
+	},
+	{
+		method: "GET", path: "/api/history/turns/{turnId}/events", summary: "Replay a turn: its events exactly as they were shown, one a line",
+		query: []parameter{after}, resumes: true, status: http.StatusOK, kind: ndjson, refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).replay,
+	},
+	{
+		method: "GET", path: "/api/history/turns/{turnId}/calls/{callId}", summary: "The result of a call on record",
+		status: http.StatusOK, out: typeOf[supervisor.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
+	},
+	{
+		method: "POST", path: "/api/login-links", summary: "Make a link that lets one browser in, once",
+		status: http.StatusCreated, out: typeOf[client.LoginLink](), refuses: []string{codeForbidden, codeBusy}, handle: (*Server).loginLink,
+	},
+	{
+		method: "GET", path: "/api/login", summary: "Open a login link: sets the session's cookie and goes on to /", public: true,
+		query: []parameter{{"link", "string", "the secret of the link"}}, status: http.StatusSeeOther, refuses: []string{codeForbidden}, handle: (*Server).login,
+	},
+	{
+		method: "POST", path: "/api/logout", summary: "End the browser's session",
+		status: http.StatusOK, out: typeOf[client.Done](), handle: (*Server).logout,
+	},
+}
+
+// mux has each path answer its own method, and no other: serve refuses those.
+func (s *Server) mux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, route := range routes {
+		mux.HandleFunc(pattern(route.path), func(w http.ResponseWriter, r *http.Request) {
+			if strings.Count(r.URL.EscapedPath(), "/") != strings.Count(route.path, "/") {
+				s.elsewhere(w, r)
+				return
+			}
+			s.serve(w, r, route)
+		})
+	}
+	mux.HandleFunc("/", s.elsewhere)
+	return mux
+}
+
+// pattern has the mux take what is left of a path for its last id: an id that is
+// nothing but an encoded / it would take for the end of the path.
+func pattern(path string) string {
+	if whole, ok := strings.CutSuffix(path, "}"); ok {
+		return whole + "...}"
+	}
+	return path
+}

@@ -1,0 +1,185 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Catalogue tells what tools there are, and why what is configured is not among
+// them. It is asked anew each time.
+type Catalogue interface {
+	Tools(ctx context.Context) (tools []client.Tool, problems []error)
+}
+
+// History is what has been journalled; *journal.Reader is one.
+type History interface {
+	Turns(journal.Filter) ([]journal.TurnSummary, error)
+	Calls(journal.Filter) ([]journal.CallSummary, error)
+	Events(turnID string, after int64, yield func(journal.Event) bool) error
+	Result(turnID, callID string) ([]byte, error)
+}
+
+// Config of a Server. Turns and Tools must be set.
+type Config struct {
+	// Turns runs them. The Server never closes it.
+	Turns *turn.Manager
+	Tools Catalogue
+	// History is nil where nothing is journalled.
+	History History
+	// Token lets a TCP client in that bears it; empty lets none in. See
+	// LoadToken.
+	Token string
+	// MetricsToken, for monitoring, lets whoever bears it see the metrics, and
+	// nothing else; empty lets none in.
+	MetricsToken string
+	// UIDs may connect to a unix socket; none is the daemon's own user, and
+	// root.
+	UIDs []uint32
+	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
+	// without a port.
+	Hosts []string
+	// Prepare, if not nil, makes ready what the tools of a batch need before the
+	// batch begins; it ends with ctx, and early when the client goes away. What
+	// it cannot make ready is the calls' own to tell of.
+	Prepare func(ctx context.Context, tools []string)
+	// Budget, if not nil, is that of turns that say nothing of it.
+	Budget func() budget.TurnSpec
+	// AnyUser lets everybody in who could connect to the unix socket: its file's
+	// mode decides. UIDs then mean nothing.
+	AnyUser bool
+	// Ready says why no call can be made at present; nil is always ready.
+	Ready func() error
+	// Pages serves everything outside of /api to whoever may use the API; nil is
+	// not found.
+	Pages http.Handler
+	// Metrics answers /metrics; nil is not found. A few answers are made at once,
+	// and each is kept until it is written.
+	Metrics http.Handler
+	// Version is told to whoever asks for the health.
+	Version string
+	// MaxBodyBytes bounds a request's body; 0 is 8 MiB.
+	MaxBodyBytes int64
+	// MaxStreams bounds the streams of events that are open at once; 0 is 4096.
+	MaxStreams int
+	// Heartbeat is the beat of comments in a stream that has nothing to say; 0
+	// is 15 s. Stall is how long a client may take nothing, or give nothing of
+	// the request that it has begun; 0 is 10 s.
+	Heartbeat, Stall time.Duration
+	// TurnIdle ends a turn that runs nothing and that nobody has spoken of for
+	// so long, unless the stream that opened it is still there; 0 is one hour.
+	TurnIdle time.Duration
+	// Logger is silent if nil. No secret is ever given to it.
+	Logger hclog.Logger
+}
+
+const (
+	defaultBodyBytes = 8 << 20
+	defaultStreams   = 4096
+	defaultHeartbeat = 15 * time.Second
+	defaultStall     = 10 * time.Second
+	defaultTurnIdle  = time.Hour
+	maxHeaderBytes   = 16 << 10
+	keepAlive        = 2 * time.Minute
+)
+
+// Server is the API. Its methods may be called from any goroutine.
+type Server struct {
+	config   Config
+	handler  http.Handler
+	schemas  schemas
+	sessions *sessions
+	streams  atomic.Int64
+	scrapes  chan struct{}          // one for each exposition that is being made
+	address  atomic.Pointer[string] // HOST:PORT of TCP; nil if there is none
+	draining atomic.Bool
+	closing  chan struct{} // closed by Close: streams end
+	close    sync.Once
+
+	mu       sync.Mutex
+	attached map[*turn.Turn]*attached
+	feeds    sync.WaitGroup
+}
+
+// New makes the API.
+func New(config Config) (*Server, error) {
+	if config.Turns == nil || config.Tools == nil {
+		return nil, errors.New("bug: the HTTP API needs turns and tools")
+	}
+	complete(&config)
+	schemas, err := resolveSchemas(document)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, schemas: schemas, sessions: newSessions(config.Token, time.Now),
+		scrapes: make(chan struct{}, maxScrapes), closing: make(chan struct{}), attached: map[*turn.Turn]*attached{},
+	}
+	s.handler = s.guarded(s.mux())
+	return s, nil
+}
+
+func complete(c *Config) {
+	orElse(&c.MaxBodyBytes, defaultBodyBytes)
+	orElse(&c.MaxStreams, defaultStreams)
+	orElse(&c.Heartbeat, defaultHeartbeat)
+	orElse(&c.Stall, defaultStall)
+	orElse(&c.TurnIdle, defaultTurnIdle)
+	if len(c.UIDs) == 0 {
+		c.UIDs = []uint32{0, uint32(os.Geteuid())}
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+}
+
+func orElse[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// ServeHTTP implements http.Handler. Requests of a unix socket need the context
+// that HTTP gives them.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// HTTP is a server for the API, with all its limits. Serve may be called on it
+// for several listeners; its Shutdown ends streams, and so the turns that were
+// opened by one.
+func (s *Server) HTTP() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	server := &http.Server{
+		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
+		BaseContext: s.listens,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c) },
+		ErrorLog:    log.New(s.config.Logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
+	}
+	server.RegisterOnShutdown(s.Close)
+	return server
+}
+
+// Drain refuses new turns and batches from now on; what runs goes on.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Close ends all streams, and with them the turns that were opened by one.
+func (s *Server) Close() { s.close.Do(func() { close(s.closing) }) }
+
+// Wait returns once nothing of the Server's own runs any more. Call it when its
+// requests and all turns are over.
+func (s *Server) Wait() { s.feeds.Wait() }

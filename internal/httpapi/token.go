@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const minTokenBytes, maxTokenBytes = 32, 1024
+
+// LoadToken reads the token for TCP clients from a file, which it makes (mode
+// 0600, with a new token) if there is none. It refuses one that others may read
+// or change, is no regular file, or holds too little to be a secret.
+func LoadToken(path string) (string, error) {
+	token, err := readToken(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("cannot make the token file %s: %w", path, err)
+	}
+	return readToken(path) // whoever made it first
+}
+
+func readToken(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", fmt.Errorf("cannot open the token file: %w", err)
+	}
+	defer file.Close()
+	if err := checkTokenFile(file); err != nil {
+		return "", err
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxTokenBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the token file: %w", err)
+	}
+	token := strings.TrimSpace(string(raw))
+	if len(token) < minTokenBytes || len(raw) > maxTokenBytes || strings.ContainsFunc(token, notTokenChar) {
+		return "", fmt.Errorf("the token file %s does not hold %d to %d letters and digits: remove it, and a new one is made", path, minTokenBytes, maxTokenBytes)
+	}
+	return token, nil
+}
+
+// notTokenChar: RFC 6750 gives these to bearer tokens.
+func notTokenChar(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~+/=", r))
+}
+
+func checkTokenFile(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("cannot look at the token file: %w", err)
+	}
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("the token file %s is no regular file: remove it, and a new one is made", file.Name())
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("the token file %s has mode %04o, so others may have read it: remove it, and a new one is made", file.Name(), info.Mode().Perm())
+	case owner != 0 && owner != uint32(os.Geteuid()):
+		return fmt.Errorf("the token file %s belongs to uid %d: remove it, and a new one is made", file.Name(), owner)
+	}
+	return nil
+}
+
+// makeToken writes the whole file before it has its name.
+func makeToken(path string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".token-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Link(file.Name(), path)
+}

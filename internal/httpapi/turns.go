@@ -1,0 +1,186 @@
+package httpapi
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// begin begins a turn, and for whoever wants a stream stays with it to its end.
+func (s *Server) begin(q *request) error {
+	var spec client.TurnSpec
+	if err := q.decode(&spec); err != nil {
+		return err
+	}
+	free := func() {}
+	if q.wantsStream() {
+		var err error
+		if free, err = s.takeStream(); err != nil {
+			return err
+		}
+	}
+	defer free()
+	t, err := s.beginTurn(spec)
+	if err != nil {
+		return err
+	}
+	a := s.attach(t, true)
+	if q.wantsStream() {
+		s.accompany(q, a)
+		return nil
+	}
+	info, ok := t.Info()
+	if !ok {
+		return notActive(t.ID())
+	}
+	q.w.Header().Set("Location", "/api/turns/"+t.ID())
+	return q.answer(wireTurn(info))
+}
+
+func (s *Server) beginTurn(spec client.TurnSpec) (*turn.Turn, error) {
+	if err := s.accepts(); err != nil {
+		return nil, err
+	}
+	if _, taken := s.config.Turns.Turn(spec.TurnID); taken {
+		return nil, refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
+	}
+	if spec.ParentTurnID != "" {
+		if _, ok := s.config.Turns.Turn(spec.ParentTurnID); !ok {
+			return nil, notActive(spec.ParentTurnID)
+		}
+	}
+	b := s.budget(spec)
+	if err := leavesTime(b); err != nil {
+		return nil, err
+	}
+	t, err := s.config.Turns.Begin(turn.Spec{
+		ID: spec.TurnID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentTurnID, Headless: spec.Headless,
+		Budget: b,
+	})
+	switch {
+	case errors.Is(err, turn.ErrParentOver):
+		return nil, refuse(codeConflict, printable(err.Error()), "begin it without a parent")
+	case errors.Is(err, journal.ErrTurnTaken):
+		return nil, refuse(codeConflict, "a turn "+spec.TurnID+" is on record", "give another id, or none")
+	case err != nil:
+		return nil, refuse(codeUnready, printable(err.Error()), "ask again later")
+	}
+	return t, nil
+}
+
+// budget is the operator's with what the client asks for on top.
+func (s *Server) budget(spec client.TurnSpec) (b budget.TurnSpec) {
+	if s.config.Budget != nil {
+		b = s.config.Budget()
+	}
+	b.MaxCalls = cmp.Or(spec.MaxCalls, b.MaxCalls)
+	b.ToolTime = cmp.Or(milliseconds(spec.ToolTimeMs), b.ToolTime)
+	b.Deadline = cmp.Or(milliseconds(spec.DeadlineMs), b.Deadline)
+	b.Reserve = cmp.Or(milliseconds(spec.ReserveMs), b.Reserve)
+	return b
+}
+
+// leavesTime refuses a deadline that is all reserve.
+func leavesTime(b budget.TurnSpec) error {
+	reserve := cmp.Or(b.Reserve, budget.DefaultReserve)
+	if b.Deadline <= 0 || b.Deadline > reserve {
+		return nil
+	}
+	return refuse(codeInvalid,
+		fmt.Sprintf("deadlineMs %d leaves no time for calls: %d of it are kept for the model's last answer", b.Deadline.Milliseconds(), reserve.Milliseconds()),
+		"give more, or a smaller reserveMs")
+}
+
+func milliseconds(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// accepts refuses new work of a daemon that is about to end, or not able to.
+func (s *Server) accepts() error {
+	if s.draining.Load() {
+		return refuse(codeUnready, "the daemon is about to end", "ask again when it is back")
+	}
+	if s.config.Ready == nil {
+		return nil
+	}
+	if err := s.config.Ready(); err != nil {
+		return refuse(codeUnready, printable(err.Error()), "see toolhost doctor")
+	}
+	return nil
+}
+
+// accompany streams a turn to whoever has opened it. With the stream goes the
+// turn: nobody is there any more to want what its calls bring.
+func (s *Server) accompany(q *request, a *attached) {
+	defer a.t.End()
+	release, err := s.hold(a)
+	if err != nil {
+		return
+	}
+	defer release()
+	st, err := s.openStream(q)
+	if err == nil {
+		defer st.close()
+		w := &watcher{s: s, st: st, turnID: a.t.ID(), ctx: q.r.Context()}
+		if w.watch(a.feed) {
+			return
+		}
+	}
+	a.t.Abort(supervisor.AbortDisconnect)
+}
+
+func (s *Server) active(q *request) error {
+	list := client.Turns{Turns: []client.Turn{}}
+	for _, info := range s.config.Turns.Active() {
+		list.Turns = append(list.Turns, wireTurn(info))
+	}
+	return q.answer(list)
+}
+
+func (s *Server) turn(q *request) error {
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	info, ok := t.Info()
+	if !ok {
+		return notActive(t.ID())
+	}
+	return q.answer(wireTurn(info))
+}
+
+func (s *Server) abort(q *request) error {
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	t.Abort(supervisor.AbortUser)
+	return q.answer(client.Done{OK: true, TurnID: t.ID()})
+}
+
+func (s *Server) abortCall(q *request) error {
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	id := q.r.PathValue("callId")
+	if !t.AbortCall(id) {
+		return refuse(codeNotFound, "no call "+printable(id)+" of this turn is under way", "see currentTools in /api/turns/active")
+	}
+	return q.answer(client.Done{OK: true, TurnID: t.ID(), CallID: id})
+}
+
+// end returns once everything of the turn is over.
+func (s *Server) end(q *request) error {
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	t.End()
+	return q.answer(client.Done{OK: true, TurnID: t.ID()})
+}

@@ -1,0 +1,212 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Asker puts the questions of turns to the MCP clients that began them. It
+// implements turn.Interactor, and knows of no other turns.
+type Asker struct {
+	mu    sync.Mutex
+	calls map[string]*call // by turn
+}
+
+// NewAsker makes one, for a turn.Manager and the Server that uses it.
+func NewAsker() *Asker { return &Asker{calls: map[string]*call{}} }
+
+func (a *Asker) add(c *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls[c.t.ID()] = c
+}
+
+func (a *Asker) remove(c *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.calls, c.t.ID())
+}
+
+var errNotOurs = errors.New("the turn is not of an MCP client")
+
+// Ask implements turn.Interactor.
+func (a *Asker) Ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+	a.mu.Lock()
+	c := a.calls[i.TurnID]
+	a.mu.Unlock()
+	if c == nil {
+		return turn.Answer{}, errNotOurs
+	}
+	return c.ask(ctx, i)
+}
+
+// canAsk says whether a client shows forms. One that names no mode means that.
+func canAsk(caps *mcpsdk.ClientCapabilities) bool {
+	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
+}
+
+const secretNote = "a secret was asked for: MCP lets no client be asked for one by a form; have the operator configure it under secrets"
+
+// ask puts a question to the client's human. What is no answer is no yes.
+func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+	by := "MCP client " + c.session.client
+	if i.Kind == turn.KindApproval && c.session.approved(i.Tool) {
+		return turn.Answer{Approve: true, By: by + ", for the session"}, nil
+	}
+	if i.Secret || i.Kind == turn.KindPassword {
+		if c.s.config.Elsewhere {
+			return turn.Answer{}, errors.New(secretNote)
+		}
+		c.note(secretNote)
+		return turn.Answer{By: "MCP: no secrets by form"}, nil
+	}
+	f := formOf(i)
+	result, err := c.elicit(ctx, i, f.params(i))
+	switch {
+	case ctx.Err() != nil:
+		return turn.Answer{}, ctx.Err()
+	case err != nil && c.s.config.Elsewhere:
+		return turn.Answer{}, err
+	case err != nil:
+		c.s.config.Logger.Warn("a client could not be asked", "client", c.session.client, "tool", i.Tool, "error", err)
+		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
+		return turn.Answer{By: by + ", which could not ask"}, nil
+	}
+	answer := f.answer(result)
+	answer.By = by
+	if answer.Always {
+		c.session.approve(i.Tool)
+	}
+	return answer, nil
+}
+
+// elicit asks by a request, or by the answer to one.
+func (c *call) elicit(ctx context.Context, i turn.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+	if c.rounds {
+		return c.put(ctx, i, params)
+	}
+	c.mu.Lock()
+	l := c.leg()
+	c.mu.Unlock()
+	if l == nil {
+		return nil, errors.New("its request has ended")
+	}
+	asking, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	return l.session.Elicit(asking, params)
+}
+
+// question is one that a request is to be answered by.
+type question struct {
+	params  *mcpsdk.ElicitParams
+	expires time.Time
+	answer  chan *mcpsdk.ElicitResult // holds one
+}
+
+// maxStates bounds the calls that have asked something by answering requests.
+const maxStates = 1024
+
+// put leaves a question for the request that waits, and waits for the one that
+// comes back.
+func (c *call) put(ctx context.Context, i turn.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+	if !c.keepState() {
+		return nil, errors.New("too many questions wait for answers")
+	}
+	q := &question{params: params, expires: i.ExpiresAt, answer: make(chan *mcpsdk.ElicitResult, 1)}
+	c.mu.Lock()
+	c.questions[i.ID] = q
+	c.signal()
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.questions, i.ID)
+	}()
+	select {
+	case result := <-q.answer:
+		return result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *call) signal() {
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+}
+
+// keepState gives the call what requests come back by.
+func (c *call) keepState() bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != "" {
+		return true
+	}
+	if len(c.s.states) >= maxStates {
+		return false
+	}
+	c.state = newID()
+	c.s.states[c.state] = c
+	return true
+}
+
+// answered hands an answer to its question; one that comes twice, or too late,
+// changes nothing.
+func (c *call) answered(id string, result *mcpsdk.ElicitResult) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if q := c.questions[id]; q != nil {
+		delete(c.questions, id)
+		q.answer <- result
+	}
+}
+
+// afterExpiry is how long a client that was asked may be late before it counts
+// as gone.
+const afterExpiry = 5 * time.Second
+
+// question is the answer to a request with all that is asked; nil if that is
+// nothing. The call goes on without it, until the last question has expired.
+func (c *call) question() *mcpsdk.CallToolResult {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.questions) == 0 {
+		return nil
+	}
+	result := &mcpsdk.CallToolResult{InputRequests: mcpsdk.InputRequestMap{}, RequestState: c.state}
+	var expires time.Time
+	for id, q := range maps.All(c.questions) {
+		result.InputRequests[id] = q.params
+		if q.expires.After(expires) {
+			expires = q.expires
+		}
+	}
+	if c.parked != nil {
+		c.parked.Stop()
+	}
+	c.parked = time.AfterFunc(time.Until(expires)+afterExpiry, c.abandoned)
+	return result
+}
+
+// abandoned ends a call whose client has not come back.
+func (c *call) abandoned() {
+	c.mu.Lock()
+	alone := len(c.legs) == 0
+	c.mu.Unlock()
+	if alone {
+		c.abort(supervisor.AbortDisconnect)
+	}
+}

@@ -1,0 +1,304 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// call is one tool call. It outlives the request that began it where that is
+// answered by a question.
+type call struct {
+	s       *Server
+	session *session
+	t       *turn.Turn
+	made    turn.Call
+	offer   offer
+	rounds  bool // it asks by answering requests
+	// waiting ends when the call is aborted, for what is before its turn's run.
+	waiting context.Context
+	stop    context.CancelFunc
+	asked   chan struct{}      // a question is new; holds one
+	done    chan struct{}      // closed when result is there
+	result  *supervisor.Result // written before done is closed
+
+	mu        sync.Mutex
+	legs      []*leg               // requests that wait for it, the newest last
+	questions map[string]*question // for requests to be answered by
+	state     string               // by which such requests come back; empty before the first
+	parked    *time.Timer          // while a question was sent and nobody waits
+	notes     []string             // for the model
+	aborted   bool
+	ending    bool // its time is over, the kill ladder runs
+}
+
+func newID() string { return rand.Text() }
+
+// call answers tools/call.
+func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+	received := time.Now()
+	if r.Params.RequestState != "" {
+		return s.resume(ctx, r, received)
+	}
+	one := s.sessionOf(r)
+	made := turn.Call{ID: newID(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
+	if string(made.Arguments) == "null" {
+		made.Arguments = nil
+	}
+	made.Before = one.count(made, received)
+	made.Meta = metaOf(r)
+	made.TraceParent, _ = r.Params.Meta["traceparent"].(string)
+	c, err := s.begin(one, made, !s.config.Headless && canAsk(r.ClientCapabilities()))
+	if err != nil {
+		return present(refusal(made, supervisor.StatusOverloaded, "host", "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
+	}
+	c.rounds = r.ProtocolVersion() >= multiRound
+	l := c.attach(ctx, r) // before anything can be asked
+	go c.run()
+	return c.attend(ctx, l, r, received)
+}
+
+// refusal is the result of a call that has no turn.
+func refusal(made turn.Call, status supervisor.Status, reason, decider, why string) *supervisor.Result {
+	prefix := "[FAILED]"
+	if status == supervisor.StatusDenied {
+		prefix = "[DENIED]"
+	}
+	return supervisor.Verdict{
+		CallID: made.ID, Tool: made.Tool, Status: status, Reason: reason, Decider: decider,
+		Message: fmt.Sprintf("%s The call of tool %q was not made: %s. Nothing was changed.", prefix, made.Tool, why),
+	}.Result()
+}
+
+// metaOf is what a client says beside the arguments, without what is the
+// protocol's own.
+func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
+	own := map[string]any{}
+	for key, value := range r.Params.Meta {
+		if key != "progressToken" && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			own[key] = value
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(own)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+var errClosed = errors.New("toolhost is about to end")
+
+// begin begins a call's turn; run, which must follow, makes the call.
+func (s *Server) begin(one *session, made turn.Call, interactive bool) (*call, error) {
+	c := &call{
+		s: s, session: one, made: made, offer: s.offerOf(made.Tool),
+		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
+	}
+	t, err := s.config.Turns.Begin(turn.Spec{
+		AgentID: cut(one.client, maxClientBytes), SessionID: one.id, Headless: !interactive,
+		Budget: s.budget(s.timeout(one.client)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.t = t
+	c.waiting, c.stop = context.WithCancel(context.Background())
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.active[c] = true
+		s.calls.Add(1)
+	}
+	s.mu.Unlock()
+	if closed {
+		c.stop()
+		t.End()
+		return nil, errClosed
+	}
+	s.config.Asker.add(c)
+	return c, nil
+}
+
+const maxClientBytes = 128
+
+// run makes the call. Its place in the session is free again once the turn has
+// ended: then all of it is gone.
+func (c *call) run() {
+	defer c.s.calls.Done()
+	defer c.forget()
+	defer c.stop()
+	var watched sync.WaitGroup
+	watched.Go(c.watch)
+	defer watched.Wait()
+	defer c.t.End()
+	leave, err := c.session.gate.enter(c.waiting, c.offer.exclusive)
+	if errors.Is(err, errFull) {
+		c.finish(refusal(c.made, supervisor.StatusOverloaded, "session", "", err.Error()))
+		return
+	}
+	if err == nil {
+		defer leave()
+		defer c.t.End() // before leaving
+	}
+	c.session.began()
+	results, err := c.t.Run(context.Background(), []turn.Call{c.made})
+	if err != nil {
+		results = []*supervisor.Result{refusal(c.made, supervisor.StatusOverloaded, "host", "", err.Error())}
+	}
+	c.session.ended(results[0])
+	c.finish(results[0])
+}
+
+func (c *call) finish(r *supervisor.Result) {
+	c.result = r
+	close(c.done)
+}
+
+// forget ends what the server keeps of the call. A request that comes back for
+// its result still finds it for a while.
+func (c *call) forget() {
+	s := c.s
+	s.config.Asker.remove(c)
+	c.mu.Lock()
+	state := c.state
+	if c.parked != nil {
+		c.parked.Stop()
+	}
+	c.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.active, c)
+	if state != "" {
+		time.AfterFunc(keepResult, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.states, state)
+		})
+	}
+}
+
+// keepResult is how long a result waits for a request that was answered by a
+// question.
+const keepResult = time.Minute
+
+// abort begins the kill ladder, once: a client that cancels and goes away has
+// not asked for more than one.
+func (c *call) abort(reason supervisor.AbortReason) {
+	c.mu.Lock()
+	before := c.aborted
+	c.aborted = true
+	c.mu.Unlock()
+	if !before {
+		c.stop()
+		c.t.Abort(reason)
+	}
+}
+
+// kill ends the call at once.
+func (c *call) kill(reason supervisor.AbortReason) {
+	c.abort(reason)
+	c.t.Abort(reason)
+}
+
+func (c *call) note(text string) {
+	if text == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notes = append(c.notes, text)
+}
+
+// attend keeps a request waiting until there is an answer to it.
+func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
+	defer c.detach(l)
+	defer c.s.whenDisconnected(r, func() { c.abort(supervisor.AbortDisconnect) })()
+	limits := limitsOf(c.s.timeout(c.session.client), received)
+	defer limits.stop()
+	for {
+		select {
+		case <-c.done:
+			return c.present(r.ProtocolVersion()), nil
+		case <-c.asked:
+			if result := c.question(); result != nil {
+				return result, nil
+			}
+		case <-limits.end:
+			c.timeUp()
+		case <-limits.kill:
+			c.kill(supervisor.AbortTimeout)
+		case <-ctx.Done():
+			c.abort(reasonOf(ctx))
+			<-c.done
+			return c.present(r.ProtocolVersion()), nil
+		}
+	}
+}
+
+func (c *call) present(version string) *mcpsdk.CallToolResult {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return present(c.result, c.offer.promise, version, c.notes)
+}
+
+// reasonOf tells a cancellation from a connection that has ended.
+func reasonOf(ctx context.Context) supervisor.AbortReason {
+	if cause := context.Cause(ctx); cause == context.Canceled { //nolint:errorlint // wrapped, it is another's
+		return supervisor.AbortUser
+	}
+	return supervisor.AbortDisconnect
+}
+
+// timeUp ends a call whose own deadline comes too late for the client: it has
+// waited in line or for a human.
+func (c *call) timeUp() {
+	c.mu.Lock()
+	ending := c.ending || c.aborted
+	c.mu.Unlock()
+	if !ending {
+		c.note(fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked: the call was ended before that (mcp: clientTimeout)", c.s.timeout(c.session.client)))
+		c.abort(supervisor.AbortTimeout)
+	}
+}
+
+// resume joins a request that comes back with answers to the call that has
+// asked. It never begins one.
+func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
+	p := r.Params
+	s.mu.Lock()
+	c := s.states[p.RequestState]
+	s.mu.Unlock()
+	why := ""
+	switch {
+	case c == nil || c.session != s.sessionOf(r):
+		why = "what it answers is no longer asked: the call has ended, or never was; call the tool again without requestState"
+	case c.made.Key() != (turn.Call{Tool: p.Name, Arguments: p.Arguments}).Key():
+		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
+	}
+	if why != "" {
+		return present(refusal(turn.Call{ID: newID(), Tool: p.Name}, supervisor.StatusDenied, "timeout", "modeGate", why), s.offerOf(p.Name).promise, r.ProtocolVersion(), nil), nil
+	}
+	for id, response := range maps.All(p.InputResponses) {
+		if answer, ok := response.(*mcpsdk.ElicitResult); ok {
+			c.answered(id, answer)
+		}
+	}
+	return c.attend(ctx, c.attach(ctx, r), r, received)
+}
+
+// cut cuts s to at most n bytes of valid UTF-8.
+func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len(s))], "") }

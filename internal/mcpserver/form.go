@@ -1,0 +1,110 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"slices"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/turn"
+)
+
+// form is how a question looks to a client: MCP has forms of one object, whose
+// properties are no objects.
+type form struct {
+	schema json.RawMessage
+	// wraps is the property that holds the value; empty if the object is it.
+	wraps string
+	// text: the property holds the value as JSON, to be typed.
+	text bool
+	// plain: to accept is yes, to decline no.
+	plain, always bool
+}
+
+const valueName = "value"
+
+var (
+	approvalForm = form{
+		plain: true, always: true,
+		schema: json.RawMessage(`{"type":"object","properties":{"always":{"type":"boolean","title":"Allow this tool for the rest of the session","default":false}}}`),
+	}
+	confirmForm = form{plain: true, schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	typedForm   = form{
+		wraps: valueName, text: true,
+		schema: json.RawMessage(`{"type":"object","properties":{"value":{"type":"string","title":"The answer, as JSON"}},"required":["value"]}`),
+	}
+)
+
+// formOf chooses the form of a question.
+func formOf(i turn.Interaction) form {
+	var shape struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	switch {
+	case i.Kind == turn.KindApproval:
+		return approvalForm
+	case len(i.Schema) == 0:
+		return confirmForm
+	case json.Unmarshal(i.Schema, &shape) != nil:
+		return typedForm
+	case shape.Type == "object":
+		for _, property := range shape.Properties {
+			if !primitive(property) {
+				return typedForm
+			}
+		}
+		return form{schema: i.Schema}
+	case primitive(i.Schema):
+		whole, err := json.Marshal(map[string]any{
+			"type": "object", "properties": map[string]any{valueName: i.Schema}, "required": []string{valueName},
+		})
+		if err == nil {
+			return form{schema: whole, wraps: valueName}
+		}
+	}
+	return typedForm
+}
+
+// primitive says whether a form may have such a property.
+func primitive(schema json.RawMessage) bool {
+	var shape struct {
+		Type string          `json:"type"`
+		Ref  json.RawMessage `json:"$ref"`
+	}
+	return json.Unmarshal(schema, &shape) == nil && shape.Ref == nil &&
+		slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
+}
+
+func (f form) params(i turn.Interaction) *mcpsdk.ElicitParams {
+	return &mcpsdk.ElicitParams{Mode: "form", Message: message(i), RequestedSchema: f.schema}
+}
+
+// answer reads what came back.
+func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
+	if r.Action != "accept" {
+		return turn.Answer{}
+	}
+	if f.plain {
+		always, _ := r.Content["always"].(bool)
+		return turn.Answer{Approve: true, Always: f.always && always}
+	}
+	var value any = r.Content
+	if r.Content == nil {
+		value = map[string]any{}
+	}
+	if f.wraps != "" {
+		value = r.Content[f.wraps]
+	}
+	if text, ok := value.(string); f.text {
+		if !ok || !json.Valid([]byte(text)) {
+			return turn.Answer{}
+		}
+		return turn.Answer{Approve: true, Value: json.RawMessage(text)}
+	}
+	raw, err := json.Marshal(value)
+	if err != nil || value == nil {
+		return turn.Answer{}
+	}
+	return turn.Answer{Approve: true, Value: raw}
+}

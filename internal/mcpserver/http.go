@@ -1,0 +1,176 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+const (
+	// maxSessions bounds the sessions at once, and sessionIdle how long one lives
+	// without a request.
+	maxSessions = 256
+	sessionIdle = time.Hour
+
+	sessionHeader = "Mcp-Session-Id"
+	versionHeader = "Mcp-Protocol-Version"
+	// requestHeader carries the number of a request to its handler; what a
+	// client sends under the name is overwritten.
+	requestHeader = "Toolhost-Mcp-Request"
+)
+
+// Handler serves streamable HTTP at whatever path it is mounted at. It trusts
+// whoever reaches it: who may do so, from which host and origin, and how slowly,
+// is for the server around it to check. A client that goes away ends its calls.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+func (s *Server) newHandler() http.Handler {
+	options := func(stateless bool) *mcpsdk.StreamableHTTPOptions {
+		return &mcpsdk.StreamableHTTPOptions{
+			Stateless: stateless, PropagateRequestCancellation: true, SessionTimeout: sessionIdle,
+			MaxRequestBodyBytes: maxMessageBytes, DisableLocalhostProtection: true,
+		}
+	}
+	server := func(*http.Request) *mcpsdk.Server { return s.sdk }
+	sessions := mcpsdk.NewStreamableHTTPHandler(server, options(false))
+	single := mcpsdk.NewStreamableHTTPHandler(server, options(true))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Header.Del(requestHeader)
+		if r.Method == http.MethodPost {
+			said := &jsonErrors{ResponseWriter: w}
+			defer said.finish()
+			w = said
+			ids, ok := readBody(w, r)
+			if !ok {
+				return
+			}
+			said.ids = ids
+		}
+		if r.Header.Get(versionHeader) >= multiRound {
+			single.ServeHTTP(w, r)
+			return
+		}
+		id := r.Header.Get(sessionHeader)
+		switch {
+		case r.Method == http.MethodDelete:
+			s.abortSession(id) // the SDK waits for what runs
+		case r.Method == http.MethodPost && id == "" && s.connections() >= maxSessions:
+			http.Error(w, "too many sessions: end some, or wait until one is idle for an hour", http.StatusServiceUnavailable)
+			return
+		}
+		key := newID()
+		s.requests.Store(key, r.Context())
+		defer s.requests.Delete(key)
+		r.Header.Set(requestHeader, key)
+		sessions.ServeHTTP(w, r)
+	})
+}
+
+// readBody reads what is posted as strictly as what comes over a pipe. It is
+// false if that was no message, which is answered; ids are those of requests.
+func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
+		return nil, false
+	}
+	if err != nil {
+		http.Error(w, "the body could not be read: send all of it", http.StatusBadRequest)
+		return nil, false
+	}
+	for _, one := range messagesOf(raw) {
+		m, f := readMessage(one)
+		if f != nil {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write(f.json())
+			return nil, false
+		}
+		if request, ok := m.(*jsonrpc.Request); ok && request.IsCall() {
+			ids = append(ids, request.ID)
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(raw))
+	return ids, true
+}
+
+// messagesOf are those of a batch, or the one. Whether the version of the protocol
+// has batches, the SDK knows.
+func messagesOf(raw []byte) []json.RawMessage {
+	var batch []json.RawMessage
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) && json.Unmarshal(raw, &batch) == nil {
+		return batch
+	}
+	return []json.RawMessage{raw}
+}
+
+func (s *Server) connections() (n int) {
+	for range s.sdk.Sessions() {
+		n++
+	}
+	return n
+}
+
+// whenDisconnected calls f when the HTTP request ends before its answer, which
+// the SDK does not care for before 2026-07-28: nobody can come back for it.
+func (s *Server) whenDisconnected(r *mcpsdk.CallToolRequest, f func()) (stop func()) {
+	if r.Extra == nil || r.Extra.Header == nil {
+		return func() {}
+	}
+	ctx, ok := s.requests.Load(r.Extra.Header.Get(requestHeader))
+	if !ok {
+		return func() {}
+	}
+	forget := context.AfterFunc(ctx.(context.Context), f)
+	return func() { forget() }
+}
+
+// abortSession ends the calls of a session that is to end.
+func (s *Server) abortSession(id string) {
+	s.mu.Lock()
+	var all []*call
+	for c := range s.active {
+		if id != "" && c.session.id == id {
+			all = append(all, c)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		c.abort(supervisor.AbortDisconnect)
+	}
+}
+
+// slowClient is how long the end of the sessions waits for clients that take
+// nothing.
+const slowClient = 5 * time.Second
+
+// endSessions ends the sessions over HTTP; that of stdio ends with its pipes.
+func (s *Server) endSessions() {
+	var all sync.WaitGroup
+	for one := range s.sdk.Sessions() {
+		if one.ID() != "" {
+			all.Go(func() { _ = one.Close() })
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(slowClient):
+	}
+}

@@ -1,0 +1,69 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// jsonErrors makes errors of JSON-RPC of the plain text by which the SDK refuses
+// what is posted; finish must be called at last. All else passes.
+type jsonErrors struct {
+	http.ResponseWriter
+	ids  []jsonrpc.ID // of the requests that are refused
+	text *bytes.Buffer
+}
+
+// maxRefusalBytes bounds what is kept of the SDK's text.
+const maxRefusalBytes = 1 << 10
+
+// WriteHeader implements http.ResponseWriter.
+func (e *jsonErrors) WriteHeader(status int) {
+	h := e.Header()
+	if status >= http.StatusBadRequest && strings.HasPrefix(h.Get("Content-Type"), "text/plain") {
+		e.text = &bytes.Buffer{}
+		h.Set("Content-Type", "application/json")
+		h.Del("Content-Length")
+	}
+	e.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (e *jsonErrors) Write(b []byte) (int, error) {
+	if e.text == nil {
+		return e.ResponseWriter.Write(b)
+	}
+	e.text.Write(b[:min(len(b), maxRefusalBytes-e.text.Len())])
+	return len(b), nil
+}
+
+// Unwrap is for http.ResponseController.
+func (e *jsonErrors) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+
+// finish writes the error, by the id of the one request that was posted.
+func (e *jsonErrors) finish() {
+	if e.text == nil {
+		return
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(e.text.String(), ""))
+	f := fault{code: codeOf(text, jsonrpc.CodeInvalidRequest), text: text}
+	if len(e.ids) == 1 {
+		f.id, _ = json.Marshal(e.ids[0].Raw())
+	}
+	_, _ = e.ResponseWriter.Write(f.json())
+}
+
+// codeOf is the code of JSON-RPC for what the SDK says, which has none over
+// HTTP, and takes missing parameters for no request. Otherwise it is code.
+func codeOf(text string, code int64) int64 {
+	switch {
+	case strings.HasPrefix(text, "JSON RPC not handled"):
+		return jsonrpc.CodeMethodNotFound
+	case strings.HasSuffix(text, `missing required "params"`):
+		return jsonrpc.CodeInvalidParams
+	}
+	return code
+}

@@ -1,0 +1,319 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// The test binary is the tools, too.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		serveTools()
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == asClient {
+		playClient(os.Args[2:])
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if wasBuilt.Load() {
+			dir, _ := built()
+			_ = os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	}))
+}
+
+type arguments struct {
+	Text string `json:"text,omitempty"`
+	// Mark is what the processes of hang can be found by.
+	Mark string `json:"mark,omitempty"`
+}
+
+type answer struct {
+	Text string `json:"text"`
+}
+
+func serveTools() {
+	plugin.Serve(
+		plugin.NewTool(plugin.Tool{Name: "say", Title: "Say it", Description: "Says it.", ReadOnly: true}, func(_ context.Context, in arguments, out *plugin.Output) (answer, error) {
+			return answer{in.Text}, out.Text(in.Text)
+		}),
+		plugin.NewTool(plugin.Tool{Name: "blocks", OpenWorld: true}, func(_ context.Context, _ arguments, out *plugin.Output) (plugin.None, error) {
+			return plugin.None{}, errors.Join(out.Text("words"), out.JSON(map[string]int{"n": 1}), out.Blob("image/png", []byte("picture")),
+				out.Blob("audio/wav", []byte("sound")), out.Blob("application/zip", []byte("files")), out.Link("https://example.org/", "example", "text/html"))
+		}),
+		plugin.NewTool(plugin.Tool{Name: "hang", Exclusive: true}, hang),
+		plugin.NewTool(plugin.Tool{Name: "ask"}, ask),
+		plugin.NewTool(plugin.Tool{Name: "wipe", Destructive: true}, func(_ context.Context, _ arguments, out *plugin.Output) (plugin.None, error) {
+			return plugin.None{}, out.Text("wiped")
+		}),
+		plugin.NewTool(plugin.Tool{Name: "fail"}, func(context.Context, arguments, *plugin.Output) (answer, error) {
+			return answer{}, errors.New("it does not work")
+		}),
+	)
+}
+
+// hang reports progress, has a child that ignores SIGTERM, and never ends.
+func hang(_ context.Context, in arguments, out *plugin.Output) (plugin.None, error) {
+	deaf := exec.Command("/bin/sh", "-c", `trap "" TERM; while :; do sleep 1; done`, in.Mark)
+	if err := errors.Join(deaf.Start(), out.Text("begun\n"), out.Progress(0.5, "half")); err != nil {
+		return plugin.None{}, err
+	}
+	select {}
+}
+
+func ask(ctx context.Context, in arguments, out *plugin.Output) (plugin.None, error) {
+	var q plugin.Question
+	if err := json.Unmarshal([]byte(in.Text), &q); err != nil {
+		return plugin.None{}, err
+	}
+	if string(q.Schema) == "null" {
+		q.Schema = nil
+	}
+	value, err := out.Ask(ctx, q)
+	if err != nil {
+		return plugin.None{}, err
+	}
+	return plugin.None{}, out.Text("answer " + string(value))
+}
+
+// setup is what tests change of a server.
+type setup struct {
+	Config
+	// adjust has the last word on each tool.
+	adjust func(*catalog.Tool)
+}
+
+// newServer offers the test binary's tools.
+func newServer(t testing.TB, with setup) *Server {
+	t.Helper()
+	host, err := supervisor.New(t.Context(), supervisor.Config{RuntimeDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	offered := ownTools(t, host, with.adjust)
+	config := with.Config
+	config.Asker = NewAsker()
+	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find})
+	config.Tools = func(context.Context) ([]catalog.Tool, []error) { return offered.list(), nil }
+	t.Cleanup(config.Turns.Close)
+	s, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	changeable.Store(s, offered)
+	t.Cleanup(func() { changeable.Delete(s) })
+	return s
+}
+
+// changeable are the tools of each test's server.
+var changeable sync.Map
+
+type offeredTools struct {
+	mu    sync.Mutex
+	tools []catalog.Tool
+}
+
+func (o *offeredTools) list() []catalog.Tool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return append([]catalog.Tool{}, o.tools...)
+}
+
+func (o *offeredTools) find(name string) (turn.Tool, bool) {
+	for _, t := range o.list() {
+		if t.Name == name {
+			return t.Tool, true
+		}
+	}
+	return turn.Tool{}, false
+}
+
+// hide takes a tool out of the list.
+func (o *offeredTools) hide(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var rest []catalog.Tool
+	for _, t := range o.tools {
+		if t.Name != name {
+			rest = append(rest, t)
+		}
+	}
+	o.tools = rest
+}
+
+func ownTools(t testing.TB, host *supervisor.Supervisor, adjust func(*catalog.Tool)) *offeredTools {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := supervisor.Request{Tool: supervisor.Tool{Path: self}, Sandbox: &supervisor.Policy{}, Grace: 200 * time.Millisecond}
+	described, failed := host.Describe(t.Context(), request)
+	if failed != nil {
+		t.Fatal(failed.Message)
+	}
+	o := &offeredTools{}
+	for _, d := range described.Tools {
+		one := request
+		one.Tool.Name, one.Name = d.GetName(), d.GetName()
+		tool := catalog.Tool{Tool: turn.Tool{Name: d.GetName(), Request: one, Destructive: d.GetAnnotations().GetDestructive(), Exclusive: d.GetName() == "hang"}, Description: d}
+		if adjust != nil {
+			adjust(&tool)
+		}
+		o.tools = append(o.tools, tool)
+	}
+	return o
+}
+
+// newest is a version that has all kinds of blocks.
+const newest = multiRound
+
+// kind is how a client speaks with the server.
+type kind struct {
+	name, version string
+	http          bool
+}
+
+// kinds are both generations of the protocol, over both kinds of transports.
+var kinds = []kind{
+	{"2025 in memory", "2025-11-25", false},
+	{"2026 in memory", "2026-07-28", false},
+	{"2025 over HTTP", "2025-11-25", true},
+	{"2026 over HTTP", "2026-07-28", true},
+}
+
+func ofEachKind(t *testing.T, test func(t *testing.T, k kind)) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k)
+		})
+	}
+}
+
+// connect gives a client of the server.
+func connect(t testing.TB, s *Server, k kind, o *mcpsdk.ClientOptions) *mcpsdk.ClientSession {
+	t.Helper()
+	if k.http {
+		return connectTo(t, overHTTP(t, s), k, o)
+	}
+	ours, theirs := mcpsdk.NewInMemoryTransports()
+	ss, err := s.sdk.Connect(t.Context(), ours, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ss.Wait() })
+	return connectTo(t, theirs, k, o)
+}
+
+// overHTTP serves on loopback for a test.
+func overHTTP(t testing.TB, s *Server) *mcpsdk.StreamableClientTransport {
+	t.Helper()
+	web := httptest.NewServer(s.Handler())
+	t.Cleanup(web.Close)
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	return &mcpsdk.StreamableClientTransport{Endpoint: web.URL, HTTPClient: client, MaxRetries: -1}
+}
+
+func connectTo(t testing.TB, transport mcpsdk.Transport, k kind, o *mcpsdk.ClientOptions) *mcpsdk.ClientSession {
+	t.Helper()
+	client := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "tester", Version: "1"}, o)
+	session, err := client.Connect(wait.Context(t), transport, &mcpsdk.ClientSessionOptions{ProtocolVersion: k.version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = session.Close() })
+	if got := session.InitializeResult().ProtocolVersion; got != k.version {
+		t.Fatalf("version %s, want %s", got, k.version)
+	}
+	return session
+}
+
+func params(tool string, in arguments) *mcpsdk.CallToolParams {
+	return &mcpsdk.CallToolParams{Name: tool, Arguments: in}
+}
+
+func invoke(t testing.TB, c *mcpsdk.ClientSession, p *mcpsdk.CallToolParams) *mcpsdk.CallToolResult {
+	t.Helper()
+	r, err := c.CallTool(wait.Context(t), p)
+	if err != nil {
+		t.Fatalf("%s: %v", p.Name, err)
+	}
+	return r
+}
+
+// text is all that a model reads of a result.
+func text(r *mcpsdk.CallToolResult) string {
+	var all []string
+	for _, c := range r.Content {
+		if one, ok := c.(*mcpsdk.TextContent); ok {
+			all = append(all, one.Text)
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// execution is toolhost's own result in one of MCP.
+func execution(t testing.TB, r *mcpsdk.CallToolResult) (own supervisor.Result) {
+	t.Helper()
+	from := r.StructuredContent
+	if found, ok := r.Meta[executionKey]; ok {
+		from = found
+	}
+	raw, err := json.Marshal(from)
+	if err != nil || json.Unmarshal(raw, &own) != nil || own.SchemaVersion != supervisor.SchemaVersion {
+		t.Fatalf("no result of toolhost's own in %s", raw)
+	}
+	return own
+}
+
+func newMark() string { return "mcpserver-test-" + rand.Text() }
+
+// alive says whether a process with the mark is there.
+func alive(mark string) bool { return len(processes.WithArguments(mark)) > 0 }
+
+func waitGone(t testing.TB, mark string) {
+	t.Helper()
+	wait.Until(t, "the processes are gone", func() bool { return !alive(mark) })
+}
+
+func waitAlive(t testing.TB, mark string) {
+	t.Helper()
+	wait.Until(t, "the tool runs", func() bool { return alive(mark) })
+}
+
+// ends gives calls of the test's own a timeout.
+func ends(after time.Duration) func(string) time.Duration {
+	return func(string) time.Duration { return after }
+}
+
+// asking has a tool need an approval.
+func asking(tool *catalog.Tool) { tool.Mode = turn.ModeAsk }

@@ -1,0 +1,188 @@
+package mcpserver
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// npmFolder installs what a project's lock file names, in the user's cache for
+// the next time.
+func npmFolder(t testing.TB, project string) string {
+	t.Helper()
+	lock, err := os.ReadFile(filepath.Join(project, "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(lock)
+	dir := filepath.Join(cache, "toolhost-test", "mcpserver-"+hex.EncodeToString(sum[:8]))
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "fresh-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(fresh)
+	install(t, project, fresh)
+	if err := os.Chmod(fresh, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		if _, missing := os.Stat(dir); missing != nil { // else somebody else was faster
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func install(t testing.TB, project, dir string) {
+	t.Helper()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		data, err := os.ReadFile(filepath.Join(project, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	npm.Dir = dir
+	if out, err := npm.CombinedOutput(); err != nil {
+		t.Fatalf("cannot install what %s names (node and npm are needed, and the registry): %v\n%s", project, err, out)
+	}
+}
+
+// node runs a program of testdata's clients and gives what it prints.
+func node(t *testing.T, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(wait.Context(t), "node", args...)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("node %q: %v\n%s", args, err, out.String())
+	}
+	return out.Bytes()
+}
+
+// wire is a result as a client in another language gives it.
+type wire struct {
+	Content []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+	IsError    bool                         `json:"isError"`
+	Structured json.RawMessage              `json:"structuredContent"`
+	Meta       map[string]supervisor.Result `json:"_meta"`
+}
+
+// The inspector's command line lists and calls.
+func TestInspector(t *testing.T) {
+	cli := filepath.Join(npmFolder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+	inspect := func(args ...string) []byte {
+		return node(t, append(append([]string{cli, "--cli"}, append(args, "--")...), command(t).Args...)...)
+	}
+	var list struct {
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if raw := inspect("--method", "tools/list"); json.Unmarshal(raw, &list) != nil || len(list.Tools) != 7 {
+		t.Errorf("%s", raw)
+	}
+	var r wire
+	raw := inspect("--method", "tools/call", "--tool-name", "say", "--tool-arg", "text=hello")
+	if json.Unmarshal(raw, &r) != nil || r.IsError || r.Content[0].Text != "hello" || r.Meta[executionKey].Status != supervisor.StatusOK {
+		t.Errorf("%s", raw)
+	}
+}
+
+// seen is what testdata/client.mjs prints.
+type seen struct {
+	Tools    []string `json:"tools"`
+	Progress []struct {
+		Progress float64 `json:"progress"`
+		Message  string  `json:"message"`
+	} `json:"progress"`
+	Asked  []string `json:"asked"`
+	Result *wire    `json:"result"`
+	Error  string   `json:"error"`
+}
+
+type plan map[string]any
+
+// typeScript calls a tool with the TypeScript SDK's client.
+func typeScript(t *testing.T, p plan, server ...string) (s seen) {
+	t.Helper()
+	dir := npmFolder(t, "testdata")
+	script, err := os.ReadFile("testdata/client.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := t.TempDir() // imports are looked for beside the script
+	if err := os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(own, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(own, "client.mjs")
+	if err := os.WriteFile(file, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	what, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := node(t, append([]string{file, string(what)}, server...)...)
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return s
+}
+
+func TestTypeScriptClient(t *testing.T) {
+	for name, server := range map[string]func(t *testing.T) []string{
+		"stdio": func(t *testing.T) []string { return command(t).Args },
+		"http": func(t *testing.T) []string {
+			web := httptest.NewServer(newServer(t, setup{}).Handler())
+			t.Cleanup(web.Close)
+			return []string{web.URL}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := server(t)
+			if s := typeScript(t, plan{"tool": "say", "arguments": plan{"text": "hello"}}, at...); s.Result == nil || s.Result.Content[0].Text != "hello" || string(s.Result.Structured) != `{"text":"hello"}` {
+				t.Errorf("say: %+v", s)
+			}
+			for action, want := range map[string]bool{"accept": false, "decline": true} {
+				s := typeScript(t, plan{"tool": "wipe", "arguments": plan{}, "elicit": action}, at...)
+				if s.Result == nil || s.Result.IsError != want || len(s.Asked) != 1 || !strings.Contains(s.Asked[0], "wipe") {
+					t.Errorf("wipe, %s: %+v", action, s)
+				}
+			}
+			mark := newMark()
+			s := typeScript(t, plan{"tool": "hang", "arguments": plan{"mark": mark}, "cancelAfterProgress": true}, at...)
+			if s.Error == "" || len(s.Progress) == 0 {
+				t.Errorf("cancelled: %+v", s)
+			}
+			waitGone(t, mark)
+		})
+	}
+}

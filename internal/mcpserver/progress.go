@@ -1,0 +1,179 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// leg is one request that waits for a call.
+type leg struct {
+	ctx     context.Context // the request's, by which a notification finds its stream
+	session *mcpsdk.ServerSession
+	token   any // for progress; nil is none
+	news    chan mcpsdk.ProgressNotificationParams
+	sender  sync.WaitGroup
+}
+
+// multiRound is the first version in which servers make no requests.
+const multiRound = "2026-07-28"
+
+// attach makes a request the one that is asked and told of progress.
+func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
+	l := &leg{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
+	if l.token != nil {
+		l.news = make(chan mcpsdk.ProgressNotificationParams, maxNews)
+		l.sender.Go(l.send)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.legs = append(c.legs, l)
+	if c.parked != nil {
+		c.parked.Stop()
+		c.parked = nil
+	}
+	if len(c.questions) > 0 { // what is still asked, is asked here
+		c.signal()
+	}
+	return l
+}
+
+// detach returns when nothing more is sent for the request.
+func (c *call) detach(l *leg) {
+	c.mu.Lock()
+	c.legs = slices.DeleteFunc(c.legs, func(one *leg) bool { return one == l })
+	if l.news != nil {
+		close(l.news)
+	}
+	c.mu.Unlock()
+	l.sender.Wait()
+}
+
+// leg is the newest request that waits; nil if there is none.
+func (c *call) leg() *leg {
+	if n := len(c.legs); n > 0 {
+		return c.legs[n-1]
+	}
+	return nil
+}
+
+const (
+	// maxNews bounds the notifications that wait for a slow client; those beyond
+	// are left out.
+	maxNews = 16
+	// outputBeat is the least time between two notifications of output.
+	outputBeat = 250 * time.Millisecond
+	// maxShownBytes is of the output that one shows.
+	maxShownBytes = 200
+)
+
+func (l *leg) send() {
+	for params := range l.news {
+		_ = l.session.NotifyProgress(l.ctx, &params) // a client that is gone is told of by its context
+	}
+}
+
+// watch follows the turn until it is over.
+func (c *call) watch() {
+	p := &progress{began: time.Now()}
+	var last int64
+	for {
+		events, ok := c.t.Subscribe(last)
+		if !ok {
+			last = c.t.Oldest() - 1
+			continue
+		}
+		for record := range events.C {
+			c.happened(record.Event)
+			if params, tell := p.of(record.Event); tell {
+				c.tell(params)
+			}
+		}
+		if !events.Gap() {
+			return
+		}
+		last = events.Last()
+	}
+}
+
+func (c *call) happened(e turn.Event) {
+	switch e.Kind {
+	case string(supervisor.EventTimeout):
+		c.mu.Lock()
+		c.ending = true
+		c.mu.Unlock()
+	case turn.EventInteractionPending:
+		c.session.waits(*e.Pending)
+	}
+}
+
+// tell passes progress on to the newest request, if that wants it.
+func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.leg()
+	if l == nil || l.news == nil {
+		return
+	}
+	params.ProgressToken = l.token
+	select {
+	case l.news <- params:
+	default:
+	}
+}
+
+// progress makes notifications of events. What it counts are seconds, which
+// always grow; the total is an estimate by the part that the tool says is done.
+type progress struct {
+	began    time.Time
+	told     float64
+	fraction float64
+	shown    time.Time // when output was told of
+}
+
+func (p *progress) of(e turn.Event) (params mcpsdk.ProgressNotificationParams, tell bool) {
+	now := time.Now()
+	switch e.Kind {
+	case string(supervisor.EventProgress):
+		params.Message = e.Message
+		if e.Fraction != nil && *e.Fraction > 0 && *e.Fraction <= 1 {
+			p.fraction = *e.Fraction
+		}
+		if params.Message == "" {
+			params.Message = fmt.Sprintf("running for %ds", e.ElapsedMs/1000)
+		}
+	case string(supervisor.EventOutput):
+		if params.Message = lastLine(e); params.Message == "" || now.Sub(p.shown) < outputBeat {
+			return params, false
+		}
+		p.shown = now
+	case turn.EventInteractionRequest:
+		params.Message = "waiting for a human"
+	default:
+		return params, false
+	}
+	params.Progress = max(now.Sub(p.began).Seconds(), p.told+1e-6)
+	p.told = params.Progress
+	if p.fraction > 0 {
+		params.Total = params.Progress / p.fraction
+	}
+	return params, true
+}
+
+// lastLine is the end of what was put out, in one line.
+func lastLine(e turn.Event) string {
+	if e.Content == nil {
+		return ""
+	}
+	text := strings.TrimRight(e.Content.Text, "\r\n\t ")
+	text = text[strings.LastIndexByte(text, '\n')+1:]
+	return cut(text, maxShownBytes)
+}

@@ -1,0 +1,50 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Serve serves one client over in and out until in ends or ctx does, and closes
+// the Server and both streams. What is no message is answered with an error, and
+// ends nothing. When it returns all calls are over; it waits for at most a second
+// until the client has taken their answers. An error tells that a stream is broken,
+// or that the client sent nonsense without taking the answers.
+func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	p := newPipe(in, out)
+	defer p.Close()
+	connection, err := s.sdk.Connect(context.WithoutCancel(ctx), p, nil)
+	if err != nil {
+		return fmt.Errorf("cannot serve MCP: %w", err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- connection.Wait() }()
+	reason := supervisor.AbortDisconnect
+	select {
+	case <-ctx.Done():
+		reason = supervisor.AbortShutdown
+	case <-p.ended:
+		if err = p.err; errors.Is(err, io.EOF) {
+			err = nil
+		}
+	case err = <-over:
+	}
+	s.Abort(reason)
+	s.Close()
+	p.finish()
+	if err != nil {
+		return fmt.Errorf("the connection with the client is broken: %w", err)
+	}
+	return nil
+}
+
+// Kill ends all calls at once.
+func (s *Server) Kill() {
+	for _, c := range s.running() {
+		c.kill(supervisor.AbortShutdown)
+	}
+}

@@ -1,0 +1,67 @@
+package mcpserver
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A timeout that the model asks for is its own word, and what became of it is
+// in the result. Its processes are gone by then.
+func TestTimeoutByMeta(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		c := connect(t, newServer(t, setup{}), k, nil)
+		mark := newMark()
+		r, ms := timedOut(t, c, params("hang", arguments{Mark: mark}))
+		if alive(mark) {
+			t.Error("its child is still there")
+		}
+		own := execution(t, r)
+		if !r.IsError || own.Status != supervisor.StatusTimeout || own.Timing.Source != "call" || own.Kill.Survivors != 0 || *own.Timing.TimeoutMs != ms {
+			t.Errorf("%+v", own)
+		}
+		if s := text(r); !strings.HasPrefix(s, "[TIMEOUT]") || !strings.Contains(s, "begun") {
+			t.Errorf("text %q", s)
+		}
+	})
+}
+
+// timedOut calls a tool that says begun and then hangs, with a timeout that it
+// has begun within.
+func timedOut(t *testing.T, c *mcpsdk.ClientSession, p *mcpsdk.CallToolParams) (r *mcpsdk.CallToolResult, ms int64) {
+	t.Helper()
+	if p.Meta == nil {
+		p.Meta = mcpsdk.Meta{}
+	}
+	for ms = 4000; ; ms *= 2 {
+		p.Meta["toolhost.dev/timeoutMs"] = ms
+		if r = invoke(t, c, p); ms > wait.Bound.Milliseconds() || strings.Contains(text(r), "begun") {
+			return r, ms
+		}
+	}
+}
+
+// The client is answered before it gives up, with what there is by then.
+func TestClientTimeout(t *testing.T) {
+	var r *mcpsdk.CallToolResult
+	var began time.Time
+	for limit := 4 * time.Second; limit < wait.Bound; limit *= 2 { // the tool's start takes a part of it
+		c := connect(t, newServer(t, setup{Config: Config{Timeout: ends(limit)}}), kinds[0], nil)
+		began = time.Now()
+		if r = invoke(t, c, params("hang", arguments{Mark: newMark()})); strings.Contains(text(r), "begun") {
+			break
+		}
+	}
+	own := execution(t, r)
+	if own.Status != supervisor.StatusTimeout || own.Timing.Source != "client" || !strings.Contains(text(r), "begun") {
+		t.Errorf("%s by %s: %s", own.Status, own.Timing.Source, text(r))
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("it took %s only", took)
+	}
+}

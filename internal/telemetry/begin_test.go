@@ -1,0 +1,62 @@
+package telemetry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// What a call adds to is there as 0 in the scrape before it: Prometheus sees no
+// increase in what comes as 1.
+func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
+	offered := []string{"quick"}
+	told := newTelemetry(t, Config{Tools: func() []string { return offered }})
+	samples(t, told)
+	offered = append(offered, "slow") // as a reload does
+	before := samples(t, told)
+	limited := timedOut()
+	limited.Result.Status, limited.Result.Reason = supervisor.StatusOverloaded, "queue"
+	denied := refused()
+	denied.Result.Status, denied.Result.Reason = supervisor.StatusDenied, "user"
+	asked := turn.Record{Event: turn.Event{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: turn.OutcomeDenied}}
+	told.Observe([]turn.Record{timedOut(), fine(), refused(), limited, denied, asked})
+	counted := 0
+	for name, value := range samples(t, told) {
+		switch {
+		case !strings.Contains(name, "_total{") || strings.Contains(name, "toolhost_sandbox_calls") || strings.HasPrefix(name, "process_"):
+			continue
+		case value > 0:
+			counted++
+		}
+		if was, ok := before[name]; !ok || was > value {
+			t.Errorf("%s is %v, and was %v (%v) before the first call", name, value, was, ok)
+		}
+	}
+	if counted < 15 {
+		t.Errorf("only %d counters were counted up", counted)
+	}
+}
+
+// However many tools there are, those that nobody calls leave room for those
+// that somebody does.
+func TestOfferedToolsAreBounded(t *testing.T) {
+	told := newTelemetry(t, Config{Known: func(string) bool { return true }, Tools: func() (names []string) {
+		for i := range 3 * maxTools {
+			names = append(names, fmt.Sprintf("tool%d", i))
+		}
+		return names
+	}})
+	samples(t, told)
+	if n := len(told.tools.seen); n != maxBegun {
+		t.Errorf("%d tools have counters, want %d", n, maxBegun)
+	}
+	late := fine()
+	late.Event.Tool = "late"
+	told.Observe([]turn.Record{late})
+	if got := samples(t, told); got["toolhost_calls_total{status=ok,tool=late}"] != 1 {
+		t.Error("a tool that is called has no counter of its own")
+	}
+}

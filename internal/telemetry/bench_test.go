@@ -1,0 +1,25 @@
+package telemetry
+
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/turn"
+)
+
+// What a call costs, after its caller has been answered.
+func BenchmarkObserve(b *testing.B) {
+	records := []turn.Record{{Event: turn.Event{Kind: turn.EventTurnStart}}, {Event: turn.Event{Kind: "tool_started"}}, fine()}
+	for name, export := range map[string]Export{"scraped": {}, "sent": {Endpoint: "http://127.0.0.1:1"}} {
+		b.Run(name, func(b *testing.B) {
+			told, err := New(Config{Known: isKnown, Load: func() Load { return Load{} }, Export: export})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer told.Close()
+			b.ReportAllocs()
+			for b.Loop() {
+				told.Observe(records)
+			}
+		})
+	}
+}

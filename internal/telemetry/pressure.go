@@ -1,0 +1,87 @@
+package telemetry
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// stall is one line of a cgroup's pressure.
+type stall struct {
+	resource, severity string
+	seconds            float64
+}
+
+// readPressure reads what a cgroup2 folder tells of pressure (PSI; Linux 5.2
+// for cgroups, Documentation/accounting/psi.rst). There is nothing of what it
+// does not tell: a root cgroup, a kernel without PSI.
+func readPressure(dir string) (list []stall) {
+	if !filepath.IsAbs(dir) {
+		return nil
+	}
+	for _, resource := range []string{"cpu", "memory", "io"} {
+		raw, err := os.ReadFile(filepath.Join(dir, resource+".pressure"))
+		if err != nil {
+			continue
+		}
+		list = append(list, parsePressure(resource, raw)...)
+	}
+	return list
+}
+
+// parsePressure reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS".
+func parsePressure(resource string, raw []byte) (list []stall) {
+	for line := range bytes.Lines(raw) {
+		fields := strings.Fields(string(line))
+		if len(fields) < 2 || fields[0] != "some" && fields[0] != "full" {
+			continue
+		}
+		total, ok := strings.CutPrefix(fields[len(fields)-1], "total=")
+		us, err := strconv.ParseUint(total, 10, 64)
+		if ok && err == nil {
+			list = append(list, stall{resource, fields[0], float64(us) / 1e6})
+		}
+	}
+	return list
+}
+
+// ownCgroup is the folder of our own cgroup in cgroup2; empty if no mount shows
+// it.
+func ownCgroup() string {
+	membership, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	return findCgroup(string(membership), string(mounts))
+}
+
+// findCgroup reads proc(5)'s cgroup and mountinfo.
+func findCgroup(membership, mounts string) string {
+	own := ""
+	for line := range strings.Lines(membership) {
+		if path, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "0::"); ok {
+			own = path
+		}
+	}
+	if own == "" || strings.Contains(own, "/..") { // outside of our namespace
+		return ""
+	}
+	for line := range strings.Lines(mounts) {
+		left, right, _ := strings.Cut(line, " - ")
+		place, kind := strings.Fields(left), strings.Fields(right)
+		if len(place) < 5 || len(kind) == 0 || kind[0] != "cgroup2" {
+			continue
+		}
+		rest, ok := strings.CutPrefix(own, strings.TrimSuffix(place[3], "/"))
+		if ok && (rest == "" || rest[0] == '/') {
+			return filepath.Join(place[4], rest)
+		}
+	}
+	return ""
+}

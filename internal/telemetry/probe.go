@@ -1,0 +1,75 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Load is how much a host has to do, and what it stands on.
+type Load struct {
+	// Running are calls with a slot, Waiting those in the queue, Kept the kept
+	// processes, Stuck the calls whose processes cannot be killed.
+	Running, Waiting, Kept, Stuck int
+	// Turns are active, Pending the questions that wait for a human.
+	Turns, Pending int
+	// Cgroup is the mode of the hierarchy: v2, hybrid or v1. CgroupDir is the
+	// folder in cgroup2 with all calls below it, where it can be seen.
+	Cgroup, CgroupDir string
+	// JournalBytes are what the journal takes on disk; negative without one.
+	JournalBytes int64
+}
+
+// probe looks at the host when somebody asks for its metrics.
+type probe struct {
+	load    func() Load
+	version string
+	own     string // the daemon's cgroup; empty if it cannot be seen
+
+	build, cgroup, running, waiting, kept, stuck, turns, pending, journal, pressure measured
+}
+
+func newProbe(r *registrar, c Config) *probe {
+	gauge := func(name, help string, labels ...string) measured {
+		return r.measured(prometheus.GaugeValue, name, help, labels...)
+	}
+	return &probe{
+		load: c.Load, version: c.Version, own: ownCgroup(),
+		build:    gauge("toolhost_build_info", "1; its labels are the version, and that of Go.", "version", "goversion"),
+		cgroup:   gauge("toolhost_cgroup_info", "1; its label is the layout of cgroups in use.", "mode"),
+		running:  gauge("toolhost_calls_running", "Calls that have a slot."),
+		waiting:  gauge("toolhost_calls_queued", "Calls that wait for a slot."),
+		kept:     gauge("toolhost_processes_kept", "Processes of tools that are kept from call to call."),
+		stuck:    gauge("toolhost_calls_unkillable", "Calls whose processes could not be killed and are still there, each in a slot."),
+		turns:    gauge("toolhost_turns_active", "Turns that are active."),
+		pending:  gauge("toolhost_interactions_pending", "Questions that wait for a human."),
+		journal:  gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
+		pressure: r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (p *probe) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.stuck, p.turns, p.pending, p.journal, p.pressure} {
+		to <- m.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *probe) Collect(to chan<- prometheus.Metric) {
+	load := p.load()
+	p.build.send(to, 1, p.version, goVersion())
+	p.cgroup.send(to, 1, hierarchies.of(load.Cgroup))
+	p.running.send(to, float64(load.Running))
+	p.waiting.send(to, float64(load.Waiting))
+	p.kept.send(to, float64(load.Kept))
+	p.stuck.send(to, float64(load.Stuck))
+	p.turns.send(to, float64(load.Turns))
+	p.pending.send(to, float64(load.Pending))
+	if load.JournalBytes >= 0 {
+		p.journal.send(to, float64(load.JournalBytes))
+	}
+	for group, dir := range map[string]string{"daemon": p.own, "calls": load.CgroupDir} {
+		for _, stall := range readPressure(dir) {
+			p.pressure.send(to, stall.seconds, group, stall.resource, stall.severity)
+		}
+	}
+}

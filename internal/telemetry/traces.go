@@ -1,0 +1,131 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// maxWaiting bounds the calls that wait to become spans; more have no trace.
+const maxWaiting = 1024
+
+// traces makes spans of calls, once these are over.
+type traces struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	lost     prometheus.Counter
+	waiting  chan traced
+	stop     chan struct{} // closed by close
+	over     chan struct{} // closed when nothing is made any more
+}
+
+// traced is what a trace shows of a call: a bounded copy, since the result may
+// be large.
+type traced struct {
+	tool, parent string
+	asked, over  time.Time
+	status       supervisor.Status
+	marks        supervisor.Marks
+	ladder       bool
+	attributes   []attribute.KeyValue
+	kill         []attribute.KeyValue
+}
+
+func newTraces(exporter sdktrace.SpanExporter, of *resource.Resource, version string, lost prometheus.Counter) *traces {
+	// It blocks where spans come too fast, but only the goroutine here: what then
+	// has no room is counted.
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(of), sdktrace.WithBatcher(exporter, sdktrace.WithBlocking()))
+	t := &traces{
+		provider: provider, tracer: provider.Tracer("github.com/toolhost/toolhost", trace.WithInstrumentationVersion(version)),
+		lost: lost, waiting: make(chan traced, maxWaiting), stop: make(chan struct{}), over: make(chan struct{}),
+	}
+	go t.run()
+	return t
+}
+
+// event implements sink.
+func (t *traces) event(*turn.Event) {}
+
+// call implements sink.
+func (t *traces) call(c *ended) {
+	select {
+	case t.waiting <- newTraced(c):
+	default:
+		t.lost.Inc()
+	}
+}
+
+func (t *traces) run() {
+	defer close(t.over)
+	for {
+		select {
+		case c := <-t.waiting:
+			t.make(c)
+		case <-t.stop:
+			for {
+				select {
+				case c := <-t.waiting:
+					t.make(c)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// close makes spans of what waits, and sends all. It ends soon after exports
+// have begun to fail.
+func (t *traces) close() {
+	close(t.stop)
+	<-t.over
+	_ = t.provider.Shutdown(context.Background())
+}
+
+// make makes the spans of one call, at the times that were measured.
+func (t *traces) make(c traced) {
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.parent})
+	ctx, span := t.tracer.Start(ctx, "execute_tool "+c.tool, trace.WithTimestamp(c.asked), trace.WithAttributes(c.attributes...))
+	m := c.marks
+	t.phase(ctx, "queue", c.asked, m.Queued, first(m.Admitted, m.Done))
+	t.phase(ctx, "start", c.asked, m.Admitted, first(m.Ready, m.Stop))
+	t.phase(ctx, "run", c.asked, m.Ready, m.Stop)
+	if c.ladder {
+		t.phase(ctx, "kill", c.asked, m.Stop, m.Empty, c.kill...)
+	}
+	if c.status != supervisor.StatusOK {
+		span.SetStatus(codes.Error, string(c.status))
+	}
+	span.End(trace.WithTimestamp(sameClock(c.asked, c.over)))
+}
+
+// phase makes a child span, if there was that phase.
+func (t *traces) phase(ctx context.Context, name string, zero, from, to time.Time, attributes ...attribute.KeyValue) {
+	if from.IsZero() || to.IsZero() {
+		return
+	}
+	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(sameClock(zero, from)), trace.WithAttributes(attributes...))
+	span.End(trace.WithTimestamp(sameClock(zero, to)))
+}
+
+// first is the first of two moments that has come.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}
+
+// sameClock is a moment on the wall clock as it was at zero, so that spans stay
+// inside of one another when that clock is set.
+func sameClock(zero, at time.Time) time.Time { return zero.Add(max(at.Sub(zero), 0)) }
