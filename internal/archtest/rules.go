@@ -32,10 +32,11 @@ var ranks = map[string]int{
 	"budget": 0, "cgroup": 0, "plugin": 0, "sandbox": 0,
 	"supervisor": 1,
 	"turn":       2,
-	"internal":   3,
-	"cmd":        4,
-	"bench":      4,
-	"examples":   4,
+	"client":     3,
+	"internal":   4,
+	"cmd":        5,
+	"bench":      5,
+	"examples":   5,
 }
 
 const (

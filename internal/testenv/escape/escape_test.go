@@ -2,7 +2,6 @@ package escape
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 const roleVar = "ESCAPE_TEST_ROLE"
@@ -34,9 +35,7 @@ func play(t *testing.T, env Expect, names ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, self, env.Args(names...)...)
+	cmd := exec.CommandContext(wait.Context(t), self, env.Args(names...)...)
 	cmd.Env = []string{roleVar + "=tool", "SECRET=" + string(env.Canary)}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

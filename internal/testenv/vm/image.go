@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -43,8 +44,10 @@ func buildImage(ctx context.Context, dir string, o options) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	a := newArchive(f)
-	packSkeleton(a)
+	a, err := begin(ctx, f, o)
+	if err != nil {
+		return "", err
+	}
 	if err := a.file("init", initBinary, 0o755); err != nil {
 		return "", err
 	}
@@ -55,6 +58,25 @@ func buildImage(ctx context.Context, dir string, o options) (string, error) {
 		return "", err
 	}
 	return image, errors.Join(a.close(), f.Close())
+}
+
+// begin puts what the guest's system is into its image.
+func begin(ctx context.Context, image io.Writer, o options) (*archive, error) {
+	if !o.system {
+		a := newArchive(image)
+		packSkeleton(a)
+		return a, nil
+	}
+	system, err := systemRoot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the guest's system: %w", err)
+	}
+	if err := beginWith(image, system); err != nil {
+		return nil, err
+	}
+	a := newArchive(image)
+	packUnit(a)
+	return a, nil
 }
 
 func packSkeleton(a *archive) {
@@ -85,7 +107,10 @@ func packAdditions(a *archive, additions []string) error {
 }
 
 func packJob(ctx context.Context, a *archive, dir string, o options) error {
-	job := protocol.Job{Run: o.run, Timeout: o.each, Env: o.env}
+	job := protocol.Job{Run: o.run, Bench: o.bench, Times: o.times, Timeout: o.each, Env: o.env}
+	if o.system {
+		job.Env = append(job.Env, protocol.EnvSystem+"=1")
+	}
 	for i, name := range o.packages {
 		p, err := packPackage(ctx, a, filepath.Join(dir, fmt.Sprintf("%d.test", i)), name)
 		if err != nil {

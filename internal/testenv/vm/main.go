@@ -1,6 +1,8 @@
-// Command vm runs packages' tests on a real cgroup v2 kernel, in a small virtual machine.
+// Command vm runs packages' tests, or benchmarks, on a real cgroup v2 kernel, in a small virtual machine.
 //
 //	go run ./internal/testenv/vm [flags] PACKAGE...
+//
+// With -system it is a small Debian with systemd in which they run, made by debootstrap once (system.go).
 //
 // It takes Debian's cloud kernel, packs a static init and the static test binaries into an initramfs, boots them in QEMU
 // without KVM, shows the guest's console, and succeeds only if every package ran to its end, none failed, and in each at
@@ -22,7 +24,11 @@ import (
 type options struct {
 	packages []string
 	run      string
+	bench    string
+	times    string
 	kernel   string
+	system   bool
+	boot     string
 	memory   int // MiB
 	cpus     int
 	each     time.Duration // for each package
@@ -64,7 +70,11 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("vm", flag.ExitOnError)
 	flags.StringVar(&o.run, "run", "", "run only the tests that match this `pattern`")
+	flags.StringVar(&o.bench, "bench", "", "run the benchmarks that match this `pattern`, and no tests")
+	flags.StringVar(&o.times, "benchtime", "", "how long, or how `often`, each benchmark runs")
 	flags.StringVar(&o.kernel, "kernel", "", "boot this vmlinuz `file` instead of Debian's")
+	flags.BoolVar(&o.system, "system", false, "run the tests as root of a small Debian with systemd, instead of nothing but them")
+	flags.StringVar(&o.boot, "boot", "", "`words` for the kernel's command line")
 	flags.IntVar(&o.memory, "memory", 2048, "the guest's memory in `MiB`")
 	flags.IntVar(&o.cpus, "cpus", 2, "the guest's processors")
 	flags.DurationVar(&o.each, "each", 5*time.Minute, "time limit for each package")
@@ -103,6 +113,9 @@ func testInVM(ctx context.Context, o options) error {
 	report, err := boot(ctx, qemu, image, o)
 	if err != nil {
 		return fmt.Errorf("cannot run the guest: %w", err)
+	}
+	if o.bench != "" {
+		fmt.Println("vm: the times above are an emulated machine's and mean nothing; a ratio within one run shows what the kernel adds, no more")
 	}
 	return conclude(report, o.packages)
 }

@@ -29,10 +29,11 @@ func boot(ctx context.Context, qemu, image string, o options) (protocol.Report, 
 	fmt.Printf("vm: boot %s with %s\n", o.kernel, strings.Join(o.packages, " "))
 	cmd := exec.CommandContext(ctx, qemu,
 		"-nodefaults", "-no-user-config", "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot",
+		// With a thread for each processor the guest hangs now and then.
 		"-accel", "tcg,thread=single", "-cpu", "max", "-m", strconv.Itoa(o.memory), "-smp", strconv.Itoa(o.cpus),
 		"-kernel", o.kernel, "-initrd", image,
 		// Kernel messages below alert would break up the tests' lines: an OOM kill in a cgroup is routine here.
-		"-append", "console=ttyS0 loglevel=2 panic=-1")
+		"-append", strings.TrimSpace("console=ttyS0 loglevel=2 panic=-1 systemd.show_status=0 "+o.boot))
 	cmd.Stderr = os.Stderr
 	console, err := cmd.StdoutPipe()
 	if err != nil {

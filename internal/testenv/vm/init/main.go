@@ -1,5 +1,5 @@
-// Command init is PID 1 of the kernel test VM. It sets up a small, sane system on cgroup v2, runs each packed test binary,
-// prints the result lines of package protocol, and powers the machine off.
+// Command init is PID 1 of the kernel test VM. It sets up a small, sane system on cgroup v2, or starts the systemd that is
+// packed with it, runs each packed test binary, prints the result lines of package protocol, and powers the machine off.
 package main
 
 import (
@@ -16,9 +16,23 @@ func main() {
 		return
 	}
 	defer powerOff()
+	if _, err := os.Stat(systemd); err == nil {
+		run("start systemd", startSystem)
+		return
+	}
 	if run("set the machine up", setUp) {
 		run("reap", superviseRunner)
 	}
+}
+
+// systemd is there if the guest has a whole system.
+const systemd = "/usr/lib/systemd/systemd"
+
+func startSystem() error {
+	if err := leaveRootfs(); err != nil {
+		return err
+	}
+	return unix.Exec(systemd, []string{systemd}, []string{"PATH=/usr/sbin:/usr/bin"})
 }
 
 func run(what string, step func() error) bool {

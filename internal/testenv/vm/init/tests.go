@@ -42,7 +42,7 @@ func runPackage(job protocol.Job, p protocol.Package) {
 	ctx, cancel := context.WithTimeout(context.Background(), job.Timeout+patience)
 	defer cancel()
 	tally := protocol.NewTally(os.Stdout)
-	cmd := exec.CommandContext(ctx, p.Binary, "-test.v=test2json", "-test.timeout="+job.Timeout.String(), "-test.run="+job.Run)
+	cmd := exec.CommandContext(ctx, p.Binary, arguments(job)...)
 	cmd.Dir, cmd.Env = p.Dir, append(baseEnv, job.Env...)
 	cmd.Stdout, cmd.Stderr = tally, tally
 	cmd.WaitDelay = patience
@@ -51,6 +51,18 @@ func runPackage(job protocol.Job, p protocol.Package) {
 		fmt.Printf("\n%sskip pkg=%s test=%s", protocol.Prefix, p.Name, name)
 	}
 	fmt.Printf("\n%s\n", tally.Result(p.Name, exit))
+}
+
+func arguments(job protocol.Job) []string {
+	args := []string{"-test.v=test2json", "-test.timeout=" + job.Timeout.String()}
+	if job.Bench == "" {
+		return append(args, "-test.run="+job.Run)
+	}
+	args = append(args, "-test.run=^$", "-test.bench="+job.Bench)
+	if job.Times != "" {
+		args = append(args, "-test.benchtime="+job.Times)
+	}
+	return args
 }
 
 func exitCode(err error) int {

@@ -15,12 +15,18 @@ const (
 	JobPath = "/etc/toolhost-vm.json"
 	// EnvVM is set to 1 for every test in the guest: there, a cgroup v2 test has no excuse to skip.
 	EnvVM = "TOOLHOST_VM"
+	// EnvSystem is set to 1, too, where the guest has a whole system.
+	EnvSystem = "TOOLHOST_VM_SYSTEM"
+	// SystemUnit is the unit by which systemd runs the job there.
+	SystemUnit = "toolhost-vm.service"
 )
 
 // Job tells the guest what to run.
 type Job struct {
 	Packages []Package
 	Run      string        // -test.run pattern, empty for all tests
+	Bench    string        // -test.bench pattern; if there is one, benchmarks are run and no tests
+	Times    string        // -test.benchtime, empty for Go's default
 	Timeout  time.Duration // for each package
 	Env      []string      // added to the guest's own
 }
@@ -32,7 +38,7 @@ type Package struct {
 	Dir    string // working directory
 }
 
-// Result is what became of one package. Tests are counted at the leaves: a test with subtests is counted itself only if it failed.
+// Result is what became of one package. Tests are counted at the leaves: a test with subtests is counted itself only if it failed. A benchmark counts as a test.
 type Result struct {
 	Package                 string
 	Exit                    int // -1 if the binary could not be run, or died of a signal, or left its output open

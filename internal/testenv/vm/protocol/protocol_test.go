@@ -73,6 +73,20 @@ func TestTallyCountsLeaves(t *testing.T) {
 	}
 }
 
+func TestTallyCountsBenchmarks(t *testing.T) {
+	const output = "\x16=== RUN   BenchmarkA\nBenchmarkA\nBenchmarkA-2   1   5 ns/op\n\x16=== NAME  \n" +
+		"\x16=== RUN   BenchmarkB\nBenchmarkB\n\x16=== RUN   BenchmarkB/one\n\x16--- SKIP: BenchmarkB/one\n    missing: x\n" +
+		"\x16=== RUN   BenchmarkB/two\n\x16--- BENCH: BenchmarkB/two-2\n    logged\n\x16=== RUN   BenchmarkC\n\x16--- FAIL: BenchmarkC\n"
+	tally := NewTally(io.Discard)
+	if _, err := tally.Write([]byte(output)); err != nil {
+		t.Fatal(err)
+	}
+	want := Result{Package: "p", Passed: 2, Skipped: 1, Failed: 1}
+	if got := tally.Result("p", 0); got != want {
+		t.Errorf("counted %+v, want %+v", got, want)
+	}
+}
+
 func TestTallyBoundsALine(t *testing.T) {
 	tally := NewTally(io.Discard)
 	for range 10 {

@@ -62,15 +62,20 @@ func (t *Tally) scan(c byte, shown []byte) []byte {
 	return shown
 }
 
-// note reads a line such as "--- PASS: TestX/case (0.00s)".
+// note reads a line such as "--- PASS: TestX/case (0.00s)". Of a benchmark there is such a line only if it was skipped or
+// failed, without a time; one that was begun and says no more has passed, or the binary's exit tells.
 func (t *Tally) note(line string) {
+	if name, ok := strings.CutPrefix(line, "=== RUN   "); ok && strings.HasPrefix(name, "Benchmark") {
+		t.outcomes[name] = "PASS"
+		return
+	}
 	rest, ok := strings.CutPrefix(line, "--- ")
 	if !ok {
 		return
 	}
 	outcome, rest, ok := strings.Cut(rest, ": ")
 	name, _, timed := strings.Cut(rest, " (")
-	if ok && timed {
+	if ok && (timed || strings.HasPrefix(name, "Benchmark")) && outcome != "BENCH" {
 		t.outcomes[name] = outcome
 	}
 }
