@@ -4,12 +4,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/adapter"
+	"github.com/toolhost/toolhost/internal/adapter/mcp"
 )
 
 // newAdapter is started by the supervisor, never by people.
 func newAdapter() *cobra.Command {
 	parent := &cobra.Command{Use: "adapter", Hidden: true, Short: "Adapters, started by a supervisor"}
-	parent.AddCommand(&cobra.Command{
+	parent.AddCommand(newMCPAdapter(), &cobra.Command{
 		Use: "command -- CMD [ARG ...]", Short: "Run a plain command as a tool", DisableFlagParsing: true,
 		Run: func(_ *cobra.Command, args []string) {
 			if len(args) > 0 && args[0] == "--" {
@@ -19,4 +20,16 @@ func newAdapter() *cobra.Command {
 		},
 	})
 	return parent
+}
+
+func newMCPAdapter() *cobra.Command {
+	options := mcp.Options{Version: readVersion().Version}
+	cmd := &cobra.Command{
+		Use: "mcp [flags] -- SERVER [ARG ...]", Short: "Run the tools of an MCP server",
+		Run: func(_ *cobra.Command, args []string) { mcp.Serve(options, args) },
+	}
+	cmd.Flags().StringVar(&options.Name, "name", "", "what errors call the server (default its command)")
+	cmd.Flags().DurationVar(&options.StartTimeout, "start-timeout", mcp.DefaultStartTimeout, "bound of the server's start, and of its list of tools")
+	cmd.Flags().StringArrayVar(&options.Roots, "root", nil, "a folder to name when the server asks for roots")
+	return cmd
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -57,7 +56,7 @@ func newDoctor() *cobra.Command {
 
 func examine() []finding {
 	findings := []finding{checkKernel(), checkMemfd()}
-	host, err := newHost(nil)
+	host, err := newHost()
 	if err != nil {
 		return append(findings, finding{"supervisor", levelFail, err.Error(), remedyOf(err)})
 	}
@@ -146,7 +145,7 @@ func checkTrial(host *supervisor.Supervisor) finding {
 	})
 	if !result.OK() {
 		detail, remedy := result.Message, "see to what is missing above"
-		if said := firstLine(result.Output.Stderr.Head); said != "" {
+		if said := present.FirstLine(result.Output.Stderr.Head); said != "" {
 			detail += " It wrote: " + said
 		}
 		return finding{"trial call", levelFail, detail, remedy}
@@ -157,22 +156,13 @@ func checkTrial(host *supervisor.Supervisor) finding {
 // remedyOf is the part of an error that says what to do; errors of ours put it
 // last, after a semicolon.
 func remedyOf(err error) string {
-	var withRemedy interface{ Remedy() string }
-	if errors.As(err, &withRemedy) {
-		return withRemedy.Remedy()
-	}
-	if _, remedy, ok := strings.Cut(err.Error(), "; "); ok {
-		return remedy
-	}
-	return ""
+	_, remedy, _ := strings.Cut(err.Error(), "; ")
+	return remedy
 }
 
 func report(w io.Writer, findings []finding, asJSON bool) error {
 	if asJSON {
-		out := json.NewEncoder(w)
-		out.SetIndent("", "  ")
-		out.SetEscapeHTML(false)
-		return out.Encode(findings)
+		return printJSON(w, findings, true)
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintf(w, "%-5s %-14s %s\n", f.Level, f.Check, f.Detail); err != nil {

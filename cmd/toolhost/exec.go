@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -30,36 +33,43 @@ byte for byte; on a terminal, control sequences but colours are escaped. With
 		},
 	}
 	flags.register(cmd)
+	flags.journal.register(cmd, false)
 	cmd.Flags().BoolVar(&raw, "raw", false, "escape nothing on a terminal")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }
 
 func execCommand(flags *callFlags, argv []string, raw bool) error {
-	request, err := flags.request()
+	k, err := flags.open()
 	if err != nil {
 		return err
 	}
-	host, err := newHost(flags)
-	if err != nil {
-		return err
-	}
-	defer host.Close()
+	defer k.Close()
+	request := k.base()
 	request.Command = &supervisor.Command{Argv: argv, Stdin: os.Stdin}
 	if !flags.json {
 		request.Command.Stdout = passTo(os.Stdout, raw)
 		request.Command.Stderr = passTo(os.Stderr, raw)
 	}
-	result, err := flags.gated(host, request, turn.Tool{Name: argv[0]}, runView{command: true})
+	shown, err := json.Marshal(map[string]any{"argv": argv})
 	if err != nil {
-		return err
+		return usageError("cannot show the command: %w", err)
 	}
-	return finishCall(result, flags, true)
+	return runOne(k, turn.Tool{Name: commandName(argv[0]), Request: request, Mode: cmp.Or(turn.Mode(flags.mode), k.loaded.Default.Mode)}, shown)
+}
+
+// maxCommandName is what a turn takes for the name of a tool, in bytes.
+const maxCommandName = 128
+
+// commandName is what a command goes by.
+func commandName(path string) string {
+	name := filepath.Base(path)
+	return strings.ToValidUTF8(name[:min(len(name), maxCommandName)], "?")
 }
 
 // passTo guards a terminal; anything else gets every byte as it is.
 func passTo(f *os.File, raw bool) io.Writer {
-	if raw || !term.IsTerminal(int(f.Fd())) {
+	if raw || !terminal.IsTerminal(f) {
 		return f
 	}
 	return terminal.EscapingWriter{W: f}

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -37,21 +42,26 @@ own description of itself.`,
 }
 
 func explain(w io.Writer, flags *callFlags, tool string) error {
-	request, err := flags.request()
+	k, err := flags.open()
 	if err != nil {
 		return err
 	}
-	request.Tool = splitTool(tool)
-	host, err := newHost(flags)
-	if err != nil {
-		return err
+	defer k.Close()
+	k.tells = true
+	found, err := k.find(context.Background(), tool)
+	if unknown, ok := errors.AsType[*catalog.DescribeError](err); err != nil && !ok {
+		return toolError(err)
+	} else if ok {
+		return resultError(unknown.Result)
 	}
-	defer host.Close()
-	e, err := host.Explain(context.Background(), request)
+	e, err := k.host.Explain(context.Background(), found.Request)
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}
-	settings := flags.settings(e)
+	if found.Entry.Type == config.TypeMCP { // what would be told is the adapter's
+		e.Path, e.SHA256 = "", ""
+	}
+	settings := flags.settings(e, found.Entry)
 	if flags.json {
 		return explainJSON(w, e, settings)
 	}
@@ -68,28 +78,59 @@ type setting struct {
 	Wished string `json:"wished,omitempty"`
 }
 
-func (f *callFlags) settings(e *supervisor.Explanation) []setting {
+func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []setting {
 	wish, hints := e.Description.GetWish(), e.Description.GetTimeouts()
-	from := func(flag string) string {
-		if f.set(flag) {
-			return "--" + flag
+	from := func(flag, key string) string { return f.source(entry, flag, key) }
+	return append([]setting{
+		{"timeout", duration(e.Timeout.Timeout), timeoutSource(e.Timeout), milliseconds(hints.GetTimeoutMs())},
+		{"soft budget", duration(e.Timeout.SoftBudget), from("soft", "soft"), milliseconds(hints.GetSoftBudgetMs())},
+		{"grace", duration(e.Grace), from("grace", "grace"), ""},
+		{"memory", cmp.Or(size(e.Limits.MemoryBytes), "unlimited"), from("memory", "memory"), size(wish.GetMemoryBytes())},
+		{"pids", cmp.Or(number(e.Limits.Pids), "unlimited"), from("pids", "pids"), number(wish.GetPids())},
+		{"cpu", percent(e.Limits.CPUPercent), from("cpu", "cpu"), ""},
+		{"output kept", size(e.Limits.OutputBytes), from("output", "output"), ""},
+		{"network", e.Sandbox.Network, from("net", "network"), wishedNetwork(wish)},
+		{"read", paths(e.Sandbox.Read), from("read", "read"), strings.Join(wish.GetRead(), " ")},
+		{"write", paths(e.Sandbox.Write), from("write", "write"), strings.Join(wish.GetWrite(), " ")},
+		{"mode", cmp.Or(f.mode, string(entry.Mode), "as the tool's claims say"), from("mode", "mode"), ""},
+		{"working dir", e.Dir, cmp.Or(f.source(entry, "", "dir"), "where the call starts"), ""},
+		{"sandbox", e.Sandbox.Tier, from("unsafe-no-sandbox", "tier"), ""},
+	}, alsoSet(entry, e.Sandbox.Tier)...)
+}
+
+// ownRows are the keys that have a row of their own, or stand above the table.
+var ownRows = []string{
+	"timeout", "soft", "grace", "memory", "pids", "cpu", "output", "network", "read", "write", "mode", "dir", "tier", "title", "description",
+}
+
+// alsoSet is what else the configuration says of the tool, under its keys.
+func alsoSet(entry config.Tool, tier string) (rows []setting) {
+	for _, v := range entry.Values() {
+		key := strings.TrimPrefix(v.Path, "tools."+entry.Name+".")
+		if tier == sandbox.TierNone && config.NeedsSandbox(key) {
+			v.Text = "not in force: no sandbox"
+		}
+		if v.Source.Layer != config.LayerBuiltIn && !slices.Contains(ownRows, key) {
+			rows = append(rows, setting{Name: key, Value: v.Text, From: v.Source.String()})
+		}
+	}
+	return rows
+}
+
+// source is where a value stands that is in force: a flag, a place in a file, a
+// variable, or default.
+func (f *callFlags) source(entry config.Tool, flag, key string) string {
+	if flag != "" && f.set(flag) {
+		return "--" + flag
+	}
+	v, ok := entry.Value(key)
+	if !ok || v.Source.Layer == config.LayerBuiltIn {
+		if flag == "" {
+			return ""
 		}
 		return "default"
 	}
-	return []setting{
-		{"timeout", duration(e.Timeout.Timeout), timeoutSource(e.Timeout), milliseconds(hints.GetTimeoutMs())},
-		{"soft budget", duration(e.Timeout.SoftBudget), from("soft"), milliseconds(hints.GetSoftBudgetMs())},
-		{"grace", duration(e.Grace), from("grace"), ""},
-		{"memory", cmp.Or(size(e.Limits.MemoryBytes), "unlimited"), from("memory"), size(wish.GetMemoryBytes())},
-		{"pids", cmp.Or(number(e.Limits.Pids), "unlimited"), from("pids"), number(wish.GetPids())},
-		{"cpu", percent(e.Limits.CPUPercent), from("cpu"), ""},
-		{"output kept", size(e.Limits.OutputBytes), from("output"), ""},
-		{"network", e.Sandbox.Network, from("net"), wishedNetwork(wish)},
-		{"read", paths(e.Sandbox.Read), from("read"), strings.Join(wish.GetRead(), " ")},
-		{"write", paths(e.Sandbox.Write), from("write"), strings.Join(wish.GetWrite(), " ")},
-		{"working dir", e.Dir, "where the call starts", ""},
-		{"sandbox", e.Sandbox.Tier, tierSource(f), ""},
-	}
+	return v.Source.String()
 }
 
 func timeoutSource(r budget.Resolution) string {
@@ -103,30 +144,24 @@ func timeoutSource(r budget.Resolution) string {
 	return source
 }
 
-func tierSource(f *callFlags) string {
-	if f.unsafe {
-		return "--unsafe-no-sandbox"
-	}
-	return "default"
-}
-
 func explainJSON(w io.Writer, e *supervisor.Explanation, settings []setting) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(struct {
+	return printJSON(w, struct {
 		*supervisor.Explanation
 		Settings []setting `json:"settings"`
 		Claims   []string  `json:"claims"`
-	}{e, settings, claimsOf(e.Description)})
+	}{e, settings, claimsOf(e.Description)}, true)
 }
 
 func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) error {
-	fmt.Fprintf(w, "%s\n%s\nsha256 %s\n\n", oneLine(e.Tool), oneLine(e.Path), e.SHA256)
+	fmt.Fprintln(w, terminal.OneLine(e.Tool))
+	if e.SHA256 != "" {
+		fmt.Fprintf(w, "%s\nsha256 %s\n", terminal.OneLine(e.Path), e.SHA256)
+	}
+	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tIN FORCE\tFROM\tTHE TOOL WISHED")
 	for _, s := range settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, oneLine(s.Value), s.From, oneLine(s.Wished))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, terminal.OneLine(s.Value), s.From, terminal.OneLine(s.Wished))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -139,7 +174,7 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 		fmt.Fprintf(w, "claims    %s (they may tighten what is done, never loosen it)\n", strings.Join(claims, ", "))
 	}
 	for _, warning := range e.Warnings {
-		fmt.Fprintln(w, "warning   "+oneLine(warning))
+		fmt.Fprintln(w, "warning   "+terminal.OneLine(warning))
 	}
 	return nil
 }
@@ -190,5 +225,5 @@ func milliseconds(ms int64) string {
 	if ms == 0 {
 		return ""
 	}
-	return elapsed(ms)
+	return present.Elapsed(ms)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // callFlags are those that run and exec share.
@@ -22,10 +24,11 @@ type callFlags struct {
 	cpuTime                                       time.Duration
 	read, write, env, allow, require              []string
 	net, sha256, cgroupParent, workspace, out     string
-	mode                                          string
+	mode, config                                  string
 	json, events, quiet, strict, unsafe, headless bool
 
-	set func(name string) bool
+	journal journalFlags
+	set     func(name string) bool
 }
 
 func (f *callFlags) register(cmd *cobra.Command) {
@@ -54,6 +57,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringVar(&f.sha256, "sha256", "", "run the binary only if this is its SHA-256")
+	flags.StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
 	flags.StringVar(&f.cgroupParent, "cgroup-parent", "", "make cgroups below this one instead of finding a place")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.BoolVar(&f.events, "events", false, "print one JSON event a line on stderr")
@@ -61,51 +65,57 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 }
 
-// request puts the flags into a request.
-func (f *callFlags) request() (supervisor.Request, error) {
-	var r supervisor.Request
-	if err := f.checkMode(); err != nil {
-		return r, err
+// checkMode refuses a mode that is none.
+func (f *callFlags) checkMode() error {
+	switch turn.Mode(f.mode) {
+	case "", turn.ModeAllow, turn.ModeAsk, turn.ModeDeny:
+		return nil
 	}
-	policy, err := f.policy()
-	if err != nil {
-		return r, err
-	}
-	limits, err := f.limits()
-	if err != nil {
-		return r, err
-	}
-	r.Limits, r.SHA256, r.Env, r.Sandbox, r.FilesTo = limits, f.sha256, environment(f.env), policy, f.out
-	r.Timeouts = f.timeouts()
-	if f.set("grace") {
-		if f.grace < 0 {
-			return r, usageError("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
-		}
-		r.Grace = f.grace
-		if f.grace == 0 {
-			r.Grace = budget.NoGrace
-		}
-	}
-	return r, nil
+	return usageError("--mode %q is unknown: give allow, ask or deny", f.mode)
 }
 
-// policy is what the flags grant.
-func (f *callFlags) policy() (*sandbox.Policy, error) {
-	p := &sandbox.Policy{Read: f.read, Write: f.write, Network: f.net, Strict: f.strict, Allow: f.allow, Require: f.require}
+// check refuses what is wrong with the flags by themselves.
+func (f *callFlags) check() error {
+	if err := f.checkMode(); err != nil {
+		return err
+	}
+	if f.set("grace") && f.grace < 0 {
+		return usageError("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
+	}
 	if f.unsafe {
 		if err := f.contradicts("--unsafe-no-sandbox", "read", "write", "net", "workspace", "out", "strict", "allow", "require"); err != nil {
-			return nil, err
+			return err
 		}
-		p.Tier = sandbox.TierNone
 	}
-	if len(p.Read)+len(p.Write) > 0 {
+	var policy sandbox.Policy
+	f.grant(&policy)
+	if _, err := policy.Resolve(); err != nil {
+		return usageError("%w", err)
+	}
+	_, err := f.limits()
+	return err
+}
+
+// graceTime is that of --grace.
+func (f *callFlags) graceTime() time.Duration {
+	if f.grace == 0 {
+		return budget.NoGrace
+	}
+	return f.grace
+}
+
+// grant adds what the flags grant.
+func (f *callFlags) grant(p *sandbox.Policy) {
+	p.Read, p.Write = slices.Concat(p.Read, f.read), slices.Concat(p.Write, f.write)
+	p.Allow, p.Require = slices.Concat(p.Allow, f.allow), slices.Concat(p.Require, f.require)
+	p.Network, p.Strict = cmp.Or(f.net, p.Network), p.Strict || f.strict
+	if f.unsafe {
+		*p = sandbox.Policy{Tier: sandbox.TierNone}
+	}
+	if len(f.read)+len(f.write) > 0 && !slices.Contains(p.Allow, sandbox.SharedUID) {
 		// Whoever grants paths by hand wants them used with his own rights.
-		p.Allow = append(slices.Clone(p.Allow), sandbox.SharedUID)
+		p.Allow = append(p.Allow, sandbox.SharedUID)
 	}
-	if _, err := p.Resolve(); err != nil {
-		return nil, usageError("%w", err)
-	}
-	return p, nil
 }
 
 // contradicts refuses flags that mean nothing beside another.
@@ -162,6 +172,22 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		return l, usageError("%w", err)
 	}
 	return l, nil
+}
+
+// overLimits puts the limits of the flags, which have been checked, over l.
+func (f *callFlags) overLimits(l *supervisor.Limits) {
+	given, _ := f.limits()
+	for _, v := range []struct{ from, to *int64 }{
+		{&given.MemoryBytes, &l.MemoryBytes},
+		{&given.Pids, &l.Pids},
+		{&given.CPUPercent, &l.CPUPercent},
+		{&given.OutputBytes, &l.OutputBytes},
+		{&given.OutputTotalBytes, &l.OutputTotalBytes},
+		{&given.WorkspaceBytes, &l.WorkspaceBytes},
+	} {
+		*v.to = cmp.Or(*v.from, *v.to)
+	}
+	l.CPUTime = cmp.Or(given.CPUTime, l.CPUTime)
 }
 
 const maxLimit = int64(1) << 60

@@ -1,60 +1,72 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"os/signal"
-	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/turn"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/terminal"
 )
 
 type logFlags struct {
-	state, tool, status string
-	since               time.Duration
-	limit               int
-	json, follow        bool
+	journal      journalFlags
+	socket       string // of a daemon to be asked instead
+	config       string
+	tool, status string
+	since        time.Duration
+	limit        int
+	json, follow bool
+
+	set func(name string) bool
 }
 
 func newLog() *cobra.Command {
 	var flags logFlags
 	cmd := &cobra.Command{
-		Use: "log [flags] [TURN]", Short: "Show what a journal has: turns, or one turn as a time line",
-		Example: "  toolhost log --state DIR\n  toolhost log --state DIR --status timeout --since 24h\n  toolhost log --state DIR TURN\n  toolhost log --state DIR --follow",
-		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.run(cmd.OutOrStdout(), strings.Join(args, ""))
-		},
+		Use: "log [flags] [TURN [CALL]]", Short: "Show what is on record: turns, a turn as a time line, or a call's result",
+		Example: "  toolhost log\n  toolhost log --status timeout --since 24h\n  toolhost log TURN\n  toolhost log TURN CALL\n  toolhost log --follow",
+		Args:    cobra.MaximumNArgs(2),
+		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd.OutOrStdout(), args) },
 	}
-	cmd.PersistentFlags().StringVar(&flags.state, "state", defaultStateDir(), "folder of the journal")
-	cmd.Flags().StringVar(&flags.tool, "tool", "", "only turns with a call of this tool")
-	cmd.Flags().StringVar(&flags.status, "status", "", "only turns with a call of this status, such as timeout")
+	cmd.PersistentFlags().StringVar(&flags.journal.state, "state", "", "folder of the journals (default that of turn)")
+	cmd.PersistentFlags().StringVar(&flags.config, "config", "", "read this toolhost.yaml (see toolhost config)")
+	flags.journal.byDefault = true
+	flags.registerSocket(cmd)
+	flags.set = cmd.Flags().Changed
+	cmd.Flags().StringVar(&flags.tool, "tool", "", "only turns with a call of this tool; of a turn and with --follow, only events of its calls")
+	cmd.Flags().StringVar(&flags.status, "status", "", "only turns with a call of this status, such as timeout; of a turn, only events of such calls; with --follow, only their ends")
 	cmd.Flags().DurationVar(&flags.since, "since", 0, "only turns that began within this time")
 	cmd.Flags().IntVar(&flags.limit, "limit", 20, "how many turns")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON, one object a line")
 	cmd.Flags().BoolVar(&flags.follow, "follow", false, "go on with what happens")
-	cmd.AddCommand(newReplay(&flags))
+	cmd.AddCommand(newReplay(&flags), newPrune(&flags))
 	return cmd
 }
 
+func (f *logFlags) registerSocket(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.socket, "socket", "", "ask the daemon at this `PATH` for its journal, instead of reading folders (default $"+socketVariable+", where no folder is named)")
+}
+
 func newReplay(flags *logFlags) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.with(func(r *journal.Reader) error {
+			return flags.with(func(l record) error {
 				var failed error
-				err := r.Events(args[0], 0, func(e journal.Event) bool {
+				err := l.Events(args[0], 0, func(e journal.Event) bool {
 					_, failed = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.JSON)
 					return failed == nil
 				})
@@ -62,48 +74,157 @@ func newReplay(flags *logFlags) *cobra.Command {
 			})
 		},
 	}
+	flags.registerSocket(cmd)
+	return cmd
 }
 
-func defaultStateDir() string {
-	if os.Geteuid() == 0 {
-		return "/var/lib/toolhost"
+func newPrune(flags *logFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "prune", Short: "Drop old turns from the journals, and end what died with its host", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := flags.dir()
+			if err != nil {
+				return err
+			}
+			retention, err := flags.journal.retention()
+			if err != nil {
+				return err
+			}
+			done, err := state.Prune(dir, retention)
+			for _, found := range done.Found {
+				tellFound(os.Stderr, found)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError("%w", err)
+			}
+			if err != nil {
+				return hostError(err)
+			}
+			for _, owned := range done.Owned {
+				fmt.Fprintf(os.Stderr, "toolhost: %s is in use: whoever has it prunes it\n", terminal.OneLine(owned))
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "dropped %d turns\n", done.Turns)
+			return err
+		},
 	}
-	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
-		return filepath.Join(dir, "toolhost")
-	}
-	return filepath.Join(os.Getenv("HOME"), ".local", "state", "toolhost")
+	flags.journal.registerRetention(cmd)
+	return cmd
 }
 
-func (f *logFlags) with(do func(*journal.Reader) error) error {
-	reader, err := journal.OpenReader(f.state)
+// dir is the folder that is read.
+func (f *logFlags) dir() (string, error) {
+	if f.journal.state == "" {
+		loaded, err := config.Load(config.Options{Path: f.config})
+		if err != nil {
+			return "", configError(err)
+		}
+		f.journal.configured = loaded
+	}
+	dir, err := f.journal.dir()
+	if err == nil && dir == "" {
+		err = usageError("the state folder is none, which has no journal to read: name a folder with --state")
+	}
+	return dir, err
+}
+
+func (f *logFlags) with(do func(record) error) error {
+	if f.socket == "" && f.journal.state == "" && os.Getenv(state.Variable) == "" {
+		f.socket = os.Getenv(socketVariable)
+	}
+	if f.socket != "" {
+		if f.journal.state != "" {
+			return usageError("--state and --socket contradict one another: leave one of them out")
+		}
+		daemon := remoteFlags{socket: f.socket}
+		return daemon.ask(func(r *remote) error { return do(remoteRecord{r}) })
+	}
+	dir, err := f.dir()
+	if err != nil {
+		return err
+	}
+	l, err := state.OpenLog(dir)
 	if err != nil {
 		return usageError("%w", err)
 	}
-	defer reader.Close()
-	if err := do(reader); err != nil {
+	defer l.Close()
+	for _, unreadable := range l.Unreadable {
+		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(unreadable.Error()))
+	}
+	if err := do(l); err != nil {
 		return &exitError{exitFailed, err}
 	}
 	return nil
 }
 
-func (f *logFlags) run(w io.Writer, id string) error {
-	return f.with(func(r *journal.Reader) error {
-		switch {
-		case f.follow:
-			return f.goOn(w, r, id)
-		case id != "":
-			return f.timeLine(w, r, id)
+// check refuses what nothing on record can match, and what would mean nothing
+// beside the arguments.
+func (f *logFlags) check(args []string) error {
+	switch {
+	case len(args) == 2:
+		if err := f.alone("a call's result", "tool", "status", "since", "limit", "follow"); err != nil {
+			return err
 		}
-		return f.list(w, r)
+	case len(args) == 1:
+		if err := f.alone("one turn", "since", "limit"); err != nil {
+			return err
+		}
+	case f.follow:
+		if err := f.alone("--follow", "since", "limit"); err != nil {
+			return err
+		}
+	}
+	if f.follow && f.status == journal.StatusOpen {
+		return usageError("--status %s and --follow contradict one another, as all that is followed is open: leave one of them out", f.status)
+	}
+	switch all := journal.Statuses(); {
+	case f.status != "" && !slices.Contains(all, f.status):
+		return usageError("--status %q is none: give one of %s", f.status, strings.Join(all, ", "))
+	case f.limit < 1 || f.limit > journal.MaxLimit:
+		return usageError("--limit %d is out of bounds: give 1 to %d", f.limit, journal.MaxLimit)
+	case f.since < 0:
+		return usageError("--since %s is negative: give how far to look back, such as 24h", f.since)
+	}
+	return nil
+}
+
+// alone refuses flags that mean nothing for what is shown.
+func (f *logFlags) alone(what string, names ...string) error {
+	for _, name := range names {
+		if f.set(name) {
+			return usageError("--%s means nothing for %s: leave it out", name, what)
+		}
+	}
+	return nil
+}
+
+func (f *logFlags) run(w io.Writer, args []string) error {
+	if err := f.check(args); err != nil {
+		return err
+	}
+	id := strings.Join(args[:min(1, len(args))], "")
+	return f.with(func(l record) error {
+		switch {
+		case len(args) == 2:
+			raw, err := l.Result(id, args[1])
+			if err == nil {
+				_, err = fmt.Fprintf(w, "%s\n", raw)
+			}
+			return err
+		case f.follow:
+			return f.goOn(w, l, id)
+		case id != "":
+			return f.timeLine(w, l, id)
+		}
+		return f.list(w, l)
 	})
 }
 
-func (f *logFlags) list(w io.Writer, r *journal.Reader) error {
+func (f *logFlags) list(w io.Writer, l record) error {
 	filter := journal.Filter{Tool: f.tool, Status: f.status, Limit: f.limit}
 	if f.since > 0 {
 		filter.Since = time.Now().Add(-f.since)
 	}
-	turns, err := r.Turns(filter)
+	turns, err := l.Turns(filter)
 	if err != nil {
 		return err
 	}
@@ -117,9 +238,9 @@ func (f *logFlags) list(w io.Writer, r *journal.Reader) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tEND")
+	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tAGENT\tEND")
 	for _, t := range turns {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", oneLine(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), strings.TrimSpace(string(t.State)+" "+t.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.OneLine(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.OneLine(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+t.Reason))
 	}
 	return table.Flush()
 }
@@ -137,57 +258,4 @@ func outcomes(counts map[string]int) string {
 		parts = append(parts, fmt.Sprintf("%d %s", n, status))
 	}
 	return strings.Join(sorted(parts), ", ")
-}
-
-// timeLine prints a turn's events with the time since it began.
-func (f *logFlags) timeLine(w io.Writer, r *journal.Reader, id string) error {
-	var began time.Time
-	var failed error
-	err := r.Events(id, 0, func(e journal.Event) bool {
-		if began.IsZero() {
-			began = e.Time
-		}
-		failed = f.print(w, e, e.Time.Sub(began).Round(time.Millisecond).String())
-		return failed == nil
-	})
-	return errors.Join(err, failed)
-}
-
-func (f *logFlags) goOn(w io.Writer, r *journal.Reader, id string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	err := r.Follow(ctx, journal.FollowOptions{TurnID: id, Last: id == ""}, func(e journal.Event) bool {
-		return f.print(w, e, e.Time.Local().Format(time.TimeOnly)) == nil
-	})
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
-}
-
-func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
-	if f.json {
-		_, err := fmt.Fprintf(w, "%s\n", e.JSON)
-		return err
-	}
-	var said turn.Event
-	if err := json.Unmarshal(e.JSON, &said); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%9s  %-22s %-14s %-12s %s\n", when, e.Kind, oneLine(e.CallID), oneLine(e.Tool), oneLine(firstLine(telling(said))))
-	return err
-}
-
-// telling is what an event has to say beside its kind.
-func telling(e turn.Event) string {
-	var parts []string
-	for _, part := range []string{string(e.Status), e.Reason, e.Outcome, e.By, e.Message, e.Display} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
-	if e.Content != nil && e.Content.Text != "" {
-		parts = append(parts, e.Content.Text)
-	}
-	return strings.Join(parts, "  ")
 }

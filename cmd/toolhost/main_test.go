@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +19,10 @@ import (
 // by its own path as the command adapter, and tests as toolhost or as a hostile
 // tool.
 func TestMain(m *testing.M) {
+	if os.Getenv("TOOLHOST_PLUGIN") != "" && len(os.Args) == 1 {
+		playTool()
+		return
+	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "adapter":
@@ -40,15 +46,48 @@ func TestScripts(t *testing.T) {
 		t.Skip("builds tools with go, which the VM does not have")
 	}
 	bin := buildTools(t)
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BIN", bin)
+			env.Setenv("REPO", repository)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("TOOLHOST_STATE", filepath.Join(env.WorkDir, "state"))
+			env.Setenv("RUN", fmt.Sprintf("%09d", rand.IntN(1e9))) // for names that no other run's processes have
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
 	})
+}
+
+// npm installs what a folder's package-lock.json names, by the user's own
+// settings: npm FOLDER.
+func npm(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+	cmd.Dir = ts.MkAbs(args[0])
+	if out, err := cmd.CombinedOutput(); err != nil {
+		ts.Fatalf("npm ci: %v\n%s", err, out)
+	}
+}
+
+// fenced takes the Nth fenced block of a language out of a document: block
+// DOCUMENT LANGUAGE N FILE.
+func fenced(ts *testscript.TestScript, _ bool, args []string) {
+	doc := ts.ReadFile(args[0])
+	n, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	for ; n > 0; n-- {
+		var found bool
+		if _, doc, found = strings.Cut(doc, "\n```"+args[1]+"\n"); !found {
+			ts.Fatalf("%s has too few blocks of %s", args[0], args[1])
+		}
+	}
+	text, _, _ := strings.Cut(doc, "```")
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(text), 0o600))
 }
 
 // exits runs a command line and checks its exit status: exits 124 toolhost ...
@@ -71,7 +110,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 func buildTools(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/...")
+	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/...", "../toolsdk")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the example tools: %v\n%s", err, out)

@@ -5,34 +5,47 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"time"
 
-	"github.com/docker/go-units"
-	"golang.org/x/term"
-
+	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/sandbox/signals"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
-// finishCall shows the result and turns it into the exit code.
+// printJSON prints a value on one line, or indented for people.
+func printJSON(w io.Writer, v any, indented bool) error {
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	if indented {
+		out.SetIndent("", "  ")
+	}
+	return out.Encode(v)
+}
+
+// finishCall shows the result of a command's one call and turns it into the
+// exit code. command: it was exec's.
 func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
+	var err error
 	if flags.json {
-		out := json.NewEncoder(os.Stdout)
-		out.SetEscapeHTML(false)
-		if err := out.Encode(r); err != nil {
-			return hostError(err)
-		}
+		err = printJSON(os.Stdout, r, false)
 	} else {
-		printContent(os.Stdout, r, term.IsTerminal(int(os.Stdout.Fd())))
+		err = present.Content(os.Stdout, r, terminal.IsTerminal(os.Stdout))
+	}
+	if err != nil {
+		return hostError(err)
 	}
 	switch {
-	case flags.tellsOutcome(r, command):
-		printOutcome(os.Stderr, r)
-	case !flags.quiet && !flags.json && !flags.events:
-		printWarnings(os.Stderr, r)
+	case !flags.tellsOutcome(r, command):
+		if !flags.quiet && !flags.json && !flags.events {
+			fmt.Fprint(os.Stderr, present.Warnings(r))
+		}
+	case present.NeverBegan(r):
+		fmt.Fprintf(os.Stderr, "toolhost: %s\n%s", present.Problem(r), present.Warnings(r))
+	case command: // what it said on stderr has passed through
+		fmt.Fprint(os.Stderr, present.Outcome(r))
+	default:
+		fmt.Fprint(os.Stderr, present.LastWords(r), present.Outcome(r))
 	}
 	if r.OK() && flags.out != "" && r.FilesIncomplete {
 		return &exitError{code: exitFailed}
@@ -50,9 +63,9 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 		return false
 	}
 	if f.quiet { // an error is no outcome
-		return !r.OK() && neverBegan(r)
+		return !r.OK() && present.NeverBegan(r)
 	}
-	if !command || term.IsTerminal(int(os.Stderr.Fd())) {
+	if !command || terminal.IsTerminal(os.Stderr) {
 		return true
 	}
 	switch r.Status {
@@ -62,128 +75,11 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 	return true
 }
 
-// printContent prints what the tool has to show. A terminal sees no control
-// characters of it.
-func printContent(w io.Writer, r *supervisor.Result, people bool) {
-	show := func(s string) {
-		if people {
-			s = terminal.Escape(s, false)
-		}
-		if s != "" && !strings.HasSuffix(s, "\n") {
-			s += "\n"
-		}
-		fmt.Fprint(w, s)
-	}
-	for _, c := range r.Content {
-		switch c.Type {
-		case "text":
-			show(c.Text)
-		case "json":
-			show(string(c.JSON))
-		case "blob":
-			show(fmt.Sprintf("[%s, %s]", c.MIMEType, units.BytesSize(float64(len(c.Data)))))
-		case "resource_link":
-			show(fmt.Sprintf("[%s %s]", c.Name, c.URI))
-		}
-	}
-	if len(r.Structured) > 0 {
-		show(string(r.Structured))
-	}
-}
-
-// printOutcome is one line for people: what came of it, and what it took. A
-// failed command that said why itself gets no second voice.
-func printOutcome(w io.Writer, r *supervisor.Result) {
-	defer printWarnings(w, r)
-	if neverBegan(r) {
-		fmt.Fprintln(w, "toolhost: "+oneLine(firstLine(r.ToolError.Message)))
-		return
-	}
-	if r.Status == supervisor.StatusDenied { // nothing ran that there could be more to say of
-		fmt.Fprintln(w, "denied: "+oneLine(strings.TrimPrefix(r.Message, "[DENIED] ")))
-		return
-	}
-	mark := "ok"
-	if !r.OK() {
-		mark = string(r.Status)
-	}
-	parts := []string{fmt.Sprintf("%s: %s, %s", mark, r.Tool, timePhrase(r))}
-	parts = append(parts, endPhrases(r)...)
-	if r.Usage.MemoryPeakBytes > 0 {
-		parts = append(parts, "cpu "+elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
-	}
-	fmt.Fprintln(w, oneLine(strings.Join(parts, ", ")))
-}
-
-// neverBegan: there is an error to tell of and nothing else.
-func neverBegan(r *supervisor.Result) bool {
-	switch r.Status {
-	case supervisor.StatusProtocolError:
-		return r.ToolError != nil && r.Timing.ElapsedMs == 0
-	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
-		return r.ToolError != nil && r.Timing.RunMs == 0
-	}
-	return false
-}
-
-func printWarnings(w io.Writer, r *supervisor.Result) {
-	for _, warning := range r.Warnings {
-		fmt.Fprintln(w, "warning: "+oneLine(warning))
-	}
-}
-
-func timePhrase(r *supervisor.Result) string {
-	took := elapsed(r.Timing.ElapsedMs)
-	switch {
-	case r.Timing.TimeoutMs == nil:
-		return took
-	case r.Status == supervisor.StatusTimeout && r.Reason == "deadline":
-		return fmt.Sprintf("its %s were over, gone after %s", elapsed(*r.Timing.TimeoutMs), took)
-	}
-	return took + " of " + elapsed(*r.Timing.TimeoutMs)
-}
-
-// endPhrases say how a call that is no plain success came to its end.
-func endPhrases(r *supervisor.Result) (parts []string) {
-	if r.Overran && r.OK() {
-		parts = append(parts, "over its soft budget")
-	}
-	if r.ToolError != nil && !r.OK() && r.ToolError.Kind != "cancelled" {
-		parts = append(parts, firstLine(r.ToolError.Message))
-	}
-	switch {
-	case r.Kill.Survivors > 0:
-		parts = append(parts, fmt.Sprintf("%d processes SURVIVED", r.Kill.Survivors))
-	case r.Kill.Stage == "kill":
-		parts = append(parts, fmt.Sprintf("%s killed, 0 left", count(r.Kill.Reaped, "process", "processes")))
-	case r.Kill.Stage == "term":
-		parts = append(parts, fmt.Sprintf("%s ended by SIGTERM, 0 left", count(r.Kill.Reaped, "process", "processes")))
-	}
-	if r.Partial {
-		parts = append(parts, "kept "+units.BytesSize(float64(r.Output.Content.KeptBytes+r.Output.Stdout.KeptBytes))+" of partial output")
-	}
-	if dropped := r.Output.Content.DroppedBytes; dropped > 0 {
-		parts = append(parts, units.BytesSize(float64(dropped))+" of content cut")
-	}
-	return parts
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-func elapsed(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
 // exitCode follows timeout(1), env(1) and the shell.
 func exitCode(r *supervisor.Result, command bool) int {
+	if headless(r) {
+		return exitHeadless
+	}
 	switch r.Status {
 	case supervisor.StatusOK:
 		if r.Output.Undelivered && r.Kill.Cause == "" {
@@ -194,9 +90,6 @@ func exitCode(r *supervisor.Result, command bool) int {
 		}
 		return exitOK
 	case supervisor.StatusDenied:
-		if r.Reason == turn.OutcomeHeadless {
-			return exitHeadless
-		}
 		return exitFailed
 	case supervisor.StatusTimeout:
 		return exitTimeout
@@ -205,8 +98,11 @@ func exitCode(r *supervisor.Result, command bool) int {
 	case supervisor.StatusInvalidArgs:
 		return exitUsage
 	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
-		return startExitCode(r)
+		return startExitCode(r, command)
 	case supervisor.StatusOverloaded:
+		if r.Reason == "data" { // in use by another call
+			return exitFailed
+		}
 		return exitHost
 	case supervisor.StatusUnkillable:
 		return causeExitCode(r)
@@ -214,20 +110,32 @@ func exitCode(r *supervisor.Result, command bool) int {
 	return ownExitCode(r, command)
 }
 
-// startExitCode tells what the user named wrongly from what the host could not
-// do.
-func startExitCode(r *supervisor.Result) int {
+// headless: the call failed since somebody was to be asked, and nobody could be.
+func headless(r *supervisor.Result) bool {
+	return !r.OK() && r.Reason == turn.OutcomeHeadless
+}
+
+// startExitCode tells what the user named wrongly, which a binary that is no
+// tool is, and what the host could not do, from a tool that failed by itself. Only exec has codes for its command.
+func startExitCode(r *supervisor.Result, command bool) int {
 	switch r.Reason {
 	case "not_found":
-		return exitNotFound
+		return commandExitCode(exitNotFound, command)
 	case "not_executable":
-		return exitNotExec
-	case "tool", "limits", "dir", "command", "sha256", "policy":
+		return commandExitCode(exitNotExec, command)
+	case "start", "tool", "limits", "dir", "command", "sha256", "policy", "secrets", "keep":
 		return exitUsage
-	case "seccomp":
+	case "server", "seccomp":
 		return exitFailed
 	}
 	return exitHost
+}
+
+func commandExitCode(code int, command bool) int {
+	if command {
+		return code
+	}
+	return exitFailed
 }
 
 func causeExitCode(r *supervisor.Result) int {
@@ -244,7 +152,7 @@ func causeExitCode(r *supervisor.Result) int {
 // choose one.
 func ownExitCode(r *supervisor.Result, command bool) int {
 	if r.Status == supervisor.StatusCrashed && r.Exit.Signal != "" {
-		if n := sandbox.SignalNumber(r.Exit.Signal); n > 0 {
+		if n := signals.Number(r.Exit.Signal); n > 0 {
 			return exitSignalBase + int(n)
 		}
 	}
@@ -252,9 +160,4 @@ func ownExitCode(r *supervisor.Result, command bool) int {
 		return *code
 	}
 	return exitFailed
-}
-
-// oneLine is text of a tool's in a line of ours.
-func oneLine(s string) string {
-	return strings.ReplaceAll(terminal.Escape(s, false), "\n", `\n`)
 }

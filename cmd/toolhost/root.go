@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -22,9 +23,10 @@ const (
 	exitNotFound    = 127
 	exitSignalBase  = 128
 	exitAborted     = 130
-	exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config, 4 headless, 124 timeout, 125 the host
-itself failed, 126 and 127 command not executable or not found, 128+n died of
-signal n, 130 aborted; exec hands its command's own code through.`
+	exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is no tool),
+4 headless, 124 timeout, 125 the host itself failed, 126 and 127 exec's command not
+executable or not found, 128+n died of signal n, 130 aborted; exec hands its command's
+own code through.`
 )
 
 // exitError ends the command with a code; its error, if any, has one line.
@@ -75,6 +77,11 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newExec(), newTools(), newTurn(), newLog(), newExplain(), newDoctor(), newVersion(), newAdapter())
+	root.SetFlagErrorFunc(callargs.FlagError)
+	root.AddCommand(
+		newRun(), newExec(), newTurn(), newTools(), newExplain(), newLog(),
+		newServe(), newCall(), newPs(), newTop(), newAbort(), newConsole(), newMCP(),
+		newConfig(), newDoctor(), newVersion(), newAdapter(), newManual(),
+	)
 	return root
 }

@@ -1,18 +1,18 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -24,7 +24,7 @@ func newRun() *cobra.Command {
 		Use:   "run [flags] TOOL [key=value ...]",
 		Short: "Call a tool once",
 		Long: `Call a tool once. TOOL is a plugin's path, or PATH:NAME where it has several
-tools. A value of key=value is read as the type that the tool's schema gives it;
+tools, or the name of one in toolhost.yaml. A value of key=value is read as the type that the tool's schema gives it;
 a list is given by repeating its key.
 
 ` + exitDescription,
@@ -35,97 +35,76 @@ a list is given by repeating its key.
 		},
 	}
 	flags.register(cmd)
+	flags.journal.register(cmd, false)
 	cmd.Flags().StringVar(&args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	return cmd
 }
 
-func runTool(flags *callFlags, tool string, words []string, args string) error {
-	request, err := flags.request()
-	if err != nil {
-		return err
-	}
-	request.Tool = splitTool(tool)
+func runTool(flags *callFlags, word string, words []string, args string) error {
 	if args != "" && len(words) > 0 {
 		return usageError("give either --args or key=value words, not both")
 	}
-	host, err := newHost(flags)
+	k, err := flags.open()
 	if err != nil {
 		return err
 	}
-	defer host.Close()
-	if request.Arguments, err = arguments(host, request, words, args); err != nil {
-		return err
+	defer k.Close()
+	k.tells = true
+	tool, err := k.find(context.Background(), word)
+	if unknown, ok := errors.AsType[*catalog.DescribeError](err); ok {
+		return finishCall(unknown.Result, flags, false)
 	}
-	offered := turn.Tool{Name: cmp.Or(request.Tool.Name, filepath.Base(request.Tool.Path)), Destructive: destructive(host, request)}
-	result, err := flags.gated(host, request, offered, runView{})
+	if err != nil {
+		return toolError(err)
+	}
+	raw, err := arguments(tool, words, args)
 	if err != nil {
 		return err
 	}
-	return finishCall(result, flags, false)
+	return runOne(k, tool.Tool, raw)
 }
 
-// destructive is the tool's own explicit claim. A tool that cannot be described
-// is not called at all.
-func destructive(host *supervisor.Supervisor, request supervisor.Request) bool {
-	description, failed := host.Describe(context.Background(), request)
-	if failed != nil {
-		return false
+// toolError is a usage error, if it has no exit code of its own.
+func toolError(err error) error {
+	if _, ok := errors.AsType[*exitError](err); ok {
+		return err
 	}
-	return pick(description.Tools, request.Tool.Name).GetAnnotations().GetDestructive()
+	return usageError("%w", err)
 }
 
-// splitTool takes PATH:NAME apart, unless a file has the whole name.
-func splitTool(s string) supervisor.Tool {
-	if _, err := os.Stat(s); err != nil {
-		if i := strings.LastIndex(s, ":"); i > 0 {
-			return supervisor.Tool{Path: s[:i], Name: s[i+1:]}
-		}
+// runOne makes the one call of run or exec and tells what came of it.
+func runOne(k *kit, tool turn.Tool, arguments json.RawMessage) error {
+	command := tool.Request.Command != nil && tool.Request.Command.Tool == nil
+	s := session{
+		kit: k, tools: map[string]turn.Tool{tool.Name: tool}, single: true, passes: command,
+		calls: []turn.Call{{ID: rand.Text(), Tool: tool.Name, Arguments: arguments}},
 	}
-	return supervisor.Tool{Path: s}
+	results, err := s.run()
+	if len(results) == 0 {
+		return err
+	}
+	if finished := finishCall(results[0], k.flags, command); err == nil {
+		err = finished
+	}
+	return err
 }
 
-func arguments(host *supervisor.Supervisor, request supervisor.Request, words []string, args string) (json.RawMessage, error) {
-	if args != "" {
-		return readArguments(args)
-	}
-	if len(words) == 0 {
+func arguments(tool catalog.Tool, words []string, args string) (json.RawMessage, error) {
+	switch {
+	case args != "":
+		return usage(callargs.Whole(args, os.Stdin))
+	case len(words) == 0:
 		return json.RawMessage("{}"), nil
 	}
-	description, failed := host.Describe(context.Background(), request)
-	if failed != nil {
-		return nil, resultError(failed)
-	}
-	return pairArguments(words, pick(description.Tools, request.Tool.Name))
+	return usage(callargs.Pairs(words, tool.Description.GetInputSchema()))
 }
 
-// pick finds the tool whose types key=value words are read by; the supervisor
-// complains where there is none.
-func pick(tools []*pluginv1.ToolDescription, name string) *pluginv1.ToolDescription {
-	if name == "" && len(tools) == 1 {
-		return tools[0]
-	}
-	i := slices.IndexFunc(tools, func(t *pluginv1.ToolDescription) bool { return t.GetName() == name })
-	if i < 0 {
-		return nil
-	}
-	return tools[i]
-}
-
-// newHost makes the supervisor of a one-shot command.
-func newHost(flags *callFlags) (*supervisor.Supervisor, error) {
-	self, err := os.Executable()
+// usage makes the error of a wrong command line one.
+func usage(raw json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil {
-		return nil, hostError(err)
+		return nil, usageError("%w", err)
 	}
-	config := supervisor.Config{Adapter: self}
-	if flags != nil {
-		config.SpillDir, config.CgroupParent = flags.spill, flags.cgroupParent
-	}
-	host, err := supervisor.New(context.Background(), config)
-	if err != nil {
-		return nil, hostError(err)
-	}
-	return host, nil
+	return raw, nil
 }
 
 // resultError is a failed call as a one-line error with its exit code.
@@ -134,7 +113,7 @@ func resultError(r *supervisor.Result) error {
 	if r.ToolError != nil {
 		text = r.ToolError.Message
 	}
-	return &exitError{exitCode(r, false), errors.New(firstLine(text))}
+	return &exitError{exitCode(r, false), errors.New(present.FirstLine(text))}
 }
 
 func sorted(s []string) []string {

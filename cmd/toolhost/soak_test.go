@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,8 +14,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// soakName is the stubborn tool's here: other tests run it too.
-const soakName = "soakstubborn"
+// soakName is the stubborn tool's in this run: others run it, too.
+var soakName = "soak" + rand.Text()[:8]
 
 // TestSoak runs the stubborn tool TOOLHOST_SOAK_RUNS times, 16 at once, and
 // looks for what is left.
@@ -53,7 +54,7 @@ func TestSoak(t *testing.T) {
 func soakOnce(t *testing.T, host *supervisor.Supervisor, stubborn string) {
 	result := host.Call(t.Context(), supervisor.Request{
 		Tool: supervisor.Tool{Path: stubborn}, Grace: 500 * time.Millisecond,
-		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: time.Second}},
+		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 4 * time.Second}},
 	})
 	if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 || result.Kill.Reaped != 51 {
 		t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -19,23 +23,31 @@ import (
 
 func newTools() *cobra.Command {
 	var asJSON bool
-	var name string
+	var name, path string
 	cmd := &cobra.Command{
-		Use: "tools PLUGIN ...", Short: "Describe the tools in plugin binaries", Args: cobra.MinimumNArgs(1),
-		Example: "  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search",
+		Use: "tools [PLUGIN|NAME ...]", Short: "Describe the tools in plugin binaries, or those of the configuration",
+		Example: "  toolhost tools\n  toolhost tools --format openai NAME\n  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search",
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			infos, err := describeTools(paths)
-			switch {
-			case err != nil:
-				return err
-			case name != "":
-				return exportTools(cmd.OutOrStdout(), infos, name)
-			case asJSON:
-				return toolsJSON(cmd.OutOrStdout(), infos)
+			infos, problems := describeTools(path, paths)
+			if infos == nil && problems != nil {
+				return problems
 			}
-			return printTools(cmd.OutOrStdout(), infos)
+			var err error
+			switch {
+			case name != "":
+				err = exportTools(cmd.OutOrStdout(), infos, name)
+			case asJSON:
+				err = toolsJSON(cmd.OutOrStdout(), infos)
+			default:
+				err = printTools(cmd.OutOrStdout(), infos)
+			}
+			if err != nil {
+				return err
+			}
+			return problems
 		},
 	}
+	cmd.Flags().StringVar(&path, "config", "", "read this toolhost.yaml (see toolhost config)")
 	cmd.Flags().StringVar(&name, "format", "", "print them as a model API takes them: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole schemas")
 	return cmd
@@ -58,30 +70,91 @@ type toolInfo struct {
 	annotations *pluginv1.Annotations
 }
 
-func describeTools(paths []string) ([]toolInfo, error) {
-	host, err := newHost(nil)
+// describeTools describes what it can; the error says what else there would be.
+func describeTools(file string, paths []string) ([]toolInfo, error) {
+	k, err := configured(file).open()
 	if err != nil {
 		return nil, err
 	}
-	defer host.Close()
-	infos := []toolInfo{}
+	defer k.Close()
+	if len(paths) == 0 {
+		return k.describeConfigured()
+	}
+	infos, problems := []toolInfo{}, []error{}
 	for _, path := range paths {
-		description, failed := host.Describe(context.Background(), supervisor.Request{Tool: supervisor.Tool{Path: path}})
-		if failed != nil {
-			return nil, resultError(failed)
+		some, err := k.describe(path)
+		infos, problems = append(infos, some...), append(problems, err)
+	}
+	return infos, errors.Join(problems...)
+}
+
+// describe describes what a name of the configuration stands for, else a plugin.
+func (k *kit) describe(word string) ([]toolInfo, error) {
+	if !strings.Contains(word, "/") {
+		infos, err := k.describeNamed(word)
+		if err == nil {
+			return infos, nil
 		}
-		for _, tool := range description.Tools {
-			infos = append(infos, infoOf(path, description, tool))
+		if _, none := errors.AsType[*catalog.NotFoundError](err); !none {
+			return nil, &exitError{exitFailed, err}
 		}
+	}
+	request, err := k.request(supervisor.Tool{Path: word})
+	if err != nil {
+		return nil, err
+	}
+	description, failed := k.host.Describe(context.Background(), request)
+	if failed != nil {
+		return nil, resultError(failed)
+	}
+	var infos []toolInfo
+	for _, tool := range description.Tools {
+		infos = append(infos, infoOf(word, description, tool))
+	}
+	return infos, nil
+}
+
+// describeNamed describes a configured tool, or all of a server. An error may be
+// a *catalog.NotFoundError.
+func (k *kit) describeNamed(name string) ([]toolInfo, error) {
+	tools, err := k.catalog.Server(context.Background(), name)
+	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
+		var tool catalog.Tool
+		tool, err = k.catalog.Find(context.Background(), name)
+		tools = []catalog.Tool{tool}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var infos []toolInfo
+	for _, t := range tools {
+		infos = append(infos, configuredInfo(t))
+	}
+	return infos, nil
+}
+
+func configuredInfo(t catalog.Tool) toolInfo {
+	return infoOf(t.Entry.Source.String(), &supervisor.Description{Version: t.Version, SHA256: t.SHA256}, t.Description)
+}
+
+func (k *kit) describeConfigured() ([]toolInfo, error) {
+	if k.loaded.Path == "" {
+		return nil, usageError("there is no toolhost.yaml (see toolhost config): name plugins, or a file with --config")
+	}
+	k.tells = true
+	tools, problems := k.catalog.All(context.Background())
+	infos := []toolInfo{}
+	for _, t := range tools {
+		infos = append(infos, configuredInfo(t))
+	}
+	if len(problems) > 0 {
+		return infos, &exitError{exitFailed, errors.Join(problems...)}
 	}
 	return infos, nil
 }
 
 func toolsJSON(w io.Writer, infos []toolInfo) error {
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	return out.Encode(infos)
+	return printJSON(w, infos, true)
 }
 
 // exportTools prints them for a model API.
@@ -139,7 +212,7 @@ func printTools(w io.Writer, infos []toolInfo) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "TOOL\tARGUMENTS\tCLAIMS\tDESCRIPTION")
 	for _, info := range infos {
-		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), firstLine(info.Description)}
+		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), present.FirstLine(info.Description)}
 		for i, cell := range line {
 			if line[i] = terminal.Escape(cell, false); cell == "" {
 				line[i] = "-"
@@ -161,7 +234,7 @@ func parameters(schema json.RawMessage) []string {
 		required[name] = true
 	}
 	var out []string
-	for name := range propertyTypes(schema) {
+	for name := range callargs.Types(schema) {
 		if !required[name] {
 			name = "[" + name + "]"
 		}

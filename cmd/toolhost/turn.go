@@ -3,22 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/internal/journal"
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -28,169 +24,184 @@ import (
 type turnFlags struct {
 	callFlags
 	plugins              []string
-	format, state        string
+	format               string
 	maxCalls             int
 	toolTime, wholeLimit time.Duration
+	reserve              time.Duration
 }
 
 func newTurn() *cobra.Command {
 	var flags turnFlags
 	cmd := &cobra.Command{
-		Use: "turn [flags] --plugin PATH ... BATCH", Short: "Run a batch of calls as one turn",
+		Use: "turn [flags] BATCH", Short: "Run a batch of calls as one turn",
 		Long: `Run a batch of calls as one turn. BATCH is a file, or - for stdin: a JSON list of
-{"id","tool","arguments"}, or with --format a whole response of that model API.
-Every call gets exactly one result; they are printed in call order, as a JSON
-list or in the same API's shape.
+{"id","tool","arguments","meta"}, of which only the tool must be there, or with
+--format a whole response of that model API. Every call gets exactly one result;
+they are printed in call order, as a JSON list or in the same API's shape. A call
+with which something is wrong gets a result that says so, and costs the others
+nothing. The tools are those of --plugin and of the configuration.
 
-` + exitDescription,
+A turn's budget keeps a part of its deadline for a model's last answer. Here no
+answer follows: nothing is kept but for what --reserve or turn.reserve say.
+
+Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 headless,
+125 the host itself failed, 130 aborted, 1 failed in any other way, also by timeout.
+2 usage or config: no call was made.`,
 		Example: "  toolhost turn --plugin ./bin/search --read . batch.json\n  toolhost turn --format anthropic --plugin ./bin/search - < response.json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return runTurn(&flags, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
 	cmd.Flags().StringVar(&flags.format, "format", "", "the batch is a response, and the results go back, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
-	cmd.Flags().StringVar(&flags.state, "state", "", "journal the turn in the folder `DIR`")
 	cmd.Flags().IntVar(&flags.maxCalls, "max-calls", 0, "calls that the turn may make (default 50)")
 	cmd.Flags().DurationVar(&flags.toolTime, "tool-time", 0, "time in which calls may run, together (default none)")
 	cmd.Flags().DurationVar(&flags.wholeLimit, "deadline", 0, "limit of the whole turn, less human waiting (default none)")
+	cmd.Flags().DurationVar(&flags.reserve, "reserve", 0, "part of the deadline in which no call may run any more (default turn.reserve, else none)")
 	flags.register(cmd)
+	flags.journal.register(cmd, true)
 	return cmd
 }
 
-func runTurn(flags *turnFlags, path string) (err error) {
-	template, err := flags.request()
-	if err != nil {
+func runTurn(flags *turnFlags, path string) error {
+	if err := flags.checkBudget(); err != nil {
 		return err
 	}
 	calls, provider, err := flags.readBatch(path)
 	if err != nil {
 		return err
 	}
-	host, err := newHost(&flags.callFlags)
+	k, err := flags.open()
 	if err != nil {
 		return err
 	}
-	defer host.Close()
-	tools, err := flags.offered(host, template)
+	defer k.Close()
+	k.tells = true
+	tools, err := k.offered(flags.plugins, calls)
 	if err != nil {
 		return err
 	}
-	config := turn.Config{
-		Start: turn.Supervised(host), Interactor: flags.interactor(), Health: func() any { return host.Host() },
-		Tool: func(name string) (turn.Tool, bool) { t, ok := tools[name]; return t, ok },
-	}
-	if flags.state != "" {
-		kept, openErr := openJournal(flags.state)
-		if openErr != nil {
-			return hostError(openErr)
-		}
-		defer func() { err = errors.Join(err, kept.Close()) }()
-		config.Journal = journal.Turns{Journal: kept}
-	}
-	return flags.play(turn.New(config), calls, provider, config.Interactor == nil)
-}
-
-// openJournal also closes what a dead owner left open.
-func openJournal(dir string) (*journal.Journal, error) {
-	kept, err := journal.Open(dir, journal.Options{})
+	bounds, err := flags.budget(k.loaded.Turn.Budget)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := kept.Recover(time.Now()); err != nil {
-		return nil, errors.Join(err, kept.Close())
+	s := session{kit: k, tools: tools, calls: turnCalls(calls), spec: turn.Spec{Budget: bounds}}
+	results, err := s.run()
+	if results == nil {
+		return err
 	}
-	return kept, nil
-}
-
-func (f *turnFlags) play(m *turn.Manager, calls []format.Call, provider format.Provider, headless bool) error {
-	t, err := m.Begin(turn.Spec{Headless: headless, Budget: budget.TurnSpec{MaxCalls: f.maxCalls, ToolTime: f.toolTime, Deadline: f.wholeLimit}})
+	for i, r := range results {
+		r.CallID = calls[i].ID
+	}
+	k.tellRefused(results)
+	if printErr := printResults(os.Stdout, calls, results, provider); printErr != nil {
+		return hostError(printErr)
+	}
 	if err != nil {
-		return hostError(err)
-	}
-	defer t.End()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer signal.Stop(signals)
-	go func() {
-		for range signals {
-			t.Abort(supervisor.AbortUser)
-		}
-	}()
-	shown := f.show(t)
-	list := make([]turn.Call, len(calls))
-	for i, c := range calls {
-		list[i] = turn.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Problem: c.Problem}
-	}
-	results, err := t.Run(context.Background(), list)
-	if err != nil {
-		return usageError("%w", err)
-	}
-	t.End()
-	<-shown
-	if err := printResults(os.Stdout, calls, results, provider); err != nil {
-		return hostError(err)
-	}
-	if err := t.JournalError(); err != nil {
-		return hostError(fmt.Errorf("the turn is not wholly on record: %w", err))
+		return err
 	}
 	return turnExit(results)
 }
 
-// show prints what happens on stderr: events, or a line for each call that is
-// over.
-func (f *turnFlags) show(t *turn.Turn) <-chan struct{} {
-	done := make(chan struct{})
-	s, ok := t.Subscribe(0)
-	go func() {
-		defer close(done)
-		for ok {
-			for r := range s.C {
-				f.showRecord(r)
-			}
-			if !s.Gap() {
-				return
-			}
-			s, ok = t.Subscribe(s.Last())
-		}
-	}()
-	return done
-}
-
-func (f *turnFlags) showRecord(r turn.Record) {
+// checkBudget refuses bounds that are none.
+func (f *turnFlags) checkBudget() error {
 	switch {
-	case f.events:
-		fmt.Fprintf(os.Stderr, "%s\n", r.JSON)
-	case f.quiet || f.json || r.Result == nil:
-	default:
-		fmt.Fprintf(os.Stderr, "%s  ", oneLine(r.Event.CallID))
-		printOutcome(os.Stderr, r.Result)
+	case f.set("max-calls") && f.maxCalls < 1:
+		return usageError("--max-calls %d is no limit: give 1 or more, or leave it out", f.maxCalls)
+	case f.set("tool-time") && f.toolTime <= 0:
+		return usageError("--tool-time %s is no limit: give a positive one such as 5m, or leave it out", f.toolTime)
+	case f.set("deadline") && f.wholeLimit <= 0:
+		return usageError("--deadline %s is no limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
+	case f.reserve < 0:
+		return usageError("--reserve %s is negative: give 0 to keep nothing, or up to the deadline", f.reserve)
+	}
+	return nil
+}
+
+// noReserve is the least there is: 0 would be the default, for a model's last
+// answer.
+const noReserve = time.Nanosecond
+
+// budget is the configured one with the flags on top.
+func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
+	b.MaxCalls, b.ToolTime, b.Deadline = cmp.Or(f.maxCalls, b.MaxCalls), cmp.Or(f.toolTime, b.ToolTime), cmp.Or(f.wholeLimit, b.Deadline)
+	if f.set("reserve") {
+		b.Reserve = f.reserve
+	}
+	b.Reserve = cmp.Or(b.Reserve, noReserve)
+	if b.Deadline > 0 && b.Reserve >= b.Deadline {
+		return b, usageError("of the deadline of %s, %s are kept for a last answer, which leaves no time for calls: give a longer --deadline or a shorter --reserve", b.Deadline, b.Reserve)
+	}
+	return b, nil
+}
+
+// tellRefused says what to do where the budget was too small.
+func (k *kit) tellRefused(results []*supervisor.Result) {
+	n := 0
+	for _, r := range results {
+		if r.Status == supervisor.StatusDenied && r.Reason == "turn_budget" {
+			n++
+		}
+	}
+	if n > 0 && !k.flags.quiet && !k.flags.json && !k.flags.events {
+		fmt.Fprintf(os.Stderr, "toolhost: the turn's budget refused %d of %d calls: give it more with --max-calls, --tool-time or --deadline, or a shorter --reserve\n", n, len(results))
 	}
 }
 
+// turnCalls are the calls under ids that a turn takes.
+func turnCalls(calls []format.Call) []turn.Call {
+	taken := make(map[string]bool, len(calls))
+	for _, c := range calls {
+		taken[c.ID] = true
+	}
+	list := make([]turn.Call, len(calls))
+	for i, c := range calls {
+		list[i] = turn.Call{ID: turnID(c.ID, i, taken), Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Problem: c.Problem}
+	}
+	return list
+}
+
+const (
+	// maxTurnID is what a turn takes of an id; a longer one is known in it, and on
+	// record, by keptOfID of it and the call's number.
+	maxTurnID = 128
+	keptOfID  = 64
+)
+
+func turnID(id string, i int, taken map[string]bool) string {
+	if len(id) <= maxTurnID {
+		return id
+	}
+	id = fmt.Sprintf("%s…%d", strings.ToValidUTF8(id[:keptOfID], ""), i+1)
+	for taken[id] {
+		id += "."
+	}
+	taken[id] = true
+	return id
+}
+
+// turnExit is the code of a whole batch: what nobody could be asked, then a host
+// that failed, then an abort. All else is a failed call: which one and why is in
+// the results, and what a model got wrong is no wrong usage.
 func turnExit(results []*supervisor.Result) error {
-	code := exitOK
+	codes := map[int]bool{}
 	for _, r := range results {
-		switch {
-		case r.OK():
-		case r.Status == supervisor.StatusDenied && r.Reason == turn.OutcomeHeadless:
-			return &exitError{code: exitHeadless}
-		case r.Status == supervisor.StatusCancelled:
-			code = exitAborted
-		default:
-			code = max(code, exitFailed)
+		codes[exitCode(r, false)] = true
+	}
+	delete(codes, exitOK)
+	for _, code := range []int{exitHeadless, exitHost, exitAborted} {
+		if codes[code] {
+			return &exitError{code: code}
 		}
 	}
-	if code != exitOK {
-		return &exitError{code: code}
+	if len(codes) > 0 {
+		return &exitError{code: exitFailed}
 	}
 	return nil
 }
 
 func printResults(w io.Writer, calls []format.Call, results []*supervisor.Result, provider format.Provider) error {
 	if provider == nil {
-		out := json.NewEncoder(w)
-		out.SetEscapeHTML(false)
-		return out.Encode(results)
+		return printJSON(w, results, false)
 	}
 	raw, err := provider.Results(calls, results)
 	if err != nil {
@@ -200,32 +211,69 @@ func printResults(w io.Writer, calls []format.Call, results []*supervisor.Result
 	return err
 }
 
-// offered are the tools of all plugins, by the names that models use.
-func (f *turnFlags) offered(host *supervisor.Supervisor, template supervisor.Request) (map[string]turn.Tool, error) {
+// offered are the tools that a batch may call, by the names that models use: all
+// of the plugins, and of the configuration those that it calls.
+func (k *kit) offered(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
 	tools := map[string]turn.Tool{}
-	for _, path := range f.plugins {
-		request := template
-		request.Tool = supervisor.Tool{Path: path}
-		description, failed := host.Describe(context.Background(), request)
+	for _, path := range plugins {
+		request, err := k.request(supervisor.Tool{Path: path})
+		if err != nil {
+			return nil, err
+		}
+		described, failed := k.host.Describe(context.Background(), request)
 		if failed != nil {
 			return nil, resultError(failed)
 		}
-		for _, d := range description.Tools {
+		for _, d := range described.Tools {
 			if _, twice := tools[d.GetName()]; twice || d.GetName() == turn.StatusTool {
 				return nil, usageError("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
 			}
-			tools[d.GetName()] = f.offer(request, d)
+			if err := k.notConfigured(d.GetName(), path); err != nil {
+				return nil, err
+			}
+			tools[d.GetName()] = k.asked(k.offer(request, d, described)).Tool
+		}
+	}
+	for _, call := range calls {
+		if _, known := tools[call.Tool]; !known {
+			if err := k.offerConfigured(tools, call.Tool); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return tools, nil
 }
 
-func (f *turnFlags) offer(request supervisor.Request, d *pluginv1.ToolDescription) turn.Tool {
-	request.Tool.Name = d.GetName()
-	return turn.Tool{
-		Name: d.GetName(), Request: request, Mode: turn.Mode(f.mode), Destructive: d.GetAnnotations().GetDestructive(),
-		Exclusive: len(f.write) > 0 || d.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+// notConfigured refuses a plugin's tool that would take the place of a configured
+// one, and so of what the operator says of it.
+func (k *kit) notConfigured(name, path string) error {
+	entry, configured := k.loaded.Tool(name)
+	if !configured || entry.Type == config.TypeMCP { // a server's tools have names of their own
+		tool, err := k.catalog.Find(context.Background(), name)
+		entry, configured = tool.Entry, err == nil
 	}
+	if configured {
+		return usageError("the tool name %q of %s is taken by the configuration's %s (%s): leave out one of them", name, path, entry.Name, entry.Source)
+	}
+	return nil
+}
+
+// offerConfigured adds a tool of the configuration. One that cannot be described
+// will fail when it is called, and one that does not exist, too.
+func (k *kit) offerConfigured(tools map[string]turn.Tool, name string) error {
+	tool, err := k.catalog.Find(context.Background(), name)
+	unknown, failed := errors.AsType[*catalog.DescribeError](err)
+	_, none := errors.AsType[*catalog.NotFoundError](err)
+	switch {
+	case err == nil:
+		tools[name] = k.asked(tool).Tool
+	case failed:
+		unknown.Request.Name = name
+		tools[name] = turn.Tool{Name: name, Request: unknown.Request}
+	case !none:
+		return usageError("%w", err)
+	}
+	return nil
 }
 
 const maxBatchBytes = 8 << 20
@@ -237,7 +285,7 @@ func (f *turnFlags) readBatch(path string) (calls []format.Call, provider format
 		return nil, nil, usageError("cannot read the batch: %w", err)
 	}
 	if f.format == "" {
-		calls, err = ownBatch(raw)
+		calls, err = format.ReadList(raw)
 	} else if provider, err = format.Lookup(f.format); err == nil {
 		calls, err = provider.Calls(raw)
 	}
@@ -245,18 +293,6 @@ func (f *turnFlags) readBatch(path string) (calls []format.Call, provider format
 		return nil, nil, usageError("the batch %s is none: %w", path, err)
 	}
 	return calls, provider, nil
-}
-
-// ownBatch reads a list of calls; one without an id gets its place as one.
-func ownBatch(raw []byte) ([]format.Call, error) {
-	var calls []format.Call
-	if err := json.Unmarshal(raw, &calls); err != nil {
-		return nil, fmt.Errorf("want a JSON list of {\"id\",\"tool\",\"arguments\"}: %w", err)
-	}
-	for i := range calls {
-		calls[i].ID = cmp.Or(calls[i].ID, strconv.Itoa(i+1))
-	}
-	return calls, nil
 }
 
 func readBounded(path string, limit int64) ([]byte, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -33,15 +34,17 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
+// release is set by the linker where a package is built, of a tree without git
+// too: -X main.release=1.2.3.
+var release string
+
 func readVersion() versionInfo {
 	v := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
+	v.Version = cmp.Or(release, info.Main.Version, v.Version)
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
 			v.Revision = s.Value

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/terminal"
+)
+
+func newAbort() *cobra.Command {
+	var flags remoteFlags
+	cmd := &cobra.Command{
+		Use: "abort [flags] TURN [CALL]", Short: "Abort a turn of the daemon, or one call of it",
+		Long: `Abort a turn of the daemon, or one call of it: then the turn goes on. What runs
+gets SIGTERM, and SIGKILL after its grace; a second abort kills at once. See
+toolhost ps for the ids.`,
+		Example: "  toolhost abort TURN\n  toolhost abort TURN CALL",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return flags.ask(func(daemon *remote) error {
+				err, what := error(nil), "turn "+ids[0]
+				if len(ids) == 2 {
+					err, what = daemon.AbortCall(cmd.Context(), ids[0], ids[1]), "call "+ids[1]+" of "+what
+				} else {
+					err = daemon.Abort(cmd.Context(), ids[0])
+				}
+				switch {
+				case client.IsNotFound(err):
+					return &exitError{exitFailed, fmt.Errorf("no %s is under way: see toolhost ps", what)}
+				case err != nil:
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "aborting %s; again kills at once\n", terminal.OneLine(what))
+				return err
+			})
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// callCommand is a call by the daemon. Of callFlags it has those that the API
+// can be told: limits and grants are the daemon's.
+type callCommand struct {
+	remoteFlags
+	flags callFlags
+	args  string
+}
+
+func newCall() *cobra.Command {
+	var c callCommand
+	cmd := &cobra.Command{
+		Use: "call [flags] TOOL [key=value ...]", Short: "Call a tool of the daemon once",
+		Long: `Call a tool of the daemon once, as a turn of its own. A value of key=value is
+read as the type that the tool's schema gives it; a list is given by repeating
+its key. What the call may touch and use is the daemon's to say. Ctrl-C ends it,
+twice kills it at once; if this command dies, the daemon aborts the call.
+
+` + exitDescription,
+		Example: "  toolhost call search pattern=TODO path=/srv/src\n  toolhost call --json --timeout 5s search --args '{\"pattern\":\"TODO\"}'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(_ *cobra.Command, words []string) error { return c.run(words[0], words[1:]) },
+	}
+	flags := cmd.Flags()
+	c.flags.set = flags.Changed
+	flags.DurationVar(&c.flags.timeout, "timeout", 0, "wall-clock limit, as far as the daemon grants it (default that of the tool)")
+	flags.DurationVar(&c.flags.soft, "soft", 0, "soft budget: passing it is reported, nothing else (default that of the tool)")
+	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
+	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
+	flags.BoolVar(&c.flags.json, "json", false, "print the result as JSON, alone, on stdout")
+	flags.BoolVar(&c.flags.events, "events", false, "print one JSON event a line on stderr")
+	flags.BoolVar(&c.flags.quiet, "quiet", false, "print no live line and no outcome")
+	flags.SortFlags = false
+	c.register(cmd)
+	return cmd
+}
+
+func (c *callCommand) run(tool string, words []string) error {
+	if c.args != "" && len(words) > 0 {
+		return usageError("give either --args or key=value words, not both")
+	}
+	for name, d := range map[string]time.Duration{"timeout": c.flags.timeout, "soft": c.flags.soft} {
+		if d < 0 {
+			return usageError("--%s %s is negative: give a positive one such as 30s", name, d)
+		}
+	}
+	return c.ask(func(daemon *remote) error {
+		list, err := daemon.Tools(context.Background())
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(list.Tools, func(t client.Tool) bool { return t.Name == tool })
+		if i < 0 && len(list.Problems) == 0 {
+			return noTool(tool, list)
+		}
+		var schema json.RawMessage
+		if i >= 0 {
+			schema = list.Tools[i].InputSchema
+		}
+		call, err := c.call(tool, words, schema)
+		if err != nil {
+			return err
+		}
+		result, err := c.session(daemon, call)
+		switch {
+		case result == nil:
+			return err
+		case i < 0 && result.Status == supervisor.StatusInvalidArgs && result.Reason == "call":
+			return noTool(tool, list)
+		}
+		return finishCall(result, &c.flags, false)
+	})
+}
+
+// call is what the daemon is asked for. A tool that it could not describe has no
+// schema: what is wrong with it is the daemon's to say.
+func (c *callCommand) call(name string, words []string, schema json.RawMessage) (call client.Call, err error) {
+	call = client.Call{ID: rand.Text(), Tool: name, Arguments: json.RawMessage("{}")}
+	switch {
+	case c.args != "":
+		call.Arguments, err = usage(callargs.Whole(c.args, os.Stdin))
+	case len(words) > 0:
+		call.Arguments, err = usage(callargs.Pairs(words, schema))
+	}
+	if err == nil {
+		call.Meta, err = c.meta()
+	}
+	return call, err
+}
+
+// meta is what the call asks for; nil for nothing.
+func (c *callCommand) meta() (json.RawMessage, error) {
+	asked := map[string]int64{}
+	if c.flags.set("timeout") {
+		asked[budget.MetaKey] = c.flags.timeout.Milliseconds()
+	}
+	if c.flags.soft > 0 {
+		asked[budget.SoftMetaKey] = c.flags.soft.Milliseconds()
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(asked)
+}
+
+// noTool says that there is none of the name, which is the user's to correct and
+// not the model's, and why some that are configured are missing.
+func noTool(name string, list client.Tools) error {
+	for _, problem := range list.Problems {
+		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(problem))
+	}
+	return usageError("the daemon has no tool %q: %s", name, offered(list.Tools))
+}
+
+// maxNamed bounds how many tools an error names.
+const maxNamed = 12
+
+func offered(tools []client.Tool) string {
+	if len(tools) == 0 {
+		return "it has none; name some in its toolhost.yaml"
+	}
+	text := "it has"
+	for i, t := range tools {
+		if i == maxNamed {
+			return fmt.Sprintf("%s and %d more", text, len(tools)-i)
+		}
+		text += " " + t.Name
+	}
+	return text
+}
+
+// errGaveUp is a third Ctrl-C: the daemon goes on to end the call.
+var errGaveUp = &exitError{exitAborted, errors.New("not waited for any longer: the daemon ends the call")}
+
+func (c *callCommand) live() bool {
+	f := c.flags
+	return !f.quiet && !f.json && !f.events && present.CanRedraw(os.Stderr)
+}

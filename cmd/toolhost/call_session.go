@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// callSession is the one turn of a callCommand. The turn lives as long as the
+// stream of its events: nothing runs on for a command that has died.
+type callSession struct {
+	daemon *remote
+	flags  *callFlags
+	view   *present.View
+	asks   *terminal.Interactor // nil if nobody can be asked
+	turnID string
+
+	ctx     context.Context // of all requests; ended by a third Ctrl-C
+	giveUp  context.CancelCauseFunc
+	waiting sync.WaitGroup
+	open    map[string]context.CancelFunc // questions on the terminal; the reader's
+}
+
+func (c *callCommand) session(daemon *remote, call client.Call) (*supervisor.Result, error) {
+	view := present.NewView(os.Stderr, present.Options{Live: c.live(), Single: true})
+	defer view.Close()
+	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}}
+	s.ctx, s.giveUp = context.WithCancelCause(context.Background())
+	defer s.giveUp(nil)
+	if s.asks != nil {
+		defer s.asks.Close()
+		s.asks.Interrupted = s.abort // before the denial is heard
+	}
+	return s.run(call)
+}
+
+func (s *callSession) run(call client.Call) (*supervisor.Result, error) {
+	stream, err := s.daemon.Open(s.ctx, client.TurnSpec{Headless: s.asks == nil})
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	first, err := stream.Next()
+	if err != nil {
+		return nil, err
+	}
+	s.turnID = first.TurnID
+	defer s.abortOnSignal()()
+	shown := s.follow(stream, first)
+	results, err := s.daemon.Run(s.ctx, s.turnID, []client.Call{call})
+	if err == nil && len(results) != 1 {
+		err = fmt.Errorf("bug: there are %d results of one call", len(results))
+	}
+	if err != nil {
+		stream.Close()
+		<-shown
+		return nil, err
+	}
+	// A daemon that stops has ended the turn. By a socket of systemd's, one more
+	// request would start it again.
+	if results[0].Reason != string(supervisor.AbortShutdown) {
+		_ = s.daemon.End(s.ctx, s.turnID) // closing the stream does so too
+	}
+	<-shown
+	return results[0], nil
+}
+
+// maxUnshown is how many events may wait for the screen, while a question has
+// it, before no more are read.
+const maxUnshown = 1024
+
+// follow shows what happens, and asks what is asked, until the stream is over.
+func (s *callSession) follow(stream *client.Stream, first client.Event) <-chan struct{} {
+	done, unshown := make(chan struct{}), make(chan []byte, maxUnshown)
+	s.waiting.Go(func() {
+		for raw := range unshown {
+			s.showEvent(raw)
+		}
+	})
+	go func() {
+		defer close(done)
+		defer s.waiting.Wait()
+		defer close(unshown)
+		defer s.closeQuestions()
+		for e, err := first, error(nil); err == nil; e, err = stream.Next() {
+			s.view.Take(e.Event)
+			s.question(e)
+			if s.flags.events && e.Gap == nil {
+				unshown <- e.JSON
+			}
+		}
+	}()
+	return done
+}
+
+// showEvent prints an event, once nobody else has the screen.
+func (s *callSession) showEvent(raw []byte) {
+	s.view.Lock()
+	defer s.view.Unlock()
+	fmt.Fprintf(os.Stderr, "%s\n", raw)
+}
+
+// question asks on the terminal, and takes back what somebody else has answered.
+func (s *callSession) question(e client.Event) {
+	switch {
+	case s.asks == nil:
+	case e.Kind == turn.EventInteractionRequest:
+		ctx, cancel := context.WithCancel(s.ctx)
+		s.open[e.InteractionID] = cancel
+		s.waiting.Go(func() { s.ask(ctx, e.InteractionID) })
+	case e.Kind == turn.EventInteractionResponse && s.open[e.InteractionID] != nil:
+		s.open[e.InteractionID]()
+		delete(s.open, e.InteractionID)
+	}
+}
+
+func (s *callSession) closeQuestions() {
+	for _, cancel := range s.open {
+		cancel()
+	}
+}
+
+// lateAnswer is how long after its end a question may stay on the terminal if
+// the daemon says nothing of it.
+const lateAnswer = 5 * time.Second
+
+func (s *callSession) ask(ctx context.Context, id string) {
+	q, ok := s.pending(ctx, id)
+	if !ok {
+		return // it is over already
+	}
+	ctx, cancel := context.WithDeadline(ctx, q.ExpiresAt.Add(lateAnswer))
+	defer cancel()
+	a, err := s.asks.Ask(ctx, q)
+	if err != nil {
+		return // others may answer
+	}
+	err = s.daemon.Answer(s.ctx, id, client.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always})
+	if err != nil && !client.IsNotFound(err) { // nobody waits for it any more
+		s.view.Print("toolhost: the answer was not taken: " + terminal.OneLine(err.Error()) + "\n")
+	}
+}
+
+// pending is a question as the daemon has it: events do not tell all of it.
+func (s *callSession) pending(ctx context.Context, id string) (turn.Interaction, bool) {
+	info, err := s.daemon.Turn(ctx, s.turnID)
+	if err != nil {
+		return turn.Interaction{}, false
+	}
+	for _, i := range info.PendingInteractions {
+		if i.ID == id {
+			return asTurnInteraction(i), true
+		}
+	}
+	return turn.Interaction{}, false
+}
+
+func asTurnInteraction(i client.Interaction) turn.Interaction {
+	q := turn.Interaction{
+		ID: i.ID, TurnID: i.TurnID, CallID: i.CallID, Tool: i.Tool, Kind: turn.Kind(i.Kind), Prompt: i.Prompt, Schema: i.Schema, Default: i.Default,
+		Arguments: i.Arguments, TimeoutMs: i.TimeoutMs, ExpiresAt: i.ExpiresAt, Secret: i.Secret,
+	}
+	if p := i.Policy; p != nil {
+		q.Policy = &supervisor.Policy{Tier: p.Tier, Read: p.Read, Write: p.Write, Network: p.Network}
+	}
+	return q
+}
+
+// abort aborts the turn; again, it kills at once.
+func (s *callSession) abort() { _ = s.daemon.Abort(s.ctx, s.turnID) }
+
+// abortOnSignal makes the first signal the kill ladder, the second a kill, and
+// the third the end of the wait for a daemon that does not answer.
+func (s *callSession) abortOnSignal() (release func()) {
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is only to be an error of the write: the result is still wanted.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	var aborting sync.WaitGroup
+	aborting.Go(func() {
+		for n := 0; ; {
+			got, ok := <-signals
+			switch {
+			case !ok:
+				return
+			case got == syscall.SIGPIPE:
+				continue
+			}
+			if n++; n > 2 {
+				s.giveUp(errGaveUp)
+				continue
+			}
+			aborting.Go(s.abort)
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+		aborting.Wait()
+	}
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestValidateEndsItsLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"tools: {t: {command: [ls], tiemout: 1s}}\n":                                 `unknown key "tiemout"`,
+		"tools: {t: {command: 'ls $a', shell: true, params: {a: {}}}}\n":             "warning: ",
+		"tools: {t: {command: 'ls \"$a\" | wc -l', shell: true, params: {a: {}}}}\n": "toolhost.yaml is valid: 1 tool\n",
+	} {
+		path := filepath.Join(t.TempDir(), "toolhost.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		_ = validateConfig(&out, path, false)
+		if !strings.HasSuffix(out.String(), "\n") || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "warning") != (want == "warning: ") {
+			t.Errorf("%s: %q, want %q", text, out.String(), want)
+		}
+	}
+}

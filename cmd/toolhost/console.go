@@ -1,0 +1,36 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// newConsole prints the link and opens no browser: the link would stand in the
+// argv of a program, which every user of the machine can read.
+func newConsole() *cobra.Command {
+	var flags remoteFlags
+	cmd := &cobra.Command{
+		Use: "console [flags]", Short: "Print a link that opens the daemon's web console, once",
+		Long: `Print a link that opens the daemon's web console in one browser, once. Whoever
+has the link may do what you may, so give it to nobody; it is good for two
+minutes. The daemon has to listen on TCP: browsers know no unix sockets.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.ask(func(daemon *remote) error {
+				link, err := daemon.LoginLink(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if link.URL == "" {
+					return &exitError{exitFailed, errors.New("the daemon does not listen on TCP, which browsers need: set listen: 127.0.0.1:7070 in toolhost.yaml and start it anew")}
+				}
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL)
+				return err
+			})
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}

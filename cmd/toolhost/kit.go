@@ -1,0 +1,231 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/terminal"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// kit is what a command works with: the configuration, the host that it makes,
+// and the tools, each with the flags on top.
+type kit struct {
+	flags   *callFlags
+	loaded  *config.Loaded
+	host    *supervisor.Supervisor
+	catalog *catalog.Catalog
+	packs   pack.Shelf
+	// tells: the catalogue's warnings go to stderr as they come up. It is set before
+	// tools are described.
+	tells bool
+}
+
+// open checks the flags, reads the configuration and makes the host. The kit
+// must be closed.
+func (f *callFlags) open() (*kit, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	machine, err := config.ThisMachine()
+	if err != nil {
+		return nil, hostError(err)
+	}
+	loaded, err := config.Load(config.Options{Path: f.config, Machine: &machine})
+	if err != nil {
+		return nil, configError(err)
+	}
+	f.journal.configured = loaded
+	if err := f.journal.apart(f.write); err != nil {
+		return nil, err
+	}
+	return f.openWith(loaded, machine)
+}
+
+func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*kit, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, hostError(err)
+	}
+	k := &kit{flags: f, loaded: loaded}
+	c := loaded.Config
+	c.Adapter, c.SpillDir, c.CgroupParent = self, cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
+	if k.host, err = supervisor.New(context.Background(), c); err != nil {
+		return nil, hostError(err)
+	}
+	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
+		outliveReader()
+	}
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Adjust: f.over, Warn: k.warn})
+	return k, nil
+}
+
+// warn may be called by several goroutines at once.
+func (k *kit) warn(warning string) {
+	if k.tells && !k.flags.quiet && !k.flags.json && !k.flags.events {
+		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.Escape(warning, false))
+	}
+}
+
+func (k *kit) Close() {
+	k.host.Close()
+	_ = k.packs.Close() // at worst a copy is left, which the next one removes
+}
+
+// newHost makes one that knows no configuration.
+func newHost() (*supervisor.Supervisor, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, hostError(err)
+	}
+	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self})
+	if err != nil {
+		return nil, hostError(err)
+	}
+	return host, nil
+}
+
+// configured is for commands that have no flags of a call but the file's.
+func configured(path string) *callFlags {
+	return &callFlags{config: path, set: func(string) bool { return false }}
+}
+
+// dataDir is where tools keep what stays; empty if there is no such place.
+func (f *callFlags) dataDir(loaded *config.Loaded) string {
+	if f.journal.state != "" && f.journal.state != state.None {
+		return f.journal.state
+	}
+	if loaded.State == config.NoState {
+		return ""
+	}
+	if loaded.State != "" {
+		return loaded.State
+	}
+	dir, err := state.Default()
+	if err != nil || dir == state.None {
+		return ""
+	}
+	return dir
+}
+
+// base is what a call begins with whose tool is in no configuration.
+func (k *kit) base() supervisor.Request {
+	r := k.loaded.Default.Request()
+	k.flags.over(&r)
+	return r
+}
+
+// request is one for a tool of a binary, or of a pack's.
+func (k *kit) request(named supervisor.Tool) (supervisor.Request, error) {
+	r := k.base()
+	r.Tool = named
+	if pack.Is(named.Path) {
+		return k.unpack(r)
+	}
+	return r, nil
+}
+
+// find finds a tool by a name of the configuration, or by a plugin's path.
+func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
+	if !strings.Contains(word, "/") {
+		tool, err := k.catalog.Find(ctx, word)
+		none, missing := errors.AsType[*catalog.NotFoundError](err)
+		switch {
+		case !missing:
+			return k.asked(tool), err
+		case none.Server.Name != "": // whose tools have names like it
+			return catalog.Tool{}, usageError("%w", none)
+		}
+		if entry, named := k.loaded.Tool(word); named {
+			return catalog.Tool{}, usageError("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
+		}
+		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(word) {
+			file := cmp.Or(k.loaded.Path, "a toolhost.yaml (there is none, see toolhost config)")
+			return catalog.Tool{}, usageError("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
+		}
+	}
+	return k.plugin(ctx, splitTool(word))
+}
+
+// asked is a tool with the mode that the flags give it.
+func (k *kit) asked(tool catalog.Tool) catalog.Tool {
+	tool.Mode = cmp.Or(turn.Mode(k.flags.mode), tool.Mode)
+	return tool
+}
+
+// plugin is a tool of a binary that no configuration names. An error is a
+// *catalog.DescribeError.
+func (k *kit) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, error) {
+	request, err := k.request(named)
+	if err != nil {
+		return catalog.Tool{}, err
+	}
+	tool := catalog.Tool{Entry: k.loaded.Default}
+	tool.Name, tool.Request, tool.Mode = cmp.Or(named.Name, filepath.Base(named.Path)), request, k.loaded.Default.Mode
+	described, failed := k.host.Describe(ctx, request)
+	if failed != nil {
+		return k.asked(tool), &catalog.DescribeError{Request: request, Result: failed}
+	}
+	own := described.Tool(named.Name)
+	if own == nil && named.Name == "" && len(described.Tools) > 1 {
+		return catalog.Tool{}, severalTools(cmp.Or(request.Tool.Label, named.Path), described.Names())
+	}
+	if own == nil {
+		return k.asked(tool), nil // the supervisor says what there is instead
+	}
+	return k.asked(k.offer(request, own, described)), nil
+}
+
+// severalTools says how one of them is named.
+func severalTools(path string, names []string) error {
+	return usageError("%s has several tools: name one behind a colon, as in %s:%s; it has %s", path, path, names[0], strings.Join(names, ", "))
+}
+
+// offer is a plugin's tool under its own name.
+func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) catalog.Tool {
+	entry := k.loaded.Default
+	request.Tool.Name = own.GetName()
+	return catalog.Tool{
+		Tool: turn.Tool{
+			Name: own.GetName(), Request: request, Mode: entry.Mode, Destructive: own.GetAnnotations().GetDestructive(),
+			Exclusive: len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+		},
+		Description: own, Version: of.Version, SHA256: of.SHA256, Entry: entry,
+	}
+}
+
+// over puts what the flags say on top of a request.
+func (f *callFlags) over(r *supervisor.Request) {
+	f.overLimits(&r.Limits)
+	f.grant(r.Sandbox)
+	r.Timeouts = append(r.Timeouts, f.timeouts()...)
+	r.Env = append(r.Env, callargs.Environment(f.env)...)
+	r.SHA256, r.FilesTo = cmp.Or(f.sha256, r.SHA256), f.out
+	if f.set("grace") {
+		r.Grace = f.graceTime()
+	}
+}
+
+// splitTool takes PATH:NAME apart, unless a file has the whole name.
+func splitTool(s string) supervisor.Tool {
+	if _, err := os.Stat(s); err != nil {
+		if i := strings.LastIndex(s, ":"); i > 0 {
+			return supervisor.Tool{Path: s[:i], Name: s[i+1:]}
+		}
+	}
+	return supervisor.Tool{Path: s}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/journal"
+)
+
+// record is what log shows: journals that it reads itself, or what a daemon
+// tells of its own to those who may not.
+type record interface {
+	Turns(f journal.Filter) ([]journal.TurnSummary, error)
+	Events(turnID string, after int64, yield func(journal.Event) bool) error
+	Result(turnID, callID string) ([]byte, error)
+	Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error
+}
+
+// remoteRecord is a daemon's.
+type remoteRecord struct{ *remote }
+
+func (r remoteRecord) Turns(f journal.Filter) ([]journal.TurnSummary, error) {
+	list, err := r.PastTurns(context.Background(), client.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	var turns []journal.TurnSummary // the same on the wire
+	err = json.Unmarshal(raw, &turns)
+	return turns, err
+}
+
+func (r remoteRecord) Events(turnID string, after int64, yield func(journal.Event) bool) error {
+	return r.Replay(context.Background(), turnID, after, func(e client.Event) bool { return yield(asJournalled(e)) })
+}
+
+func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
+	result, err := r.PastResult(context.Background(), turnID, callID)
+	if err != nil {
+		return nil, err
+	}
+	var raw bytes.Buffer
+	err = printJSON(&raw, result, false)
+	return bytes.TrimSpace(raw.Bytes()), err
+}
+
+// kindGap is what stands for events that a daemon no longer has.
+const kindGap = "gap"
+
+// asJournalled is an event as the journal has it; of a gap only its kind is
+// known.
+func asJournalled(e client.Event) journal.Event {
+	if e.Gap != nil {
+		e.JSON, _ = json.Marshal(map[string]any{"kind": kindGap, "turnId": e.Gap.TurnID, "fromSeq": e.Gap.From, "toSeq": e.Gap.To})
+		e.Time = time.Now()
+	}
+	return journal.Event{Seq: e.Seq, Time: e.Time, TurnID: e.TurnID, Kind: e.Kind, CallID: e.CallID, Tool: e.Tool, JSON: e.JSON}
+}
+
+// Follow goes on with one turn to its end or, where none is named, with all that
+// there are and will be. The order of events is that of each turn.
+func (r remoteRecord) Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error {
+	if o.TurnID != "" {
+		return r.Watch(ctx, o.TurnID, o.After, func(e client.Event) bool { return yield(asJournalled(e)) })
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := &remoteFollower{remoteRecord: r, yield: yield, cancel: cancel, known: map[string]bool{}}
+	defer f.watching.Wait()
+	defer cancel()
+	return f.run(ctx)
+}
+
+// remoteFollower watches turns side by side.
+type remoteFollower struct {
+	remoteRecord
+	cancel   context.CancelFunc
+	watching sync.WaitGroup
+	known    map[string]bool // turns of the last look
+
+	mu    sync.Mutex
+	yield func(journal.Event) bool
+}
+
+// How often new turns are looked for, and how many of them at a time: what
+// begins and ends between two looks is on record. A turn may come on record a
+// little later than one that began after it.
+const (
+	lookEvery   = 500 * time.Millisecond
+	lookBack    = 10 * time.Second
+	maxNewTurns = 1000
+)
+
+func (f *remoteFollower) run(ctx context.Context) error {
+	turns, err := f.PastTurns(ctx, client.Filter{Limit: maxNewTurns})
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if t.State == "open" { // of which only what is new
+			f.follow(ctx, t.TurnID, t.Events)
+		}
+	}
+	since := f.knows(turns, time.Time{})
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		turns, err := f.PastTurns(ctx, client.Filter{Since: since, Limit: maxNewTurns})
+		if _, refused := errors.AsType[*client.Error](err); refused {
+			return err
+		}
+		if err != nil {
+			continue // a daemon that is not there is waited for
+		}
+		for _, t := range turns {
+			if !f.known[t.TurnID] {
+				f.follow(ctx, t.TurnID, 0)
+			}
+		}
+		since = f.knows(turns, since)
+	}
+}
+
+// knows notes the turns of a look, and gives the time from which the next one has
+// to look.
+func (f *remoteFollower) knows(turns []client.TurnSummary, since time.Time) time.Time {
+	clear(f.known) // those before since are not listed again
+	for _, t := range turns {
+		f.known[t.TurnID] = true
+		if at := t.Started.Add(-lookBack); since.Before(at) {
+			since = at
+		}
+	}
+	return since
+}
+
+func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
+	f.watching.Go(func() {
+		_ = f.Watch(ctx, turnID, after, func(e client.Event) bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if ctx.Err() != nil || !f.yield(asJournalled(e)) {
+				f.cancel()
+				return false
+			}
+			return true
+		})
+	})
+}

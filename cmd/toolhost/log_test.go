@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// deadTurn leaves a turn without an end in a journal of commands.
+func deadTurn(t *testing.T, dir string) (own string) {
+	t.Helper()
+	j, err := state.Claim(dir, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := turn.Event{Kind: turn.EventTurnStart, TurnID: "dead", Seq: 1, Time: time.Now()}
+	raw, err := json.Marshal(e)
+	if err == nil {
+		err = journal.Turns{Journal: j}.Append(turn.Record{Event: e, JSON: raw})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return j.Dir()
+}
+
+// Whoever opens a journal says, once, what became of it before, quiet or not.
+func TestWhatWasFoundInTheJournalIsTold(t *testing.T) {
+	batch := filepath.Join(t.TempDir(), "empty.json")
+	if err := os.WriteFile(batch, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const dead, damaged = "turns that died with their host: 1 in ", "was damaged ("
+	for name, args := range map[string][]string{"turn": {"turn", "--quiet", batch}, "prune": {"log", "prune"}} {
+		dir := t.TempDir()
+		own := deadTurn(t, dir)
+		args = append(args, "--state", dir)
+		expectStderr(t, name, args, dead+own+", closed now; toolhost log shows them\n")
+		expectStderr(t, name, args)
+		if err := os.WriteFile(filepath.Join(own, journal.DatabaseName), []byte("garbage"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expectStderr(t, name, args, "the journal in "+own+" "+damaged, "it was moved to "+own+"/journal.db.corrupt-", "and a new one begun\n")
+		expectStderr(t, name, args)
+	}
+}
+
+// expectStderr runs toolhost, which says all of the parts, in one line, or nothing.
+func expectStderr(t *testing.T, name string, args []string, parts ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(wait.Context(t), testBinary(t), append([]string{asToolhost}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v: %s", name, err, stderr.String())
+	}
+	said := stderr.String()
+	if strings.Count(said, "\n") != min(1, len(parts)) {
+		t.Errorf("%s says %q, want %q", name, said, parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(said, part) {
+			t.Errorf("%s says %q, want %q", name, said, part)
+		}
+	}
+}
+
+// A time line tells what was asked, and for how long somebody could answer.
+func TestTelling(t *testing.T) {
+	for want, e := range map[string]turn.Event{
+		"approval": {Kind: turn.AuditRequested, Interaction: turn.KindApproval},
+		"approval  headless  true  nobody": {
+			Kind: turn.AuditRequested, Interaction: turn.KindApproval, Outcome: turn.OutcomeHeadless, Default: json.RawMessage("true"), By: "nobody",
+		},
+		"confirm  pending true":  {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(true)},
+		"confirm  pending false": {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(false)},
+		"questionnaire  timeout 2m0s  Which one?\nSay it.": {
+			Kind: turn.EventInteractionRequest, Interaction: turn.KindQuestionnaire, TimeoutMs: 120_000, Prompt: "Which one?\nSay it.",
+		},
+		"timeout 1.5s":              {Kind: "tool_timeout", TimeoutMs: 1500},
+		"policy  modeGate":          {Kind: turn.AuditDenied, Reason: "policy", Decider: "modeGate"},
+		"timeout  deadline  [TIME]": {Kind: "tool_failed", Status: "timeout", Reason: "deadline", Display: "[TIME]"},
+		"":                          {Kind: "tool_queued"},
+	} {
+		if got := telling(e); got != want {
+			t.Errorf("%s tells %q, want %q", e.Kind, got, want)
+		}
+	}
+}

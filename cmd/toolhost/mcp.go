@@ -1,0 +1,229 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/mcpserver"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// mcpFlags are those of the MCP server.
+type mcpFlags struct {
+	callFlags
+	plugins       []string
+	clientTimeout time.Duration
+}
+
+// notOfMCP are flags of calls that mean nothing where results go to a client.
+var notOfMCP = []string{"out", "json", "events", "quiet"}
+
+func newMCP() *cobra.Command {
+	var flags mcpFlags
+	cmd := &cobra.Command{
+		Use: "mcp [flags]", Short: "Offer the tools to an MCP client, over stdin and stdout",
+		Long: `Offer the tools of the configuration, and those of --plugin, to an MCP client over
+stdin and stdout. Each call is supervised as everywhere: it ends for certain at
+its timeout, when the client cancels it, when stdin is closed or the client dies.
+The client is answered before its own timeout, with what there is by then.
+
+Messages for people go to stderr. See docs/mcp-server.md for the configuration of
+well-known clients.
+
+` + exitDescription,
+		Example: "  toolhost mcp --config toolhost.yaml\n  toolhost mcp --plugin ./bin/search --read .",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
+	}
+	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
+	cmd.Flags().DurationVar(&flags.clientTimeout, "client-timeout", 0, "how long the client waits for a result (default 60s)")
+	flags.register(cmd)
+	flags.journal.register(cmd, true)
+	for _, name := range notOfMCP {
+		_ = cmd.Flags().MarkHidden(name)
+	}
+	return cmd
+}
+
+func runMCP(flags *mcpFlags) error {
+	if flags.set("client-timeout") && flags.clientTimeout <= 0 {
+		return usageError("--client-timeout %s is no time to wait: give a positive one such as 60s", flags.clientTimeout)
+	}
+	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
+		return err
+	}
+	in, out, err := takeStdio()
+	if err != nil {
+		return hostError(err)
+	}
+	k, err := flags.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	own, err := k.ofPlugins(flags.plugins)
+	if err != nil {
+		return err
+	}
+	kept, err := flags.journal.open()
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		defer kept.Close()
+	}
+	if flags.unsafe {
+		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: calls may read, change and send all that you may")
+	}
+	return k.serveMCP(flags, own, kept, in, out)
+}
+
+// takeStdio keeps everything but the protocol off stdout.
+func takeStdio() (in io.ReadCloser, out io.WriteCloser, err error) {
+	fd, err := syscall.Dup(int(os.Stdout.Fd()))
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot use stdout: %w", err)
+	}
+	syscall.CloseOnExec(fd)
+	out = os.NewFile(uintptr(fd), "stdout")
+	os.Stdout = os.Stderr
+	return os.Stdin, out, nil
+}
+
+func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
+	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
+	asker := mcpserver.NewAsker()
+	config := turn.Config{
+		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger,
+		Tool: func(name string) (turn.Tool, bool) {
+			if t, ok := own[name]; ok {
+				return t.Tool, true
+			}
+			t, err := k.catalog.Find(context.Background(), name)
+			return k.asked(t).Tool, err == nil
+		},
+	}
+	if kept != nil {
+		config.Journal = journal.Turns{Journal: kept}
+	}
+	turns := turn.New(config)
+	defer turns.Close()
+	server, err := mcpserver.New(mcpserver.Config{
+		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel,
+		Tools:   func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
+		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
+		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
+		Health:  func() any { return k.host.Host() },
+	})
+	if err != nil {
+		return hostError(err)
+	}
+	ctx, release := endOnSignal(server)
+	defer release()
+	defer k.retry(server)()
+	if err := server.Serve(ctx, in, out); err != nil {
+		return &exitError{exitFailed, err}
+	}
+	return nil
+}
+
+// retry offers what could not be described at first as soon as it can be; end
+// ends that.
+func (k *kit) retry(server *mcpserver.Server) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var trying sync.WaitGroup
+	trying.Go(func() { k.catalog.Retry(ctx, func() { server.Reload(ctx) }) })
+	return func() {
+		cancel()
+		trying.Wait()
+	}
+}
+
+// clientTimeout is how long a client waits.
+func (k *kit) clientTimeout(flags *mcpFlags, client string) time.Duration {
+	if flags.clientTimeout > 0 {
+		return flags.clientTimeout
+	}
+	return cmp.Or(k.loaded.MCP.Clients[client], k.loaded.MCP.ClientTimeout)
+}
+
+// ofPlugins are the tools of binaries that no configuration names.
+func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
+	tools := map[string]catalog.Tool{}
+	for _, path := range paths {
+		request, err := k.request(supervisor.Tool{Path: path})
+		if err != nil {
+			return nil, err
+		}
+		described, failed := k.host.Describe(context.Background(), request)
+		if failed != nil {
+			return nil, resultError(failed)
+		}
+		for _, d := range described.Tools {
+			if _, twice := tools[d.GetName()]; twice {
+				return nil, usageError("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
+			}
+			tools[d.GetName()] = k.asked(k.offer(request, d, described))
+		}
+	}
+	return tools, nil
+}
+
+// offeredTo lists what clients are offered: the plugins' tools, and the
+// configuration's that have other names.
+func (k *kit) offeredTo(ctx context.Context, own map[string]catalog.Tool) (tools []catalog.Tool, problems []error) {
+	all, problems := k.catalog.All(ctx)
+	for _, warning := range k.catalog.Warnings() {
+		problems = append(problems, errors.New(warning))
+	}
+	for _, t := range own {
+		tools = append(tools, t)
+	}
+	for _, t := range all {
+		if _, taken := own[t.Name]; taken {
+			problems = append(problems, fmt.Errorf("tool %s (%s) has the name of one of a --plugin, which is offered in its place", t.Name, t.Entry.Source))
+			continue
+		}
+		tools = append(tools, k.asked(t))
+	}
+	return tools, problems
+}
+
+// endOnSignal ends the server at the first signal, and kills at the second.
+func endOnSignal(server *mcpserver.Server) (ctx context.Context, release func()) {
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is only to be an error of the write: calls must still be ended.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for s := range signals {
+			switch {
+			case s == syscall.SIGPIPE:
+			case ctx.Err() == nil:
+				cancel()
+			default:
+				server.Kill()
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel()
+	}
+}

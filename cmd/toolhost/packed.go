@@ -1,0 +1,25 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// unpack makes a request for the plugin in a pack, whose copy is kept until the
+// kit is closed.
+func (k *kit) unpack(r supervisor.Request) (supervisor.Request, error) {
+	outliveReader()
+	r, err := k.packs.Request(r)
+	if err != nil {
+		return r, usageError("%w", err)
+	}
+	return r, nil
+}
+
+// outliveReader makes writing to a stdout that nobody reads any more an error of
+// the write: copies of packs are still to be removed. The signal is not ignored,
+// since children would inherit that.
+func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

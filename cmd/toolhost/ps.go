@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/top"
+)
+
+func newPs() *cobra.Command {
+	var flags remoteFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ps [flags]", Short: "List what the daemon runs: turns, their calls, and what waits for you",
+		Long: `List what the daemon runs: active turns, their calls, and what waits for you. A
+turn that runs nothing has one line without a call.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.ask(func(daemon *remote) error {
+				turns, err := daemon.Active(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), client.Turns{Turns: turns}, false)
+				}
+				return printTurns(cmd.OutOrStdout(), turns, time.Now())
+			})
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/turns/active answers")
+	return cmd
+}
+
+func printTurns(w io.Writer, turns []client.Turn, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TURN\tCALL\tTOOL\tSTATE\tELAPSED\tMEMORY\tWAITS FOR")
+	for _, t := range turns {
+		if len(t.CurrentTools) == 0 {
+			fmt.Fprintf(table, "%s\t-\t-\tidle\t-\t-\t-\n", terminal.OneLine(t.TurnID))
+		}
+		for _, c := range t.CurrentTools {
+			question := top.Question(t, c.CallID)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", terminal.OneLine(t.TurnID), terminal.OneLine(c.CallID), terminal.OneLine(c.Tool),
+				top.Shown(t, c), cmp.Or(top.Elapsed(c, now), "-"), cmp.Or(top.Memory(c), "-"), cmp.Or(waitsFor(question), "-"))
+		}
+	}
+	return table.Flush()
+}
+
+// maxPrompt is how much of a question a table shows, in columns.
+const maxPrompt = 60
+
+func waitsFor(q *client.Interaction) string {
+	if q == nil {
+		return ""
+	}
+	return present.Fit(terminal.OneLine(q.Kind+": "+q.Prompt), maxPrompt)
+}

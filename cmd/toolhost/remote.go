@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/daemon"
+	"github.com/toolhost/toolhost/internal/terminal"
+)
+
+const socketVariable = "TOOLHOST_SOCKET"
+
+// remoteFlags say which daemon a command talks to.
+type remoteFlags struct{ socket, config string }
+
+func (f *remoteFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.socket, "socket", "", "talk to the daemon at this `PATH` (default $"+socketVariable+", else that of the configuration)")
+	cmd.Flags().StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
+}
+
+// path is the daemon's socket. The configuration is only read where nothing
+// else says it: a mistake there is not to be in the way of an abort.
+func (f *remoteFlags) path() (string, error) {
+	if f.socket != "" {
+		return f.socket, nil
+	}
+	if path := os.Getenv(socketVariable); path != "" && f.config == "" {
+		return path, nil
+	}
+	loaded, err := config.Load(config.Options{Path: f.config})
+	if err != nil {
+		return "", configError(err)
+	}
+	path, err := daemon.SocketPath(loaded.Daemon)
+	if err != nil {
+		return "", usageError("%w", err)
+	}
+	return path, nil
+}
+
+// remote is a daemon.
+type remote struct {
+	*client.Client
+	socket string
+}
+
+// dial connects to nothing yet.
+func (f *remoteFlags) dial() (*remote, error) {
+	path, err := f.path()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(client.Options{Socket: path})
+	if err != nil {
+		return nil, usageError("%w", err)
+	}
+	return &remote{c, path}, nil
+}
+
+// ask does one thing with the daemon.
+func (f *remoteFlags) ask(do func(*remote) error) error {
+	r, err := f.dial()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.failure(do(r))
+}
+
+// failure gives an error of the daemon's, or of the way to it, its exit code.
+func (r *remote) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, own := errors.AsType[*exitError](err); own {
+		return err
+	}
+	refused, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return hostError(r.unreachable(err))
+	case refused.Status == http.StatusNotFound, refused.Status == http.StatusConflict:
+		return &exitError{exitFailed, err}
+	case refused.Status == http.StatusBadRequest, refused.Status == http.StatusRequestEntityTooLarge:
+		return &exitError{exitUsage, err}
+	}
+	return hostError(err)
+}
+
+// unreachable says what to do where there is no daemon.
+func (r *remote) unreachable(err error) error {
+	path := terminal.OneLine(r.socket)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no daemon at %s: start one with toolhost serve, or name another socket with --socket or $%s", path, socketVariable)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("you may not connect to the daemon at %s: ask its operator to allow it (socket: group or uids)", path)
+	case errors.Is(err, context.Canceled):
+		return err
+	}
+	return fmt.Errorf("%w: its socket is %s; see its log", err, path)
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/console"
+	"github.com/toolhost/toolhost/internal/daemon"
+)
+
+// serveFlags are those of the daemon.
+type serveFlags struct {
+	config, socket, listen, logLevel string
+	logJSON                          bool
+	journal                          journalFlags
+	set                              func(name string) bool
+}
+
+func newServe() *cobra.Command {
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run the daemon: call tools over HTTP, and watch them in a browser",
+		Long: `Run the daemon. It answers HTTP on a unix socket of mode 0600, and with --listen
+on loopback TCP as well, to clients that have the token of the file DIR/token of
+the state folder. There is one daemon for each state folder.
+
+SIGTERM and SIGINT stop it: it takes no new calls, and those that run may finish
+for as long as the setting stop.wait says; a second signal ends them, a third one
+kills them. SIGHUP has it read the configuration again, and leaves running calls
+as they are. Under systemd it can be of Type=notify-reload, have a watchdog, and
+take sockets that were opened for it.`,
+		Example: "  toolhost serve --config toolhost.yaml\n  toolhost serve --listen 127.0.0.1:7070",
+		Args:    cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return flags.serve() },
+	}
+	f := cmd.Flags()
+	flags.set = f.Changed
+	f.StringVar(&flags.config, "config", "", "read this toolhost.yaml (see toolhost config)")
+	f.StringVar(&flags.socket, "socket", "", "listen on the unix socket `PATH` (default $XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)")
+	f.StringVar(&flags.listen, "listen", "", "listen on this loopback `ADDRESS` as well, such as 127.0.0.1:7070")
+	flags.journal.register(cmd, true)
+	f.BoolVar(&flags.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
+	f.StringVar(&flags.logLevel, "log-level", "info", "log what is of this `LEVEL` and above: trace, debug, info, warn or error")
+	f.SortFlags = false
+	return cmd
+}
+
+func (f *serveFlags) serve() error {
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
+	// SIGPIPE is only to be an error of the write: a log that nobody reads ends
+	// nothing.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	options.Signals = signals
+	if err := daemon.Run(options); err != nil {
+		return hostError(err)
+	}
+	return nil
+}
+
+func (f *serveFlags) options() (o daemon.Options, err error) {
+	if o.Logger, err = f.logger(); err != nil {
+		return o, err
+	}
+	if o.Machine, err = config.ThisMachine(); err != nil {
+		return o, hostError(err)
+	}
+	o.Load = func() (*config.Loaded, error) {
+		return config.Load(config.Options{Path: f.config, Machine: &o.Machine, Flags: f.settings()})
+	}
+	if o.Loaded, err = o.Load(); err != nil {
+		return o, configError(err)
+	}
+	for _, w := range o.Loaded.Warnings {
+		o.Logger.Warn("configuration: " + w.String())
+	}
+	f.journal.configured = o.Loaded
+	if o.Retention, err = f.journal.retention(); err != nil {
+		return o, err
+	}
+	if o.State, err = f.journal.dir(); err != nil {
+		return o, err
+	}
+	if o.State == "" && o.Loaded.Daemon.Listen != "" {
+		return o, usageError("to listen on %s the daemon needs a folder for its token: name one with --state, or leave out --listen", o.Loaded.Daemon.Listen)
+	}
+	if o.Adapter, err = os.Executable(); err != nil {
+		return o, hostError(err)
+	}
+	o.Pages, o.Version = console.Handler(), readVersion().Version
+	return o, nil
+}
+
+// settings are the flags that stand for keys of the configuration.
+func (f *serveFlags) settings() (list []config.Flag) {
+	if f.set("socket") {
+		path, err := filepath.Abs(f.socket)
+		if err != nil {
+			path = f.socket
+		}
+		list = append(list, config.Flag{Key: "socket.path", Value: path, Name: "--socket"})
+	}
+	if f.set("listen") {
+		list = append(list, config.Flag{Key: "listen", Value: f.listen, Name: "--listen"})
+	}
+	return list
+}
+
+func (f *serveFlags) logger() (hclog.Logger, error) {
+	level := hclog.LevelFromString(f.logLevel)
+	if level == hclog.NoLevel {
+		return nil, usageError("--log-level %q is unknown: give trace, debug, info, warn or error", f.logLevel)
+	}
+	json := f.logJSON
+	if !f.set("log-json") {
+		json = !term.IsTerminal(int(os.Stderr.Fd()))
+	}
+	return hclog.New(&hclog.LoggerOptions{Name: "toolhost", Level: level, Output: os.Stderr, JSONFormat: json}), nil
+}

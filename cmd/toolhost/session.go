@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// session is the one turn of a command: run and exec make one call in it, turn a
+// batch.
+type session struct {
+	*kit
+	tools map[string]turn.Tool
+	calls []turn.Call
+	spec  turn.Spec
+	// single: run and exec, whose one call is told of when it is over.
+	single bool
+	// passes: the call's own output goes to the terminal as it comes, and lines
+	// of ours would be in its way.
+	passes bool
+}
+
+// run gives the results, one for each call. An error beside results says that
+// the turn is not wholly on record.
+func (s *session) run() (results []*supervisor.Result, err error) {
+	if s.flags.unsafe {
+		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: calls may read, change and send all that you may")
+	}
+	kept, err := s.flags.journal.open()
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		defer func() {
+			if closeErr := kept.Close(); err == nil && closeErr != nil {
+				err = hostError(closeErr)
+			}
+		}()
+	}
+	view := present.NewView(os.Stderr, present.Options{Live: s.live(), Single: s.single})
+	defer view.Close()
+	asks := s.flags.interactor(view)
+	if asks != nil {
+		defer asks.Close()
+	}
+	t, err := s.begin(kept, asks)
+	if err != nil {
+		return nil, hostError(err)
+	}
+	defer t.End()
+	if asks != nil {
+		asks.Interrupted = func() { t.Abort(supervisor.AbortUser) } // before the denial is heard
+	}
+	defer abortOnSignal(t)()
+	shown := s.show(t, kept, view)
+	if results, err = t.Run(context.Background(), s.calls); err != nil {
+		return nil, usageError("%w", err)
+	}
+	t.End()
+	<-shown
+	if err := t.JournalError(); err != nil {
+		return results, hostError(fmt.Errorf("the turn is not wholly on record: %w", err))
+	}
+	return results, nil
+}
+
+func (s *session) live() bool {
+	f := s.flags
+	return !f.quiet && !f.json && !f.events && !s.passes && present.CanRedraw(os.Stderr)
+}
+
+func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn.Turn, error) {
+	config := turn.Config{
+		Parallel: s.loaded.Turn.Parallel,
+		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Host() },
+		Tool: func(name string) (turn.Tool, bool) { t, ok := s.tools[name]; return t, ok },
+	}
+	if kept != nil {
+		config.Journal = journal.Turns{Journal: kept}
+	}
+	s.spec.Headless = asks == nil
+	if asks != nil {
+		config.Interactor = asks
+	}
+	return turn.New(config).Begin(s.spec)
+}
+
+// interactor asks on the terminal; nil if nobody can be asked.
+func (f *callFlags) interactor(view *present.View) *terminal.Interactor {
+	if f.headless {
+		return nil
+	}
+	asks, err := terminal.Open()
+	if err != nil {
+		return nil
+	}
+	asks.Screen = view
+	return asks
+}
+
+// abortOnSignal makes the first signal the kill ladder, the second a kill, and
+// the third an end without an answer, should nobody take that: what still runs
+// dies with this process.
+func abortOnSignal(t *turn.Turn) (release func()) {
+	signals := make(chan os.Signal, 4)
+	// SIGPIPE is only to be an error of the write: calls must still be ended.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+	go func() {
+		for n := 0; ; {
+			s, ok := <-signals
+			if !ok {
+				return
+			}
+			if s == syscall.SIGPIPE {
+				continue
+			}
+			if n++; n > 2 {
+				os.Exit(exitAborted)
+			}
+			go t.Abort(supervisor.AbortUser)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
+}
+
+// show shows what happens until the turn is over.
+func (s *session) show(t *turn.Turn, kept *journal.Journal, view *present.View) <-chan struct{} {
+	done := make(chan struct{})
+	events, ok := t.Subscribe(0)
+	go func() {
+		defer close(done)
+		for ok {
+			for r := range events.C {
+				s.showRecord(view, r)
+			}
+			if !events.Gap() {
+				return
+			}
+			last := events.Last()
+			if events, ok = t.Subscribe(last); !ok {
+				events, ok = t.Subscribe(s.catchUp(t, kept, view, last))
+			}
+		}
+	}()
+	return done
+}
+
+// catchUp shows what the turn no longer holds, from the journal, or marks the
+// gap. It gives the seq from which to go on.
+func (s *session) catchUp(t *turn.Turn, kept *journal.Journal, view *present.View, last int64) int64 {
+	if kept != nil {
+		if reader, err := journal.OpenReader(kept.Dir()); err == nil {
+			defer reader.Close()
+			_ = reader.Events(t.ID(), last, func(e journal.Event) bool {
+				last = e.Seq
+				s.showEvent(view, e.JSON)
+				return true
+			})
+			return last
+		}
+	}
+	next := t.Oldest()
+	s.showEvent(view, fmt.Appendf(nil, `{"kind":"gap","turnId":%q,"after":%d,"before":%d}`, t.ID(), last, next))
+	return next - 1
+}
+
+func (s *session) showRecord(view *present.View, r *turn.Record) {
+	view.Take(r.Event)
+	s.showEvent(view, r.JSON)
+	if f := s.flags; r.Result != nil && !s.single && !f.events && !f.quiet && !f.json {
+		view.Print(terminal.OneLine(r.Event.CallID) + "  " + present.Outcome(r.Result))
+	}
+}
+
+// showEvent prints an event, waiting for the screen: what nobody reads is not
+// gathered here.
+func (s *session) showEvent(view *present.View, raw []byte) {
+	if s.flags.events {
+		view.Lock()
+		defer view.Unlock()
+		fmt.Fprintf(os.Stderr, "%s\n", raw)
+	}
+}

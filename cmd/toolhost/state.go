@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/terminal"
+)
+
+// journalFlags say where a journal is kept, and for how long.
+type journalFlags struct {
+	state, size string
+	age         time.Duration
+	// byDefault: without --state there is one all the same.
+	byDefault bool
+	// configured says what the flags leave open; nil if there is no such thing.
+	configured *config.Loaded
+
+	set func(name string) bool
+}
+
+func (f *journalFlags) register(cmd *cobra.Command, byDefault bool) {
+	f.byDefault = byDefault
+	usage := "keep a journal in the folder `DIR` (default none)"
+	if byDefault {
+		usage = "keep the journal in the folder `DIR`, or none (default $" + state.Variable + ", else /var/lib/toolhost as root, else ~/.local/state/toolhost)"
+	}
+	cmd.Flags().StringVar(&f.state, "state", "", usage)
+	f.registerRetention(cmd)
+}
+
+func (f *journalFlags) registerRetention(cmd *cobra.Command) {
+	f.set = cmd.Flags().Changed
+	cmd.Flags().DurationVar(&f.age, "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
+	cmd.Flags().StringVar(&f.size, "retain-size", "", "drop the oldest turns from the journal above this size, or infinity (default 512MiB)")
+}
+
+func (f *journalFlags) retention() (r journal.Retention, err error) {
+	if f.configured != nil {
+		r = journal.Retention(f.configured.Journal)
+	}
+	if f.set("retain") {
+		if f.age <= 0 {
+			return r, usageError("--retain %s is no time to keep anything: give a positive one such as 720h", f.age)
+		}
+		r.MaxAge = f.age
+	}
+	if f.set("retain-size") {
+		size, ok := parseSize(f.size)
+		if !ok {
+			return r, usageError("--retain-size %q is no size: give a positive one such as 512MiB", f.size)
+		}
+		r.MaxBytes = size
+	}
+	return r, nil
+}
+
+// dir is the folder of the journal; empty is none.
+func (f *journalFlags) dir() (string, error) {
+	switch {
+	case f.state == state.None:
+		return "", nil
+	case f.state != "":
+		return f.state, nil
+	case !f.byDefault:
+		return "", nil
+	case f.configured != nil && f.configured.State == config.NoState:
+		return "", nil
+	case f.configured != nil && f.configured.State != "":
+		return f.configured.State, nil
+	}
+	dir, err := state.Default()
+	if err != nil {
+		return "", usageError("%w", err)
+	}
+	if dir == state.None {
+		return "", nil
+	}
+	return dir, nil
+}
+
+// open gives a journal of this process's own; nil if there is to be none.
+func (f *journalFlags) open() (*journal.Journal, error) {
+	retention, err := f.retention()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := f.dir()
+	if dir == "" || err != nil {
+		return nil, err
+	}
+	kept, err := state.Claim(dir, journal.Options{Retention: retention})
+	if err != nil {
+		return nil, hostError(fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err))
+	}
+	tellFound(os.Stderr, state.FoundIn(kept))
+	return kept, nil
+}
+
+// tellFound says what became of a journal before it was opened. Nobody else
+// does: the turns that were on record are missing, or ended without their host.
+func tellFound(w io.Writer, found state.Found) {
+	if found.MovedAside != "" {
+		fmt.Fprintf(w, "toolhost: the journal in %s was damaged (%s): it was moved to %s, and a new one begun\n",
+			terminal.OneLine(found.Dir), terminal.OneLine(fmt.Sprint(found.Damage)), terminal.OneLine(found.MovedAside))
+	}
+	if found.Closed > 0 {
+		fmt.Fprintf(w, "toolhost: turns that died with their host: %d in %s, closed now; toolhost log shows them\n", found.Closed, terminal.OneLine(found.Dir))
+	}
+}
+
+// apart refuses to let calls write where the journal is kept: they could change
+// what is on record of them.
+func (f *journalFlags) apart(granted []string) error {
+	dir, err := f.dir()
+	if dir == "" || err != nil {
+		return err
+	}
+	dir = resolved(dir)
+	for _, path := range granted {
+		if rel, err := filepath.Rel(resolved(path), dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
+			return usageError("--write %s would let calls change their own journal in %s: keep it elsewhere with --state, or none with --state none", path, dir)
+		}
+	}
+	return nil
+}
+
+// resolved is an absolute path without links, as far as it exists.
+func resolved(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for rest := ""; ; {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if path == "/" {
+			return filepath.Join(path, rest)
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+		path = filepath.Dir(path)
+	}
+}

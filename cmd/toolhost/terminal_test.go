@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/pty"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/plugin"
+)
+
+type toolInput struct {
+	Ask    string          `json:"ask,omitempty"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+	Secret bool            `json:"secret,omitempty"`
+	// Wait lasts until the call is ended.
+	Wait bool `json:"wait,omitempty"`
+}
+
+// playTool is a tool that asks, and says what it was told.
+func playTool() {
+	plugin.Serve(plugin.NewTool(plugin.Tool{Name: "curious"}, func(ctx context.Context, in toolInput, out *plugin.Output) (string, error) {
+		if in.Wait {
+			_ = out.Progress(0.5, "waits")
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}
+		if in.Ask == "" {
+			return "said nothing", nil
+		}
+		value, err := out.Ask(ctx, plugin.Question{Prompt: in.Ask, Schema: in.Schema, Secret: in.Secret})
+		fmt.Println("told", string(value))
+		fmt.Fprintln(os.Stderr, "told", string(value))
+		return fmt.Sprintf("told %d bytes: %s", len(value), value), err
+	}))
+}
+
+// onTerminal starts toolhost as a person would. It gives its standard output,
+// which is no terminal, when it has ended with the exit code wanted.
+func onTerminal(t *testing.T, p *pty.PTY, env []string, args ...string) (ended func(code int) string) {
+	t.Helper()
+	cmd := exec.CommandContext(wait.Context(t), testBinary(t), append([]string{asToolhost}, args...)...)
+	cmd.Env = append(append(os.Environ(), "TERM=xterm", "NO_COLOR="), env...)
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	p.Attach(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func(code int) string {
+		t.Helper()
+		_ = cmd.Wait() // its exit code tells more
+		if got := cmd.ProcessState.ExitCode(); got != code {
+			t.Errorf("exit code %d, want %d:\n%s\n%s", got, code, p.Screen(), stdout.String())
+		}
+		return stdout.String()
+	}
+}
+
+// batchFile writes calls of the tool, one for each input.
+func batchFile(t *testing.T, inputs ...toolInput) string {
+	t.Helper()
+	var calls []map[string]any
+	for i, in := range inputs {
+		calls = append(calls, map[string]any{"id": fmt.Sprint("call-", i), "tool": "curious", "arguments": in})
+	}
+	raw, err := json.Marshal(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "batch.json")
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestApprovalOnATerminal(t *testing.T) {
+	for keys, want := range map[string]struct {
+		code        int
+		out, screen string
+	}{
+		"y\r": {0, "said nothing", ""}, "n\r": {exitFailed, "", ""},
+		"\x03": {exitAborted, "", "  cancelled\r\n"}, "\x04": {exitFailed, "", "  denied\r\n"},
+	} {
+		p := pty.New(t)
+		ended := onTerminal(t, p, nil, "run", "--mode", "ask", testBinary(t), "ask=")
+		p.Expect(t, "allow? [y/n/a]", 1)
+		p.Type(t, keys)
+		if out := ended(want.code); !strings.Contains(out, want.out) {
+			t.Errorf("%q: printed %q, want %q", keys, out, want.out)
+		}
+		if !strings.Contains(p.Screen(), want.screen) {
+			t.Errorf("%q: the terminal lacks %q:\n%s", keys, want.screen, p.Screen())
+		}
+	}
+}
+
+// Nothing of what is approved can hide: the end is there, and the middle is on
+// demand.
+func TestApprovalOfLongArguments(t *testing.T) {
+	p := pty.New(t)
+	ask := strings.Repeat("a", 1500) + "THE-MIDDLE" + strings.Repeat("b", 1500) + "THE-END"
+	ended := onTerminal(t, p, nil, "run", "--quiet", "--mode", "ask", testBinary(t), "ask="+ask)
+	p.Expect(t, "allow? [y/n/a/v]", 1)
+	if screen := p.Screen(); !strings.Contains(screen, "THE-END") || strings.Contains(screen, "THE-MIDDLE") {
+		t.Errorf("the terminal shows\n%s", screen)
+	}
+	p.Type(t, "v\r")
+	p.Expect(t, "THE-MIDDLE", 1)
+	p.Expect(t, "allow? [y/n/a]", 1)
+	p.Type(t, "n\r")
+	ended(exitFailed)
+}
+
+// A secret is asked for without echo, and is in nothing that is left of the
+// turn: terminal, output, events and journal.
+func TestSecretOnATerminal(t *testing.T) {
+	p := pty.New(t)
+	state := t.TempDir()
+	ended := onTerminal(t, p, nil, "turn", "--state", state, "--events", "--plugin", testBinary(t), batchFile(t, toolInput{Ask: "Password of the archive?", Secret: true}))
+	p.Expect(t, "(not shown)", 1)
+	if p.Echoes(t) {
+		t.Error("the terminal echoes")
+	}
+	p.Type(t, "hunter2-xyz\r")
+	out := ended(0)
+	if !strings.Contains(out, `"status":"ok"`) || !strings.Contains(out, "told 13 bytes") {
+		t.Errorf("the tool was not told: %s", out)
+	}
+	kept := readAll(t, state)
+	if !strings.Contains(kept, "interaction_response") {
+		t.Error("the question is not on record")
+	}
+	for name, text := range map[string]string{"the terminal": p.Screen(), "the output": out, "the journal": kept} {
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("%s has the secret", name)
+		}
+	}
+}
+
+// readAll is all that the files below a folder hold.
+func readAll(t *testing.T, dir string) string {
+	t.Helper()
+	var all bytes.Buffer
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		all.Write(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
+}
+
+// Questions interrupt the live view; a batch's results come whole after it.
+func TestLiveViewOfATurn(t *testing.T) {
+	p := pty.New(t)
+	batch := batchFile(t, toolInput{Wait: true}, toolInput{Ask: "Which?", Schema: json.RawMessage(`{"type":"string","enum":["red","green"]}`)})
+	ended := onTerminal(t, p, nil, "turn", "--state", "none", "--timeout", "2m", "--grace", "0", "--plugin", testBinary(t), batch)
+	p.Expect(t, "The tool curious asks: Which?", 1)
+	p.Type(t, "2\r")
+	for _, want := range []string{"call-0  running  curious", "50%  waits", "call-1  ok: curious"} {
+		p.Expect(t, want, 1)
+	}
+	p.Type(t, "\x03")
+	out := ended(exitAborted)
+	p.Expect(t, "call-0  cancelled: curious", 1)
+	if !strings.Contains(out, `"status":"cancelled"`) || !strings.Contains(out, "told 7 bytes") {
+		t.Errorf("printed %s", out)
+	}
+}
+
+// Whoever wants plain output gets no control characters.
+func TestPlainTerminal(t *testing.T) {
+	for _, plain := range []struct {
+		env  []string
+		args []string
+	}{{[]string{"NO_COLOR=1"}, nil}, {[]string{"TERM=dumb"}, nil}, {nil, []string{"--quiet"}}, {nil, []string{"--json"}}} {
+		p := pty.New(t)
+		args := append([]string{"turn", "--state", "none", "--plugin", testBinary(t)}, plain.args...)
+		onTerminal(t, p, plain.env, append(args, batchFile(t, toolInput{}))...)(0)
+		if strings.Contains(p.Screen(), "\x1b") {
+			t.Errorf("%q: the terminal has %q", plain, p.Screen())
+		}
+	}
+}
+
+// Without a terminal nobody is asked; what a question declares as its default
+// is taken, and without one the command says so with its own exit code.
+func TestHeadlessQuestions(t *testing.T) {
+	for schema, want := range map[string]int{`{"type":"string","default":"blue"}`: exitOK, `{"type":"string"}`: exitHeadless} {
+		cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "run", "--headless", testBinary(t), "ask=Which?", "schema="+schema)
+		out, _ := cmd.CombinedOutput() // its exit code tells more
+		if got := cmd.ProcessState.ExitCode(); got != want || want == exitOK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
+			t.Errorf("%s: exit code %d, want %d: %s", schema, got, want, out)
+		}
+	}
+}
