@@ -178,13 +178,17 @@ func (r *anthropicReply) whole() (json.RawMessage, error) {
 	})
 }
 
+// maxInputLevels leaves room for what is around an input: encoding/json takes
+// 10,000 levels in all. Package format takes fewer, and says so to the model.
+const maxInputLevels = 5000
+
 // setInput takes what the model wrote as a call's input. It may be cut, or no
 // JSON at all: then it stays a text, which format.Provider.Calls refuses for
 // this one call.
 func (g growing) setInput(text string) {
 	switch {
 	case strings.TrimSpace(text) == "": // it stays as it began: {}
-	case json.Valid([]byte(text)):
+	case json.Valid([]byte(text)) && levels([]byte(text)) <= maxInputLevels:
 		g.block["input"] = json.RawMessage(text)
 	default:
 		g.block["input"] = quoted(text)

@@ -14,7 +14,7 @@ import (
 // sent by then goes to the model, marked as an error.
 func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
 	s := newServer(t,
-		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"toolhost.dev/timeoutMs":1000}}`}),
+		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"toolhost.dev/timeoutMs":5000}}`}),
 		anthropicStream("It would not end."))
 	newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
 	second, _ := s.body(t, 1, 2)
@@ -26,13 +26,13 @@ func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
 }
 
 func TestCtrlCEndsTheCalls(t *testing.T) {
-	started, told := "[1.call_1 stubborn] started", "press Ctrl-C again"
+	started, told := "[1.1 stubborn] started", "press Ctrl-C again"
 	for name, when := range map[string][]string{"once": {started}, "twice": {started, told}} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2}`}))
 			r := newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go")
 			r.interruptedAt(t, when)
-			contains(t, "stderr", r.stderr.String(), told, "[1.call_1 stubborn] cancelled: ", "agent: interrupted")
+			contains(t, "stderr", r.stderr.String(), told, "[1.1 stubborn] cancelled: ", "agent: interrupted")
 			s.body(t, 0, 1) // nothing more was asked
 		})
 	}
@@ -124,6 +124,48 @@ func TestRoundsAreBounded(t *testing.T) {
 	r.ends(t, exitFailed)
 	contains(t, "stderr", r.stderr.String(), `there is no tool "nothing"`, "after 2 rounds")
 	s.body(t, 0, 2)
+}
+
+// A pause is no last word: the model goes on when it gets back what it said.
+func TestPausedTurnGoesOn(t *testing.T) {
+	paused := strings.Replace(anthropicStream("Searching.").body, `"end_turn"`, `"pause_turn"`, 1)
+	s := newServer(t, step{body: paused}, anthropicStream("Found it."))
+	r := newSession(t, s, "anthropic", "Go")
+	r.ends(t, exitOK)
+	contains(t, "stdout", r.stdout.String(), "Searching.", "Found it.")
+	second, _ := s.body(t, 1, 2)
+	messages := second["messages"].([]any)
+	if last := messages[len(messages)-1].(map[string]any); len(messages) != 2 || last["role"] != "assistant" {
+		t.Errorf("the history is %v", messages)
+	}
+}
+
+// Whatever a call looks like, it costs no other one, and not the conversation:
+// each has its result, under the id that the API gave it.
+func TestOddCallsAreAnswered(t *testing.T) {
+	nested := func(levels int) string {
+		return strings.Repeat(`{"a":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
+	}
+	long := strings.Repeat("x", 500)
+	for api, stream := range streams {
+		s := newServer(t, stream("Odd.",
+			scriptedCall{"deep", "wordcount", nested(300)}, scriptedCall{"deeper", "wordcount", nested(9999)},
+			scriptedCall{long, "wordcount", `{"text":"one two"}`}, scriptedCall{"2", "wordcount", `{"text":"three"}`}), stream("Well."))
+		r := newSession(t, s, api, "--plugin", binary(t, "wordcount"), "Go")
+		r.ends(t, exitOK)
+		second, raw := s.body(t, 1, 2)
+		ids, texts, _, _ := answered(t, api, second)
+		if !slices.Equal(ids, []string{"deep", "deeper", long, "2"}) {
+			t.Fatalf("%s: results of %.100q", api, ids)
+		}
+		contains(t, api+", deep", texts[0], "more than 256 levels of nesting")
+		contains(t, api+", deeper", texts[1], "[FAILED]")
+		contains(t, api+", long", texts[2], `"words":2`)
+		contains(t, api+", 2", texts[3], `"words":1`)
+		if n := strings.Count(raw, "INVALID_JSON"); n != 2 {
+			t.Errorf("%s: %d arguments of the history are marked, want 2", api, n)
+		}
+	}
 }
 
 func TestCutAnswerIsAFailure(t *testing.T) {

@@ -55,7 +55,7 @@ type agent struct {
 	rounds    int
 }
 
-// talk goes on until the model calls no tools, or ctx ends; its cause is the
+// talk goes on until the model has nothing more to do, or ctx ends; its cause is the
 // error then. The history is valid at every return: another prompt may follow.
 func (a *agent) talk(ctx context.Context, prompt string) error {
 	message, err := json.Marshal(map[string]string{"role": "user", "content": prompt})
@@ -73,7 +73,7 @@ func (a *agent) talk(ctx context.Context, prompt string) error {
 			return err
 		}
 	}
-	return fmt.Errorf("the model still calls tools after %d rounds: give it more with --max-rounds", a.maxRounds)
+	return fmt.Errorf("the model has more to do after %d rounds: give it more with --max-rounds", a.maxRounds)
 }
 
 // round has the model respond and its calls run. The history gets the response
@@ -101,40 +101,45 @@ func (a *agent) round(ctx context.Context) (over bool, err error) {
 		entries = slices.Concat(entries, answers)
 	}
 	a.history = append(a.history, entries...)
-	if len(calls) == 0 {
-		return true, cutShort(response)
+	if len(calls) > 0 {
+		return false, nil
 	}
-	return false, nil
+	return lastWord(response)
 }
 
-// cutShort says why a last word is not all that the model would have said. (A
-// call that is cut is told to the model, as its result.)
-func cutShort(response json.RawMessage) error {
+// lastWord says whether a response without calls is the model's last, or one
+// after which it goes on as soon as it is asked again. An error says why it is
+// not all that the model would have said. (A call that is cut is told to the
+// model, as its result.)
+func lastWord(response json.RawMessage) (over bool, err error) {
 	var r struct {
 		StopReason        string                  `json:"stop_reason"`        // Anthropic
 		IncompleteDetails struct{ Reason string } `json:"incomplete_details"` // Responses
 		Choices           []chatChoice            `json:"choices"`            // Chat Completions
 	}
 	if err := json.Unmarshal(response, &r); err != nil {
-		return fmt.Errorf("cannot tell whether the response is complete: %w", err)
+		return false, fmt.Errorf("cannot tell whether the response is complete: %w", err)
 	}
 	reason := cmp.Or(r.StopReason, r.IncompleteDetails.Reason)
 	if len(r.Choices) > 0 {
 		reason = r.Choices[0].FinishReason
 	}
 	switch reason {
+	case "pause_turn": // Anthropic's, in the middle of what its own tools do
+		return false, nil
 	case "max_tokens", "model_context_window_exceeded", "refusal", "max_output_tokens", "length", "content_filter":
-		return fmt.Errorf("the model's answer is not complete: it ended for the reason %s", reason)
+		return true, fmt.Errorf("the model's answer is not complete: it ended for the reason %s", reason)
 	}
-	return nil
+	return true, nil
 }
 
 // answer runs calls and writes down their results. A turn wants ids of its own
-// for all of its calls, but some servers count theirs anew in each response.
+// for all of its calls, and short ones; some servers count theirs anew in each
+// response, or make them long. So each is known by its round and its number.
 func (a *agent) answer(ctx context.Context, calls []format.Call) ([]json.RawMessage, error) {
 	batch := make([]turn.Call, len(calls))
 	for i, c := range calls {
-		batch[i] = turn.Call{ID: fmt.Sprintf("%d.%s", a.rounds, c.ID), Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Problem: c.Problem}
+		batch[i] = turn.Call{ID: fmt.Sprintf("%d.%d", a.rounds, i+1), Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Problem: c.Problem}
 	}
 	results, err := a.run(ctx, batch)
 	if err != nil {

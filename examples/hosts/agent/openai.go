@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -89,13 +90,14 @@ func (r *responsesReply) whole() (json.RawMessage, error) {
 }
 
 // asObject is what the history keeps of a call's arguments: the object that
-// they are, or one that holds what else the model wrote. APIs refuse others.
+// they are, or one that holds what else the model wrote. APIs refuse others, and
+// may refuse what is nested too deep.
 func asObject(arguments json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	switch {
 	case len(arguments) == 0:
 		return json.RawMessage(`{}`)
-	case json.Unmarshal(arguments, &object) == nil && object != nil:
+	case json.Unmarshal(arguments, &object) == nil && object != nil && levels(arguments) <= maxLevels:
 		return arguments
 	}
 	var text string
@@ -103,6 +105,27 @@ func asObject(arguments json.RawMessage) json.RawMessage {
 		text = string(arguments)
 	}
 	return json.RawMessage(`{"INVALID_JSON":` + string(quoted(text)) + `}`)
+}
+
+// maxLevels is how deep arguments are nested at most, as package format has it.
+const maxLevels = 256
+
+// levels is how deep JSON is nested.
+func levels(raw []byte) (deepest int) {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	for depth := 0; ; {
+		token, err := in.Token()
+		if err != nil {
+			return deepest
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+			deepest = max(deepest, depth)
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
 }
 
 // quoted is s as JSON.

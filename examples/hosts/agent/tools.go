@@ -100,7 +100,7 @@ func show(t *turn.Turn, w io.Writer) <-chan struct{} {
 	return done
 }
 
-func showRecord(w io.Writer, r turn.Record) {
+func showRecord(w io.Writer, r *turn.Record) {
 	name := oneLine(r.Event.CallID + " " + r.Event.Tool)
 	switch {
 	case r.Event.Kind == string(supervisor.EventStarted):

@@ -30,7 +30,7 @@ type run struct {
 	maxMatches int64
 	log        *complaints
 
-	searched, binary atomic.Int64
+	searched, binary, cut atomic.Int64
 }
 
 // file is one to search; its worker closes matches at the end.
@@ -85,6 +85,7 @@ func (r *run) scanAll(ctx context.Context, work <-chan *file) {
 	for f := range work {
 		r.scan(ctx, s, f)
 	}
+	r.cut.Add(s.cut)
 }
 
 func (r *run) scan(ctx context.Context, s *scanner, f *file) {
@@ -103,7 +104,7 @@ func (r *run) scan(ctx context.Context, s *scanner, f *file) {
 func (r *run) summary(p *printer) Summary {
 	return Summary{
 		FilesSearched: r.searched.Load(), FilesMatched: p.files, Matches: p.matches,
-		SkippedBinary: r.binary.Load(), Errors: r.log.count(), Truncated: p.enough(),
+		SkippedBinary: r.binary.Load(), CutLines: r.cut.Load(), Errors: r.log.count(), Truncated: p.enough(),
 	}
 }
 

@@ -30,6 +30,7 @@ var errBinary = errors.New("the file is binary")
 type scanner struct {
 	expression *regexp.Regexp
 	lines      *bufio.Reader
+	cut        int64 // lines of which only the beginning was searched
 }
 
 func newScanner(expression *regexp.Regexp) *scanner {
@@ -85,6 +86,7 @@ func (s *scanner) next() ([]byte, error) {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line = bytes.Clone(line)
 		err = s.skipLine()
+		s.cut++
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), err

@@ -127,8 +127,12 @@ func TestLongLines(t *testing.T) {
 	} {
 		root := tree(t, map[string]string{"f": test.line + "\nsecond\n"})
 		var sent transcript
-		if _, err := call(t, t.Context(), Query{Pattern: ".", Path: root}, &sent); err != nil {
+		summary, err := call(t, t.Context(), Query{Pattern: ".", Path: root}, &sent)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if summary.CutLines != int64(len(test.line)/(2*maxLineBytes)) {
+			t.Errorf("%s: %d lines cut", name, summary.CutLines)
 		}
 		if want := []string{"f:1: " + test.want, "f:2: second"}; !slices.Equal(sent.lines(root), want) {
 			t.Errorf("%s: got %q", name, sent.lines(root))

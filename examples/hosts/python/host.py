@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""A host in Python: runs a batch of calls as one turn of a toolhost daemon.
+
+    host.py [--socket PATH] [--yes] 'greet {"name": "World"}' 'count {}' ...
+
+It needs only the standard library. The turn's events come by server-sent
+events, on a connection of their own that is made again where it breaks; what is
+asked is asked on the terminal; the results are printed in call order.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+
+class Connection(http.client.HTTPConnection):
+    """HTTP over the daemon's unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        try:
+            self.sock.connect(self.path)
+        except OSError as error:
+            raise ConnectionError(f"no daemon at {self.path} ({error.strerror}): start one with toolhost serve, or name its socket with --socket") from error
+
+
+class Refused(Exception):
+    """The daemon's own error: a code, a message and what to do about it."""
+
+    def __init__(self, status, body):
+        error = json.loads(body)["error"]
+        self.status, self.code = status, error["code"]
+        super().__init__(f"{error['message']}: {error['remedy']}")
+
+
+class Daemon:
+    def __init__(self, path):
+        self.path = path
+
+    def open(self, method, path, body=None, headers=None):
+        """Sends a request; the answer is still to be read."""
+        connection = Connection(self.path)
+        content = None if body is None else json.dumps(body)
+        connection.request(method, "/api/" + path, content, {"Content-Type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        if answer.status >= 300:
+            raise Refused(answer.status, answer.read())
+        return answer
+
+    def ask(self, method, path, body=None):
+        with self.open(method, path, body) as answer:
+            return json.loads(answer.read())
+
+    def events(self, turn):
+        """Yields a turn's events, each once, until the turn is over."""
+        last = "0"
+        while True:
+            try:
+                with self.open("GET", f"turns/{quoted(turn)}/events", None, {"Last-Event-ID": last}) as stream:
+                    for last, event in frames(stream):
+                        yield event
+                        if event.get("kind") == "turn_end":
+                            return
+            except (OSError, http.client.HTTPException):
+                pass  # the connection was lost: go on where it was
+            except Refused:
+                return  # the turn is neither active nor on record any more
+            time.sleep(0.5)
+
+
+def frames(stream):
+    """Reads server-sent events: lines of "name: value", and an empty one at the end of each."""
+    last, data = "0", ""
+    for line in stream:
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name == "id":
+            last = value
+        elif name == "data":
+            data += value
+        elif not name and data:
+            yield last, json.loads(data)
+            data = ""
+
+
+def quoted(text):
+    return urllib.parse.quote(text, safe="")
+
+
+def printable(text):
+    """Tools and models choose these texts: none of them is to control the terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def watch(daemon, turn, yes):
+    for event in daemon.events(turn):
+        words = [event.get(key, "") for key in ("toolCallId", "toolName", "status", "message", "outcome")]
+        words.append((event.get("content") or {}).get("text", ""))
+        print(printable(" ".join([f"{event.get('seq', '-')}", event.get("kind", "gap")] + [w for w in words if w])), file=sys.stderr, flush=True)
+        if event.get("kind") == "interaction_request":
+            answer(daemon, event, yes)
+
+
+def answer(daemon, event, yes):
+    print(printable(f"{event['toolName']}: {event['prompt']}"), file=sys.stderr)
+    if "schema" in event:
+        body = {}  # a form; this host has none, and so says no
+    else:
+        body = {"approve": yes or confirmed()}
+    try:
+        daemon.ask("POST", f"interactions/{quoted(event['interactionId'])}/answer", body)
+    except Refused as refused:
+        print(printable(str(refused)), file=sys.stderr)  # somebody else was faster, or nobody in time
+
+
+def confirmed():
+    print("allow? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")  # the end of the input is a no
+
+
+def run(daemon, calls, yes):
+    turn = daemon.ask("POST", "turns", {"agentId": "python"})["turnId"]
+    watching = threading.Thread(target=watch, args=(daemon, turn, yes), daemon=True)
+    watching.start()
+    try:
+        return daemon.ask("POST", f"turns/{quoted(turn)}/calls", {"calls": calls})["results"]
+    finally:
+        daemon.ask("POST", f"turns/{quoted(turn)}/end")  # also after Ctrl-C: nothing runs on
+        watching.join()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Run calls as one turn of a toolhost daemon.")
+    parser.add_argument("--socket", default=os.environ.get("TOOLHOST_SOCKET", "/run/toolhost/toolhost.sock"))
+    parser.add_argument("--yes", action="store_true", help="approve whatever is asked")
+    parser.add_argument("calls", nargs="+", metavar="CALL", help="a tool's name and its arguments as JSON")
+    options = parser.parse_args()
+    calls = []
+    for number, text in enumerate(options.calls, 1):
+        tool, _, arguments = text.partition(" ")
+        try:
+            calls.append({"id": str(number), "tool": tool, "arguments": json.loads(arguments or "{}")})
+        except ValueError as error:
+            parser.error(printable(f"the arguments of {tool} are no JSON: {error}"))
+    try:
+        results = run(Daemon(options.socket), calls, options.yes)
+    except (OSError, http.client.HTTPException, ValueError, Refused) as error:
+        sys.exit(f"host.py: {printable(str(error))}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    for result in results:
+        print(json.dumps({key: result[key] for key in ("callId", "tool", "status", "content", "message")}))
+    sys.exit(0 if all(result["status"] == "ok" for result in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
