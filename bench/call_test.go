@@ -21,20 +21,26 @@ var arguments = json.RawMessage(`{"text":"01234567890123456789012345678901234567
 
 // BenchmarkFreshCall: start, one call and clean end of a process, supervised
 // against go-plugin by itself.
-func BenchmarkFreshCall(b *testing.B) {
-	host, err := supervisor.New(context.Background(), supervisor.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer host.Close()
+func BenchmarkFreshCall(b *testing.B) { freshCall(b, supervisor.Limits{}) }
+
+// BenchmarkFreshCallWithoutControllers: the same in a cgroup that limits
+// nothing, for a cgroup v2 hierarchy whose controllers are all on v1's.
+func BenchmarkFreshCallWithoutControllers(b *testing.B) {
+	off := supervisor.Unlimited
+	freshCall(b, supervisor.Limits{MemoryBytes: off, Pids: off, CPUPercent: off})
+}
+
+func freshCall(b *testing.B, limits supervisor.Limits) {
+	host := newHost(b)
 	contest(b, func(b *testing.B) {
 		r := host.Call(context.Background(), supervisor.Request{
 			Tool: supervisor.Tool{Path: self}, Arguments: arguments, Sandbox: &supervisor.Policy{Tier: "none"},
+			Limits: limits,
 		})
 		if !r.OK() {
 			b.Fatal(r.Message)
 		}
-	}, plainCall, func() bool { return host.Host().Running == 0 })
+	}, plainCall, func() { settle(host) })
 }
 
 // plain is go-plugin's client of the same tool, without anything of ours.

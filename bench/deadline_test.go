@@ -22,11 +22,7 @@ func BenchmarkDeadline(b *testing.B) {
 }
 
 func benchDeadline(b *testing.B, env string, timeout time.Duration, limits supervisor.Limits) {
-	host, err := supervisor.New(context.Background(), supervisor.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer host.Close()
+	host := newHost(b)
 	sleeper := supervisor.Request{
 		Tool: supervisor.Tool{Path: self}, Arguments: arguments,
 		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: timeout}},

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // The test binary is the tool in every contest, so all start the same program.
 func TestMain(m *testing.M) {
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		playAdapter(os.Args)
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, func(_ context.Context, in message, out *plugin.Output) (message, error) {
 			if os.Getenv("TOOLHOST_BENCH_SLEEP") != "" {
 				select {} // deaf
@@ -58,22 +60,38 @@ var self = func() string {
 	return path
 }()
 
+func newHost(b *testing.B) *supervisor.Supervisor {
+	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { host.Close() })
+	return host
+}
+
+// settle waits until nothing of earlier calls is under way.
+func settle(host *supervisor.Supervisor) {
+	for host.Host().Running != 0 {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
 // contest runs ours and theirs in turn and reports the medians and their ratio.
-// settled, between the two and not timed, keeps either from paying for what the
-// other does after its answer; nil if nothing is.
-func contest(b *testing.B, ours, theirs func(*testing.B), settled func() bool) {
+// between, which is not timed, keeps either from paying for what the other does
+// after its answer; nil if that is nothing.
+func contest(b *testing.B, ours, theirs func(*testing.B), between func()) {
 	var a, z []time.Duration
 	timed := func(f func(*testing.B)) time.Duration {
 		began := time.Now()
 		f(b)
 		took := time.Since(began)
-		for settled != nil && !settled() {
-			runtime.Gosched()
+		if between != nil {
+			between()
 		}
 		return took
 	}
-	ours(b)
-	theirs(b)
+	timed(ours) // what is found out once is not compared
+	timed(theirs)
 	for b.Loop() {
 		a = append(a, timed(ours))
 		z = append(z, timed(theirs))

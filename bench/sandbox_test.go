@@ -45,15 +45,6 @@ func ready(b *testing.B, mtls bool) *goplugin.Client {
 	return client
 }
 
-func newHost(b *testing.B) *supervisor.Supervisor {
-	host, err := supervisor.New(context.Background(), supervisor.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { host.Close() })
-	return host
-}
-
 // BenchmarkSandboxFirstReply: a sandboxed tool's first word against the
 // readiness of an unsandboxed plugin, plain and with go-plugin's AutoMTLS.
 func BenchmarkSandboxFirstReply(b *testing.B) {
@@ -64,20 +55,13 @@ func BenchmarkSandboxFirstReply(b *testing.B) {
 		b.Run(against.name, func(b *testing.B) {
 			host := newHost(b)
 			var last func()
-			settled := func() bool {
-				if last != nil {
-					last()
-					last = nil
-				}
-				return host.Host().Running == 0
-			}
 			contest(b, func(b *testing.B) {
 				call := firstReply(b, host)
 				last = func() { call.Result() }
 			}, func(b *testing.B) {
 				client := ready(b, against.mtls)
 				last = client.Kill
-			}, settled)
+			}, func() { last(); settle(host) })
 		})
 	}
 }
@@ -115,9 +99,7 @@ func blocks(b *testing.B, host *supervisor.Supervisor, enter, leave func(), repl
 				began := time.Now()
 				reply(b)
 				*state.into = append(*state.into, time.Since(began))
-				for host.Host().Running != 0 {
-					time.Sleep(100 * time.Microsecond)
-				}
+				settle(host)
 			}
 		}
 	}
@@ -129,17 +111,12 @@ func blocks(b *testing.B, host *supervisor.Supervisor, enter, leave func(), repl
 func BenchmarkSandboxAfterIdle(b *testing.B) {
 	host := newHost(b)
 	var idle, busy []time.Duration
-	settle := func() {
-		for host.Host().Running != 0 {
-			time.Sleep(50 * time.Microsecond)
-		}
-	}
 	timed := func() time.Duration {
 		began := time.Now()
 		call := firstReply(b, host)
 		took := time.Since(began)
 		call.Result()
-		settle()
+		settle(host)
 		return took
 	}
 	timed()
