@@ -13,6 +13,10 @@ VM_FLAGS ?=
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 
+# PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
+TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
+	/usr/bin/python3=python3 /usr/lib/python3/dist-packages/grpc/__init__.py=python3-grpcio
+
 COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go))))
 SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost))
 BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
@@ -48,13 +52,13 @@ demo: build ## see it work: run examples/demo.sh
 
 .PHONY: test
 test: setup ## go vet and all tests
-	@$(call need,dbus-daemon=dbus pgrep=procps newuidmap=uidmap python3=python3 git=git)
+	@$(call need,$(TEST_NEEDS))
 	go vet ./...
 	go test $(TEST_FLAGS) ./...
 
 .PHONY: race
 race: setup-cc ## all tests under the race detector
-	@$(call need,dbus-daemon=dbus pgrep=procps newuidmap=uidmap python3=python3 git=git)
+	@$(call need,$(TEST_NEEDS))
 	CGO_ENABLED=1 go test -race $(RACE_FLAGS) ./...
 
 .PHONY: soak
@@ -69,6 +73,32 @@ soak: setup ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
 	@$(call need,qemu-system-x86_64=qemu-system-x86)
 	go run ./internal/testenv/vm $(VM_FLAGS) $(VM_PACKAGES)
+
+.PHONY: packages
+packages: setup ## build the deb and the rpm into dist/ (VERSION, ARCH; see deploy/build-packages)
+	./deploy/build-packages dist
+
+# Two versions of each package, so that one can be upgraded to the other. A second processor only costs the emulator time.
+.PHONY: service
+service: setup ## install, run, upgrade and remove toolhost under a real systemd in a small VM
+	@$(call need,qemu-system-x86_64=qemu-system-x86 debootstrap=debootstrap cpio=cpio)
+	for version in 1.0.0 2.0.0; do \
+		VERSION=$$version ARCH=amd64 DEB_COMPRESSION=none ./deploy/build-packages dist/service; \
+	done
+	go run ./internal/testenv/vm -system -cpus 1 -each 10m $(VM_FLAGS) -add dist/service/toolhost_1.0.0-1_amd64.deb=/packages/old.deb \
+		-add dist/service/toolhost_2.0.0-1_amd64.deb=/packages/new.deb \
+		-add dist/service/toolhost-1.0.0-1.x86_64.rpm=/packages/old.rpm -add dist/service/toolhost-2.0.0-1.x86_64.rpm=/packages/new.rpm \
+		./internal/testenv/service
+
+# It needs 316 MB of modules that nothing else does.
+.PHONY: collector
+collector: setup ## have what is sent over OTLP taken by the OpenTelemetry Collector's own receiver
+	go test -count=1 -tags collector -run '^TestRealCollector$$' ./internal/daemon
+
+.PHONY: kernel-bench
+kernel-bench: setup ## what supervision adds to a call on cgroup v2, in the same VM: a ratio, its times are emulated
+	@$(call need,qemu-system-x86_64=qemu-system-x86)
+	go run ./internal/testenv/vm -bench FreshCall -benchtime 100x $(VM_FLAGS) ./bench
 
 .PHONY: fuzz
 fuzz: setup ## run each fuzz test for FUZZTIME (20s)
