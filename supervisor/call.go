@@ -102,7 +102,7 @@ func (s *Supervisor) newCall(request Request) *Call {
 	if c.id == "" {
 		c.id = rand.Text()
 	}
-	c.events = &publisher{to: request.Events, callID: c.id, tool: request.toolName()}
+	c.events = newPublisher(request, c.id)
 	return c
 }
 

@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // EventKind names what happened.
@@ -65,9 +67,38 @@ type publisher struct {
 
 	mu     sync.Mutex
 	missed int
+	left   int64 // of the output that may be told of
+}
+
+// defaultEventOutputBytes is what is told of a call's output while it runs,
+// leastOutputEvent what each event of it counts for at least.
+const (
+	defaultEventOutputBytes = 4 << 20
+	leastOutputEvent        = 256
+)
+
+func newPublisher(r Request, callID string) *publisher {
+	return &publisher{to: r.Events, callID: callID, tool: r.toolName(), left: cmp.Or(r.EventOutputBytes, defaultEventOutputBytes)}
 }
 
 func (p *publisher) on() bool { return p.to != nil }
+
+// tells says whether n more bytes of output are to be published. Those that are
+// not count as missed, and cost nothing.
+func (p *publisher) tells(n int) bool {
+	if !p.on() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left > 0 {
+		p.left -= leastOutputEvent + int64(min(n, maxEventBytes))
+	}
+	if p.left <= 0 {
+		p.missed++
+	}
+	return p.left > 0
+}
 
 func (p *publisher) publish(e Event) {
 	if !p.on() {
@@ -83,6 +114,12 @@ func (p *publisher) publish(e Event) {
 	default:
 		p.missed++
 	}
+}
+
+// textBegin is as much of p, as text, as an event can hold, and a little more
+// where there is more.
+func textBegin(p []byte) string {
+	return strings.ToValidUTF8(string(p[:min(len(p), maxEventBytes+utf8.UTFMax)]), "\uFFFD")
 }
 
 // maxEventBytes bounds one event: events wait for slow readers in memory. The

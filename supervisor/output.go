@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -67,9 +66,8 @@ func (c *Call) passStderr(p []byte) error {
 func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
 	_, _ = keep.Write(p)
 	o.count(len(p))
-	if o.call.events.on() && (name != "stdout" || o.call.reader == nil) {
-		text := strings.ToValidUTF8(string(p), "\uFFFD")
-		o.call.events.publish(Event{Kind: EventOutput, Stream: name, Content: &Content{Type: "text", Text: text}})
+	if (name != "stdout" || o.call.reader == nil) && o.call.events.tells(len(p)) {
+		o.call.events.publish(Event{Kind: EventOutput, Stream: name, Content: &Content{Type: "text", Text: textBegin(p)}})
 	}
 	if to == nil {
 		return nil

@@ -115,8 +115,11 @@ func (c *Call) keepText(p []byte) error {
 }
 
 func (c *Call) show(content Content) {
-	c.content.Add(itemOf(content))
-	c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &content})
+	item := itemOf(content)
+	c.content.Add(item)
+	if c.events.tells(max(item.Size, len(item.Text))) {
+		c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &content})
+	}
 }
 
 func contentOf(content *pluginv1.Content) Content {

@@ -29,8 +29,7 @@ type entry struct {
 	stage   stage
 	running *starting // while stageRunning
 	timeout int64     // in force, ms, once it is known
-	shown   int       // bytes of output that events have shown
-	missed  int       // events of output since the last that was shown
+	missed  int       // events before its end that were not shown
 	since   time.Time
 	waited  time.Duration // for a human, before it began
 	counted bool          // it runs, by the turn's clock of tool time

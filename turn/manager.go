@@ -35,6 +35,8 @@ type Config struct {
 	// the journal fails to keep, once whoever waited for them goes on. The turn
 	// waits for it. It may be called by several turns at once.
 	Observe func(records []Record)
+	// EventOutputBytes as in supervisor.Request.
+	EventOutputBytes int64
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
 	// Health is what session_status tells of the host; nil is nothing. Neither

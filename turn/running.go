@@ -30,7 +30,7 @@ func (b *batch) start(e *entry) {
 	e.stage, e.since, e.counted = stageRunning, now, true
 	request := b.requestOf(e, granted)
 	events := make(chan supervisor.Event, eventBuffer)
-	request.Events = events
+	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
 	e.running = newStarting()
 	t.helpers.Go(func() { b.run(e, request, events) })
 }
@@ -196,36 +196,15 @@ func (b *batch) happened(e *entry, list []supervisor.Event) {
 			b.count(e, false) // it waits for its place, or for its data
 			continue
 		case supervisor.EventFinished, supervisor.EventFailed:
+			e.missed = from.Missed
 			continue
 		case supervisor.EventStarted:
 			b.count(e, true)
 			e.timeout = from.TimeoutMs
-		case supervisor.EventOutput:
-			if !e.shows(from) {
-				e.missed += 1 + from.Missed
-				continue
-			}
 		}
 		event := b.event(e, string(from.Kind))
 		event.ElapsedMs, event.Status, event.Fraction, event.Message = from.ElapsedMs, from.Status, from.Fraction, from.Message
-		event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed+e.missed
-		e.missed = 0
+		event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed
 		b.t.emit(event, nil)
 	}
-}
-
-// Of each call so much output is shown while it runs, and on record as events,
-// an event counting as eventBytes at least: the result keeps its head and tail.
-const (
-	maxShownBytes = 4 << 20
-	eventBytes    = 256
-)
-
-// shows counts an event of output, and says whether it is one of those shown.
-func (e *entry) shows(output supervisor.Event) bool {
-	e.shown += eventBytes
-	if c := output.Content; c != nil {
-		e.shown += len(c.Text) + len(c.JSON) + len(c.Data)
-	}
-	return e.shown <= maxShownBytes
 }

@@ -85,6 +85,8 @@ func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn
 	}
 	if kept != nil {
 		config.Journal = journal.Turns{Journal: kept}
+	} else if !s.flags.events {
+		config.EventOutputBytes = -1 // nobody reads it
 	}
 	s.spec.Headless = asks == nil
 	if asks != nil {

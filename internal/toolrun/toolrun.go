@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"sync"
 
@@ -40,7 +41,7 @@ func Call(ctx context.Context, host *supervisor.Supervisor, request supervisor.R
 	request.Ask = (&script{answers: o.Answers}).ask
 	s := &screen{o: o}
 	if !o.JSON {
-		request.Events = events
+		request.Events, request.EventOutputBytes = events, math.MaxInt64
 		s.begin(request)
 	}
 	started := make(chan *supervisor.Call, 1)
