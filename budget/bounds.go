@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -16,6 +17,10 @@ type bound struct {
 }
 
 type bounds struct{ min, max bound }
+
+// of says whose bound it is: the place where the operator has set it, or the
+// profile.
+func (b bound) of(p Profile) string { return cmp.Or(b.detail, p.Name) }
 
 // operatorBounds gives the profile's bounds as the operator has moved them:
 // explicitly, or by a timeout outside of bounds that rank lower than it does.

@@ -31,7 +31,7 @@ func ExampleResolve_operator() {
 	fmt.Println(budget.Resolve(profile, flag, budget.Ask{Layer: budget.LayerCall, Timeout: time.Millisecond}).Warnings)
 	// Output:
 	// 300ms
-	// [timeout 1ms asked by call is below the minimum 300ms of tool_call: 300ms is used]
+	// [timeout 1ms asked by call is below the minimum 300ms of --timeout: 300ms is used]
 }
 
 // A call with a timeout of 30s waits for a human from its second to its 92nd second.

@@ -1,6 +1,9 @@
 package budget
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Defaults of a [TurnSpec] and a [StreamClock].
 const (
@@ -8,6 +11,12 @@ const (
 	DefaultReserve        = 10 * time.Second
 	DefaultStreamDuration = 60 * time.Second
 )
+
+// NoReserve, as a TurnSpec's Reserve, keeps nothing.
+const NoReserve time.Duration = -1
+
+// MinCall is the least time that is worth starting a call for.
+const MinCall = time.Second
 
 // TurnSpec bounds one turn. Zero fields are the defaults: 50 calls, no limit of
 // tool time, no deadline, and a reserve of 10 s.
@@ -17,7 +26,8 @@ type TurnSpec struct {
 	// ToolTime bounds the time in which at least one call runs.
 	ToolTime time.Duration
 	// Deadline bounds the whole turn, less the time in which it waits for a
-	// human. Reserve of it is kept for the model's last answer.
+	// human. Reserve of it is kept for the model's last answer (NoReserve for
+	// nothing).
 	Deadline time.Duration
 	Reserve  time.Duration
 }
@@ -72,7 +82,7 @@ func (s span) at(now time.Time) time.Duration {
 // NewTurn gives the budget of a turn that begins now.
 func NewTurn(now time.Time, spec TurnSpec) Turn {
 	spec.MaxCalls = orDefault(spec.MaxCalls, DefaultMaxCalls)
-	spec.Reserve = orDefault(spec.Reserve, DefaultReserve)
+	spec.Reserve = max(cmp.Or(spec.Reserve, DefaultReserve), 0)
 	return Turn{spec: spec, began: now}
 }
 
@@ -85,9 +95,6 @@ const (
 	RefusalToolTime Refusal = "the turn's time for tools is used up, but for less than a call needs (1 s)"
 	RefusalDeadline Refusal = "what is left of the turn's time, but for less than a call needs (1 s), is kept for its last answer"
 )
-
-// minGrant is the least time that is worth starting a call for.
-const minGrant = time.Second
 
 // Count counts a call that the model has asked for, whatever becomes of it, and
 // refuses those beyond the cap.
@@ -104,7 +111,7 @@ func (t *Turn) Count() (refused Refusal) {
 // a refusal is followed by one Release, and one more for each Again.
 func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration, refused Refusal) {
 	left, why := t.left(now)
-	if left < min(want, minGrant) {
+	if left < min(want, MinCall) {
 		return 0, why
 	}
 	t.tools.enter(now)

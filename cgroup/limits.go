@@ -39,6 +39,13 @@ const (
 	zeroMeansNoLimit = "use 0 for no limit"
 )
 
+// Names of limits in a RangeError that can also be off.
+const (
+	MemoryLimit = "memory limit"
+	PidsLimit   = "pids limit"
+	CPUPercent  = "CPU percent"
+)
+
 // Validate checks every field against the range that the kernel accepts.
 // Its error is one line naming the field, the value and the remedy.
 func (l Limits) Validate() error {
@@ -47,9 +54,9 @@ func (l Limits) Validate() error {
 		v        int64
 		min, max int64
 	}{
-		{"memory limit", l.MemoryBytes, minMemoryBytes, maxMemoryBytes},
-		{"pids limit", l.Pids, 1, maxPids},
-		{"CPU percent", l.CPUPercent, 1, maxCPUPercent},
+		{MemoryLimit, l.MemoryBytes, minMemoryBytes, maxMemoryBytes},
+		{PidsLimit, l.Pids, 1, maxPids},
+		{CPUPercent, l.CPUPercent, 1, maxCPUPercent},
 		{"CPU weight", l.CPUWeight, 1, maxWeight},
 		{"IO weight", l.IOWeight, 1, maxWeight},
 	}

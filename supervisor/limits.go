@@ -123,16 +123,16 @@ func (l Limits) validateGroup() error {
 		return err
 	}
 	value, least, most := outside.Value, outside.Min, outside.Max
-	switch value {
-	case l.MemoryBytes:
+	switch outside.Name {
+	case cgroup.MemoryLimit:
 		least = MinMemoryBytes
-	case l.CPUPercent:
-	case l.Pids + sandbox.LauncherTasks:
+	case cgroup.CPUPercent:
+	case cgroup.PidsLimit:
 		value, most = l.Pids, most-sandbox.LauncherTasks
 	default:
 		return err
 	}
-	return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity (in Go: Unlimited) for no limit", outside.Name, value, least, most)
+	return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", outside.Name, value, least, most)
 }
 
 // group is the part of the limits that the kernel enforces by cgroup. The

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/client"
@@ -182,29 +180,16 @@ func (s *callSession) abort() { _ = s.daemon.Abort(s.ctx, s.turnID) }
 // abortOnSignal makes the first signal the kill ladder, the second a kill, and
 // the third the end of the wait for a daemon that does not answer.
 func (s *callSession) abortOnSignal() (release func()) {
-	signals := make(chan os.Signal, 4)
-	// SIGPIPE is only to be an error of the write: the result is still wanted.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	var aborting sync.WaitGroup
-	aborting.Go(func() {
-		for n := 0; ; {
-			got, ok := <-signals
-			switch {
-			case !ok:
-				return
-			case got == syscall.SIGPIPE:
-				continue
-			}
-			if n++; n > 2 {
-				s.giveUp(errGaveUp)
-				continue
-			}
-			aborting.Go(s.abort)
+	stop := onSignals(func(n int) {
+		if n > 2 {
+			s.giveUp(errGaveUp)
+			return
 		}
+		aborting.Go(s.abort)
 	})
 	return func() {
-		signal.Stop(signals)
-		close(signals)
+		stop()
 		aborting.Wait()
 	}
 }

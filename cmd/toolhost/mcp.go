@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -206,24 +205,16 @@ func (k *kit) offeredTo(ctx context.Context, own map[string]catalog.Tool) (tools
 
 // endOnSignal ends the server at the first signal, and kills at the second.
 func endOnSignal(server *mcpserver.Server) (ctx context.Context, release func()) {
-	signals := make(chan os.Signal, 4)
-	// SIGPIPE is only to be an error of the write: calls must still be ended.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		for s := range signals {
-			switch {
-			case s == syscall.SIGPIPE:
-			case ctx.Err() == nil:
-				cancel()
-			default:
-				server.Kill()
-			}
+	stop := onSignals(func(n int) {
+		if n == 1 {
+			cancel()
+		} else {
+			server.Kill()
 		}
-	}()
+	})
 	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
+		stop()
 		cancel()
 	}
 }

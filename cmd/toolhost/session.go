@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/present"
@@ -112,28 +110,12 @@ func (f *callFlags) interactor(view *present.View) *terminal.Interactor {
 // the third an end without an answer, should nobody take that: what still runs
 // dies with this process.
 func abortOnSignal(t *turn.Turn) (release func()) {
-	signals := make(chan os.Signal, 4)
-	// SIGPIPE is only to be an error of the write: calls must still be ended.
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-	go func() {
-		for n := 0; ; {
-			s, ok := <-signals
-			if !ok {
-				return
-			}
-			if s == syscall.SIGPIPE {
-				continue
-			}
-			if n++; n > 2 {
-				os.Exit(exitAborted)
-			}
-			go t.Abort(supervisor.AbortUser)
+	return onSignals(func(n int) {
+		if n > 2 {
+			os.Exit(exitAborted)
 		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
-	}
+		go t.Abort(supervisor.AbortUser)
+	})
 }
 
 // show shows what happens until the turn is over.

@@ -117,17 +117,13 @@ func (f *turnFlags) checkBudget() error {
 	return nil
 }
 
-// noReserve is the least there is: 0 would be the default, for a model's last
-// answer.
-const noReserve = time.Nanosecond
-
 // budget is the configured one with the flags on top.
 func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
 	b.MaxCalls, b.ToolTime, b.Deadline = cmp.Or(f.maxCalls, b.MaxCalls), cmp.Or(f.toolTime, b.ToolTime), cmp.Or(f.wholeLimit, b.Deadline)
 	if f.set("reserve") {
 		b.Reserve = f.reserve
 	}
-	b.Reserve = cmp.Or(b.Reserve, noReserve)
+	b.Reserve = cmp.Or(b.Reserve, budget.NoReserve)
 	if b.Deadline > 0 && b.Reserve >= b.Deadline {
 		return b, usageError("of the deadline of %s, %s are kept for a last answer, which leaves no time for calls: give a longer --deadline or a shorter --reserve", b.Deadline, b.Reserve)
 	}

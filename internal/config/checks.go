@@ -32,7 +32,7 @@ func (b *builder) checkAmounts(l layer) {
 // limitError leaves out what is not so in the file: no limit is infinity there.
 func limitError(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ", or use 0 for no limit")
-	return strings.Replace(text, " (in Go: Unlimited)", "", 1)
+	return text
 }
 
 func isLimit(s setting) bool {
@@ -79,9 +79,6 @@ func (b *builder) checkStorage(t Tool) {
 	}
 }
 
-// minCall is the least time that a turn starts a call for.
-const minCall = time.Second
-
 // checkTurn refuses a deadline that is all reserve, by which no turn could make a
 // call.
 func (b *builder) checkTurn() {
@@ -96,11 +93,11 @@ func (b *builder) checkTurn() {
 	} else {
 		at = deadline
 	}
-	if total-kept >= minCall {
+	if total-kept >= budget.MinCall {
 		return
 	}
 	remedy := "write a longer deadline"
-	if less := (total / 4).Truncate(10 * time.Millisecond); less > 0 && total-less >= minCall {
+	if less := (total / 4).Truncate(10 * time.Millisecond); less > 0 && total-less >= budget.MinCall {
 		remedy += ", or a reserve such as " + budget.Format(less)
 	}
 	b.complain(at.node, "turn.deadline %s less turn.reserve %s%s leaves no call the second that it needs: %s", deadline.text, budget.Format(kept), by, remedy)

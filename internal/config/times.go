@@ -123,26 +123,8 @@ func (b *builder) checkResolved(t *Tool, at *node) {
 	profile, _ := budget.Standard(budget.ToolCall)
 	resolved := budget.Resolve(profile, slices.Concat(b.loaded.Config.Timeouts, t.Timeouts)...)
 	for _, warning := range resolved.Warnings {
-		for _, bound := range boundsOf(t.Timeouts) { // which the warning takes for the profile's
-			warning = strings.ReplaceAll(warning, bound.of+" of "+budget.ToolCall, bound.of+" of "+bound.place)
-		}
 		b.warn(at, warning)
 	}
-}
-
-// bound is a minimum or maximum as warnings name it, with its place.
-type bound struct{ of, place string }
-
-func boundsOf(own []budget.Ask) (list []bound) {
-	for _, a := range own {
-		switch {
-		case a.Min > 0:
-			list = append(list, bound{"the minimum " + budget.Format(a.Min), a.Detail})
-		case a.Max > 0:
-			list = append(list, bound{"the maximum " + budget.Format(a.Max), a.Detail})
-		}
-	}
-	return list
 }
 
 func (b *builder) warn(n *node, message string) {
