@@ -312,21 +312,6 @@ func (d *described) find(name string) (*describedTool, error) {
 	return nil, fmt.Errorf("the binary has no tool %q: it has %s", name, d.names())
 }
 
-// validate names the path and the rule that arguments break.
-func (t *describedTool) validate(arguments []byte) error {
-	value, err := schema.DecodeAny(arguments)
-	if err != nil {
-		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("the arguments must be a JSON object")
-	}
-	if err := t.schema.Validate(value); err != nil {
-		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
-	}
-	return nil
-}
-
 func milliseconds(ms int64) time.Duration {
 	if ms > int64(budget.Infinite/time.Millisecond) {
 		return budget.Infinite

@@ -1,11 +1,9 @@
 package supervisor
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -105,19 +103,6 @@ func (c *Call) toolArgs() []string {
 		return append(append(slices.Clone(c.s.config.AdapterArgs), "--"), c.argv()...)
 	}
 	return c.request.Tool.Args
-}
-
-// boundArguments fills in absent arguments and refuses too large ones.
-func (c *Call) boundArguments() error {
-	arguments := c.request.Arguments
-	if len(bytes.TrimSpace(arguments)) == 0 {
-		arguments = []byte("{}")
-	}
-	if len(arguments) > maxArgumentBytes {
-		return refuse(StatusInvalidArgs, "size", fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes))
-	}
-	c.arguments = arguments
-	return nil
 }
 
 // checkTool describes the binary, finds the tool in it and checks the

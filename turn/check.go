@@ -18,7 +18,7 @@ func (b *batch) check(e *entry) {
 		return
 	}
 	if e.call.Problem != "" {
-		b.finish(e, invalid(e.call, e.call.Problem))
+		b.finish(e, invalid(e.call, "call", e.call.Problem))
 		return
 	}
 	if b.isStatus(e) {
@@ -26,7 +26,7 @@ func (b *batch) check(e *entry) {
 	}
 	tool, ok := t.m.config.Tool(e.call.Tool)
 	if !ok {
-		b.finish(e, invalid(e.call, fmt.Sprintf("there is no tool %q", e.call.Tool)))
+		b.finish(e, invalid(e.call, "call", fmt.Sprintf("there is no tool %q", e.call.Tool)))
 		return
 	}
 	e.tool = tool
@@ -37,9 +37,20 @@ func (b *batch) check(e *entry) {
 	case ModeDeny:
 		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
 	case ModeAsk:
-		if !t.always[e.call.Tool] {
-			b.approve(e)
+		b.ask(e)
+	}
+}
+
+// ask has a human approve a call that can be made.
+func (b *batch) ask(e *entry) {
+	if check := e.tool.Check; check != nil {
+		if err := check(e.call.Arguments, e.call.Meta); err != nil {
+			b.finish(e, invalid(e.call, "schema", err.Error()))
+			return
 		}
+	}
+	if !b.t.always[e.call.Tool] {
+		b.approve(e)
 	}
 }
 

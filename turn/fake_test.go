@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"sync"
 	"testing"
@@ -158,6 +159,7 @@ var testTools = map[string]Tool{
 	"poll":   {Name: "poll", Repeatable: true},
 	"alone":  {Name: "alone", Exclusive: true, Request: supervisor.Request{Tool: supervisor.Tool{Name: "alone"}}},
 	"ask":    {Name: "ask", Mode: ModeAsk},
+	"picky":  {Name: "picky", Mode: ModeAsk, Check: func(json.RawMessage, json.RawMessage) error { return errors.New("no such colour") }},
 	"wipe":   {Name: "wipe", Destructive: true},
 	"banned": {Name: "banned", Mode: ModeDeny},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,22 @@ func TestHeadlessNeverWaits(t *testing.T) {
 			t.Errorf("took %s", took)
 		}
 		if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", AuditRequested, AuditDenied, "tool_failed"}) {
+			t.Errorf("events %q", got)
+		}
+	})
+}
+
+// Nobody is asked to approve what cannot be called anyway.
+func TestArgumentsAreCheckedBeforeAnApproval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		r := run(t, turn, callOf("a", "picky", 1))[0]
+		if r.Status != "invalid_args" || r.Reason != "schema" || !strings.Contains(r.Message, "was not made: no such colour. Nothing was changed. Next: correct the call.") {
+			t.Errorf("status %s, reason %s, %q", r.Status, r.Reason, r.Message)
+		}
+		if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", "tool_failed"}) {
 			t.Errorf("events %q", got)
 		}
 	})

@@ -25,6 +25,9 @@ type Tool struct {
 	// sandbox, timeouts. The turn fills in arguments, ids and events.
 	Request supervisor.Request
 	Mode    Mode
+	// Check, if not nil, refuses arguments before a human is asked to approve
+	// them. The supervisor checks those of every call.
+	Check func(arguments, meta json.RawMessage) error
 	// Destructive is the tool's own explicit claim.
 	Destructive bool
 	// Exclusive tools run alone within their turn. Tools that may write

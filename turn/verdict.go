@@ -41,9 +41,9 @@ func denied(c Call, reason, decider, why string) *supervisor.Result {
 	}.Result()
 }
 
-func invalid(c Call, why string) *supervisor.Result {
+func invalid(c Call, reason, why string) *supervisor.Result {
 	r := supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusInvalidArgs, Reason: "call",
+		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusInvalidArgs, Reason: reason,
 		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed. Next: correct the call.", c.Tool, why),
 	}.Result()
 	r.ToolError = &supervisor.ToolError{Kind: "invalid_arguments", Message: why}

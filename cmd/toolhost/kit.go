@@ -201,8 +201,9 @@ func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 	request.Tool.Name = own.GetName()
 	return catalog.Tool{
 		Tool: turn.Tool{
-			Name: own.GetName(), Request: request, Mode: entry.Mode, Destructive: own.GetAnnotations().GetDestructive(),
-			Exclusive: len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+			Name: own.GetName(), Request: request, Mode: entry.Mode, Check: supervisor.ArgumentCheck(own),
+			Destructive: own.GetAnnotations().GetDestructive(),
+			Exclusive:   len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
 		Description: own, Version: of.Version, SHA256: of.SHA256, Entry: entry,
 	}

@@ -160,7 +160,7 @@ func offer(name string, entry config.Tool, request supervisor.Request, own *plug
 	request.Name = name
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: entry.Mode, Destructive: destructive,
+			Name: name, Request: request, Mode: entry.Mode, Check: supervisor.ArgumentCheck(own), Destructive: destructive,
 			Repeatable: entry.Repeatable,
 			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},

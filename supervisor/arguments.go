@@ -1,0 +1,60 @@
+package supervisor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// boundArguments fills in absent arguments and refuses too large ones.
+func (c *Call) boundArguments() error {
+	arguments := orEmpty(c.request.Arguments)
+	if len(arguments) > maxArgumentBytes {
+		return refuse(StatusInvalidArgs, "size", fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes))
+	}
+	c.arguments = arguments
+	return nil
+}
+
+// validate names the path and the rule that arguments break.
+func (t *describedTool) validate(arguments []byte) error {
+	value, err := schema.DecodeAny(arguments)
+	if err != nil {
+		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return fmt.Errorf("the arguments must be a JSON object")
+	}
+	if err := t.schema.Validate(value); err != nil {
+		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
+	}
+	return nil
+}
+
+// ArgumentCheck gives what a call of the described tool does to its arguments
+// first: it refuses those that the tool's own schema does not allow.
+func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
+	return func(arguments, meta json.RawMessage) error {
+		tool, err := newDescribedTool(d)
+		if err != nil {
+			return err
+		}
+		_, rest, err := budget.Hint(orEmpty(arguments), meta, d.GetTimeoutArgument())
+		if err != nil {
+			return err
+		}
+		return tool.validate(rest)
+	}
+}
+
+// orEmpty are arguments, or the object that absent ones stand for.
+func orEmpty(arguments json.RawMessage) json.RawMessage {
+	if len(bytes.TrimSpace(arguments)) == 0 {
+		return json.RawMessage("{}")
+	}
+	return arguments
+}
