@@ -11,10 +11,11 @@ import (
 
 // While a human is waited for, the call's own time stands still.
 func TestAQuestionStopsTheClock(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := request("ask", `{}`)
-	r.Timeouts = within(4 * time.Second)
-	const wait = 5 * time.Second
+	r.Timeouts = within(10 * time.Second)
+	const wait = 11 * time.Second
 	asked := make(chan supervisor.Question, 1)
 	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer {
 		asked <- q

@@ -72,10 +72,11 @@ func TestPanicKeepsItsStack(t *testing.T) {
 }
 
 func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	events := make(chan supervisor.Event, 10000)
 	r := request("stream", `{"n":3000}`)
-	r.Timeouts, r.Events = within(6*time.Second), events
+	r.Timeouts, r.Events = within(12*time.Second), events
 	result := call(t, host, r)
 	wantStatus(t, result, supervisor.StatusTimeout)
 	var want strings.Builder
@@ -92,7 +93,7 @@ func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
 	if !strings.HasPrefix(result.Message, "[TIMEOUT] ") || strings.Contains(result.Message, "may still be running") {
 		t.Errorf("message %q", result.Message)
 	}
-	if result.Timing.Source != "global" || result.Timing.SourceDetail != "test" || *result.Timing.TimeoutMs != 6000 {
+	if result.Timing.Source != "global" || result.Timing.SourceDetail != "test" || *result.Timing.TimeoutMs != 12_000 {
 		t.Errorf("timing %+v", result.Timing)
 	}
 	checkGrammar(t, events)
@@ -121,9 +122,10 @@ func checkGrammar(t *testing.T, events chan supervisor.Event) {
 }
 
 func TestResultDuringGraceCounts(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := request("late", `{"n":5}`)
-	r.Timeouts, r.Grace = within(5*time.Second), 10*time.Second
+	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
 	result := call(t, host, r)
 	wantStatus(t, result, supervisor.StatusOK)
 	if !result.Overran || result.Kill.Cause != "deadline" || string(result.Structured) != `{"n":5}` || result.Text() != "just in time" {
@@ -132,9 +134,10 @@ func TestResultDuringGraceCounts(t *testing.T) {
 }
 
 func TestErrorDuringGraceIsKept(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := request("lateError", `{}`)
-	r.Timeouts, r.Grace = within(5*time.Second), 10*time.Second
+	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
 	result := call(t, host, r)
 	wantStatus(t, result, supervisor.StatusTimeout)
 	if result.ToolError == nil || result.ToolError.Message != "too late anyway" {

@@ -116,7 +116,7 @@ func TestKeptProcessServesOneAtATime(t *testing.T) {
 	var calls []*supervisor.Call
 	for i := range 4 {
 		r := kept([]string{"beat", "count"}[min(i, 1)], `{"n":20}`, supervisor.Keep{})
-		r.Timeouts = within(5 * time.Second)
+		r.Timeouts = within(30 * time.Second)
 		calls = append(calls, host.Start(t.Context(), r))
 	}
 	fresh := 0

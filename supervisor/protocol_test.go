@@ -53,12 +53,13 @@ func TestBrokenHandshakes(t *testing.T) {
 // What did not start in time is called by its label, for its path may be that of
 // an adapter.
 func TestALateStartNamesWhatIsLate(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := hostileRequest("describe-hang")
-	r.Tool.Label, r.Timeouts = "the server of Alice", within(5*time.Second)
+	r.Tool.Label, r.Timeouts = "the server of Alice", within(10*time.Second)
 	got := call(t, host, r)
 	wantStatus(t, got, supervisor.StatusTimeout)
-	if !strings.HasPrefix(got.ToolError.Message, "the server of Alice cannot be described: it has not answered within 5") {
+	if !strings.HasPrefix(got.ToolError.Message, "the server of Alice cannot be described: it has not answered within ") {
 		t.Errorf("error %q", got.ToolError.Message)
 	}
 	if !strings.HasPrefix(got.Message, `[TIMEOUT] Tool "hostile" was not ready in time: the server of Alice`) || !strings.HasSuffix(got.Message, "Next: give its start more time, or see why it is slow.") {
@@ -115,7 +116,7 @@ func TestHostileButOK(t *testing.T) {
 func TestQuestionFloodEnds(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := hostileRequest("ask-flood")
-	r.Timeouts = within(2 * time.Second)
+	r.Timeouts = within(5 * time.Second)
 	result := call(t, host, r)
 	if result.Status != supervisor.StatusProtocolError && result.Status != supervisor.StatusTimeout {
 		t.Errorf("status %s", result.Status)

@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 func soakOnce(t *testing.T, host *supervisor.Supervisor, stubborn string) {
 	result := host.Call(t.Context(), supervisor.Request{
 		Tool: supervisor.Tool{Path: stubborn}, Grace: 500 * time.Millisecond,
-		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 4 * time.Second}},
+		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 8 * time.Second}},
 	})
 	if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 || result.Kill.Reaped != 51 {
 		t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)

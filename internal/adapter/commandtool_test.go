@@ -167,13 +167,14 @@ func TestStoppedWhileStarting(t *testing.T) {
 
 // A command that takes every task there is leaves the adapter what it needs.
 func TestCommandTakesAllTasks(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {
 			r := scripted(t, "(while :; do sleep 60 & done) 2>/dev/null; sleep 60 & exec sleep 60")
 			r.Limits.Pids, r.Grace = 32, time.Second
-			r.Timeouts[0].Timeout = 3 * time.Second
+			r.Timeouts[0].Timeout = 8 * time.Second
 			got := host.Call(t.Context(), r)
 			if got.Status != supervisor.StatusTimeout || got.Usage.PidsLimitHits == 0 || got.Kill.Survivors != 0 {
 				t.Errorf("%s, %+v, %+v, stderr %.300q", got.Status, got.Usage, got.Kill, got.Output.Stderr.Head)

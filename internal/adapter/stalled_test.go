@@ -14,6 +14,7 @@ import (
 func TestAReaderThatTakesNothing(t *testing.T) {
 	for name, command := range map[string]string{"stdout": "exec yes", "stderr": "exec yes >&2"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			host := newHost(t)
 			r, w, err := os.Pipe()
 			if err != nil {
@@ -29,7 +30,7 @@ func TestAReaderThatTakesNothing(t *testing.T) {
 			}
 			call := host.Start(t.Context(), supervisor.Request{
 				Command: run, Grace: budget.NoGrace, Sandbox: &supervisor.Policy{Tier: "none"},
-				Timeouts: []budget.Ask{{Layer: budget.LayerCall, Timeout: 2 * time.Second}},
+				Timeouts: []budget.Ask{{Layer: budget.LayerCall, Timeout: 6 * time.Second}},
 			})
 			select {
 			case <-call.Done():

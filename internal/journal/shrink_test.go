@@ -3,16 +3,18 @@ package journal
 import (
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 // fortyTurns is a journal of as many large turns that keeps them for an hour, with a
 // reader that is open; now moves its clock.
-func fortyTurns(t *testing.T) (dir string, j *Journal, reader *Reader, now *time.Time) {
+func fortyTurns(t *testing.T) (dir string, j *Journal, reader *Reader, now *atomic.Pointer[time.Time]) {
 	t.Helper()
-	dir, now = t.TempDir(), new(start)
-	j = mustOpen(t, dir, Options{Retention: Retention{MaxAge: time.Hour}, Now: func() time.Time { return *now }})
+	dir, now = t.TempDir(), new(atomic.Pointer[time.Time])
+	now.Store(&start)
+	j = mustOpen(t, dir, Options{Retention: Retention{MaxAge: time.Hour}, Now: func() time.Time { return *now.Load() }})
 	for n := range 40 {
 		appendBulk(t, j, fmt.Sprint("t", n), 20)
 	}
@@ -32,7 +34,7 @@ func TestPruningShrinksTheFile(t *testing.T) {
 		t.Fatalf("%d turns, %v", len(turns), err)
 	}
 	before := fileBytes(t, dir)
-	*now = now.Add(2 * time.Hour)
+	now.Store(new(start.Add(2 * time.Hour)))
 	if turns, err := j.Prune(t.Context()); err != nil || turns != 40 {
 		t.Fatalf("pruned %d turns, %v", turns, err)
 	}
@@ -55,7 +57,7 @@ func TestPruningShrinksTheFileAfterAReader(t *testing.T) {
 		t.Fatalf("%d turns, %v", turns, err)
 	}
 	before := fileBytes(t, dir)
-	*now = now.Add(2 * time.Hour)
+	now.Store(new(start.Add(2 * time.Hour)))
 	for _, want := range []int{40, 0} {
 		if got, err := j.Prune(t.Context()); err != nil || got != want {
 			t.Fatalf("pruned %d turns, %v", got, err)
