@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,6 +167,9 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		}
 		l.CPUTime = f.cpuTime
 	}
+	if f.set("soft") && f.soft <= 0 {
+		return l, usageError("--soft %s is no budget: give a positive value such as 10s, or leave it out", f.soft)
+	}
 	if err := l.Validate(); err != nil {
 		return l, usageError("%w", err)
 	}
@@ -205,7 +207,7 @@ func parseCount(s string) (int64, bool) {
 		return supervisor.Unlimited, true
 	}
 	v, err := strconv.ParseInt(s, 10, 64)
-	return v, err == nil && v > 0 && v <= math.MaxInt32
+	return v, err == nil && v > 0 && v < supervisor.Unlimited
 }
 
 func parsePercent(s string) (int64, bool) {

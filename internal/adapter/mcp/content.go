@@ -155,8 +155,8 @@ func (d *delivery) resource(r *mcpsdk.ResourceContents) error {
 	switch {
 	case r == nil:
 		return d.say("[a resource is left out: it has no contents]\n")
-	case r.Blob != nil:
-		return d.blob(r.MIMEType, r.Blob)
+	case r.Blob != nil: // which has no name of its own
+		return errors.Join(d.say(fmt.Sprintf("[%s]\n", cut(r.URI, 1000))), d.blob(r.MIMEType, r.Blob))
 	}
 	return d.toolText(fmt.Sprintf("[%s]\n%s", cut(r.URI, 1000), r.Text))
 }

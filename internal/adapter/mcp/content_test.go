@@ -20,7 +20,7 @@ func TestContent(t *testing.T) {
 		{"link", `{"content":[{"type":"resource_link","uri":"file:///x","name":"x","mimeType":"text/plain"}]}`, "link file:///x x text/plain", "", ""},
 		{
 			"resource", `{"content":[{"type":"resource","resource":{"uri":"u:x","text":"t"}},{"type":"resource","resource":{"uri":"u:y","mimeType":"m","blob":"aGk="}},{"type":"resource"}]}`,
-			"text [u:x]\nt|blob m \"hi\"|text [a resource is left out: it has no contents]\n", "", "",
+			"text [u:x]\nt\n[u:y]\n|blob m \"hi\"|text [a resource is left out: it has no contents]\n", "", "",
 		},
 		{"structured", `{"content":[{"type":"text","text":"{}"}],"structuredContent":{"n":12345678901234567890,"b":1,"a":2},"_meta":{"x":1}}`, "text {}", `{"n":12345678901234567890,"b":1,"a":2}`, ""},
 		{"structured alone", `{"structuredContent":[1]}`, "", `[1]`, ""},
