@@ -59,6 +59,7 @@ test: setup ## go vet and all tests
 .PHONY: race
 race: setup-cc ## all tests under the race detector
 	@$(call need,$(TEST_NEEDS))
+	CGO_ENABLED=1 go build -race ./...
 	CGO_ENABLED=1 go test -race $(RACE_FLAGS) ./...
 
 .PHONY: soak
