@@ -125,6 +125,9 @@ func (c *Clock) Remaining(now time.Time) time.Duration {
 	return max(end-c.Elapsed(now), 0)
 }
 
+// Silence is how long the tool may be silent at present, or [Infinite].
+func (c *Clock) Silence() time.Duration { return c.spec.Stream.silence(c.messages) }
+
 // Deadline is when the call must end whatever it streams, provided that no human
 // wait follows. ok is false if it need not end, or during a human wait.
 func (c *Clock) Deadline() (deadline time.Time, ok bool) {

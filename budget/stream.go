@@ -18,11 +18,19 @@ type Stream struct {
 
 // idleAfter gives the running time at which silence has lasted too long.
 func (s Stream) idleAfter(started, lastSign time.Duration, messages bool) time.Duration {
+	if !messages && s.Initial > 0 {
+		return add(started, s.Initial)
+	}
+	return add(lastSign, s.silence(messages))
+}
+
+// silence is how long the tool may be silent.
+func (s Stream) silence(messages bool) time.Duration {
 	switch {
 	case !messages && s.Initial > 0:
-		return add(started, s.Initial)
+		return s.Initial
 	case s.Gap > 0:
-		return add(lastSign, s.Gap)
+		return s.Gap
 	}
 	return Infinite
 }

@@ -151,8 +151,8 @@ func TestIdle(t *testing.T) {
 	r.Stream, r.Grace = budget.Stream{Initial: 50 * time.Millisecond}, budget.NoGrace
 	result := call(t, host, r)
 	wantStatus(t, result, supervisor.StatusTimeout)
-	if result.Reason != "idle" || result.Kill.Cause != "idle" {
-		t.Errorf("reason %q, cause %q", result.Reason, result.Kill.Cause)
+	if result.Reason != "idle" || result.Kill.Cause != "idle" || result.Timing.SilenceLimitMs != 50 || !strings.Contains(result.Message, " because it had sent nothing for 0.05s (its whole limit is 60s)") {
+		t.Errorf("reason %q, cause %q, limit %d: %s", result.Reason, result.Kill.Cause, result.Timing.SilenceLimitMs, result.Message)
 	}
 	r = request("beat", `{"n":20}`)
 	r.Stream = budget.Stream{Gap: 10 * time.Second}

@@ -13,7 +13,7 @@ func (c *Call) stop(why cause, reason string, now time.Time) {
 	if _, ok := next(c.state, stopRequested); !ok {
 		return
 	}
-	c.cause, c.reason = why, reason
+	c.cause, c.reason, c.silence = why, reason, c.clock.Silence()
 	c.marks.stop = now
 	if why.status() == StatusTimeout {
 		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})

@@ -54,7 +54,8 @@ type life struct {
 	marks  marks
 
 	cause    cause
-	reason   string // within the cause
+	reason   string        // within the cause
+	silence  time.Duration // that was allowed then
 	final    *pluginv1.Result
 	startErr error
 	// streamOver and streamErr, exit and exited: how the tool's side ended.

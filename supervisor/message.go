@@ -27,6 +27,9 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 	if e.complete() && c.reader != nil {
 		r.Structured = c.structured
 	}
+	if r.Status == StatusTimeout && r.Reason == budget.ReasonIdle {
+		r.Timing.SilenceLimitMs = c.silence.Milliseconds()
+	}
 	r.Overran = r.Overran || e.cause == causeDeadline || r.OK() && e.cause != causeNone
 	c.fillRetry(r, e)
 	c.veil.result(r)
@@ -54,6 +57,8 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 	switch {
 	case r.Status == StatusTimeout && e.cause == causeDeadline:
 		c.suggestTimeout(r)
+	case r.Status == StatusTimeout && e.cause == causeIdle:
+		r.Retry.Hint = "take smaller steps, each of which says something"
 	case r.Status == StatusTimeout: // more time is not what was wanting
 		r.Retry.Hint = "take smaller steps"
 	}
@@ -197,7 +202,7 @@ func timeoutPhrase(r *Result) string {
 		limit = seconds(*r.Timing.TimeoutMs)
 	}
 	if r.Reason == budget.ReasonIdle {
-		return fmt.Sprintf("was stopped after %s because it had sent nothing for too long (its whole limit is %s)", seconds(r.Timing.StartMs+r.Timing.RunMs), limit)
+		return fmt.Sprintf("was stopped after %s because it had sent nothing for %s (its whole limit is %s)", seconds(r.Timing.StartMs+r.Timing.RunMs), seconds(r.Timing.SilenceLimitMs), limit)
 	}
 	if r.Reason == budget.ReasonTotal {
 		return fmt.Sprintf("was stopped after %s, the limit of its stream", seconds(r.Timing.RunMs))
@@ -273,7 +278,7 @@ func nextStep(r *Result, maxTimeout time.Duration) string {
 	if r.Status == StatusTimeout && r.Retry.SuggestedTimeoutMs != nil {
 		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(maxTimeout)))
 	}
-	if r.Status == StatusTimeout {
+	if r.Status == StatusTimeout && r.Reason != budget.ReasonIdle {
 		return "Next: take smaller steps."
 	}
 	if hint := r.Retry.Hint; hint != "" {

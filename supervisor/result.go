@@ -157,6 +157,9 @@ type Timing struct {
 	Clamped            bool   `json:"clamped"`
 	SoftBudgetMs       int64  `json:"softBudgetMs"`
 	GraceLimitMs       int64  `json:"graceLimitMs"`
+	// SilenceLimitMs, of a call that ended for its silence, is how long that
+	// might have lasted.
+	SilenceLimitMs int64 `json:"silenceLimitMs,omitempty"`
 }
 
 // Kill is the evidence of the kill ladder. For a call that ended by itself the
