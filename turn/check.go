@@ -9,8 +9,8 @@ func (b *batch) check(e *entry) {
 	case t.reason != "":
 		b.finish(e, cancelled(e.call, t.reason))
 		return
-	case t.journalErr != nil:
-		b.finish(e, unjournalled(e.call, t.journalErr))
+	case t.recorded.err != nil:
+		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
 	}
 	if refused := t.budget.Count(); refused != "" {

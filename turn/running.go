@@ -18,8 +18,8 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	t.flush() // what came before is on record, or nothing new is begun
-	if t.journalErr != nil {
-		b.finish(e, unjournalled(e.call, t.journalErr))
+	if t.recorded.err != nil {
+		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
 	}
 	granted, refused := t.budget.Reserve(now, budget.Infinite)

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 
 	"github.com/toolhost/toolhost/supervisor"
@@ -184,12 +183,10 @@ func (t *Turn) emit(e Event, result *supervisor.Result) {
 }
 
 // flush has the new events journalled, together, and shows them; who waited for
-// what they tell goes on. Where the journal fails, the turn takes no new calls;
-// what runs goes on to its end, and its events are still shown.
+// what they tell goes on. While the journal fails, the turn takes no new calls;
+// what runs goes on to its end, and its events are shown all the same.
 func (t *Turn) flush() {
-	for some := range slices.Chunk(t.outbox, maxAppend) {
-		t.keep(some)
-	}
+	t.record()
 	for _, record := range t.outbox {
 		t.show(record)
 	}
@@ -197,28 +194,12 @@ func (t *Turn) flush() {
 		close(done)
 	}
 	t.flushed = nil
-	refused := t.journalErr != nil && t.seq == 1 // then there is no turn
+	refused := t.recorded.err != nil && t.seq == 1 // then there is no turn
 	if observe := t.m.config.Observe; observe != nil && len(t.outbox) > 0 && !refused {
 		observe(t.outbox)
 	}
 	clear(t.outbox) // their content is not held on to
 	t.outbox = t.outbox[:0]
-}
-
-// maxAppend bounds what is journalled at once.
-const maxAppend = 512
-
-func (t *Turn) keep(records []Record) {
-	if t.m.config.Journal == nil || t.journalErr != nil {
-		return
-	}
-	if err := t.m.config.Journal.Append(records...); err != nil {
-		t.journalErr = err
-		if errors.Is(err, ErrTaken) {
-			return // the caller's mistake, who is told
-		}
-		t.m.config.Logger.Error("the journal fails: the turn takes no new calls", "turn", t.info.TurnID, "error", err)
-	}
 }
 
 func (t *Turn) show(record Record) {

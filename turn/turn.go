@@ -39,7 +39,7 @@ type Turn struct {
 	flushed     []chan struct{} // closed by the next flush
 	kept        kept
 	subscribers []*Subscription
-	journalErr  error
+	recorded    recorded
 	over        bool
 }
 
@@ -59,11 +59,11 @@ func newTurn(m *Manager, spec Spec) *Turn {
 func (t *Turn) start() error {
 	t.emit(Event{Kind: EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
 	t.flush()
-	if t.journalErr != nil {
+	if t.recorded.err != nil {
 		t.over = true
 		close(t.done)
 		t.m.remove(t)
-		return fmt.Errorf("cannot begin turn %q: the journal cannot be written: %w", t.info.TurnID, t.journalErr)
+		return fmt.Errorf("cannot begin turn %q: the journal cannot be written: %w", t.info.TurnID, t.recorded.err)
 	}
 	t.armDeadline()
 	go t.own()
@@ -124,7 +124,7 @@ func (t *Turn) Done() <-chan struct{} { return t.done }
 // valid once the turn is over.
 func (t *Turn) JournalError() error {
 	<-t.done
-	return t.journalErr
+	return t.recorded.err
 }
 
 // Info describes the turn; ok is false if it is over.
@@ -308,6 +308,7 @@ func (t *Turn) finish() {
 		t.close(p, OutcomeCancelled, Answer{By: "end"})
 	}
 	t.emit(Event{Kind: EventTurnEnd}, nil)
+	t.recorded.failed = time.Time{} // tried once more, now or never
 	t.flush()
 	t.over = true
 	for _, s := range t.subscribers {
