@@ -126,7 +126,7 @@ func (s *Stream) broken(err error) error {
 }
 
 func (f frame) event() (e Event, err error) {
-	if f.kind == "gap" {
+	if f.kind == KindGap {
 		e.Kind, e.Gap = f.kind, &Gap{}
 		err = json.Unmarshal(f.data, e.Gap)
 		e.TurnID, e.Seq = e.Gap.TurnID, e.Gap.To

@@ -173,6 +173,9 @@ type Health struct {
 	Reason  string `json:"reason,omitempty" jsonschema:"why it is unready"`
 }
 
+// KindGap is the kind of the event that brings a Gap.
+const KindGap = "gap"
+
 // Gap is word in a stream of events that some of them are not in it.
 type Gap struct {
 	TurnID string `json:"turnId"`

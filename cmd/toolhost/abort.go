@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -28,7 +29,7 @@ toolhost ps for the ids.`,
 				}
 				switch {
 				case client.IsNotFound(err):
-					return &exitError{exitFailed, fmt.Errorf("no %s is under way: see toolhost ps", what)}
+					return exit.With(exit.Failed, fmt.Errorf("no %s is under way: see toolhost ps", what))
 				case err != nil:
 					return err
 				}

@@ -58,6 +58,7 @@ func (d *served) onWire(t *testing.T, head string, body io.Reader) (*http.Respon
 // TestAbuse does to a real daemon what its HTTP API must stand; the finer points
 // are tested beside the API.
 func TestAbuse(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
 	raw, err := os.ReadFile(d.token)
 	if err != nil {

@@ -36,6 +36,7 @@ func pageBlocks(page string) (list []pageBlock) {
 // TestHTTPAPIPage does what docs/http-api.md says, in one shell and in order,
 // and holds what comes of each block against what the page shows of it.
 func TestHTTPAPIPage(t *testing.T) {
+	t.Parallel()
 	wholeSystem(t)
 	page, err := os.ReadFile("../../docs/http-api.md")
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -58,11 +59,11 @@ twice kills it at once; if this command dies, the daemon aborts the call.
 
 func (c *callCommand) run(tool string, words []string) error {
 	if c.args != "" && len(words) > 0 {
-		return usageError("give either --args or key=value words, not both")
+		return exit.Usagef("give either --args or key=value words, not both")
 	}
 	for name, d := range map[string]time.Duration{"timeout": c.flags.timeout, "soft": c.flags.soft} {
 		if d < 0 {
-			return usageError("--%s %s is negative: give a positive one such as 30s", name, d)
+			return exit.Usagef("--%s %s is negative: give a positive one such as 30s", name, d)
 		}
 	}
 	return c.ask(func(daemon *remote) error {
@@ -130,7 +131,7 @@ func noTool(name string, list client.Tools) error {
 	for _, problem := range list.Problems {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(problem))
 	}
-	return usageError("the daemon has no tool %q: %s", name, offered(list.Tools))
+	return exit.Usagef("the daemon has no tool %q: %s", name, offered(list.Tools))
 }
 
 // maxNamed bounds how many tools an error names.
@@ -151,7 +152,7 @@ func offered(tools []client.Tool) string {
 }
 
 // errGaveUp is a third Ctrl-C: the daemon goes on to end the call.
-var errGaveUp = &exitError{exitAborted, errors.New("not waited for any longer: the daemon ends the call")}
+var errGaveUp = exit.With(exit.Aborted, errors.New("not waited for any longer: the daemon ends the call"))
 
 func (c *callCommand) live() bool {
 	f := c.flags

@@ -93,8 +93,8 @@ func (s *callSession) follow(stream *client.Stream, first client.Event) <-chan s
 		for e, err := first, error(nil); err == nil; e, err = stream.Next() {
 			s.view.Take(e.Event)
 			s.question(e)
-			if s.flags.events && e.Gap == nil {
-				unshown <- e.JSON
+			if s.flags.events {
+				unshown <- asJournalled(e).JSON
 			}
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -45,20 +46,20 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 	loaded, err := config.Load(config.Options{Path: path})
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	if asJSON {
 		if err := json.NewEncoder(w).Encode(append(config.Problems{}, problems...)); err != nil {
 			return hostError(err)
 		}
 		if len(problems) > 0 {
-			return &exitError{code: exitUsage}
+			return exit.With(exit.Usage, nil)
 		}
 		return nil
 	}
 	if len(problems) > 0 {
 		fmt.Fprintln(w, terminal.Escape(problems.Long(), true))
-		return usageError("%s", plural(len(problems), "problem"))
+		return exit.Usagef("%s", plural(len(problems), "problem"))
 	}
 	return reportValid(w, loaded)
 }
@@ -116,11 +117,11 @@ be - for stdin. What has to be seen to is on stderr, and in comments.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			raw, err := readBounded(args[0], maxImportBytes)
 			if err != nil {
-				return usageError("cannot read %s: %w", args[0], err)
+				return exit.Usagef("cannot read %s: %w", args[0], err)
 			}
 			yaml, warnings, err := config.Import(raw)
 			if err != nil {
-				return usageError("%s: %w", args[0], err)
+				return exit.Usagef("%s: %w", args[0], err)
 			}
 			for _, warning := range warnings {
 				fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.Escape(warning, false))
@@ -132,4 +133,4 @@ be - for stdin. What has to be seen to is on stderr, and in comments.`,
 }
 
 // configError is a usage error: everything that is wrong, a line each.
-func configError(err error) error { return usageError("%w", err) }
+func configError(err error) error { return exit.With(exit.Usage, err) }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/exit"
 )
 
 // newConsole prints the link and opens no browser: the link would stand in the
@@ -24,7 +26,7 @@ minutes. The daemon has to listen on TCP: browsers know no unix sockets.`,
 					return err
 				}
 				if link.URL == "" {
-					return &exitError{exitFailed, errors.New("the daemon does not listen on TCP, which browsers need: set listen: 127.0.0.1:7070 in toolhost.yaml and start it anew")}
+					return exit.With(exit.Failed, errors.New("the daemon does not listen on TCP, which browsers need: set listen: 127.0.0.1:7070 in toolhost.yaml and start it anew"))
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), link.URL)
 				return err

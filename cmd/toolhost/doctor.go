@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -44,7 +45,7 @@ func newDoctor() *cobra.Command {
 			}
 			for _, f := range findings {
 				if f.Level == levelFail {
-					return &exitError{code: exitFailed}
+					return exit.With(exit.Failed, nil)
 				}
 			}
 			return nil

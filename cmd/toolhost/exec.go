@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -53,7 +54,7 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	}
 	shown, err := json.Marshal(map[string]any{"argv": argv})
 	if err != nil {
-		return usageError("cannot show the command: %w", err)
+		return exit.Usagef("cannot show the command: %w", err)
 	}
 	return runOne(k, turn.Tool{Name: commandName(argv[0]), Request: request, Mode: cmp.Or(turn.Mode(flags.mode), k.loaded.Default.Mode)}, shown)
 }

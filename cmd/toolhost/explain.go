@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -56,7 +57,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	}
 	e, err := k.host.Explain(context.Background(), found.Request)
 	if err != nil {
-		return &exitError{exitFailed, err}
+		return exit.With(exit.Failed, err)
 	}
 	if found.Entry.Type == config.TypeMCP { // what would be told is the adapter's
 		e.Path, e.SHA256 = "", ""

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -70,7 +71,7 @@ func (f *callFlags) checkMode() error {
 	case "", turn.ModeAllow, turn.ModeAsk, turn.ModeDeny:
 		return nil
 	}
-	return usageError("--mode %q is unknown: give allow, ask or deny", f.mode)
+	return exit.Usagef("--mode %q is unknown: give allow, ask or deny", f.mode)
 }
 
 // check refuses what is wrong with the flags by themselves.
@@ -79,7 +80,7 @@ func (f *callFlags) check() error {
 		return err
 	}
 	if f.set("grace") && f.grace < 0 {
-		return usageError("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
+		return exit.Usagef("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
 	}
 	if f.unsafe {
 		if err := f.contradicts("--unsafe-no-sandbox", "read", "write", "net", "workspace", "out", "strict", "allow", "require"); err != nil {
@@ -89,7 +90,7 @@ func (f *callFlags) check() error {
 	var policy sandbox.Policy
 	f.grant(&policy)
 	if _, err := policy.Resolve(); err != nil {
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	_, err := f.limits()
 	return err
@@ -121,7 +122,7 @@ func (f *callFlags) grant(p *sandbox.Policy) {
 func (f *callFlags) contradicts(flag string, others ...string) error {
 	for _, other := range others {
 		if f.set(other) {
-			return usageError("--%s and %s contradict one another: leave one of them out", other, flag)
+			return exit.Usagef("--%s and %s contradict one another: leave one of them out", other, flag)
 		}
 	}
 	return nil
@@ -157,21 +158,21 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		}
 		n, ok := v.parse(v.value)
 		if !ok {
-			return l, usageError("--%s %q is no limit: give a positive value such as %s", v.name, v.value, v.example)
+			return l, exit.Usagef("--%s %q is no limit: give a positive value such as %s", v.name, v.value, v.example)
 		}
 		*v.into = n
 	}
 	if f.set("cpu-time") {
 		if f.cpuTime <= 0 {
-			return l, usageError("--cpu-time %s is no limit: give a positive value such as 10s", f.cpuTime)
+			return l, exit.Usagef("--cpu-time %s is no limit: give a positive value such as 10s", f.cpuTime)
 		}
 		l.CPUTime = f.cpuTime
 	}
 	if f.set("soft") && f.soft <= 0 {
-		return l, usageError("--soft %s is no budget: give a positive value such as 10s, or leave it out", f.soft)
+		return l, exit.Usagef("--soft %s is no budget: give a positive value such as 10s, or leave it out", f.soft)
 	}
 	if err := l.Validate(); err != nil {
-		return l, usageError("%w", err)
+		return l, exit.With(exit.Usage, err)
 	}
 	return l, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -148,14 +149,14 @@ func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
 		case !missing:
 			return k.asked(tool), err
 		case none.Server.Name != "": // whose tools have names like it
-			return catalog.Tool{}, usageError("%w", none)
+			return catalog.Tool{}, exit.With(exit.Usage, none)
 		}
 		if entry, named := k.loaded.Tool(word); named {
-			return catalog.Tool{}, usageError("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
+			return catalog.Tool{}, exit.Usagef("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
 		}
 		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(word) {
 			file := cmp.Or(k.loaded.Path, "a toolhost.yaml (there is none, see toolhost config)")
-			return catalog.Tool{}, usageError("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
+			return catalog.Tool{}, exit.Usagef("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
 		}
 	}
 	return k.plugin(ctx, splitTool(word))
@@ -192,7 +193,7 @@ func (k *kit) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 
 // severalTools says how one of them is named.
 func severalTools(path string, names []string) error {
-	return usageError("%s has several tools: name one behind a colon, as in %s:%s; it has %s", path, path, names[0], strings.Join(names, ", "))
+	return exit.Usagef("%s has several tools: name one behind a colon, as in %s:%s; it has %s", path, path, names[0], strings.Join(names, ", "))
 }
 
 // offer is a plugin's tool under its own name.

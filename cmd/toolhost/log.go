@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -95,7 +96,7 @@ func newPrune(flags *logFlags) *cobra.Command {
 				tellFound(os.Stderr, found)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return usageError("%w", err)
+				return exit.With(exit.Usage, err)
 			}
 			if err != nil {
 				return hostError(err)
@@ -122,7 +123,7 @@ func (f *logFlags) dir() (string, error) {
 	}
 	dir, err := f.journal.dir()
 	if err == nil && dir == "" {
-		err = usageError("the state folder is none, which has no journal to read: name a folder with --state")
+		err = exit.Usagef("the state folder is none, which has no journal to read: name a folder with --state")
 	}
 	return dir, err
 }
@@ -133,7 +134,7 @@ func (f *logFlags) with(do func(record) error) error {
 	}
 	if f.socket != "" {
 		if f.journal.state != "" {
-			return usageError("--state and --socket contradict one another: leave one of them out")
+			return exit.Usagef("--state and --socket contradict one another: leave one of them out")
 		}
 		daemon := remoteFlags{socket: f.socket}
 		return daemon.ask(func(r *remote) error { return do(remoteRecord{r}) })
@@ -144,14 +145,14 @@ func (f *logFlags) with(do func(record) error) error {
 	}
 	l, err := state.OpenLog(dir)
 	if err != nil {
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	defer l.Close()
 	for _, unreadable := range l.Unreadable {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(unreadable.Error()))
 	}
 	if err := do(l); err != nil {
-		return &exitError{exitFailed, err}
+		return exit.With(exit.Failed, err)
 	}
 	return nil
 }
@@ -174,15 +175,15 @@ func (f *logFlags) check(args []string) error {
 		}
 	}
 	if f.follow && f.status == journal.StatusOpen {
-		return usageError("--status %s and --follow contradict one another, as all that is followed is open: leave one of them out", f.status)
+		return exit.Usagef("--status %s and --follow contradict one another, as all that is followed is open: leave one of them out", f.status)
 	}
 	switch all := journal.Statuses(); {
 	case f.status != "" && !slices.Contains(all, f.status):
-		return usageError("--status %q is none: give one of %s", f.status, strings.Join(all, ", "))
+		return exit.Usagef("--status %q is none: give one of %s", f.status, strings.Join(all, ", "))
 	case f.limit < 1 || f.limit > journal.MaxLimit:
-		return usageError("--limit %d is out of bounds: give 1 to %d", f.limit, journal.MaxLimit)
+		return exit.Usagef("--limit %d is out of bounds: give 1 to %d", f.limit, journal.MaxLimit)
 	case f.since < 0:
-		return usageError("--since %s is negative: give how far to look back, such as 24h", f.since)
+		return exit.Usagef("--since %s is negative: give how far to look back, such as 24h", f.since)
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func (f *logFlags) check(args []string) error {
 func (f *logFlags) alone(what string, names ...string) error {
 	for _, name := range names {
 		if f.set(name) {
-			return usageError("--%s means nothing for %s: leave it out", name, what)
+			return exit.Usagef("--%s means nothing for %s: leave it out", name, what)
 		}
 	}
 	return nil

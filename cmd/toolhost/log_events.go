@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -62,7 +63,7 @@ func (f *logFlags) wanted(l record, id string) (func(journal.Event) bool, error)
 
 // ofTool also takes what stands for events that are missing.
 func (f *logFlags) ofTool(e journal.Event) bool {
-	return f.tool == "" || e.Tool == f.tool || e.Kind == kindGap
+	return f.tool == "" || e.Tool == f.tool || e.Kind == client.KindGap
 }
 
 func ends(e journal.Event) bool {
@@ -86,7 +87,7 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 			return true
 		}
 		if f.status != "" {
-			if status, err := statusOf(e); e.Kind != kindGap && (err != nil || !ends(e) || status != f.status) {
+			if status, err := statusOf(e); e.Kind != client.KindGap && (err != nil || !ends(e) || status != f.status) {
 				failed = err
 				return err == nil
 			}

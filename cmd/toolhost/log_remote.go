@@ -52,14 +52,11 @@ func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
 	return bytes.TrimSpace(raw.Bytes()), err
 }
 
-// kindGap is what stands for events that a daemon no longer has.
-const kindGap = "gap"
-
 // asJournalled is an event as the journal has it; of a gap only its kind is
 // known.
 func asJournalled(e client.Event) journal.Event {
 	if e.Gap != nil {
-		e.JSON, _ = json.Marshal(map[string]any{"kind": kindGap, "turnId": e.Gap.TurnID, "fromSeq": e.Gap.From, "toSeq": e.Gap.To})
+		e.JSON = gapJSON(*e.Gap)
 		e.Time = time.Now()
 	}
 	return journal.Event{Seq: e.Seq, Time: e.Time, TurnID: e.TurnID, Kind: e.Kind, CallID: e.CallID, Tool: e.Tool, JSON: e.JSON}

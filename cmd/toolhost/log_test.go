@@ -39,6 +39,7 @@ func deadTurn(t *testing.T, dir string) (own string) {
 
 // Whoever opens a journal says, once, what became of it before, quiet or not.
 func TestWhatWasFoundInTheJournalIsTold(t *testing.T) {
+	t.Parallel()
 	batch := filepath.Join(t.TempDir(), "empty.json")
 	if err := os.WriteFile(batch, []byte("[]"), 0o600); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/toolhost/toolhost/internal/testenv/escape"
+	"github.com/toolhost/toolhost/internal/testenv/script"
 )
 
 // TestMain lets scripts run this binary as toolhost. The supervisor starts it
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the files in testdata/script, which read like documentation.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("builds tools with go, which the VM does not have")
 	}
@@ -60,7 +62,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("RUN", fmt.Sprintf("%09d", rand.IntN(1e9))) // for names that no other run's processes have
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
 	})
 }
 
@@ -88,23 +90,6 @@ func fenced(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	text, _, _ := strings.Cut(doc, "```")
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(text), 0o600))
-}
-
-// exits runs a command line and checks its exit status: exits 124 toolhost ...
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND ...")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	if exit, ok := err.(*exec.ExitError); ok {
-		code = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("cannot run %s: %v", args[1], err)
-	}
-	if got := fmt.Sprint(code); got != args[0] {
-		ts.Fatalf("exit status %s, want %s", got, args[0])
-	}
 }
 
 func buildTools(t *testing.T) string {

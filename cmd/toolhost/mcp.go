@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/mcpserver"
 	"github.com/toolhost/toolhost/supervisor"
@@ -61,7 +62,7 @@ well-known clients.
 
 func runMCP(flags *mcpFlags) error {
 	if flags.set("client-timeout") && flags.clientTimeout <= 0 {
-		return usageError("--client-timeout %s is no time to wait: give a positive one such as 60s", flags.clientTimeout)
+		return exit.Usagef("--client-timeout %s is no time to wait: give a positive one such as 60s", flags.clientTimeout)
 	}
 	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
 		return err
@@ -136,7 +137,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 	defer release()
 	defer k.retry(server)()
 	if err := server.Serve(ctx, in, out); err != nil {
-		return &exitError{exitFailed, err}
+		return exit.With(exit.Failed, err)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 		}
 		for _, d := range described.Tools {
 			if _, twice := tools[d.GetName()]; twice {
-				return nil, usageError("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
+				return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
 			}
 			tools[d.GetName()] = k.asked(k.offer(request, d, described))
 		}

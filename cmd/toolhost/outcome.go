@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox/signals"
@@ -48,10 +49,10 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 		fmt.Fprint(os.Stderr, present.LastWords(r), present.Outcome(r))
 	}
 	if r.OK() && flags.out != "" && r.FilesIncomplete {
-		return &exitError{code: exitFailed}
+		return exit.With(exit.Failed, nil)
 	}
-	if code := exitCode(r, command); code != exitOK {
-		return &exitError{code: code}
+	if code := exitCode(r, command); code != exit.OK {
+		return exit.With(code, nil)
 	}
 	return nil
 }
@@ -78,32 +79,32 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 // exitCode follows timeout(1), env(1) and the shell.
 func exitCode(r *supervisor.Result, command bool) int {
 	if headless(r) {
-		return exitHeadless
+		return exit.Headless
 	}
 	switch r.Status {
 	case supervisor.StatusOK:
 		if r.Output.Undelivered && r.Kill.Cause == "" {
-			return exitHost
+			return exit.Host
 		}
 		if r.Output.Undelivered {
-			return exitTimeout
+			return exit.Timeout
 		}
-		return exitOK
+		return exit.OK
 	case supervisor.StatusDenied:
-		return exitFailed
+		return exit.Failed
 	case supervisor.StatusTimeout:
-		return exitTimeout
+		return exit.Timeout
 	case supervisor.StatusCancelled:
-		return exitAborted
+		return exit.Aborted
 	case supervisor.StatusInvalidArgs:
-		return exitUsage
+		return exit.Usage
 	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
 		return startExitCode(r, command)
 	case supervisor.StatusOverloaded:
 		if r.Reason == "data" { // in use by another call
-			return exitFailed
+			return exit.Failed
 		}
-		return exitHost
+		return exit.Host
 	case supervisor.StatusUnkillable:
 		return causeExitCode(r)
 	}
@@ -120,32 +121,32 @@ func headless(r *supervisor.Result) bool {
 func startExitCode(r *supervisor.Result, command bool) int {
 	switch r.Reason {
 	case "not_found":
-		return commandExitCode(exitNotFound, command)
+		return commandExitCode(exit.NotFound, command)
 	case "not_executable":
-		return commandExitCode(exitNotExec, command)
+		return commandExitCode(exit.NotExec, command)
 	case "start", "tool", "limits", "dir", "command", "sha256", "policy", "secrets", "keep":
-		return exitUsage
+		return exit.Usage
 	case "server", "seccomp":
-		return exitFailed
+		return exit.Failed
 	}
-	return exitHost
+	return exit.Host
 }
 
 func commandExitCode(code int, command bool) int {
 	if command {
 		return code
 	}
-	return exitFailed
+	return exit.Failed
 }
 
 func causeExitCode(r *supervisor.Result) int {
 	switch r.Kill.Cause {
 	case "deadline", "total", "idle":
-		return exitTimeout
+		return exit.Timeout
 	case "abort":
-		return exitAborted
+		return exit.Aborted
 	}
-	return exitFailed
+	return exit.Failed
 }
 
 // ownExitCode is that of a death by signal, or a command's own: a tool cannot
@@ -153,11 +154,11 @@ func causeExitCode(r *supervisor.Result) int {
 func ownExitCode(r *supervisor.Result, command bool) int {
 	if r.Status == supervisor.StatusCrashed && r.Exit.Signal != "" {
 		if n := signals.Number(r.Exit.Signal); n > 0 {
-			return exitSignalBase + int(n)
+			return exit.SignalBase + int(n)
 		}
 	}
 	if code := r.Exit.Code; command && r.Status == supervisor.StatusToolError && code != nil && *code > 0 && *code < 256 {
 		return *code
 	}
-	return exitFailed
+	return exit.Failed
 }

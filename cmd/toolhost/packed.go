@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -14,7 +15,7 @@ func (k *kit) unpack(r supervisor.Request) (supervisor.Request, error) {
 	outliveReader()
 	r, err := k.packs.Request(r)
 	if err != nil {
-		return r, usageError("%w", err)
+		return r, exit.With(exit.Usage, err)
 	}
 	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -36,6 +37,7 @@ func needPython(t *testing.T) {
 
 // What the user got wrong is one line, and no traceback.
 func TestPythonHostErrors(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	nowhere := filepath.Join(t.TempDir(), "api.sock")
 	for call, want := range map[string]struct {
@@ -54,6 +56,7 @@ func TestPythonHostErrors(t *testing.T) {
 }
 
 func TestPythonHost(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	d := serve(t, remoteTools)
 	calls := []string{`greet {"name": "\u001b[2Jyou"}`, `remove {"path": "x"}`}
@@ -87,6 +90,7 @@ func TestPythonHost(t *testing.T) {
 
 // Ctrl-C leaves nothing running, and neither does SIGKILL.
 func TestPythonHostIsInterrupted(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	d := serve(t, remoteTools)
 	cmd, _, stderr := pythonHost(t, d.socket, "count")
@@ -96,7 +100,7 @@ func TestPythonHostIsInterrupted(t *testing.T) {
 	d.await(t, "running")
 	_ = cmd.Process.Signal(syscall.SIGINT)
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitAborted {
+	if code := cmd.ProcessState.ExitCode(); code != exit.Aborted {
 		t.Errorf("exit code %d\n%s", code, stderr)
 	}
 	d.idle(t)
@@ -104,6 +108,7 @@ func TestPythonHostIsInterrupted(t *testing.T) {
 
 // A stream that breaks off again and again loses no event and shows none twice.
 func TestPythonHostReconnects(t *testing.T) {
+	t.Parallel()
 	needPython(t)
 	d := serve(t, remoteTools)
 	proxy, cuts := cutting(t, d.socket)

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/daemon"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -42,7 +43,7 @@ func (f *remoteFlags) path() (string, error) {
 	}
 	path, err := daemon.SocketPath(loaded.Daemon)
 	if err != nil {
-		return "", usageError("%w", err)
+		return "", exit.With(exit.Usage, err)
 	}
 	return path, nil
 }
@@ -61,7 +62,7 @@ func (f *remoteFlags) dial() (*remote, error) {
 	}
 	c, err := client.New(client.Options{Socket: path})
 	if err != nil {
-		return nil, usageError("%w", err)
+		return nil, exit.With(exit.Usage, err)
 	}
 	return &remote{c, path}, nil
 }
@@ -81,7 +82,7 @@ func (r *remote) failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, own := errors.AsType[*exitError](err); own {
+	if _, own := errors.AsType[*exit.Error](err); own {
 		return err
 	}
 	refused, ok := errors.AsType[*client.Error](err)
@@ -89,9 +90,9 @@ func (r *remote) failure(err error) error {
 	case !ok:
 		return hostError(r.unreachable(err))
 	case refused.Status == http.StatusNotFound, refused.Status == http.StatusConflict:
-		return &exitError{exitFailed, err}
+		return exit.With(exit.Failed, err)
 	case refused.Status == http.StatusBadRequest, refused.Status == http.StatusRequestEntityTooLarge:
-		return &exitError{exitUsage, err}
+		return exit.With(exit.Usage, err)
 	}
 	return hostError(err)
 }

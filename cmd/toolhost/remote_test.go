@@ -16,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
+	"github.com/toolhost/toolhost/internal/testenv/script"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -125,12 +127,14 @@ const remoteTools = `tools:
 // TestRemoteScripts runs the files in testdata/remote, each beside a daemon of
 // its own.
 func TestRemoteScripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "remote", "*.txtar"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts, %v", err)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			d := serve(t, remoteTools)
 			testscript.Run(t, testscript.Params{
 				Files: []string{file},
@@ -140,7 +144,7 @@ func TestRemoteScripts(t *testing.T) {
 					env.Setenv("DIR", d.dir)
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "until": until},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "until": until},
 			})
 		})
 	}
@@ -199,12 +203,13 @@ func (d *served) idle(t *testing.T) {
 }
 
 func TestCallAsksOnTheTerminal(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
 	for keys, want := range map[string]struct {
 		code int
 		out  string
 	}{
-		"y\r": {exitOK, "removed x"}, "n\r": {exitFailed, ""}, "\x03": {exitAborted, ""},
+		"y\r": {exit.OK, "removed x"}, "n\r": {exit.Failed, ""}, "\x03": {exit.Aborted, ""},
 	} {
 		p := pty.New(t)
 		ended := d.onTerminal(t, p, nil, "call", "remove", "path=x")
@@ -219,8 +224,9 @@ func TestCallAsksOnTheTerminal(t *testing.T) {
 
 // A question that somebody else answers is taken back from the terminal.
 func TestCallIsAnsweredElsewhere(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
-	for approve, want := range map[bool]int{true: exitOK, false: exitFailed} {
+	for approve, want := range map[bool]int{true: exit.OK, false: exit.Failed} {
 		p := pty.New(t)
 		ended := d.onTerminal(t, p, nil, "call", "--events", "remove", "path=x")
 		p.Expect(t, "allow? [y/n/a]", 1)
@@ -240,13 +246,14 @@ func TestCallIsAnsweredElsewhere(t *testing.T) {
 // Ctrl-C aborts the call, which tells what it had done by then; a command that
 // is killed leaves nothing running.
 func TestCallIsInterrupted(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
 	p := pty.New(t)
 	ended := d.onTerminal(t, p, nil, "call", "count")
 	d.await(t, "running")
 	p.Expect(t, "of 10m", 1)
 	p.Type(t, "\x03")
-	ended(exitAborted)
+	ended(exit.Aborted)
 	p.Expect(t, "cancelled: count, ", 1)
 	d.idle(t)
 
@@ -262,6 +269,7 @@ func TestCallIsInterrupted(t *testing.T) {
 
 // Nobody has to wait for a daemon that hangs; it ends the call later.
 func TestCallOfADaemonThatHangs(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
 	p := pty.New(t)
 	ended := d.onTerminal(t, p, nil, "call", "count")
@@ -274,7 +282,7 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ended(exitAborted)
+		ended(exit.Aborted)
 	}()
 	for over := false; !over; { // signals that come too close together are one
 		p.Type(t, "\x03")
@@ -292,6 +300,7 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 }
 
 func TestTop(t *testing.T) {
+	t.Parallel()
 	d := serve(t, remoteTools)
 	for name, test := range map[string]struct {
 		env     []string

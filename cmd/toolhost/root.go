@@ -1,70 +1,33 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
-// Exit codes; the command's own code passes through exec.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitHeadless    = 4
-	exitTimeout     = 124
-	exitHost        = 125
-	exitNotExec     = 126
-	exitNotFound    = 127
-	exitSignalBase  = 128
-	exitAborted     = 130
-	exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is no tool),
+// The command's own code passes through exec.
+const exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is no tool),
 4 headless, 124 timeout, 125 the host itself failed, 126 and 127 exec's command not
 executable or not found, 128+n died of signal n, 130 aborted; exec hands its command's
 own code through.`
-)
 
-// exitError ends the command with a code; its error, if any, has one line.
-type exitError struct {
-	code int
-	err  error
-}
+func hostError(err error) error { return exit.With(exit.Host, err) }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func usageError(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
-}
-
-func hostError(err error) error { return &exitError{exitHost, err} }
-
-// run executes the command line and returns the exit code. Errors that no
-// command made its own are usage errors: they come from the parser.
+// run executes the command line and returns the exit code.
 func run(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.Execute()
-	if err == nil {
-		return exitOK
+	end := exit.Of(root.Execute())
+	if end.Err != nil {
+		fmt.Fprintf(os.Stderr, "toolhost: %s\n", terminal.Escape(end.Error(), false))
 	}
-	var exit *exitError
-	if !errors.As(err, &exit) {
-		exit = &exitError{exitUsage, err}
-	}
-	if exit.err != nil {
-		fmt.Fprintf(os.Stderr, "toolhost: %s\n", terminal.Escape(exit.Error(), false))
-	}
-	return exit.code
+	return end.Code
 }
 
 func newRoot() *cobra.Command {

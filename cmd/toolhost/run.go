@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -42,7 +43,7 @@ a list is given by repeating its key.
 
 func runTool(flags *callFlags, word string, words []string, args string) error {
 	if args != "" && len(words) > 0 {
-		return usageError("give either --args or key=value words, not both")
+		return exit.Usagef("give either --args or key=value words, not both")
 	}
 	k, err := flags.open()
 	if err != nil {
@@ -66,10 +67,10 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 
 // toolError is a usage error, if it has no exit code of its own.
 func toolError(err error) error {
-	if _, ok := errors.AsType[*exitError](err); ok {
+	if _, ok := errors.AsType[*exit.Error](err); ok {
 		return err
 	}
-	return usageError("%w", err)
+	return exit.With(exit.Usage, err)
 }
 
 // runOne makes the one call of run or exec and tells what came of it.
@@ -102,7 +103,7 @@ func arguments(tool catalog.Tool, words []string, args string) (json.RawMessage,
 // usage makes the error of a wrong command line one.
 func usage(raw json.RawMessage, err error) (json.RawMessage, error) {
 	if err != nil {
-		return nil, usageError("%w", err)
+		return nil, exit.With(exit.Usage, err)
 	}
 	return raw, nil
 }
@@ -113,7 +114,7 @@ func resultError(r *supervisor.Result) error {
 	if r.ToolError != nil {
 		text = r.ToolError.Message
 	}
-	return &exitError{exitCode(r, false), errors.New(present.FirstLine(text))}
+	return exit.With(exitCode(r, false), errors.New(present.FirstLine(text)))
 }
 
 func sorted(s []string) []string {

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/console"
 	"github.com/toolhost/toolhost/internal/daemon"
+	"github.com/toolhost/toolhost/internal/exit"
 )
 
 // serveFlags are those of the daemon.
@@ -92,7 +93,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 		return o, err
 	}
 	if o.State == "" && o.Loaded.Daemon.Listen != "" {
-		return o, usageError("to listen on %s the daemon needs a folder for its token: name one with --state, or leave out --listen", o.Loaded.Daemon.Listen)
+		return o, exit.Usagef("to listen on %s the daemon needs a folder for its token: name one with --state, or leave out --listen", o.Loaded.Daemon.Listen)
 	}
 	if o.Adapter, err = os.Executable(); err != nil {
 		return o, hostError(err)
@@ -119,7 +120,7 @@ func (f *serveFlags) settings() (list []config.Flag) {
 func (f *serveFlags) logger() (hclog.Logger, error) {
 	level := hclog.LevelFromString(f.logLevel)
 	if level == hclog.NoLevel {
-		return nil, usageError("--log-level %q is unknown: give trace, debug, info, warn or error", f.logLevel)
+		return nil, exit.Usagef("--log-level %q is unknown: give trace, debug, info, warn or error", f.logLevel)
 	}
 	json := f.logJSON
 	if !f.set("log-json") {

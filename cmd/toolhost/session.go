@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -60,7 +63,7 @@ func (s *session) run() (results []*supervisor.Result, err error) {
 	defer abortOnSignal(t)()
 	shown := s.show(t, kept, view)
 	if results, err = t.Run(context.Background(), s.calls); err != nil {
-		return nil, usageError("%w", err)
+		return nil, exit.With(exit.Usage, err)
 	}
 	t.End()
 	<-shown
@@ -112,7 +115,7 @@ func (f *callFlags) interactor(view *present.View) *terminal.Interactor {
 func abortOnSignal(t *turn.Turn) (release func()) {
 	return onSignals(func(n int) {
 		if n > 2 {
-			os.Exit(exitAborted)
+			os.Exit(exit.Aborted)
 		}
 		go t.Abort(supervisor.AbortUser)
 	})
@@ -155,8 +158,17 @@ func (s *session) catchUp(t *turn.Turn, kept *journal.Journal, view *present.Vie
 		}
 	}
 	next := t.Oldest()
-	s.showEvent(view, fmt.Appendf(nil, `{"kind":"gap","turnId":%q,"after":%d,"before":%d}`, t.ID(), last, next))
+	s.showEvent(view, gapJSON(client.Gap{TurnID: t.ID(), From: last + 1, To: next - 1}))
 	return next - 1
+}
+
+// gapJSON is what stands for missing events where events are printed.
+func gapJSON(gap client.Gap) []byte {
+	raw, _ := json.Marshal(struct {
+		Kind string `json:"kind"`
+		client.Gap
+	}{client.KindGap, gap})
+	return raw
 }
 
 func (s *session) showRecord(view *present.View, r *turn.Record) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -50,14 +51,14 @@ func (f *journalFlags) retention() (r journal.Retention, err error) {
 	}
 	if f.set("retain") {
 		if f.age <= 0 {
-			return r, usageError("--retain %s is no time to keep anything: give a positive one such as 720h", f.age)
+			return r, exit.Usagef("--retain %s is no time to keep anything: give a positive one such as 720h", f.age)
 		}
 		r.MaxAge = f.age
 	}
 	if f.set("retain-size") {
 		size, ok := parseSize(f.size)
 		if !ok {
-			return r, usageError("--retain-size %q is no size: give a positive one such as 512MiB", f.size)
+			return r, exit.Usagef("--retain-size %q is no size: give a positive one such as 512MiB", f.size)
 		}
 		r.MaxBytes = size
 	}
@@ -80,7 +81,7 @@ func (f *journalFlags) dir() (string, error) {
 	}
 	dir, err := state.Default()
 	if err != nil {
-		return "", usageError("%w", err)
+		return "", exit.With(exit.Usage, err)
 	}
 	if dir == state.None {
 		return "", nil
@@ -128,7 +129,7 @@ func (f *journalFlags) apart(granted []string) error {
 	dir = resolved(dir)
 	for _, path := range granted {
 		if rel, err := filepath.Rel(resolved(path), dir); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			return usageError("--write %s would let calls change their own journal in %s: keep it elsewhere with --state, or none with --state none", path, dir)
+			return exit.Usagef("--write %s would let calls change their own journal in %s: keep it elsewhere with --state, or none with --state none", path, dir)
 		}
 	}
 	return nil

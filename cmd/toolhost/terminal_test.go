@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
@@ -83,12 +84,13 @@ func batchFile(t *testing.T, inputs ...toolInput) string {
 }
 
 func TestApprovalOnATerminal(t *testing.T) {
+	t.Parallel()
 	for keys, want := range map[string]struct {
 		code        int
 		out, screen string
 	}{
-		"y\r": {0, "said nothing", ""}, "n\r": {exitFailed, "", ""},
-		"\x03": {exitAborted, "", "  cancelled\r\n"}, "\x04": {exitFailed, "", "  denied\r\n"},
+		"y\r": {0, "said nothing", ""}, "n\r": {exit.Failed, "", ""},
+		"\x03": {exit.Aborted, "", "  cancelled\r\n"}, "\x04": {exit.Failed, "", "  denied\r\n"},
 	} {
 		p := pty.New(t)
 		ended := onTerminal(t, p, nil, "run", "--mode", "ask", testBinary(t), "ask=")
@@ -106,6 +108,7 @@ func TestApprovalOnATerminal(t *testing.T) {
 // Nothing of what is approved can hide: the end is there, and the middle is on
 // demand.
 func TestApprovalOfLongArguments(t *testing.T) {
+	t.Parallel()
 	p := pty.New(t)
 	ask := strings.Repeat("a", 1500) + "THE-MIDDLE" + strings.Repeat("b", 1500) + "THE-END"
 	ended := onTerminal(t, p, nil, "run", "--quiet", "--mode", "ask", testBinary(t), "ask="+ask)
@@ -117,12 +120,13 @@ func TestApprovalOfLongArguments(t *testing.T) {
 	p.Expect(t, "THE-MIDDLE", 1)
 	p.Expect(t, "allow? [y/n/a]", 1)
 	p.Type(t, "n\r")
-	ended(exitFailed)
+	ended(exit.Failed)
 }
 
 // A secret is asked for without echo, and is in nothing that is left of the
 // turn: terminal, output, events and journal.
 func TestSecretOnATerminal(t *testing.T) {
+	t.Parallel()
 	p := pty.New(t)
 	state := t.TempDir()
 	ended := onTerminal(t, p, nil, "turn", "--state", state, "--events", "--plugin", testBinary(t), batchFile(t, toolInput{Ask: "Password of the archive?", Secret: true}))
@@ -166,6 +170,7 @@ func readAll(t *testing.T, dir string) string {
 
 // Questions interrupt the live view; a batch's results come whole after it.
 func TestLiveViewOfATurn(t *testing.T) {
+	t.Parallel()
 	p := pty.New(t)
 	batch := batchFile(t, toolInput{Wait: true}, toolInput{Ask: "Which?", Schema: json.RawMessage(`{"type":"string","enum":["red","green"]}`)})
 	ended := onTerminal(t, p, nil, "turn", "--state", "none", "--timeout", "2m", "--grace", "0", "--plugin", testBinary(t), batch)
@@ -175,7 +180,7 @@ func TestLiveViewOfATurn(t *testing.T) {
 		p.Expect(t, want, 1)
 	}
 	p.Type(t, "\x03")
-	out := ended(exitAborted)
+	out := ended(exit.Aborted)
 	p.Expect(t, "call-0  cancelled: curious", 1)
 	if !strings.Contains(out, `"status":"cancelled"`) || !strings.Contains(out, "told 7 bytes") {
 		t.Errorf("printed %s", out)
@@ -184,6 +189,7 @@ func TestLiveViewOfATurn(t *testing.T) {
 
 // Whoever wants plain output gets no control characters.
 func TestPlainTerminal(t *testing.T) {
+	t.Parallel()
 	for _, plain := range []struct {
 		env  []string
 		args []string
@@ -200,10 +206,11 @@ func TestPlainTerminal(t *testing.T) {
 // Without a terminal nobody is asked; what a question declares as its default
 // is taken, and without one the command says so with its own exit code.
 func TestHeadlessQuestions(t *testing.T) {
-	for schema, want := range map[string]int{`{"type":"string","default":"blue"}`: exitOK, `{"type":"string"}`: exitHeadless} {
+	t.Parallel()
+	for schema, want := range map[string]int{`{"type":"string","default":"blue"}`: exit.OK, `{"type":"string"}`: exit.Headless} {
 		cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "run", "--headless", testBinary(t), "ask=Which?", "schema="+schema)
 		out, _ := cmd.CombinedOutput() // its exit code tells more
-		if got := cmd.ProcessState.ExitCode(); got != want || want == exitOK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
+		if got := cmd.ProcessState.ExitCode(); got != want || want == exit.OK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
 			t.Errorf("%s: exit code %d, want %d: %s", schema, got, want, out)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -96,7 +97,7 @@ func (k *kit) describe(word string) ([]toolInfo, error) {
 			return infos, nil
 		}
 		if _, none := errors.AsType[*catalog.NotFoundError](err); !none {
-			return nil, &exitError{exitFailed, err}
+			return nil, exit.With(exit.Failed, err)
 		}
 	}
 	request, err := k.request(supervisor.Tool{Path: word})
@@ -139,7 +140,7 @@ func configuredInfo(t catalog.Tool) toolInfo {
 
 func (k *kit) describeConfigured() ([]toolInfo, error) {
 	if k.loaded.Path == "" {
-		return nil, usageError("there is no toolhost.yaml (see toolhost config): name plugins, or a file with --config")
+		return nil, exit.Usagef("there is no toolhost.yaml (see toolhost config): name plugins, or a file with --config")
 	}
 	k.tells = true
 	tools, problems := k.catalog.All(context.Background())
@@ -148,7 +149,7 @@ func (k *kit) describeConfigured() ([]toolInfo, error) {
 		infos = append(infos, configuredInfo(t))
 	}
 	if len(problems) > 0 {
-		return infos, &exitError{exitFailed, errors.Join(problems...)}
+		return infos, exit.With(exit.Failed, errors.Join(problems...))
 	}
 	return infos, nil
 }
@@ -161,7 +162,7 @@ func toolsJSON(w io.Writer, infos []toolInfo) error {
 func exportTools(w io.Writer, infos []toolInfo, name string) error {
 	provider, err := format.Lookup(name)
 	if err != nil {
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	var tools []format.Tool
 	for _, i := range infos {
@@ -173,7 +174,7 @@ func exportTools(w io.Writer, infos []toolInfo, name string) error {
 	}
 	raw, err := provider.Tools(tools)
 	if err != nil {
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	_, err = fmt.Fprintf(w, "%s\n", raw)
 	return err

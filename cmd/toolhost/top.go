@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/top"
 )
@@ -53,5 +54,5 @@ func topTerminal() (*os.File, error) {
 			return tty, nil
 		}
 	}
-	return nil, usageError("top needs a terminal that it can draw on: use toolhost ps, or toolhost ps --json")
+	return nil, exit.Usagef("top needs a terminal that it can draw on: use toolhost ps, or toolhost ps --json")
 }

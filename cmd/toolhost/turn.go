@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -106,13 +107,13 @@ func runTurn(flags *turnFlags, path string) error {
 func (f *turnFlags) checkBudget() error {
 	switch {
 	case f.set("max-calls") && f.maxCalls < 1:
-		return usageError("--max-calls %d is no limit: give 1 or more, or leave it out", f.maxCalls)
+		return exit.Usagef("--max-calls %d is no limit: give 1 or more, or leave it out", f.maxCalls)
 	case f.set("tool-time") && f.toolTime <= 0:
-		return usageError("--tool-time %s is no limit: give a positive one such as 5m, or leave it out", f.toolTime)
+		return exit.Usagef("--tool-time %s is no limit: give a positive one such as 5m, or leave it out", f.toolTime)
 	case f.set("deadline") && f.wholeLimit <= 0:
-		return usageError("--deadline %s is no limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
+		return exit.Usagef("--deadline %s is no limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
 	case f.reserve < 0:
-		return usageError("--reserve %s is negative: give 0 to keep nothing, or up to the deadline", f.reserve)
+		return exit.Usagef("--reserve %s is negative: give 0 to keep nothing, or up to the deadline", f.reserve)
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
 	}
 	b.Reserve = cmp.Or(b.Reserve, budget.NoReserve)
 	if b.Deadline > 0 && b.Reserve >= b.Deadline {
-		return b, usageError("of the deadline of %s, %s are kept for a last answer, which leaves no time for calls: give a longer --deadline or a shorter --reserve", b.Deadline, b.Reserve)
+		return b, exit.Usagef("of the deadline of %s, %s are kept for a last answer, which leaves no time for calls: give a longer --deadline or a shorter --reserve", b.Deadline, b.Reserve)
 	}
 	return b, nil
 }
@@ -183,14 +184,14 @@ func turnExit(results []*supervisor.Result) error {
 	for _, r := range results {
 		codes[exitCode(r, false)] = true
 	}
-	delete(codes, exitOK)
-	for _, code := range []int{exitHeadless, exitHost, exitAborted} {
+	delete(codes, exit.OK)
+	for _, code := range []int{exit.Headless, exit.Host, exit.Aborted} {
 		if codes[code] {
-			return &exitError{code: code}
+			return exit.With(code, nil)
 		}
 	}
 	if len(codes) > 0 {
-		return &exitError{code: exitFailed}
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }
@@ -222,7 +223,7 @@ func (k *kit) offered(plugins []string, calls []format.Call) (map[string]turn.To
 		}
 		for _, d := range described.Tools {
 			if _, twice := tools[d.GetName()]; twice || d.GetName() == turn.StatusTool {
-				return nil, usageError("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
+				return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
 			}
 			if err := k.notConfigured(d.GetName(), path); err != nil {
 				return nil, err
@@ -249,7 +250,7 @@ func (k *kit) notConfigured(name, path string) error {
 		entry, configured = tool.Entry, err == nil
 	}
 	if configured {
-		return usageError("the tool name %q of %s is taken by the configuration's %s (%s): leave out one of them", name, path, entry.Name, entry.Source)
+		return exit.Usagef("the tool name %q of %s is taken by the configuration's %s (%s): leave out one of them", name, path, entry.Name, entry.Source)
 	}
 	return nil
 }
@@ -267,7 +268,7 @@ func (k *kit) offerConfigured(tools map[string]turn.Tool, name string) error {
 		unknown.Request.Name = name
 		tools[name] = turn.Tool{Name: name, Request: unknown.Request}
 	case !none:
-		return usageError("%w", err)
+		return exit.With(exit.Usage, err)
 	}
 	return nil
 }
@@ -278,7 +279,7 @@ const maxBatchBytes = 8 << 20
 func (f *turnFlags) readBatch(path string) (calls []format.Call, provider format.Provider, err error) {
 	raw, err := readBounded(path, maxBatchBytes)
 	if err != nil {
-		return nil, nil, usageError("cannot read the batch: %w", err)
+		return nil, nil, exit.Usagef("cannot read the batch: %w", err)
 	}
 	if f.format == "" {
 		calls, err = format.ReadList(raw)
@@ -286,7 +287,7 @@ func (f *turnFlags) readBatch(path string) (calls []format.Call, provider format
 		calls, err = provider.Calls(raw)
 	}
 	if err != nil {
-		return nil, nil, usageError("the batch %s is none: %w", path, err)
+		return nil, nil, exit.Usagef("the batch %s is none: %w", path, err)
 	}
 	return calls, provider, nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/testenv/escape"
 )
 
@@ -217,11 +218,11 @@ func TestSharedUser(t *testing.T) {
 		t.Errorf("made by %d:%d, %v", st.Uid, st.Gid, err)
 	}
 	_, stderr, code := asSomeone(t, dir, subordinate, "exec", "--write", ".", "--", "true")
-	if code != exitUsage || !strings.Contains(string(stderr), "toolhost's own") {
+	if code != exit.Usage || !strings.Contains(string(stderr), "toolhost's own") {
 		t.Errorf("a grant of the store: exit status %d: %s", code, stderr)
 	}
 	_, stderr, code = asSomeone(t, dir, "", "exec", "--", "true")
-	if code != exitHost || !strings.Contains(string(stderr), "grants no ids to") || !strings.Contains(string(stderr), "sharedUid") {
+	if code != exit.Host || !strings.Contains(string(stderr), "grants no ids to") || !strings.Contains(string(stderr), "sharedUid") {
 		t.Errorf("without subordinate ids: exit status %d: %s", code, stderr)
 	}
 	stdout, stderr, code := asSomeone(t, dir, "", "exec", "--json", "--allow", "sharedUid", "--", "true")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/toolrun"
 	"github.com/toolhost/toolhost/supervisor"
@@ -71,10 +72,10 @@ func describeFor(cmd *cobra.Command, host *supervisor.Supervisor, request superv
 	defer stop()
 	d, failed := host.Describe(ctx, request)
 	if ctx.Err() != nil {
-		return nil, &exitError{code: exitAborted}
+		return nil, exit.With(exit.Aborted, nil)
 	}
 	if failed != nil {
-		return nil, &exitError{exitCode(failed), errors.New(present.Problem(failed))}
+		return nil, exit.With(exitCode(failed), errors.New(present.Problem(failed)))
 	}
 	return d, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/toolhost/toolhost/internal/testenv/script"
 )
 
 // TestMain lets scripts run this binary as toolsdk. A supervisor starts it by
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", env.Getenv("PATH")+":"+bin)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits},
 	})
 }
 
@@ -44,23 +45,6 @@ func needGo(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("builds tools with go, which the VM does not have")
-	}
-}
-
-// exits runs a command line and checks its exit status: exits 1 toolsdk ...
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND ...")
-	}
-	err := ts.Exec(args[1], args[2:]...)
-	code := 0
-	if exit, ok := err.(*exec.ExitError); ok {
-		code = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("cannot run %s: %v", args[1], err)
-	}
-	if got := fmt.Sprint(code); got != args[0] {
-		ts.Fatalf("exit status %s, want %s", got, args[0])
 	}
 }
 

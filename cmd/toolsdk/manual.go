@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/manual"
 )
 
@@ -27,7 +28,7 @@ func newManual() *cobra.Command {
 			}
 			o := manual.Options{Version: cmp.Or(release, built.Main.Version), Date: time.Unix(seconds, 0), Manual: "toolhost manual", See: []string{"toolhost(1)"}}
 			if err := manual.Commands(args[0], cmd.Root(), o); err != nil {
-				return &exitError{exitHost, err}
+				return exit.With(exit.Host, err)
 			}
 			return nil
 		},

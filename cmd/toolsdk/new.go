@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/scaffold"
 )
 
@@ -49,7 +50,7 @@ func makeProject(cmd *cobra.Command, o scaffold.Options) error {
 	defer stop()
 	p, err := scaffold.New(ctx, o)
 	if ctx.Err() != nil {
-		return &exitError{code: exitAborted}
+		return exit.With(exit.Aborted, nil)
 	}
 	if err != nil {
 		return usage(err)

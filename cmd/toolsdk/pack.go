@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pack"
 )
 
@@ -28,7 +29,7 @@ printed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Source = args[0]
 			if (file == "") == (dir == "") {
-				return usageError("give either -o FILE.tar or --dir DIR")
+				return exit.Usagef("give either -o FILE.tar or --dir DIR")
 			}
 			return makePack(cmd, s, file, dir)
 		},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -45,7 +46,7 @@ func openTarget(path string) (*target, error) {
 func (t *target) choose(d *supervisor.Description) (*pluginv1.ToolDescription, error) {
 	if names := d.Names(); t.tool.Name == "" && len(names) > 1 {
 		path := cmp.Or(t.tool.Label, t.tool.Path)
-		return nil, usageError("%s has several tools: name one behind it, as in toolsdk run %s %s; it has %s", path, path, names[0], strings.Join(names, ", "))
+		return nil, exit.Usagef("%s has several tools: name one behind it, as in toolsdk run %s %s; it has %s", path, path, names[0], strings.Join(names, ", "))
 	}
 	return d.Tool(t.tool.Name), nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/toolrun"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -72,20 +73,20 @@ in a pack can be read, and is the working directory.
 func (f *runFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"read", "write", "net"} {
 		if cmd.Flags().Changed(name) && !f.sandbox {
-			return usageError("--%s is for the sandbox: give --sandbox too", name)
+			return exit.Usagef("--%s is for the sandbox: give --sandbox too", name)
 		}
 	}
 	switch {
 	case f.timeout < 0, f.timeout == 0 && cmd.Flags().Changed("timeout"):
-		return usageError("--timeout %s is no limit: give a positive duration such as 30s", f.timeout)
+		return exit.Usagef("--timeout %s is no limit: give a positive duration such as 30s", f.timeout)
 	case f.grace < 0 || f.grace > budget.MaxGrace:
-		return usageError("--grace %s: give up to %s", f.grace, budget.MaxGrace)
+		return exit.Usagef("--grace %s: give up to %s", f.grace, budget.MaxGrace)
 	case f.grace == 0 && cmd.Flags().Changed("grace"):
 		f.grace = budget.NoGrace
 	}
 	for _, answer := range f.asks {
 		if !json.Valid([]byte(answer)) {
-			return usageError("--answer %q is no JSON: a text needs quotes of its own, such as '\"yes\"'", answer)
+			return exit.Usagef("--answer %q is no JSON: a text needs quotes of its own, such as '\"yes\"'", answer)
 		}
 	}
 	return nil
@@ -114,12 +115,12 @@ func (f *runFlags) run(cmd *cobra.Command, words []string) error {
 	watcher := toolrun.Watch(t.tool.Path)
 	for {
 		err := f.once(cmd, host, t, words, stdin, signals)
-		var exit *exitError
-		if !f.watch || errors.As(err, &exit) && exit.code == exitAborted {
+		end := exit.Of(err)
+		if !f.watch || end.Code == exit.Aborted {
 			return err
 		}
-		if exit != nil && exit.err != nil {
-			fmt.Fprintf(os.Stderr, "toolsdk: %v\n", exit.err)
+		if end.Err != nil {
+			fmt.Fprintf(os.Stderr, "toolsdk: %v\n", end.Err)
 		}
 		fmt.Fprintf(os.Stderr, "-- waiting for a new build of %s, Ctrl-C ends\n", t.tool.Path)
 		if !watcher.Next(signals) {
@@ -137,7 +138,7 @@ func (f *runFlags) takeTarget(words []string) (*target, []string, error) {
 	}
 	if f.watch && t.opened != nil {
 		t.Close()
-		return nil, nil, usageError("--watch waits for builds, and %s is a pack: give the binary that it is made of", words[0])
+		return nil, nil, exit.Usagef("--watch waits for builds, and %s is a pack: give the binary that it is made of", words[0])
 	}
 	if words = words[1:]; len(words) > 0 && !strings.Contains(words[0], "=") {
 		t.tool.Name, words = words[0], words[1:]
@@ -171,11 +172,11 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 	})
 	switch {
 	case err != nil:
-		return &exitError{exitHost, err}
+		return exit.With(exit.Host, err)
 	case aborted:
-		return &exitError{code: exitAborted}
+		return exit.With(exit.Aborted, nil)
 	case !result.OK():
-		return &exitError{code: exitCode(result)}
+		return exit.With(exitCode(result), nil)
 	}
 	return nil
 }
@@ -228,20 +229,20 @@ func answers(texts []string) (list []json.RawMessage) {
 func exitCode(r *supervisor.Result) int {
 	switch r.Status {
 	case supervisor.StatusTimeout:
-		return exitTimeout
+		return exit.Timeout
 	case supervisor.StatusCancelled:
-		return exitAborted
+		return exit.Aborted
 	case supervisor.StatusInvalidArgs:
-		return exitUsage
+		return exit.Usage
 	case supervisor.StatusOverloaded:
-		return exitHost
+		return exit.Host
 	case supervisor.StatusStartFailed:
 		switch r.Reason {
 		case "tool", "dir", "policy":
-			return exitUsage
+			return exit.Usage
 		case "sandbox":
-			return exitHost
+			return exit.Host
 		}
 	}
-	return exitFailed
+	return exit.Failed
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/conformance"
+	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -82,7 +83,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return &exitError{exitHost, err}
+		return exit.With(exit.Host, err)
 	}
 	t, err := openTarget(path)
 	if err != nil {
@@ -110,7 +111,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 	}
 	report, err := conformance.Run(ctx, host, o)
 	if ctx.Err() != nil {
-		return &exitError{exitAborted, errors.New("interrupted: what is said above stands, and nothing is said of the rules that were not tried")}
+		return exit.With(exit.Aborted, errors.New("interrupted: what is said above stands, and nothing is said of the rules that were not tried"))
 	}
 	if err != nil {
 		return usage(err)
@@ -122,7 +123,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 func (f *testFlags) checkRules() error {
 	for _, id := range f.fails {
 		if all := conformance.Rules(); !slices.Contains(all, id) {
-			return usageError("--expect-fail %q is no rule: give some of %s", id, strings.Join(all, ", "))
+			return exit.Usagef("--expect-fail %q is no rule: give some of %s", id, strings.Join(all, ", "))
 		}
 	}
 	return nil
@@ -167,10 +168,10 @@ func (f *testFlags) tell(out io.Writer, r *conformance.Report) error {
 	if f.junit != "" {
 		file, err := os.Create(f.junit)
 		if err != nil {
-			return usageError("cannot write the report: %w", err)
+			return exit.Usagef("cannot write the report: %w", err)
 		}
 		if err := errors.Join(r.JUnit(file), file.Close()); err != nil {
-			return usageError("cannot write the report to %s: %w", f.junit, err)
+			return exit.Usagef("cannot write the report to %s: %w", f.junit, err)
 		}
 	}
 	if f.json {
@@ -178,10 +179,10 @@ func (f *testFlags) tell(out io.Writer, r *conformance.Report) error {
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(r); err != nil {
-			return &exitError{exitHost, err}
+			return exit.With(exit.Host, err)
 		}
 	} else if err := r.WriteSummary(out); err != nil {
-		return &exitError{exitHost, err}
+		return exit.With(exit.Host, err)
 	}
 	return f.verdict(r)
 }
@@ -191,12 +192,12 @@ func (f *testFlags) verdict(r *conformance.Report) error {
 	if len(f.fails) > 0 {
 		slices.Sort(f.fails)
 		if want := slices.Compact(f.fails); !slices.Equal(broken, want) {
-			return &exitError{exitFailed, fmt.Errorf("broken rules: %s; expected: %s", orNone(broken), orNone(want))}
+			return exit.With(exit.Failed, fmt.Errorf("broken rules: %s; expected: %s", orNone(broken), orNone(want)))
 		}
 		return nil
 	}
 	if len(broken) > 0 || f.strict && r.Count(conformance.Warn) > 0 {
-		return &exitError{code: exitFailed}
+		return exit.With(exit.Failed, nil)
 	}
 	return nil
 }

@@ -19,23 +19,11 @@ func (s *Server) past() (History, error) {
 	return s.config.History, nil
 }
 
-func (s *Server) pastTurns(q *request) error {
-	h, err := s.past()
-	if err != nil {
-		return err
-	}
-	filter, err := q.filter()
-	if err != nil {
-		return err
-	}
-	turns, err := h.Turns(filter)
-	if err != nil {
-		return err
-	}
-	return q.answer(map[string]any{"turns": append([]journal.TurnSummary{}, turns...)})
-}
+func (s *Server) pastTurns(q *request) error { return pastList(s, q, "turns", History.Turns) }
 
-func (s *Server) pastCalls(q *request) error {
+func (s *Server) pastCalls(q *request) error { return pastList(s, q, "calls", History.Calls) }
+
+func pastList[T any](s *Server, q *request, name string, list func(History, journal.Filter) ([]T, error)) error {
 	h, err := s.past()
 	if err != nil {
 		return err
@@ -44,11 +32,11 @@ func (s *Server) pastCalls(q *request) error {
 	if err != nil {
 		return err
 	}
-	calls, err := h.Calls(filter)
+	found, err := list(h, filter)
 	if err != nil {
 		return err
 	}
-	return q.answer(map[string]any{"calls": append([]journal.CallSummary{}, calls...)})
+	return q.answer(map[string]any{name: append([]T{}, found...)})
 }
 
 // filter reads what a list is to be narrowed by.

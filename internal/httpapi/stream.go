@@ -12,9 +12,8 @@ import (
 
 const eventStream = "text/event-stream"
 
-// Kinds of server-sent events that are no events of a turn.
+// Kinds of server-sent events, beside a gap, that are no events of a turn.
 const (
-	kindGap     = "gap"
 	kindResults = "results"
 	kindError   = "error"
 )
@@ -68,7 +67,7 @@ func (st *stream) put(id int64, kind string, data []byte) {
 // go on behind it.
 func (st *stream) gap(turnID string, from, to int64) {
 	raw, _ := json.Marshal(client.Gap{TurnID: turnID, From: from, To: to})
-	st.put(to, kindGap, raw)
+	st.put(to, client.KindGap, raw)
 }
 
 func (st *stream) send() error {

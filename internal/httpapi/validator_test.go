@@ -130,7 +130,7 @@ func (v *validator) frames(raw []byte) (kinds []string) {
 			continue
 		}
 		kinds = append(kinds, kind)
-		component := map[string]string{kindGap: typeOf[client.Gap]().Name(), kindResults: typeOf[client.Results]().Name(), kindError: typeOf[client.Failure]().Name()}[kind]
+		component := map[string]string{client.KindGap: typeOf[client.Gap]().Name(), kindResults: typeOf[client.Results]().Name(), kindError: typeOf[client.Failure]().Name()}[kind]
 		if component == "" {
 			component = typeOf[turn.Event]().Name()
 		}

@@ -19,15 +19,17 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
+// maxPause is between two looks at what is slow to come: a look at all
+// processes, say, costs more than a millisecond.
+const maxPause = 16 * time.Millisecond
+
 // Until waits for a condition of the kernel's that nothing tells of.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
 	ctx := Context(t)
-	for !condition() {
+	for pause := time.Millisecond; !condition(); pause = min(2*pause, maxPause) {
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			t.Fatalf("waited in vain: %s", what)
 		}
