@@ -2,6 +2,9 @@ package bench
 
 import (
 	"context"
+	"os/exec"
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,14 +14,36 @@ import (
 
 // BenchmarkDeadline: how late SIGTERM is after a call's deadline, and how long
 // from SIGKILL until nothing is left; of a tool that sleeps, and of one that
-// burns all of a small CPU quota on every processor.
+// burns all of a small CPU quota on every processor, alone and beside processes
+// of others that want all of each processor.
 func BenchmarkDeadline(b *testing.B) {
 	b.Run("idle", func(b *testing.B) {
 		benchDeadline(b, "TOOLHOST_BENCH_SLEEP=1", 53*time.Millisecond, supervisor.Limits{})
 	})
-	b.Run("quota", func(b *testing.B) {
+	quota := func(b *testing.B) {
 		benchDeadline(b, "TOOLHOST_BENCH_BURN=1", 400*time.Millisecond, supervisor.Limits{CPUPercent: 20})
+	}
+	b.Run("quota", quota)
+	b.Run("quota, all processors burning", func(b *testing.B) {
+		burnAll(b)
+		quota(b)
 	})
+}
+
+// burnAll keeps every processor busy until the benchmark is over.
+func burnAll(b *testing.B) {
+	for range runtime.NumCPU() {
+		cmd := exec.Command(self)
+		cmd.Env = []string{burnerVar + "=1"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
 }
 
 func benchDeadline(b *testing.B, env string, timeout time.Duration, limits supervisor.Limits) {

@@ -27,11 +27,17 @@ func TestMain(m *testing.M) {
 		}))
 		return
 	}
+	if os.Getenv(burnerVar) != "" {
+		spin()
+	}
 	if socket := os.Getenv(bareVar); socket != "" {
 		serveBare(socket)
 	}
 	os.Exit(m.Run())
 }
+
+// burnerVar makes the test binary a process that only burns.
+const burnerVar = "TOOLHOST_BENCH_BURNER"
 
 func spin() {
 	for n := 0; ; n++ {

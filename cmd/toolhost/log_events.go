@@ -92,7 +92,11 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 				return err == nil
 			}
 		}
-		failed = f.print(w, e, e.Time.Local().Format(time.TimeOnly))
+		when := e.Time.Local().Format(time.TimeOnly)
+		if id == "" { // of several turns
+			when += "  " + terminal.OneLine(e.TurnID)
+		}
+		failed = f.print(w, e, when)
 		return failed == nil
 	})
 	if errors.Is(err, context.Canceled) {

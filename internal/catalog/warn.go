@@ -40,7 +40,7 @@ func (c *Catalog) warn(source config.Source, name, format string, args ...any) {
 func (c *Catalog) warnUnused(entry config.Tool, described *supervisor.Description) {
 	leftOut := func(key string) bool {
 		return slices.ContainsFunc(described.Warnings, func(warning string) bool {
-			return strings.HasPrefix(warning, fmt.Sprintf("tool %q is left out: ", key))
+			return strings.HasPrefix(warning, mcpname.LeftOut(key))
 		})
 	}
 	var names []string

@@ -11,6 +11,7 @@ package mcpname
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"regexp"
 )
 
@@ -52,6 +53,10 @@ func Safe(tool string) string {
 // must be looked up: Safe never gives any other name for a tool that is called
 // differently.
 func Hashed(safe string) bool { return hashed.MatchString(safe) }
+
+// LeftOut is how a warning begins that tells of a server's tool which is not
+// offered: the adapter's process says so, and the host knows it again.
+func LeftOut(tool string) string { return fmt.Sprintf("tool %q is left out: ", tool) }
 
 func shorten(readable, identity string) string {
 	readable = illegal.ReplaceAllString(readable, "_")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"regexp"
 
+	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -28,7 +29,7 @@ func (s *session) describe(ctx context.Context, calling func(string) function) (
 	for _, t := range l.tools {
 		tool, err := l.tool(t, calling(t.safe))
 		if err != nil {
-			l.warn("tool %q is left out: %v", t.Name, err)
+			l.warn("%s%v", mcpname.LeftOut(t.Name), err)
 			continue
 		}
 		out.Tools = append(out.Tools, tool)
