@@ -42,5 +42,5 @@ func (e *CommandExit) result() *pluginv1.Result {
 	default:
 		return &pluginv1.Result{Exit: &pluginv1.CommandExit{Code: int32(e.Code), Signal: printable(e.Signal)}}
 	}
-	return &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind, Message: printable(e.Error())}}
+	return &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind, Message: bounded(e.Error())}}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -138,11 +139,20 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // JSON adds a JSON value to the content, of nearly 4 MiB at most.
 func (o *Output) JSON(value any) error {
-	raw, err := json.Marshal(value)
+	raw, err := marshal(value)
 	if err != nil {
 		return fmt.Errorf("cannot encode content: %w", err)
 	}
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}})
+}
+
+// marshal refuses JSON that a value came with and that is not UTF-8, as hosts do.
+func marshal(value any) ([]byte, error) {
+	raw, err := json.Marshal(value)
+	if err == nil && !utf8.Valid(raw) {
+		return nil, errors.New("it holds JSON that is not UTF-8")
+	}
+	return raw, err
 }
 
 // Blob adds binary content of the given MIME type. What has 4 MiB or more is an

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -23,7 +23,7 @@ func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx c
 	if err := t.check(); err != nil {
 		return Registered{}, err
 	}
-	if err := checkObjectSchema(inputSchema); err != nil {
+	if _, err := schema.ParseObject(inputSchema); err != nil {
 		return Registered{}, fmt.Errorf("input schema of tool %q: %w", t.Name, err)
 	}
 	if len(outputSchema) > 0 {
@@ -38,20 +38,9 @@ func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx c
 			arguments = []byte("{}")
 		}
 		result, err := do(ctx, arguments, out)
-		if err == nil && len(result) > 0 && !json.Valid(result) {
-			return nil, fmt.Errorf("the result of tool %q is no valid JSON", t.Name)
+		if err == nil && len(result) > 0 && (!json.Valid(result) || !utf8.Valid(result)) {
+			return nil, fmt.Errorf("the result of tool %q is no valid JSON, which is UTF-8", t.Name)
 		}
 		return result, err
 	}}, nil
-}
-
-func checkObjectSchema(raw json.RawMessage) error {
-	if _, err := schema.Parse(raw); err != nil {
-		return err
-	}
-	var s struct{ Type any }
-	if err := json.Unmarshal(raw, &s); err != nil || s.Type != "object" {
-		return errors.New(`it is not of "type": "object"`)
-	}
-	return nil
 }

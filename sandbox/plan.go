@@ -156,7 +156,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default),
 	}
 	if r.policy.Strict {
-		p.root.Seccomp = int64(seccomp.Strict)
+		p.root.Seccomp, p.receipt.Strict = int64(seccomp.Strict), true
 	}
 	if r.policy.network() == NetworkHost {
 		p.flags &^= unix.CLONE_NEWNET

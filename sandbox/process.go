@@ -124,13 +124,18 @@ func (p *Process) HasEnded() bool {
 func (p *Process) Exited() <-chan syscall.WaitStatus { return p.exited }
 
 // Started waits until the tool's executable runs. An error is a *SetupError,
-// ErrDiedAtBirth or ctx's.
+// ErrDiedAtBirth, or ctx's with ErrUncertain.
 func (p *Process) Started(ctx context.Context) error {
 	select {
 	case <-p.ready:
 		return p.failure
 	case <-ctx.Done():
-		return context.Cause(ctx)
+	}
+	select {
+	case <-p.ready:
+		return p.failure
+	default: // the tool may begin in this very moment
+		return fmt.Errorf("%w; %w", context.Cause(ctx), ErrUncertain)
 	}
 }
 

@@ -21,6 +21,8 @@ type Receipt struct {
 	Secrets []string `json:"secrets,omitempty"`
 	// UID is the call's user as the host sees it.
 	UID int `json:"uid"`
+	// Strict: the stricter of the two system call filters was in force.
+	Strict bool `json:"strict,omitempty"`
 	// LandlockABI is the version in force, 0 for none.
 	LandlockABI int `json:"landlockAbi"`
 	// Enforced names each mechanism that was in force, in a fixed order.

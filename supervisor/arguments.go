@@ -12,11 +12,17 @@ import (
 
 // boundArguments fills in absent arguments and refuses too large ones.
 func (c *Call) boundArguments() error {
-	arguments := orEmpty(c.request.Arguments)
-	if len(arguments) > maxArgumentBytes {
-		return refuse(StatusInvalidArgs, "size", fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes))
+	c.arguments = orEmpty(c.request.Arguments)
+	if err := bounded(c.arguments); err != nil {
+		return refuse(StatusInvalidArgs, "size", err)
 	}
-	c.arguments = arguments
+	return nil
+}
+
+func bounded(arguments json.RawMessage) error {
+	if len(arguments) > maxArgumentBytes {
+		return fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes)
+	}
 	return nil
 }
 
@@ -39,6 +45,9 @@ func (t *describedTool) validate(arguments []byte) error {
 // first: it refuses those that the tool's own schema does not allow.
 func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
 	return func(arguments, meta json.RawMessage) error {
+		if err := bounded(arguments); err != nil {
+			return err
+		}
 		tool, err := newDescribedTool(d)
 		if err != nil {
 			return err

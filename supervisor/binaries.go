@@ -24,7 +24,7 @@ type binaries struct{ store *store.Store }
 func openBinaries(dir string) (*binaries, error) {
 	opened, err := store.Open(dir, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w; or set StoreDir", err)
+		return nil, fmt.Errorf("%w; or name another folder for copies of tools (StoreDir, dirs.store in toolhost.yaml)", err)
 	}
 	return &binaries{opened}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -227,6 +228,19 @@ func TestOOM(t *testing.T) {
 		wantStatus(t, result, supervisor.StatusOOM)
 		if result.Usage.OOMEvents == 0 || !strings.HasPrefix(result.Message, "[OOM]") {
 			t.Errorf("usage %+v, message %q", result.Usage, result.Message)
+		}
+	}
+}
+
+// Who is killed for the sake of all is not to blame, and did not crash.
+func TestOOMOfTheTotal(t *testing.T) {
+	host := newHost(t, supervisor.Config{Totals: cgroup.Limits{MemoryBytes: 160 << 20}})
+	for _, r := range []supervisor.Request{request("memory", `{"n":512}`), request("children", `{"n":1,"text":"memory"}`)} {
+		r.Limits = supervisor.Limits{MemoryBytes: 4 << 30}
+		result := call(t, host, r)
+		wantStatus(t, result, supervisor.StatusOOM)
+		if result.Reason != "hostMemory" || result.Usage.AncestorOOMKills == 0 || !strings.HasPrefix(result.Message, "[OOM]") {
+			t.Errorf("reason %q, usage %+v, message %q", result.Reason, result.Usage, result.Message)
 		}
 	}
 }

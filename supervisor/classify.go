@@ -32,6 +32,7 @@ type evidence struct {
 	exitJudged  bool
 	exitMessage string
 	outputErr   error
+	overTotal   bool // more output than is allowed in all
 	usage       cgroup.Usage
 }
 
@@ -71,6 +72,8 @@ func (e evidence) brokeProtocol() bool {
 const (
 	// reasonHostMemory: all calls together had reached the host's total.
 	reasonHostMemory = "hostMemory"
+	// reasonOutputTotal: more output than is allowed in all, kept or not.
+	reasonOutputTotal = "outputTotal"
 	// As env(1) tells them apart, by 127 and 126.
 	reasonNotFound      = "not_found"
 	reasonNotExecutable = "not_executable"
@@ -101,6 +104,12 @@ func classify(e evidence) outcome {
 		return outcome{e.cause.status(), e.reason}
 	case e.usage.OOMEvents > 0 || e.usage.OOMKills > 0:
 		return outcome{StatusOOM, "memory"}
+	case e.usage.AncestorOOMKills > 0:
+		return outcome{StatusOOM, reasonHostMemory}
+	case e.overTotal:
+		return outcome{StatusOutputLimit, reasonOutputTotal}
+	case e.outOfTasks():
+		return outcome{StatusPidsLimit, "pids"}
 	case e.startErr != nil:
 		return startOutcome(e.startErr)
 	case e.brokeProtocol():
@@ -111,6 +120,12 @@ func classify(e evidence) outcome {
 		return finalOutcome(e.final)
 	}
 	return deathOutcome(e)
+}
+
+// outOfTasks: the tool could fork no more, and has ended without a result.
+func (e evidence) outOfTasks() bool {
+	_, refused := errors.AsType[*refusal](e.startErr)
+	return e.usage.PidsLimitHits > 0 && e.final == nil && !e.brokeProtocol() && (e.startErr == nil || e.exited && !refused)
 }
 
 // began: something of the tool has run. An adapter alone is nothing of it.
@@ -139,7 +154,11 @@ func startOutcome(err error) outcome {
 
 // finalOutcome is that of a result which is no success.
 func finalOutcome(final *pluginv1.Result) outcome {
-	if final.GetExit().GetSignal() != "" {
+	switch final.GetExit().GetSignal() {
+	case "":
+	case "SIGSYS":
+		return outcome{StatusPolicyViolation, "seccomp"}
+	default:
 		return outcome{StatusCrashed, "signal"}
 	}
 	switch final.GetError().GetKind() {
@@ -171,8 +190,6 @@ var behindTool = map[pluginv1.ToolError_Kind]Status{
 // deathOutcome is that of a tool that is gone, or deaf, without a result.
 func deathOutcome(e evidence) outcome {
 	switch {
-	case e.usage.PidsLimitHits > 0:
-		return outcome{StatusPidsLimit, "pids"}
 	case !e.exited:
 		return outcome{StatusProtocolError, "connection closed"}
 	case e.exit.Signaled() && e.exit.Signal() == syscall.SIGSYS:
@@ -185,8 +202,19 @@ func deathOutcome(e evidence) outcome {
 	return outcome{StatusCrashed, "exit"}
 }
 
+// maxToolErrorBytes bounds the message and the stack of a tool's error.
+const maxToolErrorBytes = 64 << 10
+
 // toolErrorOf is what the tool itself said, if it failed.
 func toolErrorOf(e evidence) *ToolError {
+	said := wholeToolError(e)
+	if said != nil {
+		said.Message, said.Stack = cutAt(said.Message, maxToolErrorBytes), cutAt(said.Stack, maxToolErrorBytes)
+	}
+	return said
+}
+
+func wholeToolError(e evidence) *ToolError {
 	final := e.final
 	switch {
 	case e.brokeProtocol():

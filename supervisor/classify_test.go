@@ -2,8 +2,10 @@ package supervisor
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -50,7 +52,9 @@ func TestClassify(t *testing.T) {
 		{"stream total", evidence{cause: causeTotal}, StatusTimeout},
 		{"OOM event", evidence{cause: causeOOM}, StatusOOM},
 		{"OOM found afterwards", evidence{exited: true, exit: killed, usage: oom}, StatusOOM},
-		{"OOM of the host's total is no fault of the call", evidence{exited: true, exit: killed, usage: outerOOM}, StatusCrashed},
+		{"OOM of the host's total", evidence{exited: true, exit: killed, usage: outerOOM}, StatusOOM},
+		{"non-zero exit after an OOM of the host's total", evidence{final: exit3, usage: outerOOM}, StatusOOM},
+		{"success after an OOM of the host's total", evidence{final: success, usage: outerOOM}, StatusOK},
 		{"OOM while starting", evidence{startErr: errors.New("x"), usage: oom}, StatusOOM},
 		{"OOM after the deadline", evidence{cause: causeDeadline, usage: oom}, StatusTimeout},
 		{"CPU time", evidence{cause: causeCPU}, StatusCPULimit},
@@ -66,11 +70,27 @@ func TestClassify(t *testing.T) {
 		{"signal", evidence{exited: true, exit: killed}, StatusCrashed},
 		{"seccomp", evidence{exited: true, exit: sigsys}, StatusPolicyViolation},
 		{"pids limit", evidence{exited: true, exit: exit1, usage: pids}, StatusPidsLimit},
+		{"pids limit while starting", evidence{startErr: errors.New("x"), exited: true, exit: exit1, usage: pids}, StatusPidsLimit},
+		{"pids limit of what is behind a refusal", evidence{startErr: refuse(StatusInvalidArgs, "schema", errors.New("x")), usage: pids}, StatusInvalidArgs},
+		{"pids limit, and lives on", evidence{streamErr: host.ErrDisconnected, usage: pids}, StatusPidsLimit},
+		{"command died of the filter", evidence{final: &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSYS"}}}, StatusPolicyViolation},
+		{"an error and too much output", evidence{final: failure, overTotal: true}, StatusOutputLimit},
+		{"a success and too much output", evidence{final: success, overTotal: true}, StatusOK},
+		{"a death and too much output", evidence{exited: true, exit: exit1, overTotal: true}, StatusOutputLimit},
 		{"pids limit with a result is evidence only", evidence{final: failure, usage: pids}, StatusToolError},
 	} {
 		if got := classify(test.e); got.status != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got.status, test.want)
 		}
+	}
+}
+
+// What a tool says of its failure is bounded, as its output is.
+func TestToolErrorIsBounded(t *testing.T) {
+	long := strings.Repeat("é", maxToolErrorBytes)
+	got := toolErrorOf(evidence{final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "x" + long, Stack: long}}})
+	if len(got.Message) > maxToolErrorBytes+3 || len(got.Stack) > maxToolErrorBytes+3 || !utf8.ValidString(got.Message+got.Stack) {
+		t.Errorf("%d and %d bytes", len(got.Message), len(got.Stack))
 	}
 }
 

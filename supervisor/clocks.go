@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -24,6 +25,9 @@ func (c *Call) nextWake() time.Time {
 	case stateStarting, stateRunning:
 		if at, _, ok := c.clock.Next(); ok {
 			consider(at)
+		}
+		if c.state == stateStarting {
+			consider(c.startBy)
 		}
 		consider(c.progressAt)
 		consider(c.cpuAt)
@@ -94,7 +98,10 @@ func (c *Call) checkClocks(now time.Time) {
 			c.checkCPU(now)
 		}
 		if due(c.settleAt) {
-			c.killNow(ended, now)
+			c.endAlone(now)
+		}
+		if c.state == stateStarting && due(c.startBy) {
+			c.onStartFailed(c.lateStart(), now)
 		}
 	case stateStopping:
 		if due(c.settleAt) {
@@ -114,6 +121,12 @@ func (c *Call) checkClocks(now time.Time) {
 			c.to(drained)
 		}
 	}
+}
+
+// lateStart is why a tool that may take all the time in the world for its work
+// is not waited for.
+func (c *Call) lateStart() error {
+	return fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", c.startBy.Sub(c.marks.admitted), budget.Registration)
 }
 
 func (c *Call) checkBudget(now time.Time) {

@@ -34,6 +34,7 @@ func (c *Call) evidence() evidence {
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
 		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
 		exitOK: c.exitOK, exitJudged: c.exitJudged, exitMessage: c.exitMessage, outputErr: c.outputErr,
+		overTotal: c.output != nil && c.output.overLimit(),
 	}
 }
 
@@ -66,9 +67,7 @@ func (c *Call) teardown() {
 	if c.cancelWork != nil {
 		c.cancelWork()
 	}
-	if c.filesTo != nil {
-		_ = c.filesTo.Close()
-	}
+	c.closeFilesTo()
 	if c.output != nil {
 		c.output.close()
 	}

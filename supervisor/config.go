@@ -35,6 +35,10 @@ type Config struct {
 	Timeouts []budget.Ask
 	// Profile is the timeout profile of calls; zero is the standard tool_call.
 	Profile budget.Profile
+	// Profiles are what the operator asks for of other timeout profiles, by name:
+	// budget.MessageRoute bounds Describe, budget.Registration the time from a
+	// tool's start to its answer. The others are not the supervisor's.
+	Profiles map[string][]budget.Ask
 	// Grace is the time between SIGTERM and SIGKILL; zero is
 	// budget.DefaultGrace, budget.NoGrace none. At most budget.MaxGrace.
 	Grace time.Duration

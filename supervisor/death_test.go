@@ -154,7 +154,7 @@ func TestStoppedHostTakesItsToolsWithIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the launcher's own timer: left out by -short")
 	}
-	cmd, _ := startHost(t, t.TempDir(), 1, 4*time.Second) // which has to cover the start of seven processes, too
+	cmd, _ := startHost(t, t.TempDir(), 1, 10*time.Second) // which has to cover the start of seven processes, too
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/plugin/schema"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -70,47 +68,6 @@ func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*des
 	}
 	d, err := s.describe(ctx, request, found)
 	return d, found, err
-}
-
-// described is a description with its schemas ready for use.
-type described struct {
-	version  string
-	tools    []*describedTool
-	warnings []string
-}
-
-type describedTool struct {
-	description *pluginv1.ToolDescription
-	schema      *schema.Schema
-}
-
-// maxDescriptions bounds the cache, maxTools a binary's list.
-const (
-	maxDescriptions = 256
-	maxTools        = 1024
-)
-
-// descriptions remembers what binaries said, by hash and arguments.
-type descriptions struct {
-	mu   sync.Mutex
-	seen map[string]*described
-}
-
-func newDescriptions() *descriptions { return &descriptions{seen: map[string]*described{}} }
-
-func (d *descriptions) get(key string) *described {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.seen[key]
-}
-
-func (d *descriptions) put(key string, value *described) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.seen) >= maxDescriptions {
-		clear(d.seen)
-	}
-	d.seen[key] = value
 }
 
 func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*described, error) {
@@ -195,7 +152,8 @@ func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	most := min(cmp.Or(request.Tool.DescribeTimeout, profile.Default), profile.Max)
+	configured := s.profile("DescribeTool").Timeout
+	most := min(cmp.Or(request.Tool.DescribeTimeout, configured), max(profile.Max, configured))
 	ofCall, asks := s.config.Profile, s.asks(request)
 	if request.Tool.Adapter {
 		ofCall.Default, asks = most, slices.DeleteFunc(asks, ofWork)
@@ -216,15 +174,17 @@ func ofWork(a budget.Ask) bool {
 func describeError(c *Call) error {
 	what := string(c.result.Status)
 	switch e := c.result.ToolError; {
-	case e != nil:
-		what = e.Message
 	case c.result.Status == StatusOOM:
 		what = fmt.Sprintf("it ran out of memory: its limit is %d bytes for all its processes", c.result.Limits.MemoryBytes)
+	case c.result.Status == StatusPidsLimit:
+		what = fmt.Sprintf("it ran out of processes: its limit is %d, threads included", c.result.Limits.Pids)
+	case e != nil:
+		what = e.Message
 	case c.result.Status == StatusTimeout:
 		what = "it has not answered within " + seconds(c.result.Timing.ElapsedMs)
 	}
 	if said := lastWords(c.result.Output.Stderr); said != "" {
-		what += "; its last words on stderr: " + said
+		what += "; its last words on stderr: " + shorten(said)
 	}
 	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.request.Tool.Label, c.binary.path), what)
 }
@@ -239,77 +199,6 @@ func lastWords(stderr StreamOutput) string {
 		}
 	}
 	return lines[len(lines)-1]
-}
-
-func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
-	list := response.GetTools()
-	if len(list) == 0 || len(list) > maxTools {
-		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
-	}
-	d := &described{version: response.GetVersion(), warnings: boundedWarnings(response.GetWarnings())}
-	names := map[string]bool{}
-	for _, description := range list {
-		name := description.GetName()
-		if name == "" || names[name] {
-			return nil, fmt.Errorf("the binary describes a tool %q twice, or without a name", name)
-		}
-		names[name] = true
-		tool, err := newDescribedTool(description)
-		if err != nil {
-			return nil, fmt.Errorf("input schema of tool %q: %w", name, err)
-		}
-		d.tools = append(d.tools, tool)
-	}
-	return d, nil
-}
-
-// maxWarnings bounds those of a binary.
-const maxWarnings = 100
-
-func boundedWarnings(list []string) (kept []string) {
-	for _, w := range list[:min(len(list), maxWarnings)] {
-		kept = append(kept, shorten(firstLine(w)))
-	}
-	return kept
-}
-
-func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, error) {
-	resolved, err := schema.Parse(description.GetInputSchema())
-	if err != nil {
-		return nil, err
-	}
-	return &describedTool{description: description, schema: resolved}, nil
-}
-
-func (d *described) list() (out []*pluginv1.ToolDescription) {
-	for _, tool := range d.tools {
-		out = append(out, tool.description)
-	}
-	return out
-}
-
-func (d *described) names() string {
-	var names []string
-	for _, tool := range d.tools {
-		names = append(names, tool.description.GetName())
-	}
-	return strings.Join(names, ", ")
-}
-
-// find picks a tool by name, or the only one.
-func (d *described) find(name string) (*describedTool, error) {
-	if name == "" && len(d.tools) == 1 {
-		return d.tools[0], nil
-	}
-	for _, tool := range d.tools {
-		if tool.description.GetName() == name {
-			return tool, nil
-		}
-	}
-	if name == "" {
-		return nil, fmt.Errorf("the binary has several tools: name one of %s", d.names())
-	}
-	return nil, fmt.Errorf("the binary has no tool %q: it has %s", name, d.names())
 }
 
 func milliseconds(ms int64) time.Duration {

@@ -1,9 +1,7 @@
 package supervisor
 
 import (
-	"cmp"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -58,64 +56,6 @@ const StatusRunning Status = "running"
 
 const maxDisplayRunes = 2000
 
-// publisher sends events without ever waiting for their reader. It may be used
-// from several goroutines.
-type publisher struct {
-	to     chan<- Event
-	callID string
-	tool   string
-
-	mu     sync.Mutex
-	missed int
-	left   int64 // of the output that may be told of
-}
-
-// defaultEventOutputBytes is what is told of a call's output while it runs,
-// leastOutputEvent what each event of it counts for at least.
-const (
-	defaultEventOutputBytes = 4 << 20
-	leastOutputEvent        = 256
-)
-
-func newPublisher(r Request, callID string) *publisher {
-	return &publisher{to: r.Events, callID: callID, tool: r.toolName(), left: cmp.Or(r.EventOutputBytes, defaultEventOutputBytes)}
-}
-
-func (p *publisher) on() bool { return p.to != nil }
-
-// tells says whether n more bytes of output are to be published. Those that are
-// not count as missed, and cost nothing.
-func (p *publisher) tells(n int) bool {
-	if !p.on() {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.left > 0 {
-		p.left -= leastOutputEvent + int64(min(n, maxEventBytes))
-	}
-	if p.left <= 0 {
-		p.missed++
-	}
-	return p.left > 0
-}
-
-func (p *publisher) publish(e Event) {
-	if !p.on() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	e.Message, e.Content = cutText(e.Message), cutContent(e.Content)
-	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
-	select {
-	case p.to <- e:
-		p.missed = 0
-	default:
-		p.missed++
-	}
-}
-
 // textBegin is as much of p, as text, as an event can hold, and a little more
 // where there is more.
 func textBegin(p []byte) string {
@@ -126,11 +66,13 @@ func textBegin(p []byte) string {
 // result has what an event leaves out.
 const maxEventBytes = 16 << 10
 
-func cutText(s string) string {
-	if len(s) <= maxEventBytes {
+func cutText(s string) string { return cutAt(s, maxEventBytes) }
+
+func cutAt(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxEventBytes], "") + "…"
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 func cutContent(c *Content) *Content {

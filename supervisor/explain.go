@@ -33,6 +33,7 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 	request.Arguments = nil
 	c := s.newCall(request)
 	c.explains = true
+	defer c.closeFilesTo()
 	if err := c.prepare(ctx); err != nil {
 		var refused *refusal
 		if errors.As(err, &refused) {

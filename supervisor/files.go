@@ -69,6 +69,12 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 	return nil
 }
 
+func (c *Call) closeFilesTo() {
+	if c.filesTo != nil {
+		_ = c.filesTo.Close()
+	}
+}
+
 // workspace is there for a call whose processes are gone; that of a kept one is
 // not the call's alone.
 func (c *Call) workspace() *os.File {

@@ -280,7 +280,7 @@ func (c *Call) explainStart(err error) error {
 	case syscall.ENOEXEC:
 		why = errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture")
 	case syscall.ENOENT:
-		why = fmt.Errorf("its interpreter or the working directory %q does not exist", c.dir)
+		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", c.dir)
 	}
 	return refuse(StatusStartFailed, reasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.binary.path, why))
 }

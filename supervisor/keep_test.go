@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -44,6 +45,21 @@ func TestKeptProcessServesLaterCalls(t *testing.T) {
 	wantServed(t, call(t, host, r), "fresh", 1) // another environment is another process
 	if n := host.Host().Kept; n != 2 {
 		t.Errorf("%d kept", n)
+	}
+}
+
+// A call under the stricter filter is not served by a process without it.
+func TestAKeptProcessHasOneFilter(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := kept("count", `{}`, supervisor.Keep{})
+	r.Sandbox = &sandbox.Policy{}
+	wantServed(t, call(t, host, r), "fresh", 1)
+	wantServed(t, call(t, host, r), "reused", 2)
+	r.Sandbox = &sandbox.Policy{Strict: true}
+	strict := call(t, host, r)
+	wantServed(t, strict, "fresh", 1)
+	if !strict.Sandbox.Strict {
+		t.Errorf("receipt %+v", strict.Sandbox)
 	}
 }
 

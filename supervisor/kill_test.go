@@ -79,7 +79,8 @@ func TestKillUnderTwoPercentOfCPU(t *testing.T) {
 	t.Logf("SIGKILL to empty: %d µs", result.Kill.LatencyUs)
 }
 
-// The tool's process ends at once; a deaf grandchild holds its pipes.
+// The tool's children end at once; deaf grandchildren live on, of whom nobody has
+// heard. What holds the tool's pipes is in TestBrokenHandshakes.
 func TestWrapperExitsFirst(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	result := call(t, host, request("children", `{"n":4,"text":"orphan","line":true}`))

@@ -77,7 +77,7 @@ type life struct {
 		seen      map[int]struct{} // processes of the tool met on the ladder
 		survivors int
 	}
-	settleAt, progressAt, cpuAt time.Time
+	startBy, settleAt, progressAt, cpuAt time.Time
 	overran, hurried            bool
 	questions                   int // that wait for an answer
 }
@@ -134,7 +134,7 @@ func (c *Call) take(in input) {
 	case inOOM:
 		c.stop(causeOOM, "memory", now)
 	case inOutputTotal:
-		c.stop(causeOutputTotal, "outputTotal", now)
+		c.stop(causeOutputTotal, reasonOutputTotal, now)
 	case inAbort:
 		c.onAbort(in.reason, now)
 	case inEmptied:
@@ -157,7 +157,7 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 		return
 	}
 	c.release = release
-	c.marks.admitted = now
+	c.marks.admitted, c.startBy = now, now.Add(c.s.profile(budget.OpHandshake).Timeout)
 	c.clock = budget.NewClock(now, budget.ClockSpec{
 		Timeout: c.resolution.Timeout, Soft: c.resolution.SoftBudget, Stream: c.request.Stream,
 	})
@@ -220,7 +220,9 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 }
 
 func (c *Call) onStartFailed(err error, now time.Time) {
-	c.startErr = err
+	if c.startErr == nil { // else this is what came of it
+		c.startErr = err
+	}
 	c.streamOver = true
 	c.outputOver = c.outputOver || c.instance == nil // nobody reads what nobody writes
 	c.killNow(startFailed, now)
@@ -280,6 +282,18 @@ func (c *Call) settle(now time.Time) {
 	case c.settleAt.IsZero() && (c.streamOver || c.exited || c.final != nil):
 		c.settleAt = now.Add(meetTime)
 	}
+}
+
+// errWrapper is why a tool never answers though something of it lives on.
+var errWrapper = errors.New("the tool's own process ended before its handshake, and another one holds its output: start the tool itself, with exec in a shell script")
+
+// endAlone ends a call of whose two halves only one has come in time.
+func (c *Call) endAlone(now time.Time) {
+	if c.state == stateStarting {
+		c.onStartFailed(errWrapper, now)
+		return
+	}
+	c.killNow(ended, now)
 }
 
 // giveBack leaves a kept process alive after a call that has ended well. What

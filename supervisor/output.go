@@ -82,10 +82,15 @@ func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer)
 // count adds to the total of all streams and tells the owner once when it is
 // passed.
 func (o *output) count(n int) {
-	limit := o.call.limits.OutputTotalBytes
-	if o.total.Add(int64(n)) > limit && limit > 0 {
+	if o.total.Add(int64(n)); o.overLimit() {
 		o.overTotal.Do(func() { go o.call.send(input{kind: inOutputTotal}) })
 	}
+}
+
+// overLimit: more has come in all than may.
+func (o *output) overLimit() bool {
+	limit := o.call.limits.OutputTotalBytes
+	return limit > 0 && o.total.Load() > limit
 }
 
 // flush keeps what was held back for the sake of a secret. Unless the streams are

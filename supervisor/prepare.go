@@ -172,9 +172,7 @@ func (c *Call) refuse(err error) {
 			r.Message, r.Retry.Hint = lateMessage(r), lateHint
 		}
 	}
-	if c.filesTo != nil {
-		_ = c.filesTo.Close()
-	}
+	c.closeFilesTo()
 	c.events.publish(Event{Kind: EventQueued})
 	c.publishResult(r)
 	c.result = r

@@ -23,6 +23,7 @@ func TestBrokenHandshakes(t *testing.T) {
 	for how, want := range map[string]string{
 		"notplugin": "hello, world",
 		"exit":      "handshake",
+		"wrapper":   "process ended before its handshake, and another one holds its output",
 		"endless":   "longer than",
 		"version":   `version "99"`,
 		"tcp":       "outside the call's socket folder",
@@ -37,6 +38,8 @@ func TestBrokenHandshakes(t *testing.T) {
 		"hangup": "closed the connection before its result, and lives on",
 		// In Describe:
 		"describe-none": "0 tools", "describe-twice": "twice", "describe-schema": "schema",
+		"describe-output": "output schema of tool", "describe-array": `not of "type": "object"`, "describe-bytes": "not UTF-8",
+		"describe-lines": "all of them printable", "describe-pattern": "more than 20000 instructions", "describe-parts": "more than 128 MiB",
 	} {
 		t.Run(how, func(t *testing.T) {
 			r := call(t, host, hostileRequest(how))
@@ -64,6 +67,25 @@ func TestALateStartNamesWhatIsLate(t *testing.T) {
 	}
 	if !strings.HasPrefix(got.Message, `[TIMEOUT] Tool "hostile" was not ready in time: the server of Alice`) || !strings.HasSuffix(got.Message, "Next: give its start more time, or see why it is slow.") {
 		t.Errorf("message %q", got.Message)
+	}
+}
+
+// The operator's word on a tool's start and on Describe holds, however long its
+// calls may take.
+func TestProfilesOfTheOperator(t *testing.T) {
+	t.Parallel()
+	two := []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 2 * time.Second}}
+	host := newHost(t, supervisor.Config{Profiles: map[string][]budget.Ask{budget.Registration: two}})
+	late := call(t, host, hostileRequest("late"))
+	wantStatus(t, late, supervisor.StatusStartFailed)
+	if !strings.Contains(late.ToolError.Message, "has not answered within 2s of its start: give it more with timeouts.registration") {
+		t.Errorf("error %q", late.ToolError.Message)
+	}
+	host = newHost(t, supervisor.Config{Profiles: map[string][]budget.Ask{budget.MessageRoute: two}})
+	hung := call(t, host, hostileRequest("describe-hang"))
+	wantStatus(t, hung, supervisor.StatusTimeout)
+	if hung.Timing.ElapsedMs > 9_000 { // the standard is 10 s
+		t.Errorf("described for %d ms", hung.Timing.ElapsedMs)
 	}
 }
 

@@ -78,7 +78,8 @@ type ToolError struct {
 	// command_not_executable, exit, signal, output (a command's output is not
 	// what its tool promises), protocol, or of the program behind an adapter
 	// start_failed or crashed.
-	Kind    string `json:"kind"`
+	Kind string `json:"kind"`
+	// Message and Stack have at most 64 KiB each.
 	Message string `json:"message"`
 	// Stack is a panic's.
 	Stack string `json:"stack,omitempty"`

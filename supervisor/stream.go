@@ -57,12 +57,12 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 	case *pluginv1.CallEvent_Content:
 		c.keepSent(e.Content)
 	case *pluginv1.CallEvent_Progress:
-		c.events.publish(Event{
+		c.events.note(Event{
 			Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
 			Fraction: sane(e.Progress.Fraction), Message: c.veil.text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		c.events.publish(Event{Kind: EventLog, Message: c.veil.text(e.Log.GetMessage())})
+		c.events.note(Event{Kind: EventLog, Message: c.veil.text(e.Log.GetMessage())})
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:

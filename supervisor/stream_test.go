@@ -49,6 +49,8 @@ func TestEventOutputIsBounded(t *testing.T) {
 	}{{0, 252, 48}, {-1, 0, 300}, {2 * chunk, 1, 299}, {math.MaxInt64, 300, 0}} {
 		events := make(chan Event, 400)
 		p := newPublisher(Request{Events: events, EventOutputBytes: test.limit}, "c")
+		p.publish(Event{Kind: EventStarted})
+		<-events
 		told := 0
 		for range 300 {
 			if p.tells(chunk + 1) {

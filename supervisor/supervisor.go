@@ -73,8 +73,12 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := s.groups.Sweep(); err != nil {
+	swept, err := s.groups.Sweep()
+	if err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
+	}
+	for _, left := range swept.Left {
+		s.config.Logger.Warn("cannot remove the cgroup of a dead supervisor", "path", left.Path, "error", left.Err)
 	}
 	if s.users, err = usersDir(); err != nil {
 		return err
@@ -267,6 +271,12 @@ func (s *Supervisor) resolve(c *Call) budget.Resolution {
 }
 
 // asks are those of client, operator and request.
+// profile is the timeout of an operation of toolhost's own.
+func (s *Supervisor) profile(operation string) budget.Resolution {
+	p, _ := budget.ForOperation(operation)
+	return budget.Resolve(p, s.config.Profiles[p.Name]...)
+}
+
 func (s *Supervisor) asks(request Request) []budget.Ask {
 	return slices.Concat(s.config.Timeouts, request.Timeouts)
 }

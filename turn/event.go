@@ -55,7 +55,6 @@ type Event struct {
 	TimeoutMs int64               `json:"timeoutMs,omitempty"`
 	Display   string              `json:"display,omitempty"`
 	// Missed counts output and progress events before this one that came too
-	// Missed counts output and progress events before this one that came too
 	// fast to be shown, or after as much output as is (Config.EventOutputBytes).
 	Missed int `json:"missed,omitempty"`
 

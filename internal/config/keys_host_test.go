@@ -18,7 +18,7 @@ func firstTotal(l *Loaded) any { return l.Config.Totals.IOMax[0] }
 func firstMax(l *Loaded) any   { return l.Config.Limits.IOMax[0] }
 
 func profileAsk(l *Loaded) any {
-	list := l.Asks("handoff")
+	list := l.Config.Profiles["handoff"]
 	a := list[len(list)-1]
 	a.Detail = ""
 	return a

@@ -25,7 +25,7 @@ func init() {
 			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
 		},
 		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; what is set in two files is an error"},
-		{name: "timeouts", names: profileNames, keys: profileKeys, doc: "timeout profiles; a tool's calls have `tool_call`"},
+		{name: "timeouts", names: profileNames, keys: profileKeys, doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; the others mean nothing to toolhost itself"},
 		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
 		streamKey,
 		{name: "limits", keys: limitKeys, doc: "limits of each call; classes and tools overrule them"},

@@ -58,8 +58,7 @@ type Loaded struct {
 	// Warnings are not wrong, but worth to be told.
 	Warnings Problems
 
-	set  layer
-	asks map[string][]budget.Ask
+	set layer
 }
 
 // Turn are the settings of turns.
@@ -114,15 +113,6 @@ func (l *Loaded) Tool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	return l.Tools[i], true
-}
-
-// Asks are what the operator says of a timeout profile, for budget.Resolve: the
-// file's word, and for tool_call that of environment and flags.
-func (l *Loaded) Asks(profile string) []budget.Ask {
-	if profile == budget.ToolCall {
-		return slices.Clone(l.Config.Timeouts)
-	}
-	return slices.Clone(l.asks[profile])
 }
 
 // Values lists the settings that are not a single tool's, with their sources,

@@ -43,23 +43,35 @@ func asks(l layer, rank budget.Rank) []budget.Ask {
 // profiles makes asks of timeouts, and of what environment and flags say of
 // calls.
 func (b *builder) profiles() {
-	b.loaded.asks = map[string][]budget.Ask{}
+	config := &b.loaded.Config
 	for _, n := range b.root.named["timeouts"] {
 		own := layer{}
 		for row, s := range b.root.set.below("timeouts." + n.value) {
 			own[toolName(row)] = s
 		}
 		b.checkProfile(n.value, own)
-		b.loaded.asks[n.value] = append(b.loaded.asks[n.value], asks(own, budget.RankProfile)...)
+		if said := asks(own, budget.RankProfile); n.value == budget.ToolCall {
+			config.Timeouts = append(config.Timeouts, said...)
+		} else {
+			config.Profiles = with(config.Profiles, n.value, said)
+		}
 	}
 	for _, over := range []struct {
 		settings layer
 		rank     budget.Rank
 	}{{b.env, budget.RankEnvironment}, {b.given, budget.RankFlag}} {
 		b.checkTimes(over.settings, false)
-		b.loaded.asks[budget.ToolCall] = append(b.loaded.asks[budget.ToolCall], asks(over.settings, over.rank)...)
+		config.Timeouts = append(config.Timeouts, asks(over.settings, over.rank)...)
 	}
-	b.loaded.Config.Timeouts = b.loaded.asks[budget.ToolCall]
+}
+
+// with adds to a map that may be nil.
+func with(profiles map[string][]budget.Ask, name string, said []budget.Ask) map[string][]budget.Ask {
+	if profiles == nil {
+		profiles = map[string][]budget.Ask{}
+	}
+	profiles[name] = append(profiles[name], said...)
+	return profiles
 }
 
 // checkProfile holds the file's own words on a profile against each other and

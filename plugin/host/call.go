@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -115,8 +116,13 @@ func checkContent(content *pluginv1.Content) error {
 }
 
 func valid(what string, raw []byte) error {
-	if len(raw) > 0 && !json.Valid(raw) {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case !json.Valid(raw):
 		return &ProtocolError{what + " is not valid JSON"}
+	case !utf8.Valid(raw): // which json.Valid does not mind (RFC 8259, 8.1)
+		return &ProtocolError{what + " is not UTF-8"}
 	}
 	return nil
 }

@@ -63,6 +63,8 @@ func TestEventChecker(t *testing.T) {
 		{"bad JSON", []*pluginv1.CallEvent{contentEvent(1, jsonContent("{"))}, "JSON content is not valid JSON"},
 		{"bad JSON in a result", []*pluginv1.CallEvent{final(1, "", jsonContent("1"), jsonContent("1 2"))}, "JSON content is not valid JSON"},
 		{"bad structured result", []*pluginv1.CallEvent{final(1, "{]")}, "the structured result is not valid JSON"},
+		{"JSON that is not UTF-8", []*pluginv1.CallEvent{contentEvent(1, jsonContent("\"\xff\""))}, "JSON content is not UTF-8"},
+		{"structured result that is not UTF-8", []*pluginv1.CallEvent{final(1, "{\"x\":\"\xff\"}")}, "the structured result is not UTF-8"},
 		{"bad schema", []*pluginv1.CallEvent{askEvent(1, "{]")}, "an ask's schema is not valid JSON"},
 	} {
 		var seen int

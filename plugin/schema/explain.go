@@ -13,7 +13,7 @@ import (
 // names places in the schema alone.
 func (s *Schema) explain(err error, value any) error {
 	e := &explainer{
-		pricer: pricer{checker: checker{root: s.root}, left: maxSteps}, schema: s.resolved.Schema(),
+		pricer: pricer{checker: s.checked, left: maxSteps}, schema: s.resolved.Schema(),
 		ready: map[string]*jsonschema.Resolved{},
 	}
 	return e.explain(err, "", value, "")

@@ -18,21 +18,22 @@ const maxNesting = 2000
 // ErrTooDear is why a value is not checked.
 var ErrTooDear = fmt.Errorf("it cannot be checked: its schema and it together make more than %d steps of that, or are nested deeper than %d", maxSteps, maxNesting)
 
-// patternBytes of a text cost a step more where a regular expression meets it.
-const patternBytes = 16
+// A regular expression takes time in proportion to its instructions and to the
+// text: so many of their product take that of a step.
+const patternStep = 128
 
 // pricer walks through a schema and a value as validating does, but takes every
 // subschema for one that applies.
 type pricer struct {
-	checker
+	*checker
 	left    int
 	nesting int
 }
 
 // price is ErrTooDear for a check that might not end.
-func price(root, value any) error {
-	p := &pricer{checker: checker{root: root}, left: maxSteps}
-	p.apply(root, value)
+func price(c *checker, value any) error {
+	p := &pricer{checker: c, left: maxSteps}
+	p.apply(c.root, value)
 	if p.left < 0 {
 		return ErrTooDear
 	}
@@ -42,6 +43,10 @@ func price(root, value any) error {
 func (p *pricer) pay(steps int) (can bool) {
 	p.left -= steps
 	return p.left >= 0
+}
+
+func (p *pricer) payMatch(pattern, text string) {
+	p.pay(len(text) * max(p.patterns[pattern], patternStep/16) / patternStep)
 }
 
 func (p *pricer) apply(node, value any) {
@@ -96,8 +101,8 @@ func (p *pricer) children(key string, part, value any) {
 	case map[string]any:
 		p.properties(key, part, v)
 	case string:
-		if key == "pattern" {
-			p.pay(len(v) / patternBytes)
+		if pattern, ok := part.(string); ok && key == "pattern" {
+			p.payMatch(pattern, v)
 		}
 	}
 }
@@ -134,9 +139,9 @@ func (p *pricer) properties(key string, part any, values map[string]any) {
 			}
 		}
 	case "patternProperties":
-		for _, one := range named {
+		for pattern, one := range named {
 			p.each(values, func(name string, value any) {
-				p.pay(len(name) / patternBytes)
+				p.payMatch(pattern, name)
 				p.apply(one, value)
 			})
 		}

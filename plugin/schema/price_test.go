@@ -31,6 +31,9 @@ func TestPrice(t *testing.T) {
 		{"long list, many rules", `{"type":"object","properties":{"a":` + many + `}}`, list, true},
 		{"escaped reference", strings.ReplaceAll(doubling, "#/$defs/s", "#/%24defs/s"), nested(40), true},
 		{"patterns", `{"patternProperties":{"^.*a":{"allOf":[` + strings.Repeat(`{"pattern":"a.*b"},`, 300) + `{}]}}}`, `{"a":"` + strings.Repeat("x", 900_000) + `"}`, true},
+		{"a large pattern", `{"properties":{"a":{"pattern":"^(?:.?){1000}.{500}!$"}}}`, `{"a":"` + strings.Repeat("x", 100_000) + `"}`, true},
+		{"a large pattern, a short text", `{"properties":{"a":{"pattern":"^(?:.?){1000}.{500}!?$"}}}`, `{"a":"` + strings.Repeat("x", 1000) + `"}`, false},
+		{"a long text", `{"properties":{"a":{"pattern":"^[a-z]{1,4}"}}}`, `{"a":"` + strings.Repeat("x", 1_000_000) + `"}`, false},
 		{"positions", `{"properties":{"a":{"prefixItems":[{"type":"integer"}],"items":[{"type":"integer"}],"uniqueItems":false}}}`, list, false},
 	} {
 		parsed, err := Parse([]byte(test.schema))

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -21,20 +22,26 @@ const (
 	MaxDepth = 64
 	// MaxInPlace is how many subschemas may apply to one and the same value.
 	MaxInPlace = 512
+	// MaxParts is how many objects it may consist of: each takes its place in
+	// memory, however short it is.
+	MaxParts = 10_000
 )
 
 // Schema is one that values can be checked by, from any goroutine.
 type Schema struct {
 	resolved *jsonschema.Resolved
-	root     any
+	checked  *checker
 }
+
+// Bytes is about what the schema takes in memory.
+func (s *Schema) Bytes() int { return s.checked.parts*1280 + s.checked.instructions*48 }
 
 // Validate says what of a value, as encoding/json decodes it, breaks the schema:
 // the place in the value, the rule, and the value as far as it is short, such as
 // nodes[1].sub.a: want a number, not the string "x". What would take too long to
 // check is ErrTooDear.
 func (s *Schema) Validate(value any) error {
-	if err := price(s.root, value); err != nil {
+	if err := price(s.checked, value); err != nil {
 		return err
 	}
 	if err := s.resolved.Validate(value); err != nil {
@@ -47,7 +54,7 @@ func (s *Schema) Validate(value any) error {
 // validation might not end: one that is too large or too deep, refers outside
 // itself, or applies too many subschemas to one value, for ever by a cycle.
 func Parse(raw []byte) (*Schema, error) {
-	root, err := check(raw)
+	checked, err := check(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -62,22 +69,42 @@ func Parse(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved, root}, nil
+	return &Schema{resolved, checked}, nil
 }
 
-func check(raw []byte) (root any, err error) {
+// ParseObject is Parse for a schema of arguments, which are an object.
+func ParseObject(raw []byte) (*Schema, error) {
+	s, err := Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	if root, _ := s.checked.root.(map[string]any); root["type"] != "object" {
+		return nil, errors.New(`it is not of "type": "object"`)
+	}
+	return s, nil
+}
+
+func check(raw []byte) (*checker, error) {
 	if len(raw) > MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes, at most %d are allowed", len(raw), MaxBytes)
 	}
-	if err := json.Unmarshal(raw, &root); err != nil {
+	if !utf8.Valid(raw) {
+		return nil, errors.New("it is not UTF-8")
+	}
+	c := &checker{patterns: map[string]int{}}
+	if err := json.Unmarshal(raw, &c.root); err != nil {
 		return nil, err
 	}
-	return root, (&checker{root: root}).walk(root, 0)
+	return c, c.walk(c.root, 0)
 }
 
+// checker finds what a document would cost. Once it has walked it is only read.
 type checker struct {
-	root  any
-	nodes int
+	root         any
+	nodes        int // that apply in place
+	parts        int
+	patterns     map[string]int // what each comes to
+	instructions int            // of all patterns
 }
 
 // walk visits every part of the document and measures from each what applies
@@ -88,11 +115,7 @@ func (c *checker) walk(node any, depth int) error {
 	}
 	switch n := node.(type) {
 	case map[string]any:
-		if _, named := n["$id"].(string); named && depth > 0 {
-			return errInnerID
-		}
-		c.nodes = 0
-		if err := c.inPlace(n, 0); err != nil {
+		if err := c.object(n, depth); err != nil {
 			return err
 		}
 		for _, child := range n {
@@ -108,6 +131,29 @@ func (c *checker) walk(node any, depth int) error {
 		}
 	}
 	return nil
+}
+
+// object is what may be a subschema.
+func (c *checker) object(n map[string]any, depth int) error {
+	if c.parts++; c.parts > MaxParts {
+		return fmt.Errorf("it consists of more than %d objects", MaxParts)
+	}
+	if _, named := n["$id"].(string); named && depth > 0 {
+		return errInnerID
+	}
+	if pattern, ok := n["pattern"].(string); ok {
+		if err := c.countPattern(pattern); err != nil {
+			return err
+		}
+	}
+	named, _ := n["patternProperties"].(map[string]any)
+	for pattern := range named {
+		if err := c.countPattern(pattern); err != nil {
+			return err
+		}
+	}
+	c.nodes = 0
+	return c.inPlace(n, 0)
 }
 
 var errTooManyInPlace = errors.New("its $ref, allOf and the like apply too many subschemas to one value, or form a cycle")

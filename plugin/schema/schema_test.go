@@ -6,6 +6,15 @@ import (
 	"testing"
 )
 
+// patterns are subschemas with large ones, all different.
+func patterns(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,{"pattern":"^x{900}.{%d}"}`, i+101)
+	}
+	return b.String()
+}
+
 func TestParse(t *testing.T) {
 	var doubling strings.Builder
 	for i := range 40 {
@@ -28,6 +37,12 @@ func TestParse(t *testing.T) {
 		"no JSON":         {`{`, false},
 		"no schema":       {`[]`, false},
 		"no pattern":      {`{"pattern":"("}`, false},
+		"pattern":         {`{"pattern":"^[a-z]{1,64}(\\.[a-z]{1,64}){0,10}$"}`, true},
+		"large pattern":   {`{"pattern":"` + strings.Repeat("(?:.?){1000}", 11) + `"}`, false},
+		"large name":      {`{"patternProperties":{"` + strings.Repeat("(?:.?){1000}", 11) + `":{}}}`, false},
+		"many patterns":   {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + patterns(21) + `]}`, false},
+		"one, many times": {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + strings.Repeat(`,{"pattern":"^x{900}.{100}"}`, 21) + `]}`, true},
+		"many parts":      {`{"properties":{"x":{"enum":[` + strings.Repeat("{},", MaxParts) + `{}]}}}`, false},
 	} {
 		resolved, err := Parse([]byte(test.schema))
 		if (err == nil) != test.ok || (resolved == nil) != (err != nil) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -91,10 +92,14 @@ func (l *lines) line() (line []byte, err error) {
 
 // split gives the messages in a line: one, or those of a batch, or none if
 // anything is wrong with them but the form of an answer. json.Valid comes first: it bounds the depth,
-// which the SDK's decoder does not.
+// which the SDK's decoder does not. Bytes that are not UTF-8 are replaced, as in
+// all text: what is taken from a message as it is would carry them on.
 func split(line []byte) [][]byte {
 	if !json.Valid(line) {
 		return nil
+	}
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 	}
 	messages := [][]byte{line}
 	if line[0] == '[' {

@@ -1,0 +1,141 @@
+package supervisor
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// described is a description with its schemas ready for use.
+type described struct {
+	version  string
+	tools    []*describedTool
+	warnings []string
+	bytes    int // that the schemas take in memory
+}
+
+type describedTool struct {
+	description *pluginv1.ToolDescription
+	schema      *schema.Schema
+}
+
+// maxDescriptions bounds the cache, the others what is taken of one binary.
+const (
+	maxDescriptions = 256
+	maxTools        = 1024
+	maxNameBytes    = 128
+	maxSchemasBytes = 128 << 20
+)
+
+// descriptions remembers what binaries said, by hash and arguments.
+type descriptions struct {
+	mu   sync.Mutex
+	seen map[string]*described
+}
+
+func newDescriptions() *descriptions { return &descriptions{seen: map[string]*described{}} }
+
+func (d *descriptions) get(key string) *described {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen[key]
+}
+
+func (d *descriptions) put(key string, value *described) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.seen) >= maxDescriptions {
+		clear(d.seen)
+	}
+	d.seen[key] = value
+}
+
+func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
+	list := response.GetTools()
+	if len(list) == 0 || len(list) > maxTools {
+		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
+	}
+	d := &described{version: response.GetVersion(), warnings: boundedWarnings(response.GetWarnings())}
+	names := map[string]bool{}
+	for _, description := range list {
+		name := description.GetName()
+		switch {
+		case names[name]:
+			return nil, fmt.Errorf("the binary describes a tool %q twice", name)
+		case !isToolName(name):
+			return nil, fmt.Errorf("the binary describes a tool %.200q: a name has 1 to %d bytes, all of them printable", name, maxNameBytes)
+		}
+		names[name] = true
+		tool, err := newDescribedTool(description)
+		if err != nil {
+			return nil, err
+		}
+		d.tools = append(d.tools, tool)
+		if d.bytes += tool.schema.Bytes(); d.bytes > maxSchemasBytes {
+			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", maxSchemasBytes>>20)
+		}
+	}
+	return d, nil
+}
+
+func isToolName(name string) bool {
+	return name != "" && len(name) <= maxNameBytes && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// maxWarnings bounds those of a binary.
+const maxWarnings = 100
+
+func boundedWarnings(list []string) (kept []string) {
+	for _, w := range list[:min(len(list), maxWarnings)] {
+		kept = append(kept, shorten(firstLine(w)))
+	}
+	return kept
+}
+
+func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, error) {
+	input, err := schema.ParseObject(description.GetInputSchema())
+	if err != nil {
+		return nil, fmt.Errorf("input schema of tool %q: %w", description.GetName(), err)
+	}
+	if output := description.GetOutputSchema(); len(output) > 0 {
+		if _, err := schema.Parse(output); err != nil {
+			return nil, fmt.Errorf("output schema of tool %q: %w", description.GetName(), err)
+		}
+	}
+	return &describedTool{description: description, schema: input}, nil
+}
+
+func (d *described) list() (out []*pluginv1.ToolDescription) {
+	for _, tool := range d.tools {
+		out = append(out, tool.description)
+	}
+	return out
+}
+
+func (d *described) names() string {
+	var names []string
+	for _, tool := range d.tools {
+		names = append(names, tool.description.GetName())
+	}
+	return shorten(strings.Join(names, ", "))
+}
+
+// find picks a tool by name, or the only one.
+func (d *described) find(name string) (*describedTool, error) {
+	if name == "" && len(d.tools) == 1 {
+		return d.tools[0], nil
+	}
+	for _, tool := range d.tools {
+		if tool.description.GetName() == name {
+			return tool, nil
+		}
+	}
+	if name == "" {
+		return nil, fmt.Errorf("the binary has several tools: name one of %s", d.names())
+	}
+	return nil, fmt.Errorf("the binary has no tool %q: it has %s", name, d.names())
+}

@@ -1,0 +1,162 @@
+package supervisor
+
+import (
+	"cmp"
+	"sync"
+	"time"
+)
+
+// publisher sends events without ever waiting for their reader. It may be used
+// from several goroutines.
+type publisher struct {
+	to     chan<- Event
+	callID string
+	tool   string
+
+	mu     sync.Mutex
+	missed int
+	left   int64 // of the output that may be told of
+	notes  allowance
+	// early is what the tool did before it had started as far as readers know.
+	early   []Event
+	started bool
+}
+
+// maxEarly bounds the events of a tool that is still starting.
+const maxEarly = 16
+
+// What is told of a tool's progress and log: so much at once, and then so much
+// a second.
+const (
+	notesBurst     = 256 << 10
+	notesPerSecond = 4 << 10
+)
+
+// allowance is a store that is used up, and fills again with time.
+type allowance struct {
+	left float64
+	at   time.Time
+}
+
+func (a *allowance) take(n int, now time.Time) bool {
+	a.left = min(notesBurst, a.left+now.Sub(a.at).Seconds()*notesPerSecond)
+	a.at = now
+	if a.left <= 0 {
+		return false
+	}
+	a.left -= float64(n)
+	return true
+}
+
+// defaultEventOutputBytes is what is told of a call's output while it runs,
+// leastOutputEvent what each event of it counts for at least.
+const (
+	defaultEventOutputBytes = 4 << 20
+	leastOutputEvent        = 256
+)
+
+func newPublisher(r Request, callID string) *publisher {
+	return &publisher{
+		to: r.Events, callID: callID, tool: r.toolName(), left: cmp.Or(r.EventOutputBytes, defaultEventOutputBytes),
+		notes: allowance{left: notesBurst, at: time.Now()},
+	}
+}
+
+func (p *publisher) on() bool { return p.to != nil }
+
+// tells says whether n more bytes of output are to be published. Those that are
+// not count as missed, and cost nothing.
+func (p *publisher) tells(n int) bool {
+	if !p.on() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left > 0 {
+		p.left -= leastOutputEvent + int64(min(n, maxEventBytes))
+	}
+	if p.left <= 0 {
+		p.missed++
+	}
+	return p.left > 0
+}
+
+// note publishes what the tool says of its work, unless it has said too much of
+// late.
+func (p *publisher) note(e Event) {
+	if !p.on() {
+		return
+	}
+	e.Message = cutText(e.Message)
+	p.mu.Lock()
+	tells := p.notes.take(leastOutputEvent+len(e.Message), time.Now())
+	if !tells {
+		p.missed++
+	}
+	p.mu.Unlock()
+	if tells {
+		p.publish(e)
+	}
+}
+
+// publish sends an event. What a tool does while it starts comes behind the word
+// that it has, or that it never will.
+func (p *publisher) publish(e Event) {
+	if !p.on() {
+		return
+	}
+	e.Message, e.Content = cutText(e.Message), cutContent(e.Content)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.started || e.Kind == EventQueued:
+		p.send(e)
+	case e.Kind == EventStarted:
+		p.send(e)
+		p.begin()
+	case e.Kind == EventOutput || e.Kind == EventOverran:
+		p.hold(e)
+	default:
+		p.begin()
+		p.send(e)
+	}
+}
+
+func (p *publisher) hold(e Event) {
+	n := len(p.early)
+	if n > 0 && p.early[n-1].join(e) {
+		return
+	}
+	if n == maxEarly {
+		p.missed++
+		return
+	}
+	p.early = append(p.early, e)
+}
+
+// join adds text of the same stream to an event that nobody has been sent yet.
+func (e *Event) join(more Event) bool {
+	if e.Kind != EventOutput || more.Kind != EventOutput || e.Stream != more.Stream || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
+		return false
+	}
+	e.Content = &Content{Type: "text", Text: e.Content.Text + more.Content.Text}
+	return true
+}
+
+func (p *publisher) begin() {
+	p.started = true
+	for _, e := range p.early {
+		p.send(e)
+	}
+	p.early = nil
+}
+
+func (p *publisher) send(e Event) {
+	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
+	select {
+	case p.to <- e:
+		p.missed = 0
+	default:
+		p.missed++
+	}
+}
