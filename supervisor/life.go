@@ -78,8 +78,8 @@ type life struct {
 		survivors int
 	}
 	startBy, settleAt, progressAt, cpuAt time.Time
-	overran, hurried            bool
-	questions                   int // that wait for an answer
+	overran, hurried                     bool
+	questions                            int // that wait for an answer
 }
 
 // marks are the points in time that a result's timing is made of.

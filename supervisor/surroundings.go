@@ -157,7 +157,7 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 			name = filepath.Join(c.request.Dir, name)
 		}
 		if _, err := os.Stat(name); err != nil {
-			return "", refuse(StatusStartFailed, reasonNotFound, fmt.Errorf("no command at %s", c.request.Command.Argv[0]))
+			return "", refuse(StatusStartFailed, reasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
 		}
 		return name, nil
 	}

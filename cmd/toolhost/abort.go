@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
@@ -18,7 +19,7 @@ func newAbort() *cobra.Command {
 gets SIGTERM, and SIGKILL after its grace; a second abort kills at once. See
 toolhost ps for the ids.`,
 		Example: "  toolhost abort TURN\n  toolhost abort TURN CALL",
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    callargs.Words(2, "TURN"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return flags.ask(func(daemon *remote) error {
 				err, what := error(nil), "turn "+ids[0]

@@ -40,7 +40,7 @@ twice kills it at once; if this command dies, the daemon aborts the call.
 
 ` + exitDescription,
 		Example: "  toolhost call search pattern=TODO path=/srv/src\n  toolhost call --json --timeout 5s search --args '{\"pattern\":\"TODO\"}'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    callargs.Words(callargs.Many, "TOOL"),
 		RunE:    func(_ *cobra.Command, words []string) error { return c.run(words[0], words[1:]) },
 	}
 	flags := cmd.Flags()
@@ -134,21 +134,15 @@ func noTool(name string, list client.Tools) error {
 	return exit.Usagef("the daemon has no tool %q: %s", name, offered(list.Tools))
 }
 
-// maxNamed bounds how many tools an error names.
-const maxNamed = 12
-
 func offered(tools []client.Tool) string {
 	if len(tools) == 0 {
 		return "it has none; name some in its toolhost.yaml"
 	}
-	text := "it has"
-	for i, t := range tools {
-		if i == maxNamed {
-			return fmt.Sprintf("%s and %d more", text, len(tools)-i)
-		}
-		text += " " + t.Name
+	var names []string
+	for _, t := range tools {
+		names = append(names, t.Name)
 	}
-	return text
+	return "it has " + named(names)
 }
 
 // errGaveUp is a third Ctrl-C: the daemon goes on to end the call.

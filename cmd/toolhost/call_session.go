@@ -105,7 +105,7 @@ func (s *callSession) follow(stream *client.Stream, first client.Event) <-chan s
 func (s *callSession) showEvent(raw []byte) {
 	s.view.Lock()
 	defer s.view.Unlock()
-	fmt.Fprintf(os.Stderr, "%s\n", raw)
+	_ = printRaw(os.Stderr, raw)
 }
 
 // question asks on the terminal, and takes back what somebody else has answered.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -23,7 +23,7 @@ func newConfig() *cobra.Command {
 		Long: `Check, show and make toolhost.yaml. The file is that of --config, else
 $TOOLHOST_CONFIG, else toolhost/toolhost.yaml in the user's config folder, else
 /etc/toolhost/toolhost.yaml; never one in the current folder unless it is named.`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: callargs.Command, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&path, "config", "", "read this `FILE`")
 	cmd.AddCommand(
@@ -35,8 +35,8 @@ $TOOLHOST_CONFIG, else toolhost/toolhost.yaml in the user's config folder, else
 func newConfigValidate(path *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "validate", Short: "Report everything that is wrong with the file", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return validateConfig(os.Stdout, *path, asJSON) },
+		Use: "validate", Short: "Report everything that is wrong with the file", Args: callargs.Words(0),
+		RunE: func(cmd *cobra.Command, _ []string) error { return validateConfig(cmd.OutOrStdout(), *path, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of the problems")
 	return cmd
@@ -49,8 +49,8 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 		return exit.With(exit.Usage, err)
 	}
 	if asJSON {
-		if err := json.NewEncoder(w).Encode(append(config.Problems{}, problems...)); err != nil {
-			return hostError(err)
+		if err := printJSON(w, append(config.Problems{}, problems...), false); err != nil {
+			return err
 		}
 		if len(problems) > 0 {
 			return exit.With(exit.Usage, nil)
@@ -58,7 +58,7 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 		return nil
 	}
 	if len(problems) > 0 {
-		fmt.Fprintln(w, terminal.Escape(problems.Long(), true))
+		fmt.Fprintln(w, terminal.Escape(problems.Long(), false))
 		return exit.Usagef("%s", plural(len(problems), "problem"))
 	}
 	return reportValid(w, loaded)
@@ -70,9 +70,9 @@ func reportValid(w io.Writer, loaded *config.Loaded) error {
 		return nil
 	}
 	for _, warning := range loaded.Warnings {
-		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), true))
+		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
 	}
-	fmt.Fprintf(w, "%s is valid: %s\n", terminal.Escape(loaded.Path, false), plural(len(loaded.Tools), "tool"))
+	fmt.Fprintf(w, "%s is valid: %s\n", terminal.OneLine(loaded.Path), plural(len(loaded.Tools), "tool"))
 	return nil
 }
 
@@ -85,13 +85,13 @@ func plural(n int, what string) string {
 
 func newConfigShow(path *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Print all that is in force, and where each value comes from", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use: "show", Short: "Print all that is in force, and where each value comes from", Args: callargs.Words(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Load(config.Options{Path: *path})
 			if err != nil {
 				return configError(err)
 			}
-			_, err = os.Stdout.Write(loaded.Show())
+			_, err = cmd.OutOrStdout().Write(loaded.Show())
 			return err
 		},
 	}
@@ -99,9 +99,9 @@ func newConfigShow(path *string) *cobra.Command {
 
 func newConfigSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of the file, for editors", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := os.Stdout.Write(config.Schema())
+		Use: "schema", Short: "Print the JSON Schema of the file, for editors", Args: callargs.Words(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		},
 	}
@@ -113,8 +113,8 @@ func newConfigImport() *cobra.Command {
 		Long: `Turn another program's mcpServers JSON into a toolhost.yaml on stdout; FILE may
 be - for stdin. What has to be seen to is on stderr, and in comments.`,
 		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Args:    callargs.Words(1, "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			raw, err := readBounded(args[0], maxImportBytes)
 			if err != nil {
 				return exit.Usagef("cannot read %s: %w", args[0], err)
@@ -124,13 +124,23 @@ be - for stdin. What has to be seen to is on stderr, and in comments.`,
 				return exit.Usagef("%s: %w", args[0], err)
 			}
 			for _, warning := range warnings {
-				fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.Escape(warning, false))
+				fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
 			}
-			_, err = os.Stdout.Write(yaml)
+			_, err = cmd.OutOrStdout().Write(yaml)
 			return err
 		},
 	}
 }
 
 // configError is a usage error: everything that is wrong, a line each.
-func configError(err error) error { return exit.With(exit.Usage, err) }
+func configError(err error) error {
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
+		return exit.With(exit.Usage, err)
+	}
+	var list []error
+	for _, problem := range problems {
+		list = append(list, errors.New(problem.String()))
+	}
+	return exit.With(exit.Usage, errors.Join(list...))
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 )
 
@@ -18,7 +19,7 @@ func newConsole() *cobra.Command {
 		Long: `Print a link that opens the daemon's web console in one browser, once. Whoever
 has the link may do what you may, so give it to nobody; it is good for two
 minutes. The daemon has to listen on TCP: browsers know no unix sockets.`,
-		Args: cobra.NoArgs,
+		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {
 				link, err := daemon.LoginLink(cmd.Context())

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/sandbox"
@@ -36,7 +37,7 @@ type finding struct {
 func newDoctor() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this host offers, and the remedy for what it lacks", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Say what this host offers, and the remedy for what it lacks", Args: callargs.Words(0),
 		Long: "Say what this host offers, and the remedy for what it lacks. Exit status 1 if\ncalls cannot run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			findings := examine()
@@ -59,7 +60,7 @@ func examine() []finding {
 	findings := []finding{checkKernel(), checkMemfd()}
 	host, err := newHost()
 	if err != nil {
-		return append(findings, finding{"supervisor", levelFail, err.Error(), remedyOf(err)})
+		return append(findings, failure("supervisor", err))
 	}
 	defer host.Close()
 	found := host.Host()
@@ -73,7 +74,7 @@ var minKernel = [2]int{5, 14}
 func checkKernel() finding {
 	var u syscall.Utsname
 	if err := syscall.Uname(&u); err != nil {
-		return finding{"kernel", levelWarn, "cannot read the release: " + err.Error(), ""}
+		return finding{"kernel", levelWarn, "cannot ask for its release: " + err.Error(), "allow uname(2) where toolhost runs, and see to it that Linux is 5.14 or newer"}
 	}
 	var release strings.Builder
 	for _, c := range u.Release {
@@ -82,14 +83,18 @@ func checkKernel() finding {
 		}
 		release.WriteByte(byte(c))
 	}
+	return checkRelease(release.String())
+}
+
+func checkRelease(release string) finding {
 	var major, minor int
-	if _, err := fmt.Sscanf(release.String(), "%d.%d", &major, &minor); err != nil {
-		return finding{"kernel", levelWarn, "unreadable release " + release.String(), ""}
+	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
+		return finding{"kernel", levelWarn, fmt.Sprintf("its release %q does not begin with a version", release), "see to it that Linux is 5.14 or newer, which has cgroup.kill"}
 	}
 	if major < minKernel[0] || major == minKernel[0] && minor < minKernel[1] {
-		return finding{"kernel", levelFail, "Linux " + release.String() + " has no cgroup.kill", "run Linux 5.14 or newer"}
+		return finding{"kernel", levelFail, "Linux " + release + " has no cgroup.kill", "run Linux 5.14 or newer"}
 	}
-	return finding{"kernel", levelOK, "Linux " + release.String(), ""}
+	return finding{"kernel", levelOK, "Linux " + release, ""}
 }
 
 // checkMemfd looks at what would keep the launcher from being executed.
@@ -136,9 +141,9 @@ func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
 
 // checkTrial is the proof: a real call of a real command.
 func checkTrial(host *supervisor.Supervisor) finding {
-	self, err := os.Executable()
+	self, err := ownPath()
 	if err != nil {
-		return finding{"trial call", levelFail, err.Error(), ""}
+		return failure("trial call", err)
 	}
 	result := host.Call(context.Background(), supervisor.Request{
 		Command:  &supervisor.Command{Argv: []string{self, "version"}},
@@ -154,11 +159,10 @@ func checkTrial(host *supervisor.Supervisor) finding {
 	return finding{"trial call", levelOK, fmt.Sprintf("ran in %d ms, nothing left", result.Timing.ElapsedMs), ""}
 }
 
-// remedyOf is the part of an error that says what to do; errors of ours put it
-// last, after a semicolon.
-func remedyOf(err error) string {
-	_, remedy, _ := strings.Cut(err.Error(), "; ")
-	return remedy
+// failure is of an error of ours, which says last, after a semicolon, what to do.
+func failure(check string, err error) finding {
+	detail, remedy, _ := strings.Cut(err.Error(), "; ")
+	return finding{check, levelFail, detail, remedy}
 }
 
 func report(w io.Writer, findings []finding, asJSON bool) error {

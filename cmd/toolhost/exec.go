@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -28,7 +29,7 @@ byte for byte; on a terminal, control sequences but colours are escaped. With
 
 ` + exitDescription,
 		Example: "  toolhost exec --timeout 10s --memory 256MiB -- make test",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    callargs.Words(callargs.Many, "CMD"),
 		RunE: func(_ *cobra.Command, argv []string) error {
 			return execCommand(&flags, argv, raw)
 		},
@@ -41,6 +42,9 @@ byte for byte; on a terminal, control sequences but colours are escaped. With
 }
 
 func execCommand(flags *callFlags, argv []string, raw bool) error {
+	if argv[0] == "" {
+		return exit.Usagef("CMD is an empty word: give a command, as in: toolhost exec -- make test")
+	}
 	k, err := flags.open()
 	if err != nil {
 		return err

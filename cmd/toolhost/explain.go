@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
@@ -33,7 +34,7 @@ func newExplain() *cobra.Command {
 wished for beside it. It takes the flags of run and runs nothing but the tool's
 own description of itself.`,
 		Example: "  toolhost explain --read . --timeout 5s ./bin/search",
-		Args:    cobra.ExactArgs(1),
+		Args:    callargs.Words(1, "TOOL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return explain(cmd.OutOrStdout(), &flags, args[0])
 		},
@@ -162,7 +163,7 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tIN FORCE\tFROM\tTHE TOOL WISHED")
 	for _, s := range settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, terminal.OneLine(s.Value), s.From, terminal.OneLine(s.Wished))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(s.From), terminal.Cell(s.Wished))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (f *callFlags) open() (*kit, error) {
 }
 
 func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*kit, error) {
-	self, err := os.Executable()
+	self, err := ownPath()
 	if err != nil {
 		return nil, hostError(err)
 	}
@@ -78,7 +78,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 // warn may be called by several goroutines at once.
 func (k *kit) warn(warning string) {
 	if k.tells && !k.flags.quiet && !k.flags.json && !k.flags.events {
-		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.Escape(warning, false))
+		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
 	}
 }
 
@@ -87,9 +87,18 @@ func (k *kit) Close() {
 	_ = k.packs.Close() // at worst a copy is left, which the next one removes
 }
 
+// ownPath is where this program is, which starts itself as an adapter.
+func ownPath() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the path of this program: %w; mount /proc, which tells it", err)
+	}
+	return path, nil
+}
+
 // newHost makes one that knows no configuration.
 func newHost() (*supervisor.Supervisor, error) {
-	self, err := os.Executable()
+	self, err := ownPath()
 	if err != nil {
 		return nil, hostError(err)
 	}
@@ -193,7 +202,26 @@ func (k *kit) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 
 // severalTools says how one of them is named.
 func severalTools(path string, names []string) error {
-	return exit.Usagef("%s has several tools: name one behind a colon, as in %s:%s; it has %s", path, path, names[0], strings.Join(names, ", "))
+	return exit.Usagef("%s has several tools: name one behind a colon, as in %s:%s; it has %s", path, path, named(names[:1]), named(names))
+}
+
+// maxNamed and maxNameRunes bound what an error says of tools.
+const (
+	maxNamed     = 12
+	maxNameRunes = 60
+)
+
+// named lists names of tools, which are anybody's text.
+func named(names []string) string {
+	var list []string
+	for _, name := range names[:min(len(names), maxNamed)] {
+		list = append(list, terminal.Cut(terminal.OneLine(name), maxNameRunes))
+	}
+	text := strings.Join(list, ", ")
+	if more := len(names) - len(list); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // offer is a plugin's tool under its own name.

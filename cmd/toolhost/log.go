@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -39,7 +40,7 @@ func newLog() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "log [flags] [TURN [CALL]]", Short: "Show what is on record: turns, a turn as a time line, or a call's result",
 		Example: "  toolhost log\n  toolhost log --status timeout --since 24h\n  toolhost log TURN\n  toolhost log TURN CALL\n  toolhost log --follow",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    callargs.Words(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd.OutOrStdout(), args) },
 	}
 	cmd.PersistentFlags().StringVar(&flags.journal.state, "state", "", "folder of the journals (default that of turn)")
@@ -63,12 +64,12 @@ func (f *logFlags) registerSocket(cmd *cobra.Command) {
 
 func newReplay(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: cobra.ExactArgs(1),
+		Use: "replay TURN", Short: "Print a turn's events exactly as they were shown", Args: callargs.Words(1, "TURN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.with(func(l record) error {
 				var failed error
 				err := l.Events(args[0], 0, func(e journal.Event) bool {
-					_, failed = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.JSON)
+					failed = printRaw(cmd.OutOrStdout(), e.JSON)
 					return failed == nil
 				})
 				return errors.Join(err, failed)
@@ -81,7 +82,7 @@ func newReplay(flags *logFlags) *cobra.Command {
 
 func newPrune(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Drop old turns from the journals, and end what died with its host", Args: cobra.NoArgs,
+		Use: "prune", Short: "Drop old turns from the journals, and end what died with its host", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
 			if err != nil {
@@ -151,10 +152,11 @@ func (f *logFlags) with(do func(record) error) error {
 	for _, unreadable := range l.Unreadable {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(unreadable.Error()))
 	}
-	if err := do(l); err != nil {
-		return exit.With(exit.Failed, err)
+	err = do(l)
+	if _, own := errors.AsType[*exit.Error](err); own || err == nil {
+		return err
 	}
-	return nil
+	return exit.With(exit.Failed, err)
 }
 
 // check refuses what nothing on record can match, and what would mean nothing
@@ -208,7 +210,7 @@ func (f *logFlags) run(w io.Writer, args []string) error {
 		case len(args) == 2:
 			raw, err := l.Result(id, args[1])
 			if err == nil {
-				_, err = fmt.Fprintf(w, "%s\n", raw)
+				err = printRaw(w, raw)
 			}
 			return err
 		case f.follow:
@@ -230,7 +232,7 @@ func (f *logFlags) list(w io.Writer, l record) error {
 		return err
 	}
 	if f.json {
-		out := json.NewEncoder(w)
+		out := json.NewEncoder(terminal.JSON(w))
 		for _, t := range turns {
 			if err := out.Encode(t); err != nil {
 				return err
@@ -241,7 +243,7 @@ func (f *logFlags) list(w io.Writer, l record) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tAGENT\tEND")
 	for _, t := range turns {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.OneLine(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.OneLine(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+t.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+t.Reason))
 	}
 	return table.Flush()
 }

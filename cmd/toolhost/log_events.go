@@ -107,8 +107,7 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 
 func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
 	if f.json {
-		_, err := fmt.Fprintf(w, "%s\n", e.JSON)
-		return err
+		return printRaw(w, e.JSON)
 	}
 	var said turn.Event
 	if err := json.Unmarshal(e.JSON, &said); err != nil {

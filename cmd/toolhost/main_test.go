@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 			os.Exit(escape.Main(os.Args[2:], os.Stdout))
 		}
 	}
-	testscript.Main(m, map[string]func(){"toolhost": func() { os.Exit(run(os.Args[1:])) }})
+	testscript.Main(withTools{m}, map[string]func(){"toolhost": func() { os.Exit(run(os.Args[1:])) }})
 }
 
 // TestScripts runs the files in testdata/script, which read like documentation.
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("builds tools with go, which the VM does not have")
 	}
-	bin := buildTools(t)
+	bin := toolsFolder(t)
 	repository, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +62,19 @@ func TestScripts(t *testing.T) {
 			env.Setenv("RUN", fmt.Sprintf("%09d", rand.IntN(1e9))) // for names that no other run's processes have
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "refuses": refuses, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
 	})
+}
+
+// refuses is exits for what has nothing to say but an error, on one line of stderr.
+func refuses(ts *testscript.TestScript, neg bool, args []string) {
+	script.Exits(ts, neg, args)
+	if said := ts.ReadFile("stderr"); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "toolhost: ") || !strings.HasSuffix(said, "\n") {
+		ts.Fatalf("stderr is no one line of toolhost's: %q", said)
+	}
+	if out := ts.ReadFile("stdout"); out != "" {
+		ts.Fatalf("stdout has %q", out)
+	}
 }
 
 // npm installs what a folder's package-lock.json names, by the user's own
@@ -90,34 +101,4 @@ func fenced(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	text, _, _ := strings.Cut(doc, "```")
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(text), 0o600))
-}
-
-func buildTools(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/...", "../toolsdk")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the example tools: %v\n%s", err, out)
-	}
-	buildDocumented(t, filepath.Join(bin, "greet"))
-	return bin
-}
-
-// buildDocumented builds the example of docs/tool-authors.md.
-func buildDocumented(t *testing.T, out string) {
-	t.Helper()
-	doc, err := os.ReadFile("../../docs/tool-authors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(doc), "```go\n")
-	code, _, found := strings.Cut(rest, "```")
-	source := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(source, []byte(code), 0o600); err != nil || !found {
-		t.Fatalf("no example in docs/tool-authors.md, or %v", err)
-	}
-	if output, err := exec.Command("go", "build", "-o", out, source).CombinedOutput(); err != nil {
-		t.Fatalf("the example of docs/tool-authors.md does not build: %v\n%s", err, output)
-	}
 }

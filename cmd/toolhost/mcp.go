@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -47,7 +48,7 @@ well-known clients.
 
 ` + exitDescription,
 		Example: "  toolhost mcp --config toolhost.yaml\n  toolhost mcp --plugin ./bin/search --read .",
-		Args:    cobra.NoArgs,
+		Args:    callargs.Words(0),
 		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")

@@ -14,9 +14,15 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
+// printRaw prints what is JSON already.
+func printRaw(w io.Writer, raw []byte) error {
+	_, err := fmt.Fprintf(terminal.JSON(w), "%s\n", raw)
+	return err
+}
+
 // printJSON prints a value on one line, or indented for people.
 func printJSON(w io.Writer, v any, indented bool) error {
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(terminal.JSON(w))
 	out.SetEscapeHTML(false)
 	if indented {
 		out.SetIndent("", "  ")
@@ -27,11 +33,11 @@ func printJSON(w io.Writer, v any, indented bool) error {
 // finishCall shows the result of a command's one call and turns it into the
 // exit code. command: it was exec's.
 func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
-	var err error
+	stdout, err := &exit.Stdout{File: os.Stdout}, error(nil)
 	if flags.json {
-		err = printJSON(os.Stdout, r, false)
+		err = printJSON(stdout, r, false)
 	} else {
-		err = present.Content(os.Stdout, r, terminal.IsTerminal(os.Stdout))
+		err = present.Content(stdout, r, terminal.IsTerminal(os.Stdout))
 	}
 	if err != nil {
 		return hostError(err)
@@ -99,6 +105,9 @@ func exitCode(r *supervisor.Result, command bool) int {
 	case supervisor.StatusInvalidArgs:
 		return exit.Usage
 	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
+		if r.Exit.Signal != "" { // the filter's
+			return ownExitCode(r, command)
+		}
 		return startExitCode(r, command)
 	case supervisor.StatusOverloaded:
 		if r.Reason == "data" { // in use by another call
@@ -116,27 +125,15 @@ func headless(r *supervisor.Result) bool {
 	return !r.OK() && r.Reason == turn.OutcomeHeadless
 }
 
-// startExitCode tells what the user named wrongly, which a binary that is no
-// tool is, and what the host could not do, from a tool that failed by itself. Only exec has codes for its command.
+// startExitCode: only exec has codes for its command.
 func startExitCode(r *supervisor.Result, command bool) int {
-	switch r.Reason {
-	case "not_found":
-		return commandExitCode(exit.NotFound, command)
-	case "not_executable":
-		return commandExitCode(exit.NotExec, command)
-	case "start", "tool", "limits", "dir", "command", "sha256", "policy", "secrets", "keep":
-		return exit.Usage
-	case "server", "seccomp":
-		return exit.Failed
+	switch {
+	case command && r.Reason == "not_found":
+		return exit.NotFound
+	case command && r.Reason == "not_executable":
+		return exit.NotExec
 	}
-	return exit.Host
-}
-
-func commandExitCode(code int, command bool) int {
-	if command {
-		return code
-	}
-	return exit.Failed
+	return exit.Start(r.Reason)
 }
 
 func causeExitCode(r *supervisor.Result) int {
@@ -152,7 +149,8 @@ func causeExitCode(r *supervisor.Result) int {
 // ownExitCode is that of a death by signal, or a command's own: a tool cannot
 // choose one.
 func ownExitCode(r *supervisor.Result, command bool) int {
-	if r.Status == supervisor.StatusCrashed && r.Exit.Signal != "" {
+	died := r.Status == supervisor.StatusCrashed || r.Status == supervisor.StatusPolicyViolation
+	if died && r.Exit.Signal != "" {
 		if n := signals.Number(r.Exit.Signal); n > 0 {
 			return exit.SignalBase + int(n)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/top"
@@ -22,7 +23,7 @@ func newPs() *cobra.Command {
 		Use: "ps [flags]", Short: "List what the daemon runs: turns, their calls, and what waits for you",
 		Long: `List what the daemon runs: active turns, their calls, and what waits for you. A
 turn that runs nothing has one line without a call.`,
-		Args: cobra.NoArgs,
+		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {
 				turns, err := daemon.Active(cmd.Context())
@@ -46,11 +47,11 @@ func printTurns(w io.Writer, turns []client.Turn, now time.Time) error {
 	fmt.Fprintln(table, "TURN\tCALL\tTOOL\tSTATE\tELAPSED\tMEMORY\tWAITS FOR")
 	for _, t := range turns {
 		if len(t.CurrentTools) == 0 {
-			fmt.Fprintf(table, "%s\t-\t-\tidle\t-\t-\t-\n", terminal.OneLine(t.TurnID))
+			fmt.Fprintf(table, "%s\t-\t-\tidle\t-\t-\t-\n", terminal.Cell(t.TurnID))
 		}
 		for _, c := range t.CurrentTools {
 			question := top.Question(t, c.CallID)
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", terminal.OneLine(t.TurnID), terminal.OneLine(c.CallID), terminal.OneLine(c.Tool),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), terminal.Cell(c.CallID), terminal.Cell(c.Tool),
 				top.Shown(t, c), cmp.Or(top.Elapsed(c, now), "-"), cmp.Or(top.Memory(c), "-"), cmp.Or(waitsFor(question), "-"))
 		}
 	}
@@ -64,5 +65,5 @@ func waitsFor(q *client.Interaction) string {
 	if q == nil {
 		return ""
 	}
-	return present.Fit(terminal.OneLine(q.Kind+": "+q.Prompt), maxPrompt)
+	return present.Fit(terminal.Cell(q.Kind+": "+q.Prompt), maxPrompt)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/terminal"
 )
 
 // The command's own code passes through exec.
@@ -21,11 +19,12 @@ func hostError(err error) error { return exit.With(exit.Host, err) }
 
 // run executes the command line and returns the exit code.
 func run(args []string) int {
-	root := newRoot()
+	root, stdout := newRoot(), &exit.Stdout{File: os.Stdout}
 	root.SetArgs(args)
-	end := exit.Of(root.Execute())
+	root.SetOut(stdout)
+	end := stdout.End(root.Execute())
 	if end.Err != nil {
-		fmt.Fprintf(os.Stderr, "toolhost: %s\n", terminal.Escape(end.Error(), false))
+		exit.Tell(os.Stderr, "toolhost", end.Err)
 	}
 	return end.Code
 }
@@ -37,7 +36,7 @@ func newRoot() *cobra.Command {
 		Long:          "toolhost runs tools for language models: each call in its own process group,\ncgroup and sandbox, killed for certain when its time is over, and answered\nwith a result that says truthfully what happened.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          callargs.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)

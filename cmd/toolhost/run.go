@@ -30,7 +30,7 @@ a list is given by repeating its key.
 
 ` + exitDescription,
 		Example: "  toolhost run --timeout 5s ./bin/search pattern=TODO path=.\n  toolhost run --json ./bin/search --args '{\"pattern\":\"TODO\"}'",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    callargs.Words(callargs.Many, "TOOL"),
 		RunE: func(_ *cobra.Command, words []string) error {
 			return runTool(&flags, words[0], words[1:], args)
 		},
@@ -112,9 +112,9 @@ func usage(raw json.RawMessage, err error) (json.RawMessage, error) {
 func resultError(r *supervisor.Result) error {
 	text := string(r.Status)
 	if r.ToolError != nil {
-		text = r.ToolError.Message
+		text = present.Problem(r)
 	}
-	return exit.With(exitCode(r, false), errors.New(present.FirstLine(text)))
+	return exit.With(exitCode(r, false), errors.New(text))
 }
 
 func sorted(s []string) []string {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/console"
 	"github.com/toolhost/toolhost/internal/daemon"
@@ -38,7 +39,7 @@ kills them. SIGHUP has it read the configuration again, and leaves running calls
 as they are. Under systemd it can be of Type=notify-reload, have a watchdog, and
 take sockets that were opened for it.`,
 		Example: "  toolhost serve --config toolhost.yaml\n  toolhost serve --listen 127.0.0.1:7070",
-		Args:    cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return flags.serve() },
+		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return flags.serve() },
 	}
 	f := cmd.Flags()
 	flags.set = f.Changed
@@ -95,7 +96,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	if o.State == "" && o.Loaded.Daemon.Listen != "" {
 		return o, exit.Usagef("to listen on %s the daemon needs a folder for its token: name one with --state, or leave out --listen", o.Loaded.Daemon.Listen)
 	}
-	if o.Adapter, err = os.Executable(); err != nil {
+	if o.Adapter, err = ownPath(); err != nil {
 		return o, hostError(err)
 	}
 	o.Pages, o.Version = console.Handler(), readVersion().Version

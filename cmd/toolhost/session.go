@@ -185,6 +185,6 @@ func (s *session) showEvent(view *present.View, raw []byte) {
 	if s.flags.events {
 		view.Lock()
 		defer view.Unlock()
-		fmt.Fprintf(os.Stderr, "%s\n", raw)
+		_ = printRaw(os.Stderr, raw)
 	}
 }

@@ -92,16 +92,19 @@ func TestApprovalOnATerminal(t *testing.T) {
 		"y\r": {0, "said nothing", ""}, "n\r": {exit.Failed, "", ""},
 		"\x03": {exit.Aborted, "", "  cancelled\r\n"}, "\x04": {exit.Failed, "", "  denied\r\n"},
 	} {
-		p := pty.New(t)
-		ended := onTerminal(t, p, nil, "run", "--mode", "ask", testBinary(t), "ask=")
-		p.Expect(t, "allow? [y/n/a]", 1)
-		p.Type(t, keys)
-		if out := ended(want.code); !strings.Contains(out, want.out) {
-			t.Errorf("%q: printed %q, want %q", keys, out, want.out)
-		}
-		if !strings.Contains(p.Screen(), want.screen) {
-			t.Errorf("%q: the terminal lacks %q:\n%s", keys, want.screen, p.Screen())
-		}
+		t.Run(fmt.Sprintf("%q", keys), func(t *testing.T) {
+			t.Parallel()
+			p := pty.New(t)
+			ended := onTerminal(t, p, nil, "run", "--mode", "ask", testBinary(t), "ask=")
+			p.Expect(t, "allow? [y/n/a]", 1)
+			p.Type(t, keys)
+			if out := ended(want.code); !strings.Contains(out, want.out) {
+				t.Errorf("printed %q, want %q", out, want.out)
+			}
+			if !strings.Contains(p.Screen(), want.screen) {
+				t.Errorf("the terminal lacks %q:\n%s", want.screen, p.Screen())
+			}
+		})
 	}
 }
 
@@ -194,12 +197,15 @@ func TestPlainTerminal(t *testing.T) {
 		env  []string
 		args []string
 	}{{[]string{"NO_COLOR=1"}, nil}, {[]string{"TERM=dumb"}, nil}, {nil, []string{"--quiet"}}, {nil, []string{"--json"}}} {
-		p := pty.New(t)
-		args := append([]string{"turn", "--state", "none", "--plugin", testBinary(t)}, plain.args...)
-		onTerminal(t, p, plain.env, append(args, batchFile(t, toolInput{}))...)(0)
-		if strings.Contains(p.Screen(), "\x1b") {
-			t.Errorf("%q: the terminal has %q", plain, p.Screen())
-		}
+		t.Run(fmt.Sprint(plain.env, plain.args), func(t *testing.T) {
+			t.Parallel()
+			p := pty.New(t)
+			args := append([]string{"turn", "--state", "none", "--plugin", testBinary(t)}, plain.args...)
+			onTerminal(t, p, plain.env, append(args, batchFile(t, toolInput{}))...)(0)
+			if strings.Contains(p.Screen(), "\x1b") {
+				t.Errorf("the terminal has %q", p.Screen())
+			}
+		})
 	}
 }
 
@@ -208,10 +214,13 @@ func TestPlainTerminal(t *testing.T) {
 func TestHeadlessQuestions(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]int{`{"type":"string","default":"blue"}`: exit.OK, `{"type":"string"}`: exit.Headless} {
-		cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "run", "--headless", testBinary(t), "ask=Which?", "schema="+schema)
-		out, _ := cmd.CombinedOutput() // its exit code tells more
-		if got := cmd.ProcessState.ExitCode(); got != want || want == exit.OK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
-			t.Errorf("%s: exit code %d, want %d: %s", schema, got, want, out)
-		}
+		t.Run(fmt.Sprint("code ", want), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "run", "--headless", testBinary(t), "ask=Which?", "schema="+schema)
+			out, _ := cmd.CombinedOutput() // its exit code tells more
+			if got := cmd.ProcessState.ExitCode(); got != want || want == exit.OK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
+				t.Errorf("%s: exit code %d, want %d: %s", schema, got, want, out)
+			}
+		})
 	}
 }

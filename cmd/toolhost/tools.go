@@ -176,8 +176,7 @@ func exportTools(w io.Writer, infos []toolInfo, name string) error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	_, err = fmt.Fprintf(w, "%s\n", raw)
-	return err
+	return printRaw(w, raw)
 }
 
 func infoOf(path string, d *supervisor.Description, tool *pluginv1.ToolDescription) toolInfo {
@@ -209,15 +208,17 @@ func claimsOf(tool *pluginv1.ToolDescription) []string {
 	return claims
 }
 
+// maxCellRunes bounds what a table shows of a description: its first line may be
+// all that there is.
+const maxCellRunes = 500
+
 func printTools(w io.Writer, infos []toolInfo) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "TOOL\tARGUMENTS\tCLAIMS\tDESCRIPTION")
 	for _, info := range infos {
 		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), present.FirstLine(info.Description)}
 		for i, cell := range line {
-			if line[i] = terminal.Escape(cell, false); cell == "" {
-				line[i] = "-"
-			}
+			line[i] = cmp.Or(terminal.Cell(terminal.Cut(cell, maxCellRunes)), "-")
 		}
 		fmt.Fprintln(table, strings.Join(line, "\t"))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/top"
@@ -18,7 +19,7 @@ func newTop() *cobra.Command {
 of the time it may, and the CPU and memory that its processes use. The arrows, or
 j and k, choose a line; a aborts the chosen call, t its turn; again kills at once;
 q quits.`,
-		Args: cobra.NoArgs,
+		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tty, err := topTerminal()
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
@@ -49,7 +50,7 @@ Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 hea
 125 the host itself failed, 130 aborted, 1 failed in any other way, also by timeout.
 2 usage or config: no call was made.`,
 		Example: "  toolhost turn --plugin ./bin/search --read . batch.json\n  toolhost turn --format anthropic --plugin ./bin/search - < response.json",
-		Args:    cobra.ExactArgs(1),
+		Args:    callargs.Words(1, "BATCH"),
 		RunE:    func(_ *cobra.Command, args []string) error { return runTurn(&flags, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
@@ -204,8 +205,7 @@ func printResults(w io.Writer, calls []format.Call, results []*supervisor.Result
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s\n", raw)
-	return err
+	return printRaw(w, raw)
 }
 
 // offered are the tools that a batch may call, by the names that models use: all

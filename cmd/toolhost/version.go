@@ -2,12 +2,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/callargs"
 )
 
 type versionInfo struct {
@@ -20,11 +21,11 @@ type versionInfo struct {
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := readVersion()
 			if asJSON {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(v)
+				return printJSON(cmd.OutOrStdout(), v, false)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "toolhost %s (%s, %s)\n", v.Version, v.Go, v.Platform)
 			return err

@@ -8,8 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/toolrun"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -22,7 +24,8 @@ func newDescribe() *cobra.Command {
 		Long: `Show what a binary says of its tools: arguments, result, claims, hints, and what
 they wish to be granted. It is asked as a host asks, in a sandbox with nothing
 granted.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  toolsdk describe ./greet",
+		Args:    callargs.Words(1, "BINARY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := openTarget(args[0])
 			if err != nil {
@@ -38,7 +41,7 @@ granted.`,
 				out.PackVersion = t.opened.Manifest.Version
 			}
 			if asJSON {
-				return out.WriteJSON(cmd.OutOrStdout())
+				return out.WriteJSON(terminal.JSON(cmd.OutOrStdout()))
 			}
 			return out.WriteText(cmd.OutOrStdout())
 		},

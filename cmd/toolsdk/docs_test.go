@@ -37,8 +37,9 @@ func blocks(t *testing.T, language string) (list []string) {
 // The tutorial's commands are run in its order, in one shell, and must say what
 // it shows: "..." stands for any text, or for any lines, and numbers may differ.
 func TestTheTutorialsCommands(t *testing.T) {
+	t.Parallel()
 	needGo(t)
-	bin := buildCommands(t)
+	bin := commandsFolder(t)
 	var script strings.Builder
 	var expected []string
 	for _, block := range blocks(t, "console") {
@@ -134,6 +135,7 @@ func TestPattern(t *testing.T) {
 // The first Go block is a program, the others are declarations beside it. All
 // of them together compile, and their tests pass.
 func TestTheTutorialsCode(t *testing.T) {
+	t.Parallel()
 	needGo(t)
 	code := blocks(t, "go")
 	if len(code) < 4 {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,13 +20,14 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == driverCommand {
 		os.Exit(run(os.Args[1:]))
 	}
-	testscript.Main(m, map[string]func(){"toolsdk": func() { os.Exit(run(os.Args[1:])) }})
+	testscript.Main(withCommands{m}, map[string]func(){"toolsdk": func() { os.Exit(run(os.Args[1:])) }})
 }
 
 // TestScripts runs the files in testdata/script, which read like documentation.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	needGo(t)
-	bin := buildCommands(t)
+	bin := commandsFolder(t)
 	environment := goEnvironment(t)
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -48,17 +51,40 @@ func needGo(t *testing.T) {
 	}
 }
 
-// buildCommands builds toolhost and the example tools.
-func buildCommands(t *testing.T) string {
+// builtInto is a folder for all tests, which withCommands makes and removes.
+var builtInto string
+
+// withCommands are the tests.
+type withCommands struct{ *testing.M }
+
+func (w withCommands) Run() int {
+	dir, err := os.MkdirTemp("", "toolsdk-built-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	builtInto = dir
+	return w.M.Run()
+}
+
+// commandsFolder has toolhost and the example tools.
+func commandsFolder(t *testing.T) string {
 	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../toolhost", "../../examples/tools/...")
+	if err := buildCommands(); err != nil {
+		t.Fatal(err)
+	}
+	return builtInto
+}
+
+var buildCommands = sync.OnceValue(func() error {
+	build := exec.Command("go", "build", "-o", builtInto+"/", "../toolhost", "../../examples/tools/...")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build toolhost and the example tools: %v\n%s", err, out)
+		return fmt.Errorf("cannot build toolhost and the example tools: %w\n%s", err, out)
 	}
-	return bin
-}
+	return nil
+})
 
 // goEnvironment is what go needs in a home of its own, and where the SDK is.
 func goEnvironment(t *testing.T) map[string]string {

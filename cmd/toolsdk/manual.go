@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/manual"
 )
@@ -19,7 +20,7 @@ var release string
 // newManual is for those who make packages.
 func newManual() *cobra.Command {
 	return &cobra.Command{
-		Use: "manual DIR", Short: "Write the man pages into a folder", Args: cobra.ExactArgs(1), Hidden: true,
+		Use: "manual DIR", Short: "Write the man pages into a folder", Args: callargs.Words(1, "DIR"), Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			seconds, _ := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64)
 			var built debug.BuildInfo

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/scaffold"
 )
@@ -28,7 +29,7 @@ While no release is published, the module refers to a checkout of the SDK: that
 of --sdk, else of $TOOLSDK_SDK, else the one that toolsdk or the working
 directory lies in.`,
 		Example: "  toolsdk new greet && cd greet && make && toolhost run ./greet name=you",
-		Args:    cobra.ExactArgs(1),
+		Args:    callargs.Words(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
 			return makeProject(cmd, o)

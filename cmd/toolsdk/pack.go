@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pack"
 )
@@ -25,7 +26,7 @@ the SHA-256 of each file. A pack is a plain tar, the same bytes for the same
 files, or a folder. It is not signed: pin the hash of its manifest, which is
 printed.`,
 		Example: "  toolsdk pack ./greet -o greet.tar",
-		Args:    cobra.ExactArgs(1),
+		Args:    callargs.Words(1, "BINARY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Source = args[0]
 			if (file == "") == (dir == "") {

@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage, 124 timeout of a call, 125 this machine cannot
+const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage (also what is no tool), 124 timeout of a call, 125 this machine cannot
 run tools (toolhost doctor says why), 130 aborted.`
 
 // usage makes an error one of usage.
@@ -26,11 +24,12 @@ func usage(err error) error {
 
 // run executes the command line and returns the exit code.
 func run(args []string) int {
-	root := newRoot()
+	root, stdout := newRoot(), &exit.Stdout{File: os.Stdout}
 	root.SetArgs(args)
-	end := exit.Of(root.Execute())
+	root.SetOut(stdout)
+	end := stdout.End(root.Execute())
 	if end.Err != nil {
-		fmt.Fprintf(os.Stderr, "toolsdk: %s\n", terminal.OneLine(end.Error()))
+		exit.Tell(os.Stderr, "toolsdk", end.Err)
 	}
 	return end.Code
 }
@@ -42,7 +41,7 @@ func newRoot() *cobra.Command {
 		Long:          "toolsdk is for those who write tools: it makes new projects, calls a tool and\nshows everything, holds a binary in any language to the plugin protocol, and\npacks it. docs/tool-authors.md is the tutorial.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          callargs.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)

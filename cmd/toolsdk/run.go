@@ -20,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/toolrun"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
@@ -46,7 +47,7 @@ in a pack can be read, and is the working directory.
 
 ` + exitDescription,
 		Example: "  toolsdk run ./greet name=you\n  toolsdk run --watch --sandbox --read . ./search pattern=TODO path=.",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    callargs.Words(callargs.Many, "BINARY"),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -120,7 +121,7 @@ func (f *runFlags) run(cmd *cobra.Command, words []string) error {
 			return err
 		}
 		if end.Err != nil {
-			fmt.Fprintf(os.Stderr, "toolsdk: %v\n", end.Err)
+			exit.Tell(os.Stderr, "toolsdk", end.Err)
 		}
 		fmt.Fprintf(os.Stderr, "-- waiting for a new build of %s, Ctrl-C ends\n", t.tool.Path)
 		if !watcher.Next(signals) {
@@ -164,10 +165,14 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 		return usage(err)
 	}
 	if !f.json {
-		fmt.Fprintf(os.Stderr, "%s\n", heading(t.tool, described))
+		fmt.Fprintln(os.Stderr, terminal.OneLine(heading(t.tool, described)))
+	}
+	out := cmd.OutOrStdout()
+	if f.json {
+		out = terminal.JSON(out)
 	}
 	result, aborted, err := toolrun.Call(context.Background(), host, request, toolrun.Options{
-		Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), People: term.IsTerminal(int(os.Stdout.Fd())),
+		Out: out, Err: cmd.ErrOrStderr(), People: term.IsTerminal(int(os.Stdout.Fd())),
 		JSON: f.json, Answers: answers(f.asks), Signals: signals,
 	})
 	switch {
@@ -236,13 +241,8 @@ func exitCode(r *supervisor.Result) int {
 		return exit.Usage
 	case supervisor.StatusOverloaded:
 		return exit.Host
-	case supervisor.StatusStartFailed:
-		switch r.Reason {
-		case "tool", "dir", "policy":
-			return exit.Usage
-		case "sandbox":
-			return exit.Host
-		}
+	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
+		return exit.Start(r.Reason)
 	}
 	return exit.Failed
 }

@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/conformance"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -54,7 +56,7 @@ of cases:
 Exit codes: 0 no rule was broken, 1 some were, 2 usage, 125 this machine cannot
 run tools, 130 aborted.`,
 		Example: "  toolsdk test ./greet\n  toolsdk test --cases toolsdk.yaml --junit report.xml ./greet\n  toolsdk test --call 'greet={\"name\":\"you\"}' ./greet",
-		Args:    cobra.ExactArgs(1),
+		Args:    callargs.Words(1, "BINARY"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -175,7 +177,7 @@ func (f *testFlags) tell(out io.Writer, r *conformance.Report) error {
 		}
 	}
 	if f.json {
-		encoder := json.NewEncoder(out)
+		encoder := json.NewEncoder(terminal.JSON(out))
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(r); err != nil {

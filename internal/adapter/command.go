@@ -11,8 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -57,7 +55,7 @@ func runCommand(ctx context.Context, argv []string) error {
 		os.NewFile(commandStdin, "stdin"), os.NewFile(commandStdout, "stdout"), os.NewFile(commandStderr, "stderr"),
 	}
 	process, err := apart.Start(path, argv, &os.ProcAttr{
-		Env: withoutHandshake(os.Environ()), Files: files, Sys: &syscall.SysProcAttr{Setpgid: true},
+		Env: plugin.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	for _, file := range files { // the command's end is to be the pipes' end
 		_ = file.Close()
@@ -98,39 +96,35 @@ func exitOf(status syscall.WaitStatus) error {
 }
 
 func cannotStart(command string, err error) error {
-	if _, missing := os.Stat(command); errors.Is(err, fs.ErrNotExist) && missing == nil {
-		return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: the interpreter that it names in its first line, or its loader, is not there", command)}
+	_, missing := os.Stat(command)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return notFound(fmt.Errorf("no command %q in PATH: install it below /usr, or give its path", command))
+	case errors.Is(err, fs.ErrNotExist) && missing != nil:
+		return notFound(fmt.Errorf("no command at %s: correct the path, or grant the call to read it", command))
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		if errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("no command %q in PATH", command)
-		} else {
-			err = fmt.Errorf("no command at %s", command)
-		}
-		return &plugin.CommandExit{Missing: true, Err: err}
+	return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: %w", command, whyNot(err))}
+}
+
+func notFound(err error) error { return &plugin.CommandExit{Missing: true, Err: err} }
+
+// whyNot says why a file that is there cannot be executed, and what to do.
+func whyNot(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("the interpreter that it names in its first line, or its loader, is not there: install that below /usr, or grant the call to read it")
+	case errors.Is(err, syscall.ENOEXEC):
+		return errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture, or name its interpreter before it")
+	case errors.Is(err, syscall.EISDIR):
+		return errors.New("it is a folder: name the executable in it")
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("permission denied: chmod +x it, or name its interpreter before it")
 	}
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pathErr.Err
+		return pathErr.Err
 	}
 	if execErr, ok := errors.AsType[*exec.Error](err); ok {
-		err = execErr.Err
+		return execErr.Err
 	}
-	return &plugin.CommandExit{NotExecutable: true, Err: fmt.Errorf("cannot execute %s: %w", command, err)}
-}
-
-// handshakeVariables are go-plugin's.
-var handshakeVariables = []string{
-	"TOOLHOST_PLUGIN", "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_UNIX_SOCKET_DIR",
-}
-
-// withoutHandshake keeps what is between host and adapter from the command.
-func withoutHandshake(env []string) []string {
-	var out []string
-	for _, entry := range env {
-		name, _, _ := strings.Cut(entry, "=")
-		if !slices.Contains(handshakeVariables, name) {
-			out = append(out, entry)
-		}
-	}
-	return out
+	return err
 }

@@ -74,6 +74,7 @@ func scripted(t *testing.T, script string) supervisor.Request {
 }
 
 func TestCommandTool(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	for _, test := range []struct {
 		name, script string
@@ -115,6 +116,7 @@ func TestCommandTool(t *testing.T) {
 
 // Lines that came before the deadline are there, and were shown as they came.
 func TestCommandToolKeepsPartialContent(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	r := scripted(t, "echo early; exec sleep 100")
 	events := make(chan supervisor.Event, 100)
@@ -134,6 +136,7 @@ func TestCommandToolKeepsPartialContent(t *testing.T) {
 }
 
 func TestCommandToolChecksItsArguments(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	r := scripted(t, "true")
 	r.Arguments = json.RawMessage(`{"script":5}`)
@@ -152,6 +155,7 @@ func TestCommandToolChecksItsArguments(t *testing.T) {
 
 // However early a call is stopped, its command hears of it: none sits out its grace.
 func TestStoppedWhileStarting(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	for i := range 100 {
 		r := scripted(t, "sleep 60")

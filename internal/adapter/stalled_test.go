@@ -12,6 +12,7 @@ import (
 
 // Whoever takes no output holds up neither the end of the call nor its answer.
 func TestAReaderThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string]string{"stdout": "exec yes", "stderr": "exec yes >&2"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/terminal"
 	jsonschema "github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -28,7 +29,7 @@ func Whole(value string, stdin io.Reader) (json.RawMessage, error) {
 		}
 	}
 	if len(raw) > maxBytes {
-		return nil, fmt.Errorf("the arguments have more than %d bytes", maxBytes)
+		return nil, fmt.Errorf("the arguments have more than %d bytes: hand over a file's path instead", maxBytes)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -162,13 +163,22 @@ func typesOf(raw json.RawMessage) []string {
 	return many
 }
 
+// maxKeys and maxKeyRunes bound what an error says of a tool's parameters.
+const (
+	maxKeys     = 30
+	maxKeyRunes = 60
+)
+
 func keys(types map[string][]string) string {
 	if len(types) == 0 {
 		return "the tool's parameters"
 	}
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(types)) {
-		list = append(list, key+"=")
+		list = append(list, terminal.Cut(terminal.OneLine(key), maxKeyRunes)+"=")
+	}
+	if more := len(list) - maxKeys; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxKeys], " "), more)
 	}
 	return strings.Join(list, " ")
 }

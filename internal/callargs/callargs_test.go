@@ -1,6 +1,7 @@
 package callargs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,21 @@ func TestPairs(t *testing.T) {
 	}
 	if _, err := Pairs([]string{"x"}, []byte("{")); err == nil || !strings.Contains(err.Error(), "the tool's parameters") {
 		t.Errorf("without a schema: %v", err)
+	}
+}
+
+// The names are a plugin's: they forge no line, and are not endless.
+func TestKeysOfAPlugin(t *testing.T) {
+	types := map[string][]string{"a\nok: forged\x1b[2J": nil, strings.Repeat("b", 1000): nil}
+	want := `a\nok: forged\x1b[2J= ` + strings.Repeat("b", maxKeyRunes-1) + "…="
+	if got := keys(types); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for i := range 1000 {
+		types[fmt.Sprint("c", i)] = nil
+	}
+	if got := keys(types); len(got) > maxKeys*maxKeyRunes || !strings.HasSuffix(got, "= and 972 more") {
+		t.Errorf("%.300q", got)
 	}
 }
 

@@ -9,11 +9,14 @@ import (
 )
 
 // FlagError says in people's words that a flag's value is none of its type, for
-// cobra's SetFlagErrorFunc. Other errors are left as they are.
-func FlagError(_ *cobra.Command, err error) error {
+// cobra's SetFlagErrorFunc. Of other errors it says where the flags are listed.
+func FlagError(cmd *cobra.Command, err error) error {
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
 		return err
+	case !ok:
+		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	}
 	want := "a " + wrong.GetFlag().Value.Type()
 	switch wrong.GetFlag().Value.Type() {

@@ -11,7 +11,8 @@ func TestFlagErrorsNameWhatIsWanted(t *testing.T) {
 		"--for=5":   `--for "5" is not a duration: give a number with its unit, such as 30s, 5m or 1h30m`,
 		"--many=x":  `--many "x" is not a whole number`,
 		"--quiet=x": `--quiet "x" is not true or false`,
-		"--nosuch":  "unknown flag: --nosuch",
+		"--nosuch":  "unknown flag: --nosuch: see x --help",
+		"--for":     "flag needs an argument: --for: see x --help",
 	} {
 		cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, Run: func(*cobra.Command, []string) {}}
 		cmd.Flags().Duration("for", 0, "")

@@ -44,14 +44,18 @@ func With(code int, err error) error { return &Error{code, err} }
 // Usagef is an error of usage.
 func Usagef(format string, args ...any) error { return With(Usage, fmt.Errorf(format, args...)) }
 
-// Of tells how err ends the command. Errors that no command made its own are
-// errors of usage: they come from the parser.
+// Of tells how err ends the command; of joined errors the first decides. Errors
+// that no command made its own are errors of usage: they come from the parser.
 func Of(err error) *Error {
 	if err == nil {
 		return &Error{Code: OK}
 	}
-	if own, ok := errors.AsType[*Error](err); ok {
-		return own
+	own, ok := errors.AsType[*Error](err)
+	switch {
+	case !ok:
+		return &Error{Usage, err}
+	case joined(err) != nil:
+		return &Error{own.Code, err}
 	}
-	return &Error{Usage, err}
+	return own
 }

@@ -89,7 +89,7 @@ func outcome(r *supervisor.Result) string {
 	}
 	if r.Status == supervisor.StatusDenied || r.Status == supervisor.StatusCancelled && r.Timing.ElapsedMs == 0 {
 		_, why, _ := strings.Cut(r.Message, "] ") // nothing ran that there could be more to say of
-		return string(r.Status) + ": " + terminal.OneLine(why)
+		return string(r.Status) + ": " + brief(why)
 	}
 	parts := []string{fmt.Sprintf("%s: %s, %s", r.Status, r.Tool, timePhrase(r))}
 	if waited := r.Timing.HumanWaitMs; waited > 0 {
@@ -105,18 +105,25 @@ func outcome(r *supervisor.Result) string {
 // Problem is what a call that failed has to say for itself, in one line.
 func Problem(r *supervisor.Result) string {
 	if r.ToolError != nil {
-		return terminal.OneLine(FirstLine(r.ToolError.Message))
+		return brief(r.ToolError.Message)
 	}
-	return terminal.OneLine(FirstLine(r.Message))
+	return brief(r.Message)
 }
 
-// NeverBegan: there is an error to tell of and nothing else.
+// maxErrorRunes bounds what is shown of an error; a tool's may have 4 MiB.
+const maxErrorRunes = 500
+
+func brief(s string) string { return terminal.OneLine(terminal.Cut(FirstLine(s), maxErrorRunes)) }
+
+// NeverBegan: there is an error to tell of and nothing else. To find out that a
+// command cannot be executed takes the adapter some time, which is nobody's.
 func NeverBegan(r *supervisor.Result) bool {
 	switch r.Status {
 	case supervisor.StatusProtocolError:
 		return r.ToolError != nil && r.Timing.ElapsedMs == 0
 	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
-		return r.ToolError != nil && r.Timing.RunMs == 0
+		missing := r.Reason == "not_found" || r.Reason == "not_executable"
+		return r.ToolError != nil && (missing || r.Timing.RunMs == 0)
 	}
 	return false
 }
@@ -147,7 +154,7 @@ func endPhrases(r *supervisor.Result) (parts []string) {
 		parts = append(parts, "over its soft budget")
 	}
 	if r.ToolError != nil && !r.OK() && r.ToolError.Kind != "cancelled" {
-		parts = append(parts, FirstLine(r.ToolError.Message))
+		parts = append(parts, brief(r.ToolError.Message))
 	}
 	switch {
 	case r.Kill.Survivors > 0:

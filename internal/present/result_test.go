@@ -39,10 +39,38 @@ func TestOutcome(t *testing.T) {
 		"never began": {func(r *supervisor.Result) {
 			r.Status, r.ToolError = supervisor.StatusInvalidArgs, &supervisor.ToolError{Message: "no tool\nmore"}
 		}, "invalid_args: no tool\n"},
+		"no command": {func(r *supervisor.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "not_found", &supervisor.ToolError{Message: "no command"}, 31
+		}, "start_failed: no command\n"},
+		"not executable": {func(r *supervisor.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "not_executable", &supervisor.ToolError{Message: "cannot execute"}, 31
+		}, "start_failed: cannot execute\n"},
+		"failed at its start": {func(r *supervisor.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "server", &supervisor.ToolError{Message: "no server"}, 31
+		}, "start_failed: x, 1.5s of 30s, no server\n"},
+		"endless": {func(r *supervisor.Result) {
+			r.Status, r.ToolError = supervisor.StatusToolError, &supervisor.ToolError{Message: strings.Repeat("ä", 4<<20)}
+		}, "tool_error: x, 1.5s of 30s, " + strings.Repeat("ä", maxErrorRunes-1) + "…\n"},
 		"warnings": {func(r *supervisor.Result) { r.Warnings = []string{"one\ntwo", "three"} }, "ok: x, 1.5s of 30s\nwarning: one\\ntwo\nwarning: three\n"},
 	} {
 		if got := Outcome(result(test.change)); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestProblem(t *testing.T) {
+	endless := strings.Repeat("\x00", 1<<20)
+	for name, test := range map[string]struct {
+		change func(*supervisor.Result)
+		want   string
+	}{
+		"of the tool": {func(r *supervisor.Result) { r.ToolError = &supervisor.ToolError{Message: "bad\nmore"} }, "bad"},
+		"endless":     {func(r *supervisor.Result) { r.ToolError = &supervisor.ToolError{Message: endless} }, strings.Repeat(`\x00`, maxErrorRunes-1) + "…"},
+		"of the host": {func(r *supervisor.Result) { r.Message = "[FAILED] so" }, "[FAILED] so"},
+	} {
+		if got := Problem(result(test.change)); got != test.want {
+			t.Errorf("%s: got %.300q, want %.300q", name, got, test.want)
 		}
 	}
 }

@@ -42,20 +42,40 @@ func Escape(s string, command bool) string {
 // OneLine is Escape for text of somebody else's in a line of ours.
 func OneLine(s string) string { return strings.ReplaceAll(Escape(s, false), "\n", `\n`) }
 
+// Cell is OneLine for a table whose columns tabs part.
+func Cell(s string) string { return strings.ReplaceAll(OneLine(s), "\t", `\t`) }
+
+// Cut bounds text to a number of characters.
+func Cut(s string, most int) string {
+	if len(s) <= most { // each has a byte at least
+		return s
+	}
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
 func writeVisible(b *strings.Builder, r rune, raw string) {
 	switch {
 	case r == '\n' || r == '\t':
 		b.WriteString(raw)
 	case r == utf8.RuneError && len(raw) == 1:
 		fmt.Fprintf(b, `\x%02x`, raw[0])
-	case r < 0x20 || r >= 0x7f && r < 0xa0:
+	case r < 0x20 || isC1(r):
 		fmt.Fprintf(b, `\x%02x`, r)
-	case r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // text direction
+	case turnsText(r):
 		fmt.Fprintf(b, `\u%04x`, r)
 	default:
 		b.WriteString(raw)
 	}
 }
+
+// isC1: DEL and the controls that are one byte in 8-bit character sets.
+func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
+
+// turnsText: the direction of what follows.
+func turnsText(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
 // EscapingWriter escapes what goes to a terminal, colours left alone. A
 // sequence that is cut by a write is escaped: that is safe, only less pretty.

@@ -23,3 +23,26 @@ func TestEscape(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLineAndCell(t *testing.T) {
+	for _, test := range []struct{ in, line, cell string }{
+		{"plain", "plain", "plain"},
+		{"a\nok\tb", "a\\nok\tb", "a\\nok\\tb"},
+	} {
+		if line, cell := OneLine(test.in), Cell(test.in); line != test.line || cell != test.cell {
+			t.Errorf("%q becomes %q and %q, want %q and %q", test.in, line, cell, test.line, test.cell)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		in   string
+		most int
+		want string
+	}{{"äöü", 3, "äöü"}, {"äöüx", 3, "äö…"}, {"", 3, ""}} {
+		if got := Cut(test.in, test.most); got != test.want {
+			t.Errorf("%q of %d: %q, want %q", test.in, test.most, got, test.want)
+		}
+	}
+}

@@ -112,6 +112,9 @@ func (r *childRunner) handshake() string {
 	return rewritten
 }
 
+// printFirst is for what prints something else first, and for what is no tool.
+const printFirst = "run it with toolhost exec, or have it print nothing before the handshake"
+
 // checkHandshake turns `1|<version>|unix|<socketDir>/<name>|grpc[|...]` into
 // the same line without what may follow (a certificate there crashes
 // go-plugin), or says what is wrong with it.
@@ -121,22 +124,22 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 	}
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return refuse("not a toolhost tool: its first line is longer than " + strconv.Itoa(maxHandshakeBytes) + " bytes")
+		return refuse("not a toolhost tool: its first line is longer than " + strconv.Itoa(maxHandshakeBytes) + " bytes; " + printFirst)
 	case err != nil:
-		return refuse("not a toolhost tool: it ended its output without the go-plugin handshake line")
+		return refuse("not a toolhost tool: it ended its output without the go-plugin handshake line; build it with package plugin, or run it with toolhost exec")
 	}
 	f := strings.Split(strings.TrimRight(line, "\r\n"), "|")
 	if len(f) < 5 || f[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {
-		return refuse("not a toolhost tool: its first line is no go-plugin handshake")
+		return refuse("not a toolhost tool: its first line is no go-plugin handshake; " + printFirst)
 	}
 	if f[1] != strconv.Itoa(handshake.Version) {
 		return refuse("the tool speaks protocol version " + strconv.Quote(f[1]) + ", this host speaks " + strconv.Itoa(handshake.Version) + "; rebuild the tool with a matching SDK")
 	}
 	if f[4] != string(goplugin.ProtocolGRPC) {
-		return refuse("the tool speaks " + strconv.Quote(f[4]) + " instead of grpc")
+		return refuse("the tool speaks " + strconv.Quote(f[4]) + " instead of grpc; build it with package plugin, or have it serve gRPC")
 	}
 	if name := filepath.Base(f[3]); f[2] != "unix" || f[3] != filepath.Join(socketDir, name) || name == "." || name == ".." {
-		return refuse("the tool listens outside the call's socket folder")
+		return refuse("the tool listens outside the call's socket folder; have it listen on a unix socket in $" + goplugin.EnvUnixSocketDir)
 	}
 	return strings.Join(f[:5], "|") + "\n", nil
 }

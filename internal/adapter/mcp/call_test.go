@@ -120,6 +120,7 @@ func init() {
 
 // What a server tells before its answer comes before the result, in order.
 func TestProgressAndLog(t *testing.T) {
+	t.Parallel()
 	r, o := call1(t, server(t, "tells all"), "x", "{}")
 	want := []string{"log warning: db: set to info", `log info: {"n":1}`, "progress 0.25 1 of 4: one", "progress ? 2.5", "progress 1 9 of 4", "text done"}
 	if got := r.list(); !slices.Equal(got, want) || o.err != nil {
@@ -128,6 +129,7 @@ func TestProgressAndLog(t *testing.T) {
 }
 
 func TestRefusedCalls(t *testing.T) {
+	t.Parallel()
 	a := server(t, "refuses call")
 	_, o := call1(t, a, "x", "{}")
 	if _, ok := errors.AsType[*plugin.InvalidArgumentsError](o.err); !ok || !strings.Contains(o.err.Error(), "no tool of that name") {
@@ -145,6 +147,7 @@ func TestRefusedCalls(t *testing.T) {
 
 // A name that was replaced is looked up, others are not.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	a := server(t, "names")
 	listed := func() bool { return strings.Contains(a.latest().stderr.text(), "LISTED") }
 	if r, o := call1(t, a, "plain", `{"n": 12345678901234567890}`); o.err != nil || r.text() != `text plain{"n":12345678901234567890}` || listed() {
@@ -167,6 +170,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	a := server(t, "content")
 	type running struct {
 		r    *record
@@ -197,6 +201,7 @@ func stopAfter(t *testing.T, a *adapter, tool, part string) (*record, outcome) {
 }
 
 func TestAnAnswerAfterTheEndStillCounts(t *testing.T) {
+	t.Parallel()
 	r, o := stopAfter(t, server(t, "answers late"), "x", "half")
 	if !strings.Contains(r.text(), "text late: the call was cancelled: enough") || o.err != nil {
 		t.Errorf("%q, %v", r.list(), o.err)
@@ -213,6 +218,7 @@ func TestAnAnswerAfterTheEndStillCounts(t *testing.T) {
 
 // A server that obeys answers no more: what is left is how far it was.
 func TestTheLastProgressIsThePartialResult(t *testing.T) {
+	t.Parallel()
 	a := server(t, "obeys")
 	ctx, stop := context.WithCancelCause(t.Context())
 	r, _ := begin(ctx, a, "x", "{}")
@@ -229,6 +235,7 @@ func TestTheLastProgressIsThePartialResult(t *testing.T) {
 }
 
 func TestACallThatEndsWhileItsServerStarts(t *testing.T) {
+	t.Parallel()
 	a := startAdapter(t, Options{}, argv("hangs at start")...)
 	ctx, stop := context.WithCancelCause(t.Context())
 	_, done := begin(ctx, a, "x", "{}")
@@ -241,6 +248,7 @@ func TestACallThatEndsWhileItsServerStarts(t *testing.T) {
 }
 
 func TestAServerOfTheNewestProtocolAlone(t *testing.T) {
+	t.Parallel()
 	a := server(t, "only discover")
 	l, err := listTools(t, a)
 	if err != nil || len(l.Tools) != 1 || l.Version != "7" {

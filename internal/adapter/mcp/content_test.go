@@ -7,6 +7,7 @@ import (
 )
 
 func TestContent(t *testing.T) {
+	t.Parallel()
 	a := server(t, "content")
 	for _, test := range []struct {
 		name, result string
@@ -55,6 +56,7 @@ func TestContent(t *testing.T) {
 
 // Very many parts are few messages.
 func TestManyTexts(t *testing.T) {
+	t.Parallel()
 	const parts = 50000
 	r, o := call1(t, server(t, "content"), "x", `{"result":{"content":[`+strings.Repeat(`{"type":"text","text":"abcdefgh"},`, parts)+`{"type":"text","text":"end"}]}}`)
 	sent := strings.ReplaceAll("\n"+r.text(), "\ntext ", "")

@@ -92,6 +92,7 @@ var scripts = map[string]func(*peer){
 }
 
 func TestDescribe(t *testing.T) {
+	t.Parallel()
 	l, err := listTools(t, server(t, "good list"))
 	if err != nil || len(l.Tools) != 5 || l.Version != "3.2.1" || len(l.Warnings) != 0 {
 		t.Fatalf("%+v, %v", l, err)
@@ -128,6 +129,7 @@ func TestDescribe(t *testing.T) {
 
 // One tool that is wrong costs no other.
 func TestBadToolsAreLeftOutWithAWarning(t *testing.T) {
+	t.Parallel()
 	l, err := listTools(t, server(t, "bad list"))
 	if err != nil {
 		t.Fatal(err)
@@ -163,6 +165,7 @@ func TestBadToolsAreLeftOutWithAWarning(t *testing.T) {
 }
 
 func TestTheListIsBounded(t *testing.T) {
+	t.Parallel()
 	for role, want := range map[string]struct {
 		tools    int
 		warnings string
@@ -233,6 +236,7 @@ func TestAServerThatCannotBeDescribed(t *testing.T) {
 
 // The list has a bound of its own.
 func TestAListThatDoesNotCome(t *testing.T) {
+	t.Parallel()
 	s, err := server(t, "no list").session(t.Context())
 	if err != nil {
 		t.Fatal(err)

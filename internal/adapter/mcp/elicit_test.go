@@ -58,6 +58,7 @@ func init() {
 var unconfined = supervisor.Policy{Tier: sandbox.TierNone}
 
 func TestElicitation(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	for _, test := range []struct {
 		name, ask string
@@ -127,6 +128,7 @@ func TestASIGTERMThatTheServerHeeds(t *testing.T) {
 // A kept process has one server for all calls, each call's own process one of
 // its own; neither sees the handshake.
 func TestKeptServers(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	servers := map[bool]map[string]bool{true: {}, false: {}}
 	for range 3 {

@@ -107,6 +107,7 @@ func init() {
 // Whatever ends a server in mid-call, the call ends with a typed reason, and
 // the next one finds a new server.
 func TestServersThatFailInACall(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		role, tool string
 		kind       plugin.FailureKind
@@ -133,6 +134,7 @@ func TestServersThatFailInACall(t *testing.T) {
 // What a server takes before it closes its stdin is lost in silence; after it
 // nothing has been asked.
 func TestAServerThatIsDeaf(t *testing.T) {
+	t.Parallel()
 	s, err := server(t, "deaf and alive").session(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -145,6 +147,7 @@ func TestAServerThatIsDeaf(t *testing.T) {
 }
 
 func TestAServerThatDiesBetweenCallsIsStartedAnew(t *testing.T) {
+	t.Parallel()
 	a := server(t, "answers and dies")
 	seen := map[string]bool{}
 	for range 20 {
@@ -162,6 +165,7 @@ func TestAServerThatDiesBetweenCallsIsStartedAnew(t *testing.T) {
 
 // A write to a server that reads nothing holds nobody up.
 func TestAServerThatReadsNoMore(t *testing.T) {
+	t.Parallel()
 	a := server(t, "reads no more")
 	ctx, stop := context.WithCancelCause(t.Context())
 	_, done := begin(ctx, a, "x", `{"x":"`+big(1<<20)+`"}`)
@@ -178,6 +182,7 @@ func TestAServerThatReadsNoMore(t *testing.T) {
 }
 
 func TestLiesAreSeenThrough(t *testing.T) {
+	t.Parallel()
 	a := server(t, "lies")
 	r, o := call1(t, a, "x", "{}")
 	if o.err != nil {
@@ -199,6 +204,7 @@ func TestLiesAreSeenThrough(t *testing.T) {
 }
 
 func TestAFloodIsTakenInOrder(t *testing.T) {
+	t.Parallel()
 	r, o := call1(t, server(t, "floods"), "x", "{}")
 	events := r.list()
 	if o.err != nil || len(events) != 20002 || events[19999] != "progress 0.99995 19999 of 20000" || events[20001] != "text done" {

@@ -50,6 +50,7 @@ func expectFailure(t *testing.T, name string, err error, kind plugin.FailureKind
 // An answer in a form that JSON-RPC does not have ends the request at once, not
 // at its deadline.
 func TestMalformedAnswers(t *testing.T) {
+	t.Parallel()
 	for name, answer := range malformedAnswers {
 		_, o := call1(t, server(t, "call, "+name), "x", "{}")
 		expectFailure(t, "call, "+name, o.err, plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have", answer.want)
@@ -76,6 +77,7 @@ func TestErrorData(t *testing.T) {
 }
 
 func TestErrorsWithoutAMessage(t *testing.T) {
+	t.Parallel()
 	_, o := call1(t, server(t, "says no reason"), "x", "{}")
 	if want := `MCP server "test": an error without a message (code -1)`; fmt.Sprint(o.err) != want {
 		t.Errorf("%v, want %s", o.err, want)

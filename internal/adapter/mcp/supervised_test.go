@@ -78,6 +78,7 @@ func enough(t testing.TB, host *supervisor.Supervisor, r, quick supervisor.Reque
 }
 
 func TestFilesystemServer(t *testing.T) {
+	t.Parallel()
 	granted, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{granted, other} {
 		if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte("noted in "+dir), 0o600); err != nil {
@@ -112,6 +113,7 @@ func TestFilesystemServer(t *testing.T) {
 }
 
 func TestMemoryServer(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	host := newHost(t)
 	argv, node := npmServer(t, "memory")
@@ -130,6 +132,7 @@ func TestMemoryServer(t *testing.T) {
 }
 
 func TestEverythingServer(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	argv, node := npmServer(t, "everything")
 	policy := supervisor.Policy{Read: []string{node}}
@@ -191,6 +194,7 @@ func TestALongOperationIsStopped(t *testing.T) {
 
 // What a server's failure is for the adapter, it is for the host too.
 func TestTypedFailures(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	for _, test := range []struct {
 		role   string
@@ -218,6 +222,7 @@ func TestTypedFailures(t *testing.T) {
 // A server that takes every task there is leaves the adapter what it needs, and
 // the adapter's own do not count.
 func TestServerTakesAllTasks(t *testing.T) {
+	t.Parallel()
 	host := newHost(t)
 	const limit = 48
 	for range 3 {

@@ -1,0 +1,47 @@
+package callargs
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Many is for Words: as many as there are.
+const Many = math.MaxInt
+
+// Words is for cobra.Command.Args: the words that must be there, by the names that
+// the usage gives them, and how many there may be at most.
+func Words(most int, names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, words []string) error {
+		switch {
+		case len(words) < len(names):
+			return fmt.Errorf("%s is missing: give it, as in: %s", names[len(words)], example(cmd))
+		case len(words) > most:
+			return fmt.Errorf("%q is one word too many: leave it out, as in: %s", words[most], example(cmd))
+		}
+		return nil
+	}
+}
+
+// Command is for cobra.Command.Args of a command that only has others below it.
+func Command(cmd *cobra.Command, words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(words[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", words[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("unknown command %q: see %s --help", words[0], cmd.CommandPath())
+}
+
+// example is the first one of a command, else its usage.
+func example(cmd *cobra.Command) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	if first == "" {
+		return cmd.UseLine()
+	}
+	return first
+}

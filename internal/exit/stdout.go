@@ -1,0 +1,49 @@
+package exit
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// Stdout is where a command prints. What cannot be written is the host's failure,
+// never one of usage. Several goroutines may write at once.
+type Stdout struct {
+	File *os.File
+
+	mu     sync.Mutex
+	failed error // the first
+}
+
+func (s *Stdout) Write(p []byte) (int, error) {
+	n, err := s.File.Write(p)
+	if err == nil {
+		return n, nil
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	err = With(Host, fmt.Errorf("cannot write to standard output: %w; send it elsewhere", err))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed = err
+	}
+	return n, err
+}
+
+// Fd is the file's, so that a terminal can be told.
+func (s *Stdout) Fd() uintptr { return s.File.Fd() }
+
+// End is how a command ends that returned err: not well if something that it
+// printed was lost, whether or not it noticed.
+func (s *Stdout) End(err error) *Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if end := Of(err); end.Code != OK || s.failed == nil {
+		return end
+	}
+	return Of(s.failed)
+}
