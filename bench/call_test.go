@@ -32,7 +32,7 @@ func BenchmarkFreshCallWithoutControllers(b *testing.B) {
 
 func freshCall(b *testing.B, limits supervisor.Limits) {
 	host := newHost(b)
-	contest(b, func(b *testing.B) {
+	n, ratio := contest(b, func(b *testing.B) {
 		r := host.Call(context.Background(), supervisor.Request{
 			Tool: supervisor.Tool{Path: self}, Arguments: arguments, Sandbox: &supervisor.Policy{Tier: "none"},
 			Limits: limits,
@@ -41,6 +41,7 @@ func freshCall(b *testing.B, limits supervisor.Limits) {
 			b.Fatal(r.Message)
 		}
 	}, plainCall, func() { settle(host) })
+	atMost(b, n, "ratio", ratio, freshRatio)
 }
 
 // plain is go-plugin's client of the same tool, without anything of ours.

@@ -23,6 +23,13 @@ func TestMain(m *testing.M) {
 			if os.Getenv("TOOLHOST_BENCH_BURN") != "" {
 				burn()
 			}
+			if os.Getenv("TOOLHOST_BENCH_TREE") != "" {
+				forkTree()
+				if err := out.Text("begun"); err != nil {
+					return in, err
+				}
+				select {}
+			}
 			return in, out.Text("begun")
 		}))
 		return
@@ -82,10 +89,10 @@ func settle(host *supervisor.Supervisor) {
 	}
 }
 
-// contest runs ours and theirs in turn and reports the medians and their ratio.
-// between, which is not timed, keeps either from paying for what the other does
+// contest runs ours and theirs in turn and reports the medians and their ratio,
+// which it returns with the number of turns. between, which is not timed, keeps either from paying for what the other does
 // after its answer; nil if that is nothing.
-func contest(b *testing.B, ours, theirs func(*testing.B), between func()) {
+func contest(b *testing.B, ours, theirs func(*testing.B), between func()) (turns int, ratio float64) {
 	var a, z []time.Duration
 	timed := func(f func(*testing.B)) time.Duration {
 		began := time.Now()
@@ -102,14 +109,16 @@ func contest(b *testing.B, ours, theirs func(*testing.B), between func()) {
 		a = append(a, timed(ours))
 		z = append(z, timed(theirs))
 	}
-	report(b, a, z)
+	return len(a), report(b, a, z)
 }
 
-func report(b *testing.B, ours, theirs []time.Duration) {
+func report(b *testing.B, ours, theirs []time.Duration) (ratio float64) {
+	ratio = float64(median(ours)) / float64(median(theirs))
 	b.ReportMetric(micros(median(ours)), "ours-µs")
 	b.ReportMetric(micros(median(theirs)), "theirs-µs")
-	b.ReportMetric(float64(median(ours))/float64(median(theirs)), "ratio")
+	b.ReportMetric(ratio, "ratio")
 	b.ReportMetric(0, "ns/op")
+	return ratio
 }
 
 func median(d []time.Duration) time.Duration {

@@ -25,11 +25,12 @@ func BenchmarkWarmCall(b *testing.B) {
 	defer stop()
 	bare, stopBare := bareCall(b)
 	defer stopBare()
-	contest(b, func(b *testing.B) {
+	n, ratio := contest(b, func(b *testing.B) {
 		if _, err := conn.Describe(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}, bare, nil)
+	atMost(b, n, "ratio", ratio, warmRatio)
 }
 
 // BenchmarkWarmStream: the same with a whole tool call, which is a stream.

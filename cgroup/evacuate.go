@@ -17,7 +17,7 @@ const maxEvacuations = 10
 
 // enableControllers makes the wanted controllers available to base's children
 // and returns those that really are, with the reasons for the rest. Processes
-// in the way are moved to the supervisor leaf first, as far as p allows: beside
+// in the way are moved to a supervisor leaf first, as far as p allows: beside
 // them cpu and pids could be enabled, but only for threads.
 func enableControllers(base *dir, wanted []string, p placement) (got []string, err error) {
 	offered, errOffered := base.fields("cgroup.controllers")
@@ -67,7 +67,7 @@ func enableOne(base *dir, controller string, p placement) error {
 	}
 }
 
-// evacuate moves base's processes to its supervisor leaf until none is left.
+// evacuate moves base's processes to supervisor leaves until none is left.
 func evacuate(base *dir, p placement) error {
 	if p == placeRoot {
 		return nil
@@ -93,11 +93,11 @@ func movePids(base *dir, pids []int, p placement) error {
 	if p == placeOwnSelf {
 		pids = []int{self}
 	}
-	leaf, err := freshLeaf(base, supervisorLeaf)
-	if err != nil {
-		return err
-	}
-	defer leaf.close()
+	return fillLeaf(base, func(leaf *dir) error { return moveAll(leaf, pids) })
+}
+
+// moveAll moves processes to leaf, those that still exist.
+func moveAll(leaf *dir, pids []int) error {
 	for _, pid := range pids {
 		if err := leaf.write("cgroup.procs", strconv.Itoa(pid)); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("cannot move process %d out of the way: %w", pid, err)
@@ -108,16 +108,6 @@ func movePids(base *dir, pids []int, p placement) error {
 
 func occupied(base *dir) error {
 	return &UnavailableError{"cgroup", base.path, "move the processes in it to a child cgroup", unix.EBUSY}
-}
-
-// freshLeaf opens a leaf for ourselves, made anew where nobody is in it: one
-// that was killed before would doom our children (see Root.Refresh).
-func freshLeaf(base *dir, name string) (*dir, error) {
-	_ = base.rmdir(name)
-	if err := base.mkdir(name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, err
-	}
-	return base.sub(name)
 }
 
 // readPids lists a cgroup2 directory's processes. Those outside our PID

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -120,14 +123,32 @@ func openV1(mounts []mount, own membership, parent string) ([]*hierarchy, error)
 		h, err := openOneV1(mounts, isMount, ownPath, parent)
 		if err != nil {
 			closeAll(list)
-			return nil, &UnavailableError{"v1 directory of controller " + name, cmp.Or(parent, ownPath), v1Remedy, err}
+			return nil, unavailableV1(name, parent, ownPath, err)
 		}
 		list = addV1(list, h, c)
 	}
 	return list, nil
 }
 
-const v1Remedy = "run as root, name a writable cgroup as parent, or boot with systemd.unified_cgroup_hierarchy=1"
+func unavailableV1(controller, parent, own string, err error) error {
+	if parent != "" {
+		return unavailableParent("the v1 hierarchy of controller "+controller, parent, err)
+	}
+	return &UnavailableError{"v1 directory of controller " + controller, own, "run as root, name a writable cgroup as parent, or boot with systemd.unified_cgroup_hierarchy=1", err}
+}
+
+// unavailableParent says how to make a missing parent where the cause tells its
+// directory, which a mount of our own (see openUnified) has not for others.
+func unavailableParent(where, parent string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return &UnavailableError{"parent cgroup", parent, "name one that can be opened, or leave the parent out", fmt.Errorf("in %s: %w", where, err)}
+	}
+	create := ""
+	if p, ok := errors.AsType[*fs.PathError](err); ok && path.IsAbs(p.Path) {
+		create = fmt.Sprintf(", create it there (mkdir -p %s) and in every other hierarchy", p.Path)
+	}
+	return &UnavailableError{"parent cgroup", parent, "correct it" + create + ", or leave the parent out", fmt.Errorf("it does not exist in %s: %w", where, err)}
+}
 
 // addV1 merges controllers that share a hierarchy, such as cpu,cpuacct.
 func addV1(list []*hierarchy, h *hierarchy, controller string) []*hierarchy {
@@ -172,7 +193,11 @@ func closeAll(list []*hierarchy) {
 
 // apply writes one value below our directory, prefix being "" or "c-name/".
 func (h *hierarchy) apply(prefix string, w write) error {
-	if err := h.tools.write(prefix+w.file, w.value); err != nil {
+	err := h.tools.write(prefix+w.file, w.value)
+	if device, _, ok := strings.Cut(w.value, " "); ok && w.controller == ctrlIO && errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("IO limit for device %s: %w, or a partition: take the number of a whole disk from /proc/partitions", device, unix.ENODEV)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot set limit: %w", err)
 	}
 	return nil

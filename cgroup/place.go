@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// supervisorLeaf is where a base's own processes go: cgroup2 forbids processes
-// beside children with controllers ("no internal processes").
-const supervisorLeaf = "supervisor"
-
 // placeFacts is what decides where in cgroup2 we may work.
 type placeFacts struct {
 	own             string // our cgroup path as our namespace sees it
@@ -27,7 +23,7 @@ const (
 	placeOwn        placement = iota + 1 // own, after moving all its processes to a leaf
 	placeOwnSelf                         // own, moving only ourselves: others in it aren't ours to move
 	placeRoot                            // own is the true root: nothing to move
-	placeParent                          // we already sit in the base's supervisor leaf
+	placeParent                          // we already sit in a supervisor leaf of the base
 	placeAskSystem                       // ask the system manager for a scope
 	placeAskUser                         // ask the user's manager
 	placeImpossible                      // own can't be used and nobody can be asked

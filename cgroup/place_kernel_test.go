@@ -70,14 +70,17 @@ func openIn(t *testing.T, c *child) opened {
 	return o
 }
 
-func checkEvacuated(t *testing.T, o opened, base, own string) {
+// checkEvacuated returns the name of the leaf that the process moved to.
+func checkEvacuated(t *testing.T, o opened, base string) string {
 	t.Helper()
-	if o.Mode != "v2" || o.Own != own || !strings.HasPrefix(o.Born, strings.TrimSuffix(base, "/")+"/"+toolsPrefix) {
-		t.Errorf("opened %+v; want base %s, own cgroup %s", o, base, own)
+	leaf := path.Base(o.Own)
+	if o.Mode != "v2" || path.Dir(o.Own) != base || !leafName.MatchString(leaf) || !toolsName.MatchString(path.Base(path.Dir(o.Born))) || path.Dir(path.Dir(o.Born)) != base {
+		t.Errorf("opened %+v; want a leaf and a directory for tools in %s", o, base)
 	}
 	if got := strings.Join(o.Controllers, " "); got != "cpu io memory pids" {
 		t.Errorf("controllers %q", got)
 	}
+	return leaf
 }
 
 func TestOpenDelegated(t *testing.T) {
@@ -91,12 +94,13 @@ func TestOpenDelegated(t *testing.T) {
 	if err := base.write("cgroup.procs", itoa(int64(other.pid()))); err != nil {
 		t.Fatal(err)
 	}
-	o := openIn(t, spawn(t, nil, "open", procs, "0"))
-	checkEvacuated(t, o, p, p+"/supervisor")
+	leaf := checkEvacuated(t, openIn(t, spawn(t, nil, "open", procs, "0")), p)
 
-	// A second one finds the first one's leaf.
-	o = openIn(t, spawn(t, nil, "open", base.path+"/supervisor/cgroup.procs", "0"))
-	checkEvacuated(t, o, p, p+"/supervisor")
+	// A second one, started from the first one's leaf, stays in it.
+	o := openIn(t, spawn(t, nil, "open", base.join(leaf)+"/cgroup.procs", "0"))
+	if again := checkEvacuated(t, o, p); again != leaf {
+		t.Errorf("moved from %s to %s", leaf, again)
+	}
 	_ = other.cmd.Process.Kill()
 	_ = other.wait()
 }
@@ -115,7 +119,7 @@ func TestOpenDelegatedUnprivileged(t *testing.T) {
 		}
 	}
 	o := openIn(t, spawn(t, nil, "open", base.path+"/cgroup.procs", "65534"))
-	checkEvacuated(t, o, p, p+"/supervisor")
+	checkEvacuated(t, o, p)
 }
 
 func TestOpenAtNamespaceRoot(t *testing.T) {
@@ -129,7 +133,7 @@ func TestOpenAtNamespaceRoot(t *testing.T) {
 	cmd := inNamespace(roleCommand("open", "", "0"))
 	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, base.fd
 	o := openIn(t, spawnCommand(t, nil, cmd))
-	checkEvacuated(t, o, "/", "/supervisor")
+	checkEvacuated(t, o, "/")
 	if pids, err := readPids(base); err != nil || len(pids) != 0 {
 		t.Errorf("still in %s: %v, %v", p, pids, err)
 	}
@@ -172,6 +176,16 @@ func TestOpenParentMissing(t *testing.T) {
 	if !errors.Is(err, unix.ENOENT) {
 		t.Errorf("error %v", err)
 	}
+	// The directory that is missing, as an admin makes it, and nothing else.
+	for _, part := range []string{"it does not exist in ", "mkdir -p /", parent + ") and in every other hierarchy"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in %q", part, err)
+		}
+	}
+	if strings.Contains(err.Error(), "root") || strings.Contains(err.Error(), "boot") {
+		t.Errorf("the remedy does not fit: %v", err)
+	}
+	t.Log(err)
 }
 
 func checkUnavailable(t *testing.T, err error, value string) {

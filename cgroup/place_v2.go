@@ -43,7 +43,7 @@ func openBaseV2(ctx context.Context, u *unified, o Options, limitsInV1 bool) (*d
 	case o.Parent != "":
 		base, err := u.open(o.Parent)
 		if err != nil {
-			return nil, 0, &UnavailableError{"parent cgroup", o.Parent, "create it, or leave the parent empty", err}
+			return nil, 0, unavailableParent("cgroup2", o.Parent, err)
 		}
 		return base, parentPlacement(base, o.Parent, own.v2), nil
 	case own.v2 == "":

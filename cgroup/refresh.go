@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -21,14 +20,12 @@ func (r *Root) Refresh() error {
 	if r.closed {
 		return ErrRemoved
 	}
-	name := supervisorLeaf + "-" + randomHex()
-	if err := r.v2.base.mkdir(name, 0o755); err != nil {
+	err := fillLeaf(r.v2.base, func(leaf *dir) error {
+		r.log.Debug("moving to a fresh cgroup", "path", leaf.path)
+		return leaf.write("cgroup.procs", strconv.Itoa(os.Getpid()))
+	})
+	if err != nil {
 		return fmt.Errorf("cannot move to a fresh cgroup: %w", err)
 	}
-	err := r.v2.base.write(name+"/cgroup.procs", strconv.Itoa(os.Getpid()))
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot move to a fresh cgroup: %w", err), r.v2.base.rmdir(name))
-	}
-	r.log.Debug("moved to a fresh cgroup", "path", r.v2.base.join(name))
 	return nil
 }

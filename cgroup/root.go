@@ -51,9 +51,9 @@ type Root struct {
 
 // Open finds a base for our cgroups, makes a directory in it and locks it.
 // On cgroup2 this may move this process, or all processes of a delegated
-// cgroup, into a child named "supervisor", and may ask systemd for a scope,
-// which takes up to 5 s; ctx may shorten that. On failure the error is, where
-// the host lacks something, an [UnavailableError].
+// cgroup, into a child toolhost-supervisor-<random>, and may ask systemd for a
+// scope, which takes up to 5 s; ctx may shorten that. On failure the error is,
+// where the host lacks something, an [UnavailableError].
 func Open(ctx context.Context, o Options) (*Root, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

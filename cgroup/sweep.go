@@ -17,10 +17,7 @@ const (
 	sweepPatience = 5 * time.Second
 )
 
-var (
-	toolsName = regexp.MustCompile(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
-	leafName  = regexp.MustCompile(`^supervisor(-[0-9a-f]{16})?$`)
-)
+var toolsName = regexp.MustCompile(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
 
 // SweepReport says what Sweep did.
 type SweepReport struct {
@@ -40,6 +37,7 @@ type SweepLeft struct {
 // a flock on its directories and the kernel drops it at its death, so whoever
 // gets the lock knows the owner dead, whatever became of its pid, and keeps
 // other sweepers away. Names that toolhost doesn't make are not looked at.
+// Of the leaves that supervisors move to in cgroup2 it removes the empty ones.
 // It waits up to 5 s for each dead owner's processes. The error is about
 // listing only; what resisted is in Left.
 func (r *Root) Sweep() (SweepReport, error) {
@@ -63,11 +61,11 @@ func (r *Root) sweepHierarchy(h *hierarchy, report *SweepReport) error {
 		return fmt.Errorf("cannot sweep: %w", err)
 	}
 	for _, name := range names {
-		switch sweepable(name, r.name) {
+		switch sweepable(name, r.name, h.version) {
 		case sweepTools:
 			sweepOne(h, name, report)
 		case sweepLeaf:
-			_ = h.base.rmdir(name) // fails while anyone is in it
+			sweepEmptyLeaf(h.base, name)
 		}
 	}
 	return nil
@@ -82,14 +80,14 @@ const (
 )
 
 // sweepable tells what a directory beside ours may be, by its name alone. The
-// lock decides the rest.
-func sweepable(name, own string) sweepKind {
+// lock and the owner decide the rest. In v1 nobody needs a leaf.
+func sweepable(name, own string, version int) sweepKind {
 	switch {
 	case name == own:
 		return sweepNothing
 	case toolsName.MatchString(name):
 		return sweepTools
-	case leafName.MatchString(name):
+	case version == 2 && leafName.MatchString(name):
 		return sweepLeaf
 	}
 	return sweepNothing

@@ -13,23 +13,25 @@ import (
 
 func TestSweepable(t *testing.T) {
 	const own = "toolhost-7-0123456789abcdef"
-	cases := map[string]sweepKind{
-		own:                                 sweepNothing,
-		"toolhost-7-0123456789abcdee":       sweepTools,
-		"toolhost-4194304-ffffffffffffffff": sweepTools,
-		"toolhost-7-0123456789abcdeF":       sweepNothing,
-		"toolhost-7-0123456789abcdef.scope": sweepNothing,
-		"toolhost-proto-e2e":                sweepNothing,
-		"toolhost-":                         sweepNothing,
-		"toolhost.service":                  sweepNothing,
-		"supervisor":                        sweepLeaf,
-		"supervisor-0123456789abcdef":       sweepLeaf,
-		"supervisors":                       sweepNothing,
-		"process_api":                       sweepNothing,
-		"":                                  sweepNothing,
+	type kinds struct{ v1, v2 sweepKind }
+	cases := map[string]kinds{
+		own:                                    {},
+		"toolhost-7-0123456789abcdee":          {sweepTools, sweepTools},
+		"toolhost-4194304-ffffffffffffffff":    {sweepTools, sweepTools},
+		"toolhost-7-0123456789abcdeF":          {},
+		"toolhost-7-0123456789abcdef.scope":    {},
+		"toolhost-proto-e2e":                   {},
+		"toolhost-":                            {},
+		"toolhost.service":                     {},
+		"toolhost-supervisor-0123456789abcdef": {v2: sweepLeaf},
+		"toolhost-supervisor":                  {},
+		"supervisor":                           {},
+		"supervisor-0123456789abcdef":          {},
+		"process_api":                          {},
+		"":                                     {},
 	}
 	for name, want := range cases {
-		if got := sweepable(name, own); got != want {
+		if got := (kinds{sweepable(name, own, 1), sweepable(name, own, 2)}); got != want {
 			t.Errorf("sweepable(%q) = %v, want %v", name, got, want)
 		}
 	}

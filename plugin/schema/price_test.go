@@ -36,6 +36,9 @@ func TestPrice(t *testing.T) {
 		{"a long text", `{"properties":{"a":{"pattern":"^[a-z]{1,4}"}}}`, `{"a":"` + strings.Repeat("x", 1_000_000) + `"}`, false},
 		{"positions", `{"properties":{"a":{"prefixItems":[{"type":"integer"}],"items":[{"type":"integer"}],"uniqueItems":false}}}`, list, false},
 	} {
+		if test.name != "deep" && test.dear && testing.Short() {
+			continue // each takes all the steps that there are
+		}
 		parsed, err := Parse([]byte(test.schema))
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)

@@ -69,7 +69,7 @@ exec toolhost serve --config /etc/toolhost/toolhost.yaml --state none --log-leve
 		t.Errorf("the daemon ended with %v", err)
 	}
 	noneLeft(t, "1000003")
-	for _, pattern := range []string{top + "*/supervisor", top + "*"} {
+	for _, pattern := range []string{top + "*/toolhost-supervisor-*", top + "*"} {
 		empty, _ := filepath.Glob(pattern)
 		for _, dir := range empty {
 			if err := os.Remove(dir); err != nil {

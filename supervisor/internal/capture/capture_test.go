@@ -18,7 +18,7 @@ func TestStreamKeepsHeadAndTail(t *testing.T) {
 		{"all", "0123456789", "0123456789", "", 0},
 		{"one over", "0123456789x", "01234", "6789x", 1},
 		{"twice", "abcdefghijklmnopqrst", "abcde", "pqrst", 10},
-		{"characters stay whole", "aaaaéxxxxxxxxéaaaa", "aaaa", "aaaa", 10},
+		{"characters stay whole", "aaaaéxxxxxxxxéaaaa", "aaaa", "aaaa", 12},
 	} {
 		for _, chunk := range []int{1, 3, 100} {
 			s := NewStream(10, nil)
@@ -28,7 +28,7 @@ func TestStreamKeepsHeadAndTail(t *testing.T) {
 				rest = rest[n:]
 			}
 			k := s.Kept()
-			if k.Head != test.head || k.Tail != test.tail || k.DroppedBytes != test.dropped || k.SeenBytes != int64(len(test.in)) {
+			if k.Head != test.head || k.Tail != test.tail || k.DroppedBytes != test.dropped || k.SeenBytes != int64(len(test.in)) || k.KeptBytes != int64(len(k.Head+k.Tail)) {
 				t.Errorf("%s by %d: %+v", test.name, chunk, k)
 			}
 		}
@@ -55,6 +55,9 @@ func FuzzStream(f *testing.F) {
 		}
 		if !utf8.ValidString(k.Head) || !utf8.ValidString(k.Tail) {
 			t.Fatalf("not UTF-8: %q %q", k.Head, k.Tail)
+		}
+		if utf8.Valid(in) && k.KeptBytes != int64(len(k.Head+k.Tail)) {
+			t.Fatalf("kept %d bytes, but %q and %q are shown", k.KeptBytes, k.Head, k.Tail)
 		}
 		if k.DroppedBytes == 0 && k.Head != strings.ToValidUTF8(string(in), "\uFFFD") {
 			t.Fatalf("all was kept, but head is %q of %q", k.Head, in)

@@ -60,7 +60,8 @@ func (s *Stream) spillOver(p []byte) {
 type Kept struct {
 	// Head and Tail are valid UTF-8; if nothing was dropped, Head is all.
 	Head, Tail string
-	// SeenBytes went through, KeptBytes of them were kept, DroppedBytes not.
+	// SeenBytes went through, KeptBytes of them are in Head and Tail (where what
+	// is not UTF-8 is then replaced), DroppedBytes are not.
 	SeenBytes, KeptBytes, DroppedBytes int64
 	// SpillPath is the file that holds more than Head and Tail; empty if none.
 	SpillPath string
@@ -72,18 +73,23 @@ type Kept struct {
 func (s *Stream) Kept() Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tail := s.tail.bytes()
-	k := Kept{SeenBytes: s.seen, KeptBytes: int64(len(s.head) + len(tail))}
+	head, tail := s.parts()
+	k := Kept{Head: valid(head), Tail: valid(tail), SeenBytes: s.seen, KeptBytes: int64(len(head) + len(tail))}
 	k.DroppedBytes = k.SeenBytes - k.KeptBytes
-	if k.DroppedBytes == 0 {
-		k.Head = valid(string(s.head) + string(tail))
-	} else {
-		k.Head, k.Tail = valid(string(wholeEnd(s.head))), valid(string(wholeStart(tail)))
-	}
 	if s.spill != nil && s.spill.started() {
 		k.SpillPath, k.SpillError = s.spill.Path, s.spill.problem()
 	}
 	return k
+}
+
+// parts is what is kept, as it was written; all of it in head where nothing is
+// dropped.
+func (s *Stream) parts() (head, tail string) {
+	rest := s.tail.bytes()
+	if int64(len(s.head)+len(rest)) == s.seen {
+		return string(s.head) + string(rest), ""
+	}
+	return string(wholeEnd(s.head)), string(wholeStart(rest))
 }
 
 // Seen is the number of bytes that went through.
