@@ -24,6 +24,7 @@ type evidence struct {
 	streamErr error
 	exited    bool
 	exit      syscall.WaitStatus
+	exitOurs  bool // the clean-up's, so that nothing is known of the tool's own
 	ran       bool
 	survivors int
 	// exitOK: the exit status is that of a success, as the tool itself said if it
@@ -273,7 +274,7 @@ func exitOf(e evidence, command bool) Exit {
 	switch {
 	case command && e.complete():
 		return Exit{Code: new(0)}
-	case !e.exited:
+	case !e.exited || e.exitOurs:
 		return Exit{}
 	case e.exit.Signaled():
 		return Exit{Signal: signals.Name(e.exit.Signal())}

@@ -32,7 +32,7 @@ func (c *Call) finish() {
 func (c *Call) evidence() evidence {
 	return evidence{
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
-		exited: c.exited, exit: c.exit, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
+		exited: c.exited, exit: c.exit, exitOurs: c.exitOurs, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
 		exitOK: c.exitOK, exitJudged: c.exitJudged, exitMessage: c.exitMessage, outputErr: c.outputErr,
 		overTotal: c.output != nil && c.output.overLimit(),
 	}

@@ -39,6 +39,7 @@ type instance struct {
 	exitTold chan struct{}
 	// executed: the tool's program has begun, so it may have done something.
 	executed atomic.Bool
+	killed   atomic.Bool   // by kill
 	freed    chan struct{} // closed when nothing of it is left
 	unlock   func()        // gives back the tool's data; nil where it does not hold them itself
 	logger   hclog.Logger
@@ -60,6 +61,7 @@ func (i *instance) isLauncher(pid int) bool { return pid == i.process.PID() }
 // kill ends every process. CPU and io limits are lifted first: a quota delays
 // even SIGKILL by seconds. It may be called again, and by anyone.
 func (i *instance) kill() {
+	i.killed.Store(true)
 	_ = i.group.Lift()
 	_ = i.group.Kill()
 	i.process.Kill()

@@ -62,6 +62,7 @@ type life struct {
 	streamOver, exited bool
 	streamErr          error
 	exit               syscall.WaitStatus
+	exitOurs           bool // and not by itself
 	outputOver         bool
 	content            *capture.Items
 	contentVeil        *veiled
@@ -246,11 +247,13 @@ func (c *Call) onStreamEnded(in input, now time.Time) {
 // onExited records the end of the tool's own process. A SIGKILL of the clean-up
 // is none of the tool's doing, nor of the ladder's.
 func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
-	cleanUp := c.state >= stateKilling && (c.cause == causeNone || !slices.Contains(c.kill.signals, "SIGKILL"))
-	if cleanUp && status.Signaled() && status.Signal() == syscall.SIGKILL {
+	ladder := c.cause != causeNone && slices.Contains(c.kill.signals, "SIGKILL")
+	killed := c.instance != nil && c.instance.killed.Load()
+	ours := killed && !ladder && status.Signaled() && status.Signal() == syscall.SIGKILL
+	if ours && c.state >= stateKilling {
 		return
 	}
-	c.exited, c.exit = true, status
+	c.exited, c.exit, c.exitOurs = true, status, ours
 	c.settle(now)
 }
 

@@ -46,6 +46,9 @@ func TestBrokenHandshakes(t *testing.T) {
 			if r.Status != supervisor.StatusStartFailed && r.Status != supervisor.StatusProtocolError {
 				t.Fatalf("status %s: %s", r.Status, r.Message)
 			}
+			if r.Exit.Signal != "" { // that would be of the clean-up
+				t.Errorf("exit %+v", r.Exit)
+			}
 			if !strings.Contains(r.ToolError.Message, want) || strings.Contains(strings.TrimSpace(r.ToolError.Message), "\n") {
 				t.Errorf("error %q, want one line with %q", r.ToolError.Message, want)
 			}

@@ -105,7 +105,7 @@ func exitCode(r *supervisor.Result, command bool) int {
 	case supervisor.StatusInvalidArgs:
 		return exit.Usage
 	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
-		if r.Exit.Signal != "" { // the filter's
+		if r.Reason == "seccomp" {
 			return ownExitCode(r, command)
 		}
 		return startExitCode(r, command)
