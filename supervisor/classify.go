@@ -81,6 +81,7 @@ const (
 	// Who has failed to start: the tool, by what it did, or the host, which could
 	// not make the process.
 	reasonStart = "start"
+	reasonSlow  = "slow"
 	reasonHost  = "host"
 )
 

@@ -126,7 +126,8 @@ func (c *Call) checkClocks(now time.Time) {
 // lateStart is why a tool that may take all the time in the world for its work
 // is not waited for.
 func (c *Call) lateStart() error {
-	return fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", c.startBy.Sub(c.marks.admitted), budget.Registration)
+	why := fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", c.startBy.Sub(c.marks.admitted), budget.Registration)
+	return refuse(StatusStartFailed, reasonSlow, why)
 }
 
 func (c *Call) checkBudget(now time.Time) {

@@ -1,12 +1,10 @@
 package supervisor
 
 import (
-	"errors"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
@@ -58,7 +56,7 @@ func (c *Call) usage() cgroup.Usage {
 
 // ran: the tool's program has begun, or may have.
 func (c *Call) ran() bool {
-	return c.instance != nil && c.instance.executed.Load() || errors.Is(c.startErr, sandbox.ErrUncertain)
+	return c.instance != nil && c.instance.executed.Load() || c.uncertain
 }
 
 // teardown gives back what the call held.

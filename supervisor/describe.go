@@ -109,7 +109,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	c := s.newCall(Request{
 		Tool:   Tool{Path: request.Tool.Path, Label: request.Tool.Label, Args: request.Tool.Args, Adapter: request.Tool.Adapter},
 		Limits: request.Limits,
-		Env:    request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile),
+		Env:    request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile), Profiles: request.Profiles,
 	})
 	if request.Tool.Adapter {
 		c.request.Dir, c.request.Sandbox, c.request.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
@@ -152,7 +152,7 @@ func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	configured := s.profile("DescribeTool").Timeout
+	configured := s.profile("DescribeTool", request).Timeout
 	most := min(cmp.Or(request.Tool.DescribeTimeout, configured), max(profile.Max, configured))
 	ofCall, asks := s.config.Profile, s.asks(request)
 	if request.Tool.Adapter {

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
@@ -63,6 +65,7 @@ type life struct {
 	streamErr          error
 	exit               syscall.WaitStatus
 	exitOurs           bool // and not by itself
+	uncertain          bool // whether the tool's program has begun
 	outputOver         bool
 	content            *capture.Items
 	contentVeil        *veiled
@@ -158,7 +161,7 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 		return
 	}
 	c.release = release
-	c.marks.admitted, c.startBy = now, now.Add(c.s.profile(budget.OpHandshake).Timeout)
+	c.marks.admitted, c.startBy = now, now.Add(c.s.profile(budget.OpHandshake, c.request).Timeout)
 	c.clock = budget.NewClock(now, budget.ClockSpec{
 		Timeout: c.resolution.Timeout, Soft: c.resolution.SoftBudget, Stream: c.request.Stream,
 	})
@@ -201,7 +204,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 		c.limitTasks()
 	}
 	if !c.to(connected) {
-		c.startErr = errors.New("the call ended while the tool was starting")
+		c.startErr = cmp.Or(c.startErr, errors.New("the call ended while the tool was starting"))
 		c.streamOver = true // it has not begun
 		c.killNow(startFailed, now)
 		return
@@ -221,9 +224,8 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 }
 
 func (c *Call) onStartFailed(err error, now time.Time) {
-	if c.startErr == nil { // else this is what came of it
-		c.startErr = err
-	}
+	c.uncertain = c.uncertain || errors.Is(err, sandbox.ErrUncertain)
+	c.startErr = cmp.Or(c.startErr, err) // the later one is what came of the first
 	c.streamOver = true
 	c.outputOver = c.outputOver || c.instance == nil // nobody reads what nobody writes
 	c.killNow(startFailed, now)

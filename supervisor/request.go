@@ -65,6 +65,8 @@ type Request struct {
 	// Timeouts are asks on top of the supervisor's, such as this call's own
 	// (budget.LayerCall) or the operator's for this tool.
 	Timeouts []budget.Ask
+	// Profiles are asks of other timeout profiles on top of the supervisor's.
+	Profiles map[string][]budget.Ask
 	// Stream bounds the waits between messages; zero fields are off.
 	Stream budget.Stream
 	// Grace as in Config, for this call; zero is the supervisor's.

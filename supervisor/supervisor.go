@@ -270,13 +270,13 @@ func (s *Supervisor) resolve(c *Call) budget.Resolution {
 	return budget.Resolve(c.profile, asks...)
 }
 
-// asks are those of client, operator and request.
 // profile is the timeout of an operation of toolhost's own.
-func (s *Supervisor) profile(operation string) budget.Resolution {
+func (s *Supervisor) profile(operation string, request Request) budget.Resolution {
 	p, _ := budget.ForOperation(operation)
-	return budget.Resolve(p, s.config.Profiles[p.Name]...)
+	return budget.Resolve(p, slices.Concat(s.config.Profiles[p.Name], request.Profiles[p.Name])...)
 }
 
+// asks are those of client, operator and request.
 func (s *Supervisor) asks(request Request) []budget.Ask {
 	return slices.Concat(s.config.Timeouts, request.Timeouts)
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -11,6 +12,7 @@ type recorded struct {
 	seq    int64     // of the newest event that is
 	err    error     // why the ones behind it are not; nil if there are none
 	failed time.Time // when the journal last did
+	lost   bool      // what is missing is no longer held
 }
 
 const (
@@ -29,6 +31,7 @@ func (t *Turn) record() {
 	}
 	missed, held := t.kept.after(t.recorded.seq, t.shown())
 	if !held {
+		t.lose()
 		return
 	}
 	was := t.recorded.err
@@ -36,6 +39,13 @@ func (t *Turn) record() {
 		t.recorded.failed = t.now()
 	}
 	t.logRecord(was)
+}
+
+// lose says why the turn goes on without its record though there may be room.
+func (t *Turn) lose() {
+	if !t.recorded.lost {
+		t.recorded.lost, t.recorded.err = true, fmt.Errorf("events of this turn are lost to it, begin another turn: %w", t.recorded.err)
+	}
 }
 
 // append journals what was missed, and then what is new.

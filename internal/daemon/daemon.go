@@ -133,7 +133,7 @@ func (d *daemon) openJournal() (err error) {
 func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
 	c.Adapter, c.Logger = d.options.Adapter, d.logger.Named("supervisor")
-	c.Limits, c.Timeouts, c.Grace = supervisor.Limits{}, nil, 0
+	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
 		return err
 	}

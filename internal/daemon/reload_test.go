@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 func (w *world) tools() map[string]client.Tool {
@@ -71,6 +72,26 @@ func TestReloadTakesAway(t *testing.T) {
 	d.waitLog("configuration loaded")
 	if r := w.mustRun(w.begin(), "lines", map[string]string{"text": "x"}); r.Limits.MemoryBytes == 64<<20 {
 		t.Errorf("limits %+v", r.Limits)
+	}
+}
+
+// What the operator says of a tool's start holds from a reload on, too.
+func TestReloadOfTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	slow := filepath.Join(w.dir, "slow")
+	if err := os.WriteFile(slow, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tool := "  slow: {plugin: " + slow + "}\n"
+	w.configure(tool)
+	d := w.daemon()
+	w.configure(tool + "timeouts: {registration: {default: 2s, min: 1s}}\n")
+	d.signal(syscall.SIGHUP)
+	d.waitLog("configuration loaded")
+	o := w.run(w.begin(), client.Call{ID: "1", Tool: "slow"})
+	if o.err != nil || o.result.Status != supervisor.StatusStartFailed || o.result.Reason != "slow" || !strings.Contains(o.result.ToolError.Message, "within 2s of its start") {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -44,7 +44,9 @@ func (t *tools) generation(loaded *config.Loaded) *generation {
 		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
 		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
 		// The supervisor is asked for nothing that a reload could change.
-		Adjust: func(r *supervisor.Request) { r.Timeouts = slices.Concat(loaded.Config.Timeouts, r.Timeouts) },
+		Adjust: func(r *supervisor.Request) {
+			r.Timeouts, r.Profiles = slices.Concat(loaded.Config.Timeouts, r.Timeouts), loaded.Config.Profiles
+		},
 	})}
 }
 

@@ -7,7 +7,7 @@ func Start(reason string) int {
 	switch reason {
 	case "start", "tool", "not_executable", "limits", "dir", "command", "sha256", "policy", "secrets", "keep":
 		return Usage
-	case "not_found", "server", "seccomp":
+	case "not_found", "server", "slow", "seccomp":
 		return Failed
 	}
 	return Host

@@ -15,7 +15,7 @@ func TestInstructions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := instructions(parsed)
+		said := sizeOf(parsed).instructions
 		program, err := syntax.Compile(parsed.Simplify())
 		if err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ func (p *pricer) pay(steps int) (can bool) {
 }
 
 func (p *pricer) payMatch(pattern, text string) {
-	p.pay(len(text) * max(p.patterns[pattern], patternStep/16) / patternStep)
+	p.pay(max((len(text)+1)*max(p.patterns[pattern].instructions, patternStep/16)/patternStep, 1)) // also where there is no text
 }
 
 func (p *pricer) apply(node, value any) {

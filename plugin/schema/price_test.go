@@ -33,6 +33,7 @@ func TestPrice(t *testing.T) {
 		{"patterns", `{"patternProperties":{"^.*a":{"allOf":[` + strings.Repeat(`{"pattern":"a.*b"},`, 300) + `{}]}}}`, `{"a":"` + strings.Repeat("x", 900_000) + `"}`, true},
 		{"a large pattern", `{"properties":{"a":{"pattern":"^(?:.?){1000}.{500}!$"}}}`, `{"a":"` + strings.Repeat("x", 100_000) + `"}`, true},
 		{"a large pattern, a short text", `{"properties":{"a":{"pattern":"^(?:.?){1000}.{500}!?$"}}}`, `{"a":"` + strings.Repeat("x", 1000) + `"}`, false},
+		{"a large pattern, no text", `{"properties":{"a":{"items":{"pattern":"^(?:.?){1000}.{500}!?$"}}}}`, `{"a":[` + strings.Repeat(`"",`, 200_000) + `""]}`, true},
 		{"a long text", `{"properties":{"a":{"pattern":"^[a-z]{1,4}"}}}`, `{"a":"` + strings.Repeat("x", 1_000_000) + `"}`, false},
 		{"positions", `{"properties":{"a":{"prefixItems":[{"type":"integer"}],"items":[{"type":"integer"}],"uniqueItems":false}}}`, list, false},
 	} {

@@ -34,7 +34,9 @@ type Schema struct {
 }
 
 // Bytes is about what the schema takes in memory.
-func (s *Schema) Bytes() int { return s.checked.parts*1280 + s.checked.instructions*48 }
+func (s *Schema) Bytes() int {
+	return s.checked.parts*1280 + s.checked.instructions*48 + s.checked.runes*4
+}
 
 // Validate says what of a value, as encoding/json decodes it, breaks the schema:
 // the place in the value, the rule, and the value as far as it is short, such as
@@ -91,7 +93,7 @@ func check(raw []byte) (*checker, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("it is not UTF-8")
 	}
-	c := &checker{patterns: map[string]int{}}
+	c := &checker{patterns: map[string]size{}}
 	if err := json.Unmarshal(raw, &c.root); err != nil {
 		return nil, err
 	}
@@ -103,8 +105,9 @@ type checker struct {
 	root         any
 	nodes        int // that apply in place
 	parts        int
-	patterns     map[string]int // what each comes to
-	instructions int            // of all patterns
+	patterns     map[string]size
+	instructions int // of all patterns, each counted wherever it stands
+	runes        int
 }
 
 // walk visits every part of the document and measures from each what applies

@@ -40,8 +40,11 @@ func TestParse(t *testing.T) {
 		"pattern":         {`{"pattern":"^[a-z]{1,64}(\\.[a-z]{1,64}){0,10}$"}`, true},
 		"large pattern":   {`{"pattern":"` + strings.Repeat("(?:.?){1000}", 11) + `"}`, false},
 		"large name":      {`{"patternProperties":{"` + strings.Repeat("(?:.?){1000}", 11) + `":{}}}`, false},
-		"many patterns":   {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + patterns(21) + `]}`, false},
-		"one, many times": {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + strings.Repeat(`,{"pattern":"^x{900}.{100}"}`, 21) + `]}`, true},
+		"many patterns":   {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + patterns(200) + `]}`, false},
+		"one, many times": {`{"anyOf":[{"pattern":"^x{900}.{100}"}` + strings.Repeat(`,{"pattern":"^x{900}.{100}"}`, 200) + `]}`, false},
+		"some patterns":   {`{"anyOf":[{"pattern":"^[\\p{L}\\p{N}]{1,255}$"}` + patterns(60) + `]}`, true},
+		"large classes":   {`{"anyOf":[{"pattern":"` + strings.Repeat(`\\pL`, 5000) + `"}]}`, false},
+		"long pattern":    {`{"pattern":"` + strings.Repeat("a?", maxPattern) + `"}`, false},
 		"many parts":      {`{"properties":{"x":{"enum":[` + strings.Repeat("{},", MaxParts) + `{}]}}}`, false},
 	} {
 		resolved, err := Parse([]byte(test.schema))
