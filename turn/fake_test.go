@@ -57,12 +57,25 @@ type fakeArgs struct {
 	Queue  int             `json:"queue,omitempty"` // between queued and started
 }
 
+// slept is false if ctx ended first. A timer of 0 would fire in the goroutine
+// that asks, and two at once in one bubble crash Go 1.26's race detector, as
+// they share its state (runtime.(*timer).unlockAndRun).
+func slept(ctx context.Context, ms int) bool {
+	if ms == 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 	var args fakeArgs
 	_ = json.Unmarshal(r.Arguments, &args)
-	select {
-	case <-time.After(time.Duration(args.Slow) * time.Millisecond):
-	case <-ctx.Done():
+	if !slept(ctx, args.Slow) {
 		return over{supervisor.Verdict{Status: supervisor.StatusStartFailed, Message: "[FAILED]"}.Result()}
 	}
 	timeout := 30 * time.Second
@@ -136,7 +149,7 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []super
 
 func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervisor.Result {
 	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
-	end := time.NewTimer(min(time.Duration(args.Ms)*time.Millisecond, timeout))
+	end := time.NewTimer(max(min(time.Duration(args.Ms)*time.Millisecond, timeout), 1)) // see slept
 	select {
 	case <-end.C:
 		if time.Duration(args.Ms)*time.Millisecond > timeout {
@@ -144,7 +157,7 @@ func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervi
 		}
 	case reason := <-c.aborts:
 		select {
-		case <-time.After(time.Duration(args.Grace) * time.Millisecond):
+		case <-time.After(max(time.Duration(args.Grace)*time.Millisecond, 1)): // see slept
 		case <-c.aborts: // kills at once
 		}
 		verdict = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: string(reason), Message: "[CANCELLED]"}
