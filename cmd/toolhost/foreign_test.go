@@ -76,6 +76,7 @@ func TestConfigErrorsAreALineEach(t *testing.T) {
 
 // What a terminal would obey is escaped in JSON too, there and nowhere else.
 func TestJSONOnATerminal(t *testing.T) {
+	wholeSystem(t)
 	t.Parallel()
 	const obeyed, escaped = "\u009b2J\u202e", `\u009b2J\u202e`
 	for name, args := range map[string][]string{
