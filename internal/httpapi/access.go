@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // caller is who has sent a request, as it goes on record.
@@ -25,7 +24,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		// Of what is refused, too, net/http reads the rest of the body, and only
 		// then does it write the answer.
 		defer patient.extend(2 * s.config.Stall)
-		_ = patient.control.SetReadDeadline(time.Now().Add(s.config.Stall))
+		r.Body = newPatientBody(r.Body, patient.control, s.config.Stall)
 		defer s.recovered(patient, r)
 		harden(patient.Header())
 		if err := s.checkPlace(r); err != nil {
@@ -197,7 +196,6 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 		failPerson(w, r, err)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	s.config.Pages.ServeHTTP(w, r)
 }
 

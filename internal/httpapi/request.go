@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/internal/strictjson"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -54,8 +53,6 @@ func (s *Server) prepare(q *request) (err error) {
 	q.body, err = s.readBody(q)
 	return err
 }
-
-func (q *request) control() *http.ResponseController { return http.NewResponseController(q.w) }
 
 // decode fills v from the body, which satisfies the schema of v's type.
 func (q *request) decode(v any) error {
@@ -101,15 +98,12 @@ func checkQuery(r *http.Request, known []parameter) error {
 // badJSONRemedy is all that strictjson demands.
 var badJSONRemedy = fmt.Sprintf("send one JSON object in UTF-8, with each key once, nested no deeper than %d", strictjson.MaxDepth)
 
-// readBody takes the whole body, bounded in size, and in time by the limit that
-// every request begins with.
+// readBody takes the whole body, bounded in size; guarded bounds the wait for it.
 func (s *Server) readBody(q *request) (json.RawMessage, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(q.w, q.r.Body, s.config.MaxBodyBytes))
 	if err != nil {
 		return nil, unread(err)
 	}
-	// From here on reading only finds out whether the client is still there.
-	_ = q.control().SetReadDeadline(time.Time{})
 	if len(raw) > 0 || q.r.Header.Get("Content-Type") != "" {
 		if err := checkMediaType(q.r); err != nil {
 			return nil, err

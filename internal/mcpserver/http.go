@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -84,6 +85,10 @@ func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
+		return nil, false
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		http.Error(w, "the body did not come in time: send it faster", http.StatusRequestTimeout)
 		return nil, false
 	}
 	if err != nil {
