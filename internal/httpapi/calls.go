@@ -130,7 +130,8 @@ func (s *Server) runStreamed(ctx context.Context, q *request, a *attached, calls
 		return err
 	}
 	defer free()
-	b := &batchStream{s: s, q: q, t: a.t, events: subscribe(a.t, a.t.Newest())}
+	begin := a.t.Newest()
+	b := &batchStream{s: s, q: q, t: a.t, seq: begin, events: subscribe(a.t, begin)}
 	defer b.close()
 	ctx, b.cancel = context.WithCancelCause(ctx)
 	defer b.cancel(nil)
@@ -168,6 +169,7 @@ type batchStream struct {
 	s      *Server
 	q      *request
 	t      *turn.Turn
+	seq    int64 // of the newest event that was shown
 	events *turn.Subscription
 	cancel context.CancelCauseFunc
 	st     *stream // from the first event on: then the batch is one
@@ -208,6 +210,8 @@ func (b *batchStream) open() {
 func (b *batchStream) show(record *turn.Record) {
 	b.open()
 	for more := true; more; {
+		b.fill(record.Event.Seq - 1)
+		b.seq = record.Event.Seq
 		b.st.put(record.Event.Seq, record.Event.Kind, record.JSON)
 		more = false
 		if b.st.buf.Len() < pieceBytes {
@@ -218,6 +222,17 @@ func (b *batchStream) show(record *turn.Record) {
 		}
 	}
 	b.send()
+}
+
+// fill shows what the turn held no longer when the client was ready for it.
+func (b *batchStream) fill(to int64) {
+	if b.seq >= to || b.gone {
+		return
+	}
+	w := &watcher{s: b.s, st: b.st, turnID: b.t.ID(), seq: b.seq, ctx: b.q.r.Context()}
+	if !w.catchUp(to) {
+		b.try(turn.ErrDisconnected)
+	}
 }
 
 func (b *batchStream) send() {
@@ -233,8 +248,7 @@ func (b *batchStream) resume() bool {
 	if !b.events.Gap() {
 		return false
 	}
-	last := b.events.Last()
-	b.events = subscribe(b.t, last)
+	b.events = subscribe(b.t, b.events.Last())
 	return true
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // until waits for a condition that nothing announces.
-func until(t *testing.T, what string, condition func() bool) {
+func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	limit := time.After(hangLimit)
 	for tick := time.NewTicker(time.Millisecond); !condition(); {

@@ -121,15 +121,13 @@ func (f *feed) pump(t *turn.Turn) {
 	}
 }
 
-// subscribeStep is less than what a turn keeps, so that no step misses that.
-const subscribeStep = 1024
-
 // subscribe begins behind seq or, where the turn no longer holds that, as near
 // to it as can be.
 func subscribe(t *turn.Turn, seq int64) *turn.Subscription {
-	for ; ; seq += subscribeStep {
+	for {
 		if s, ok := t.Subscribe(seq); ok {
 			return s
 		}
+		seq = t.Oldest() - 1
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,8 +38,11 @@ type fakeArgs struct {
 	Hold bool `json:"hold"`
 	// Grace: it takes a second abort to end.
 	Grace bool `json:"grace"`
-	// Chatter is how many output events it sends.
+	// Chatter is how many output events it sends, of Size bytes each, if given.
 	Chatter int `json:"chatter"`
+	Size    int `json:"size"`
+	// Result is how many bytes more its result has.
+	Result int `json:"result"`
 	// Ask: it asks a question of its own and says the answer.
 	Ask bool `json:"ask"`
 }
@@ -109,10 +113,11 @@ func (f *fakes) await(t testing.TB, say string, runs bool) *fakeCall {
 
 func (c *fakeCall) play(r supervisor.Request) *supervisor.Result {
 	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
+	said := "chatter\n\r\x00<b>" + strings.Repeat("x", c.args.Size)
 	for range c.args.Chatter {
-		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: "chatter\n\r\x00<b>"}}
+		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: said}}
 	}
-	text := c.args.Say
+	text := c.args.Say + strings.Repeat("y", c.args.Result)
 	if c.args.Ask {
 		a := r.Ask(context.Background(), supervisor.Question{ID: "q", Prompt: "what?", Schema: json.RawMessage(`{"type":"string"}`)})
 		text += " " + string(a.Value) + a.Denied
