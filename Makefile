@@ -10,11 +10,10 @@ TEST_FLAGS ?=
 RACE_FLAGS ?=
 BENCH_FLAGS ?=
 VM_FLAGS ?=
-# One package at a time: what is tested are deadlines, and two packages full of processes keep each other from theirs.
-# TEST_FLAGS and RACE_FLAGS come later on the line and win.
-ONE_AT_A_TIME = -p 1 -parallel 4
-# Nothing races in them: a test run of bench runs no benchmark, archtest reads source.
-RACE_LEAVES_OUT = /(bench|internal/archtest)$$
+# Packages without goroutines, and those whose tests drive finished binaries.
+RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/tools/(fetch|wordcount|python/test)|internal/(archtest|callargs|command|config|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/internal/.*|plugin/proto/v1|sandbox/(export|internal/.*|signals)|turn/format)$$
+# Tests take the commands from here instead of linking them anew in each package.
+test race soak: export TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 
@@ -56,19 +55,19 @@ demo: build ## see it work: run examples/demo.sh
 	./examples/demo.sh
 
 .PHONY: test
-test: setup ## go vet and all tests
+test: build ## go vet and all tests
 	@$(call need,$(TEST_NEEDS))
 	go vet ./...
-	go test $(ONE_AT_A_TIME) $(TEST_FLAGS) ./...
+	./internal/testenv/lanes $(TEST_FLAGS)
 
 .PHONY: race
-race: setup-cc ## the tests under the race detector
+race: setup-cc build ## the tests under the race detector
 	@$(call need,$(TEST_NEEDS))
 	CGO_ENABLED=1 go build -race ./...
-	CGO_ENABLED=1 go test -race $(ONE_AT_A_TIME) $(RACE_FLAGS) $$(go list ./... | grep -vE '$(RACE_LEAVES_OUT)')
+	CGO_ENABLED=1 LANES_LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/lanes -race $(RACE_FLAGS)
 
 .PHONY: soak
-soak: setup ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and look for leftovers
+soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and look for leftovers
 	@$(call or_die,[ -n "$(SOAK_PACKAGES)" ],there is no package to soak)
 	@tests=$$(go test -list '^TestSoak' $(SOAK_PACKAGES)); \
 	$(call or_die,grep -q '^TestSoak' <<<"$$tests",no test is named TestSoak* in: $(SOAK_PACKAGES))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -74,11 +75,7 @@ const hostVar = "SUPERVISOR_TEST_HOST"
 // eventually waits for a condition that other processes bring about.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(hangLimit); !holds(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", hangLimit, what)
-		}
-	}
+	wait.Until(t, what, holds)
 }
 
 func TestKilledHostLeavesNothing(t *testing.T) {

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 )
 
 // builtBelow is a folder for all tests, which withTools makes and removes.
@@ -40,7 +41,10 @@ func toolsFolder(t *testing.T) string {
 
 var buildTools = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(builtBelow, "bin")
-	err := goBuild(bin+"/", "../../examples/tools/...", "../toolsdk")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return "", err
+	}
+	err := binaries.Into(bin, "toolsdk", "checksum", "fetch", "search", "sqlite", "stubborn", "wordcount")
 	return bin, errors.Join(err, buildDocumented(filepath.Join(bin, "greet")))
 })
 
@@ -56,14 +60,5 @@ func buildDocumented(out string) error {
 	if err := os.WriteFile(source, []byte(code), 0o600); err != nil || !found {
 		return fmt.Errorf("no example in docs/tool-authors.md, or %w", err)
 	}
-	return goBuild(out, source)
-}
-
-func goBuild(out string, packages ...string) error {
-	build := exec.Command("go", append([]string{"build", "-o", out}, packages...)...)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build %s: %w\n%s", strings.Join(packages, " "), err, said)
-	}
-	return nil
+	return binaries.Build(out, source)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/script"
 )
 
@@ -78,12 +79,7 @@ func commandsFolder(t *testing.T) string {
 }
 
 var buildCommands = sync.OnceValue(func() error {
-	build := exec.Command("go", "build", "-o", builtInto+"/", "../toolhost", "../../examples/tools/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build toolhost and the example tools: %w\n%s", err, out)
-	}
-	return nil
+	return binaries.Into(builtInto, "toolhost", "checksum", "fetch", "search", "sqlite", "stubborn", "wordcount")
 })
 
 // goEnvironment is what go needs in a home of its own, and where the SDK is.

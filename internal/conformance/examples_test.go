@@ -1,13 +1,14 @@
 package conformance
 
 import (
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -47,10 +48,8 @@ func TestExamples(t *testing.T) {
 		t.Skip("builds tools with go, which the VM does not have")
 	}
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../examples/tools/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build the examples: %v\n%s", err, out)
+	if err := binaries.Into(bin, slices.Collect(maps.Keys(exampleCases))...); err != nil {
+		t.Fatal(err)
 	}
 	host := newHost(t)
 	for name, text := range exampleCases {

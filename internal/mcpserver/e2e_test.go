@@ -17,6 +17,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -31,11 +32,7 @@ var built = sync.OnceValues(func() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "mcpserver-test-"); err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir+"/", "../../cmd/toolhost", "../../examples/tools/search")
-	if out, err := build.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("cannot build toolhost: %w\n%s", err, out)
-	}
-	return dir, nil
+	return dir, binaries.Into(dir, "toolhost", "search")
 })
 
 var wasBuilt atomic.Bool

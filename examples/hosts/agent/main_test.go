@@ -3,13 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 )
 
 // folder has this agent and the example tools; only TestMain sets it.
@@ -17,12 +18,7 @@ var folder string
 
 // build fills it, once.
 var build = sync.OnceValue(func() error {
-	cmd := exec.Command("go", "build", "-o", folder+"/", ".", "../../tools/search", "../../tools/wordcount", "../../tools/stubborn")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
+	return binaries.Into(folder, "agent", "search", "wordcount", "stubborn")
 })
 
 func TestMain(m *testing.M) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 )
 
 // The smallest useful host is a promise: under 25 lines, imports and all.
@@ -56,10 +58,8 @@ func built(t *testing.T) (minimal, search string) {
 		t.Skip("needs the go command, to build the host and a tool")
 	}
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir+"/", ".", "../../tools/search")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := binaries.Into(dir, "minimal", "search"); err != nil {
+		t.Fatal(err)
 	}
 	return filepath.Join(dir, "minimal"), filepath.Join(dir, "search")
 }
