@@ -54,15 +54,17 @@ func (c *Call) onAsk(ask *pluginv1.Ask, now time.Time) {
 	}
 	c.helpers.Go(func() {
 		answer := c.request.Ask(c.lifetime, question)
-		c.send(input{kind: inAnswered, question: question.ID, secret: question.Secret, answer: answer})
+		in := input{kind: inAnswered, question: question.ID, answer: answer}
+		if question.Secret {
+			in.warning = c.hideAnswer(answer) // before the tool has it
+		}
+		c.send(in)
 	})
 }
 
 func (c *Call) onAnswered(in input, now time.Time) {
 	c.questions--
-	if in.secret {
-		c.hideAnswer(in.answer)
-	}
+	c.warn(in.warning)
 	c.clock.Resumed(now)
 	c.moveTimer(now)
 	c.acks.reply(answerOf(c.id, in.question, in.answer))

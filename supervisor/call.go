@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"os"
 	"sync/atomic"
 	"syscall"
@@ -42,9 +43,14 @@ type Call struct {
 	explains    bool // nothing is to run, so there are no arguments
 
 	inbox  chan input
+	aborts chan AbortReason          // the newest ones; two of them kill
 	live   atomic.Pointer[liveGroup] // set by the loop, for Current
-	done   chan struct{}             // closed when result is made
+	over   chan struct{}             // closed when the owner takes no more inputs
+	done   chan struct{}             // closed when result is made, after over
 	result *Result
+	// making ends when the result has no more time to become complete in.
+	making     context.Context
+	stopMaking context.CancelCauseFunc
 	// responded is what a describing call brought back, readable after done.
 	responded *pluginv1.DescribeResponse
 
@@ -65,7 +71,6 @@ const (
 	inExited
 	inOOM
 	inOutputTotal
-	inAbort
 	inEmptied
 	inOutputEnded
 	inAnswered
@@ -83,22 +88,22 @@ type input struct {
 	event    *pluginv1.CallEvent
 	response *pluginv1.DescribeResponse
 	exit     syscall.WaitStatus
-	reason   AbortReason
 	release  func()
 	content  []Content
-	// structured, warning and err come with the last content of a command.
+	// structured, warning and err come with the last content of a command; warning
+	// with an answer, too.
 	structured json.RawMessage
 	warning    string
 	question   string
-	secret     bool // the answer is
 	answer     Answer
 }
 
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		veil: &veil{}, inbox: make(chan input), done: make(chan struct{}),
+		veil: &veil{}, inbox: make(chan input), aborts: make(chan AbortReason, 2), over: make(chan struct{}), done: make(chan struct{}),
 	}
+	c.making, c.stopMaking = context.WithCancelCause(context.Background())
 	if c.id == "" {
 		c.id = rand.Text()
 	}
@@ -132,16 +137,27 @@ func (c *Call) Result() *Result {
 	return c.result
 }
 
-// Abort begins the kill ladder; a second abort while it runs kills at once.
-// Aborting a call that is over does nothing.
-func (c *Call) Abort(reason AbortReason) { c.send(input{kind: inAbort, reason: reason}) }
+// Abort begins the kill ladder; a second abort while it runs kills at once. One
+// that comes while the result is made cuts short what takes long there. Aborting
+// a call that is over does nothing. It never waits.
+func (c *Call) Abort(reason AbortReason) {
+	select {
+	case c.aborts <- reason:
+	default: // two are under way already, and a third changes nothing
+	}
+	if closed(c.over) {
+		c.stopMaking(errAbortedLate)
+	}
+}
+
+var errAbortedLate = errors.New("the call was aborted")
 
 // send hands something to the owner, or to nobody if the call is over.
 func (c *Call) send(in input) bool {
 	select {
 	case c.inbox <- in:
 		return true
-	case <-c.done:
+	case <-c.over:
 		return false
 	}
 }
@@ -159,12 +175,24 @@ func (c *Call) run(ctx context.Context) {
 		select {
 		case in := <-c.inbox:
 			c.take(in)
+		case reason := <-c.aborts:
+			c.onAbort(reason, time.Now())
 		case <-c.alarm.fired:
 		}
 		c.checkClocks(time.Now())
 	}
 	c.alarm.stop()
+	c.retire()
 	c.finish()
+}
+
+// retire ends the owner's part: whoever has an input for it goes on, and its
+// state belongs to finish.
+func (c *Call) retire() {
+	close(c.over)
+	if len(c.aborts) > 0 {
+		c.stopMaking(errAbortedLate)
+	}
 }
 
 func abortReason(ctx context.Context) AbortReason {

@@ -11,7 +11,7 @@ import (
 // finish makes the result of a call whose processes are gone, or given up.
 // Freeing what the call held in this process comes after the answer.
 func (c *Call) finish() {
-	c.marks.done = time.Now()
+	files := c.collectFiles()
 	e := c.evidence()
 	c.keepLast(e.complete())
 	c.contentVeil.end(c.keepText)
@@ -19,6 +19,9 @@ func (c *Call) finish() {
 		c.output.flush(c.outputOver)
 	}
 	r := c.baseResult()
+	files.fill(r)
+	c.marks.done = time.Now()
+	c.fillTiming(r)
 	c.fillOutcome(r, e)
 	c.publishResult(r)
 	c.result = r
@@ -65,7 +68,6 @@ func (c *Call) teardown() {
 	if c.cancelWork != nil {
 		c.cancelWork()
 	}
-	c.closeFilesTo()
 	if c.output != nil {
 		c.output.close()
 	}
@@ -73,6 +75,7 @@ func (c *Call) teardown() {
 		c.acks.close()
 	}
 	c.helpers.Wait()
+	c.closeFilesTo()
 	if c.release == nil {
 		return // it never had a slot
 	}
@@ -157,13 +160,12 @@ func (c *Call) baseResult() *Result {
 	r := c.emptyResult()
 	r.Overran = c.overran
 	c.fillOutput(r)
-	c.collectFiles(r)
-	c.fillTiming(r)
 	c.fillKill(r)
 	return r
 }
 
 func (c *Call) fillOutput(r *Result) {
+	kept := c.output.kept()
 	r.Content = shownContent(c.content.Kept())
 	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.content.Counts()
 	if c.output == nil {
@@ -177,7 +179,7 @@ func (c *Call) fillOutput(r *Result) {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "the output could not be passed on: "+(*lost).Error())
 	}
-	stdout, stderr := c.output.stdout.Kept(), c.output.stderr.Kept()
+	stdout, stderr := kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
 	if c.reader != nil {
 		r.Output.Stdout = StreamOutput{SpillPath: stdout.SpillPath} // the rest is content

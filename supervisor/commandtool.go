@@ -127,8 +127,13 @@ func (c *Call) onContent(in input) {
 		c.keep(content)
 	}
 	c.structured, c.outputErr = in.structured, in.err
-	if in.warning != "" {
-		c.warnings = append(c.warnings, in.warning)
+	c.warn(in.warning)
+}
+
+// warn adds a warning to the result, unless it is empty.
+func (c *Call) warn(text string) {
+	if text != "" {
+		c.warnings = append(c.warnings, text)
 	}
 }
 

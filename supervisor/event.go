@@ -83,9 +83,19 @@ func cutContent(c *Content) *Content {
 }
 
 // display cuts s for people.
-func display(s string) string {
-	if r := []rune(s); len(r) > maxDisplayRunes {
-		return string(r[:maxDisplayRunes]) + "…"
+func display(s string) string { return cutRunes(s, maxDisplayRunes) }
+
+// cutRunes cuts s behind so many characters, however long it is.
+func cutRunes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == most {
+			return string([]rune(s[:i])) + "…"
+		}
+		n++
 	}
 	return s
 }

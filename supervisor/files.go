@@ -6,27 +6,77 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/sandbox/export"
 )
 
-// collectFiles lists what a sandboxed call has left in its workspace, and takes
-// it out where the request says so. It has until the answer is due.
-func (c *Call) collectFiles(r *Result) {
+// collectFiles begins to list what a sandboxed call has left in its workspace,
+// and to take it out where the request says so. It has until the answer is due,
+// or the call is aborted.
+func (c *Call) collectFiles() *collection {
 	workspace := c.workspace()
 	if workspace == nil {
+		return nil
+	}
+	return c.collect(func(ctx context.Context) (export.Listing, error) {
+		if c.filesTo == nil {
+			return export.List(ctx, workspace, export.Limits{})
+		}
+		return export.Copy(ctx, workspace, c.filesTo, export.Limits{})
+	})
+}
+
+// collection is the taking of a call's files, by a goroutine of its own: a file
+// system can hold that up for longer than an answer may take.
+type collection struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	found  export.Listing
+	err    error
+	done   chan struct{} // closed when found and err are written
+	copies bool
+}
+
+// lastFiles is how long a collection whose time is over has for saying what it
+// has taken.
+const lastFiles = 50 * time.Millisecond
+
+var errFilesLate = errors.New("they could not be taken before the answer was due")
+
+func (c *Call) collect(take func(context.Context) (export.Listing, error)) *collection {
+	f := &collection{done: make(chan struct{}), copies: c.filesTo != nil}
+	f.ctx, f.cancel = context.WithDeadlineCause(c.making, c.hardLimit().Add(-lastFiles), errFilesLate)
+	c.helpers.Go(func() {
+		defer close(f.done)
+		f.found, f.err = take(f.ctx)
+	})
+	return f
+}
+
+// wait returns what was taken in time.
+func (f *collection) wait() (export.Listing, error) {
+	defer f.cancel()
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-f.ctx.Done():
+	}
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-time.After(lastFiles):
+		return export.Listing{}, errFilesLate
+	}
+}
+
+// fill waits for the files and adds them to the result.
+func (f *collection) fill(r *Result) {
+	if f == nil {
 		return
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), c.hardLimit())
-	defer cancel()
-	var found export.Listing
-	var err error
-	if c.filesTo == nil {
-		found, err = export.List(ctx, workspace, export.Limits{})
-	} else {
-		found, err = export.Copy(ctx, workspace, c.filesTo, export.Limits{})
-	}
+	found, err := f.wait()
 	r.FilesIncomplete = err != nil || found.Truncated
 	if err != nil {
 		r.Warnings = append(r.Warnings, "the workspace's files are not complete: "+err.Error())
@@ -41,7 +91,7 @@ func (c *Call) collectFiles(r *Result) {
 		}
 		r.Files = append(r.Files, File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
 	}
-	if skipped > 0 && c.filesTo != nil {
+	if skipped > 0 && f.copies {
 		r.FilesIncomplete = true
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not taken out; files says why", skipped))
 	}

@@ -130,7 +130,7 @@ func (c *Call) awaitEmpty() {
 		for _, over := range []<-chan struct{}{i.process.Gone(), i.exitTold} {
 			select {
 			case <-over:
-			case <-c.done:
+			case <-c.over:
 				return
 			}
 		}

@@ -139,8 +139,6 @@ func (c *Call) take(in input) {
 		c.stop(causeOOM, "memory", now)
 	case inOutputTotal:
 		c.stop(causeOutputTotal, reasonOutputTotal, now)
-	case inAbort:
-		c.onAbort(in.reason, now)
 	case inEmptied:
 		c.onEmptied(now)
 	case inAnswered:

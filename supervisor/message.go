@@ -302,12 +302,7 @@ func seconds(ms int64) string {
 // maxDetailRunes keeps a message one short paragraph, whatever a tool says.
 const maxDetailRunes = 500
 
-func shorten(s string) string {
-	if r := []rune(s); len(r) > maxDetailRunes {
-		return string(r[:maxDetailRunes]) + "…"
-	}
-	return s
-}
+func shorten(s string) string { return cutRunes(s, maxDetailRunes) }
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -111,6 +111,22 @@ func (o *output) passesThrough() bool {
 	return command != nil && (command.Stdout != nil || command.Stderr != nil)
 }
 
+// kept begins to put together what is left of the streams, which takes a while
+// where it is much, and returns what waits for it.
+func (o *output) kept() (wait func() (stdout, stderr capture.Kept)) {
+	if o == nil {
+		return nil
+	}
+	var stdout, stderr capture.Kept
+	var both sync.WaitGroup
+	both.Go(func() { stdout = o.stdout.Kept() })
+	both.Go(func() { stderr = o.stderr.Kept() })
+	return func() (capture.Kept, capture.Kept) {
+		both.Wait()
+		return stdout, stderr
+	}
+}
+
 // close ends the spill files.
 func (o *output) close() {
 	o.stdout.Close()

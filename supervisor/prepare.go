@@ -176,6 +176,7 @@ func (c *Call) refuse(err error) {
 	c.events.publish(Event{Kind: EventQueued})
 	c.publishResult(r)
 	c.result = r
+	close(c.over)
 	close(c.done)
 }
 

@@ -2,7 +2,10 @@ package supervisor
 
 import (
 	"encoding/json"
+	"math"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -108,6 +111,11 @@ type Content struct {
 	// LeftOutBytes is set for the text that stands where so many bytes are
 	// missing (Output.Content.DroppedBytes). It is on no wire.
 	LeftOutBytes int64 `json:"-"`
+}
+
+// Bytes is what the content holds.
+func (c Content) Bytes() int {
+	return len(c.Text) + len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType)
 }
 
 // Output counts and keeps what went through each stream.
@@ -238,23 +246,43 @@ type Retry struct {
 	Hint               string `json:"hint"`
 }
 
+// OutputBytes is about what the result holds of what the tool gave out.
+func (r *Result) OutputBytes() int {
+	out := r.Output
+	n := len(r.Structured) + len(out.Stdout.Head) + len(out.Stdout.Tail) + len(out.Stderr.Head) + len(out.Stderr.Tail)
+	for _, c := range r.Content {
+		n += c.Bytes()
+	}
+	return n
+}
+
 // OK is true for a complete result.
 func (r *Result) OK() bool { return r.Status == StatusOK }
 
 // Text joins the text content.
 func (r *Result) Text() string {
-	var text []byte
+	return r.textBegin(math.MaxInt)
+}
+
+// textBegin joins texts until they have enough bytes.
+func (r *Result) textBegin(enough int) string {
+	var text strings.Builder
 	for _, c := range r.Content {
-		text = append(text, c.Text...)
+		if text.Len() >= enough {
+			break
+		}
+		if len(c.Text) > 0 {
+			text.WriteString(c.Text[:min(len(c.Text), enough)])
+		}
 	}
-	return string(text)
+	return text.String()
 }
 
 // Display is the result for people, cut at 2000 characters: its text if it is
 // complete, else its message.
 func (r *Result) Display() string {
 	if r.OK() {
-		return display(r.Text())
+		return display(r.textBegin((maxDisplayRunes + 1) * utf8.UTFMax))
 	}
 	return display(r.Message)
 }

@@ -140,7 +140,7 @@ func itemOf(c Content) capture.Item {
 	if c.Type == "text" {
 		return capture.Item{Text: c.Text}
 	}
-	return capture.Item{Value: c, Size: len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType), Kind: partKind(c)}
+	return capture.Item{Value: c, Size: c.Bytes(), Kind: partKind(c)}
 }
 
 // partKind is the word for content that is no text.

@@ -68,6 +68,16 @@ func testTools() []plugin.Registered {
 			return answer{}, errors.New("too late anyway")
 		}),
 		tool("stream", streamAndHang),
+		tool("pieces", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
+			for range in.N << 20 / len(in.Text) {
+				if err := out.Text(in.Text); err != nil {
+					return answer{}, err
+				}
+			}
+			out.Progress(-1, "all sent")
+			hang()
+			return answer{}, nil
+		}),
 		tool("silent", func(context.Context, args, *plugin.Output) (answer, error) { hang(); return answer{}, nil }),
 		tool("beat", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
 			for range in.N {

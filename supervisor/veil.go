@@ -13,7 +13,8 @@ import (
 // veil takes a call's secrets out of what the call gives out. The zero value
 // has none. It may be used from any goroutine.
 type veil struct {
-	set atomic.Pointer[redact.Set] // grows by the answers to secret questions
+	set    atomic.Pointer[redact.Set] // grows by the answers to secret questions
+	adding sync.Mutex
 }
 
 func newVeil(secrets []Secret) (*veil, error) {
@@ -29,8 +30,10 @@ func newVeil(secrets []Secret) (*veil, error) {
 	return v, err
 }
 
-// add hides one more. It is the owner's.
+// add hides one more, which takes a while where there is much to hide.
 func (v *veil) add(secret string) error {
+	v.adding.Lock()
+	defer v.adding.Unlock()
 	set, err := v.set.Load().With([]byte(secret))
 	if err == nil {
 		v.set.Store(set)
@@ -149,16 +152,18 @@ func (s *veiled) handOnRest(to func([]byte) error) {
 	s.stream = s.set.NewStream()
 }
 
-// hideAnswer keeps the answer to a secret question out of sight from now on.
-func (c *Call) hideAnswer(a Answer) {
+// hideAnswer keeps the answer to a secret question out of sight from now on. A
+// warning says that it cannot be.
+func (c *Call) hideAnswer(a Answer) (warning string) {
 	secret := string(a.Value)
 	if text := ""; json.Unmarshal(a.Value, &text) == nil {
 		secret = text
 	}
 	if secret == "" {
-		return
+		return ""
 	}
 	if err := c.veil.add(secret); err != nil {
-		c.warnings = append(c.warnings, fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes))
+		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
 	}
+	return ""
 }

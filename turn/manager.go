@@ -216,10 +216,12 @@ func (m *Manager) Close() {
 	m.closed = true
 	m.mu.Unlock()
 	all := m.turns(func(*Turn) bool { return true })
+	var ending sync.WaitGroup
 	for _, t := range all {
-		t.Abort(supervisor.AbortShutdown)
+		ending.Go(func() {
+			t.Abort(supervisor.AbortShutdown)
+			t.End()
+		})
 	}
-	for _, t := range all {
-		t.End()
-	}
+	ending.Wait()
 }

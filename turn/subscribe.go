@@ -151,24 +151,16 @@ func (k *kept) after(seq, last int64) ([]*Record, bool) {
 func (r *Record) bytes() int {
 	n := len(r.JSON) + recordBytes
 	if c := r.Event.Content; c != nil {
-		n += contentBytes(*c)
+		n += c.Bytes()
 	}
 	if r.Result == nil {
 		return n
 	}
-	for _, c := range r.Result.Content {
-		n += contentBytes(c)
-	}
-	out := r.Result.Output
-	return n + len(r.Result.Structured) + len(out.Stdout.Head) + len(out.Stdout.Tail) + len(out.Stderr.Head) + len(out.Stderr.Tail)
+	return n + r.Result.OutputBytes()
 }
 
 // recordBytes is that of the structs.
 const recordBytes = 1 << 10
-
-func contentBytes(c supervisor.Content) int {
-	return len(c.Text) + len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name)
-}
 
 // emit numbers an event. It is shown by the next flush.
 func (t *Turn) emit(e Event, result *supervisor.Result) {

@@ -34,6 +34,9 @@ func outcomeOf(r turn.Record) *Outcome {
 		Status: string(r.Result.Status), Reason: r.Result.Reason,
 		Elapsed: time.Duration(r.Result.Timing.ElapsedMs) * time.Millisecond,
 	}
+	if r.Result.OutputBytes() > MaxResultBytes {
+		return o // it would be written only to be thrown away
+	}
 	if raw, err := json.Marshal(r.Result); err == nil && len(raw) <= MaxResultBytes {
 		o.Result = raw
 	}

@@ -1,6 +1,10 @@
 package capture
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Item is one piece of content: text, or something that cannot be cut.
 type Item struct {
@@ -35,15 +39,31 @@ func (i Item) bytes() int {
 	return i.Size
 }
 
-// maxJoinedBytes bounds the text pieces that short texts are joined to.
-const maxJoinedBytes = 16 << 10
+// maxRunBytes bounds the texts that short ones are joined to until the end: a
+// larger one would take long to grow.
+const maxRunBytes = 256 << 10
+
+// run is a stretch of text, or one item that cannot be cut.
+type run struct {
+	item Item // its Value is nil for text
+	text strings.Builder
+	from int // where the text that is left begins
+}
+
+func (r *run) left() Item {
+	if !r.item.isText() {
+		return r.item
+	}
+	return Item{Text: r.text.String()[r.from:]}
+}
 
 // Items is a sequence of content cut to a limit: head and tail, half of it
-// each. Neighbouring texts are joined. It is not safe for concurrent use.
+// each. Neighbouring texts are joined, at a cost that is linear in their length.
+// It is not safe for concurrent use.
 type Items struct {
 	limit              int64
 	half               int
-	head, tail         []Item
+	head, tail         []*run
 	headCost, tailCost int
 	headFull           bool
 	seen               int64
@@ -78,8 +98,8 @@ func (s *Items) addHead(item Item) (rest Item) {
 	if !item.isText() {
 		return item
 	}
-	kept := wholeEnd([]byte(item.Text[:room]))
-	s.head = join(s.head, Item{Text: string(kept)})
+	kept := wholeEnd(item.Text[:room])
+	s.head = join(s.head, Item{Text: kept})
 	s.headCost += len(kept)
 	return Item{Text: item.Text[len(kept):]}
 }
@@ -94,14 +114,15 @@ func (s *Items) addTail(item Item) {
 
 // dropOldest takes at least one and about excess bytes off the tail's front.
 func (s *Items) dropOldest(excess int) {
-	first := s.tail[0]
+	run := s.tail[0]
+	first := run.left()
 	if size := len(first.Text); first.isText() && size > excess {
-		rest := wholeStart(first.Text[excess:])
-		s.tail[0] = Item{Text: rest}
-		s.forget(size-len(rest), size-len(rest))
+		dropped := size - len(wholeStart(first.Text[excess:]))
+		run.from += dropped
+		s.forget(dropped, dropped)
 		return
 	}
-	s.tail[0] = Item{} // what is dropped must not stay reachable
+	s.tail[0] = nil // what is dropped must not stay reachable
 	s.tail = s.tail[1:]
 	s.forget(first.cost(), first.bytes())
 	if !first.isText() {
@@ -120,27 +141,32 @@ func (s *Items) forget(cost, bytes int) {
 	s.dropped += int64(bytes)
 }
 
-// join appends item, as part of the last one where both are short texts.
-func join(items []Item, item Item) []Item {
+// join appends item, as part of the last run where both are texts, and short.
+func join(runs []*run, item Item) []*run {
 	if item.isText() && item.Text == "" {
-		return items
+		return runs
 	}
-	if n := len(items); n > 0 && item.isText() && items[n-1].isText() && len(items[n-1].Text) < maxJoinedBytes {
-		items[n-1].Text += item.Text
-		return items
+	if n := len(runs); n > 0 && item.isText() && runs[n-1].item.isText() && runs[n-1].text.Len()+len(item.Text) <= maxRunBytes {
+		runs[n-1].text.WriteString(item.Text)
+		return runs
 	}
-	return append(items, item)
+	next := &run{}
+	if item.isText() {
+		next.text.WriteString(item.Text)
+	} else {
+		next.item = item
+	}
+	return append(runs, next)
 }
 
 // Kept returns what is left, texts joined; where something was dropped, a text
 // in between says how much.
 func (s *Items) Kept() []Item {
-	head := merge(nil, s.head)
 	if s.dropped == 0 {
-		return merge(head, s.tail)
+		return merge(append(slices.Clip(s.head), s.tail...))
 	}
 	gap := Item{Text: s.gap(), DroppedBytes: s.dropped}
-	return append(append(head, gap), merge(nil, s.tail)...)
+	return append(append(merge(s.head), gap), merge(s.tail)...)
 }
 
 // gap names the largest that was dropped whole: text shows by itself that some
@@ -156,16 +182,38 @@ func (s *Items) gap() string {
 	return fmt.Sprintf("[... %d bytes of output are left out here, with %s: a call keeps at most %d bytes (`output` sets that) ...]", s.dropped, what, s.limit)
 }
 
-// merge is join without a bound, for the last time that items are put together.
-func merge(out, items []Item) []Item {
-	for _, item := range items {
-		if n := len(out); n > 0 && item.isText() && out[n-1].isText() {
-			out[n-1].Text += item.Text
-		} else {
-			out = append(out, item)
+// merge joins what join has left apart, in one step for each stretch of text.
+func merge(runs []*run) (out []Item) {
+	for len(runs) > 0 {
+		n := 0
+		for n < len(runs) && runs[n].item.isText() {
+			n++
 		}
+		if n == 0 {
+			out, runs = append(out, runs[0].item), runs[1:]
+			continue
+		}
+		out, runs = append(out, Item{Text: textOf(runs[:n])}), runs[n:]
 	}
 	return out
+}
+
+// textOf is the text of runs that are all text. That of a single one is not
+// copied.
+func textOf(runs []*run) string {
+	if len(runs) == 1 {
+		return runs[0].left().Text
+	}
+	size := 0
+	for _, r := range runs {
+		size += r.text.Len() - r.from
+	}
+	var text strings.Builder
+	text.Grow(size)
+	for _, r := range runs {
+		text.WriteString(r.left().Text)
+	}
+	return text.String()
 }
 
 // Counts are the exact numbers of bytes.

@@ -25,11 +25,10 @@ func (r *ring) write(p []byte) {
 	}
 }
 
-// bytes returns the content, oldest first, as a copy.
-func (r *ring) bytes() []byte {
-	out := make([]byte, 0, len(r.buf))
+// parts are the content, oldest first. They are the ring's own memory.
+func (r *ring) parts() (older, newer []byte) {
 	if len(r.buf) < r.limit {
-		return append(out, r.buf...)
+		return r.buf, nil
 	}
-	return append(append(out, r.buf[r.next:]...), r.buf[:r.next]...)
+	return r.buf[r.next:], r.buf[:r.next]
 }

@@ -12,12 +12,16 @@ import (
 // Stream is a byte stream cut to a limit. It may be written and read from
 // several goroutines; Write never fails, so that a tool never blocks on it.
 type Stream struct {
-	mu    sync.Mutex
-	half  int
-	head  []byte
-	tail  ring
-	seen  int64
-	spill *Spill
+	// writing is held by the writer, also while the disk takes what is spilled:
+	// whoever reads does not wait for that.
+	writing sync.Mutex
+	spill   *Spill
+
+	mu   sync.Mutex // to write what follows, writing is held too
+	half int
+	head []byte
+	tail ring
+	seen int64
 }
 
 // NewStream keeps at most limit bytes (at least 2); spill, if not nil, gets
@@ -29,10 +33,12 @@ func NewStream(limit int64, spill *Spill) *Stream {
 
 // Write implements io.Writer.
 func (s *Stream) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	n := len(p)
 	s.spillOver(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.seen += int64(n)
 	if room := s.half - len(s.head); room > 0 {
 		k := min(room, len(p))
@@ -51,7 +57,9 @@ func (s *Stream) spillOver(p []byte) {
 	}
 	if !s.spill.started() {
 		s.spill.write(s.head)
-		s.spill.write(s.tail.bytes())
+		older, newer := s.tail.parts()
+		s.spill.write(older)
+		s.spill.write(newer)
 	}
 	s.spill.write(p)
 }
@@ -76,20 +84,42 @@ func (s *Stream) Kept() Kept {
 	head, tail := s.parts()
 	k := Kept{Head: valid(head), Tail: valid(tail), SeenBytes: s.seen, KeptBytes: int64(len(head) + len(tail))}
 	k.DroppedBytes = k.SeenBytes - k.KeptBytes
-	if s.spill != nil && s.spill.started() {
-		k.SpillPath, k.SpillError = s.spill.Path, s.spill.problem()
+	if k.SeenBytes > int64(2*s.half) {
+		k.SpillPath, k.SpillError = s.spilled()
 	}
 	return k
+}
+
+// spilled is the spill file, and why it is not whole.
+func (s *Stream) spilled() (path, problem string) {
+	if s.spill == nil {
+		return "", ""
+	}
+	if !s.writing.TryLock() {
+		return s.spill.Path, "it was still being written"
+	}
+	defer s.writing.Unlock()
+	return s.spill.Path, s.spill.problem()
 }
 
 // parts is what is kept, as it was written; all of it in head where nothing is
 // dropped.
 func (s *Stream) parts() (head, tail string) {
-	rest := s.tail.bytes()
-	if int64(len(s.head)+len(rest)) == s.seen {
-		return string(s.head) + string(rest), ""
+	if int64(len(s.head)+len(s.tail.buf)) == s.seen {
+		return joined(s.head, s.tail), ""
 	}
-	return string(wholeEnd(s.head)), string(wholeStart(rest))
+	return string(wholeEnd(s.head)), wholeStart(joined(nil, s.tail))
+}
+
+// joined is head and what the ring has behind it, copied once.
+func joined(head []byte, tail ring) string {
+	older, newer := tail.parts()
+	var text strings.Builder
+	text.Grow(len(head) + len(older) + len(newer))
+	for _, part := range [][]byte{head, older, newer} {
+		text.Write(part)
+	}
+	return text.String()
 }
 
 // Seen is the number of bytes that went through.
@@ -101,20 +131,47 @@ func (s *Stream) Seen() int64 {
 
 // Close closes the spill file.
 func (s *Stream) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	if s.spill != nil {
 		s.spill.close()
 	}
 }
 
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// valid is s with each stretch of it that is not UTF-8 replaced by one U+FFFD. It
+// is strings.ToValidUTF8, but fast for hundreds of megabytes.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	out := make([]byte, 0, len(s)+len(s)/8)
+	bad := false // what is before i
+	for i := 0; i < len(s); {
+		size := 1
+		if s[i] >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				if !bad {
+					out = append(out, "\uFFFD"...)
+				}
+				bad = true
+				i++
+				continue
+			}
+			size = n
+		}
+		bad = false
+		out = append(out, s[i:i+size]...)
+		i += size
+	}
+	return string(out)
+}
 
 // wholeEnd leaves out a character that the cut has split at the end.
-func wholeEnd(b []byte) []byte {
+func wholeEnd[S string | []byte](b S) S {
 	for i := 1; i <= min(utf8.UTFMax, len(b)); i++ {
 		if c := b[len(b)-i]; utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-i:]) {
+			if !utf8.FullRuneInString(string(b[len(b)-i:])) {
 				return b[:len(b)-i]
 			}
 			break
