@@ -205,7 +205,7 @@ func abortReason(ctx context.Context) AbortReason {
 // enter waits for a kept process and for a lock, if the call wants them, and then
 // for a slot: whoever has one waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
-	leave, err := c.line.enter(ctx, c.request.Keep != nil && c.request.Keep.Shared)
+	leave, err := c.line.enter(ctx, c.request.Keep != nil && c.request.Keep.Shared, c.lockWait())
 	if err != nil {
 		c.send(input{kind: inRefused, err: err})
 		return

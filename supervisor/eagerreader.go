@@ -43,13 +43,15 @@ func (r *eagerReader) empty() <-chan struct{} {
 
 func (r *eagerReader) Read(p []byte) (int, error) {
 	for {
+		asked := 0
 		n, err := r.file.Read(p)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
+			asked = r.asked()
 			n, err = readNow(r.file, p)
 		}
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
-			r.foundEmpty()
+			r.foundEmpty(asked)
 			continue
 		case err != nil:
 			r.end()
@@ -73,11 +75,22 @@ func readNow(file *os.File, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-func (r *eagerReader) foundEmpty() {
+// asked is how many wait already.
+func (r *eagerReader) asked() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer()
-	_ = r.file.SetReadDeadline(time.Time{})
+	return len(r.waiting)
+}
+
+// foundEmpty answers those who had asked before the pipe was looked at. For who
+// has come since it is looked at once more.
+func (r *eagerReader) foundEmpty(asked int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer(asked)
+	if len(r.waiting) == 0 {
+		_ = r.file.SetReadDeadline(time.Time{})
+	}
 }
 
 func (r *eagerReader) end() {
@@ -85,14 +98,15 @@ func (r *eagerReader) end() {
 	defer r.mu.Unlock()
 	if !r.over {
 		r.over = true
-		r.answer()
+		r.answer(len(r.waiting))
 		r.ended()
 	}
 }
 
-func (r *eagerReader) answer() {
-	for _, found := range r.waiting {
+// answer tells the first n that wait.
+func (r *eagerReader) answer(n int) {
+	for _, found := range r.waiting[:n] {
 		close(found)
 	}
-	r.waiting = nil
+	r.waiting = r.waiting[n:]
 }

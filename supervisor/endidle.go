@@ -8,7 +8,7 @@ func (s *Supervisor) EndIdle() {
 	defer s.keeper.mu.Unlock()
 	for _, l := range s.keeper.lines {
 		if l.instance != nil {
-			go s.keeper.end(l.instance)
+			s.keeper.endSoon(l.instance)
 		}
 	}
 }

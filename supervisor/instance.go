@@ -258,7 +258,7 @@ func (i *instance) watch() {
 			status = syscall.WaitStatus(syscall.SIGKILL)
 		}
 		if i.close() {
-			go i.line.keeper.end(i)
+			i.line.keeper.end(i)
 		}
 		i.tell(input{kind: inExited, exit: status})
 	})

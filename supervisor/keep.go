@@ -1,8 +1,8 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -41,6 +41,7 @@ const maxKept = 64
 // keeper keeps instances for later calls. What a closed one is given, it ends.
 type keeper struct {
 	admission admission.Limits
+	bury      func(*instance) // kills and frees one that is claimed
 
 	mu     sync.Mutex
 	lines  map[string]*line
@@ -58,11 +59,12 @@ type line struct {
 
 	// Guarded by the keeper's mu.
 	calls    int
+	idle     time.Time // since when there are no calls
 	instance *instance
 }
 
 func newKeeper(limits admission.Limits) *keeper {
-	return &keeper{admission: limits, lines: map[string]*line{}}
+	return &keeper{admission: limits, bury: (*instance).bury, lines: map[string]*line{}}
 }
 
 // checkKeep refuses what cannot be kept.
@@ -87,21 +89,12 @@ func (c *Call) joinLine() error {
 	if c.request.Keep == nil {
 		return nil
 	}
-	line, err := c.s.keeper.join(c.keepKey(), *c.request.Keep, c.lockWait())
+	line, err := c.s.keeper.join(c.keepKey().sum(), *c.request.Keep)
 	c.line = line
 	return err
 }
 
-// keepKey is the same for calls that may share a process.
-func (c *Call) keepKey() string {
-	key := fmt.Sprintf("%q %q %q %q %q %+v %+v %s %d", c.binary.sha256, c.path, c.request.Tool.Args, c.request.Env, c.dir, c.limits, c.plan.Receipt(), c.request.Keep.Idle, c.request.Keep.MaxCalls)
-	for _, s := range c.request.Secrets {
-		key += fmt.Sprintf(" %q %q %v", s.Variable, s.Value, s.File)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(key)))
-}
-
-func (k *keeper) join(key string, keep Keep, wait time.Duration) (*line, error) {
+func (k *keeper) join(key string, keep Keep) (*line, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l := k.lines[key]
@@ -109,32 +102,47 @@ func (k *keeper) join(key string, keep Keep, wait time.Duration) (*line, error) 
 		if len(k.lines) >= maxKept && !k.evict() {
 			return nil, refuse(StatusOverloaded, "keep", fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
 		}
-		l = newLine(k, key, keep, wait)
+		l = newLine(k, key, keep)
 		k.lines[key] = l
 	}
 	l.calls++
 	return l, nil
 }
 
-func newLine(k *keeper, key string, keep Keep, wait time.Duration) *line {
-	if keep.Idle == 0 {
-		keep.Idle = DefaultKeepIdle
-	}
+func newLine(k *keeper, key string, keep Keep) *line {
+	keep.Idle = cmp.Or(keep.Idle, DefaultKeepIdle)
 	limits := k.admission
-	limits.Running, limits.Wait = maxShared, wait
+	limits.Running = maxShared
 	return &line{keeper: k, key: key, keep: keep, gate: admission.New(limits), data: newSharedData()}
 }
 
-// evict makes room by ending a process that is idle.
+// evict makes room by ending the process that has been idle for longest.
 func (k *keeper) evict() bool {
-	for key, l := range k.lines {
-		if l.calls == 0 {
-			delete(k.lines, key)
-			go k.end(l.instance)
-			return true
+	var oldest *line
+	for _, l := range k.lines {
+		if l.calls == 0 && (oldest == nil || l.idle.Before(oldest.idle)) {
+			oldest = l
 		}
 	}
-	return false
+	if oldest == nil {
+		return false
+	}
+	delete(k.lines, oldest.key)
+	k.endSoon(oldest.instance)
+	return true
+}
+
+// endSoon ends an idle instance, unless it is in use again by then; close waits
+// for it. The keeper is locked.
+func (k *keeper) endSoon(i *instance) {
+	if k.closed {
+		return // which ends all that is kept itself
+	}
+	k.ending.Go(func() {
+		if i.claim() {
+			k.bury(i)
+		}
+	})
 }
 
 // part leaves the line; a nil line has nobody in it.
@@ -145,6 +153,7 @@ func (l *line) part() {
 	l.keeper.mu.Lock()
 	defer l.keeper.mu.Unlock()
 	l.calls--
+	l.idle = time.Now()
 	l.tidy()
 }
 
@@ -156,7 +165,7 @@ func (l *line) tidy() {
 }
 
 // enter waits for a place at the process; done gives it back.
-func (l *line) enter(ctx context.Context, shared bool) (done func(), err error) {
+func (l *line) enter(ctx context.Context, shared bool, wait time.Duration) (done func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
@@ -164,7 +173,7 @@ func (l *line) enter(ctx context.Context, shared bool) (done func(), err error) 
 	if shared {
 		slots = 1
 	}
-	done, err = l.gate.AcquireSlots(ctx, slots)
+	done, err = l.gate.AcquireSlots(ctx, slots, wait)
 	if _, full := errors.AsType[*admission.OverloadedError](err); full {
 		err = refuse(StatusOverloaded, "keep", errors.New("other calls have its kept process, or wait for it: call again later"))
 	}
@@ -228,25 +237,11 @@ func (l *line) forget(i *instance) {
 	}
 }
 
-// end ends an idle instance, unless it is in use again.
+// end ends an idle instance, unless it is in use again. It does not wait.
 func (k *keeper) end(i *instance) {
-	if !k.begin() {
-		return
-	}
-	defer k.ending.Done()
-	if i.claim() {
-		i.bury()
-	}
-}
-
-// begin is false once close ends everything itself.
-func (k *keeper) begin() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.closed {
-		k.ending.Add(1)
-	}
-	return !k.closed
+	k.endSoon(i)
 }
 
 // bury kills what lives of a claimed instance and frees it.
@@ -293,7 +288,7 @@ func (k *keeper) close() {
 	k.mu.Unlock()
 	for _, i := range kept {
 		if i.claim() {
-			k.ending.Go(i.bury)
+			k.ending.Go(func() { k.bury(i) })
 		}
 	}
 	k.ending.Wait()

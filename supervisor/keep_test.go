@@ -2,9 +2,11 @@ package supervisor_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -61,6 +63,65 @@ func TestAKeptProcessHasOneFilter(t *testing.T) {
 	if !strict.Sandbox.Strict {
 		t.Errorf("receipt %+v", strict.Sandbox)
 	}
+}
+
+// A process is kept for what its calls were granted when it was started: not for
+// another lock, and not for another folder under the same path.
+func TestAKeptProcessHasOneLockAndOnePolicy(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	dir := t.TempDir()
+	r := kept("count", `{}`, supervisor.Keep{})
+	r.Lock.File = filepath.Join(dir, "lock1")
+	wantServed(t, call(t, host, r), "fresh", 1)
+	wantServed(t, call(t, host, r), "reused", 2)
+	r.Lock.File = filepath.Join(dir, "lock2")
+	wantServed(t, call(t, host, r), "fresh", 1)
+	r.Lock.File = ""
+	wantServed(t, call(t, host, r), "fresh", 1)
+
+	granted := t.TempDir()
+	link := filepath.Join(granted, "current")
+	point := func(to string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Join(granted, to), 0o755), os.RemoveAll(link), os.Symlink(to, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	point("v1")
+	r.Sandbox = &sandbox.Policy{Read: []string{link}}
+	wantServed(t, call(t, host, r), "fresh", 1)
+	wantServed(t, call(t, host, r), "reused", 2)
+	point("v2")
+	moved := call(t, host, r)
+	wantServed(t, moved, "fresh", 1)
+	if len(moved.Warnings) != 1 || !strings.Contains(moved.Warnings[0], "v2") {
+		t.Errorf("warnings %q", moved.Warnings)
+	}
+	if err := os.Remove(filepath.Join(granted, "v2")); err != nil {
+		t.Fatal(err)
+	}
+	point("v2") // another folder of this name
+	wantServed(t, call(t, host, r), "fresh", 1)
+}
+
+// How long a call waits for a kept process is its own affair, not that of the
+// first one in line.
+func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 4, Queue: 4, Wait: 10 * time.Millisecond}})
+	short := kept("count", `{}`, supervisor.Keep{})
+	short.Timeouts = within(time.Second)
+	wantServed(t, call(t, host, short), "fresh", 1)
+	events := make(chan supervisor.Event, 100)
+	long := kept("beat", `{"n":75}`, supervisor.Keep{})
+	long.Events = events
+	first := host.Start(t.Context(), long)
+	waitFor(t, events, supervisor.EventStarted)
+	patient := kept("count", `{}`, supervisor.Keep{})
+	waiting := host.Start(t.Context(), patient)
+	impatient := call(t, host, short)
+	wantStatus(t, impatient, supervisor.StatusOverloaded)
+	wantStatus(t, first.Result(), supervisor.StatusOK)
+	wantServed(t, waiting.Result(), "reused", 2)
 }
 
 func TestKeptProcessEndsWhenIdle(t *testing.T) {

@@ -21,7 +21,8 @@ const (
 
 // surroundings are what a call will find itself in.
 type surroundings struct {
-	plan *sandbox.Plan
+	plan   *sandbox.Plan
+	policy sandbox.Resolved
 	// path is the plugin's executable, dir the working directory, as the tool
 	// sees them.
 	path, dir string
@@ -38,6 +39,7 @@ func (c *Call) surround() error {
 	if err != nil {
 		return refuse(StatusStartFailed, "policy", err)
 	}
+	c.policy = resolved
 	c.warnings = append(c.warnings, resolved.Warnings()...)
 	if err := c.s.keepOwn(resolved); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -135,7 +136,12 @@ func printable(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}
-	return string([]rune(string(b)))
+	var text strings.Builder
+	text.Grow(len(b))
+	for _, r := range string(b) {
+		text.WriteRune(r)
+	}
+	return text.String()
 }
 
 // wholeBytes is the length of b without a last character of which bytes are

@@ -46,11 +46,12 @@ var errWaited = errors.New("waited too long")
 // never, for a call whose processes could not be killed. Errors are
 // *OverloadedError and ctx's cause.
 func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
-	return g.AcquireSlots(ctx, 1)
+	return g.AcquireSlots(ctx, 1, g.limits.Wait)
 }
 
-// AcquireSlots is Acquire for several slots at once, of those that there are.
-func (g *Gate) AcquireSlots(ctx context.Context, slots int) (release func(), err error) {
+// AcquireSlots is Acquire for several slots at once, of those that there are, and
+// with a wait of its own.
+func (g *Gate) AcquireSlots(ctx context.Context, slots int, wait time.Duration) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -60,7 +61,7 @@ func (g *Gate) AcquireSlots(ctx context.Context, slots int) (release func(), err
 	if err != nil || turn == nil {
 		return release, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, g.limits.Wait, errWaited)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
 	defer cancel()
 	select {
 	case <-turn:
@@ -73,7 +74,7 @@ func (g *Gate) AcquireSlots(ctx context.Context, slots int) (release func(), err
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return nil, cause
 	}
-	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %d calls are running", g.limits.Wait, g.limits.Running)}
+	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %d calls are running", wait, g.limits.Running)}
 }
 
 // enter takes slots (nil turn) or a place in the queue, also if there is room

@@ -89,7 +89,7 @@ func TestGateWithSeveralSlots(t *testing.T) {
 		}
 		want := func(name string, slots int) {
 			go func() {
-				release, err := g.AcquireSlots(t.Context(), slots)
+				release, err := g.AcquireSlots(t.Context(), slots, g.limits.Wait)
 				if err != nil {
 					t.Error(err)
 					return
@@ -128,7 +128,7 @@ func TestGateLeavingLetsOthersIn(t *testing.T) {
 		g := New(Limits{Running: 2, Queue: 9, Wait: time.Hour})
 		_, _ = g.Acquire(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = g.AcquireSlots(ctx, 2) }()
+		go func() { _, _ = g.AcquireSlots(ctx, 2, g.limits.Wait) }()
 		synctest.Wait()
 		admitted := false
 		go func() {

@@ -1,0 +1,40 @@
+package supervisor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// keepKey is all by which the process that is kept for one call can differ from
+// that for another, as data. It holds no pointers.
+type keepKey struct {
+	binary, path string
+	args, env    []string
+	dir          string // and which folder that is at present
+	policy       string
+	limits       Limits
+	adapter      bool
+	secrets      []Secret
+	lock         string
+	idle         time.Duration
+	maxCalls     int
+}
+
+func (c *Call) keepKey() keepKey {
+	r := c.request
+	return keepKey{
+		binary: c.binary.sha256, path: c.path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(c.dir),
+		policy: c.policy.Key(), limits: c.limits, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
+		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls,
+	}
+}
+
+// sum is short, and tells nothing of the secrets.
+func (k keepKey) sum() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", k))
+	return hex.EncodeToString(sum[:])
+}
