@@ -104,26 +104,6 @@ func TestAKeptProcessHasOneLockAndOnePolicy(t *testing.T) {
 	wantServed(t, call(t, host, r), "fresh", 1)
 }
 
-// How long a call waits for a kept process is its own affair, not that of the
-// first one in line.
-func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
-	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 4, Queue: 4, Wait: 10 * time.Millisecond}})
-	short := kept("count", `{}`, supervisor.Keep{})
-	short.Timeouts = within(time.Second)
-	wantServed(t, call(t, host, short), "fresh", 1)
-	events := make(chan supervisor.Event, 100)
-	long := kept("beat", `{"n":75}`, supervisor.Keep{})
-	long.Events = events
-	first := host.Start(t.Context(), long)
-	waitFor(t, events, supervisor.EventStarted)
-	patient := kept("count", `{}`, supervisor.Keep{})
-	waiting := host.Start(t.Context(), patient)
-	impatient := call(t, host, short)
-	wantStatus(t, impatient, supervisor.StatusOverloaded)
-	wantStatus(t, first.Result(), supervisor.StatusOK)
-	wantServed(t, waiting.Result(), "reused", 2)
-}
-
 func TestKeptProcessEndsWhenIdle(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := kept("count", `{}`, supervisor.Keep{Idle: 20 * time.Millisecond})

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/cgroup"
@@ -255,4 +257,26 @@ func TestTheOldestIsEvicted(t *testing.T) {
 	if again, ok := k.lines["0"]; !ok || time.Since(again.idle) < 0 {
 		t.Error("the youngest is gone")
 	}
+}
+
+// How long a call waits for a kept process is its own affair, not that of the
+// first one in line.
+func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(newKeeper(admission.Limits{Queue: 4, Wait: time.Second}), "", Keep{})
+		leave, err := l.enter(t.Context(), false, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var patient, impatient error
+		var waiting sync.WaitGroup
+		waiting.Go(func() { _, impatient = l.enter(t.Context(), false, 2*time.Second) })
+		waiting.Go(func() { _, patient = l.enter(t.Context(), true, time.Hour) })
+		time.Sleep(time.Minute)
+		leave()
+		waiting.Wait()
+		if _, refused := errors.AsType[*refusal](impatient); !refused || patient != nil {
+			t.Errorf("impatient %v, patient %v", impatient, patient)
+		}
+	})
 }
