@@ -39,7 +39,7 @@ type evidence struct {
 
 // complete: a success was received in full. It counts whatever came after.
 func (e evidence) complete() bool {
-	if e.final == nil || e.brokeProtocol() || e.badOutput() {
+	if e.final == nil || e.noMemory() || e.brokeProtocol() || e.badOutput() {
 		return false
 	}
 	return e.succeeded()
@@ -69,6 +69,12 @@ func (e evidence) brokeProtocol() bool {
 	return errors.As(e.streamErr, &broken)
 }
 
+// noMemory: the host could not take what the tool sent.
+func (e evidence) noMemory() bool {
+	var full *host.MemoryError
+	return errors.As(e.streamErr, &full)
+}
+
 // Reasons within a status that others than this file give or look for.
 const (
 	// reasonHostMemory: all calls together had reached the host's total.
@@ -83,6 +89,8 @@ const (
 	reasonStart = "start"
 	reasonSlow  = "slow"
 	reasonHost  = "host"
+	// reasonMemory: the host had none for what the tool sent.
+	reasonMemory = "memory"
 )
 
 // outcome is what a call came to.
@@ -114,6 +122,8 @@ func classify(e evidence) outcome {
 		return outcome{StatusPidsLimit, "pids"}
 	case e.startErr != nil:
 		return startOutcome(e.startErr)
+	case e.noMemory():
+		return outcome{StatusOverloaded, reasonMemory}
 	case e.brokeProtocol():
 		return outcome{StatusProtocolError, "protocol"}
 	case e.final != nil && e.succeeded():
@@ -219,6 +229,8 @@ func toolErrorOf(e evidence) *ToolError {
 func wholeToolError(e evidence) *ToolError {
 	final := e.final
 	switch {
+	case e.noMemory():
+		return &ToolError{Kind: "error", Message: e.streamErr.Error()}
 	case e.brokeProtocol():
 		return &ToolError{Kind: "protocol", Message: e.streamErr.Error()}
 	case e.left():

@@ -86,7 +86,7 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found binary
 		}
 		return nil, refuse(status, reasonBehind, errors.New(e.GetMessage()))
 	}
-	d, err := newDescribed(response)
+	d, err := s.described.read(ctx, response)
 	if err != nil {
 		return nil, refuse(StatusProtocolError, "describe", err)
 	}

@@ -1,10 +1,13 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"unicode"
+
+	"google.golang.org/protobuf/proto"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -15,7 +18,7 @@ type described struct {
 	version  string
 	tools    []*describedTool
 	warnings []string
-	bytes    int // that the schemas take in memory
+	bytes    int // that it takes in memory, mostly for the schemas
 }
 
 type describedTool struct {
@@ -23,9 +26,11 @@ type describedTool struct {
 	schema      *schema.Schema
 }
 
-// maxDescriptions bounds the cache, the others what is taken of one binary.
+// maxDescriptions and maxKnownBytes bound the cache, where the newest is kept
+// whatever it takes, the others what is taken of one binary.
 const (
 	maxDescriptions = 256
+	maxKnownBytes   = 64 << 20
 	maxTools        = 1024
 	maxNameBytes    = 128
 	maxSchemasBytes = 128 << 20
@@ -33,11 +38,27 @@ const (
 
 // descriptions remembers what binaries said, by hash and arguments.
 type descriptions struct {
-	mu   sync.Mutex
-	seen map[string]*described
+	reading chan struct{} // held while one is made: schemas take memory before it is known how much
+
+	mu    sync.Mutex
+	seen  map[string]*described
+	bytes int // of those
 }
 
-func newDescriptions() *descriptions { return &descriptions{seen: map[string]*described{}} }
+func newDescriptions() *descriptions {
+	return &descriptions{reading: make(chan struct{}, 1), seen: map[string]*described{}}
+}
+
+// read makes a description of what a binary has said.
+func (d *descriptions) read(ctx context.Context, response *pluginv1.DescribeResponse) (*described, error) {
+	select {
+	case d.reading <- struct{}{}:
+		defer func() { <-d.reading }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return newDescribed(response)
+}
 
 func (d *descriptions) get(key string) *described {
 	d.mu.Lock()
@@ -48,10 +69,15 @@ func (d *descriptions) get(key string) *described {
 func (d *descriptions) put(key string, value *described) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.seen) >= maxDescriptions {
+	if len(d.seen) >= maxDescriptions || d.bytes+value.bytes > maxKnownBytes {
 		clear(d.seen)
+		d.bytes = 0
+	}
+	if former := d.seen[key]; former != nil {
+		d.bytes -= former.bytes
 	}
 	d.seen[key] = value
+	d.bytes += value.bytes
 }
 
 func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
@@ -79,6 +105,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", maxSchemasBytes>>20)
 		}
 	}
+	d.bytes += proto.Size(response)
 	return d, nil
 }
 

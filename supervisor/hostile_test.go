@@ -1,16 +1,19 @@
 package supervisor_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -134,7 +137,19 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 	case "describe-hang":
 		hang()
 	}
+	if field, ok := strings.CutPrefix(h.how, "describe-empty-"); ok {
+		d.ProtoReflect().SetUnknown(empties(field))
+	}
 	return d, nil
+}
+
+// empties is nearly 4 MiB of a field that holds nothing.
+func empties(field string) []byte {
+	number, err := strconv.Atoi(field)
+	if err != nil {
+		panic(err)
+	}
+	return bytes.Repeat(protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(number), protowire.BytesType), nil), 2_000_000)
 }
 
 func (h *hostile) Call(_ *pluginv1.CallRequest, s pluginv1.Tool_CallServer) error {
@@ -185,6 +200,12 @@ func (h *hostile) Call(_ *pluginv1.CallRequest, s pluginv1.Tool_CallServer) erro
 		}
 		send(result())
 	default:
+		if field, ok := strings.CutPrefix(h.how, "result-empty-"); ok {
+			e := &pluginv1.Result{}
+			e.ProtoReflect().SetUnknown(empties(field))
+			send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: e}})
+			return nil
+		}
 		send(result())
 	}
 	return nil

@@ -26,6 +26,7 @@ type instance struct {
 	process *sandbox.Process
 	pipes   *pipes
 	conn    *host.Conn // once there is one; written before a second guest comes
+	held    *held      // what the connection has of the host's memory
 	// lifetime ends when the instance is freed.
 	lifetime context.Context
 	end      context.CancelFunc
@@ -50,7 +51,7 @@ type instance struct {
 func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipes) *instance {
 	i := &instance{
 		group: group, process: process, pipes: p, exitTold: make(chan struct{}), freed: make(chan struct{}),
-		logger: c.s.config.Logger, guests: newGuests(c),
+		logger: c.s.config.Logger, guests: newGuests(c), held: c.held,
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
 	return i
@@ -75,6 +76,7 @@ func (i *instance) free() {
 	if i.conn != nil {
 		i.conn.Close() // go-plugin's own clean-up
 	}
+	i.held.release()
 	i.process.Release()
 	i.watchers.Wait()
 	i.removeGroup()
@@ -88,6 +90,7 @@ func (i *instance) freeLater() {
 	if i.conn != nil {
 		go i.conn.Close()
 	}
+	i.held.release()
 	i.process.Abandon()
 	<-i.process.Gone()
 	if i.group.WaitEmpty(context.Background()) == nil {
@@ -113,7 +116,9 @@ func (c *Call) start(ctx context.Context) {
 		c.adopt(kept)
 		return
 	}
+	c.held = c.s.hold(c.id)
 	conn, err := host.Connect(ctx, host.Options{
+		Received: c.held.received, Decoded: c.held.decoded,
 		RuntimeDir: c.s.runtime.path,
 		SocketDir:  c.plan.SocketDir(),
 		Stdout:     writerFunc(func(p []byte) (int, error) { return c.spawned.passStdout(p) }),
@@ -123,9 +128,11 @@ func (c *Call) start(ctx context.Context) {
 		},
 	})
 	if err != nil {
+		c.held.release()
 		c.send(input{kind: inStartFailed, err: err})
 		return
 	}
+	c.held.conn.Store(conn)
 	if !c.send(input{kind: inConnected, conn: conn}) {
 		go conn.Close()
 	}

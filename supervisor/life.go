@@ -41,6 +41,7 @@ type life struct {
 	cancelWork context.CancelFunc // ends start-up and stream; only after the kill
 	started    chan struct{}      // closed when the starter has ended
 	spawned    *instance          // the starter's; read after started is closed
+	held       *held              // the starter's
 	lifetime   context.Context    // ends when the call has its result
 	end        context.CancelFunc
 	helpers    sync.WaitGroup // goroutines that end with lifetime
@@ -235,13 +236,19 @@ func (c *Call) onStreamEnded(in input, now time.Time) {
 		c.responded = in.response
 		c.final = &pluginv1.Result{}
 	}
-	var broken *host.ProtocolError
-	if errors.As(in.err, &broken) && c.cause == causeNone {
+	if cutOff(in.err) && c.cause == causeNone {
 		c.killNow(ended, now)
 		return
 	}
 	c.settle(now)
 	c.tryDrained()
+}
+
+// cutOff: the host has ended the stream, so the tool may not know that it is over.
+func cutOff(err error) bool {
+	var broken *host.ProtocolError
+	var full *host.MemoryError
+	return errors.As(err, &broken) || errors.As(err, &full)
 }
 
 // onExited records the end of the tool's own process. A SIGKILL of the clean-up

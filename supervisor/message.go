@@ -186,8 +186,11 @@ func failurePhrase(r *Result, ran string) string {
 	case StatusStartFailed:
 		return "could not be started: " + detail
 	case StatusOverloaded:
-		if r.Reason == reasonData {
+		switch r.Reason {
+		case reasonData:
 			return "was not called: " + detail
+		case reasonMemory:
+			return "was stopped after " + ran + ", for the host is overloaded: " + detail
 		}
 		return "was not called, for the host is overloaded: " + detail
 	case StatusProtocolError:

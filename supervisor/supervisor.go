@@ -30,6 +30,7 @@ type Supervisor struct {
 	null      *os.File
 	binaries  *binaries
 	described *descriptions
+	intake    intake
 	stuck     atomic.Int64 // calls that were given up, and are not gone
 	locking   atomic.Int64 // calls that wait for data of tools
 
@@ -51,7 +52,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	s := &Supervisor{
 		config: config, gate: admission.New(config.Admission.limits()), keeper: newKeeper(config.Admission.limits()),
-		described: newDescriptions(), calls: map[*Call]struct{}{},
+		described: newDescriptions(), intake: newIntake(), calls: map[*Call]struct{}{},
 	}
 	if err := s.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.release())

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -27,9 +28,11 @@ var ErrDisconnected = errors.New("the tool closed the connection before its resu
 // Describe asks the tool's binary what it offers. Errors are of type
 // *ProtocolError, ErrDisconnected or ctx's.
 func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error) {
-	response, err := c.tool.Describe(ctx, &pluginv1.DescribeRequest{})
+	decoder := c.newCodec(ctx)
+	defer decoder.release()
+	response, err := c.tool.Describe(ctx, &pluginv1.DescribeRequest{}, decoder.options()...)
 	if err != nil {
-		return nil, c.explain(ctx, err)
+		return nil, c.explain(ctx, decoder.explain(err))
 	}
 	return response, nil
 }
@@ -41,7 +44,9 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 // ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
 // giving up after that.
 func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
-	stream, err := c.tool.Call(ctx, request)
+	decoder := c.newCodec(ctx)
+	defer decoder.release()
+	stream, err := c.tool.Call(ctx, request, decoder.options()...)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
@@ -52,7 +57,7 @@ func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink fun
 			return checker.ended()
 		}
 		if err != nil {
-			return c.explain(ctx, err)
+			return c.explain(ctx, decoder.explain(err))
 		}
 		if err := checker.check(event); err != nil {
 			return err
@@ -136,6 +141,9 @@ func (c *eventChecker) ended() error {
 
 // explain prefers what was heard on the connection to gRPC's own words for it.
 func (c *Conn) explain(ctx context.Context, err error) error {
+	if failed := c.wire.failure(); failed != nil && ctx.Err() == nil {
+		return failed
+	}
 	explained := explainStatus(ctx, err)
 	if c.wire == nil || !errors.Is(explained, ErrDisconnected) {
 		return explained
@@ -148,6 +156,12 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 
 // explainStatus tells a broken protocol from a broken connection.
 func explainStatus(ctx context.Context, err error) error {
+	if _, broken := errors.AsType[*ProtocolError](err); broken {
+		return err
+	}
+	if _, full := errors.AsType[*MemoryError](err); full {
+		return err
+	}
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded && endsNow(ctx) { // gRPC keeps our deadline on the tool's side, too
 		<-ctx.Done()
@@ -172,20 +186,32 @@ func endsNow(ctx context.Context) bool {
 	return ok && time.Until(at) < 100*time.Millisecond
 }
 
+func (c *Conn) newCodec(ctx context.Context) *codec {
+	if c.runner == nil { // in tests without a connection
+		return &codec{}
+	}
+	return newCodec(ctx, c.runner.options, c.runner.decoded)
+}
+
+// nothing are the options of a request whose answer says nothing.
+func (c *Conn) nothing(ctx context.Context) []grpc.CallOption {
+	return c.newCodec(ctx).options(grpc.MaxCallRecvMsgSize(answerBytes))
+}
+
 // Cancel asks a call to end; the tool may be deaf to it.
 func (c *Conn) Cancel(ctx context.Context, callID, reason string) error {
-	_, err := c.tool.Cancel(ctx, &pluginv1.CancelRequest{CallId: callID, Reason: reason})
+	_, err := c.tool.Cancel(ctx, &pluginv1.CancelRequest{CallId: callID, Reason: reason}, c.nothing(ctx)...)
 	return err
 }
 
 // Acknowledge tells the tool that its events up to seq are stored.
 func (c *Conn) Acknowledge(ctx context.Context, callID string, seq uint64) error {
-	_, err := c.tool.Acknowledge(ctx, &pluginv1.AcknowledgeRequest{CallId: callID, Seq: seq})
+	_, err := c.tool.Acknowledge(ctx, &pluginv1.AcknowledgeRequest{CallId: callID, Seq: seq}, c.nothing(ctx)...)
 	return err
 }
 
 // Answer brings the answer to a tool's question.
 func (c *Conn) Answer(ctx context.Context, answer *pluginv1.AnswerRequest) error {
-	_, err := c.tool.Answer(ctx, answer)
+	_, err := c.tool.Answer(ctx, answer, c.nothing(ctx)...)
 	return err
 }

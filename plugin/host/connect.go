@@ -54,8 +54,13 @@ type Options struct {
 	// Stdout receives what the tool writes to its standard output after the
 	// handshake. It must not block for long.
 	Stdout io.Writer
-	// MaxMessageBytes caps one message from the tool; zero is 4 MiB.
+	// MaxMessageBytes caps one message from the tool; zero is 4 MiB. Decoded it
+	// may take twice as much.
 	MaxMessageBytes int
+	// Received is the memory of what has come on the connection and is not
+	// decoded yet, Decoded that of messages while they are decoded and looked at.
+	// Nil is without a bound for all connections together.
+	Received, Decoded Memory
 }
 
 // DefaultMaxMessageBytes is what Options.MaxMessageBytes is by default.
@@ -75,9 +80,7 @@ type Conn struct {
 // tool's doing are of type *HandshakeError. After an error nothing of the
 // connection is left once the child is gone.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
-	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = DefaultMaxMessageBytes
-	}
+	o.complete()
 	r := &childRunner{options: o, copied: make(chan struct{})}
 	client := goplugin.NewClient(r.config(ctx))
 	stop := context.AfterFunc(ctx, r.kill)
@@ -93,6 +96,18 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 		return nil, context.Cause(ctx)
 	}
 	return nil, r.explain(err)
+}
+
+func (o *Options) complete() {
+	if o.MaxMessageBytes == 0 {
+		o.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+	if o.Received == nil {
+		o.Received = unbounded{}
+	}
+	if o.Decoded == nil {
+		o.Decoded = unbounded{}
+	}
 }
 
 // dispense drives go-plugin. It panics on some input that a hostile child can
@@ -151,6 +166,13 @@ func startTimeout(ctx context.Context) time.Duration {
 func (c *Conn) Close() {
 	cleanUp(c.client)
 	<-c.runner.copied
+}
+
+// Fail ends the connection; calls that have no result yet end with err.
+func (c *Conn) Fail(err error) {
+	if c.wire != nil {
+		c.wire.fail(err)
+	}
 }
 
 // cleanUp is go-plugin's Kill with a watchdog.

@@ -29,7 +29,7 @@ const (
 func (r *childRunner) dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return r.handOver() }),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(r.options.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(r.options.MaxMessageBytes), grpc.ForceCodecV2(newCodec(context.Background(), r.options, r.decoded))),
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithMaxHeaderListSize(maxHeaderBytes),
@@ -60,7 +60,7 @@ func (r *childRunner) dial(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.wire = &greetedConn{Conn: conn}
+	r.wire = &greetedConn{Conn: conn, intake: &intake{memory: r.options.Received}}
 	r.dialled = r.wire
 	return nil
 }
@@ -70,6 +70,14 @@ func (r *childRunner) connect(ctx context.Context) (*net.UnixConn, error) {
 		return r.child.Dial(ctx, r.socket)
 	}
 	return connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
+}
+
+// decoded is told of each message that gRPC has handed on.
+func (r *childRunner) decoded(length int) {
+	r.mu.Lock()
+	wire := r.wire
+	r.mu.Unlock()
+	wire.intake.decoded(length)
 }
 
 // handOver gives gRPC the one connection: a second one could reach another

@@ -17,6 +17,8 @@ type greetedConn struct {
 	first  [maxGreetingBytes]byte // of what came, in order; written by the one reader
 	length atomic.Int32           // how many of them
 	closed atomic.Bool            // by the other side
+	intake *intake                // of the one reader
+	failed atomic.Pointer[error]  // why this side has ended it
 }
 
 const (
@@ -33,7 +35,17 @@ func (c *greetedConn) Read(p []byte) (int, error) {
 		c.length.Store(int32(have + copy(c.first[have:], p[:n])))
 	}
 	c.note(err)
+	if refused := c.intake.read(p[:n]); refused != nil {
+		c.fail(refused)
+		return 0, refused
+	}
 	return n, err
+}
+
+// fail closes the connection for a reason of this side's.
+func (c *greetedConn) fail(why error) {
+	c.failed.CompareAndSwap(nil, &why)
+	_ = c.Close()
 }
 
 func (c *greetedConn) Write(p []byte) (int, error) {
@@ -61,4 +73,15 @@ func (c *greetedConn) complaint() string {
 		return ""
 	}
 	return "answered nothing within " + connectTimeout.String()
+}
+
+// failure is why this side has ended the connection; nil if it has not.
+func (c *greetedConn) failure() error {
+	if c == nil {
+		return nil
+	}
+	if failed := c.failed.Load(); failed != nil {
+		return *failed
+	}
+	return nil
 }

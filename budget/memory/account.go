@@ -1,0 +1,321 @@
+// Package memory shares a fixed amount of memory out among those who bring in
+// data from outside: a holder counts what it has received, and one key has at
+// most its share. Who has to wait is served in order, but for keys that have
+// their share already; who holds memory without getting on loses it to those
+// who wait.
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Shares is how many keys can have all that one may have at once.
+const Shares = 8
+
+const (
+	// maxWaiting bounds those who wait.
+	maxWaiting = 1024
+	// promiseTime is how long memory that was reserved and is not used yet is
+	// kept from those who wait.
+	promiseTime = 100 * time.Millisecond
+)
+
+// ErrFull is why there is no memory for a holder: it is all in use. The same may
+// do later.
+var ErrFull = errors.New("too much data is being received at this time: try again later")
+
+// ErrLost is why a holder has no memory any more: it was too slow while others
+// waited for it.
+var ErrLost = errors.New("receiving the data took too long while others waited for the memory: send it faster, or try again later")
+
+// Account is a fixed amount of memory. Its methods may be called from any
+// goroutine.
+type Account struct {
+	capacity, share int64
+	patience        time.Duration
+
+	mu      sync.Mutex
+	used    int64
+	keys    map[string]int64
+	holders map[*Holder]struct{} // that have memory of the account's
+	waiting []*waiter            // in order
+}
+
+// waiter is somebody who waits.
+type waiter struct {
+	holder  *Holder
+	bytes   int64
+	promise bool
+	ready   chan struct{} // closed once the bytes are the holder's
+}
+
+// New makes an account of so many bytes. patience is how long a holder may keep
+// memory while others wait for it.
+func New(capacity int64, patience time.Duration) *Account {
+	return &Account{
+		capacity: capacity, share: capacity / Shares, patience: patience,
+		keys: map[string]int64{}, holders: map[*Holder]struct{}{},
+	}
+}
+
+// Share is what one key may have.
+func (a *Account) Share() int64 { return a.share }
+
+// Used is how much is in use.
+func (a *Account) Used() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
+// Holder is one who receives data. Release must be called at its end.
+type Holder struct {
+	account *Account
+	key     string
+	free    int64
+	onLost  func()
+
+	// Guarded by the account's mu.
+	bytes    int64     // in use, those that are free included
+	counted  int64     // by the account
+	promised int64     // of counted: not in use yet
+	since    time.Time // when counted began to be more than 0
+	lost     bool
+	released bool
+}
+
+// Hold makes a holder. Its first free bytes are not counted: few bytes never
+// wait. lost, if not nil, is called once, on a goroutine of its own, if the
+// holder loses its memory; it must then release it soon.
+func (a *Account) Hold(key string, free int64, lost func()) *Holder {
+	return &Holder{account: a, key: key, free: free, onLost: lost}
+}
+
+// Reserve waits for memory that will be used soon. It is for a holder that has
+// none. What is not in use after a moment is given to others who wait: Take then
+// has to get it again.
+func (h *Holder) Reserve(ctx context.Context, bytes int64) error {
+	h.account.mu.Lock()
+	bytes = min(bytes, h.account.share+h.free)
+	if h.bytes > 0 || h.counted > 0 || bytes <= h.free {
+		h.account.mu.Unlock()
+		return nil
+	}
+	return h.account.get(ctx, &waiter{holder: h, bytes: bytes - h.free, promise: true, ready: make(chan struct{})})
+}
+
+// Take counts bytes that are in use now. Where they don't fit, the oldest holder
+// of a key waits, and one that has nothing yet; another gets ErrFull at once, for
+// who waits with its hands full makes others wait.
+func (h *Holder) Take(ctx context.Context, bytes int64) error {
+	a := h.account
+	a.mu.Lock()
+	if h.lost || h.released {
+		a.mu.Unlock()
+		return ErrLost
+	}
+	need := max(h.bytes+bytes-h.free, 0) - (h.counted - h.promised)
+	kept := min(max(need, 0), h.promised)
+	if need -= kept; need <= 0 {
+		h.promised -= kept
+		h.bytes += bytes
+		a.mu.Unlock()
+		return nil
+	}
+	if h.counted > 0 && !a.fits(h.key, need) && a.hasOlder(h) {
+		a.mu.Unlock()
+		return ErrFull
+	}
+	if err := a.get(ctx, &waiter{holder: h, bytes: need, ready: make(chan struct{})}); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h.promised = max(h.promised-kept, 0)
+	h.bytes += bytes
+	return nil
+}
+
+// Give takes back what Take counted.
+func (h *Holder) Give(bytes int64) {
+	a := h.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if h.released {
+		return
+	}
+	h.bytes = max(h.bytes-bytes, 0)
+	a.uncount(h, max(h.counted-h.promised-max(h.bytes-h.free, 0), 0))
+	a.serve()
+}
+
+// Release gives everything back. It may be called again.
+func (h *Holder) Release() {
+	a := h.account
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	h.released = true
+	h.bytes, h.promised = 0, 0
+	a.uncount(h, h.counted)
+	a.waiting = slices.DeleteFunc(a.waiting, func(w *waiter) bool { return w.holder == h })
+	a.serve()
+}
+
+// get waits in line. The caller has locked mu.
+func (a *Account) get(ctx context.Context, w *waiter) error {
+	if w.bytes > a.share {
+		a.mu.Unlock()
+		return fmt.Errorf("%w (%d bytes at once are more than the %d that one may have)", ErrFull, w.bytes, a.share)
+	}
+	if len(a.waiting) >= maxWaiting {
+		a.mu.Unlock()
+		return ErrFull
+	}
+	a.waiting = append(a.waiting, w)
+	a.serve()
+	a.mu.Unlock()
+	return a.wait(ctx, w)
+}
+
+func (a *Account) wait(ctx context.Context, w *waiter) error {
+	select {
+	case <-w.ready:
+		return nil
+	default:
+	}
+	began := time.Now()
+	again := time.NewTicker(promiseTime)
+	defer again.Stop()
+	for {
+		select {
+		case <-w.ready:
+			return nil
+		case <-again.C:
+			if err := a.hurry(w, time.Since(began) >= a.patience); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return a.leave(w, context.Cause(ctx))
+		}
+	}
+}
+
+// leave gives up waiting, unless the bytes have come.
+func (a *Account) leave(w *waiter, why error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := slices.Index(a.waiting, w)
+	if at < 0 && !w.holder.released {
+		return nil
+	}
+	if at >= 0 {
+		a.waiting = slices.Delete(a.waiting, at, at+1)
+		a.serve()
+	}
+	return why
+}
+
+// serve gives memory to those who wait, in order. A key that has its share keeps
+// no other one waiting.
+func (a *Account) serve() {
+	var full map[string]bool
+	for at := 0; at < len(a.waiting); {
+		w := a.waiting[at]
+		key := w.holder.key
+		switch {
+		case full[key] || a.keys[key]+w.bytes > a.share:
+			if full == nil {
+				full = map[string]bool{}
+			}
+			full[key] = true
+			at++
+		case a.used+w.bytes > a.capacity:
+			return
+		default:
+			a.waiting = slices.Delete(a.waiting, at, at+1)
+			a.count(w)
+			close(w.ready)
+		}
+	}
+}
+
+func (a *Account) count(w *waiter) {
+	h := w.holder
+	if h.counted == 0 {
+		h.since = time.Now()
+		a.holders[h] = struct{}{}
+	}
+	h.counted += w.bytes
+	if w.promise {
+		h.promised += w.bytes
+	}
+	a.used += w.bytes
+	a.keys[h.key] += w.bytes
+}
+
+func (a *Account) uncount(h *Holder, bytes int64) {
+	h.counted -= bytes
+	a.used -= bytes
+	if a.keys[h.key] -= bytes; a.keys[h.key] == 0 {
+		delete(a.keys, h.key)
+	}
+	if h.counted == 0 {
+		delete(a.holders, h)
+	}
+}
+
+// fits says whether somebody can have more at once.
+func (a *Account) fits(key string, bytes int64) bool {
+	waits := slices.ContainsFunc(a.waiting, func(w *waiter) bool { return w.holder.key == key })
+	return !waits && a.keys[key]+bytes <= a.share && a.used+bytes <= a.capacity
+}
+
+func (a *Account) hasOlder(h *Holder) bool {
+	for other := range a.holders {
+		if other != h && other.key == h.key && other.since.Before(h.since) {
+			return true
+		}
+	}
+	return false
+}
+
+// hurry takes memory from those who keep it from somebody who waits: what was
+// promised and is not used, and from the slow, if patience is over, everything.
+func (a *Account) hurry(w *waiter, patient bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if w.holder.lost || w.holder.released {
+		a.waiting = slices.DeleteFunc(a.waiting, func(other *waiter) bool { return other == w })
+		return ErrLost
+	}
+	lacking := a.keys[w.holder.key]+w.bytes > a.share
+	for h := range a.holders {
+		age := time.Since(h.since)
+		if h == w.holder || lacking && h.key != w.holder.key || age < promiseTime {
+			continue
+		}
+		promised := h.promised
+		h.promised = 0
+		a.uncount(h, promised)
+		if patient && age >= a.patience {
+			a.lose(h)
+		}
+	}
+	a.serve()
+	return nil
+}
+
+func (a *Account) lose(h *Holder) {
+	if h.lost || h.counted == 0 {
+		return
+	}
+	h.lost = true
+	if h.onLost != nil {
+		go h.onLost()
+	}
+}

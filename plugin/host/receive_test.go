@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// sender is a tool that sends one blob and, unless it hangs, a result.
+type sender struct {
+	pluginv1.UnimplementedToolServer
+	blob  int
+	hangs bool
+}
+
+func (s *sender) Call(_ *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
+	blob := &pluginv1.Blob{Data: make([]byte, s.blob)}
+	_ = stream.Send(contentEvent(1, &pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: blob}}))
+	if s.hangs {
+		<-stream.Context().Done()
+		return nil
+	}
+	return stream.Send(final(2, ""))
+}
+
+// connect serves a tool on a socket and connects to it as Connect does.
+func connect(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	pluginv1.RegisterToolServer(server, tool)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	raw, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.complete()
+	r := &childRunner{options: o}
+	r.wire = &greetedConn{Conn: raw, intake: &intake{memory: o.Received}}
+	r.dialled = r.wire
+	conn, err := grpc.NewClient("passthrough:///tool", append(r.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.Stop()
+		<-served
+	})
+	return &Conn{tool: pluginv1.NewToolClient(conn), runner: r, wire: r.wire}
+}
+
+func TestMemoryOfACall(t *testing.T) {
+	received, decoded := &counted{}, &counted{}
+	conn := connect(t, &sender{blob: 3 << 20}, Options{Received: received, Decoded: decoded})
+	held := int64(0)
+	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(e *pluginv1.CallEvent) {
+		if e.GetContent() != nil {
+			held = decoded.now()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held < 3<<20 || received.most < 3<<20 {
+		t.Errorf("%d bytes were held while the message was looked at, %d while it came", held, received.most)
+	}
+	if decoded.now() != 0 || received.now() != 0 {
+		t.Errorf("%d and %d bytes are left", decoded.now(), received.now())
+	}
+}
+
+func TestNoMemoryForACall(t *testing.T) {
+	full := &counted{limit: 8 << 10}
+	for name, o := range map[string]Options{
+		"to receive": {Received: full},
+		"to decode":  {Decoded: full},
+	} {
+		err := connect(t, &sender{blob: 1 << 20}, o).Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {})
+		if _, ok := errors.AsType[*MemoryError](err); !ok || !errors.Is(err, errFull) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFailEndsACall(t *testing.T) {
+	conn := connect(t, &sender{hangs: true}, Options{})
+	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {
+		go conn.Fail(&MemoryError{errFull})
+	})
+	if !errors.Is(err, errFull) {
+		t.Errorf("%v", err)
+	}
+}
+
+// An answer that says nothing needs no room for more.
+func TestLargeAnswersAreRefused(t *testing.T) {
+	conn := connect(t, &chatty{}, Options{})
+	if err := conn.Cancel(context.Background(), "x", ""); err == nil {
+		t.Error("a large answer to Cancel is taken")
+	}
+}
+
+type chatty struct {
+	pluginv1.UnimplementedToolServer
+}
+
+func (*chatty) Cancel(context.Context, *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {
+	r := &pluginv1.CancelResponse{}
+	r.ProtoReflect().SetUnknown(field(15, make([]byte, 1<<20)))
+	return r, nil
+}

@@ -1,0 +1,54 @@
+package supervisor
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/plugin/host"
+)
+
+// What all tools together may have the host keep of what they send: messages
+// that are not whole yet, and those that are being decoded. One connection has an
+// eighth of each at most; its first bytes are free, so that small messages never
+// wait for others' large ones.
+const (
+	receivedBytes = 64 << 20
+	decodedBytes  = 96 << 20
+	freeBytes     = 64 << 10
+	// A message that is not whole after receivePatience makes room for others
+	// that wait; decoding always ends by itself.
+	receivePatience = 2 * time.Second
+	decodePatience  = time.Minute
+)
+
+// intake is the memory for what tools send.
+type intake struct{ received, decoded *memory.Account }
+
+func newIntake() intake {
+	return intake{memory.New(receivedBytes, receivePatience), memory.New(decodedBytes, decodePatience)}
+}
+
+// held is what a connection has of it.
+type held struct {
+	received, decoded *memory.Holder
+	conn              atomic.Pointer[host.Conn] // once there is one
+}
+
+func (s *Supervisor) hold(key string) *held {
+	h := &held{decoded: s.intake.decoded.Hold(key, freeBytes, nil)}
+	h.received = s.intake.received.Hold(key, freeBytes, h.cutOff)
+	return h
+}
+
+func (h *held) release() {
+	h.received.Release()
+	h.decoded.Release()
+}
+
+// cutOff ends a connection whose message takes too long while others wait.
+func (h *held) cutOff() {
+	if conn := h.conn.Load(); conn != nil {
+		conn.Fail(&host.MemoryError{Err: memory.ErrLost})
+	}
+}

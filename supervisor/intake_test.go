@@ -1,0 +1,40 @@
+package supervisor_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Messages of 4 MiB whose parts are empty take a hundred times as much once they
+// are decoded.
+func TestEmptyPartsTakeNoMemory(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for _, how := range []string{"describe-empty-1", "describe-empty-2", "describe-empty-3", "describe-empty-4", "result-empty-1", "result-empty-3"} {
+		t.Run(how, func(t *testing.T) {
+			before := allocated()
+			r := call(t, host, hostileRequest(how))
+			wantStatus(t, r, supervisor.StatusProtocolError)
+			if !strings.Contains(r.ToolError.Message, "once it is decoded") {
+				t.Errorf("error %q", r.ToolError.Message)
+			}
+			if took := allocated() - before; took > 64<<20 {
+				t.Errorf("%d MiB were allocated for 4 MiB of a tool's", took>>20)
+			}
+		})
+	}
+	// What the message's type does not have is thrown away.
+	before := allocated()
+	wantStatus(t, call(t, host, hostileRequest("describe-empty-15")), supervisor.StatusOK)
+	if took := allocated() - before; took > 64<<20 {
+		t.Errorf("%d MiB were allocated for 4 MiB of unknown fields", took>>20)
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
