@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func fill(before, text, after string) string {
 }
 
 // hostileClients take turns until there are atOnce.
-var hostileClients = requestClients
+var hostileClients = slices.Concat(requestClients, turnClients, mcpClients)
 
 // requestClients send what is no request, or one that asks for too much.
 var requestClients = []hostileClient{
