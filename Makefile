@@ -6,6 +6,9 @@ export PATH := $(PATH):/usr/local/go/bin
 
 FUZZTIME ?= 20s
 SOAK_RUNS ?= 1000
+SIEGE_FOR ?= 10m
+SIEGE_RATIO ?=
+SIEGE_ONLY ?=
 TEST_FLAGS ?=
 RACE_FLAGS ?=
 BENCH_FLAGS ?=
@@ -13,7 +16,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/tools/(fetch|wordcount|python/test)|internal/(archtest|callargs|command|config|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/internal/.*|plugin/proto/v1|sandbox/(export|internal/.*|signals)|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race soak: export TOOLHOST_BIN = $(CURDIR)/bin
+test race soak siege: export TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 
@@ -73,6 +76,12 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 	$(call or_die,grep -q '^TestSoak' <<<"$$tests",no test is named TestSoak* in: $(SOAK_PACKAGES))
 	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -v -timeout 1h -run '^TestSoak' $(SOAK_PACKAGES) | \
 		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
+
+# SIEGE_RATIO=3 is for a machine that does nothing else. SIEGE_ONLY=EXPRESSION picks clients and "calls TOOL" by name.
+.PHONY: siege
+siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_FOR (10m), and a report
+	TOOLHOST_SIEGE=$(SIEGE_FOR) TOOLHOST_SIEGE_RATIO=$(SIEGE_RATIO) TOOLHOST_SIEGE_ONLY='$(SIEGE_ONLY)' \
+		go test -count=1 -v -timeout 12h -run '^TestSiege$$' ./internal/siege
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
