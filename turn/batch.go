@@ -33,6 +33,8 @@ type entry struct {
 	since   time.Time
 	waited  time.Duration // for a human, before it began
 	counted bool          // it runs, by the turn's clock of tool time
+	placing func()        // ends the wait for its place among other turns' calls; nil before it
+	placed  bool          // it has that place
 	notes   []string      // for the model
 	result  *supervisor.Result
 
@@ -107,7 +109,9 @@ func (b *batch) advance() {
 		case running >= b.t.m.config.Parallel:
 			return
 		case e.stage == stageReady && (!e.tool.Exclusive || running == 0):
-			b.start(e)
+			if b.place(e) {
+				b.start(e)
+			}
 			if e.stage == stageRunning {
 				running++
 			}
@@ -139,6 +143,9 @@ func (b *batch) ended(e *entry, result *supervisor.Result) {
 // finish gives a call its one result.
 func (b *batch) finish(e *entry, r *supervisor.Result) {
 	e.stage, e.result = stageDone, r
+	if e.placing != nil {
+		e.placing()
+	}
 	b.left--
 	r.CallID, r.TurnID, r.Tool = e.call.ID, b.t.info.TurnID, e.call.Tool
 	r.Warnings = append(slices.Clone(r.Warnings), e.notes...)

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/toolhost/toolhost/supervisor"
@@ -63,6 +64,10 @@ type Call struct {
 	// none, as is one of more than 128 bytes. It is for Config.Observe, and goes
 	// nowhere else.
 	TraceParent string `json:"-"`
+	// Place, if not nil, waits for the call's place beside those of other turns,
+	// once nobody is asked about it any more. ctx ends when the call does; an
+	// error refuses it.
+	Place func(ctx context.Context) error `json:"-"`
 	// Before is how often the host has seen the same call before, in other turns
 	// of the same conversation: the repeat guard counts on from there.
 	Before int `json:"-"`

@@ -50,10 +50,15 @@ func invalid(c Call, reason, why string) *supervisor.Result {
 	return r
 }
 
+// notMade is the message for a call that did not begin.
+func notMade(c Call, why string) string {
+	return fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why)
+}
+
 func unjournalled(c Call, err error) *supervisor.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOverloaded, Reason: "journal",
-		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: the journal cannot be written: %v. Nothing was changed.", c.Tool, err),
+		Message: notMade(c, "the journal cannot be written: "+err.Error()),
 	}.Result()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/mcpserver"
 )
 
@@ -52,7 +53,9 @@ func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	server.Handler().ServeHTTP(w, r)
+	who := httpapi.CallerOf(r.Context())
+	peer := mcpserver.Peer{Identity: who.Identity, Connection: who.Connection}
+	server.Handler().ServeHTTP(w, r.WithContext(mcpserver.WithPeer(r.Context(), peer)))
 }
 
 func (m *mcp) open() (*mcpserver.Server, error) {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"net"
 	"net/http"
 	"net/url"
@@ -13,8 +14,9 @@ import (
 
 // caller is who has sent a request, as it goes on record.
 type caller struct {
-	name    string
-	browser bool // by a session's cookie
+	name     string
+	identity string // tells who have the same name, but are not the same, apart
+	browser  bool   // by a session's cookie
 }
 
 // guarded lets through what comes from a place that may ask at all.
@@ -144,7 +146,7 @@ func (s *Server) byPeer(p peer) (caller, error) {
 	if !s.config.AnyUser && !slices.Contains(s.config.UIDs, p.uid) {
 		return caller{}, refuse(codeForbidden, "your user may not use this daemon", "ask its operator to allow it (socket: uids)")
 	}
-	return caller{name: "uid " + uitoa(p.uid)}, nil
+	return caller{name: "uid " + uitoa(p.uid), identity: "uid " + uitoa(p.uid)}, nil
 }
 
 func (s *Server) byToken(header string) (caller, error) {
@@ -155,7 +157,7 @@ func (s *Server) byToken(header string) (caller, error) {
 	if s.config.Token == "" || !same(strings.TrimSpace(token), s.config.Token) {
 		return caller{}, refuse(codeUnauthorized, "the token is not this daemon's", "read it from the daemon's token file")
 	}
-	return caller{name: "token"}, nil
+	return caller{name: "token", identity: "token " + fingerprint(s.config.Token)}, nil
 }
 
 // isScraper: the request has the metrics' token, by TCP.
@@ -173,6 +175,12 @@ func same(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
+// fingerprint tells secrets apart, and tells none of them.
+func fingerprint(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:8])
+}
+
 // bySession takes a cookie, but to change anything only from a page that is
 // known to be the daemon's own: browsers send cookies by themselves.
 func (s *Server) bySession(r *http.Request, cookie string) (caller, error) {
@@ -183,7 +191,7 @@ func (s *Server) bySession(r *http.Request, cookie string) (caller, error) {
 	if r.Method != http.MethodGet && !own {
 		return caller{}, refuse(codeBadOrigin, "the browser does not say which page the request is from", "use a current browser")
 	}
-	return caller{name: "console", browser: true}, nil
+	return caller{name: "console", identity: "console " + fingerprint(cookie), browser: true}, nil
 }
 
 // elsewhere is all that is no route.
@@ -192,11 +200,12 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))
 		return
 	}
-	if _, err := s.authenticate(r, false); err != nil {
+	who, err := s.authenticate(r, false)
+	if err != nil {
 		failPerson(w, r, err)
 		return
 	}
-	s.config.Pages.ServeHTTP(w, r)
+	s.config.Pages.ServeHTTP(w, r.WithContext(withCaller(r.Context(), who)))
 }
 
 func parseQuery(raw string) (url.Values, error) { return url.ParseQuery(raw) }

@@ -13,10 +13,44 @@ type peer struct {
 	err error
 }
 
-type peerKey struct{}
+type (
+	peerKey       struct{}
+	connectionKey struct{}
+	callerKey     struct{}
+)
 
-// withPeer notes who has connected. Connections of other kinds have no peer.
+// connection is one of a client's. It is not empty: pointers to it differ.
+type connection struct{ _ byte }
+
+// Caller is who has sent a request that Config.Pages is to answer.
+type Caller struct {
+	// Identity is who has authenticated: a user of the machine, the token, or a
+	// browser's session. It is no secret.
+	Identity string
+	// Connection is equal for all requests of one connection, and for no others;
+	// nil if it is not known.
+	Connection any
+}
+
+// CallerOf tells who has sent a request, by its context.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// withCaller has CallerOf tell of who.
+func withCaller(ctx context.Context, who caller) context.Context {
+	c := Caller{Identity: who.identity}
+	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
+		c.Connection = one
+	}
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// withPeer notes the connection, and who has connected. Connections of other
+// kinds than unix sockets have no peer.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
+	ctx = context.WithValue(ctx, connectionKey{}, new(connection))
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
 		return ctx

@@ -57,8 +57,8 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 
 // ask puts a question to the client's human. What is no answer is no yes.
 func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
-	by := "MCP client " + c.session.client
-	if i.Kind == turn.KindApproval && c.session.approved(i.Tool) {
+	by := c.by()
+	if i.Kind == turn.KindApproval && c.session.approved(i) {
 		return turn.Answer{Approve: true, By: by + ", for the session"}, nil
 	}
 	if i.Secret || i.Kind == turn.KindPassword {
@@ -68,7 +68,7 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 		c.note(secretNote)
 		return turn.Answer{By: "MCP: no secrets by form"}, nil
 	}
-	f := formOf(i)
+	f := formOf(i, c.session.keeps())
 	result, err := c.elicit(ctx, i, f.params(i))
 	switch {
 	case ctx.Err() != nil:
@@ -76,16 +76,25 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 	case err != nil && c.s.config.Elsewhere:
 		return turn.Answer{}, err
 	case err != nil:
-		c.s.config.Logger.Warn("a client could not be asked", "client", c.session.client, "tool", i.Tool, "error", err)
+		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
 		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
 		return turn.Answer{By: by + ", which could not ask"}, nil
 	}
 	answer := f.answer(result)
 	answer.By = by
 	if answer.Always {
-		c.session.approve(i.Tool)
+		c.session.approve(i)
 	}
 	return answer, nil
+}
+
+// by is who answers, for the record: who has authenticated first.
+func (c *call) by() string {
+	name := "MCP client " + c.client
+	if identity := c.session.peer.Identity; identity != "" {
+		return identity + ", " + name
+	}
+	return name
 }
 
 // elicit asks by a request, or by the answer to one.
@@ -112,7 +121,8 @@ type question struct {
 	answer  chan *mcpsdk.ElicitResult // holds one
 }
 
-// maxStates bounds the calls that have asked something by answering requests.
+// maxStates bounds the calls that have asked something by answering requests, of
+// which an identity may have as many as are left.
 const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that
@@ -155,7 +165,13 @@ func (c *call) keepState() bool {
 	if c.state != "" {
 		return true
 	}
-	if len(c.s.states) >= maxStates {
+	own := 0
+	for _, other := range c.s.states {
+		if other.session.peer.Identity == c.session.peer.Identity {
+			own++
+		}
+	}
+	if !share(own, len(c.s.states), maxStates) {
 		return false
 	}
 	c.state = newID()

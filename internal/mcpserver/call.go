@@ -22,13 +22,12 @@ import (
 type call struct {
 	s       *Server
 	session *session
+	client  string // what the client calls itself: it is shown, and says how long it waits
 	t       *turn.Turn
 	made    turn.Call
 	offer   offer
-	rounds  bool // it asks by answering requests
-	// waiting ends when the call is aborted, for what is before its turn's run.
-	waiting context.Context
-	stop    context.CancelFunc
+	rounds  bool               // it asks by answering requests
+	leave   func()             // gives its place back; read once its turn is over
 	asked   chan struct{}      // a question is new; holds one
 	done    chan struct{}      // closed when result is there
 	result  *supervisor.Result // written before done is closed
@@ -51,7 +50,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	if r.Params.RequestState != "" {
 		return s.resume(ctx, r, received)
 	}
-	one := s.sessionOf(r)
+	one := s.sessionOf(ctx, r)
 	made := turn.Call{ID: newID(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
 	if string(made.Arguments) == "null" {
 		made.Arguments = nil
@@ -59,14 +58,22 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	made.Before = one.count(made, received)
 	made.Meta = metaOf(r)
 	made.TraceParent, _ = r.Params.Meta["traceparent"].(string)
-	c, err := s.begin(one, made, !s.config.Headless && canAsk(r.ClientCapabilities()))
+	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
 	if err != nil {
-		return present(refusal(made, supervisor.StatusOverloaded, "host", "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
+		return present(refusal(made, supervisor.StatusOverloaded, fullOf(err), "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
 	}
 	c.rounds = r.ProtocolVersion() >= multiRound
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)
+}
+
+// fullOf is the reason of a call that there is no room for.
+func fullOf(err error) string {
+	if errors.Is(err, errFull) || errors.Is(err, errShare) {
+		return "session"
+	}
+	return "host"
 }
 
 // refusal is the result of a call that has no turn.
@@ -103,58 +110,87 @@ func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
 var errClosed = errors.New("toolhost is about to end")
 
 // begin begins a call's turn; run, which must follow, makes the call.
-func (s *Server) begin(one *session, made turn.Call, interactive bool) (*call, error) {
+func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
 	c := &call{
-		s: s, session: one, made: made, offer: s.offerOf(made.Tool),
+		s: s, session: one, client: client, made: made, leave: func() {}, offer: s.offerOf(made.Tool),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
-	t, err := s.config.Turns.Begin(turn.Spec{
-		AgentID: cut(one.client, maxClientBytes), SessionID: one.id, Headless: !interactive,
-		Budget: s.budget(s.timeout(one.client)),
-	})
-	if err != nil {
+	if err := one.enter(); err != nil {
 		return nil, err
 	}
-	c.t = t
-	c.waiting, c.stop = context.WithCancel(context.Background())
-	s.mu.Lock()
-	closed := s.closed
-	if !closed {
-		s.active[c] = true
-		s.calls.Add(1)
+	t, err := s.config.Turns.Begin(turn.Spec{
+		AgentID: client, SessionID: one.id, Headless: !interactive,
+		Budget: s.budget(s.timeout(client)),
+	})
+	if err != nil {
+		one.leave()
+		return nil, err
 	}
-	s.mu.Unlock()
-	if closed {
-		c.stop()
+	c.t, c.made.Place = t, c.place
+	if err := s.admit(c); err != nil {
 		t.End()
-		return nil, errClosed
+		one.leave()
+		return nil, err
 	}
 	s.config.Asker.add(c)
 	return c, nil
 }
 
-const maxClientBytes = 128
+const (
+	maxClientBytes = 128
+	// maxCalls bounds the calls at once, of which an identity may have as many as
+	// are left. Turns that are not of MCP have room beside them.
+	maxCalls = 768
+)
+
+var errShare = errors.New("too many calls of this client are under way, or wait for a human: make fewer at once")
+
+// admit takes a call on.
+func (s *Server) admit(c *call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := 0
+	for other := range s.active {
+		if other.session.peer.Identity == c.session.peer.Identity {
+			own++
+		}
+	}
+	switch {
+	case s.closed:
+		return errClosed
+	case !share(own, len(s.active), maxCalls):
+		return errShare
+	}
+	s.active[c] = true
+	s.calls.Add(1)
+	return nil
+}
+
+// place waits for the call's place in the session. A human who is asked whether
+// it may be made has answered before: nobody waits for that in line.
+func (c *call) place(ctx context.Context) error {
+	leave, err := c.session.gate.enter(ctx, c.offer.exclusive)
+	if err != nil {
+		return err
+	}
+	c.session.began()
+	c.leave = func() {
+		c.session.rests()
+		leave()
+	}
+	return nil
+}
 
 // run makes the call. Its place in the session is free again once the turn has
 // ended: then all of it is gone.
 func (c *call) run() {
 	defer c.s.calls.Done()
 	defer c.forget()
-	defer c.stop()
 	var watched sync.WaitGroup
 	watched.Go(c.watch)
 	defer watched.Wait()
-	defer c.t.End()
-	leave, err := c.session.gate.enter(c.waiting, c.offer.exclusive)
-	if errors.Is(err, errFull) {
-		c.finish(refusal(c.made, supervisor.StatusOverloaded, "session", "", err.Error()))
-		return
-	}
-	if err == nil {
-		defer leave()
-		defer c.t.End() // before leaving
-	}
-	c.session.began()
+	defer func() { c.leave() }()
+	defer c.t.End() // before leaving
 	results, err := c.t.Run(context.Background(), []turn.Call{c.made})
 	if err != nil {
 		results = []*supervisor.Result{refusal(c.made, supervisor.StatusOverloaded, "host", "", err.Error())}
@@ -173,6 +209,7 @@ func (c *call) finish(r *supervisor.Result) {
 func (c *call) forget() {
 	s := c.s
 	s.config.Asker.remove(c)
+	c.session.leave()
 	c.mu.Lock()
 	state := c.state
 	if c.parked != nil {
@@ -203,7 +240,6 @@ func (c *call) abort(reason supervisor.AbortReason) {
 	c.aborted = true
 	c.mu.Unlock()
 	if !before {
-		c.stop()
 		c.t.Abort(reason)
 	}
 }
@@ -227,7 +263,7 @@ func (c *call) note(text string) {
 func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
 	defer c.detach(l)
 	defer c.s.whenDisconnected(r, func() { c.abort(supervisor.AbortDisconnect) })()
-	limits := limitsOf(c.s.timeout(c.session.client), received)
+	limits := limitsOf(c.s.timeout(c.client), received)
 	defer limits.stop()
 	for {
 		select {
@@ -270,7 +306,7 @@ func (c *call) timeUp() {
 	ending := c.ending || c.aborted
 	c.mu.Unlock()
 	if !ending {
-		c.note(fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked: the call was ended before that (mcp: clientTimeout)", c.s.timeout(c.session.client)))
+		c.note(fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked: the call was ended before that (mcp: clientTimeout)", c.s.timeout(c.client)))
 		c.abort(supervisor.AbortTimeout)
 	}
 }
@@ -284,7 +320,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 	s.mu.Unlock()
 	why := ""
 	switch {
-	case c == nil || c.session != s.sessionOf(r):
+	case c == nil || !s.continues(ctx, r, c):
 		why = "what it answers is no longer asked: the call has ended, or never was; call the tool again without requestState"
 	case c.made.Key() != (turn.Call{Tool: p.Name, Arguments: p.Arguments}).Key():
 		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
@@ -298,6 +334,16 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		}
 	}
 	return c.attend(ctx, c.attach(ctx, r), r, received)
+}
+
+// continues says whether a request is of the client that made a call: of the
+// same session, or where there is none, of whoever has authenticated and knows
+// its requestState.
+func (s *Server) continues(ctx context.Context, r *mcpsdk.CallToolRequest, c *call) bool {
+	if withoutSession(r) {
+		return c.session.loose && c.session.peer.Identity == peerOf(ctx).Identity
+	}
+	return c.session == s.sessionOf(ctx, r)
 }
 
 // cut cuts s to at most n bytes of valid UTF-8.

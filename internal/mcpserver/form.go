@@ -35,14 +35,15 @@ var (
 	}
 )
 
-// formOf chooses the form of a question.
-func formOf(i turn.Interaction) form {
+// formOf chooses the form of a question; keeps says whether an approval can be
+// for the session.
+func formOf(i turn.Interaction, keeps bool) form {
 	var shape struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	switch {
-	case i.Kind == turn.KindApproval:
+	case i.Kind == turn.KindApproval && keeps:
 		return approvalForm
 	case len(i.Schema) == 0:
 		return confirmForm

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at once, and sessionIdle how long one lives
-	// without a request.
-	maxSessions = 256
+	// maxSessions bounds the sessions at once, of which an identity may have as
+	// many as are left, and sessionIdle how long one lives without a request.
+	maxSessions = 512
 	sessionIdle = time.Hour
 
 	sessionHeader = "Mcp-Session-Id"
@@ -63,11 +63,14 @@ func (s *Server) newHandler() http.Handler {
 			single.ServeHTTP(w, r)
 			return
 		}
-		id := r.Header.Get(sessionHeader)
+		id, identity := r.Header.Get(sessionHeader), peerOf(r.Context()).Identity
 		switch {
+		case id != "" && !s.owns(identity, id):
+			http.Error(w, "session not found", http.StatusNotFound) // also where it is another's: its id tells nothing
+			return
 		case r.Method == http.MethodDelete:
 			s.abortSession(id) // the SDK waits for what runs
-		case r.Method == http.MethodPost && id == "" && s.connections() >= maxSessions:
+		case r.Method == http.MethodPost && id == "" && !s.mayConnect(identity):
 			http.Error(w, "too many sessions: end some, or wait until one is idle for an hour", http.StatusServiceUnavailable)
 			return
 		}
@@ -119,13 +122,6 @@ func messagesOf(raw []byte) []json.RawMessage {
 		return batch
 	}
 	return []json.RawMessage{raw}
-}
-
-func (s *Server) connections() (n int) {
-	for range s.sdk.Sessions() {
-		n++
-	}
-	return n
 }
 
 // whenDisconnected calls f when the HTTP request ends before its answer, which

@@ -111,7 +111,7 @@ func (c *call) happened(e turn.Event) {
 		c.ending = true
 		c.mu.Unlock()
 	case turn.EventInteractionPending:
-		c.session.waits(*e.Pending)
+		c.session.waits(*e.Pending, e.Interaction != turn.KindApproval && e.Interaction != turn.KindConfirm)
 	}
 }
 

@@ -70,6 +70,8 @@ type Server struct {
 	// requests are the HTTP requests that are being answered: their contexts by
 	// requestHeader.
 	requests sync.Map
+	// owners are the identities that sessions over HTTP belong to, by their ids.
+	owners sync.Map
 	// handler serves HTTP; closing ends with Close.
 	handler http.Handler
 	closing context.Context
@@ -78,7 +80,8 @@ type Server struct {
 	mu       sync.Mutex
 	closed   bool
 	offered  map[string]offer
-	sessions map[any]*session // by *mcpsdk.ServerSession, or a client's name
+	sessions map[*mcpsdk.ServerSession]*session
+	loose    map[Peer]*session // what connections without a session have in common
 	active   map[*call]bool
 	states   map[string]*call // of calls that have asked something, by requestState
 	reload   sync.Mutex       // one at a time
@@ -98,7 +101,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, loaded: make(chan struct{}), offered: map[string]offer{},
-		sessions: map[any]*session{}, active: map[*call]bool{}, states: map[string]*call{},
+		sessions: map[*mcpsdk.ServerSession]*session{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
 	}
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, &mcpsdk.ServerOptions{
 		Instructions: instructions,
@@ -106,7 +109,7 @@ func New(config Config) (*Server, error) {
 	})
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.whenLoaded, s.untilClosed)
+	s.sdk.AddReceivingMiddleware(s.knowOwner, s.whenLoaded, s.untilClosed)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	listing, cancel := context.WithTimeout(context.Background(), maxListing)

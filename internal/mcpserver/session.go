@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,33 +16,35 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// session is what a client's calls have in common.
+// session is what a client's calls have in common. What a client calls itself
+// is no part of it.
 type session struct {
-	gate   gate
-	id     string // as turns have it
-	client string // its name for itself
-	shared bool   // by all connections of that client: they have no session
+	gate gate
+	id   string // as turns have it
+	peer Peer
+	// loose: over HTTP the client has no session. It is one connection's, and
+	// keeps no approval: what a proxy sends over one may be of many people.
+	loose bool
 
 	mu       sync.Mutex
+	open     int // calls that are not over
 	budget   budget.Turn
 	last     [32]byte // of the newest call
 	lastAt   time.Time
 	repeats  int // how often it was made in a row
 	timedOut []string
-	always   map[string]bool // tools that a human has approved for the session
+	always   map[string]bool // what a human has approved for the session
 }
 
 const (
-	// maxShared bounds the sessions of clients that have none.
-	maxShared = 64
 	// pause without a call is taken for a new thought of the model's.
 	pause     = time.Minute
 	unlimited = 1 << 30 // calls
 )
 
-func (s *Server) newSession(id, client string) *session {
+func (s *Server) newSession(id string, peer Peer) *session {
 	return &session{
-		gate: gate{most: s.config.Parallel}, id: id, client: client, always: map[string]bool{},
+		gate: gate{most: s.config.Parallel}, id: id, peer: peer, lastAt: time.Now(), always: map[string]bool{},
 		budget: budget.NewTurn(time.Now(), budget.TurnSpec{MaxCalls: unlimited}),
 	}
 }
@@ -49,51 +52,93 @@ func (s *Server) newSession(id, client string) *session {
 // clientOf is a client's own name.
 func clientOf(r *mcpsdk.CallToolRequest) string {
 	if info := r.ClientInfo(); info != nil {
-		return info.Name
+		return cut(info.Name, maxClientBytes)
 	}
 	return ""
 }
 
-// sessionOf finds or makes the session of a request. Over HTTP clients of
-// 2026-07-28 have none: all connections of one name share one.
-func (s *Server) sessionOf(r *mcpsdk.CallToolRequest) *session {
-	client := clientOf(r)
-	stateless := r.Session.ID() == "" && r.Extra != nil && r.Extra.Header != nil
-	var key any = r.Session
-	if stateless {
-		key = client
+// withoutSession says whether a request is one of those that over HTTP have no
+// session: of clients of 2026-07-28.
+func withoutSession(r *mcpsdk.CallToolRequest) bool {
+	return r.Session.ID() == "" && r.Extra != nil && r.Extra.Header != nil
+}
+
+// sessionOf finds or makes the session of a request.
+func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *session {
+	if withoutSession(r) {
+		return s.looseOf(peerOf(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if found := s.sessions[key]; found != nil {
+	if found := s.sessions[r.Session]; found != nil {
 		return found
 	}
-	if stateless && s.sharedSessions() >= maxShared {
-		if key = ""; s.sessions[key] != nil {
-			return s.sessions[key]
+	made := s.newSession(r.Session.ID(), peerOf(ctx))
+	s.sessions[r.Session] = made
+	s.ends(r.Session, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sessions, r.Session)
+	})
+	return made
+}
+
+const (
+	// maxLoose bounds the connections without a session that are remembered, of
+	// which an identity may have as many as are left, and looseIdle how long one
+	// is that makes no call: longer than it would be kept open.
+	maxLoose  = 1024
+	looseIdle = 5 * time.Minute
+)
+
+// looseOf finds or makes what the calls of one connection have in common. Where
+// that is not known, or there is no place, a call is alone: none is ever taken
+// for another connection's.
+func (s *Server) looseOf(peer Peer) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.loose[peer]; found != nil && peer.Connection != nil {
+		return found
+	}
+	made := s.newSession("", peer)
+	made.loose = true
+	if peer.Connection == nil {
+		return made
+	}
+	maps.DeleteFunc(s.loose, func(_ Peer, one *session) bool { return one.idle(time.Now()) })
+	own := 0
+	for other := range s.loose {
+		if other.Identity == peer.Identity {
+			own++
 		}
 	}
-	made := s.newSession(r.Session.ID(), client)
-	made.shared = stateless
-	s.sessions[key] = made
-	if !stateless {
-		go func() {
-			_ = r.Session.Wait()
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.sessions, key)
-		}()
+	if share(own, len(s.loose), maxLoose) {
+		s.loose[peer] = made
 	}
 	return made
 }
 
-func (s *Server) sharedSessions() (n int) {
-	for _, one := range s.sessions {
-		if one.shared {
-			n++
-		}
+func (s *session) idle(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open == 0 && now.Sub(s.lastAt) > looseIdle
+}
+
+// enter takes one more call, if there are not too many.
+func (s *session) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open >= maxWaiting+s.gate.most {
+		return errFull
 	}
-	return n
+	s.open++
+	return nil
+}
+
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open--
 }
 
 // count counts a call, and says how often it was made in a row before.
@@ -116,40 +161,69 @@ func (s *session) began() {
 	_, _ = s.budget.Reserve(time.Now(), budget.Infinite)
 }
 
-func (s *session) ended(r *supervisor.Result) {
+// rests ends what began has begun.
+func (s *session) rests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.budget.Release(time.Now())
+}
+
+// ended counts what came of a call.
+func (s *session) ended(r *supervisor.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.lastAt = time.Now()
 	if r.Status == supervisor.StatusTimeout && !slices.Contains(s.timedOut, r.Tool) {
 		s.timedOut = append(s.timedOut, r.Tool)
 	}
 }
 
-// waits tells that a human is waited for, or no longer.
-func (s *session) waits(is bool) {
+// waits tells that a human is waited for, or no longer; runs says whether by a
+// call that has begun.
+func (s *session) waits(is, runs bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
 	if is {
-		s.budget.Waiting(time.Now())
-		s.budget.Release(time.Now())
+		s.budget.Waiting(now)
 	} else {
-		s.budget.Resumed(time.Now())
-		s.budget.Again(time.Now())
+		s.budget.Resumed(now)
+	}
+	switch {
+	case !runs:
+	case is:
+		s.budget.Release(now)
+	default:
+		s.budget.Again(now)
 	}
 }
 
-func (s *session) approved(tool string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.always[tool]
+// keeps says whether an approval can be for the session.
+func (s *session) keeps() bool { return !s.loose }
+
+// approvalOf is what a human approves for a session: the tool, with what it may
+// touch.
+func approvalOf(i turn.Interaction) string {
+	policy, _ := json.Marshal(i.Policy)
+	return i.Tool + "\x00" + string(policy)
 }
 
-func (s *session) approve(tool string) {
+func (s *session) approved(i turn.Interaction) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.always[tool] = true
+	return s.always[approvalOf(i)]
 }
+
+func (s *session) approve(i turn.Interaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keeps() && len(s.always) < maxApprovals {
+		s.always[approvalOf(i)] = true
+	}
+}
+
+// maxApprovals bounds what is approved for one session.
+const maxApprovals = 1024
 
 // sessionStatus is a turn.Status without the bounds that a session has not.
 type sessionStatus struct {
@@ -181,8 +255,8 @@ func statusTool() *mcpsdk.Tool {
 }
 
 // status answers session_status.
-func (s *Server) status(_ context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
-	one := s.sessionOf(r)
+func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+	one := s.sessionOf(ctx, r)
 	now := time.Now()
 	one.mu.Lock()
 	status := sessionStatus{

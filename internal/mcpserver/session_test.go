@@ -76,7 +76,7 @@ func TestGateIsBounded(t *testing.T) {
 }
 
 func TestRepeats(t *testing.T) {
-	s := (&Server{}).newSession("id", "client")
+	s := (&Server{}).newSession("id", Peer{})
 	now := time.Now()
 	for i, c := range []struct {
 		tool, arguments string

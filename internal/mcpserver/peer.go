@@ -1,0 +1,75 @@
+package mcpserver
+
+import (
+	"context"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Peer is the other end of an HTTP connection, as the server around the Handler
+// has found it out.
+type Peer struct {
+	// Identity is who has authenticated, never what a client calls itself.
+	Identity string
+	// Connection is the same for all requests of one connection, and for no
+	// others; nil if it is not known. It must be comparable.
+	Connection any
+}
+
+type peerKey struct{}
+
+// WithPeer tells the Handler who sends a request.
+func WithPeer(ctx context.Context, p Peer) context.Context {
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// peerOf is who sends a request. All that come over one pipe, or from a server
+// that tells nothing, are the same peer's.
+func peerOf(ctx context.Context) Peer {
+	p, _ := ctx.Value(peerKey{}).(Peer)
+	return p
+}
+
+// share says whether an identity that has so many of a table's places may have
+// one more: never more than are left, so that the last is out of anyone's reach.
+func share(own, all, most int) bool { return own < most-all }
+
+// knowOwner remembers who began a session over HTTP: a request's context has the
+// values of the one that began its session.
+func (s *Server) knowOwner(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		if one, ok := r.GetSession().(*mcpsdk.ServerSession); ok && one.ID() != "" {
+			if _, known := s.owners.LoadOrStore(one.ID(), peerOf(ctx).Identity); !known {
+				s.ends(one, func() { s.owners.Delete(one.ID()) })
+			}
+		}
+		return next(ctx, method, r)
+	}
+}
+
+// ends calls f once a session has ended.
+func (s *Server) ends(one *mcpsdk.ServerSession, f func()) {
+	go func() {
+		_ = one.Wait()
+		f()
+	}()
+}
+
+// owns says whether a session over HTTP, one that is there, was begun by the
+// identity.
+func (s *Server) owns(identity, id string) bool {
+	owner, known := s.owners.Load(id)
+	return known && owner == identity
+}
+
+// mayConnect says whether an identity may begin one more session over HTTP.
+func (s *Server) mayConnect(identity string) bool {
+	all, own := 0, 0
+	for one := range s.sdk.Sessions() {
+		all++
+		if s.owns(identity, one.ID()) {
+			own++
+		}
+	}
+	return share(own, all, maxSessions)
+}
