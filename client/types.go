@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // Tool is one of the catalogue.
@@ -174,14 +175,10 @@ type Health struct {
 }
 
 // KindGap is the kind of the event that brings a Gap.
-const KindGap = "gap"
+const KindGap = turn.EventGap
 
 // Gap is word in a stream of events that some of them are not in it.
-type Gap struct {
-	TurnID string `json:"turnId"`
-	From   int64  `json:"fromSeq" jsonschema:"the first event that is missing"`
-	To     int64  `json:"toSeq" jsonschema:"the last one"`
-}
+type Gap = turn.Gap
 
 // Lists, as they are on the wire.
 type (

@@ -86,6 +86,9 @@ type Record struct {
 	Event  Event
 	JSON   []byte
 	Result *supervisor.Result
+	// Gap, if not nil, says which events are missing; it is in what Turn.Events
+	// gives only, and Event has the first four fields.
+	Gap *Gap
 	// Asked is when the call of Result came, TraceParent its own. They are for
 	// Config.Observe: what is replayed has them no more.
 	Asked       time.Time

@@ -177,11 +177,26 @@ var testTools = map[string]Tool{
 	"banned": {Name: "banned", Mode: ModeDeny},
 }
 
-// memory is a journal that can fail.
+// memory is a journal that can fail, and lose what it has.
 type memory struct {
 	mu      sync.Mutex
 	records []Record
 	fail    error
+	lost    map[int64]bool
+	reads   int
+}
+
+// history gives a few at a time.
+func (m *memory) history(turnID string, after int64) (page []*Record, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reads++
+	for _, r := range m.records {
+		if r.Event.TurnID == turnID && r.Event.Seq > after && !m.lost[r.Event.Seq] && len(page) < 3 {
+			page = append(page, &Record{Event: r.Event, JSON: r.JSON})
+		}
+	}
+	return page, m.fail
 }
 
 func (m *memory) Append(records ...Record) error {
@@ -208,7 +223,7 @@ type world struct {
 
 func newWorld() *world {
 	w := &world{fakes: &fakes{}, journal: &memory{}}
-	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Parallel: 8, Tool: func(name string) (Tool, bool) {
+	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, History: w.journal.history, Parallel: 8, Tool: func(name string) (Tool, bool) {
 		tool, ok := testTools[name]
 		return tool, ok
 	}})

@@ -31,6 +31,9 @@ type Config struct {
 	Tool func(name string) (Tool, bool)
 	// Journal keeps all events; nil keeps none.
 	Journal Journal
+	// History reads what Journal keeps, for readers of events that are no longer
+	// in memory, from any goroutine; nil cannot, and they are told of a gap.
+	History History
 	// Observe, if not nil, is told of all records in order, also of those that
 	// the journal fails to keep, once whoever waited for them goes on. The turn
 	// waits for it. It may be called by several turns at once.

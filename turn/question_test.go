@@ -63,7 +63,6 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
-		events, _ := turn.Subscribe(0)
 		go answer(t, turn, "a", Answer{Value: json.RawMessage(`"hunter2"`), By: "me"})
 		r := run(t, turn, asking("a", "", func(a *fakeArgs) { a.Secret = true }))[0]
 		if r.Text() != "a a secret of 9 bytes" {
@@ -72,7 +71,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 		info, _ := turn.Info()
 		turn.End()
 		seen := [][]byte{asJSON(t, r), asJSON(t, info)}
-		for record := range events.C {
+		for record := range turn.Events(t.Context(), 0) {
 			seen = append(seen, record.JSON, asJSON(t, record))
 		}
 		if bytes.Contains(bytes.Join(seen, nil), []byte("hunter2")) {

@@ -29,7 +29,7 @@ func (t *Turn) record() {
 	if t.m.config.Journal == nil || t.recorded.err != nil && t.now().Sub(t.recorded.failed) < journalPause {
 		return
 	}
-	missed, held := t.kept.after(t.recorded.seq, t.shown())
+	missed, held := t.log.after(t.recorded.seq)
 	if !held {
 		t.lose()
 		return

@@ -71,13 +71,12 @@ func TestManySupervisedCalls(t *testing.T) {
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	defer turn.End()
-	events, _ := turn.Subscribe(0)
-	looking.Go(func() { crossedEvents(t, events) })
+	looking.Go(func() { crossedEvents(t, turn) })
 	const batch = 200
 	for first := 0; first < calls; first += batch {
 		runEchoes(t, turn, first, min(first+batch, calls))
 	}
-	limit := uint64(2*maxKeptBytes + 2*maxSubscriberBytes)
+	limit := uint64(3 * maxKeptBytes)
 	wait.Until(t, "no more memory in use than a turn keeps", func() bool { return heap() <= limit })
 }
 
@@ -109,8 +108,8 @@ func runEchoes(t *testing.T, turn *Turn, first, end int) {
 }
 
 // crossedEvents looks at what is shown while calls run.
-func crossedEvents(t *testing.T, s *Subscription) {
-	for r := range s.C {
+func crossedEvents(t *testing.T, turn *Turn) {
+	for r := range turn.Events(context.Background(), 0) {
 		c := r.Event.Content
 		if c == nil || len(c.Text) < 32 {
 			continue

@@ -22,25 +22,24 @@ type Turn struct {
 	done    chan struct{} // closed when the owner has ended
 	helpers sync.WaitGroup
 	aborted atomic.Bool
+	log     eventLog
 
 	// All below is the owner's.
-	info        Info
-	budget      budget.Turn
-	deadline    *time.Timer
-	batch       *batch
-	pendings    map[string]*pending
-	unraised    []*pending      // wait for the question before them
-	always      map[string]bool // tools that a human has approved for the turn
-	repeats     map[[32]byte]int
-	seen        map[string]bool        // the keys of all calls
-	reason      supervisor.AbortReason // of the abort
-	seq         int64
-	outbox      []Record        // new, not yet shown
-	flushed     []chan struct{} // closed by the next flush
-	kept        kept
-	subscribers []*Subscription
-	recorded    recorded
-	over        bool
+	info     Info
+	budget   budget.Turn
+	deadline *time.Timer
+	batch    *batch
+	pendings map[string]*pending
+	unraised []*pending      // wait for the question before them
+	always   map[string]bool // tools that a human has approved for the turn
+	repeats  map[[32]byte]int
+	seen     map[string]bool        // the keys of all calls
+	reason   supervisor.AbortReason // of the abort
+	seq      int64
+	outbox   []Record        // new, not yet shown
+	flushed  []chan struct{} // closed by the next flush
+	recorded recorded
+	over     bool
 }
 
 func newTurn(m *Manager, spec Spec) *Turn {
@@ -311,10 +310,7 @@ func (t *Turn) finish() {
 	t.recorded.failed = time.Time{} // tried once more, now or never
 	t.flush()
 	t.over = true
-	for _, s := range t.subscribers {
-		close(s.send)
-	}
-	t.subscribers = nil
+	t.log.end()
 }
 
 // armDeadline sets the timer of the whole turn anew: a human wait moves it.

@@ -2,9 +2,7 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -267,16 +265,20 @@ func TestReplayIsWhatWasShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{AgentID: "agent"})
-		all, ok := turn.Subscribe(0)
-		if !ok {
-			t.Fatal("cannot subscribe")
-		}
+		var shown [][]byte
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			for r, err := range turn.Events(t.Context(), 0) {
+				if err != nil {
+					t.Error(err)
+				}
+				shown = append(shown, r.JSON)
+			}
+		}()
 		run(t, turn, callOf("a", "work", 6000), callOf("b", "alone", 1))
 		turn.End()
-		var shown [][]byte
-		for r := range all.C {
-			shown = append(shown, r.JSON)
-		}
+		<-watched
 		var kept [][]byte
 		for i, r := range w.journal.list() {
 			kept = append(kept, r.JSON)
@@ -286,80 +288,6 @@ func TestReplayIsWhatWasShown(t *testing.T) {
 		}
 		if !reflect.DeepEqual(shown, kept) || len(shown) < 8 {
 			t.Errorf("shown\n%s\nkept\n%s", shown, kept)
-		}
-	})
-}
-
-func TestSlowReaderResumes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		turn := w.begin(t, Spec{Budget: unlimited})
-		slow, _ := turn.Subscribe(0)
-		var calls []Call
-		for i := range 400 {
-			calls = append(calls, callOf("c"+string(rune('0'+i%10))+time.Duration(i).String(), "work", i))
-		}
-		run(t, turn, calls...)
-		seen := int64(0)
-		for r := range slow.C {
-			if r.Event.Seq != seen+1 {
-				t.Fatalf("seq %d after %d", r.Event.Seq, seen)
-			}
-			seen = r.Event.Seq
-		}
-		if !slow.Gap() || slow.Last() != seen {
-			t.Fatalf("gap %v, last %d, seen %d", slow.Gap(), slow.Last(), seen)
-		}
-		again, ok := turn.Subscribe(seen)
-		if !ok {
-			t.Fatal("cannot resume")
-		}
-		turn.End()
-		for r := range again.C {
-			if r.Event.Seq != seen+1 {
-				t.Fatalf("seq %d after %d", r.Event.Seq, seen)
-			}
-			seen = r.Event.Seq
-		}
-		if last := w.journal.list(); seen != last[len(last)-1].Event.Seq {
-			t.Errorf("ended with %d of %d", seen, len(last))
-		}
-	})
-}
-
-// What a turn keeps and what a reader may lag behind is bounded in bytes, too;
-// nothing is lost for a reader that comes back for it.
-func TestLargeRecordsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		turn := w.begin(t, Spec{Budget: unlimited})
-		slow, _ := turn.Subscribe(0)
-		const size = 1 << 20
-		for i := range 3 * maxKeptBytes / 2 / size {
-			raw, _ := json.Marshal(fakeArgs{Ms: i, Say: strings.Repeat("x", size)})
-			run(t, turn, Call{ID: fmt.Sprint(i), Tool: "work", Arguments: raw})
-		}
-		if n := turn.kept.bytes; n > maxKeptBytes {
-			t.Errorf("%d bytes are kept", n)
-		}
-		oldest := turn.Oldest()
-		if _, ok := turn.Subscribe(oldest - 2); ok {
-			t.Error("a subscription began before what is kept")
-		}
-		again, ok := turn.Subscribe(oldest - 1)
-		if !ok {
-			t.Error("what is kept is not given")
-		}
-		turn.End()
-		bytes := 0
-		for r := range slow.C {
-			bytes += r.bytes()
-		}
-		if !slow.Gap() || bytes > maxSubscriberBytes {
-			t.Errorf("a reader that reads nothing holds %d bytes, gap %v", bytes, slow.Gap())
-		}
-		if r := <-again.C; r.Event.Seq != oldest {
-			t.Errorf("got event %d, want %d", r.Event.Seq, oldest)
 		}
 	})
 }

@@ -120,7 +120,8 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		},
 	}
 	if kept != nil {
-		config.Journal = journal.Turns{Journal: kept}
+		own := journal.Turns{Journal: kept}
+		config.Journal, config.History = own, own.Records
 	}
 	turns := turn.New(config)
 	defer turns.Close()

@@ -61,7 +61,7 @@ func (s *session) run() (results []*supervisor.Result, err error) {
 		asks.Interrupted = func() { t.Abort(supervisor.AbortUser) } // before the denial is heard
 	}
 	defer abortOnSignal(t)()
-	shown := s.show(t, kept, view)
+	shown := s.show(t, view)
 	if results, err = t.Run(context.Background(), s.calls); err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
@@ -85,7 +85,8 @@ func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn
 		Tool: func(name string) (turn.Tool, bool) { t, ok := s.tools[name]; return t, ok },
 	}
 	if kept != nil {
-		config.Journal = journal.Turns{Journal: kept}
+		own := journal.Turns{Journal: kept}
+		config.Journal, config.History = own, own.Records
 	} else if !s.flags.events {
 		config.EventOutputBytes = -1 // nobody reads it
 	}
@@ -122,44 +123,15 @@ func abortOnSignal(t *turn.Turn) (release func()) {
 }
 
 // show shows what happens until the turn is over.
-func (s *session) show(t *turn.Turn, kept *journal.Journal, view *present.View) <-chan struct{} {
+func (s *session) show(t *turn.Turn, view *present.View) <-chan struct{} {
 	done := make(chan struct{})
-	events, ok := t.Subscribe(0)
 	go func() {
 		defer close(done)
-		for ok {
-			for r := range events.C {
-				s.showRecord(view, r)
-			}
-			if !events.Gap() {
-				return
-			}
-			last := events.Last()
-			if events, ok = t.Subscribe(last); !ok {
-				events, ok = t.Subscribe(s.catchUp(t, kept, view, last))
-			}
+		for r := range t.Events(context.Background(), 0) {
+			s.showRecord(view, r)
 		}
 	}()
 	return done
-}
-
-// catchUp shows what the turn no longer holds, from the journal, or marks the
-// gap. It gives the seq from which to go on.
-func (s *session) catchUp(t *turn.Turn, kept *journal.Journal, view *present.View, last int64) int64 {
-	if kept != nil {
-		if reader, err := journal.OpenReader(kept.Dir()); err == nil {
-			defer reader.Close()
-			_ = reader.Events(t.ID(), last, func(e journal.Event) bool {
-				last = e.Seq
-				s.showEvent(view, e.JSON)
-				return true
-			})
-			return last
-		}
-	}
-	next := t.Oldest()
-	s.showEvent(view, gapJSON(client.Gap{TurnID: t.ID(), From: last + 1, To: next - 1}))
-	return next - 1
 }
 
 // gapJSON is what stands for missing events where events are printed.
@@ -173,10 +145,28 @@ func gapJSON(gap client.Gap) []byte {
 
 func (s *session) showRecord(view *present.View, r *turn.Record) {
 	view.Take(r.Event)
-	s.showEvent(view, r.JSON)
-	if f := s.flags; r.Result != nil && !s.single && !f.events && !f.quiet && !f.json {
-		view.Print(terminal.OneLine(r.Event.CallID) + "  " + present.Outcome(r.Result))
+	raw := r.JSON
+	if r.Gap != nil {
+		raw = gapJSON(*r.Gap)
 	}
+	s.showEvent(view, raw)
+	if f := s.flags; !s.single && !f.events && !f.quiet && !f.json {
+		view.Print(line(r))
+	}
+}
+
+// line is what is printed of an event: the ends of calls, and that some may be
+// missing.
+func line(r *turn.Record) string {
+	switch e := r.Event; {
+	case r.Gap != nil:
+		return fmt.Sprintf("toolhost: events %d to %d are missing here\n", r.Gap.From, r.Gap.To)
+	case r.Result != nil:
+		return terminal.OneLine(e.CallID) + "  " + present.Outcome(r.Result)
+	case e.Status != "" && (e.Kind == journal.KindToolFinished || e.Kind == journal.KindToolFailed): // from the journal
+		return terminal.OneLine(fmt.Sprintf("%s  %s: %s", e.CallID, e.Status, e.Tool)) + "\n"
+	}
+	return ""
 }
 
 // showEvent prints an event, waiting for the screen: what nobody reads is not

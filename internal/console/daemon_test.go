@@ -65,7 +65,9 @@ func (d *daemon) start() (err error) {
 	}
 	d.killed = new(atomic.Bool)
 	d.fakes = &fakes{held: map[string]chan struct{}{}}
-	d.turns = turn.New(turn.Config{Start: d.fakes.start, Tool: findTool, Journal: journal.Turns{Journal: d.journal}})
+	d.turns = turn.New(turn.Config{
+		Start: d.fakes.start, Tool: findTool, Journal: journal.Turns{Journal: d.journal}, History: d.reader.Records,
+	})
 	d.server, err = httpapi.New(httpapi.Config{
 		Turns: d.turns, Tools: catalogue{}, History: d.reader, Token: testToken, Version: "test", Pages: Handler(),
 	})

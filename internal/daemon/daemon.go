@@ -147,9 +147,13 @@ func (d *daemon) openAPI() (err error) {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}
 	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
+	var history turn.History
+	if d.reader != nil {
+		history = d.reader.Records
+	}
 	d.turns = turn.New(turn.Config{
-		Interactor: d.mcp.asker,
-		Start:      d.tools.start, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Host() },
+		Interactor: d.mcp.asker, History: history,
+		Start: d.tools.start, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Host() },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 	})
 	d.api, err = httpapi.New(d.apiConfig())

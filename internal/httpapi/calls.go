@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/supervisor"
@@ -27,8 +26,7 @@ func (s *Server) run(q *request) error {
 	if err := s.accepts(); err != nil {
 		return err
 	}
-	a := s.attach(t, false)
-	release, err := s.hold(a)
+	release, err := s.hold(t)
 	if err != nil {
 		return err
 	}
@@ -37,7 +35,7 @@ func (s *Server) run(q *request) error {
 	defer stop()
 	s.prepareTools(ctx, t, calls)
 	if q.wantsStream() {
-		return s.runStreamed(ctx, q, a, calls)
+		return s.runStreamed(ctx, q, t, calls)
 	}
 	results, err := t.Run(ctx, calls)
 	if err != nil {
@@ -124,167 +122,50 @@ type ran struct {
 }
 
 // runStreamed shows what happens while the batch runs.
-func (s *Server) runStreamed(ctx context.Context, q *request, a *attached, calls []turn.Call) error {
+func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, calls []turn.Call) error {
 	free, err := s.takeStream()
 	if err != nil {
 		return err
 	}
 	defer free()
-	begin := a.t.Newest()
-	b := &batchStream{s: s, q: q, t: a.t, seq: begin, events: subscribe(a.t, begin)}
-	defer b.close()
-	ctx, b.cancel = context.WithCancelCause(ctx)
-	defer b.cancel(nil)
-	done := make(chan ran, 1)
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	begin := t.Newest()
+	running, ended := context.WithCancel(context.Background())
+	var r ran
 	go func() {
-		results, err := a.t.Run(ctx, calls)
-		done <- ran{results, err}
+		defer ended()
+		r.results, r.err = t.Run(ctx, calls)
 	}()
-	for c := b.events.C; ; {
-		select {
-		case record, ok := <-c:
-			if ok {
-				b.show(record)
-			}
-			if !ok && !b.resume() {
-				c = nil // the turn is over, and the results are near
-				continue
-			}
-			c = b.events.C
-		case <-b.beat():
-			b.try(b.st.comment("heartbeat"))
-		case r := <-done:
-			left := hasLeft(ctx) // not for having all that it asked for
-			err := b.finish(r)
-			if r.err == nil && (left || b.gone) {
-				a.t.End()
-			}
-			return err
-		}
+	st := s.newStream(q)
+	if errors.Is(st.follow(running, t, begin), errGone) {
+		abort(turn.ErrDisconnected)
 	}
+	<-running.Done()
+	left := hasLeft(ctx) // not for having all that it asked for
+	gone, err := st.finish(t, r)
+	if r.err == nil && (left || gone) {
+		t.End()
+	}
+	return err
 }
 
-// batchStream tells one client of one batch.
-type batchStream struct {
-	s      *Server
-	q      *request
-	t      *turn.Turn
-	seq    int64 // of the newest event that was shown
-	events *turn.Subscription
-	cancel context.CancelCauseFunc
-	st     *stream // from the first event on: then the batch is one
-	gone   bool    // the client takes nothing any more
-}
-
-func (b *batchStream) close() {
-	b.events.Close()
-	if b.st != nil {
-		b.st.close()
-	}
-}
-
-func (b *batchStream) beat() <-chan time.Time {
-	if b.st == nil {
-		return nil
-	}
-	return b.st.beat.C
-}
-
-// try notes that the client has gone, and has the batch aborted.
-func (b *batchStream) try(err error) {
-	if err != nil && !b.gone {
-		b.gone = true
-		b.cancel(turn.ErrDisconnected)
-	}
-}
-
-func (b *batchStream) open() {
-	if b.st == nil {
-		var err error
-		b.st, err = b.s.openStream(b.q)
-		b.try(err)
-	}
-}
-
-// show sends an event, and those that wait behind it.
-func (b *batchStream) show(record *turn.Record) {
-	b.open()
-	for more := true; more; {
-		b.fill(record.Event.Seq - 1)
-		b.seq = record.Event.Seq
-		b.st.put(record.Event.Seq, record.Event.Kind, record.JSON)
-		more = false
-		if b.st.buf.Len() < pieceBytes {
-			select {
-			case record, more = <-b.events.C:
-			default:
-			}
-		}
-	}
-	b.send()
-}
-
-// fill shows what the turn held no longer when the client was ready for it.
-func (b *batchStream) fill(to int64) {
-	if b.seq >= to || b.gone {
-		return
-	}
-	w := &watcher{s: b.s, st: b.st, turnID: b.t.ID(), seq: b.seq, ctx: b.q.r.Context()}
-	if !w.catchUp(to) {
-		b.try(turn.ErrDisconnected)
-	}
-}
-
-func (b *batchStream) send() {
-	if b.gone {
-		b.st.buf.Reset()
-		return
-	}
-	b.try(b.st.send())
-}
-
-// resume goes on where the client was too slow; false if there is no more.
-func (b *batchStream) resume() bool {
-	if !b.events.Gap() {
-		return false
-	}
-	b.events = subscribe(b.t, b.events.Last())
-	return true
-}
-
-// finish sends what is left of the events, and the results.
-func (b *batchStream) finish(r ran) error {
-	if r.err != nil && b.st == nil {
-		return notRun(b.t, r.err)
-	}
-	b.open()
-	for b.more() {
-	}
+// finish sends the results, behind all events of the batch. A batch that was
+// none and had no events is answered by the error.
+func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
 	kind, value := kindResults, any(client.Results{Results: r.results})
 	if r.err != nil {
-		refused, _ := errors.AsType[*client.Error](notRun(b.t, r.err))
+		err := notRun(t, r.err)
+		if !st.opened {
+			return false, err
+		}
+		refused, _ := errors.AsType[*client.Error](err)
 		kind, value = kindError, client.Failure{Error: *refused}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return false, err
 	}
-	b.st.put(0, kind, raw)
-	b.send()
-	return nil
-}
-
-// more sends the events that are there already: all of the batch's, once it has
-// its results.
-func (b *batchStream) more() bool {
-	select {
-	case record, ok := <-b.events.C:
-		if ok {
-			b.show(record)
-			return true
-		}
-		return b.resume()
-	default:
-		return false
-	}
+	st.put(0, kind, raw)
+	return st.send() != nil, nil
 }

@@ -8,7 +8,7 @@
 // bounded, strict JSON, and checked by the schemas of the OpenAPI document,
 // which is made from the same table as the routes.
 //
-// Nobody who reads slowly holds up a call, or anybody else: watchers of a turn
-// read from one shared feed, each at its own pace, and one that takes nothing
-// for Config.Stall is dropped.
+// Nobody who reads slowly holds up a call, or anybody else: all streams read
+// Turn.Events, each at its own pace, and one that takes nothing for Config.Stall
+// is dropped.
 package httpapi

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"math"
 	"strconv"
 
 	"github.com/toolhost/toolhost/internal/journal"
@@ -15,10 +14,8 @@ func (s *Server) events(q *request) error {
 		return err
 	}
 	id := q.r.PathValue("turnId")
-	var f *feed
-	if t, ok := s.config.Turns.Turn(id); ok {
-		f = s.attach(t, false).feed
-	} else if !s.onRecord(id) {
+	t, active := s.config.Turns.Turn(id)
+	if !active && !s.onRecord(id) {
 		return notActive(id)
 	}
 	free, err := s.takeStream()
@@ -26,18 +23,25 @@ func (s *Server) events(q *request) error {
 		return err
 	}
 	defer free()
-	st, err := s.openStream(q)
-	if err != nil {
-		return nil //nolint:nilerr // the client has gone
+	st := s.newStream(q)
+	ctx, stop := s.watching(q)
+	defer stop()
+	switch {
+	case st.send() != nil: // the client has gone
+	case active:
+		_ = st.follow(ctx, t, seq)
+	default:
+		s.sendRecord(ctx, st, id, seq)
 	}
-	defer st.close()
-	w := &watcher{s: s, st: st, turnID: id, seq: seq, ctx: q.r.Context()}
-	if f == nil {
-		w.replay(math.MaxInt64)
-		return nil
-	}
-	w.watch(f)
 	return nil
+}
+
+// watching is a context for as long as a client, and the daemon, go on with a
+// stream of events.
+func (s *Server) watching(q *request) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(q.r.Context())
+	unhook := context.AfterFunc(s.closing, cancel)
+	return ctx, func() { unhook(); cancel() }
 }
 
 const lastEventID = "Last-Event-ID"
@@ -66,95 +70,14 @@ func (s *Server) onRecord(turnID string) bool {
 	return err == nil && len(found) == 1
 }
 
-// watcher passes a turn's events on to one client, at the client's pace.
-type watcher struct {
-	s      *Server
-	st     *stream
-	turnID string
-	seq    int64 // the last that was sent
-	ctx    context.Context
-}
-
-// watch goes on to the end of the turn. It returns false if the client, or the
-// daemon, goes away first.
-func (w *watcher) watch(f *feed) (ended bool) {
-	for {
-		p := f.after(w.seq)
-		switch {
-		case w.seq+1 < p.first && p.last > 0:
-			if !w.catchUp(p.first - 1) {
-				return false
-			}
-		case len(p.events) > 0:
-			for _, e := range p.events {
-				w.put(e)
-			}
-			if w.st.send() != nil {
-				return false
-			}
-		case p.over:
-			return true
-		default:
-			if !w.wait(p.changed) {
-				return false
-			}
-		}
-	}
-}
-
-func (w *watcher) put(e event) {
-	w.st.put(e.seq, e.kind, e.json)
-	w.seq = e.seq
-}
-
-// wait waits for something new.
-func (w *watcher) wait(changed <-chan struct{}) bool {
-	select {
-	case <-changed:
-		return true
-	case <-w.st.beat.C:
-		return w.st.comment("heartbeat") == nil
-	case <-w.ctx.Done():
-		return false
-	case <-w.s.closing:
-	}
-	select {
-	case <-changed: // the end of a turn is told before that of the daemon
-		return true
-	default:
-		return false
-	}
-}
-
-// catchUp gives what the feed no longer holds, up to an event: from the journal
-// or, where that does not have it, as a gap.
-func (w *watcher) catchUp(to int64) bool {
-	if w.s.config.History != nil && !w.replay(to) {
-		return false
-	}
-	if w.seq < to {
-		w.st.gap(w.turnID, w.seq+1, to)
-		w.seq = to
-	}
-	return w.st.send() == nil
-}
-
-// replay gives events of the journal, up to one. It returns false if the client
-// has gone.
-func (w *watcher) replay(to int64) bool {
-	alive := true
-	err := w.s.config.History.Events(w.turnID, w.seq, func(e journal.Event) bool {
-		if e.Seq > to {
-			return false
-		}
-		w.put(event{e.Seq, e.Kind, e.JSON})
-		if w.st.buf.Len() > pieceBytes {
-			alive = w.st.send() == nil && w.ctx.Err() == nil
-		}
-		return alive
+// sendRecord sends what is on record of a turn that is over.
+func (s *Server) sendRecord(ctx context.Context, st *stream, turnID string, seq int64) {
+	err := s.config.History.Events(turnID, seq, func(e journal.Event) bool {
+		st.put(e.Seq, e.Kind, e.JSON)
+		return st.buf.Len() < pieceBytes || st.send() == nil && ctx.Err() == nil
 	})
 	if err != nil {
-		w.s.config.Logger.Warn("cannot read a turn's events from the journal", "turn", w.turnID, "error", err)
+		s.config.Logger.Warn("cannot read a turn's events from the journal", "turn", turnID, "error", err)
 	}
-	return alive && w.st.send() == nil
+	_ = st.send()
 }

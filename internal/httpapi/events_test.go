@@ -20,6 +20,9 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
+// maxKept is how many events a turn holds.
+const maxKept = 4096
+
 // until waits for a condition that nothing announces.
 func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
@@ -156,7 +159,7 @@ func TestWatchersResume(t *testing.T) {
 	}
 }
 
-// What the feed no longer holds comes from the journal; without one, a gap says
+// What a turn no longer holds comes from the journal; without one, a gap says
 // so, and a reader that comes back goes on behind it.
 func TestGaps(t *testing.T) {
 	for _, kept := range []bool{true, false} {
@@ -166,8 +169,8 @@ func TestGaps(t *testing.T) {
 					c.History = nil
 				}
 			})
-			id := w.play(maxFeed + 100)
-			w.watched(id, 0, "tool_finished") // this one may keep pace with the feed
+			id := w.play(maxKept + 100)
+			w.watched(id, 0, "tool_finished") // this one may keep pace with the turn
 			events := w.watched(id, 0, "tool_finished")
 			var seqs []int64
 			for _, e := range events {
@@ -197,12 +200,12 @@ func TestAForeignTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := callOf("1", "work", fakeArgs{Chatter: 3 * maxFeed})
+	call := callOf("1", "work", fakeArgs{Chatter: 3 * maxKept})
 	if _, err := foreign.Run(w.ctx(), []turn.Call{{ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}); err != nil {
 		t.Fatal(err)
 	}
 	events := w.watched("foreign", 0, "tool_finished")
-	if events[0].Gap == nil || len(events) < maxFeed/8 {
+	if events[0].Gap == nil || len(events) < maxKept/8 {
 		t.Errorf("%d events, the first %+v", len(events), events[0])
 	}
 }
@@ -324,8 +327,10 @@ func TestIdleTurnsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := w.server.attach(busy, false)
-	release, err := w.server.hold(a)
+	w.server.let(busy)
+	a := w.server.leases[busy]
+	a.idle.Stop()
+	release, err := w.server.hold(busy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +340,7 @@ func TestIdleTurnsEnd(t *testing.T) {
 	}
 	release()
 	w.server.expire(a)
-	if _, err := w.server.hold(a); !client.IsNotFound(err) {
+	if _, err := w.server.hold(busy); !client.IsNotFound(err) {
 		t.Errorf("hold after the end: %v", err)
 	}
 }

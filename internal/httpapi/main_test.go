@@ -184,14 +184,19 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.turns = turn.New(turn.Config{
-		Start: w.fakes.start, Journal: journal.Turns{Journal: w.journal},
-		Tool: func(name string) (turn.Tool, bool) { tool, ok := testTools[name]; return tool, ok },
-	})
-	config := Config{Turns: w.turns, Tools: catalogue{}, History: reader, Token: testToken, Version: "test"}
+	config := Config{Tools: catalogue{}, History: reader, Token: testToken, Version: "test"}
 	if change != nil {
 		change(&config)
 	}
+	turns := turn.Config{
+		Start: w.fakes.start, Journal: journal.Turns{Journal: w.journal},
+		Tool: func(name string) (turn.Tool, bool) { tool, ok := testTools[name]; return tool, ok },
+	}
+	if config.History != nil {
+		turns.History = reader.Records
+	}
+	w.turns = turn.New(turns)
+	config.Turns = w.turns
 	if w.server, err = New(config); err != nil {
 		t.Fatal(err)
 	}
@@ -243,8 +248,8 @@ func (w *world) stop(reader *journal.Reader) {
 	if n := w.server.streams.Load(); n != 0 {
 		w.t.Errorf("%d streams are still counted", n)
 	}
-	if n := len(w.server.attached); n != 0 {
-		w.t.Errorf("%d turns are still attached", n)
+	if n := len(w.server.leases); n != 0 {
+		w.t.Errorf("%d turns are still let", n)
 	}
 }
 

@@ -38,7 +38,8 @@ type Config struct {
 	// Turns runs them. The Server never closes it.
 	Turns *turn.Manager
 	Tools Catalogue
-	// History is nil where nothing is journalled.
+	// History is nil where nothing is journalled. It serves turns that are over;
+	// those that are active have their own (turn.Config).
 	History History
 	// Token lets a TCP client in that bears it; empty lets none in. See
 	// LoadToken.
@@ -106,12 +107,13 @@ type Server struct {
 	scrapes  chan struct{}          // one for each exposition that is being made
 	address  atomic.Pointer[string] // HOST:PORT of TCP; nil if there is none
 	draining atomic.Bool
-	closing  chan struct{} // closed by Close: streams end
-	close    sync.Once
+	closing  context.Context // ended by Close: streams end
+	close    context.CancelFunc
 
-	mu       sync.Mutex
-	attached map[*turn.Turn]*attached
-	feeds    sync.WaitGroup
+	mu      sync.Mutex
+	leases  map[*turn.Turn]*lease
+	waiting bool // Wait was called
+	ends    sync.WaitGroup
 }
 
 // New makes the API.
@@ -126,8 +128,9 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, schemas: schemas, sessions: newSessions(config.Token, time.Now),
-		scrapes: make(chan struct{}, maxScrapes), closing: make(chan struct{}), attached: map[*turn.Turn]*attached{},
+		scrapes: make(chan struct{}, maxScrapes), leases: map[*turn.Turn]*lease{},
 	}
+	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.guarded(s.mux())
 	return s, nil
 }
@@ -178,8 +181,13 @@ func (s *Server) HTTP() *http.Server {
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Close ends all streams, and with them the turns that were opened by one.
-func (s *Server) Close() { s.close.Do(func() { close(s.closing) }) }
+func (s *Server) Close() { s.close() }
 
-// Wait returns once nothing of the Server's own runs any more. Call it when its
-// requests and all turns are over.
-func (s *Server) Wait() { s.feeds.Wait() }
+// Wait returns once nothing of the Server's own runs any more. Call it when all
+// turns are over, and no more can begin.
+func (s *Server) Wait() {
+	s.mu.Lock()
+	s.waiting = true
+	s.mu.Unlock()
+	s.ends.Wait()
+}

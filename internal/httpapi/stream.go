@@ -2,12 +2,13 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/turn"
 )
 
 const eventStream = "text/event-stream"
@@ -20,9 +21,10 @@ const (
 
 // stream writes server-sent events (WHATWG HTML, 9.2).
 type stream struct {
-	w    http.ResponseWriter
-	buf  bytes.Buffer
-	beat *time.Ticker
+	w      http.ResponseWriter
+	buf    bytes.Buffer
+	opened bool
+	beat   time.Duration // of comments while there is nothing to say
 }
 
 // maxIdleBytes bounds the buffer that a stream keeps while it has nothing to say.
@@ -37,19 +39,25 @@ func (s *Server) takeStream() (free func(), err error) {
 	return func() { s.streams.Add(-1) }, nil
 }
 
-// openStream answers with a stream.
-func (s *Server) openStream(q *request) (*stream, error) {
-	h := q.w.Header()
-	h.Set("Content-Type", eventStream)
-	h.Set("X-Accel-Buffering", "no")
-	q.w.WriteHeader(http.StatusOK)
-	st := &stream{w: q.w, beat: time.NewTicker(s.config.Heartbeat)}
-	return st, st.comment("toolhost")
+// newStream is a stream that opens with what is sent first.
+func (s *Server) newStream(q *request) *stream {
+	return &stream{w: q.w, beat: s.config.Heartbeat}
 }
 
-func (st *stream) close() { st.beat.Stop() }
+func (st *stream) open() {
+	if st.opened {
+		return
+	}
+	st.opened = true
+	h := st.w.Header()
+	h.Set("Content-Type", eventStream)
+	h.Set("X-Accel-Buffering", "no")
+	st.w.WriteHeader(http.StatusOK)
+	_, _ = st.w.Write([]byte(": toolhost\n\n")) // a client that has gone is found out by the flush
+}
 
-// put adds an event to what the next send sends; id 0 is none.
+// put adds an event to what the next send sends; id 0 is none. That of a gap, too,
+// makes a reader that comes back go on behind it.
 func (st *stream) put(id int64, kind string, data []byte) {
 	if id > 0 {
 		st.buf.WriteString("id: " + strconv.FormatInt(id, 10) + "\n")
@@ -63,14 +71,46 @@ func (st *stream) put(id int64, kind string, data []byte) {
 	st.buf.WriteByte('\n')
 }
 
-// gap says that some events are not here. Its id makes a reader that comes back
-// go on behind it.
-func (st *stream) gap(turnID string, from, to int64) {
-	raw, _ := json.Marshal(client.Gap{TurnID: turnID, From: from, To: to})
-	st.put(to, client.KindGap, raw)
+// errGone is why a stream has nobody to send to.
+var errGone = errors.New("the client has gone")
+
+// follow sends a turn's events after seq until the turn is over, or there are no
+// more and ctx ends: then the error is its cause.
+func (st *stream) follow(ctx context.Context, t *turn.Turn, seq int64) error {
+	for {
+		ended := ctx.Err() != nil // then this look is the last
+		beat, cancel := context.WithTimeout(ctx, st.beat)
+		last, err := st.pass(beat, t, seq)
+		cancel()
+		if ended || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		if seq = last; st.opened && st.comment("heartbeat") != nil {
+			return errGone
+		}
+	}
+}
+
+// pass sends events, those that are there at once together.
+func (st *stream) pass(ctx context.Context, t *turn.Turn, seq int64) (int64, error) {
+	for r, err := range t.Events(ctx, seq) {
+		if err != nil {
+			return seq, err
+		}
+		seq = r.Event.Seq
+		st.put(seq, r.Event.Kind, r.JSON)
+		if st.buf.Len() < pieceBytes && seq < t.Newest() {
+			continue
+		}
+		if st.send() != nil {
+			return seq, errGone
+		}
+	}
+	return seq, nil
 }
 
 func (st *stream) send() error {
+	st.open()
 	_, err := st.w.Write(st.buf.Bytes())
 	if st.buf.Reset(); st.buf.Cap() > maxIdleBytes {
 		st.buf = bytes.Buffer{}

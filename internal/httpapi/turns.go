@@ -31,9 +31,9 @@ func (s *Server) begin(q *request) error {
 	if err != nil {
 		return err
 	}
-	a := s.attach(t, true)
+	s.let(t)
 	if q.wantsStream() {
-		s.accompany(q, a)
+		s.accompany(q, t)
 		return nil
 	}
 	info, ok := t.Info()
@@ -116,22 +116,17 @@ func (s *Server) accepts() error {
 
 // accompany streams a turn to whoever has opened it. With the stream goes the
 // turn: nobody is there any more to want what its calls bring.
-func (s *Server) accompany(q *request, a *attached) {
-	defer a.t.End()
-	release, err := s.hold(a)
-	if err != nil {
-		return
+func (s *Server) accompany(q *request, t *turn.Turn) {
+	defer t.End()
+	if release, err := s.hold(t); err == nil { // else it is over, which is told
+		defer release()
 	}
-	defer release()
-	st, err := s.openStream(q)
-	if err == nil {
-		defer st.close()
-		w := &watcher{s: s, st: st, turnID: a.t.ID(), ctx: q.r.Context()}
-		if w.watch(a.feed) {
-			return
-		}
+	ctx, stop := s.watching(q)
+	defer stop()
+	st := s.newStream(q)
+	if st.send() != nil || st.follow(ctx, t, 0) != nil {
+		t.Abort(supervisor.AbortDisconnect)
 	}
-	a.t.Abort(supervisor.AbortDisconnect)
 }
 
 func (s *Server) active(q *request) error {
@@ -183,4 +178,18 @@ func (s *Server) end(q *request) error {
 	}
 	t.End()
 	return q.answer(client.Done{OK: true, TurnID: t.ID()})
+}
+
+// activeTurn finds the turn that a path names.
+func (s *Server) activeTurn(q *request) (*turn.Turn, error) {
+	id := q.r.PathValue("turnId")
+	t, ok := s.config.Turns.Turn(id)
+	if !ok {
+		return nil, notActive(id)
+	}
+	return t, nil
+}
+
+func notActive(id string) error {
+	return refuse(codeNotFound, "no turn "+printable(id)+" is active", "see /api/turns/active, and /api/history/turns for those that are over")
 }

@@ -73,10 +73,11 @@ func (r *Reader) check(version int) error {
 // Close ends all reading.
 func (r *Reader) Close() error { return r.db.Close() }
 
-// A page of events is read at once: at most maxPageEvents, and no further event once it has maxPageBytes.
+// A page of events is read at once: at most maxPageEvents, and no further event once it has maxPageBytes. It is held
+// for as long as its reader takes for it, and there may be thousands of those.
 const (
 	maxPageEvents = 128
-	maxPageBytes  = 1 << 20
+	maxPageBytes  = 64 << 10
 )
 
 // eventColumns are what scanEvents reads; FROM turns t and events e.

@@ -48,12 +48,8 @@ func playTurn(m *turn.Manager, id string) {
 	}
 	var shown sync.WaitGroup
 	for range 2 {
-		s, ok := t.Subscribe(0)
-		if !ok {
-			panic("cannot subscribe")
-		}
 		shown.Go(func() {
-			for r := range s.C {
+			for r := range t.Events(context.Background(), 0) {
 				_, _ = os.Stdout.Write(append(slices.Clone(r.JSON), '\n')) // one write, so that lines stay whole
 			}
 		})

@@ -1,13 +1,15 @@
 package journal
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/turn"
 )
 
-// Turns keeps the events of turns. It implements turn.Journal.
+// Turns keeps the events of turns, and gives them back. It implements turn.Journal.
 type Turns struct{ *Journal }
 
 // Append implements turn.Journal. A result that is too large for the journal is
@@ -21,6 +23,33 @@ func (t Turns) Append(records ...turn.Record) error {
 		}
 	}
 	return t.Journal.Append(events...)
+}
+
+// Records gives a page of the turn's events with a Seq over after, in order; none of a turn that is not on record. It is a
+// turn.History.
+func (r *Reader) Records(turnID string, after int64) ([]*turn.Record, error) {
+	page, err := r.page(context.Background(), turnPage, turnID, after)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]*turn.Record, len(page))
+	for i, e := range page {
+		records[i] = &turn.Record{JSON: e.JSON}
+		if err := json.Unmarshal(e.JSON, &records[i].Event); err != nil {
+			return records[:i], fmt.Errorf("event %d of the turn %q: %w", e.Seq, turnID, err)
+		}
+	}
+	return records, nil
+}
+
+// Records is that of a Reader which is opened for it: few who run turns by themselves ever lag behind their memory.
+func (t Turns) Records(turnID string, after int64) ([]*turn.Record, error) {
+	r, err := OpenReader(t.Dir())
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Records(turnID, after)
 }
 
 func outcomeOf(r turn.Record) *Outcome {

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"iter"
 	"testing"
 	"time"
 
@@ -42,11 +43,12 @@ func TestTurnsAreKeptAndRecovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, _ := whole.Subscribe(0)
 	if _, err := whole.Run(t.Context(), []turn.Call{{ID: "a", Tool: "x"}}); err != nil {
 		t.Fatal(err)
 	}
 	whole.End()
+	next, stop := iter.Pull2(whole.Events(t.Context(), 0))
+	defer stop()
 	if err := j.Close(); err != nil { // as if it had died: one turn is open
 		t.Fatal(err)
 	}
@@ -63,7 +65,7 @@ func TestTurnsAreKeptAndRecovered(t *testing.T) {
 	}
 	defer reader.Close()
 	err = reader.Events("whole", 0, func(e journal.Event) bool {
-		if r, ok := <-events.C; !ok || string(r.JSON) != string(e.JSON) {
+		if r, err, ok := next(); !ok || err != nil || string(r.JSON) != string(e.JSON) {
 			t.Errorf("kept %s, shown %s", e.JSON, r.JSON)
 		}
 		return true

@@ -83,35 +83,57 @@ func (l *leg) send() {
 
 // watch follows the turn until it is over.
 func (c *call) watch() {
-	p := &progress{began: time.Now()}
-	var last int64
-	for {
-		events, ok := c.t.Subscribe(last)
-		if !ok {
-			last = c.t.Oldest() - 1
-			continue
+	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]turn.Kind{}}
+	for r := range c.t.Events(context.Background(), 0) {
+		switch r.Event.Kind {
+		case string(supervisor.EventTimeout):
+			c.end()
+		case turn.EventInteractionPending:
+			w.is(r.Event.InteractionID, r.Event.Interaction, *r.Event.Pending)
+		case turn.EventGap:
+			w.recount()
 		}
-		for record := range events.C {
-			c.happened(record.Event)
-			if params, tell := p.of(record.Event); tell {
-				c.tell(params)
-			}
+		if params, tell := p.of(r); tell {
+			c.tell(params)
 		}
-		if !events.Gap() {
-			return
-		}
-		last = events.Last()
 	}
 }
 
-func (c *call) happened(e turn.Event) {
-	switch e.Kind {
-	case string(supervisor.EventTimeout):
-		c.mu.Lock()
-		c.ending = true
-		c.mu.Unlock()
-	case turn.EventInteractionPending:
-		c.session.waits(*e.Pending, e.Interaction != turn.KindApproval && e.Interaction != turn.KindConfirm)
+// end notes that the call's time is over.
+func (c *call) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ending = true
+}
+
+// humanWaits has the session's clock stand still while humans are waited for.
+type humanWaits struct {
+	c    *call
+	open map[string]turn.Kind // questions, by id
+}
+
+func (w humanWaits) is(id string, kind turn.Kind, pending bool) {
+	if _, known := w.open[id]; known == pending { // since a recount
+		return
+	}
+	if pending {
+		w.open[id] = kind
+	} else {
+		delete(w.open, id)
+	}
+	w.c.session.waits(pending, kind != turn.KindApproval && kind != turn.KindConfirm)
+}
+
+// recount asks the turn, where events that say it are missing.
+func (w humanWaits) recount() {
+	info, _ := w.c.t.Info()
+	now := map[string]bool{}
+	for _, one := range info.PendingInteractions {
+		now[one.ID] = true
+		w.is(one.ID, one.Kind, true)
+	}
+	for id, kind := range w.open {
+		w.is(id, kind, now[id])
 	}
 }
 
@@ -139,8 +161,8 @@ type progress struct {
 	shown    time.Time // when output was told of
 }
 
-func (p *progress) of(e turn.Event) (params mcpsdk.ProgressNotificationParams, tell bool) {
-	now := time.Now()
+func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams, tell bool) {
+	now, e := time.Now(), r.Event
 	switch e.Kind {
 	case string(supervisor.EventProgress):
 		params.Message = e.Message
@@ -157,6 +179,8 @@ func (p *progress) of(e turn.Event) (params mcpsdk.ProgressNotificationParams, t
 		p.shown = now
 	case turn.EventInteractionRequest:
 		params.Message = "waiting for a human"
+	case turn.EventGap:
+		params.Message = fmt.Sprintf("events %d to %d of this call were lost", r.Gap.From, r.Gap.To)
 	default:
 		return params, false
 	}

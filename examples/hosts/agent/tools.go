@@ -84,17 +84,10 @@ func lookup(offers []offer) func(name string) (turn.Tool, bool) {
 // after the turn's last event.
 func show(t *turn.Turn, w io.Writer) <-chan struct{} {
 	done := make(chan struct{})
-	s, ok := t.Subscribe(0)
 	go func() {
 		defer close(done)
-		for ok {
-			for r := range s.C {
-				showRecord(w, r)
-			}
-			if !s.Gap() {
-				return
-			}
-			s, ok = t.Subscribe(s.Last()) // this reader was too slow
+		for r := range t.Events(context.Background(), 0) {
+			showRecord(w, r)
 		}
 	}()
 	return done
@@ -103,6 +96,8 @@ func show(t *turn.Turn, w io.Writer) <-chan struct{} {
 func showRecord(w io.Writer, r *turn.Record) {
 	name := oneLine(r.Event.CallID + " " + r.Event.Tool)
 	switch {
+	case r.Gap != nil: // this reader was too slow
+		fmt.Fprintf(w, "events %d to %d are missing\n", r.Gap.From, r.Gap.To)
 	case r.Event.Kind == string(supervisor.EventStarted):
 		fmt.Fprintf(w, "[%s] started\n", name)
 	case r.Result != nil && r.Result.OK():

@@ -1,0 +1,18 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http/httptest"
+	"testing"
+)
+
+// Who is sent away for a while is told for how long.
+func TestRetryAfter(t *testing.T) {
+	for code, want := range map[string]string{codeUnready: retryAfter, codeBusy: retryAfter, codeNotFound: ""} {
+		w := httptest.NewRecorder()
+		fail(w, httptest.NewRequest("GET", "/", nil), errors.Join(refuse(code, "x", "y")))
+		if got := w.Header().Get("Retry-After"); got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// EventGap is the kind of a record that stands for events that are missing. It
+// is no event of the turn: none is numbered, or journalled, for it.
+const EventGap = "gap"
+
+// Gap stands for events that are not in a stream of them: neither in memory any
+// more nor on record.
+type Gap struct {
+	TurnID string `json:"turnId"`
+	From   int64  `json:"fromSeq" jsonschema:"the first event that is missing"`
+	To     int64  `json:"toSeq" jsonschema:"the last one"`
+}
+
+// History reads what a Journal keeps: the first events of a turn after a seq, in
+// order, as many as it likes but at least one if there are any. They lack what
+// only Config.Observe is given, and their Result.
+type History func(turnID string, after int64) ([]*Record, error)
+
+// Events gives the turn's events after a seq, 0 for all, in order and each once,
+// until the turn is over. What the turn no longer holds comes from
+// Config.History; for what is not there either comes one record with a Gap, whose
+// Event.Seq is the last that is missing. So a reader sees every seq, by itself or
+// in a gap, and goes on after any of them by calling Events again with it.
+//
+// A slow reader delays nobody, and holds 64 KiB of events or one. All readers
+// are given the same records: they are not to be changed. When ctx ends, what is
+// there by then is still given; then comes ctx's cause, the only error, without
+// a record.
+func (t *Turn) Events(ctx context.Context, after int64) iter.Seq2[*Record, error] {
+	return func(yield func(*Record, error) bool) {
+		for seq := after; ; {
+			ended := ctx.Err() != nil // before looking: nothing that came before it is left out
+			p := t.log.page(seq)
+			if seq+1 < p.first {
+				p.records = t.past(seq, p.first-1)
+			}
+			switch {
+			case len(p.records) > 0:
+			case p.over:
+				return
+			case ended:
+				yield(nil, context.Cause(ctx))
+				return
+			default:
+				await(ctx, p.changed)
+			}
+			for i, r := range p.records {
+				p.records[i] = nil // a reader that takes its time holds only what is to come
+				seq = r.Event.Seq
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func await(ctx context.Context, changed <-chan struct{}) {
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+// Newest is the seq of the last event so far: behind it begins what is to come.
+func (t *Turn) Newest() int64 { return t.log.newest() }
+
+// past gives at least one record of what follows seq, up to an event.
+func (t *Turn) past(seq, to int64) (records []*Record) {
+	for _, r := range t.onRecord(seq) {
+		if r.Event.Seq <= seq || r.Event.Seq > to {
+			continue
+		}
+		if r.Event.Seq > seq+1 {
+			records = append(records, t.gap(seq+1, r.Event.Seq-1))
+		}
+		records, seq = append(records, r), r.Event.Seq
+	}
+	if len(records) == 0 {
+		records = append(records, t.gap(seq+1, to))
+	}
+	return records
+}
+
+func (t *Turn) onRecord(seq int64) []*Record {
+	if t.m.config.History == nil {
+		return nil
+	}
+	records, err := t.m.config.History(t.info.TurnID, seq)
+	if err != nil {
+		t.m.config.Logger.Warn("cannot read a turn's events from the journal", "turn", t.info.TurnID, "error", err)
+	}
+	return records
+}
+
+func (t *Turn) gap(from, to int64) *Record {
+	g := &Gap{TurnID: t.info.TurnID, From: from, To: to}
+	raw, _ := json.Marshal(g)
+	return &Record{Event: Event{Seq: to, Time: t.now().UTC(), TurnID: g.TurnID, Kind: EventGap}, JSON: raw, Gap: g}
+}
+
+// emit numbers an event. It is shown by the next flush.
+func (t *Turn) emit(e Event, result *supervisor.Result) {
+	t.seq++
+	e.Seq, e.Time, e.TurnID = t.seq, t.now().UTC(), t.info.TurnID
+	raw, err := json.Marshal(e)
+	if err != nil { // only content that came as JSON and is none
+		e.Content, e.Schema, e.Default = nil, nil, nil
+		raw, _ = json.Marshal(e)
+	}
+	t.outbox = append(t.outbox, Record{Event: e, JSON: raw, Result: result})
+}
+
+// flush has the new events journalled, together, and shows them; who waited for
+// what they tell goes on. While the journal fails, the turn takes no new calls;
+// what runs goes on to its end, and its events are shown all the same.
+func (t *Turn) flush() {
+	t.record()
+	if len(t.outbox) > 0 {
+		t.log.add(t.outbox)
+	}
+	for _, done := range t.flushed {
+		close(done)
+	}
+	t.flushed = nil
+	refused := t.recorded.err != nil && t.seq == 1 // then there is no turn
+	if observe := t.m.config.Observe; observe != nil && len(t.outbox) > 0 && !refused {
+		observe(t.outbox)
+	}
+	clear(t.outbox) // their content is not held on to
+	t.outbox = t.outbox[:0]
+}
