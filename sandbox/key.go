@@ -12,11 +12,19 @@ import (
 // can be pointed elsewhere, and folders replaced.
 func (r Resolved) Key() string {
 	var key strings.Builder
-	fmt.Fprintf(&key, "%#v %s", r.policy, PathKey(r.workspace))
+	fmt.Fprintf(&key, "%#v %s", r.policy, r.held.key(r.workspace))
 	for _, g := range r.grants {
-		fmt.Fprintf(&key, " %q %t %s", g.target, g.write, PathKey(g.source))
+		fmt.Fprintf(&key, " %q %t %s", g.target, g.write, r.held.key(g.source))
 	}
 	return key.String()
+}
+
+// key is that of what was opened at a path.
+func (h *held) key(path string) string {
+	if o := h.get(path); o != nil {
+		return fmt.Sprintf("%q %v", path, o.id)
+	}
+	return PathKey(path)
 }
 
 // PathKey is the same for as long as a path leads to the same file or folder. Inode

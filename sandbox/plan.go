@@ -101,9 +101,15 @@ type Plan struct {
 	receipt Receipt
 	env     []string
 	storage Storage
+	// held are the open files of stage.
+	held *held
 	// lifetimes is TierNone's.
 	lifetimes isolation
 }
+
+// Close closes the granted paths, after the starts that are under way: the plan
+// can start no more. It may be called again.
+func (p *Plan) Close() { p.held.close() }
 
 // Receipt is what the plan enforces; a start fails if any of it can't be.
 func (p *Plan) Receipt() Receipt {
@@ -145,7 +151,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if err := checkSecrets(t.Secrets); err != nil {
 		return nil, err
 	}
-	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage}
+	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage, held: r.held}
 	if err := r.check(f, p); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
 // Tiers of isolation.
@@ -86,15 +86,29 @@ func (p Policy) network() string {
 	return p.Network
 }
 
-// Resolved is a policy whose names have been checked and whose paths exist.
+// Resolved is a policy whose names have been checked and whose paths are open:
+// what is shown to a call is what was judged, wherever the paths lead by then.
+// Close it, or a Plan made of it, when no start is to come.
 type Resolved struct {
 	policy Policy
 	grants []grant // parents before what is below them
 	// workspace is the real path of Policy.Workspace, empty for none.
 	workspace string
+	held      *held
 }
 
-// Resolve checks a policy and looks its paths up on the host. Errors name the
+// Close closes the granted paths, after the starts that are under way. It may be
+// called again.
+func (r Resolved) Close() { r.held.close() }
+
+// Check is Resolve for those who only want to know.
+func (p Policy) Check() error {
+	r, err := p.Resolve()
+	r.Close()
+	return err
+}
+
+// Resolve checks a policy and opens its paths on the host. Errors name the
 // entry, its value and what would be right.
 func (p Policy) Resolve() (Resolved, error) {
 	if err := p.check(); err != nil {
@@ -102,26 +116,42 @@ func (p Policy) Resolve() (Resolved, error) {
 	}
 	p.Require, p.Allow = slices.Clone(p.Require), slices.Clone(p.Allow)
 	r := Resolved{policy: p}
-	if p.Workspace != "" {
-		var err error
-		if r.workspace, err = resolveWorkspace(p.Workspace); err != nil {
-			return Resolved{}, err
+	if len(p.Read)+len(p.Write)+len(p.Workspace) == 0 {
+		return r, nil
+	}
+	r.held = &held{files: map[string]*opened{}}
+	if err := r.open(); err != nil {
+		r.Close()
+		return Resolved{}, err
+	}
+	slices.SortStableFunc(r.grants, func(a, b grant) int { return strings.Compare(a.target, b.target) })
+	return r, nil
+}
+
+// open opens and judges what the policy names.
+func (r *Resolved) open() error {
+	j, err := newJudge()
+	if err != nil {
+		return err
+	}
+	if r.policy.Workspace != "" {
+		if r.workspace, err = r.openWorkspace(j); err != nil {
+			return err
 		}
 	}
 	for _, list := range []struct {
 		paths []string
 		write bool
-	}{{p.Read, false}, {p.Write, true}} {
+	}{{r.policy.Read, false}, {r.policy.Write, true}} {
 		for _, path := range list.paths {
-			g, err := resolveGrant(path, list.write)
+			g, err := r.openGrant(j, path, list.write)
 			if err != nil {
-				return Resolved{}, err
+				return err
 			}
 			r.add(g)
 		}
 	}
-	slices.SortStableFunc(r.grants, func(a, b grant) int { return strings.Compare(a.target, b.target) })
-	return r, nil
+	return nil
 }
 
 // add keeps one grant a path: that to write, if there is one.
@@ -163,14 +193,14 @@ func (r Resolved) Covers(path string) bool {
 
 // MayWrite says whether the call may write at path.
 func (r Resolved) MayWrite(path string) bool {
-	real := realPath(path)
+	real := lookup.Real(path)
 	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(real, source) })
 }
 
 // WritesBelow says whether a folder that the call may write to lies in path, at
 // any depth.
 func (r Resolved) WritesBelow(path string) bool {
-	real := realPath(path)
+	real := lookup.Real(path)
 	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(source, real) })
 }
 
@@ -185,17 +215,6 @@ func (r Resolved) writable() (sources []string) {
 		sources = append(sources, r.workspace)
 	}
 	return sources
-}
-
-// realPath follows the links of what exists of path.
-func realPath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	if parent := filepath.Dir(path); parent != path {
-		return filepath.Join(realPath(parent), filepath.Base(path))
-	}
-	return path
 }
 
 // Holds says whether the call will see path as a folder, because something
@@ -226,40 +245,6 @@ func (p Policy) check() error {
 	return nil
 }
 
-// kernelTrees are never the host's.
-var kernelTrees = []string{"/proc", "/sys", "/dev"}
-
-// reserved are paths that are the sandbox's own; below the first ones nothing
-// of the host's can be shown either.
-var reserved = struct{ trees, points []string }{
-	trees:  append(slices.Clone(kernelTrees), socketDir),
-	points: []string{"/", "/tmp", Workspace, "/run", "/etc", "/usr"},
-}
-
-func resolveGrant(path string, write bool) (grant, error) {
-	if path == "" {
-		return grant{}, fmt.Errorf("cannot grant an empty path: name a file or folder")
-	}
-	target, err := filepath.Abs(path)
-	if err != nil {
-		return grant{}, fmt.Errorf("cannot grant %q: %w", path, err)
-	}
-	source, err := filepath.EvalSymlinks(target)
-	if err != nil {
-		return grant{}, fmt.Errorf("cannot grant %s: %w", target, cause.Of(err))
-	}
-	target = withoutLinks(target)
-	for _, err := range []error{checkReserved(target), checkSource(target, source)} {
-		if err != nil {
-			return grant{}, err
-		}
-	}
-	if info, err := os.Stat(source); err != nil || !info.IsDir() && !info.Mode().IsRegular() {
-		return grant{}, fmt.Errorf("cannot grant %s: it is neither a file nor a folder", target)
-	}
-	return grant{source: source, target: target, write: write}, nil
-}
-
 // withoutLinks replaces the root's own links, such as /bin, by what they name.
 func withoutLinks(path string) string {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
@@ -267,31 +252,6 @@ func withoutLinks(path string) string {
 		return filepath.Join("/", to, rest)
 	}
 	return path
-}
-
-// checkSource: a link must not lead to what could not be granted by name.
-func checkSource(target, source string) error {
-	for _, tree := range kernelTrees {
-		if within(source, tree) {
-			return fmt.Errorf("cannot grant %s: it is a link to %s, and %s is always the sandbox's own", target, source, tree)
-		}
-	}
-	if source == "/" {
-		return fmt.Errorf("cannot grant %s: it is a link to the root; name what is needed below it", target)
-	}
-	return nil
-}
-
-func checkReserved(target string) error {
-	for _, tree := range reserved.trees {
-		if within(target, tree) {
-			return fmt.Errorf("cannot grant %s: %s is always the sandbox's own", target, tree)
-		}
-	}
-	if slices.Contains(reserved.points, target) {
-		return fmt.Errorf("cannot grant %s: the sandbox has its own; name what is needed below it", target)
-	}
-	return nil
 }
 
 // within says whether path is dir or below it.

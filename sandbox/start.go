@@ -117,6 +117,11 @@ func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File)
 	if err != nil {
 		return err
 	}
+	sources, done, err := s.Plan.sources()
+	if err != nil {
+		return err
+	}
+	defer done()
 	into := s.Into
 	if into == nil {
 		into = func(birth func(*os.File, []*os.File, []*os.File) error) error { return birth(nil, nil, nil) }
@@ -124,7 +129,7 @@ func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File)
 	return into(func(dir *os.File, enter, leave []*os.File) error {
 		request := s.birth(p.who)
 		request.Cgroup, request.Enter, request.Leave = dir != nil, int64(len(enter)), int64(len(leave))
-		if err := z.send(ctx, request, slices.Concat(groupDir(dir), enter, leave, files)); err != nil {
+		if err := z.send(ctx, request, slices.Concat(groupDir(dir), enter, leave, sources, files)); err != nil {
 			return err
 		}
 		_ = control.Close() // or its end would not be seen
@@ -215,23 +220,4 @@ func (s Spec) explain(err error) error {
 		return fmt.Errorf("cannot start the launcher in namespaces: %w; allow unprivileged user namespaces or run as root", setup.Err)
 	}
 	return setup
-}
-
-// explainTree does the same for a tree of the host's; mapping is the step of
-// mapping its owner.
-func (s Spec) explainTree(path string, mapping bool, err error) error {
-	data := path == s.Plan.receipt.Data
-	cannot, instead := "cannot show "+path+" to the call", "grant a path"
-	if data {
-		cannot, instead = "cannot keep the workspace in "+path, "choose a folder"
-	}
-	switch {
-	case mapping && errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("%s: its file system cannot map owners (id-mapped mounts): %w; %s on another one, such as ext4, xfs or btrfs", cannot, err, instead)
-	case !mapping && errors.Is(err, unix.ELOOP):
-		return fmt.Errorf("%s: it has become a link since it was resolved", cannot)
-	case !mapping && data && (errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EPERM)):
-		return fmt.Errorf("%s: it is no longer a folder of this user's: %w", cannot, err)
-	}
-	return fmt.Errorf("%s: %w", cannot, err)
 }

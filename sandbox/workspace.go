@@ -5,50 +5,62 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
 // Workspace is a call's own folder: its HOME, and its working directory unless
 // a granted path covers the caller's.
 const Workspace = "/workspace"
 
-// resolveWorkspace finds the real path of a folder that is to be the workspace.
-// The zygote checks it again (sandbox/launcher), for it may have changed by then.
-func resolveWorkspace(path string) (string, error) {
-	source, err := findWorkspace(path)
+// openWorkspace opens the folder that is to be the workspace. The zygote checks
+// its owner again (sandbox/launcher), for that may change.
+func (r *Resolved) openWorkspace(j *judge) (string, error) {
+	path, err := filepath.Abs(r.policy.Workspace)
 	if err != nil {
-		return "", fmt.Errorf("cannot keep the workspace in %s: %w", path, err)
+		return "", fmt.Errorf("cannot keep the workspace in %s: %w", r.policy.Workspace, err)
 	}
-	return source, nil
+	o, err := findWorkspace(j, path)
+	if err != nil {
+		return "", fmt.Errorf("cannot keep the workspace in %s: %w", r.policy.Workspace, err)
+	}
+	r.held.keep(o)
+	return o.path, nil
 }
 
-func findWorkspace(path string) (source string, err error) {
-	if path, err = filepath.Abs(path); err != nil {
-		return "", err
-	}
-	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		return "", fmt.Errorf("%w; make the folder first, with mode 0700", cause.Of(err))
-	}
-	source = filepath.Join(parent, filepath.Base(path))
-	info, err := os.Lstat(source)
+var errWorkspace = errors.New("it is no folder, or a link; name the folder itself")
+
+func findWorkspace(j *judge, path string) (*opened, error) {
+	o, err := openOnce(path, true)
 	switch {
+	case errors.Is(err, lookup.ErrLink):
+		return nil, errWorkspace
 	case err != nil:
-		return "", fmt.Errorf("%w; make the folder first, with mode 0700", cause.Of(err))
-	case !info.IsDir():
-		return "", errors.New("it is no folder, or a link; name the folder itself")
-	case source == "/" || slices.ContainsFunc(kernelTrees, func(tree string) bool { return within(source, tree) }):
-		return "", errors.New("that is the system's; name a folder of its own")
+		return nil, fmt.Errorf("%w; make the folder first, with mode 0700", cause.Of(err))
 	}
-	return source, checkOwner(info.Sys().(*syscall.Stat_t))
+	if err := j.checkWorkspace(o); err != nil {
+		_ = o.file.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (j *judge) checkWorkspace(o *opened) error {
+	switch {
+	case j.checkIdentity(o, o.path, true) != nil, j.checkBelow(o, true) != nil:
+		return errors.New("that is the system's; name a folder of its own")
+	case !o.folder():
+		return errWorkspace
+	}
+	return checkOwner(&o.stat)
 }
 
 // checkOwner wants the caller's folder. Root's must also be of its group, for
 // what an id-mapped mount does not map cannot be written to.
-func checkOwner(st *syscall.Stat_t) error {
+func checkOwner(st *unix.Stat_t) error {
 	uid, gid := os.Geteuid(), os.Getegid()
 	switch {
 	case int(st.Uid) != uid:

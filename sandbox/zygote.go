@@ -131,8 +131,8 @@ func explainZygote(err error) error {
 
 // send asks for a birth.
 func (z *zygote) send(ctx context.Context, b wire.Birth, files []*os.File) error {
-	if len(files)+len(b.Stage) > wire.MaxBirthFiles {
-		return fmt.Errorf("a call has %d files, paths and cgroups, at most %d are possible: grant folders instead of what is in them", len(files)+len(b.Stage), wire.MaxBirthFiles)
+	if len(files) > wire.MaxBirthFiles {
+		return fmt.Errorf("a call has %d files, paths and cgroups, at most %d are possible: grant folders instead of what is in them", len(files), wire.MaxBirthFiles)
 	}
 	message := append([]byte{wire.RequestBirth}, b.Encode()...)
 	if len(message) > wire.MaxBirthBytes {

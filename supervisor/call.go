@@ -167,6 +167,7 @@ func (c *Call) send(in input) bool {
 func (c *Call) run(ctx context.Context) {
 	defer c.s.unregister(c) // when nothing of the call is left
 	defer c.line.part()
+	defer c.policy.Close()
 	stop := context.AfterFunc(ctx, func() { c.Abort(abortReason(ctx)) })
 	defer stop()
 	go c.enter(c.begin())

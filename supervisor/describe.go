@@ -115,6 +115,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 		c.request.Dir, c.request.Sandbox, c.request.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
 	}
 	c.describes, c.profile = true, profile
+	defer c.policy.Close()
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,7 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 	c := s.newCall(request)
 	c.explains = true
 	defer c.closeFilesTo()
+	defer c.policy.Close()
 	if err := c.prepare(ctx); err != nil {
 		var refused *refusal
 		if errors.As(err, &refused) {

@@ -112,6 +112,7 @@ func (i *instance) removeGroup() {
 // there is none.
 func (c *Call) start(ctx context.Context) {
 	defer close(c.started)
+	defer c.policy.Close()
 	if kept := c.line.take(c); kept != nil {
 		c.adopt(kept)
 		return

@@ -173,6 +173,7 @@ func (c *Call) refuse(err error) {
 		}
 	}
 	c.closeFilesTo()
+	c.policy.Close()
 	c.events.publish(Event{Kind: EventQueued})
 	c.publishResult(r)
 	c.result = r

@@ -89,7 +89,7 @@ func (f *callFlags) check() error {
 	}
 	var policy sandbox.Policy
 	f.grant(&policy)
-	if _, err := policy.Resolve(); err != nil {
+	if err := policy.Check(); err != nil {
 		return exit.With(exit.Usage, err)
 	}
 	_, err := f.limits()

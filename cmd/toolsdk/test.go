@@ -156,7 +156,7 @@ func (f *testFlags) readCases(cmd *cobra.Command) (*conformance.Cases, error) {
 		g.Network = f.net
 	}
 	policy := sandbox.Policy{Read: g.Read, Write: g.Write, Network: g.Network}
-	if _, err := policy.Resolve(); err != nil {
+	if err := policy.Check(); err != nil {
 		return nil, err
 	}
 	if f.grace < 0 || f.grace == 0 && cmd.Flags().Changed("grace") {

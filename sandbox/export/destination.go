@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
 const chunkBytes = 256 << 10
@@ -25,12 +26,17 @@ type destination struct {
 
 // Open opens the folder that Copy is to fill, and makes it with mode 0700 if it
 // does not exist. Open it before the workspace's owner runs, who could else put
-// a link in its place.
+// a link in its place. As of a granted path, links are followed only where nobody
+// else can have put them.
 func Open(to string) (*os.Root, error) {
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	to, err := filepath.Abs(to)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder %q: %w", to, err)
+	}
+	if err := lookup.MakeFolder(to); err != nil {
 		return nil, fmt.Errorf("cannot make the folder %s: %w", to, cause.Of(err))
 	}
-	root, err := os.OpenRoot(to)
+	root, err := lookup.Folder(to)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %s: %w", to, cause.Of(err))
 	}

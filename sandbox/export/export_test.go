@@ -228,3 +228,23 @@ func TestBadWorkspace(t *testing.T) {
 	_, err = copyTo(t.Context(), w, filepath.Join(dir, "a"), Limits{})
 	wantError(t, err, "cannot make the folder")
 }
+
+// Root fills no folder that somebody else chooses by a link.
+func TestFolderBehindAnothersLink(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("missing: root rights (whose folders others can write to)")
+	}
+	dir := t.TempDir()
+	must(t, os.Mkdir(dir+"/target", 0o700))
+	must(t, os.Mkdir(dir+"/open", 0o700))
+	must(t, os.Chmod(dir+"/open", 0o777|os.ModeSticky))
+	must(t, os.Symlink(dir+"/target", dir+"/open/link"))
+	for _, to := range []string{dir + "/open/link", dir + "/open/link/below/it"} {
+		if _, err := Open(to); err == nil || !strings.Contains(err.Error(), "is a link to "+dir+"/target") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	if left, err := os.ReadDir(dir + "/target"); err != nil || len(left) > 0 {
+		t.Errorf("%d files there, %v", len(left), err)
+	}
+}

@@ -15,7 +15,7 @@ import (
 func (b *birth) stage() (trees []int, step string, err error) {
 	for i := range b.Stage {
 		s := &b.Stage[i]
-		tree, err := cloneTree(s)
+		tree, err := cloneTree(b.sources[i], s)
 		if err != nil {
 			return trees, wire.StepStage + s.Source, err
 		}
@@ -27,30 +27,60 @@ func (b *birth) stage() (trees []int, step string, err error) {
 	return trees, "", nil
 }
 
-// cloneTree follows no links: the host has resolved them, and what is one now
-// was put there since, maybe by another call.
-func cloneTree(s *wire.Stage) (int, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, s.Source, &unix.OpenHow{
+// cloneTree clones what the host has opened and judged; no path is followed.
+func cloneTree(source int, s *wire.Stage) (int, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(source, &st); err != nil {
+		return -1, err
+	}
+	if s.Own {
+		if err := checkOwn(&st); err != nil {
+			return -1, err
+		}
+	}
+	if st.Nlink == 0 { // what is in it would be lost
+		return -1, unix.ESTALE
+	}
+	tree, err := openTree(source)
+	if err != unix.EINVAL {
+		return tree, err
+	}
+	own, err := ownView(&st, s.Source)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(own)
+	return openTree(own)
+}
+
+func openTree(fd int) (int, error) {
+	return unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+}
+
+// ownView opens a file of the host's in the zygote's own mount namespace, which
+// it has where its host is not privileged: only from there can it be cloned. It
+// must be the same file, which the host holds, so that no other can have its
+// numbers.
+func ownView(want *unix.Stat_t, path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fd)
-	if s.Own {
-		if err := checkOwn(fd); err != nil {
-			return -1, err
-		}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (st.Dev != want.Dev || st.Ino != want.Ino) {
+		err = unix.ESTALE
 	}
-	return unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_EMPTY_PATH)
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // checkOwn wants a folder of this user's.
-func checkOwn(fd int) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
+func checkOwn(st *unix.Stat_t) error {
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return unix.ENOTDIR

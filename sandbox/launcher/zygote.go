@@ -151,6 +151,7 @@ type birth struct {
 	wire.Birth
 	cgroup       int
 	enter, leave []int
+	sources      []int // of Stage
 	files        []int // the launcher's, from 0
 }
 
@@ -159,11 +160,11 @@ func sortFiles(request wire.Birth, fds []int) (birth, bool) {
 	if request.Cgroup && len(fds) > 0 {
 		b.cgroup, fds = fds[0], fds[1:]
 	}
-	n, m := int(request.Enter), int(request.Leave)
-	if len(fds) < n+m+wire.SpecFD+1 {
+	n, m, s := int(request.Enter), int(request.Leave), len(request.Stage)
+	if len(fds) < n+m+s+wire.SpecFD+1 {
 		return b, false
 	}
-	b.enter, b.leave, b.files = fds[:n], fds[n:n+m], fds[n+m:]
+	b.enter, b.leave, b.sources, b.files = fds[:n], fds[n:n+m], fds[n+m:n+m+s], fds[n+m+s:]
 	return b, true
 }
 

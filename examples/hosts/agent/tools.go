@@ -17,7 +17,7 @@ func (o *options) host() (*supervisor.Supervisor, error) {
 		// Without root, tools may use the granted paths as the user himself.
 		policy.Allow = []string{"sharedUid"}
 	}
-	if _, err := policy.Resolve(); err != nil {
+	if err := policy.Check(); err != nil {
 		return nil, err
 	}
 	return supervisor.New(context.Background(), supervisor.Config{Sandbox: policy})

@@ -11,8 +11,8 @@ const (
 
 // Birth asks the zygote for one launcher. Its files come with it, in this
 // order: the group's cgroup2 directory where Cgroup is set, the cgroup v1
-// `tasks` files to enter, those to return to, and what becomes the launcher's
-// descriptors 0 and up. The answer comes on the control socket that is among
+// `tasks` files to enter, those to return to, those of Stage, and what becomes the
+// launcher's descriptors 0 and up. The answer comes on the control socket that is among
 // these.
 type Birth struct {
 	// Flags are clone(2)'s CLONE_NEW* flags.
@@ -26,12 +26,13 @@ type Birth struct {
 	Cgroup     bool
 	Enter      int64
 	Leave      int64
-	// Stage are the trees to clone from paths that only the zygote may reach;
+	// Stage are the trees to clone, each from the file (O_PATH) that came for it;
 	// they follow the launcher's other files.
 	Stage []Stage
 }
 
-// Stage is one tree. MapUID and MapGID are the ids on the file system that are
+// Stage is one tree. Source is its real path, for messages and for a zygote in a
+// mount namespace of its own, which finds the same file by it. MapUID and MapGID are the ids on the file system that are
 // to appear as the launcher's own where Map is set (an id-mapped mount). Own
 // says that it must be a folder, and the zygote's user's.
 type Stage struct {

@@ -1,0 +1,97 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
+)
+
+// mountPoint is one line of proc_pid_mountinfo(5).
+type mountPoint struct {
+	id                    uint64
+	device, root, at, typ string
+}
+
+// mountTable are the mounts that this process sees.
+type mountTable []mountPoint
+
+func readMounts() (mountTable, error) {
+	raw, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("cannot read /proc/self/mountinfo: %w", cause.Of(err))
+	}
+	return parseMounts(string(raw)), nil
+}
+
+func parseMounts(raw string) (table mountTable) {
+	for line := range strings.Lines(raw) {
+		before, after, _ := strings.Cut(line, " - ")
+		fields, kind := strings.Fields(before), strings.Fields(after)
+		if len(fields) < 6 || len(kind) == 0 {
+			continue
+		}
+		id, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil {
+			continue
+		}
+		table = append(table, mountPoint{id: id, device: fields[2], root: unescape(fields[3]), at: unescape(fields[4]), typ: kind[0]})
+	}
+	return table
+}
+
+// unescape undoes the kernel's \040 for blanks and such.
+func unescape(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				out.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		out.WriteByte(s[i])
+	}
+	return out.String()
+}
+
+func (t mountTable) find(id uint64) (mountPoint, bool) {
+	for _, m := range t {
+		if m.id == id {
+			return m, true
+		}
+	}
+	return mountPoint{}, false
+}
+
+// views are all paths at which what is opened, or a part of it, can be seen:
+// bind mounts show one folder in several places.
+func (t mountTable) views(o *opened) (paths []string) {
+	own, ok := t.find(o.id.mount)
+	if !ok || !within(o.path, own.at) {
+		return []string{o.path}
+	}
+	inside := filepath.Join(own.root, strings.TrimPrefix(o.path, own.at))
+	for _, m := range t {
+		switch {
+		case m.device != own.device:
+		case within(inside, m.root):
+			paths = append(paths, filepath.Join(m.at, strings.TrimPrefix(inside, strings.TrimSuffix(m.root, "/"))))
+		case within(m.root, inside):
+			paths = append(paths, m.at)
+		}
+	}
+	return paths
+}
+
+// kernelTypes are file systems that show the kernel, or the host's devices, and
+// nothing that anybody has stored.
+var kernelTypes = map[string]bool{
+	"proc": true, "sysfs": true, "devtmpfs": true, "devpts": true, "cgroup": true, "cgroup2": true, "securityfs": true,
+	"debugfs": true, "tracefs": true, "bpf": true, "configfs": true, "pstore": true, "efivarfs": true, "selinuxfs": true,
+	"binfmt_misc": true, "mqueue": true, "fusectl": true, "nsfs": true,
+}
