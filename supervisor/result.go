@@ -40,6 +40,9 @@ type Result struct {
 	// FilesIncomplete: not all of the workspace's files are in Files, or not all
 	// could be taken out where that was asked for. Warnings say why.
 	FilesIncomplete bool `json:"filesIncomplete"`
+	// Unrecorded: the journal could not be written, and does not have this result
+	// when it is handed over. Warnings say why.
+	Unrecorded bool `json:"unrecorded,omitempty"`
 	// RemainingMs is what is left of the turn's budget; null outside a turn.
 	RemainingMs *int64 `json:"remainingMs"`
 	// Overran: the soft budget was passed. Partial: Content and Output are

@@ -37,6 +37,7 @@ type entry struct {
 	placed  bool          // it has that place
 	notes   []string      // for the model
 	result  *supervisor.Result
+	ended   int64 // the seq of the event that has it
 
 	questions int           // of the tool's own that wait for an answer
 	heldSince time.Time     // of the first of them
@@ -163,6 +164,7 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 	event.Display, event.Missed = r.Display(), e.missed
 	b.t.emit(event, r)
 	last := &b.t.outbox[len(b.t.outbox)-1]
+	e.ended = last.Event.Seq
 	last.Asked = e.asked
 	if len(e.call.TraceParent) <= maxTraceBytes {
 		last.TraceParent = e.call.TraceParent
@@ -200,7 +202,7 @@ func (b *batch) closePendings(e *entry) {
 func (b *batch) endIfOver() {
 	if b.checked && b.left == 0 && b.t.batch == b {
 		b.t.batch = nil
-		b.t.flushed = append(b.t.flushed, b.done)
+		b.t.flushed = append(b.t.flushed, b)
 	}
 }
 

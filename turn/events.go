@@ -128,8 +128,9 @@ func (t *Turn) flush() {
 	if len(t.outbox) > 0 {
 		t.log.add(t.outbox)
 	}
-	for _, done := range t.flushed {
-		close(done)
+	for _, b := range t.flushed {
+		b.tellUnrecorded()
+		close(b.done)
 	}
 	t.flushed = nil
 	refused := t.recorded.err != nil && t.seq == 1 // then there is no turn

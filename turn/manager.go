@@ -68,6 +68,8 @@ type Manager struct {
 	mu     sync.Mutex
 	active map[string]*Turn
 	closed bool
+
+	outage outage
 }
 
 func defaultParallel() int { return min(8, 2*runtime.NumCPU()) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -38,7 +39,7 @@ func (t *Turn) record() {
 	if t.recorded.err = t.append(missed); t.recorded.err != nil {
 		t.recorded.failed = t.now()
 	}
-	t.logRecord(was)
+	t.tellRecord(was)
 }
 
 // lose says why the turn goes on without its record though there may be room.
@@ -67,13 +68,72 @@ func (t *Turn) append(missed []*Record) error {
 	return nil
 }
 
-// logRecord tells of a journal that fails, or works again. That an id is taken
+// tellRecord tells of a journal that fails, or works again. That an id is taken
 // is the caller's mistake, who is told.
-func (t *Turn) logRecord(was error) {
+func (t *Turn) tellRecord(was error) {
+	log := t.m.config.Logger
 	switch is := t.recorded.err; {
-	case is != nil && was == nil && !errors.Is(is, ErrTaken):
-		t.m.config.Logger.Error("the journal fails: the turn takes no new calls", "turn", t.info.TurnID, "error", is)
-	case is == nil && was != nil:
-		t.m.config.Logger.Info("the journal works again: the turn takes new calls", "turn", t.info.TurnID)
+	case is == nil && len(t.outbox) > 0:
+		if over, ok := t.m.outage.end(); ok {
+			log.Info("the journal works again", "after", t.now().Sub(over.since).Round(time.Millisecond).String(), "turns", over.turns, "unrecordedResults", over.results)
+		}
+	case is == nil || was != nil || errors.Is(is, ErrTaken):
+	case t.m.outage.meet(t.now()):
+		log.Error("the journal fails: turns take no new calls, and what runs ends without a record", "turn", t.info.TurnID, "error", is)
 	}
+}
+
+// tellUnrecorded has the results say so that are not on record when they are
+// handed over. The record itself, should it come to be, does not say it.
+func (b *batch) tellUnrecorded() {
+	r := b.t.recorded
+	for _, e := range b.entries {
+		if r.err == nil || e.ended <= r.seq {
+			continue
+		}
+		own := *e.result
+		own.Unrecorded = true
+		own.Warnings = append(slices.Clone(own.Warnings), "this result is not on record: the journal cannot be written: "+r.err.Error())
+		e.result = &own
+		b.t.m.outage.missed()
+	}
+}
+
+// outage is a time in which the journal fails, for all turns.
+type outage struct {
+	mu sync.Mutex
+	missing
+}
+
+// missing is what an outage has kept off the record.
+type missing struct {
+	since   time.Time
+	turns   int // that have met it
+	results int // handed over without a record
+}
+
+// meet counts a turn that meets the outage; true if it is the first.
+func (o *outage) meet(now time.Time) (first bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first = o.turns == 0; first {
+		o.since = now
+	}
+	o.turns++
+	return first
+}
+
+// missed counts a result.
+func (o *outage) missed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.results++
+}
+
+// end ends the outage, if there is one.
+func (o *outage) end() (was missing, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was, o.missing = o.missing, missing{}
+	return was, was.turns > 0
 }

@@ -1,11 +1,16 @@
 package turn
 
 import (
+	"bytes"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // fills has the journal fail, or work again, after a while.
@@ -88,6 +93,43 @@ func TestWhatIsLostIsTold(t *testing.T) {
 		turn.End()
 		if err := turn.JournalError(); !errors.Is(err, errFull) || onRecord(t, w) != before {
 			t.Errorf("%d events are on record, before %d, %v", onRecord(t, w), before, err)
+		}
+	})
+}
+
+// A result that is handed over without a record says so; the record that there
+// may be later does not.
+func TestUnrecordedResultsSaySo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var log bytes.Buffer
+		w.config.Logger = hclog.New(&hclog.LoggerOptions{Output: &log})
+		turn, other := w.begin(t, Spec{}), w.begin(t, Spec{})
+		w.journal.fills(time.Second, errFull)
+		w.journal.fills(4*time.Second, nil)
+		var all sync.WaitGroup
+		all.Go(func() { run(t, other, callOf("o", "work", 2000)) })
+		results := run(t, turn, callOf("before", "work", 500), callOf("a", "work", 2000))
+		all.Wait()
+		if results[0].Unrecorded || !results[1].Unrecorded || !slices.ContainsFunc(results[1].Warnings, func(one string) bool {
+			return strings.Contains(one, "not on record") && strings.Contains(one, errFull.Error())
+		}) {
+			t.Errorf("%+v, %+v", results[0], results[1])
+		}
+		time.Sleep(4 * time.Second)
+		if r := run(t, turn, callOf("b", "work", 1))[0]; r.Unrecorded || len(r.Warnings) != 0 {
+			t.Errorf("with room again: %+v", r)
+		}
+		turn.End()
+		other.End()
+		for _, r := range w.journal.list() {
+			if r.Result != nil && r.Result.Unrecorded {
+				t.Errorf("on record: %+v", r.Result)
+			}
+		}
+		if said := log.String(); strings.Count(said, "the journal fails") != 1 || strings.Count(said, "the journal works again") != 1 ||
+			!strings.Contains(said, "turns=2") || !strings.Contains(said, "unrecordedResults=2") {
+			t.Errorf("log: %s", said)
 		}
 	})
 }

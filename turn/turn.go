@@ -36,8 +36,8 @@ type Turn struct {
 	seen     map[string]bool        // the keys of all calls
 	reason   supervisor.AbortReason // of the abort
 	seq      int64
-	outbox   []Record        // new, not yet shown
-	flushed  []chan struct{} // closed by the next flush
+	outbox   []Record // new, not yet shown
+	flushed  []*batch // over with the next flush
 	recorded recorded
 	over     bool
 }

@@ -102,6 +102,8 @@ type setup struct {
 	Config
 	// adjust has the last word on each tool.
 	adjust func(*catalog.Tool)
+	// journal keeps what happens; nil keeps nothing.
+	journal turn.Journal
 }
 
 // newServer offers the test binary's tools.
@@ -119,7 +121,7 @@ func newServer(t testing.TB, with setup) *Server {
 	offered := ownTools(t, host, with.adjust)
 	config := with.Config
 	config.Asker = NewAsker()
-	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find})
+	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find, Journal: with.journal})
 	config.Tools = func(context.Context) ([]catalog.Tool, []error) { return offered.list(), nil }
 	t.Cleanup(config.Turns.Close)
 	s, err := New(config)

@@ -96,6 +96,9 @@ func outcome(r *supervisor.Result) string {
 		parts = append(parts, "waited "+Elapsed(waited)+" for a human")
 	}
 	parts = append(parts, endPhrases(r)...)
+	if r.Unrecorded {
+		parts = append(parts, "not on record")
+	}
 	if r.Usage.MemoryPeakBytes > 0 {
 		parts = append(parts, "cpu "+Elapsed(r.Usage.CPUUserMs+r.Usage.CPUSystemMs), "memory "+units.BytesSize(float64(r.Usage.MemoryPeakBytes)))
 	}
