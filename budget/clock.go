@@ -146,6 +146,15 @@ func (c *Clock) Next() (deadline time.Time, reason string, ok bool) {
 	return deadline, reason, true
 }
 
+// Soft is when the soft budget passes; ok is false if its owner has seen to that,
+// if there is none, or during a human wait.
+func (c *Clock) Soft() (at time.Time, ok bool) {
+	if c.overran {
+		return time.Time{}, false
+	}
+	return c.at(c.spec.Soft)
+}
+
 // Due is the reason of [Clock.Next] if its deadline has come. After ReasonSoft,
 // call [Clock.Overran] and ask again.
 func (c *Clock) Due(now time.Time) (reason string, ok bool) {

@@ -91,6 +91,19 @@ const (
 	reasonHost  = "host"
 	// reasonMemory: the host had none for what the tool sent.
 	reasonMemory = "memory"
+	// What keeps a call from being started: what the host lacks, and what is
+	// wrong with the request.
+	reasonSandbox = "sandbox"
+	reasonAdapter = "adapter"
+	reasonPolicy  = "policy"
+	reasonSecrets = "secrets"
+	reasonLimits  = "limits"
+	reasonKeep    = "keep"
+	reasonDir     = "dir"
+	reasonTool    = "tool"
+	reasonCommand = "command"
+	// reasonSeccomp: the system call filter has killed.
+	reasonSeccomp = "seccomp"
 )
 
 // outcome is what a call came to.
@@ -134,6 +147,16 @@ func classify(e evidence) outcome {
 	return deathOutcome(e)
 }
 
+// interrupted is what the call would have come to without its result, where
+// something had begun to end it.
+func (e evidence) interrupted() outcome {
+	if e.cause == causeNone {
+		return outcome{}
+	}
+	e.final, e.survivors = nil, 0
+	return classify(e)
+}
+
 // outOfTasks: the tool could fork no more, and has ended without a result.
 func (e evidence) outOfTasks() bool {
 	_, refused := errors.AsType[*refusal](e.startErr)
@@ -169,7 +192,7 @@ func finalOutcome(final *pluginv1.Result) outcome {
 	switch final.GetExit().GetSignal() {
 	case "":
 	case "SIGSYS":
-		return outcome{StatusPolicyViolation, "seccomp"}
+		return outcome{StatusPolicyViolation, reasonSeccomp}
 	default:
 		return outcome{StatusCrashed, "signal"}
 	}
@@ -205,7 +228,7 @@ func deathOutcome(e evidence) outcome {
 	case !e.exited:
 		return outcome{StatusProtocolError, "connection closed"}
 	case e.exit.Signaled() && e.exit.Signal() == syscall.SIGSYS:
-		return outcome{StatusPolicyViolation, "seccomp"}
+		return outcome{StatusPolicyViolation, reasonSeccomp}
 	case e.exit.Signaled():
 		return outcome{StatusCrashed, "signal"}
 	case e.exit.ExitStatus() == 0:
@@ -243,10 +266,34 @@ func wholeToolError(e evidence) *ToolError {
 		return &ToolError{Kind: "output", Message: e.outputErr.Error()}
 	case final != nil && !e.goodExit():
 		return &ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.exitMessage)}
-	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled):
-		return &ToolError{Kind: "error", Message: e.startErr.Error()}
+	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled) && !errors.Is(e.startErr, errEndedStarting):
+		return startError(e)
 	}
 	return nil
+}
+
+// startError is why the tool has not started. That it ended its output says
+// nothing of the tool where something else had ended it.
+func startError(e evidence) *ToolError {
+	text := e.startErr.Error()
+	if broken, ok := errors.AsType[*host.HandshakeError](e.startErr); ok && broken.Ended {
+		if classify(e).status != StatusStartFailed {
+			return nil
+		}
+		text = endedStarting(e, text)
+	}
+	return &ToolError{Kind: "error", Message: text}
+}
+
+// endedStarting says how a tool has ended that was to have a handshake first.
+func endedStarting(e evidence, otherwise string) string {
+	switch {
+	case !e.exited || e.exitOurs || e.exit.ExitStatus() == 0:
+		return otherwise
+	case e.exit.Signaled():
+		return "it died of " + signals.Name(e.exit.Signal()) + " before its handshake: see what it has said on stderr"
+	}
+	return otherwise + "; it exited with status " + strconv.Itoa(e.exit.ExitStatus())
 }
 
 func exitMessage(code int32, meaning string) string {

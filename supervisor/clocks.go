@@ -35,6 +35,9 @@ func (c *Call) nextWake() time.Time {
 	case stateStopping:
 		consider(c.marks.stop.Add(c.grace))
 		consider(c.settleAt)
+		if at, ok := c.clock.Soft(); ok {
+			consider(at)
+		}
 	case stateKilling:
 		consider(c.killLimit())
 		if !c.hurried {
@@ -104,6 +107,10 @@ func (c *Call) checkClocks(now time.Time) {
 			c.onStartFailed(c.lateStart(), now)
 		}
 	case stateStopping:
+		if at, ok := c.clock.Soft(); ok && due(at) {
+			c.clock.Overran()
+			c.overrun(now)
+		}
 		if due(c.settleAt) {
 			c.killNow(ended, now)
 		} else if due(c.marks.stop.Add(c.grace)) {

@@ -61,7 +61,7 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*described, binary, error) {
 	found, err := s.binaries.find(request.Tool.Path)
 	if err != nil {
-		return nil, binary{}, refuse(StatusStartFailed, "tool", err)
+		return nil, binary{}, refuse(StatusStartFailed, reasonTool, err)
 	}
 	if want := request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
 		return nil, binary{}, refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))

@@ -105,7 +105,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		return nil
 	}
 	if !policy.Confines() {
-		return refuse(StatusStartFailed, "policy", errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
+		return refuse(StatusStartFailed, reasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
 	}
 	if to, err = filepath.Abs(to); err == nil && policy.MayWrite(to) {
 		err = fmt.Errorf("cannot take files to %s: the call may write there itself; choose another folder", to)
@@ -114,7 +114,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		c.filesTo, err = export.Open(to)
 	}
 	if err != nil {
-		return refuse(StatusStartFailed, "policy", err)
+		return refuse(StatusStartFailed, reasonPolicy, err)
 	}
 	return nil
 }

@@ -203,7 +203,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 		c.limitTasks()
 	}
 	if !c.to(connected) {
-		c.startErr = cmp.Or(c.startErr, errors.New("the call ended while the tool was starting"))
+		c.startErr = cmp.Or(c.startErr, errEndedStarting)
 		c.streamOver = true // it has not begun
 		c.killNow(startFailed, now)
 		return
@@ -221,6 +221,8 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	}
 	go c.stream(c.lifetime, conn, c.callRequest(now))
 }
+
+var errEndedStarting = errors.New("the call ended while the tool was starting")
 
 func (c *Call) onStartFailed(err error, now time.Time) {
 	c.uncertain = c.uncertain || errors.Is(err, sandbox.ErrUncertain)

@@ -27,13 +27,12 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 	if e.complete() && c.reader != nil {
 		r.Structured = c.structured
 	}
-	if r.Status == StatusTimeout && r.Reason == budget.ReasonIdle {
+	if e.cause == causeIdle {
 		r.Timing.SilenceLimitMs = c.silence.Milliseconds()
 	}
-	r.Overran = r.Overran || e.cause == causeDeadline || r.OK() && e.cause != causeNone
 	c.fillRetry(r, e)
 	c.veil.result(r)
-	r.Message = message(r, c.maxTimeout())
+	r.Message = message(r, e.interrupted(), c.maxTimeout())
 }
 
 // grpcCode of an unkillable call is that of what began its ladder.
@@ -53,7 +52,7 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 		r.Retry.SideEffects = "none"
 	}
 	r.Retry.Retryable = r.mayComeOutOtherwise() && (!e.began() || tool.ReadOnly || tool.Idempotent)
-	r.Retry.Hint = hints[r.Status]
+	r.Retry.Hint = hintOf(r)
 	switch {
 	case r.Status == StatusTimeout && e.cause == causeDeadline:
 		c.suggestTimeout(r)
@@ -105,10 +104,36 @@ var hints = map[Status]string{
 	StatusOverloaded:    "wait and call again",
 	StatusCollateral:    "call again",
 	StatusInvalidArgs:   "correct the arguments",
-	StatusStartFailed:   "correct the tool's set-up",
 	StatusCrashed:       "look at the tool's stderr",
 	StatusNoResult:      "look at the tool's stderr",
 	StatusProtocolError: "rebuild the tool with a matching SDK",
+}
+
+// startHints are those of the reasons for which a tool has not started: only some
+// of them are the tool's.
+var startHints = map[string]string{
+	reasonStart:         "correct the tool's set-up",
+	reasonBehind:        "correct the server's set-up",
+	reasonSlow:          lateHint,
+	reasonHost:          "leave the tool as it is and call again later; if it fails again, have the operator look at the host",
+	reasonSandbox:       "leave the tool as it is, and have the operator give the host what it lacks",
+	reasonAdapter:       "leave the tool as it is, and have the operator install toolhost in full",
+	reasonPolicy:        "correct what the call is granted",
+	reasonSecrets:       "correct the secrets that the call is given",
+	reasonLimits:        "correct the limits of the call",
+	reasonKeep:          "correct how the tool's process is kept",
+	reasonDir:           "correct the working directory, or grant it to the call",
+	reasonTool:          "correct the path or the name of the tool",
+	reasonCommand:       "name a command",
+	reasonNotFound:      "correct the command, or have it installed",
+	reasonNotExecutable: "make the file a program that can be executed",
+}
+
+func hintOf(r *Result) string {
+	if r.Status == StatusStartFailed {
+		return startHints[r.Reason]
+	}
+	return hints[r.Status]
 }
 
 var prefixes = map[Status]string{
@@ -128,12 +153,16 @@ func causePrefix(r *Result) string {
 	return "[FAILED]"
 }
 
-// message is the paragraph for the model; a success needs none.
-func message(r *Result, maxTimeout time.Duration) string {
-	if r.Status == StatusOK {
+// message is the paragraph for the model. A success needs none, unless something
+// had begun to end the call before.
+func message(r *Result, began outcome, maxTimeout time.Duration) string {
+	if r.Status == StatusOK && began.status == "" {
 		return ""
 	}
-	parts := []string{causePrefix(r), fmt.Sprintf("Tool %q %s.", r.Tool, whatHappened(r))}
+	if r.Status == StatusOK {
+		return fmt.Sprintf("[NOTE] Tool %q %s. Its result came all the same, and is complete.", r.Tool, whatHappened(r, began))
+	}
+	parts := []string{causePrefix(r), fmt.Sprintf("Tool %q %s.", r.Tool, whatHappened(r, outcome{r.Status, r.Reason}))}
 	for _, part := range []string{processesSentence(r), sideEffectsSentence(r), partialSentence(r), nextStep(r, maxTimeout)} {
 		if part != "" {
 			parts = append(parts, part)
@@ -142,15 +171,16 @@ func message(r *Result, maxTimeout time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-func whatHappened(r *Result) string {
+// whatHappened is what came of the call, or had come of it before its result came.
+func whatHappened(r *Result, o outcome) string {
 	ran := seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
-	switch r.Status {
+	switch o.status {
 	case StatusTimeout:
-		return timeoutPhrase(r)
+		return timeoutPhrase(r, o.reason)
 	case StatusCancelled:
-		return fmt.Sprintf("was aborted after %s (%s)", ran, r.Reason)
+		return fmt.Sprintf("was aborted after %s (%s)", ran, o.reason)
 	case StatusOOM:
-		if r.Reason == reasonHostMemory {
+		if o.reason == reasonHostMemory {
 			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
 		}
 		return fmt.Sprintf("ran out of memory after %s: its limit is %d bytes for all its processes", ran, r.Limits.MemoryBytes)
@@ -159,6 +189,9 @@ func whatHappened(r *Result) string {
 	case StatusCPULimit:
 		return fmt.Sprintf("was stopped after %s: it had used up its CPU time limit of %s", ran, seconds(r.Limits.CPUTimeMs))
 	case StatusOutputLimit:
+		if r.Kill.Cause == "" {
+			return fmt.Sprintf("ended after %s, and had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
+		}
 		return fmt.Sprintf("was stopped after %s: it had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
 	case StatusCollateral:
 		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)
@@ -169,15 +202,15 @@ func whatHappened(r *Result) string {
 	case StatusNoResult:
 		return fmt.Sprintf("exited after %s without giving a result", ran)
 	}
-	return failurePhrase(r, ran)
+	return failurePhrase(r, o, ran)
 }
 
-func failurePhrase(r *Result, ran string) string {
-	detail := string(r.Status)
-	if r.ToolError != nil {
+func failurePhrase(r *Result, o outcome, ran string) string {
+	detail := cmp.Or(o.reason, string(o.status))
+	if r.ToolError != nil && r.Kill.Cause != string(causeProtocol) { // of which the tool has said nothing
 		detail = shorten(firstLine(r.ToolError.Message))
 	}
-	switch r.Status {
+	switch o.status {
 	case StatusInvalidArgs:
 		if r.Timing.RunMs > 0 || r.Retry.SideEffects != "none" {
 			return "refused its arguments: " + detail
@@ -186,8 +219,8 @@ func failurePhrase(r *Result, ran string) string {
 	case StatusStartFailed:
 		return "could not be started: " + detail
 	case StatusOverloaded:
-		switch r.Reason {
-		case reasonData:
+		switch o.reason {
+		case reasonData, reasonKeep:
 			return "was not called: " + detail
 		case reasonMemory:
 			return "was stopped after " + ran + ", for the host is overloaded: " + detail
@@ -195,22 +228,44 @@ func failurePhrase(r *Result, ran string) string {
 		return "was not called, for the host is overloaded: " + detail
 	case StatusProtocolError:
 		return "broke the protocol after " + ran + ": " + detail
+	case StatusPolicyViolation:
+		if o.reason == reasonSeccomp {
+			return "was killed after " + ran + " for a system call that its sandbox does not allow (SIGSYS)"
+		}
+		return "was not run: " + detail
 	}
 	return "failed after " + ran + ": " + detail
 }
 
-func timeoutPhrase(r *Result) string {
-	limit := "its limit"
-	if r.Timing.TimeoutMs != nil {
-		limit = seconds(*r.Timing.TimeoutMs)
+// lateMs is how late a call is stopped, at most, of which nothing is said: a host
+// that was itself stopped, or starved, comes later.
+const lateMs = 100
+
+func timeoutPhrase(r *Result, reason string) string {
+	ran := max(r.Timing.StartMs+r.Timing.RunMs-r.Timing.HumanWaitMs, 0)
+	over := overPhrase(r, reason)
+	if r.Timing.TimeoutMs == nil {
+		return fmt.Sprintf("was stopped after %s because %s", seconds(ran), over)
 	}
-	if r.Reason == budget.ReasonIdle {
-		return fmt.Sprintf("was stopped after %s because it had sent nothing for %s (its whole limit is %s)", seconds(r.Timing.StartMs+r.Timing.RunMs), seconds(r.Timing.SilenceLimitMs), limit)
-	}
-	if r.Reason == budget.ReasonTotal {
-		return fmt.Sprintf("was stopped after %s, the limit of its stream", seconds(r.Timing.RunMs))
+	limit := seconds(*r.Timing.TimeoutMs)
+	switch {
+	case reason == budget.ReasonIdle || reason == budget.ReasonTotal:
+		return fmt.Sprintf("was stopped after %s because %s (its whole limit is %s)", seconds(ran), over, limit)
+	case ran > *r.Timing.TimeoutMs+lateMs:
+		return fmt.Sprintf("was stopped after %s, later than its limit of %s since the host was held up", seconds(ran), limit)
 	}
 	return fmt.Sprintf("was stopped after %s, its limit", limit)
+}
+
+// overPhrase is which of a call's times was over.
+func overPhrase(r *Result, reason string) string {
+	switch reason {
+	case budget.ReasonIdle:
+		return "it had sent nothing for " + seconds(r.Timing.SilenceLimitMs)
+	case budget.ReasonTotal:
+		return "the time of its stream was over"
+	}
+	return "its time was over"
 }
 
 const lateHint = "give its start more time, or see why it is slow"

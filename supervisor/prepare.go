@@ -35,7 +35,7 @@ func refuse(status Status, reason string, err error) error {
 func (c *Call) prepare(ctx context.Context) error {
 	c.limits = c.request.Limits.over(c.s.config.Limits)
 	if err := c.limits.Validate(); err != nil {
-		return refuse(StatusStartFailed, "limits", err)
+		return refuse(StatusStartFailed, reasonLimits, err)
 	}
 	if err := c.checkKeep(); err != nil {
 		return err
@@ -66,17 +66,17 @@ func (c *Call) findBinary() error {
 	path := c.request.Tool.Path
 	if c.request.Command != nil {
 		if len(c.request.Command.Argv) == 0 {
-			return refuse(StatusStartFailed, "command", errors.New("no command given"))
+			return refuse(StatusStartFailed, reasonCommand, errors.New("no command given"))
 		}
 		adapter, err := c.s.config.adapter()
 		if err != nil {
-			return refuse(StatusStartFailed, "adapter", err)
+			return refuse(StatusStartFailed, reasonAdapter, err)
 		}
 		path = adapter
 	}
 	found, err := c.s.binaries.find(path)
 	if err != nil {
-		return refuse(StatusStartFailed, "tool", err)
+		return refuse(StatusStartFailed, reasonTool, err)
 	}
 	c.binary = found
 	want := c.request.SHA256
@@ -145,7 +145,7 @@ func (c *Call) findTool(ctx context.Context) (*describedTool, error) {
 	}
 	tool, err := described.find(c.request.Tool.Name)
 	if err != nil {
-		return nil, refuse(StatusStartFailed, "tool", err)
+		return nil, refuse(StatusStartFailed, reasonTool, err)
 	}
 	return tool, nil
 }
@@ -167,7 +167,7 @@ func (c *Call) refuse(err error) {
 	var refused *refusal
 	if errors.As(err, &refused) && refused.describing != nil {
 		r.copyEvidence(refused.describing)
-		r.Message = message(r, c.maxTimeout())
+		r.Message = message(r, outcome{}, c.maxTimeout())
 		if r.Status == StatusTimeout {
 			r.Message, r.Retry.Hint = lateMessage(r), lateHint
 		}

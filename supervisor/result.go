@@ -45,7 +45,8 @@ type Result struct {
 	Unrecorded bool `json:"unrecorded,omitempty"`
 	// RemainingMs is what is left of the turn's budget; null outside a turn.
 	RemainingMs *int64 `json:"remainingMs"`
-	// Overran: the soft budget was passed. Partial: Content and Output are
+	// Overran: the soft budget was passed; a deadline, an abort and limits do not
+	// set it. Partial: Content and Output are
 	// what came before the end, not a complete result.
 	Overran bool      `json:"overran"`
 	Partial bool      `json:"partial"`
@@ -60,7 +61,8 @@ type Result struct {
 	Limits     AppliedLimits   `json:"limits"`
 	Sandbox    sandbox.Receipt `json:"sandbox"`
 	Retry      Retry           `json:"retry"`
-	// Message is one short paragraph for the model.
+	// Message is one short paragraph for the model, empty for a success unless
+	// something (Kill.Cause) had begun to end the call before its result came.
 	Message string `json:"message"`
 	// Marks are the moments that Timing is made of. They are on no wire.
 	Marks Marks `json:"-"`

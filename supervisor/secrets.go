@@ -35,12 +35,12 @@ func (c *Call) checkSecrets() error {
 			err = fmt.Errorf("the secret %s is empty: leave it out, or give its value", s.Variable)
 		}
 		if err != nil {
-			return refuse(StatusStartFailed, "secrets", err)
+			return refuse(StatusStartFailed, reasonSecrets, err)
 		}
 	}
 	var err error
 	if c.veil, err = newVeil(c.request.Secrets); err != nil {
-		return refuse(StatusStartFailed, "secrets", fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
+		return refuse(StatusStartFailed, reasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
 }

@@ -189,7 +189,7 @@ func (s *Supervisor) register(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return refuse(StatusStartFailed, "", errors.New("the supervisor is closed"))
+		return refuse(StatusStartFailed, reasonHost, errors.New("the supervisor is closed"))
 	}
 	s.calls[c] = struct{}{}
 	s.active.Add(1)

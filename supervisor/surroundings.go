@@ -37,7 +37,7 @@ func (c *Call) surround() error {
 	}
 	resolved, err := policy.Resolve()
 	if err != nil {
-		return refuse(StatusStartFailed, "policy", err)
+		return refuse(StatusStartFailed, reasonPolicy, err)
 	}
 	c.policy = resolved
 	c.warnings = append(c.warnings, resolved.Warnings()...)
@@ -61,7 +61,7 @@ func (c *Call) surround() error {
 func (s *Supervisor) keepOwn(policy sandbox.Resolved) error {
 	for _, own := range []string{s.config.StoreDir, s.config.RuntimeDir, s.users} {
 		if policy.MayWrite(own) || policy.WritesBelow(own) {
-			return refuse(StatusStartFailed, "policy", fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", own))
+			return refuse(StatusStartFailed, reasonPolicy, fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", own))
 		}
 	}
 	return nil
@@ -70,9 +70,9 @@ func (s *Supervisor) keepOwn(policy sandbox.Resolved) error {
 // planReason tells what the host lacks from what cannot be meant.
 func planReason(err error) string {
 	if _, missing := errors.AsType[*sandbox.MissingError](err); missing {
-		return "sandbox"
+		return reasonSandbox
 	}
-	return "policy"
+	return reasonPolicy
 }
 
 func (c *Call) task(programs []sandbox.Program) sandbox.Task {
@@ -213,7 +213,7 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 	if dir == "" {
 		here, err := os.Getwd()
 		if err != nil {
-			return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot find the working directory: %w", err))
+			return refuse(StatusStartFailed, reasonDir, fmt.Errorf("cannot find the working directory: %w", err))
 		}
 		dir = here
 		if c.plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
@@ -221,14 +221,14 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 		}
 	}
 	if c.dir, err = filepath.Abs(dir); err != nil {
-		return refuse(StatusStartFailed, "dir", err)
+		return refuse(StatusStartFailed, reasonDir, err)
 	}
 	dir = c.dir
 	if c.plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
 	if c.plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
-		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
+		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)
 }
@@ -236,10 +236,10 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return refuse(StatusStartFailed, "dir", fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
+		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
 	}
 	if !info.IsDir() {
-		return refuse(StatusStartFailed, "dir", fmt.Errorf("the working directory %s is no folder", dir))
+		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is no folder", dir))
 	}
 	return nil
 }

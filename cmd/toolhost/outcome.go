@@ -77,7 +77,7 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 	}
 	switch r.Status {
 	case supervisor.StatusOK, supervisor.StatusToolError, supervisor.StatusCrashed:
-		return false
+		return r.Kill.Cause != "" // or had begun to
 	}
 	return true
 }

@@ -174,7 +174,7 @@ func judgePartial(c call, r *supervisor.Result) Finding {
 		kept = "its content was kept"
 	}
 	switch {
-	case r.OK() && r.Overran:
+	case r.OK() && r.Kill.Cause != "":
 		return passed("%s: its result came within the grace period and counts, %s", c.Name, kept)
 	case r.OK():
 		return skipped("%s: it ended before its time was over", c.Name)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,6 +157,12 @@ func endPhrases(r *supervisor.Result) (parts []string) {
 	if r.Overran && r.OK() {
 		parts = append(parts, "over its soft budget")
 	}
+	if began, ok := causePhrases[r.Kill.Cause]; ok && r.OK() {
+		parts = append(parts, began+", but complete")
+	}
+	if end := exitPhrase(r); end != "" {
+		parts = append(parts, end)
+	}
 	if r.ToolError != nil && !r.OK() && r.ToolError.Kind != "cancelled" {
 		parts = append(parts, brief(r.ToolError.Message))
 	}
@@ -174,6 +181,37 @@ func endPhrases(r *supervisor.Result) (parts []string) {
 		parts = append(parts, units.BytesSize(float64(dropped))+" of content cut")
 	}
 	return parts
+}
+
+// causePhrases are what had begun to end a call whose result came all the same.
+var causePhrases = map[string]string{
+	"deadline":    "stopped at its deadline",
+	"total":       "stopped when its stream's time was over",
+	"idle":        "stopped for its silence",
+	"abort":       "aborted",
+	"oom":         "out of memory",
+	"cpu":         "stopped at its limit of CPU time",
+	"outputTotal": "stopped at its limit of output",
+	"protocol":    "stopped for breaking the protocol",
+	"collateral":  "killed together with another call",
+}
+
+// exitPhrase is how a tool has ended that has not said so itself.
+func exitPhrase(r *supervisor.Result) string {
+	switch r.Status {
+	case supervisor.StatusCrashed, supervisor.StatusNoResult, supervisor.StatusPolicyViolation, supervisor.StatusPidsLimit:
+	default:
+		return ""
+	}
+	switch {
+	case r.ToolError != nil:
+		return ""
+	case r.Exit.Signal != "":
+		return "died of " + r.Exit.Signal
+	case r.Exit.Code != nil:
+		return "exit status " + strconv.Itoa(*r.Exit.Code)
+	}
+	return ""
 }
 
 func count(n int, one, many string) string {

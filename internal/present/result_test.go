@@ -20,9 +20,22 @@ func TestOutcome(t *testing.T) {
 		change func(*supervisor.Result)
 		want   string
 	}{
-		"ok":      {func(*supervisor.Result) {}, "ok: x, 1.5s of 30s\n"},
-		"overran": {func(r *supervisor.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
-		"human":   {func(r *supervisor.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
+		"ok":                    {func(*supervisor.Result) {}, "ok: x, 1.5s of 30s\n"},
+		"overran":               {func(r *supervisor.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
+		"complete in the grace": {func(r *supervisor.Result) { r.Kill.Cause = "abort" }, "ok: x, 1.5s of 30s, aborted, but complete\n"},
+		"crashed by a signal": {func(r *supervisor.Result) {
+			r.Status, r.Exit.Signal = supervisor.StatusCrashed, "SIGSEGV"
+		}, "crashed: x, 1.5s of 30s, died of SIGSEGV\n"},
+		"crashed by an exit": {func(r *supervisor.Result) {
+			r.Status, r.Exit.Code = supervisor.StatusCrashed, new(3)
+		}, "crashed: x, 1.5s of 30s, exit status 3\n"},
+		"no result": {func(r *supervisor.Result) {
+			r.Status, r.Exit.Code = supervisor.StatusNoResult, new(0)
+		}, "no_result: x, 1.5s of 30s, exit status 0\n"},
+		"crashed behind an adapter": {func(r *supervisor.Result) {
+			r.Status, r.Exit.Signal, r.ToolError = supervisor.StatusCrashed, "SIGSEGV", &supervisor.ToolError{Message: "server died of SIGSEGV"}
+		}, "crashed: x, 1.5s of 30s, server died of SIGSEGV\n"},
+		"human": {func(r *supervisor.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
 		"timeout": {func(r *supervisor.Result) {
 			r.Status, r.Reason, r.Kill = supervisor.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
 			r.Partial, r.Output.Content.KeptBytes = true, 2048

@@ -197,6 +197,9 @@ type HandshakeError struct {
 	// of a handshake.
 	Reason string
 	Output string
+	// Ended says that the child has ended its output, or listens no more, as one
+	// does that has been killed.
+	Ended bool
 }
 
 func (e *HandshakeError) Error() string {

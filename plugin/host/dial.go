@@ -52,7 +52,7 @@ func refuseBroker(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientCon
 func (r *childRunner) dial(ctx context.Context) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
-		return &HandshakeError{Reason: fmt.Sprintf("cannot connect to the tool's socket %s: %v; listen on it before the handshake line is printed, as plugin.Serve does", r.socket, err)}
+		return &HandshakeError{Ended: true, Reason: fmt.Sprintf("cannot connect to the tool's socket %s: %v; listen on it before the handshake line is printed, as plugin.Serve does", r.socket, err)}
 	}
 	if err := checkPeer(conn, r.child.PeerUID); err != nil {
 		_ = conn.Close()

@@ -126,7 +126,8 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 	case errors.Is(err, bufio.ErrBufferFull):
 		return refuse("not a toolhost tool: its first line is longer than " + strconv.Itoa(maxHandshakeBytes) + " bytes; " + printFirst)
 	case err != nil:
-		return refuse("not a toolhost tool: it ended its output without the go-plugin handshake line; build it with package plugin, or run it with toolhost exec")
+		reason := "not a toolhost tool: it ended its output without the go-plugin handshake line; build it with package plugin, or run it with toolhost exec"
+		return "", &HandshakeError{Reason: reason, Output: excerpt(line), Ended: true}
 	}
 	f := strings.Split(strings.TrimRight(line, "\r\n"), "|")
 	if len(f) < 5 || f[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {

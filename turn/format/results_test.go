@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -228,6 +229,28 @@ func TestNoCalls(t *testing.T) {
 		}
 		if raw, err := p.Results(nil, nil); err != nil || string(raw) != want {
 			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+}
+
+// A success that came after something had begun to end its call is a success for
+// every provider, and says what that was.
+func TestASuccessInTheGraceTellsEveryProvider(t *testing.T) {
+	for _, structured := range []json.RawMessage{nil, json.RawMessage(`{"n":5}`)} {
+		r := ok(text1("just in time")...)
+		if r.Structured = structured; structured != nil {
+			r.Content = nil
+		}
+		r.Kill.Cause = "abort"
+		r.Message = `[NOTE] Tool "search" was aborted after 2s (user). Its result came all the same, and is complete.`
+		for _, p := range providers {
+			raw, err := p.Results([]Call{{ID: "1", Tool: "search", Arguments: json.RawMessage("{}")}}, []*supervisor.Result{r})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(raw); !strings.Contains(text, "was aborted after 2s (user)") || strings.Contains(text, `rror":true`) {
+				t.Errorf("%s: %s", p.Name(), text)
+			}
 		}
 	}
 }
