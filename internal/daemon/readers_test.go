@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -62,11 +63,17 @@ func TestManyReaders(t *testing.T) {
 // neverRead opens a turn's stream and takes nothing of it.
 func (w *world) neverRead(turnID string) net.Conn {
 	w.t.Helper()
+	return w.dial(fmt.Sprintf("GET /api/turns/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", turnID))
+}
+
+// dial sends a request and leaves its answer unread.
+func (w *world) dial(request string) net.Conn {
+	w.t.Helper()
 	conn, err := net.Dial("unix", w.Socket)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "GET /api/turns/%s/events HTTP/1.1\r\nHost: localhost\r\n\r\n", turnID); err != nil {
+	if _, err := io.WriteString(conn, request); err != nil {
 		w.t.Fatal(err)
 	}
 	return conn

@@ -138,6 +138,7 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 		r.results, r.err = t.Run(ctx, calls)
 	}()
 	st := s.newStream(q)
+	defer st.close()
 	if errors.Is(st.follow(running, t, begin), errGone) {
 		abort(turn.ErrDisconnected)
 	}

@@ -24,6 +24,7 @@ func (s *Server) events(q *request) error {
 	}
 	defer free()
 	st := s.newStream(q)
+	defer st.close()
 	ctx, stop := s.watching(q)
 	defer stop()
 	switch {

@@ -55,6 +55,7 @@ func withAndWithout(t *testing.T, test func(w *world, kept bool)) {
 	for _, kept := range []bool{true, false} {
 		t.Run(fmt.Sprintf("journal=%t", kept), func(t *testing.T) {
 			test(newWorld(t, func(c *Config) {
+				c.Stall = hangLimit // a client that pauses here is not one that has gone
 				if !kept {
 					c.History = nil
 				}

@@ -24,6 +24,7 @@ type stream struct {
 	w      http.ResponseWriter
 	buf    bytes.Buffer
 	opened bool
+	close  func()
 	beat   time.Duration // of comments while there is nothing to say
 }
 
@@ -39,9 +40,14 @@ func (s *Server) takeStream() (free func(), err error) {
 	return func() { s.streams.Add(-1) }, nil
 }
 
-// newStream is a stream that opens with what is sent first.
+// newStream is a stream that opens with what is sent first; close must follow.
 func (s *Server) newStream(q *request) *stream {
-	return &stream{w: q.w, beat: s.config.Heartbeat}
+	st := &stream{w: q.w, beat: s.config.Heartbeat, close: func() {}}
+	if p, ok := q.w.(*patientWriter); ok {
+		unhook := context.AfterFunc(s.closing, p.hurry)
+		st.close = func() { unhook() }
+	}
+	return st
 }
 
 func (st *stream) open() {

@@ -124,6 +124,7 @@ func (s *Server) accompany(q *request, t *turn.Turn) {
 	ctx, stop := s.watching(q)
 	defer stop()
 	st := s.newStream(q)
+	defer st.close()
 	if st.send() != nil || st.follow(ctx, t, 0) != nil {
 		t.Abort(supervisor.AbortDisconnect)
 	}

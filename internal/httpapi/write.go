@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -12,7 +13,14 @@ type patientWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	stall   time.Duration
+
+	mu      sync.Mutex
+	hurried bool
 }
+
+// lastPatience is what is left of it for a stream once the daemon ends: what it
+// had to say is on record.
+const lastPatience = 2 * time.Second
 
 func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter {
 	p := &patientWriter{ResponseWriter: w, control: http.NewResponseController(w), stall: stall}
@@ -21,7 +29,22 @@ func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter
 }
 
 // extend moves the limit; a writer without one (of tests) waits for ever.
-func (p *patientWriter) extend(by time.Duration) { _ = p.control.SetWriteDeadline(time.Now().Add(by)) }
+func (p *patientWriter) extend(by time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hurried {
+		by = min(by, lastPatience)
+	}
+	_ = p.control.SetWriteDeadline(time.Now().Add(by))
+}
+
+// hurry leaves a client little time from now on.
+func (p *patientWriter) hurry() {
+	p.mu.Lock()
+	p.hurried = true
+	p.mu.Unlock()
+	p.extend(lastPatience)
+}
 
 const pieceBytes = 64 << 10
 
