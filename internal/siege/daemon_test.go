@@ -46,7 +46,7 @@ tools:
   echo: {plugin: %[6]s, args: [echo], tool: hostile, env: {TOOLHOST_MARK: %[5]s}}
   asks: {command: [echo, "{name}"], mode: ask, concurrency: exclusive, class: hostile}
   forbidden: {plugin: %[6]s, args: [describeHang], tool: hostile, mode: deny, class: hostile}
-  large: {command: [seq, "1500000"], class: hostile, timeout: 30s}
+  large: {command: [seq, "1000000"], cpuWeight: 1, env: {TOOLHOST_MARK: %[5]s}}
 `
 
 // daemon is `toolhost serve` behind a fence.
@@ -180,6 +180,20 @@ func (d *daemon) memory(name string) int64 {
 	}
 	kib, _ := strconv.ParseInt(string(fields[0]), 10, 64)
 	return kib << 10
+}
+
+// processor is the CPU time that the daemon has had (proc_pid_stat(5), in
+// hundredths of a second).
+func (d *daemon) processor() time.Duration {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.pid()))
+	_, rest, _ := bytes.Cut(raw, []byte(") "))
+	fields := bytes.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(string(fields[11]))
+	system, _ := strconv.Atoi(string(fields[12]))
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // files are those that the daemon has open, but for users of calls: of these it

@@ -45,8 +45,9 @@ func TestSiege(t *testing.T) {
 	files := d.files()
 
 	step("the siege begins")
-	hostile := d.hire()
+	hostile, processor := d.hire(), d.processor()
 	besieged := d.phase(lasts, neighbours)
+	processor = d.processor() - processor
 	step("the siege is over")
 	told := hostile.dismiss(t)
 	d.alone()
@@ -60,8 +61,8 @@ func TestSiege(t *testing.T) {
 	stopped := d.stop()
 
 	report(t, told, map[string]*days{"quiet": quiet, "siege": besieged, "after": after})
-	t.Logf("memory: RSS at most %d MiB, %d MiB after; the kernel counted at most %d of %d MiB\nfiles of the daemon: %d before, %d after\nstopped after %s, of at most %s",
-		d.peak>>20, rss>>20, d.counts>>20, memoryBytes>>20, files, filesAfter, stopped.Round(time.Millisecond), stopBound)
+	t.Logf("memory: RSS at most %d MiB, %d MiB after; the kernel counted at most %d of %d MiB\nfiles of the daemon: %d before, %d after; CPU time in the siege %s\nstopped after %s, of at most %s",
+		d.peak>>20, rss>>20, d.counts>>20, memoryBytes>>20, files, filesAfter, processor, stopped.Round(time.Millisecond), stopBound)
 	d.judge(told, quiet, besieged, after, stopped)
 }
 
@@ -83,12 +84,15 @@ func (d *daemon) phase(lasts time.Duration, neighbours []neighbour) *days {
 	return seen
 }
 
-// alone waits until nothing of the mob's is under way any more.
+// alone waits until nothing of the mob's runs any more; what it was asked and has
+// not answered may wait on.
 func (d *daemon) alone() {
 	d.t.Helper()
 	wait.Until(d.t, "all calls of the mob are over", func() bool {
 		turns, err := d.client.Active(d.t.Context())
-		return d.down() || err == nil && !slices.ContainsFunc(turns, func(t client.Turn) bool { return len(t.CurrentTools) > 0 })
+		return d.down() || err == nil && !slices.ContainsFunc(turns, func(t client.Turn) bool {
+			return slices.ContainsFunc(t.CurrentTools, func(c client.CurrentTool) bool { return c.State != "asking" })
+		})
 	})
 }
 
