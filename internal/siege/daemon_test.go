@@ -114,7 +114,7 @@ func (d *daemon) start() {
 	}
 	defer log.Close()
 	d.target.Socket = filepath.Join(d.dir, "s")
-	d.cmd = exec.Command("sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(d.fence.memory, "cgroup.procs"), filepath.Join(d.dir, "toolhost"),
+	d.cmd = exec.Command("sh", "-c", `for door in $0; do echo $$ > "$door" || exit; done; exec "$@"`, d.fence.doors(), filepath.Join(d.dir, "toolhost"),
 		"serve", "--config", filepath.Join(d.dir, "toolhost.yaml"), "--socket", d.target.Socket, "--listen", "127.0.0.1:0")
 	d.cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "TOOLHOST_") })
 	d.cmd.Stdout, d.cmd.Stderr = log, log

@@ -13,8 +13,9 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// fence is a cgroup of one name in each hierarchy: the daemon's calls go below
-// it, the daemon itself into a child of it that bounds nothing but memory.
+// fence is a cgroup of one name in each hierarchy, as a service has it: the
+// daemon's calls go below it, the daemon itself into a child, whose memory is
+// bounded.
 type fence struct {
 	path   string // in every hierarchy
 	dirs   []string
@@ -61,11 +62,11 @@ func hierarchies(t *testing.T) (mounts []string) {
 	return mounts
 }
 
-// bound makes the daemon's child where memory is bounded.
+// bound makes the daemon's children, and bounds the one where memory is.
 func (f *fence) bound(t *testing.T, bytes int64) {
 	t.Helper()
 	for _, dir := range f.dirs {
-		file, size := "memory.limit_in_bytes", strconv.FormatInt(bytes, 10)
+		file := "memory.limit_in_bytes"
 		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "cgroup.controllers")); err == nil {
 			// In hybrid layouts memory is elsewhere, and this fails.
 			_ = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), []byte("+memory"), 0)
@@ -76,13 +77,22 @@ func (f *fence) bound(t *testing.T, bytes int64) {
 		if err := os.Mkdir(child, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(child, file), []byte(size), 0); err == nil {
+		if err := os.WriteFile(filepath.Join(child, file), []byte(strconv.FormatInt(bytes, 10)), 0); err == nil {
 			f.memory, f.v2 = child, file == "memory.max"
-			return
 		}
-		_ = os.Remove(child)
 	}
-	t.Skip("no cgroup bounds memory here")
+	if f.memory == "" {
+		t.Skip("no cgroup bounds memory here")
+	}
+}
+
+// doors are the files by which a process gets in.
+func (f *fence) doors() string {
+	var files []string
+	for _, dir := range f.dirs {
+		files = append(files, filepath.Join(dir, "daemon", "cgroup.procs"))
+	}
+	return strings.Join(files, " ")
 }
 
 // used is what the kernel counts for the daemon, and how often it had to kill.
@@ -117,10 +127,10 @@ func (f *fence) left() (found []string) {
 // remove waits for what still dies there, and leaves nothing.
 func (f *fence) remove(t *testing.T) {
 	wait.Until(t, "the daemon's cgroups are gone", func() bool {
-		_ = os.Remove(f.memory)
 		for _, dir := range f.dirs {
 			folders, _ := filepath.Glob(dir + "/*/c-*")
-			parents, _ := filepath.Glob(dir + "/toolhost-*")
+			parents, _ := filepath.Glob(dir + "/*-*")
+			parents = append(parents, filepath.Join(dir, "daemon"))
 			for _, path := range slices.Concat(folders, parents, []string{dir}) {
 				_ = os.Remove(path)
 			}
