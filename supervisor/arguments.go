@@ -16,6 +16,13 @@ func (c *Call) boundArguments() error {
 	if err := bounded(c.arguments); err != nil {
 		return refuse(StatusInvalidArgs, "size", err)
 	}
+	var err error
+	if c.arguments, err = fitArguments("the arguments", c.arguments); err != nil {
+		return refuse(StatusInvalidArgs, "arguments", err)
+	}
+	if c.request.Meta, err = fitArguments("the _meta", c.request.Meta); err != nil {
+		return refuse(StatusInvalidArgs, "arguments", err)
+	}
 	return nil
 }
 
@@ -46,6 +53,10 @@ func (t *describedTool) validate(arguments []byte) error {
 func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
 	return func(arguments, meta json.RawMessage) error {
 		if err := bounded(arguments); err != nil {
+			return err
+		}
+		arguments, err := fitArguments("the arguments", arguments)
+		if err != nil {
 			return err
 		}
 		tool, err := newDescribedTool(d)

@@ -34,7 +34,13 @@ const maxQuestions = 8
 
 // onAsk puts a tool's question to whoever the request names. The call's clocks
 // stand still until the answer.
-func (c *Call) onAsk(ask *pluginv1.Ask, now time.Time) {
+func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
+	if unfit != nil && c.request.Ask != nil {
+		if !c.acks.deny(ask.GetInteractionId(), "the question's schema cannot be passed on: "+unfit.Error()) {
+			c.stop(causeProtocol, "too many questions at once", now)
+		}
+		return
+	}
 	if c.request.Ask == nil || c.state != stateRunning {
 		if !c.acks.deny(ask.GetInteractionId(), "headless") {
 			c.stop(causeProtocol, "too many questions at once", now)

@@ -86,6 +86,7 @@ type input struct {
 	before   *cgroup.Usage // what a kept instance had used already
 	conn     *host.Conn
 	event    *pluginv1.CallEvent
+	judged   judged // of event, or of content and structured
 	response *pluginv1.DescribeResponse
 	exit     syscall.WaitStatus
 	release  func()

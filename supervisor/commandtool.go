@@ -104,7 +104,9 @@ func (c *Call) commandStdout(p []byte) error {
 
 func (c *Call) passCommandStdout(p []byte) error {
 	if c.reader != nil {
-		c.send(input{kind: inContent, content: c.reader.Write(p)})
+		in := input{kind: inContent, content: c.reader.Write(p)}
+		in.judgeOutput()
+		c.send(in)
 	}
 	return c.output.pass(p, "stdout", c.output.stdout, c.request.Command.Stdout)
 }
@@ -118,6 +120,7 @@ func (c *Call) endStdout() {
 		if reader, ok := c.reader.(OutputWarner); ok {
 			in.warning = reader.Warning()
 		}
+		in.judgeOutput()
 		c.send(in)
 	}
 }
@@ -127,6 +130,7 @@ func (c *Call) onContent(in input) {
 		c.keep(content)
 	}
 	c.structured, c.outputErr = in.structured, in.err
+	c.onJudged(in.judged)
 	c.warn(in.warning)
 }
 

@@ -88,7 +88,7 @@ func listenWithoutGRPC(dir, how string) {
 func serveHostile(how string) {
 	goplugin.Serve(&goplugin.ServeConfig{
 		HandshakeConfig: goplugin.HandshakeConfig{ProtocolVersion: 1, MagicCookieKey: "TOOLHOST_PLUGIN", MagicCookieValue: "toolhost.plugin.v1"},
-		Plugins:         goplugin.PluginSet{"tool": &hostile{how: how}},
+		Plugins:         goplugin.PluginSet{"tool": &hostile{how: how, answers: make(chan string, 1)}},
 		Logger:          hclog.NewNullLogger(),
 		GRPCServer:      goplugin.DefaultGRPCServer,
 	})
@@ -98,7 +98,8 @@ func serveHostile(how string) {
 type hostile struct {
 	goplugin.NetRPCUnsupportedPlugin
 	pluginv1.UnimplementedToolServer
-	how string
+	how     string
+	answers chan string
 }
 
 func (h *hostile) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
@@ -140,7 +141,50 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 	if field, ok := strings.CutPrefix(h.how, "describe-empty-"); ok {
 		d.ProtoReflect().SetUnknown(empties(field))
 	}
+	if strings.HasPrefix(h.how, "json-promised-") {
+		d.Tools[0].OutputSchema = []byte(`{}`)
+	}
 	return d, nil
+}
+
+// oddJSON is JSON that not every program takes.
+func oddJSON(what string) []byte {
+	if depth, err := strconv.Atoi(what); err == nil {
+		return []byte(strings.Repeat(`{"a":[`, depth/2) + "1" + strings.Repeat("]}", depth/2))
+	}
+	return []byte(map[string]string{
+		"secrets":      `{"first-secret-value":1,"second-secret-value":2}`,
+		"twice":        `{"a":1,"a":2}`,
+		"twiceEscaped": `{"a":1,"\u0061":2}`,
+		"huge":         `{"a":1e400}`,
+		"long":         `{"a":0.` + strings.Repeat("1", 2000) + `}`,
+		"half":         `{"a":"\ud800"}`,
+		"tiny":         `{"a":1e-400,"b":-0}`,
+		"halfKeys":     `{"\ud800":1,"\ud801":2}`,
+	}[what])
+}
+
+func (h *hostile) sendOdd(send func(*pluginv1.CallEvent), where, what string) {
+	raw := oddJSON(what)
+	result := &pluginv1.Result{}
+	switch where {
+	case "structured", "promised":
+		result.Structured = raw
+	case "content":
+		part := &pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}}
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: part}})
+		result.Content = []*pluginv1.Content{part}
+	case "ask":
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: "x", Schema: raw}}})
+		reason := <-h.answers
+		result.Content = []*pluginv1.Content{{Content: &pluginv1.Content_Text{Text: reason}}}
+	}
+	send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: result}})
+}
+
+func (h *hostile) Answer(_ context.Context, r *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
+	h.answers <- r.GetReason()
+	return &pluginv1.AnswerResponse{}, nil
 }
 
 // empties is nearly 4 MiB of a field that holds nothing.
@@ -200,6 +244,11 @@ func (h *hostile) Call(_ *pluginv1.CallRequest, s pluginv1.Tool_CallServer) erro
 		}
 		send(result())
 	default:
+		if rest, ok := strings.CutPrefix(h.how, "json-"); ok {
+			where, what, _ := strings.Cut(rest, "-")
+			h.sendOdd(send, where, what)
+			return nil
+		}
 		if field, ok := strings.CutPrefix(h.how, "result-empty-"); ok {
 			e := &pluginv1.Result{}
 			e.ProtoReflect().SetUnknown(empties(field))

@@ -73,6 +73,7 @@ type life struct {
 	// Of a command tool: what its stdout came to, and its exit status means.
 	structured  json.RawMessage
 	outputErr   error
+	unfit       bool // some JSON among the content is kept as text
 	exitOK      bool
 	exitJudged  bool
 	exitMessage string
@@ -131,7 +132,7 @@ func (c *Call) take(in input) {
 	case inStartFailed:
 		c.onStartFailed(in.err, now)
 	case inEvent:
-		c.onEvent(in.event, now)
+		c.onEvent(in, now)
 	case inStreamEnded:
 		c.onStreamEnded(in, now)
 	case inExited:

@@ -21,7 +21,7 @@ func (c *Call) stream(ctx context.Context, conn *host.Conn, request *pluginv1.Ca
 		return
 	}
 	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
-		c.send(input{kind: inEvent, event: event})
+		c.send(input{kind: inEvent, judged: judge(event), event: event})
 	})
 	c.send(input{kind: inStreamEnded, err: err})
 }
@@ -49,7 +49,9 @@ func (c *Call) toolName() string {
 }
 
 // onEvent records one event of the tool.
-func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
+func (c *Call) onEvent(in input, now time.Time) {
+	event := in.event
+	c.onJudged(in.judged)
 	switch e := event.GetEvent().(type) {
 	case *pluginv1.CallEvent_Heartbeat:
 		c.clock.Heartbeat(now)
@@ -66,7 +68,7 @@ func (c *Call) onEvent(event *pluginv1.CallEvent, now time.Time) {
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
-		c.onAsk(e.Ask, now)
+		c.onAsk(e.Ask, in.judged.ask, now)
 	case *pluginv1.CallEvent_Result:
 		c.onResult(e.Result, now)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 	"github.com/toolhost/toolhost/supervisor/internal/redact"
 )
 
@@ -47,7 +48,11 @@ func (v *veil) json(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
-	return v.set.Load().JSON(raw)
+	shown := v.set.Load().JSON(raw)
+	if len(shown) > 0 && &shown[0] != &raw[0] && wirejson.Check(shown) != nil { // names may have become equal
+		return redact.All()
+	}
+	return shown
 }
 
 func (v *veil) content(c Content) Content {

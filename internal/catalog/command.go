@@ -71,6 +71,8 @@ const maxJSONBytes = 1 << 20
 type reader struct {
 	parser    *command.Parser
 	bad, long int64
+	unfit     int64 // lines
+	why       error // JSON is kept as text
 }
 
 func (r *reader) Write(p []byte) []supervisor.Content { return contents(r.parser.Write(p)) }
@@ -86,18 +88,22 @@ func (r *reader) Warning() string {
 		{r.long, fmt.Sprintf("longer than %d KiB, the most that is read as JSON", command.MaxLineBytes>>10)},
 	} {
 		switch {
+		case odd.lines == 0:
 		case odd.lines == 1:
 			parts = append(parts, fmt.Sprintf("1 line of stdout was %s, and is kept as text", odd.what))
-		case odd.lines > 1:
+		default:
 			parts = append(parts, fmt.Sprintf("%d lines of stdout were %s, and are kept as text", odd.lines, odd.what))
 		}
+	}
+	if r.why != nil {
+		parts = append([]string{supervisor.DroppedWarning(r.unfit, r.why)}, parts...)
 	}
 	return strings.Join(parts, "; ")
 }
 
 func (r *reader) End() ([]supervisor.Content, json.RawMessage, error) {
 	parsed := r.parser.Close()
-	r.bad, r.long = parsed.BadLines, parsed.LongLines
+	r.bad, r.long, r.unfit, r.why = parsed.BadLines, parsed.LongLines, parsed.UnfitLines, parsed.Unfit
 	return contents(parsed.Content), parsed.Structured, parsed.Err
 }
 

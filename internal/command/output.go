@@ -2,12 +2,15 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // Content is one piece of a command's stdout: text, or a JSON value. Both are
@@ -27,6 +30,10 @@ type Parsed struct {
 	// BadLines counts the lines of FormatNDJSON that were no JSON value and
 	// were kept as text; LongLines those that were too long to be read as one.
 	BadLines, LongLines int64
+	// Unfit is why JSON of the output is kept as text, though it is JSON: of
+	// FormatJSON's value, or of the first of UnfitLines. See wirejson.Clean.
+	Unfit      error
+	UnfitLines int64
 	// Err says where FormatJSON's output is no JSON. It is io.EOF where there was
 	// no output at all.
 	Err error
@@ -46,6 +53,8 @@ type Parser struct {
 	overlong error
 	bad      int64
 	long     int64
+	unfit    int64
+	unfitWhy error // of the first
 }
 
 // NewParser makes a Parser. maxBytes, at least 1, bounds the value of
@@ -104,15 +113,28 @@ func (p *Parser) line(out []Content) []Content {
 		p.held = append(p.held, '\n')
 		return p.text(out, true)
 	case len(line) == 0:
-	case utf8.Valid(line) && json.Valid(line):
-		out = append(out, Content{JSON: bytes.Clone(line)})
 	default:
-		p.bad++
-		p.held = append(p.held, '\n')
-		return p.text(out, true)
+		clean, err := wirejson.Clean(line)
+		if err != nil {
+			p.countOdd(err)
+			p.held = append(p.held, '\n')
+			return p.text(out, true)
+		}
+		out = append(out, Content{JSON: bytes.Clone(clean)})
 	}
 	p.held = p.held[:0]
 	return out
+}
+
+// countOdd counts a line that is kept as text for what is in it.
+func (p *Parser) countOdd(why error) {
+	if !wirejson.IsUnfit(why) {
+		p.bad++
+		return
+	}
+	if p.unfit++; p.unfit == 1 {
+		p.unfitWhy = why
+	}
 }
 
 // text gives out what is held, but for a character that has only begun unless
@@ -167,13 +189,17 @@ func (p *Parser) Close() Parsed {
 		parsed.Content = p.lastLine()
 	case p.format == FormatJSON && p.overlong == nil:
 		parsed.Structured, parsed.Err = value(p.held)
-		if parsed.Err != nil {
+		if wirejson.IsUnfit(parsed.Err) {
+			p.unfitWhy, parsed.Err = parsed.Err, nil
+		}
+		if parsed.Structured == nil {
 			parsed.Content = p.text(nil, true)
 		}
 	default:
 		parsed.Content, parsed.Err = p.text(nil, true), p.overlong
 	}
 	parsed.BadLines, parsed.LongLines = p.bad, p.long
+	parsed.UnfitLines, parsed.Unfit = p.unfit, p.unfitWhy
 	p.held = nil
 	return parsed
 }
@@ -205,15 +231,16 @@ func value(raw []byte) (json.RawMessage, error) {
 	if at := badByte(raw); at < len(raw) {
 		return nil, fmt.Errorf("the output is not JSON: %s: the byte %#02x is not UTF-8", place(raw[:at]), raw[at])
 	}
+	clean, unfit := wirejson.Clean(raw)
+	if unfit == nil || wirejson.IsUnfit(unfit) {
+		return bytes.TrimSpace(clean), unfit
+	}
 	var value json.RawMessage
 	err := json.Unmarshal(raw, &value)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return nil, fmt.Errorf("the output is not JSON: %s: %w", place(raw[:max(0, min(int(syntax.Offset)-1, len(raw)))]), err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the output is not JSON: %w", err)
-	}
-	return bytes.TrimSpace(value), nil
+	return nil, fmt.Errorf("the output is not JSON: %w", cmp.Or(err, unfit))
 }
 
 // badByte is where the first byte is that is no UTF-8.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // ProtocolError says that a tool broke toolhost.plugin.v1. Everything that
@@ -121,15 +121,16 @@ func checkContent(content *pluginv1.Content) error {
 }
 
 func valid(what string, raw []byte) error {
-	switch {
-	case len(raw) == 0:
+	if len(raw) == 0 {
 		return nil
-	case !json.Valid(raw):
-		return &ProtocolError{what + " is not valid JSON"}
-	case !utf8.Valid(raw): // which json.Valid does not mind (RFC 8259, 8.1)
+	}
+	switch err := wirejson.Check(raw); {
+	case err == nil, wirejson.IsUnfit(err): // which is for the call to mind
+		return nil
+	case !utf8.Valid(raw):
 		return &ProtocolError{what + " is not UTF-8"}
 	}
-	return nil
+	return &ProtocolError{what + " is not valid JSON"}
 }
 
 func (c *eventChecker) ended() error {

@@ -7,6 +7,9 @@ import (
 
 var replacementJSON = []byte(`"` + Replacement + `"`)
 
+// All is what stands for a JSON text that cannot be shown in parts.
+func All() json.RawMessage { return bytes.Clone(replacementJSON) }
+
 // JSON is raw without the secrets, and still JSON: it looks into strings, names
 // of members included, whatever their escapes; a number or literal that holds
 // one becomes a string. Where a secret spans more than that, as one that is a
@@ -21,7 +24,7 @@ func (s *Set) JSON(raw json.RawMessage) json.RawMessage {
 	}
 	out := s.scalars(raw)
 	if len(spansOf(s, out)) > 0 {
-		return bytes.Clone(replacementJSON)
+		return All()
 	}
 	return out
 }

@@ -1,0 +1,126 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/wirejson"
+)
+
+// droppedCode begins the warning about JSON of a tool that is not passed on.
+const droppedCode = "structured_dropped"
+
+// DroppedWarning is the warning about output of a command that is JSON and is kept
+// as text: so many lines, 0 for all of it.
+func DroppedWarning(lines int64, why error) string {
+	what := "the command's JSON is"
+	switch {
+	case lines == 1:
+		what = "1 line of JSON is"
+	case lines > 1:
+		what = fmt.Sprintf("%d lines of JSON are", lines)
+	}
+	return fmt.Sprintf("%s: %s kept as text: %v", droppedCode, what, why)
+}
+
+// judged is why JSON of one event is not passed on: its content, which becomes
+// text, its structured result, or the schema of a question.
+type judged struct{ content, structured, ask error }
+
+// judge leaves in an event of a tool no JSON but such as everybody can read. It
+// runs where events are received: large JSON takes time.
+func judge(event *pluginv1.CallEvent) (j judged) {
+	switch e := event.GetEvent().(type) {
+	case *pluginv1.CallEvent_Content:
+		j.content = judgeContent(e.Content)
+	case *pluginv1.CallEvent_Ask:
+		if len(e.Ask.GetSchema()) > 0 {
+			e.Ask.Schema, j.ask = wirejson.Clean(e.Ask.GetSchema())
+		}
+	case *pluginv1.CallEvent_Result:
+		for _, content := range e.Result.GetContent() {
+			if err := judgeContent(content); err != nil {
+				j.content = err
+			}
+		}
+		if len(e.Result.GetStructured()) > 0 {
+			e.Result.Structured, j.structured = wirejson.Clean(e.Result.GetStructured())
+		}
+	}
+	return j
+}
+
+func judgeContent(content *pluginv1.Content) error {
+	part, ok := content.GetContent().(*pluginv1.Content_Json)
+	if !ok {
+		return nil
+	}
+	clean, err := wirejson.Clean(part.Json)
+	if err != nil {
+		content.Content = &pluginv1.Content_Text{Text: string(part.Json)}
+		return err
+	}
+	part.Json = clean
+	return nil
+}
+
+// judgeOutput does the same for what a command's output was read as.
+func (in *input) judgeOutput() {
+	for i, content := range in.content {
+		if content.Type != "json" {
+			continue
+		}
+		clean, err := wirejson.Clean(content.JSON)
+		if err != nil {
+			in.judged.content = err
+			in.content[i] = Content{Type: "text", Text: string(content.JSON)}
+			continue
+		}
+		in.content[i].JSON = clean
+	}
+	if len(in.structured) == 0 {
+		return
+	}
+	raw := in.structured
+	if in.structured, in.judged.structured = wirejson.Clean(raw); in.judged.structured != nil {
+		in.content = append(in.content, Content{Type: "text", Text: string(raw)}) // all that there is of it
+	}
+}
+
+// onJudged warns of what is not passed on, once of content. The call's status
+// stays what it is, unless the tool has promised a structured result.
+func (c *Call) onJudged(j judged) {
+	if j.content != nil && !c.unfit {
+		c.unfit = true
+		c.warn(fmt.Sprintf("%s: JSON among the tool's content is kept as text: %v", droppedCode, j.content))
+	}
+	if j.structured == nil {
+		return
+	}
+	c.warn(fmt.Sprintf("%s: the tool's structured result is left out: %v", droppedCode, j.structured))
+	if c.promisesOutput() {
+		c.outputErr = fmt.Errorf("the tool has an output schema, and its structured result cannot be passed on: %w", j.structured)
+	}
+}
+
+// promisesOutput says whether the tool declares an output schema.
+func (c *Call) promisesOutput() bool {
+	if tool := c.commandTool(); tool != nil {
+		return len(tool.Description().GetOutputSchema()) > 0
+	}
+	return len(c.description.GetOutputSchema()) > 0
+}
+
+// fitArguments are arguments, or other JSON of a caller, as tools can read it.
+// What is no JSON at all is found out later.
+func fitArguments(what string, raw json.RawMessage) (json.RawMessage, error) {
+	clean, err := wirejson.CleanArguments(raw)
+	switch {
+	case err == nil:
+		return clean, nil
+	case wirejson.IsUnfit(err):
+		return nil, fmt.Errorf("%s cannot be taken: %w", what, err)
+	}
+	return raw, nil
+}
