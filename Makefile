@@ -6,6 +6,8 @@ export PATH := $(PATH):/usr/local/go/bin
 
 FUZZTIME ?= 20s
 SOAK_RUNS ?= 1000
+CHURN_CALLS ?= 100000
+CHURN_SEED ?=
 SIEGE_FOR ?= 10m
 SIEGE_RATIO ?=
 SIEGE_ONLY ?=
@@ -76,6 +78,10 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 	$(call or_die,grep -q '^TestSoak' <<<"$$tests",no test is named TestSoak* in: $(SOAK_PACKAGES))
 	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -v -timeout 1h -run '^TestSoak' $(SOAK_PACKAGES) | \
 		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
+
+.PHONY: churn
+churn: setup ## make CHURN_CALLS short calls (100000), 16 at once; host and zygote must need no more than before
+	TOOLHOST_CHURN_CALLS=$(CHURN_CALLS) TOOLHOST_CHURN_SEED=$(CHURN_SEED) go test -count=1 -v -timeout 12h -run '^TestChurn$$' ./cmd/toolhost
 
 # SIEGE_RATIO=3 is for a machine that does nothing else. SIEGE_ONLY=EXPRESSION picks clients and "calls TOOL" by name.
 .PHONY: siege

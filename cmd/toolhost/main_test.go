@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 			becomeUser(os.Args[2], os.Args[3:])
 		case asNothing:
 			os.Exit(0)
+		case asChurn:
+			playChurn()
+			return
 		case asProbe:
 			os.Exit(escape.Main(os.Args[2:], os.Stdout))
 		}
