@@ -24,6 +24,9 @@ const (
 	// TOOLHOST_SIEGE_RATIO bounds it by the quiet one on a machine that does
 	// nothing else.
 	worstCall = 15 * time.Second
+	// What the daemon may have when the mob has gone: memory, and files more than
+	// before.
+	restingMemory, restingFiles = memoryBytes / 2, 64
 )
 
 // TestSiege has a daemon with 512 MiB stand 50 hostile tools and 50 hostile
@@ -63,6 +66,9 @@ func TestSiege(t *testing.T) {
 	report(t, told, map[string]*days{"quiet": quiet, "siege": besieged, "after": after})
 	t.Logf("memory: RSS at most %d MiB, %d MiB after; the kernel counted at most %d of %d MiB\nfiles of the daemon: %d before, %d after; CPU time in the siege %s\nstopped after %s, of at most %s",
 		d.peak>>20, rss>>20, d.counts>>20, memoryBytes>>20, files, filesAfter, processor, stopped.Round(time.Millisecond), stopBound)
+	if rss > restingMemory || filesAfter > files+restingFiles {
+		t.Errorf("it keeps %d bytes of memory and %d files, before %d", rss, filesAfter, files)
+	}
 	d.judge(told, quiet, besieged, after, stopped)
 }
 
