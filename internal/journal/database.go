@@ -20,10 +20,9 @@ func dsn(dir, query string) string {
 	return u.String()
 }
 
-// writerPragmas, in this order: auto_vacuum counts only before the first table. The log is cut back to
-// journal_size_limit bytes when it begins anew.
+// writerPragmas change nothing in a database that has been written to. The log is cut back to journal_size_limit bytes
+// when it begins anew.
 const writerPragmas = `
-PRAGMA auto_vacuum = INCREMENTAL;
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA journal_size_limit = 8388608;
@@ -33,24 +32,25 @@ PRAGMA journal_size_limit = 8388608;
 type database struct {
 	db   *sql.DB
 	conn *sql.Conn
+	rest *unchecked
 }
 
-// openDatabase opens the database of dir for writing, making or migrating it. With full it is checked throughout
-// (see BenchmarkCheck). Damage is answered with ErrCorrupt. The caller closes what is returned, with an error too.
-func openDatabase(ctx context.Context, dir string, full bool, steps []string) (*database, error) {
+// openDatabase opens the database of dir for writing, making or migrating it, and checks what there is time for (see
+// BenchmarkCheck). Damage is answered with ErrCorrupt. The caller closes what is returned, with an error too.
+func openDatabase(ctx context.Context, dir string, unclean bool, steps []string) (*database, error) {
 	db, err := sql.Open("sqlite", dsn(dir, ""))
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
 	d := &database{db: db}
-	if err = d.setUp(ctx, full, steps); err != nil {
+	if err = d.setUp(ctx, dir, unclean, steps); err != nil {
 		return d, classify(dir, err)
 	}
 	return d, nil
 }
 
-func (d *database) setUp(ctx context.Context, full bool, steps []string) error {
+func (d *database) setUp(ctx context.Context, dir string, unclean bool, steps []string) error {
 	var err error
 	if d.conn, err = d.db.Conn(ctx); err != nil {
 		return err
@@ -62,13 +62,18 @@ func (d *database) setUp(ctx context.Context, full bool, steps []string) error {
 	if err := id.check(len(steps)); err != nil {
 		return err
 	}
-	if _, err := d.conn.ExecContext(ctx, writerPragmas); err != nil {
-		return err
-	}
-	if full && !id.fresh() {
-		if err := quickCheck(ctx, d.conn); err != nil {
+	if !id.fresh() {
+		if d.rest, err = d.check(ctx, dir, id, unclean, int(id.version) < len(steps)); err != nil {
 			return err
 		}
+	} else if _, err := d.conn.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL"); err != nil { // counts only before the first table
+		return err
+	}
+	if err := dropSums(dir); err != nil {
+		return err
+	}
+	if _, err := d.conn.ExecContext(ctx, writerPragmas); err != nil {
+		return err
 	}
 	return migrate(ctx, d.conn, id.version, steps)
 }
@@ -97,18 +102,21 @@ func quickCheck(ctx context.Context, db queryer) error {
 }
 
 // openOrReplace opens the database; a damaged one it moves aside, reports, and starts anew.
-func openOrReplace(ctx context.Context, dir string, full bool, steps []string, now time.Time) (*database, Report, error) {
-	report := Report{Checked: full}
+func openOrReplace(ctx context.Context, dir string, unclean bool, steps []string, now time.Time) (*database, Report, error) {
+	report := Report{}
 	aside := ".corrupt-" + now.UTC().Format("20060102T150405Z")
-	if emptied(dir) {
+	if report.Damage = condemned(dir); report.Damage == nil && emptied(dir) {
 		report.Damage = fmt.Errorf("%w: it was cut to nothing", ErrCorrupt)
+	}
+	if report.Damage != nil {
 		var err error
 		if report.MovedAside, err = moveAside(dir, aside); err != nil {
 			return nil, report, err
 		}
 	}
-	d, err := openTight(ctx, dir, full, steps)
+	d, err := openTight(ctx, dir, unclean, steps)
 	if err == nil || !errors.Is(err, ErrCorrupt) {
+		report.Checked = unclean && err == nil && d.rest == nil
 		return d, report, errors.Join(err, closeIf(err != nil, d))
 	}
 	report.Damage = err
@@ -122,14 +130,14 @@ func openOrReplace(ctx context.Context, dir string, full bool, steps []string, n
 	return d, report, errors.Join(err, closeIf(err != nil, d))
 }
 
-func openTight(ctx context.Context, dir string, full bool, steps []string) (*database, error) {
+func openTight(ctx context.Context, dir string, unclean bool, steps []string) (*database, error) {
 	if err := tighten(dir); err != nil {
 		if isFull(err) {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
 		return nil, err
 	}
-	return openDatabase(ctx, dir, full, steps)
+	return openDatabase(ctx, dir, unclean, steps)
 }
 
 func closeIf(failed bool, d *database) error {

@@ -120,7 +120,7 @@ func moveAside(dir, suffix string) (string, error) {
 			return aside, err
 		}
 	}
-	return aside, nil
+	return aside, errors.Join(dropSums(dir), pardon(dir))
 }
 
 func exists(name string) bool {

@@ -8,6 +8,10 @@
 // last second (SQLite's synchronous=NORMAL in WAL mode: the database stays consistent). An event must be appended
 // before anybody is shown it.
 //
+// Damage does not pass for a record. What was closed is compared with its checksums when it is opened, the rest of what
+// takes longer than a moment behind that; each event and result has one of its own, which readers check. A damaged
+// database is moved aside, and never written to.
+//
 // The journal never parses or changes an event's JSON: replay gives the same bytes. It therefore cannot redact either.
 // Secrets must not reach it: taking them out is the caller's duty, before Append.
 //
@@ -15,5 +19,7 @@
 //
 //	journal.db, -wal, -shm      the database
 //	journal.lock                locked by the owner, and holding its pid; empty after a clean end
+//	journal.sums                checksums over the database as it was closed; gone while there is an owner
+//	journal.damaged             why the owner found the database damaged, until the next one has moved it aside
 //	journal.db.corrupt-<time>   a database that could not be read, moved aside by Open and never deleted
 package journal

@@ -34,6 +34,9 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request // of which whoever gets mu next commits many
 
+	endCheck context.CancelFunc // of what is checked behind Open
+	checking sync.WaitGroup
+
 	prunes   chan chan pruned
 	wake     chan struct{} // there is something to prune
 	quit     chan struct{} // closed by Close
@@ -47,7 +50,9 @@ type Report struct {
 	// Unclean: the last owner, with the pid LastPID (0: unknown), died without Close.
 	Unclean bool
 	LastPID int
-	// Checked: the whole database was checked, as after an unclean end.
+	// Checked: the structure of all of the database was checked, as after an unclean end. The rest of a large one is
+	// checked while it is used; where that finds damage, nothing more is written to it, Append answers ErrCorrupt, and
+	// the next Open moves it aside.
 	Checked bool
 	// MovedAside is the path of a database that could not be used, "" if there was none; Damage is why. Its files are
 	// left to the admin: they are never deleted.
@@ -70,8 +75,9 @@ type OpenCall struct{ CallID, Tool string }
 
 // Open makes the caller the owner of the journal in dir, which is made (mode 0700) if missing. It fails with ErrOwned
 // while there is another owner, with ErrNewer for a database of a newer toolhost, and where others than the user or
-// root could write to dir. A damaged database is moved aside and a new one begun: see Report. After an unclean end the
-// whole database is checked first, which takes time in proportion to its size.
+// root could write to dir. A damaged database is moved aside and a new one begun: see Report. It is checked by the
+// checksums that the last owner left when it closed it, or else its structure is, for less than a second: the rest of a
+// large one is checked while it is used.
 func Open(dir string, o Options) (*Journal, error) {
 	return open(dir, o, migrations)
 }
@@ -108,16 +114,18 @@ func acquire(dir string, o Options, steps []string) (_ *Journal, err error) {
 	if err := checkFiles(dir); err != nil {
 		return nil, err
 	}
-	j, err := assemble(dir, o, l, steps, l.unclean)
-	if errors.Is(err, ErrCorrupt) && !l.unclean { // which only shows in use: checked throughout, it is moved aside
-		j, err = assemble(dir, o, l, steps, true)
+	j, err := assemble(dir, o, l, steps)
+	if errors.Is(err, ErrCorrupt) { // which only shows in use: it is moved aside
+		if err = condemn(dir, err); err == nil {
+			j, err = assemble(dir, o, l, steps)
+		}
 	}
 	return j, err
 }
 
-func assemble(dir string, o Options, l *lock, steps []string, full bool) (*Journal, error) {
+func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) {
 	ctx := context.Background()
-	d, report, err := openOrReplace(ctx, dir, full, steps, o.Now())
+	d, report, err := openOrReplace(ctx, dir, l.unclean, steps, o.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +137,12 @@ func assemble(dir string, o Options, l *lock, steps []string, full bool) (*Journ
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
 		j.unfinished, err = j.writer.findUnfinished(ctx)
+	}
+	if err == nil {
+		err = j.checkUnfinished(len(steps))
+	}
+	if err == nil {
+		err = j.beginCheck(d.rest, len(steps))
 	}
 	if err != nil {
 		return nil, errors.Join(classify(dir, err), d.close())

@@ -199,8 +199,8 @@ func TestForeignDatabase(t *testing.T) {
 func TestMigration(t *testing.T) {
 	dir := t.TempDir()
 	mustAppend(t, mustOpen(t, dir, Options{}), wholeTurn("t", "shell", "ok")...)
-	_, err := openReader(dir, 2)
-	expectError(t, err, nil, "version 1")
+	_, err := openReader(dir, 3)
+	expectError(t, err, nil, "version 2")
 }
 
 func TestMigrationToAnother(t *testing.T) {
@@ -209,12 +209,12 @@ func TestMigrationToAnother(t *testing.T) {
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, want...)
 	mustClose(t, j)
-	steps := append(migrations[:1:1], "ALTER TABLE turns ADD COLUMN label TEXT NOT NULL DEFAULT 'none'; CREATE INDEX by_label ON turns(label);")
+	steps := append(migrations[:2:2], "ALTER TABLE turns ADD COLUMN label TEXT NOT NULL DEFAULT 'none'; CREATE INDEX by_label ON turns(label);")
 
-	bad := append(steps[:1:1], steps[1]+"CREATE TABLE turns (x);")
+	bad := append(steps[:2:2], steps[2]+"CREATE TABLE turns (x);")
 	_, err := open(dir, Options{}, bad)
-	expectError(t, err, nil, "from version 1 to 2", "already exists")
-	expectSame(t, collect(t, mustRead(t, dir), "t", 0), want) // still version 1
+	expectError(t, err, nil, "from version 2 to 3", "already exists")
+	expectSame(t, collect(t, mustRead(t, dir), "t", 0), want) // still version 2
 
 	for range 2 {
 		if j, err = open(dir, Options{}, steps); err != nil {
@@ -222,7 +222,7 @@ func TestMigrationToAnother(t *testing.T) {
 		}
 		mustClose(t, j)
 	}
-	r, err := openReader(dir, 2)
+	r, err := openReader(dir, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestMigrationToAnother(t *testing.T) {
 		t.Errorf("label %q, error %v", label, err)
 	}
 	_, err = Open(dir, Options{})
-	expectError(t, err, ErrNewer, "version 2", "up to 1")
+	expectError(t, err, ErrNewer, "version 3", "up to 2")
 	_, err = OpenReader(dir)
 	expectError(t, err, ErrNewer)
 }

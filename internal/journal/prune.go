@@ -112,6 +112,10 @@ func (p *pruner) grew(bytes int64) {
 
 // prune does one step of the pass.
 func (w *writer) prune() {
+	if w.condemned != nil {
+		w.pruner.end(w.condemned)
+		return
+	}
 	more, err := w.pruneStep()
 	if more && err == nil {
 		w.pruner.steps++

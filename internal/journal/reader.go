@@ -81,7 +81,7 @@ const (
 )
 
 // eventColumns are what scanEvents reads; FROM turns t and events e.
-const eventColumns = `SELECT e.pos, t.turn_id, e.seq, e.time, e.kind, e.call_id, e.tool, e.json `
+const eventColumns = `SELECT e.pos, t.turn_id, e.seq, e.time, e.kind, e.call_id, e.tool, e.json, e.sum `
 
 const turnPage = eventColumns + `FROM turns t CROSS JOIN events e ON e.turn = t.id
 	WHERE t.turn_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`
@@ -121,10 +121,14 @@ func (r *Reader) page(ctx context.Context, query string, args ...any) ([]Event, 
 	err = each(rows, func() error {
 		var e Event
 		var at int64
-		if err := rows.Scan(&e.Pos, &e.TurnID, &e.Seq, &at, &e.Kind, &e.CallID, &e.Tool, &e.JSON); err != nil {
+		var sum sql.NullInt64
+		if err := rows.Scan(&e.Pos, &e.TurnID, &e.Seq, &at, &e.Kind, &e.CallID, &e.Tool, &e.JSON, &sum); err != nil {
 			return err
 		}
 		e.Time = fromNano(at)
+		if sum.Valid && sum.Int64 != e.sum(e.Pos) {
+			return fmt.Errorf("%w: event %d of the turn %q is not as it was appended", ErrCorrupt, e.Seq, e.TurnID)
+		}
 		page = append(page, e)
 		if bytes += len(e.JSON); bytes >= maxPageBytes {
 			return errPageFull
@@ -155,10 +159,14 @@ func (r *Reader) expectTurn(turnID string) error {
 // that has no result, or none yet.
 func (r *Reader) Result(turnID, callID string) ([]byte, error) {
 	var result []byte
-	err := r.db.QueryRow(`SELECT r.json FROM turns t JOIN calls c ON c.turn = t.id JOIN results r ON r.call = c.id
-		WHERE t.turn_id = ? AND c.call_id = ?`, turnID, callID).Scan(&result)
+	var sum sql.NullInt64
+	err := r.db.QueryRow(`SELECT r.json, r.sum FROM turns t JOIN calls c ON c.turn = t.id JOIN results r ON r.call = c.id
+		WHERE t.turn_id = ? AND c.call_id = ?`, turnID, callID).Scan(&result, &sum)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
+	}
+	if err == nil && sum.Valid && sum.Int64 != rowSum(nil, turnID, callID, string(result)) {
+		err = fmt.Errorf("%w: it is not as it was appended", ErrCorrupt)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the result of the call %q: %w", callID, classify(r.dir, err))

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -84,6 +85,8 @@ func (j *Journal) run() {
 		case <-j.wake:
 			begin = false
 		case <-j.quit:
+			j.endCheck()
+			j.checking.Wait()
 			j.closeErr = j.finish()
 			return
 		}
@@ -111,8 +114,19 @@ func (j *Journal) finish() error {
 	defer j.mu.Unlock()
 	j.closed = true
 	j.writer.pruner.end(ErrClosed)
+	closed := rand.Int64()
+	var marked error
+	if !j.writer.damaged {
+		marked = run(j.writer.do.markClosed, closed)
+	}
 	err := j.writer.close()
-	if releaseErr := j.lock.release(err == nil && !j.writer.damaged); err == nil {
+	clean := err == nil && !j.writer.damaged
+	if clean && marked == nil {
+		if err := writeSums(j.dir, closed); err != nil { // the next owner looks at the structure instead
+			j.writer.log.Warn("cannot write checksums for the journal", "error", err)
+		}
+	}
+	if releaseErr := j.lock.release(clean); err == nil {
 		err = releaseErr
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ const applicationID = 0x54484a31
 
 // migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction. What is
 // released is never changed: add to the end.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schema2}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
 // Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
@@ -63,6 +63,13 @@ CREATE TABLE mark (
 );
 INSERT INTO mark VALUES (0);
 PRAGMA application_id = 0x54484a31;
+`
+
+// Rows have a checksum over what is read of them; those of before have none. Each clean end has a number.
+const schema2 = `
+ALTER TABLE events ADD COLUMN sum INTEGER;
+ALTER TABLE results ADD COLUMN sum INTEGER;
+ALTER TABLE mark ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
 `
 
 // identity is what a database says of itself.

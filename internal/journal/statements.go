@@ -15,6 +15,7 @@ type statements struct {
 	findTurn, nextSeq, callsOf             *sql.Stmt
 	pruning, oldest, markTurn, dropTurn    *sql.Stmt
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
+	markClosed                             *sql.Stmt
 	lastPos, markPos                       *sql.Stmt
 	dropResults, dropCalls, unmarkTurn     *sql.Stmt
 	pageSize, pageCount, freePages, vacuum *sql.Stmt
@@ -30,14 +31,14 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
-		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&s.startTurn, "INSERT INTO turns (turn_id, started) VALUES (?, ?)"},
 		{&s.abortTurn, "UPDATE turns SET aborted = 1, reason = ? WHERE id = ?"},
 		{&s.endTurn, "UPDATE turns SET ended = ? WHERE id = ?"},
 		{&s.queueCall, "INSERT INTO calls (turn, call_id, tool, queued) VALUES (?, ?, ?, ?)"},
 		{&s.startCall, "UPDATE calls SET started = ? WHERE turn = ? AND call_id = ?"},
 		{&s.endCall, "UPDATE calls SET status = ?, reason = ?, ended = ?, elapsed_ms = ? WHERE turn = ? AND call_id = ?"},
-		{&s.result, "INSERT INTO results (json, call) SELECT ?, id FROM calls WHERE turn = ? AND call_id = ?"},
+		{&s.result, "INSERT INTO results (json, sum, call) SELECT ?, ?, id FROM calls WHERE turn = ? AND call_id = ?"},
 		{&s.findTurn, "SELECT id, ended FROM turns WHERE turn_id = ?"},
 		{&s.nextSeq, "SELECT coalesce(max(seq), 0) + 1 FROM events WHERE turn = ?"},
 		{&s.callsOf, "SELECT call_id, tool, status FROM calls WHERE turn = ? ORDER BY id"},
@@ -48,6 +49,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.eventSizes, "SELECT seq, length(json) FROM events WHERE turn = ? ORDER BY seq LIMIT ?"},
 		{&s.lastPos, "SELECT max(mark.pos, (SELECT coalesce(max(pos), 0) FROM events)) FROM mark"},
 		{&s.markPos, "UPDATE mark SET pos = ?"},
+		{&s.markClosed, "UPDATE mark SET closed = ?"},
 		{&s.dropEvents, "DELETE FROM events WHERE turn = ? AND seq <= ?"},
 		{&s.resultSizes, "SELECT c.id, coalesce(length(r.json), 0) FROM calls c LEFT JOIN results r ON r.call = c.id WHERE c.turn = ? ORDER BY c.id LIMIT ?"},
 		{&s.dropResults, "DELETE FROM results WHERE call IN (SELECT id FROM calls WHERE turn = ? AND id <= ?)"},

@@ -20,6 +20,8 @@ type writer struct {
 	pos     int64 // of the last event
 	pruner  pruner
 	damaged bool // SQLite has said that the database is corrupt
+	// condemned is why nothing is written any more.
+	condemned error
 }
 
 // turnState is what Append must know of a turn.
@@ -95,6 +97,9 @@ func (w *writer) forget(group []*request, failed bool) {
 
 // inTransaction runs f between BEGIN and COMMIT; after an error everything is rolled back.
 func (w *writer) inTransaction(f func() error) error {
+	if w.condemned != nil {
+		return w.condemned
+	}
 	err := run(w.do.begin)
 	if err == nil {
 		if err = f(); err == nil {
@@ -126,7 +131,7 @@ func (w *writer) append(e *Event) error {
 		}
 	}
 	w.pos++
-	if err := run(w.do.event, w.pos, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON); err != nil {
+	if err := run(w.do.event, w.pos, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON, e.sum(w.pos)); err != nil {
 		return err
 	}
 	turn.next++
@@ -166,7 +171,7 @@ func (w *writer) endCall(turn *turnState, e *Event, at int64) error {
 	if o.Result == nil {
 		return nil
 	}
-	return run(w.do.result, o.Result, turn.id, e.CallID)
+	return run(w.do.result, o.Result, rowSum(nil, e.TurnID, e.CallID, string(o.Result)), turn.id, e.CallID)
 }
 
 // admit says whether the event may come next.
