@@ -20,9 +20,10 @@ const Shares = 8
 const (
 	// maxWaiting bounds those who wait.
 	maxWaiting = 1024
-	// promiseTime is how long memory that was reserved and is not used yet is
-	// kept from those who wait.
-	promiseTime = 100 * time.Millisecond
+	// Memory that was reserved and is not used yet is kept from those who wait for
+	// as long as at least leastProgress of it is used in each promiseTime.
+	promiseTime   = 100 * time.Millisecond
+	leastProgress = 32 << 10
 )
 
 // ErrFull is why there is no memory for a holder: it is all in use. The same may
@@ -84,6 +85,8 @@ type Holder struct {
 	bytes    int64     // in use, those that are free included
 	counted  int64     // by the account
 	promised int64     // of counted: not in use yet
+	seen     int64     // what was promised when it was last looked at
+	seenAt   time.Time // or reserved
 	since    time.Time // when counted began to be more than 0
 	lost     bool
 	released bool
@@ -97,8 +100,8 @@ func (a *Account) Hold(key string, free int64, lost func()) *Holder {
 }
 
 // Reserve waits for memory that will be used soon. It is for a holder that has
-// none. What is not in use after a moment is given to others who wait: Take then
-// has to get it again.
+// none. What is hardly used is given to others who wait: Take then has to get it
+// again.
 func (h *Holder) Reserve(ctx context.Context, bytes int64) error {
 	h.account.mu.Lock()
 	bytes = min(bytes, h.account.share+h.free)
@@ -127,11 +130,19 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 		a.mu.Unlock()
 		return nil
 	}
-	if h.counted > 0 && !a.fits(h.key, need) && a.hasOlder(h) {
+	w := &waiter{holder: h, bytes: need, ready: make(chan struct{})}
+	switch holds := h.counted > 0; {
+	case holds && a.fits(h.key, need): // before those who have nothing: it is done sooner
+		a.count(w)
+		h.promised -= kept
+		h.bytes += bytes
+		a.mu.Unlock()
+		return nil
+	case holds && a.hasOlder(h):
 		a.mu.Unlock()
 		return ErrFull
 	}
-	if err := a.get(ctx, &waiter{holder: h, bytes: need, ready: make(chan struct{})}); err != nil {
+	if err := a.get(ctx, w); err != nil {
 		return err
 	}
 	a.mu.Lock()
@@ -139,6 +150,13 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 	h.promised = max(h.promised-kept, 0)
 	h.bytes += bytes
 	return nil
+}
+
+// Lost says whether the holder has lost its memory to others.
+func (h *Holder) Lost() bool {
+	h.account.mu.Lock()
+	defer h.account.mu.Unlock()
+	return h.lost
 }
 
 // Give takes back what Take counted.
@@ -253,6 +271,7 @@ func (a *Account) count(w *waiter) {
 	h.counted += w.bytes
 	if w.promise {
 		h.promised += w.bytes
+		h.seen, h.seenAt = h.promised, time.Now()
 	}
 	a.used += w.bytes
 	a.keys[h.key] += w.bytes
@@ -271,8 +290,7 @@ func (a *Account) uncount(h *Holder, bytes int64) {
 
 // fits says whether somebody can have more at once.
 func (a *Account) fits(key string, bytes int64) bool {
-	waits := slices.ContainsFunc(a.waiting, func(w *waiter) bool { return w.holder.key == key })
-	return !waits && a.keys[key]+bytes <= a.share && a.used+bytes <= a.capacity
+	return a.keys[key]+bytes <= a.share && a.used+bytes <= a.capacity
 }
 
 func (a *Account) hasOlder(h *Holder) bool {
@@ -299,15 +317,25 @@ func (a *Account) hurry(w *waiter, patient bool) error {
 		if h == w.holder || lacking && h.key != w.holder.key || age < promiseTime {
 			continue
 		}
-		promised := h.promised
-		h.promised = 0
-		a.uncount(h, promised)
+		a.takePromise(h)
 		if patient && age >= a.patience {
 			a.lose(h)
 		}
 	}
 	a.serve()
 	return nil
+}
+
+// takePromise takes back what was reserved by somebody who hardly uses it.
+func (a *Account) takePromise(h *Holder) {
+	if time.Since(h.seenAt) < promiseTime {
+		return
+	}
+	if h.seen-h.promised < leastProgress {
+		a.uncount(h, h.promised)
+		h.promised = 0
+	}
+	h.seen, h.seenAt = h.promised, time.Now()
 }
 
 func (a *Account) lose(h *Holder) {

@@ -205,6 +205,12 @@ func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 		failPerson(w, r, err)
 		return
 	}
+	_, stop, err := s.count(r, w, who)
+	if err != nil {
+		fail(w, r, err)
+		return
+	}
+	defer stop()
 	s.config.Pages.ServeHTTP(w, r.WithContext(withCaller(r.Context(), who)))
 }
 

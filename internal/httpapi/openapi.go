@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/toolhost/toolhost/plugin/schema"
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // document is the OpenAPI 3.1 description of the API. A test makes it from
@@ -51,32 +51,11 @@ func resolveSchemas(document []byte) (schemas, error) {
 	return all, nil
 }
 
+// bodyLevels are the levels of objects and arrays that the API's own types have:
+// what lies below is a tool's concern.
+const bodyLevels = 3
+
 // check says what of a body is not as it should be.
 func (s schemas) check(in reflect.Type, body []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber() // a number that no float64 holds is a call's own matter
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return err
-	}
-	return s[in].Validate(floats(value))
-}
-
-// floats makes numbers of a decoded value what validation takes, the largest
-// there are of those beyond.
-func floats(value any) any {
-	switch v := value.(type) {
-	case json.Number:
-		n, _ := v.Float64() // beyond its range an infinity
-		return min(max(n, -math.MaxFloat64), math.MaxFloat64)
-	case []any:
-		for i := range v {
-			v[i] = floats(v[i])
-		}
-	case map[string]any:
-		for key := range v {
-			v[key] = floats(v[key])
-		}
-	}
-	return value
+	return s[in].Validate(wirejson.Outline(body, bodyLevels))
 }

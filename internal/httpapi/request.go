@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/budget/memory"
 	"github.com/toolhost/toolhost/internal/strictjson"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -23,12 +24,18 @@ type request struct {
 	route route
 	who   caller
 	body  json.RawMessage // checked by the route's schema; {} if there was none
+	// held is the memory for the body, until it is decoded.
+	held    *memory.Holder
+	release func()
 }
 
 // serve is what all routes have in common.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	q := &request{w: w, r: r, route: route}
 	err := s.prepare(q)
+	if q.release != nil {
+		defer q.release()
+	}
 	if err == nil {
 		err = route.handle(s, q)
 	}
@@ -50,12 +57,20 @@ func (s *Server) prepare(q *request) (err error) {
 	if err := checkQuery(q.r, q.route.query); err != nil {
 		return err
 	}
+	if q.held, q.release, err = s.count(q.r, q.w, q.who); err != nil {
+		return err
+	}
 	q.body, err = s.readBody(q)
 	return err
 }
 
-// decode fills v from the body, which satisfies the schema of v's type.
+// decode fills v from the body, which satisfies the schema of v's type. It can be
+// done once: the body is given up.
 func (q *request) decode(v any) error {
+	defer func() {
+		q.body = nil
+		q.held.Release()
+	}()
 	if err := json.Unmarshal(q.body, v); err != nil {
 		return refuse(codeInvalid, printable(schema.DecodeError(err).Error()), "see the schema in /api/openapi.json")
 	}
@@ -112,8 +127,15 @@ func (s *Server) readBody(q *request) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		raw = []byte("{}")
 	}
-	if err := strictjson.Object(raw); err != nil {
+	values, err := strictjson.Values(raw)
+	switch {
+	case strictjson.TooMany(err):
+		return nil, refuse(codeTooLarge, printable(err.Error()), "send less at once")
+	case err != nil:
 		return nil, refuse(codeBadJSON, printable(err.Error()), badJSONRemedy)
+	}
+	if err := takeValues(q.r.Context(), q.held, values); err != nil {
+		return nil, err
 	}
 	if err := s.schemas.check(q.route.in, raw); err != nil {
 		return nil, refuse(codeInvalid, printableUpTo(err.Error(), maxRuleRunes), "see the schema in /api/openapi.json")
@@ -125,6 +147,9 @@ func (s *Server) readBody(q *request) (json.RawMessage, error) {
 func unread(err error) error {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return refuse(codeTooLarge, fmt.Sprintf("the body has more than %d bytes", tooLarge.Limit), "send less at once")
+	}
+	if lacksMemory(err) {
+		return noRoom(err)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return refuse(codeTimeout, "the body did not come in time", "send it faster")

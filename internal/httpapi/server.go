@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/budget/memory"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/turn"
@@ -102,6 +103,7 @@ type Server struct {
 	config   Config
 	handler  http.Handler
 	schemas  schemas
+	bodies   *memory.Account
 	sessions *sessions
 	streams  atomic.Int64
 	scrapes  chan struct{}          // one for each exposition that is being made
@@ -127,7 +129,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, schemas: schemas, sessions: newSessions(config.Token, time.Now),
+		config: config, schemas: schemas, bodies: memory.New(bodiesBytes, slowBody), sessions: newSessions(config.Token, time.Now),
 		scrapes: make(chan struct{}, maxScrapes), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

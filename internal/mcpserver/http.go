@@ -15,6 +15,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/internal/strictjson"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -90,12 +92,21 @@ func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool
 		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
 		return nil, false
 	}
+	if errors.Is(err, memory.ErrFull) || errors.Is(err, memory.ErrLost) {
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return nil, false
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		http.Error(w, "the body did not come in time: send it faster", http.StatusRequestTimeout)
 		return nil, false
 	}
 	if err != nil {
 		http.Error(w, "the body could not be read: send all of it", http.StatusBadRequest)
+		return nil, false
+	}
+	if err := strictjson.Message(raw); strictjson.TooMany(err) {
+		http.Error(w, err.Error()+": send less at once", http.StatusRequestEntityTooLarge)
 		return nil, false
 	}
 	for _, one := range messagesOf(raw) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/strictjson"
 )
 
 const (
@@ -110,6 +112,9 @@ func (p *pipe) read() {
 // take hands on what a line holds.
 func (p *pipe) take(line []byte) error {
 	list := []json.RawMessage{line}
+	if err := strictjson.Message(line); strictjson.TooMany(err) {
+		return p.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: err.Error()})
+	}
 	if line[0] == '[' && p.batches && json.Valid(line) {
 		list = nil
 		if err := json.Unmarshal(line, &list); err != nil || len(list) == 0 {

@@ -20,17 +20,26 @@ const (
 )
 
 // Unfit is why JSON, though it is JSON, is not passed on.
-type Unfit struct{ Reason string }
+type Unfit struct {
+	Reason  string
+	TooMany bool // values
+}
 
 func (e *Unfit) Error() string { return e.Reason }
 
-func unfit(format string, args ...any) error { return &Unfit{fmt.Sprintf(format, args...)} }
+func unfit(format string, args ...any) error { return &Unfit{Reason: fmt.Sprintf(format, args...)} }
 
 // IsUnfit says whether an error is about JSON that is not passed on, and not
 // about what is no JSON at all.
 func IsUnfit(err error) bool {
 	_, is := errors.AsType[*Unfit](err)
 	return is
+}
+
+// IsTooMany says whether an error is about the number of values.
+func IsTooMany(err error) bool {
+	e, is := errors.AsType[*Unfit](err)
+	return is && e.TooMany
 }
 
 // Clean returns one JSON value in UTF-8 as it can be passed on: half a surrogate
@@ -61,11 +70,21 @@ func clean(s *scanner) (json.RawMessage, error) {
 // Check says what Clean would say.
 func Check(raw []byte) error { return (&scanner{raw: raw}).scan() }
 
-// CheckObject is Check for one object of at most so many values, 0 for any
-// number, whose numbers may be any.
-func CheckObject(raw []byte, maxValues int) error {
+// CheckObject judges one object that a client sends: beside the other bounds, it
+// has at most so many values, and its numbers may be any. values is how many it
+// has, those of members and elements included.
+func CheckObject(raw []byte, maxValues int) (values int, err error) {
 	s := scanner{raw: raw, early: true, anyNumber: true, object: true, maxValues: maxValues}
-	return s.scan()
+	err = s.scan()
+	return s.values, err
+}
+
+// CheckMessage is CheckObject for any value. That it has too many values it finds
+// also behind what is unfit otherwise.
+func CheckMessage(raw []byte, maxValues int) (values int, err error) {
+	s := scanner{raw: raw, anyNumber: true, maxValues: maxValues}
+	err = s.scan()
+	return s.values, err
 }
 
 // mended replaces what is half a surrogate pair, in escapes of six bytes.

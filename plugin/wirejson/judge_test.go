@@ -96,10 +96,10 @@ func TestManyKeys(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	if err := CheckObject([]byte(`{"a":[1,2,3]}`), 5); err != nil {
+	if n, err := CheckObject([]byte(`{"a":[1,2,3]}`), 5); err != nil || n != 5 {
 		t.Error(err)
 	}
-	if err := CheckObject([]byte(`{"a":[1,2,3,4]}`), 5); !IsUnfit(err) {
+	if _, err := CheckMessage([]byte(`[{"a":1,"a":2},3,4,[5]]`), 5); !IsTooMany(err) {
 		t.Error(err)
 	}
 }

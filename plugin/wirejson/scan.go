@@ -137,8 +137,9 @@ func (s *scanner) value() error {
 	if err != nil {
 		return err
 	}
-	if s.values++; s.maxValues > 0 && s.values > s.maxValues {
-		s.note("the JSON has more than %d values", s.maxValues)
+	if s.values++; s.maxValues > 0 && s.values == s.maxValues+1 {
+		// Before all else: whoever reads it must not decode it.
+		s.unfit = &Unfit{Reason: fmt.Sprintf("the JSON has more than %d values", s.maxValues), TooMany: true}
 	}
 	switch {
 	case c == '{' || c == '[':

@@ -1,0 +1,116 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// Twelve bodies of 8 MiB of small elements took gigabytes.
+func TestManyValuesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
+	w := newWorld(t, nil)
+	w.begin(client.TurnSpec{TurnID: "t"})
+	for name, body := range map[string]string{
+		"arguments": `{"calls":[{"id":"a","tool":"echo","arguments":{"x":[0` + strings.Repeat(",0", 4_000_000) + `]}}]}`,
+		"calls":     `{"calls":[{}` + strings.Repeat(",{}", 2_700_000) + `]}`,
+		"members":   `{"calls":[]` + many(500_000) + `}`,
+	} {
+		before := allocated()
+		var all sync.WaitGroup
+		for range 12 {
+			all.Go(func() {
+				status, answer := w.send("POST", "/api/turns/t/calls", body)
+				if status != http.StatusRequestEntityTooLarge && status != http.StatusServiceUnavailable {
+					t.Errorf("%s: %d %s", name, status, answer)
+				}
+			})
+		}
+		all.Wait()
+		if took := allocated() - before; took > 12*64<<20 { // both ends of it, and what grows
+			t.Errorf("%s: %d MiB were allocated for 96 MiB of bodies", name, took>>20)
+		}
+	}
+	if used := w.server.bodies.Used(); used != 0 {
+		t.Errorf("%d bytes are left", used)
+	}
+}
+
+func many(members int) string {
+	var b strings.Builder
+	for i := range members {
+		fmt.Fprintf(&b, `,"%x":0`, i)
+	}
+	return b.String()
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// Large bodies of one client come one after the other, and all are answered.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	w := newWorld(t, nil)
+	body := `{"turnId":"` + strings.Repeat("x", 8<<20-100) + `"}`
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			for {
+				status, answer := w.send("POST", "/api/turns", body)
+				switch status {
+				case http.StatusBadRequest:
+					return
+				case http.StatusServiceUnavailable: // on a busy machine
+				default:
+					t.Errorf("%d %.300s", status, answer)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	wait.Until(t, "all memory to be given back", func() bool { return w.server.bodies.Used() == 0 })
+}
+
+// Who promises much and sends little holds up nobody.
+func TestSlowBodiesLoseTheirShare(t *testing.T) {
+	w := newWorld(t, nil)
+	w.server.bodies = memory.New(8<<20, 100*time.Millisecond)
+	var slow []net.Conn
+	for range 8 {
+		conn, err := net.Dial("unix", w.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /api/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n{\"turnId\":\"%s", strings.Repeat("x", 120<<10))
+		slow = append(slow, conn)
+	}
+	body := `{"turnId":"` + strings.Repeat("y", 400<<10) + `"}`
+	if status, answer := w.send("POST", "/api/turns", body); status != http.StatusBadRequest && status != http.StatusServiceUnavailable {
+		t.Errorf("%d %.300s", status, answer)
+	}
+	// They are told so, as soon as somebody waits for what they have.
+	_ = slow[0].SetReadDeadline(time.Now().Add(time.Minute))
+	response, err := http.ReadResponse(bufio.NewReader(slow[0]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer bytes.Buffer
+	_, _ = answer.ReadFrom(response.Body)
+	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", response.StatusCode, answer.String())
+	}
+}
