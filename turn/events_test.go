@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -187,7 +188,7 @@ func TestReadersKeepTheirPace(t *testing.T) {
 // small.
 func TestPagesAreBounded(t *testing.T) {
 	for _, size := range []int{10, 16 << 10, maxPageBytes, maxPageBytes + 1, maxKeptBytes + 1} {
-		var l eventLog
+		l := eventLog{all: &atomic.Int64{}}
 		for seq := range int64(40) {
 			l.add([]Record{{Event: Event{Seq: seq + 1}, JSON: make([]byte, size)}})
 		}
@@ -215,5 +216,31 @@ func TestPagesAreBounded(t *testing.T) {
 		if p = l.page(99); !p.over {
 			t.Error("the end is not told")
 		}
+	}
+}
+
+// Turns that only stand there do not add up to more than a registry may hold, and
+// give it back at their end.
+func TestAllTurnsTogetherAreBounded(t *testing.T) {
+	const turns = 256
+	var all atomic.Int64
+	logs := make([]eventLog, turns)
+	for i := range logs {
+		logs[i].all = &all
+		for seq := range int64(64) {
+			logs[i].add([]Record{{Event: Event{Seq: seq + 1}, JSON: make([]byte, maxPageBytes)}})
+		}
+	}
+	if most := int64(maxAllKeptBytes + maxKeptBytes + turns*2*maxPageBytes); all.Load() > most {
+		t.Errorf("%d turns hold %d bytes, over %d", turns, all.Load(), most)
+	}
+	for i := range logs {
+		if len(logs[i].records) == 0 {
+			t.Fatalf("log %d holds nothing for who is just behind", i)
+		}
+		logs[i].end()
+	}
+	if left := all.Load(); left != 0 {
+		t.Errorf("%d bytes count after the end", left)
 	}
 }

@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // What a turn keeps in memory for its readers, and what a reader is given of it
@@ -12,6 +13,9 @@ const (
 	maxKept      = 4096
 	maxKeptBytes = 4 << 20
 	maxPageBytes = 64 << 10
+	// maxAllKeptBytes is for all turns of a registry together. Beyond it a turn
+	// that adds to its log keeps no more than a page.
+	maxAllKeptBytes = 64 << 20
 )
 
 // eventLog holds the newest events of a turn for any number of readers, each of
@@ -23,6 +27,7 @@ type eventLog struct {
 	last    int64
 	over    bool
 	changed chan struct{} // closed by the next change; nil if nobody waits
+	all     *atomic.Int64 // what the logs of all active turns hold, in bytes
 }
 
 // add takes new events, and forgets some of the oldest if there are too many.
@@ -30,29 +35,42 @@ func (l *eventLog) add(records []Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range records {
-		l.records, l.bytes, l.last = append(l.records, &r), l.bytes+r.bytes(), r.Event.Seq
+		l.records, l.last = append(l.records, &r), r.Event.Seq
+		l.hold(r.bytes())
 		l.forget()
 	}
 	l.tell()
 }
 
+// hold counts what is held.
+func (l *eventLog) hold(bytes int) {
+	l.bytes += bytes
+	l.all.Add(int64(bytes))
+}
+
 func (l *eventLog) forget() {
-	if len(l.records) <= maxKept && l.bytes <= maxKeptBytes {
+	most := maxKeptBytes
+	if l.all.Load() > maxAllKeptBytes {
+		most = maxPageBytes
+	}
+	if len(l.records) <= maxKept && l.bytes <= most {
 		return
 	}
 	drop := 0
-	for drop < len(l.records)-1 && (len(l.records)-drop > maxKept*3/4 || l.bytes > maxKeptBytes*3/4) {
-		l.bytes -= l.records[drop].bytes()
+	for drop < len(l.records)-1 && (len(l.records)-drop > maxKept*3/4 || l.bytes > most*3/4) {
+		l.hold(-l.records[drop].bytes())
 		drop++
 	}
 	l.records = append([]*Record(nil), l.records[drop:]...)
 }
 
-// end tells the readers that there will be no more.
+// end tells the readers that there will be no more. What is held from then on
+// is the readers' own, and counts no longer.
 func (l *eventLog) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
+	l.all.Add(-int64(l.bytes))
 	l.tell()
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -69,6 +70,7 @@ type Manager struct {
 	active map[string]*Turn
 	closed bool
 
+	kept   atomic.Int64 // bytes of events that the active turns hold
 	outage outage
 }
 

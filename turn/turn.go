@@ -52,6 +52,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []Interaction{},
 	}
 	t.budget = budget.NewTurn(t.now(), spec.Budget)
+	t.log.all = &m.kept
 	return t
 }
 
@@ -60,6 +61,7 @@ func (t *Turn) start() error {
 	t.flush()
 	if t.recorded.err != nil {
 		t.over = true
+		t.log.end()
 		close(t.done)
 		t.m.remove(t)
 		return fmt.Errorf("cannot begin turn %q: the journal cannot be written: %w", t.info.TurnID, t.recorded.err)
