@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -207,6 +208,34 @@ func TestAForeignTurn(t *testing.T) {
 	events := w.watched("foreign", 0, "tool_finished")
 	if events[0].Gap == nil || len(events) < maxKept/8 {
 		t.Errorf("%d events, the first %+v", len(events), events[0])
+	}
+}
+
+// holed is a history that has lost the third event of each turn.
+type holed struct{ History }
+
+func (h holed) Events(turnID string, after int64, yield func(journal.Event) bool) error {
+	return h.History.Events(turnID, after, func(e journal.Event) bool { return e.Seq == 3 || yield(e) })
+}
+
+// A turn that is over is told with what its record lacks.
+func TestReplayMarksWhatIsNotOnRecord(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.History = holed{c.History} })
+	id := w.begin(client.TurnSpec{TurnID: "past"})
+	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.client.End(w.ctx(), id); err != nil {
+		t.Fatal(err)
+	}
+	var gaps []client.Gap
+	for _, e := range w.watched("past", 0, "turn_end") {
+		if e.Gap != nil {
+			gaps = append(gaps, *e.Gap)
+		}
+	}
+	if want := []client.Gap{{TurnID: "past", From: 3, To: 3}}; !slices.Equal(gaps, want) {
+		t.Errorf("the gaps are %v, want %v", gaps, want)
 	}
 }
 

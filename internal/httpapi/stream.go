@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -75,6 +76,12 @@ func (st *stream) put(id int64, kind string, data []byte) {
 		st.buf.WriteByte('\n')
 	}
 	st.buf.WriteByte('\n')
+}
+
+// putGap says which events are missing.
+func (st *stream) putGap(gap turn.Gap) {
+	raw, _ := json.Marshal(gap)
+	st.put(gap.To, turn.EventGap, raw)
 }
 
 // errGone is why a stream has nobody to send to.
