@@ -68,6 +68,7 @@ func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
 	p.root.Writable = append(p.root.Writable, "/proc", "/tmp", "/dev/shm", Workspace, socketDir)
 	for _, g := range r.grants {
 		p.lend(wire.Stage{Source: g.source, Write: g.write}, f, g.target)
+		p.maskIn(r, g)
 		if g.write {
 			p.root.Writable = append(p.root.Writable, g.target)
 		}

@@ -74,7 +74,8 @@ func (o *opened) folder() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFDIR 
 // They are closed when nobody needs them any more, at the latest when they are
 // garbage. A nil one holds nothing.
 type held struct {
-	files map[string]*opened
+	files  map[string]*opened
+	mounts mountTable // as they were then
 
 	mu   sync.Mutex
 	uses int // starts under way

@@ -134,7 +134,7 @@ func (j *judge) checkBelow(o *opened, write bool) error {
 		if p.write && !write {
 			continue
 		}
-		for _, view := range j.mounts.views(p.opened) {
+		for _, view := range j.mounts.views(p.opened, false) {
 			if within(view, o.path) {
 				return fmt.Errorf("%s in it is %s, and the sandbox has its own; name what is needed beside it", view, p.path)
 			}

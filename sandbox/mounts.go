@@ -68,9 +68,9 @@ func (t mountTable) find(id uint64) (mountPoint, bool) {
 	return mountPoint{}, false
 }
 
-// views are all paths at which what is opened, or a part of it, can be seen:
-// bind mounts show one folder in several places.
-func (t mountTable) views(o *opened) (paths []string) {
+// views are all paths at which what is opened can be seen, with parts also those of
+// parts of it: bind mounts show one folder in several places.
+func (t mountTable) views(o *opened, parts bool) (paths []string) {
 	own, ok := t.find(o.id.mount)
 	if !ok || !within(o.path, own.at) {
 		return []string{o.path}
@@ -81,7 +81,7 @@ func (t mountTable) views(o *opened) (paths []string) {
 		case m.device != own.device:
 		case within(inside, m.root):
 			paths = append(paths, filepath.Join(m.at, strings.TrimPrefix(inside, strings.TrimSuffix(m.root, "/"))))
-		case within(m.root, inside):
+		case parts && within(m.root, inside):
 			paths = append(paths, m.at)
 		}
 	}

@@ -95,6 +95,7 @@ type Resolved struct {
 	// workspace is the real path of Policy.Workspace, empty for none.
 	workspace string
 	held      *held
+	masks     []mask
 }
 
 // Close closes the granted paths, after the starts that are under way. It may be
@@ -134,6 +135,7 @@ func (r *Resolved) open() error {
 	if err != nil {
 		return err
 	}
+	r.held.mounts = j.mounts
 	if r.policy.Workspace != "" {
 		if r.workspace, err = r.openWorkspace(j); err != nil {
 			return err

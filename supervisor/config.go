@@ -60,6 +60,10 @@ type Config struct {
 	// Sandbox is the policy of calls that bring none of their own. The zero
 	// value is the native tier with nothing granted.
 	Sandbox Policy
+	// Own tells what else is the host program's own, beside StoreDir and RuntimeDir:
+	// its state, sockets and configuration. It is asked for each call; nil is
+	// nothing. It may be called from any goroutine.
+	Own func() sandbox.Own
 	// Adapter is the toolhost binary, which runs plain commands; empty is the
 	// one on PATH. AdapterArgs select the adapter in it, by default
 	// ["adapter", "command"].

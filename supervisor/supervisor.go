@@ -33,6 +33,7 @@ type Supervisor struct {
 	intake    intake
 	stuck     atomic.Int64 // calls that were given up, and are not gone
 	locking   atomic.Int64 // calls that wait for data of tools
+	guard     sandbox.Guard
 
 	mu     sync.Mutex
 	calls  map[*Call]struct{}
@@ -121,6 +122,7 @@ func (s *Supervisor) tryFeatures(ctx context.Context) error {
 
 func (s *Supervisor) release() error {
 	var errs []error
+	s.guard.Close()
 	if s.host != nil {
 		errs = append(errs, s.host.Close())
 	}

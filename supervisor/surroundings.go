@@ -41,8 +41,8 @@ func (c *Call) surround() error {
 	}
 	c.policy = resolved
 	c.warnings = append(c.warnings, resolved.Warnings()...)
-	if err := c.s.keepOwn(resolved); err != nil {
-		return err
+	if err := c.s.keepOwn(&resolved); err != nil {
+		return refuse(StatusStartFailed, reasonPolicy, err)
 	}
 	if err := c.openFilesTo(resolved); err != nil {
 		return err
@@ -55,16 +55,6 @@ func (c *Call) surround() error {
 		return refuse(StatusStartFailed, planReason(err), err)
 	}
 	return c.findDir(resolved)
-}
-
-// keepOwn refuses to let a call write to what toolhost trusts.
-func (s *Supervisor) keepOwn(policy sandbox.Resolved) error {
-	for _, own := range []string{s.config.StoreDir, s.config.RuntimeDir, s.users} {
-		if policy.MayWrite(own) || policy.WritesBelow(own) {
-			return refuse(StatusStartFailed, reasonPolicy, fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", own))
-		}
-	}
-	return nil
 }
 
 // planReason tells what the host lacks from what cannot be meant.

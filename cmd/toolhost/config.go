@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
@@ -44,6 +45,9 @@ func newConfigValidate(path *string) *cobra.Command {
 
 func validateConfig(w io.Writer, path string, asJSON bool) error {
 	loaded, err := config.Load(config.Options{Path: path})
+	if err == nil {
+		err = daemon.CheckGrants(loaded, "")
+	}
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return exit.With(exit.Usage, err)

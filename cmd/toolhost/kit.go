@@ -14,11 +14,13 @@ import (
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -54,6 +56,12 @@ func (f *callFlags) open() (*kit, error) {
 	if err := f.journal.apart(f.write); err != nil {
 		return nil, err
 	}
+	if err := daemon.CheckGrants(loaded, f.dataDir(loaded)); err != nil {
+		return nil, configError(err)
+	}
+	if err := daemon.CheckPolicy(loaded, f.dataDir(loaded), sandbox.Policy{Read: f.read, Write: f.write}); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
 	return f.openWith(loaded, machine)
 }
 
@@ -65,6 +73,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	k := &kit{flags: f, loaded: loaded}
 	c := loaded.Config
 	c.Adapter, c.SpillDir, c.CgroupParent = self, cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
+	c.Own = func() sandbox.Own { return daemon.Own(loaded, f.dataDir(loaded)) }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -49,9 +51,17 @@ func newRoot() *cobra.Command {
 	return root
 }
 
+// ownState is what toolhost keeps for this user: no tool is granted it.
+func ownState() (own sandbox.Own) {
+	if dir, err := state.Default(); err == nil && dir != state.None {
+		own.Hidden = []string{dir}
+	}
+	return own
+}
+
 // newHost makes the supervisor of a one-shot command.
 func newHost() (*supervisor.Supervisor, error) {
-	host, err := supervisor.New(context.Background(), supervisor.Config{})
+	host, err := supervisor.New(context.Background(), supervisor.Config{Own: ownState})
 	if err != nil {
 		return nil, exit.With(exit.Host, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/mcpserver"
 	"github.com/toolhost/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -98,6 +99,9 @@ func Run(o Options) error {
 // open takes what no other daemon may have, and then what costs time: who
 // connects meanwhile waits.
 func (d *daemon) open(given []net.Listener) error {
+	if err := CheckGrants(d.options.Loaded, d.options.State); err != nil {
+		return err
+	}
 	for _, step := range []func() error{
 		d.openJournal, func() error { return d.doors.open(d.options, given) }, d.openTelemetry, d.openHost, d.openAPI,
 	} {
@@ -134,6 +138,7 @@ func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
 	c.Adapter, c.Logger = d.options.Adapter, d.logger.Named("supervisor")
 	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
+	c.Own = func() sandbox.Own { return Own(d.tools.loaded(), d.options.State) }
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
 		return err
 	}

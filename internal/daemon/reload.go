@@ -18,6 +18,9 @@ func (d *daemon) reload() {
 	d.manager.reloading()
 	defer func() { d.manager.ready(d.status()) }()
 	loaded, err := d.options.Load()
+	if err == nil {
+		err = CheckGrants(loaded, d.options.State)
+	}
 	d.told.Reloaded(err == nil)
 	if err != nil {
 		d.keepOld(err)

@@ -34,6 +34,8 @@ func buildRoot(opts *wire.Options) {
 	for _, file := range opts.Root.Files {
 		b.write(file)
 	}
+	b.write(wire.Text{Path: emptyFile})
+	must("make "+emptyDir, unix.Mkdirat(b.root, emptyDir[1:], 0o555))
 	for i := range opts.Root.Mounts {
 		b.mount(&opts.Root.Mounts[i])
 	}
@@ -131,6 +133,8 @@ func (b *builder) mount(m *wire.Mount) {
 		b.staged++
 	case wire.MountBind:
 		b.bind(m)
+	case wire.MountMask, wire.MountFixed:
+		b.protect(m)
 	}
 }
 
@@ -190,8 +194,6 @@ func (b *builder) guardProc(root *wire.Root) {
 	for _, path := range root.ReadOnly {
 		b.bind(&wire.Mount{Source: b.path + path, Target: path, NoExec: true, Optional: true})
 	}
-	b.write(wire.Text{Path: emptyFile})
-	must("make "+emptyDir, unix.Mkdirat(b.root, emptyDir[1:], 0o555))
 	for _, path := range root.Masked {
 		var st unix.Stat_t
 		err := unix.Lstat(b.path+path, &st)

@@ -79,6 +79,8 @@ const (
 	MountStaged        // the next tree that the zygote has staged
 	MountTmpfs
 	MountProc
+	MountMask  // something empty over what is there
+	MountFixed // makes what is there read-only
 )
 
 // Mount is one file system of the tool's, in the order of mounting.
@@ -92,6 +94,8 @@ type Mount struct {
 	Optional bool
 	// Bytes, Inodes and Mode are a tmpfs's.
 	Bytes, Inodes, Mode int64
+	// OnDevice and OnInode are what MountMask and MountFixed must find there.
+	OnDevice, OnInode int64
 }
 
 // Link is a symbolic link of the root's.
@@ -166,7 +170,7 @@ func (t *Text) visit(c *codec) {
 }
 
 func (m *Mount) visit(c *codec) {
-	for _, v := range []*int64{&m.Kind, &m.Bytes, &m.Inodes, &m.Mode} {
+	for _, v := range []*int64{&m.Kind, &m.Bytes, &m.Inodes, &m.Mode, &m.OnDevice, &m.OnInode} {
 		c.number(v)
 	}
 	for _, v := range []*bool{&m.Write, &m.NoExec, &m.Device, &m.Optional} {

@@ -15,6 +15,7 @@ var fullRoot = Root{
 		{Kind: MountStaged, Source: "/home/ä", Target: "/home/ä", Write: true, NoExec: true, Device: true, Optional: true},
 		{Kind: MountTmpfs, Target: "/tmp", Bytes: math.MaxInt64, Inodes: 7, Mode: 0o1777},
 		{Kind: MountProc, Target: "/proc"},
+		{Kind: MountMask, Target: "/own", OnDevice: -1, OnInode: 7},
 	},
 	Links:    []Link{{"usr/bin", "/bin"}, {"\n", "\x00"}},
 	Files:    []Text{{Path: "/etc/passwd", Content: "root:x:0:0\n"}, {"/run/secrets/a", "\x00\xff", true}, {}},

@@ -1,0 +1,224 @@
+package sandbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/sandbox/internal/lookup"
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// Own are files and folders of the host's program itself, which are in no grant,
+// by whatever path. What does not exist is left out.
+type Own struct {
+	// Hidden cannot be granted; where it lies below a granted folder the call
+	// sees something empty in its place.
+	Hidden []string
+	// Fixed can be read; below a granted folder it is read-only. Hidden there, it
+	// would look deleted.
+	Fixed []string
+	// Data is a folder below a hidden one. What is in it may be a workspace.
+	Data string
+}
+
+// OwnError says that a grant is, or lies in, something of Own.
+type OwnError struct {
+	// Grant is the granted path, Own what it shows.
+	Grant, Own string
+}
+
+func (e *OwnError) Error() string {
+	return fmt.Sprintf("cannot grant %s: it is %s, or lies in it, which is toolhost's own; grant what is needed beside it", e.Grant, e.Own)
+}
+
+// Guard keeps what is Own out of policies. What it has seen once it holds, and so
+// finds it where it is moved to. It may be used from any goroutine.
+type Guard struct {
+	mu   sync.Mutex
+	seen map[string]*opened
+}
+
+// mask is a path of a call's that is covered.
+type mask struct {
+	grant, target string // the grant's target, and where in it
+	device, inode uint64
+	fixed         bool // shown, but read-only
+}
+
+// Apply refuses a policy that grants something own, and has what is made of it
+// show nothing of what lies below its grants. It replaces what was applied before.
+func (g *Guard) Apply(r *Resolved, own Own) error {
+	r.masks = nil
+	if r.held == nil {
+		return nil
+	}
+	for _, list := range []struct {
+		paths []string
+		fixed bool
+	}{{own.Hidden, false}, {own.Fixed, true}} {
+		for _, path := range list.paths {
+			found, err := g.find(path)
+			if err != nil {
+				return fmt.Errorf("cannot keep %s out of the grants: %w", path, cause.Of(err))
+			}
+			for _, o := range found {
+				if err := r.keepOut(o, path, list.fixed, own.Data); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	r.masks = outermost(r.masks)
+	return nil
+}
+
+// outermost leaves out what another mask covers already.
+func outermost(masks []mask) (kept []mask) {
+	slices.SortStableFunc(masks, func(a, b mask) int { return cmp.Compare(len(a.target), len(b.target)) })
+	for _, hidden := range []bool{true, false} {
+		for _, m := range masks {
+			covered := func(by mask) bool {
+				return by.grant == m.grant && (by.target == m.target || !by.fixed && within(m.target, by.target))
+			}
+			if m.fixed != hidden && !slices.ContainsFunc(kept, covered) {
+				kept = append(kept, m)
+			}
+		}
+	}
+	return kept
+}
+
+// find is what is at the path, and what was there when it was first looked at.
+func (g *Guard) find(path string) (list []*opened, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, err := openOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	first := g.seen[path]
+	if first != nil && first.look() == nil {
+		list = append(list, first.copy())
+	} else if now != nil {
+		if first != nil {
+			_ = first.file.Close()
+		}
+		if g.seen == nil {
+			g.seen = map[string]*opened{}
+		}
+		g.seen[path] = now
+		return []*opened{now.copy()}, nil
+	}
+	if now != nil {
+		_ = now.file.Close()
+		list = append(list, now)
+	}
+	return list, nil
+}
+
+// Close lets go of what it holds.
+func (g *Guard) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, o := range g.seen {
+		_ = o.file.Close()
+	}
+	g.seen = nil
+}
+
+// openOwn opens a path that the host's program uses itself, as it would. It is nil
+// for what is not there.
+func openOwn(path string) (*opened, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &opened{file: os.NewFile(uintptr(fd), path)}
+	if err := o.look(); err != nil {
+		_ = o.file.Close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *opened) copy() *opened { c := *o; return &c }
+
+// keepOut masks one own thing in all grants, or refuses those that are it.
+func (r *Resolved) keepOut(o *opened, name string, fixed bool, data string) error {
+	views := r.held.mounts.views(o, true)
+	if !fixed && r.workspace != "" && !r.lent(data) {
+		if err := r.refuseOwn(grant{source: r.workspace, target: r.workspace}, o, name, views); err != nil {
+			return err
+		}
+	}
+	for _, g := range r.grants {
+		if fixed && !g.write {
+			continue
+		}
+		if err := r.refuseOwn(g, o, name, views); err != nil {
+			return err
+		}
+		for _, view := range views {
+			if within(view, g.source) {
+				r.masks = append(r.masks, newMask(g, o, view, fixed))
+			}
+		}
+	}
+	return nil
+}
+
+// newMask covers one view of something own below a grant: of itself, or of a part of
+// it that is mounted there by itself.
+func newMask(g grant, o *opened, view string, fixed bool) mask {
+	m := mask{
+		grant: g.target, target: g.target + strings.TrimPrefix(view, strings.TrimSuffix(g.source, "/")),
+		device: o.id.device, inode: o.id.inode, fixed: fixed,
+	}
+	var st unix.Stat_t
+	if o.folder() && !fixed && view != o.path && unix.Lstat(view, &st) == nil {
+		m.device, m.inode = uint64(st.Dev), st.Ino
+	}
+	return m
+}
+
+func (r *Resolved) refuseOwn(g grant, o *opened, name string, views []string) error {
+	if at := r.held.get(g.source); at != nil && at.is(&o.stat) {
+		return &OwnError{g.target, name}
+	}
+	for _, view := range views {
+		if within(g.source, view) {
+			return &OwnError{g.target, name}
+		}
+	}
+	return nil
+}
+
+// lent says whether the workspace is one of those that the host keeps.
+func (r *Resolved) lent(data string) bool {
+	return data != "" && filepath.Dir(r.workspace) == lookup.Real(data)
+}
+
+// maskIn covers what is own below a grant, before anything else is mounted there.
+func (p *Plan) maskIn(r Resolved, g grant) {
+	for _, m := range r.masks {
+		if m.grant == g.target {
+			kind := int64(wire.MountMask)
+			if m.fixed {
+				kind = wire.MountFixed
+			}
+			p.mount(wire.Mount{Kind: kind, Target: m.target, OnDevice: int64(m.device), OnInode: int64(m.inode), NoExec: !m.fixed})
+		}
+	}
+}
