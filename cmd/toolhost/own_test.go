@@ -60,8 +60,11 @@ func TestGrantsOfOwnFilesAreRefused(t *testing.T) {
 	for _, grant := range []string{"read: [state]", "write: [state]", "read: [state/token]", "write: [../link/data]", "read: [/run/secrets, ../link]", "write: [toolhost.yaml]"} {
 		dir := ownFolder(t, "look: {command: [id], "+grant+"}")
 		for _, args := range [][]string{
-			{"config", "validate", "--config", "w/toolhost.yaml"}, {"run", "--config", "w/toolhost.yaml", "look"},
-			{"serve", "--config", "w/toolhost.yaml", "--socket", dir + "/s"}, {"mcp", "--config", "w/toolhost.yaml"}, {"tools", "--config", "w/toolhost.yaml"},
+			{"config", "validate", "--config", "w/toolhost.yaml"},
+			{"run", "--config", "w/toolhost.yaml", "look"},
+			{"serve", "--config", "w/toolhost.yaml", "--socket", dir + "/s"},
+			{"mcp", "--config", "w/toolhost.yaml"},
+			{"tools", "--config", "w/toolhost.yaml"},
 		} {
 			if out, code := runIn(dir, testBinary(t), args...); code == 0 || !strings.Contains(out, "toolhost's own") && !strings.Contains(out, "/run/secrets") {
 				t.Errorf("%s with %s: %d: %s", args, grant, code, out)
