@@ -75,7 +75,7 @@ func (s *Server) count(r *http.Request, w http.ResponseWriter, who caller) (hold
 	body := &countedBody{ReadCloser: r.Body, ctx: r.Context(), control: http.NewResponseController(w)}
 	holder = s.bodies.Hold(bodyKey(r, who), freeBodyBytes, body.cutOff)
 	body.holder = holder
-	ctx, cancel := context.WithTimeoutCause(r.Context(), s.config.Stall, memory.ErrFull)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), s.config.Stall/2, memory.ErrFull) // before the connection's own time is over
 	stop = func() { body.end(); holder.Release(); cancel() }
 	if r.Body == http.NoBody {
 		return holder, stop, nil
