@@ -123,6 +123,8 @@ type Answer struct {
 	Approve bool            `json:"approve,omitempty" jsonschema:"the answer to yes or no; false denies, unless there is a value"`
 	Value   json.RawMessage `json:"value,omitempty" jsonschema:"answers what has a schema"`
 	Always  bool            `json:"always,omitempty" jsonschema:"approves this tool for the rest of the turn"`
+	// Unanswered is turn.OutcomeDismissed or turn.OutcomeFailed.
+	Unanswered string `json:"unanswered,omitempty" jsonschema:"dismissed: a human was asked and said neither yes nor no; failed: nobody could be asked. All else is then left out"`
 }
 
 // TurnSummary is a turn of the history.

@@ -88,6 +88,10 @@ func (b *batch) decided(e *entry, outcome string, a Answer) {
 		b.deny(e, "headless", deciderMode, "it needs an approval, and nobody is there to give one")
 	case outcome == OutcomeCancelled:
 		b.finish(e, cancelled(e.call, b.t.reason))
+	case outcome == OutcomeDismissed:
+		b.deny(e, OutcomeDismissed, deciderMode, "a human was asked for an approval and dismissed the question without an answer")
+	case outcome == OutcomeFailed:
+		b.deny(e, OutcomeFailed, deciderMode, "it needs an approval, and asking for one has failed")
 	default:
 		b.deny(e, "user", deciderMode, "a human has denied it")
 	}

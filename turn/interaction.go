@@ -63,8 +63,10 @@ func WaitFor(kind Kind, asked time.Duration) (wait time.Duration, warning string
 // Outcomes of an interaction.
 const (
 	OutcomeAnswered  = "answered"
-	OutcomeDenied    = "denied"
-	OutcomeTimedOut  = "timeout"
+	OutcomeDenied    = "denied"    // a human said no
+	OutcomeDismissed = "dismissed" // a human was asked, and said neither yes nor no
+	OutcomeFailed    = "failed"    // nobody could be asked
+	OutcomeTimedOut  = "timeout"   // nobody said anything in time
 	OutcomeHeadless  = "headless"  // nobody was asked
 	OutcomeCancelled = "cancelled" // the call or turn ended first
 )
@@ -103,6 +105,10 @@ type Answer struct {
 	Always bool
 	// By is who answered, for the record.
 	By string
+	// Unanswered says why nothing was answered, where that is known: then the rest
+	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or
+	// OutcomeTimedOut.
+	Unanswered string
 }
 
 // Interactor asks a human. Ask waits for the answer, or for ctx's end: then

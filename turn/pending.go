@@ -111,6 +111,15 @@ func (t *Turn) Answer(id string, a Answer) error {
 	return err
 }
 
+// Expire ends all questions that wait as if their time were over.
+func (t *Turn) Expire() {
+	t.do(func() {
+		for _, p := range t.pendings {
+			t.close(p, OutcomeTimedOut, Answer{By: "timeout"})
+		}
+	})
+}
+
 // ErrNotPending is why Answer takes no answer at all.
 var ErrNotPending = errors.New("the interaction is not pending: it was answered, has timed out, or never was")
 
@@ -124,6 +133,14 @@ func (t *Turn) settle(id string, a Answer) error {
 	p := t.pendings[id]
 	if p == nil || !p.raised {
 		return ErrNotPending
+	}
+	switch a.Unanswered {
+	case "":
+	case OutcomeDismissed, OutcomeFailed, OutcomeTimedOut:
+		t.close(p, a.Unanswered, Answer{By: a.By})
+		return nil
+	default:
+		return fmt.Errorf("bug: %q does not say why there is no answer", a.Unanswered)
 	}
 	if len(a.Value) > maxAnswerBytes {
 		return fmt.Errorf("the answer has %d bytes: give at most %d", len(a.Value), maxAnswerBytes)

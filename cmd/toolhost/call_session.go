@@ -143,7 +143,7 @@ func (s *callSession) ask(ctx context.Context, id string) {
 	if err != nil {
 		return // others may answer
 	}
-	err = s.daemon.Answer(s.ctx, id, client.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always})
+	err = s.daemon.Answer(s.ctx, id, client.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, Unanswered: a.Unanswered})
 	if err != nil && !client.IsNotFound(err) { // nobody waits for it any more
 		s.view.Print("toolhost: the answer was not taken: " + terminal.OneLine(err.Error()) + "\n")
 	}

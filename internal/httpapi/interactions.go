@@ -25,11 +25,14 @@ func (s *Server) answer(q *request) error {
 	if err := q.decode(&a); err != nil {
 		return err
 	}
+	if a.Unanswered != "" && (a.Approve || a.Always || len(a.Value) > 0 || a.Unanswered != turn.OutcomeDismissed && a.Unanswered != turn.OutcomeFailed) {
+		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
+	}
 	id := q.r.PathValue("interactionId")
 	t, ok := s.asking(id)
 	err := turn.ErrNotPending
 	if ok {
-		err = t.Answer(id, turn.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, By: q.who.name})
+		err = t.Answer(id, turn.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, By: q.who.name, Unanswered: a.Unanswered})
 	}
 	if err != nil && !errors.Is(err, turn.ErrNotPending) {
 		return refuse(codeInvalid, printable(err.Error()), "answer again: the question still waits")

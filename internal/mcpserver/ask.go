@@ -66,7 +66,7 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 			return turn.Answer{}, errors.New(secretNote)
 		}
 		c.note(secretNote)
-		return turn.Answer{By: "MCP: no secrets by form"}, nil
+		return turn.Answer{By: "MCP: no secrets by form", Unanswered: turn.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
 	result, err := c.elicit(ctx, i, f.params(i))
@@ -78,7 +78,7 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
 		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
-		return turn.Answer{By: by + ", which could not ask"}, nil
+		return turn.Answer{By: by + ", which could not ask", Unanswered: turn.OutcomeFailed}, nil
 	}
 	answer := f.answer(result)
 	answer.By = by

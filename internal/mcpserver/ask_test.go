@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,36 @@ func TestApproval(t *testing.T) {
 			}
 			if m := h.asked[0].Message; !strings.Contains(m, "wipe") || !strings.Contains(m, "may touch") {
 				t.Errorf("asked %q", m)
+			}
+		}
+	})
+}
+
+// What is no yes is told apart: a human who has denied it, one who has dismissed the question, and a client that fails.
+func TestNoAnswerIsNoDenial(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		fails := &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
+			return nil, errors.New("no window")
+		}}
+		for name, one := range map[string]struct {
+			client       *mcpsdk.ClientOptions
+			reason, says string
+		}{
+			"declined":  {says("decline", nil).options(), "user", "a human has denied it"},
+			"dismissed": {says("cancel", nil).options(), "dismissed", "dismissed the question"},
+			"failed":    {fails, "failed", "asking for one has failed"},
+		} {
+			if name == "failed" && k.version >= multiRound { // such a client comes back with no answer
+				continue
+			}
+			c := connect(t, newServer(t, setup{}), k, one.client)
+			r := invoke(t, c, params("wipe", arguments{}))
+			own := execution(t, r)
+			if own.Status != supervisor.StatusDenied || own.Reason != one.reason || own.Decider != "modeGate" || !strings.Contains(text(r), one.says) {
+				t.Errorf("%s: %s/%s by %s: %s", name, own.Status, own.Reason, own.Decider, text(r))
+			}
+			if name != "declined" && strings.Contains(text(r), "a human has denied it") {
+				t.Errorf("%s: %s", name, text(r))
 			}
 		}
 	})
@@ -154,7 +185,7 @@ func TestHumanIsTooSlow(t *testing.T) {
 	t.Cleanup(func() { close(stop) })
 	r := invoke(t, c, params("wipe", arguments{}))
 	own := execution(t, r)
-	if own.Status != supervisor.StatusCancelled || own.Reason != "timeout" || !strings.Contains(text(r), "clientTimeout") {
+	if own.Status != supervisor.StatusDenied || own.Reason != "timeout" || !strings.Contains(text(r), "clientTimeout") {
 		t.Errorf("%s, %s: %s", own.Status, own.Reason, text(r))
 	}
 }

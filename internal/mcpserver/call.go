@@ -307,6 +307,7 @@ func (c *call) timeUp() {
 	c.mu.Unlock()
 	if !ending {
 		c.note(fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked: the call was ended before that (mcp: clientTimeout)", c.s.timeout(c.client)))
+		c.t.Expire() // what nobody has approved is denied for that
 		c.abort(supervisor.AbortTimeout)
 	}
 }

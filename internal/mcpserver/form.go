@@ -83,8 +83,14 @@ func (f form) params(i turn.Interaction) *mcpsdk.ElicitParams {
 
 // answer reads what came back.
 func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
-	if r.Action != "accept" {
+	switch r.Action {
+	case "accept":
+	case "decline":
 		return turn.Answer{}
+	case "cancel":
+		return turn.Answer{Unanswered: turn.OutcomeDismissed}
+	default:
+		return turn.Answer{Unanswered: turn.OutcomeFailed}
 	}
 	if f.plain {
 		always, _ := r.Content["always"].(bool)
@@ -99,13 +105,13 @@ func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
 	}
 	if text, ok := value.(string); f.text {
 		if !ok || !json.Valid([]byte(text)) {
-			return turn.Answer{}
+			return turn.Answer{Unanswered: turn.OutcomeFailed}
 		}
 		return turn.Answer{Approve: true, Value: json.RawMessage(text)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil || value == nil {
-		return turn.Answer{}
+		return turn.Answer{Unanswered: turn.OutcomeFailed}
 	}
 	return turn.Answer{Approve: true, Value: raw}
 }

@@ -40,7 +40,7 @@ var (
 		supervisor.StatusUnkillable, supervisor.StatusOverloaded, supervisor.StatusInvalidArgs,
 	)
 	timeoutReasons = wordsOf(budget.ReasonDeadline, budget.ReasonTotal, budget.ReasonIdle)
-	denyReasons    = wordsOf("timeout", "user", "headless", "policy", "turn_budget", "repeat")
+	denyReasons    = wordsOf("timeout", "user", turn.OutcomeDismissed, turn.OutcomeFailed, "headless", "policy", "turn_budget", "repeat")
 	abortReasons   = wordsOf(supervisor.AbortUser, supervisor.AbortTimeout, supervisor.AbortError)
 	killCauses     = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral")
 	killStages     = wordsOf("none", "term", "kill")
@@ -51,7 +51,7 @@ var (
 	questions      = wordsOf(
 		turn.KindApproval, turn.KindConfirm, turn.KindPassword, turn.KindDeviceCode, turn.KindQuestionnaire, turn.KindEscalation,
 	)
-	outcomes = wordsOf(turn.OutcomeAnswered, turn.OutcomeDenied, turn.OutcomeTimedOut, turn.OutcomeHeadless, turn.OutcomeCancelled)
+	outcomes = wordsOf(turn.OutcomeAnswered, turn.OutcomeDenied, turn.OutcomeDismissed, turn.OutcomeFailed, turn.OutcomeTimedOut, turn.OutcomeHeadless, turn.OutcomeCancelled)
 )
 
 func profileNames() words {
