@@ -32,7 +32,7 @@ func (p *Process) dial(ctx context.Context, name string) (*net.UnixConn, error) 
 	}
 	defer answer.Close()
 	message := append([]byte{wire.RequestConnect}, name...)
-	err = p.zygote.request(ctx, message, []*os.File{p.socketDir, theirs})
+	err = p.zygote.request(ctx, message, []*os.File{theirs, p.socketDir})
 	_ = theirs.Close()
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 )
 
@@ -13,10 +14,14 @@ type Host struct {
 
 	mu    sync.Mutex
 	z     *zygote
+	old   []*zygote // worn ones, for as long as what they gave birth to lives
 	users users
 	slots *slots
 	over  bool
 }
+
+// maxOld bounds the worn zygotes that are kept.
+const maxOld = 4
 
 var errClosed = errors.New("the host of sandboxes is closed")
 
@@ -24,47 +29,87 @@ var errClosed = errors.New("the host of sandboxes is closed")
 // all hosts of this user, in which they agree on who has which user for calls.
 func Open(idDir string) (*Host, error) {
 	h := &Host{idDir: idDir}
-	if _, err := h.zygote(); err != nil {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.renew(); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// zygote returns the living one; after a death, which only a stranger or the
-// kernel can have caused, a new one.
-func (h *Host) zygote() (*zygote, error) {
+// use returns the living zygote, and whom calls can be, until release. After a
+// death, which only a stranger or the kernel can have caused, it is a new one.
+func (h *Host) use() (*zygote, *slots, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over {
-		return nil, errClosed
+	if err := h.renew(); err != nil {
+		return nil, nil, err
 	}
-	if h.z != nil && !closed(h.z.gone) {
-		return h.z, nil
+	h.z.uses++
+	return h.z, h.slots, nil
+}
+
+// renew starts a zygote unless one lives. The caller holds mu.
+func (h *Host) renew() error {
+	if h.over {
+		return errClosed
+	}
+	if h.z != nil && !closed(h.z.pulse.lost) && !closed(h.z.gone) {
+		return nil
 	}
 	if h.z != nil {
 		h.z.close()
+		h.z = nil
 	}
 	z, users, err := startZygote()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h.z, h.users = z, users
 	if h.slots == nil || h.slots.ids != users.ids {
+		h.slots.close()
 		h.slots = &slots{dir: h.idDir, ids: users.ids}
 	}
-	return z, nil
+	return nil
+}
+
+// retire has another zygote give birth from now on. The worn one stays while
+// launchers of its own live: it ends them, should the host die.
+func (h *Host) retire(worn *zygote) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.z != worn {
+		return
+	}
+	h.z = nil
+	h.old = append(h.old, worn)
+	if len(h.old) > maxOld {
+		h.old[0].close()
+		h.old = h.old[1:]
+	}
+}
+
+// release ends a use of a zygote; a worn one that has no other ends.
+func (h *Host) release(z *zygote) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	z.uses--
+	if at := slices.Index(h.old, z); at >= 0 && z.uses == 0 {
+		z.close()
+		h.old = slices.Delete(h.old, at, at+1)
+	}
 }
 
 // Restart replaces the zygote: what it gives birth to is born in the cgroup
 // that the host is in now.
 func (h *Host) Restart() error {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.z != nil {
 		h.z.close()
+		h.z = nil
 	}
-	h.mu.Unlock()
-	_, err := h.zygote()
-	return err
+	return h.renew()
 }
 
 // Close ends the zygote. Calls that run are not touched.
@@ -75,6 +120,10 @@ func (h *Host) Close() error {
 	if h.z != nil {
 		h.z.close()
 	}
+	for _, z := range h.old {
+		z.close()
+	}
+	h.old = nil
 	h.slots.close()
 	return nil
 }
@@ -103,12 +152,12 @@ func (i identity) release() {
 	}
 }
 
-// user settles who a call of this plan is.
-func (h *Host) user(p *Plan) (identity, error) {
+// who settles who a call of this plan is.
+func (p *Plan) who(from *slots) (identity, error) {
 	root := os.Geteuid() == 0
 	switch {
 	case p.user && !p.shared:
-		return h.ownUser()
+		return from.identity()
 	case p.user: // the caller is root of the zygote's user namespace
 		return identity{mapped: true, insideUID: toolID, insideGID: toolID, outside: os.Geteuid()}, nil
 	case root || p.flags == 0:
@@ -117,14 +166,15 @@ func (h *Host) user(p *Plan) (identity, error) {
 	return identity{mapped: true, insideUID: os.Geteuid(), insideGID: os.Getegid(), outside: os.Geteuid()}, nil
 }
 
-func (h *Host) ownUser() (identity, error) {
-	got, err := h.slots.take()
+// identity is that of a call which is a user of its own.
+func (s *slots) identity() (identity, error) {
+	got, err := s.take()
 	if err != nil {
 		return identity{}, err
 	}
-	ids := h.slots.ids
+	ids := s.ids
 	return identity{
 		mapped: true, insideUID: toolID, insideGID: toolID, uid: ids.inside + got.number, gid: ids.inside + got.number,
-		outside: ids.outsideUID + got.number, slot: got, give: h.slots.give,
+		outside: ids.outsideUID + got.number, slot: got, give: s.give,
 	}, nil
 }

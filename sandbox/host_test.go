@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -210,46 +211,50 @@ func TestManyStartsAtOnce(t *testing.T) {
 	}
 }
 
-// A start that is given up leaves no process, no descriptor and no user.
+// A start that is given up leaves no process, no descriptor and no user: also
+// where its group is killed in the middle of the birth.
 func TestCancelledStartsLeaveNothing(t *testing.T) {
+	const starts = 300
 	w := enter(t)
 	p := w.plan(Policy{}, Task{})
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	must(t, err)
 	defer null.Close()
+	groups := newGroups(t)
 	zygote, self := zygotePID(t), os.Getpid()
 	ours, its := descriptors(t, self), descriptors(t, zygote)
 	cause := errors.New("cause")
-	var running []*Process
-	for i := range 30 {
-		ctx, cancel := context.WithCancelCause(t.Context())
+	running := 0
+	for i := range starts {
+		dir, kill := groups.add()
+		// Some end before the fork, some after it, some between.
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(i%100)*50*time.Microsecond, cause)
 		spec := Spec{
 			Plan: p, Path: "/tool", Args: []string{"tool"}, Env: []string{roleVar + "=sleep"}, Dir: "/", Stdio: [3]*os.File{null, null, null}, Timer: wait.Bound,
 			Into: func(birth func(*os.File, []*os.File, []*os.File) error) error {
-				if i%2 == 0 {
-					cancel(cause)
-				} else {
-					go cancel(cause)
+				if i%100 == 0 {
+					<-ctx.Done()
 				}
-				return birth(nil, nil, nil)
+				return birth(dir, nil, nil)
 			},
 		}
 		c, err := w.Start(ctx, spec)
+		kill()
 		switch {
 		case err == nil:
-			running = append(running, c)
+			running++
+			c.Kill()
+			c.Release()
 		case !errors.Is(err, cause):
 			t.Errorf("error %v", err)
 		}
+		cancel()
 	}
-	if len(running) == 30 {
+	if running == starts {
 		t.Error("none was cancelled")
 	}
-	for _, c := range running {
-		c.Kill()
-		c.Release()
-	}
 	wait.Until(t, "no launcher is left", func() bool { return len(children(t, zygote, "")) == 0 })
+	groups.remove()
 	wait.Until(t, "the zygote has closed all files", func() bool { return descriptors(t, zygote) <= its })
 	// Users that were had stay this host's: their locks are descriptors.
 	wait.Until(t, "we have closed all files", func() bool {

@@ -104,7 +104,11 @@ func (s *slots) give(got slot) {
 	s.free = append(s.free, got)
 }
 
+// close gives up those that are free, and later each that is given back.
 func (s *slots) close() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, got := range s.free {

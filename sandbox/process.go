@@ -21,13 +21,15 @@ import (
 type Process struct {
 	control *net.UnixConn
 	who     identity
-	zygote  *zygote // that it was born of
+	zygote  *zygote // that it was born of, in use until leave
+	leave   func()
 	// folders are where the launcher's descriptors go, in their order.
 	folders []**os.File
 
 	born    chan struct{} // closed once pid and pidfd are set, or failed
 	ready   chan struct{} // closed once the tool runs, or failed
 	failure error         // written before born and ready are closed
+	begun   bool          // the launcher is about to start the tool; read after born is closed
 	pid     int
 	pidfd   *os.File
 	raw     syscall.RawConn // pidfd's
@@ -41,9 +43,9 @@ type Process struct {
 	released sync.Once
 }
 
-func newProcess(control *net.UnixConn, who identity, z *zygote, spec Spec) *Process {
+func newProcess(control *net.UnixConn, who identity, z *zygote, leave func(), spec Spec) *Process {
 	p := &Process{
-		control: control, who: who, zygote: z, born: make(chan struct{}), ready: make(chan struct{}),
+		control: control, who: who, zygote: z, leave: leave, born: make(chan struct{}), ready: make(chan struct{}),
 		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
 	}
 	if spec.socketDir() != "" {
@@ -56,21 +58,51 @@ func newProcess(control *net.UnixConn, who identity, z *zygote, spec Spec) *Proc
 
 // awaitBirth waits for the zygote's answer.
 func (p *Process) awaitBirth(ctx context.Context) error {
-	select {
-	case <-p.born:
-		if p.pidfd == nil {
-			return p.failure
-		}
-		return nil
-	case <-p.zygote.gone:
-		if closed(p.born) && p.pidfd != nil {
+	slow := time.NewTicker(pulseAfter)
+	defer slow.Stop()
+	for {
+		select {
+		case <-p.born:
+			if p.pidfd == nil {
+				return p.failure
+			}
 			return nil
+		case <-slow.C:
+			p.zygote.pulse.ask()
+		case <-p.zygote.pulse.lost:
+			return p.orphaned(ctx)
+		case <-ctx.Done():
+			p.zygote.pulse.ask() // the next call is not to find out anew
+			return fmt.Errorf("%w; %w", context.Cause(ctx), ErrUncertain)
 		}
-		return ErrUncertain
-	case <-ctx.Done():
-		return fmt.Errorf("%w; %w", context.Cause(ctx), ErrUncertain)
 	}
 }
+
+// orphanTime is how long the end of the control socket, which nobody holds any
+// more, may be late where its zygote is lost.
+const orphanTime = time.Second
+
+// orphaned is the end of a birth whose zygote is lost. It is certain that
+// nothing began where nobody holds the other end of the control socket.
+func (p *Process) orphaned(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, orphanTime)
+	defer cancel()
+	select {
+	case <-p.born:
+	case <-ctx.Done():
+	}
+	err := fmt.Errorf("cannot start the launcher: %w", p.zygote.pulse.err)
+	switch {
+	case p.stillborn():
+		return err
+	case closed(p.born) && p.pidfd != nil:
+		return nil
+	}
+	return fmt.Errorf("%w; %w", err, ErrUncertain)
+}
+
+// stillborn says whether it is certain that no tool was or will be started.
+func (p *Process) stillborn() bool { return closed(p.born) && p.pidfd == nil && !p.begun }
 
 // discard gives up a start: what is born yet or still to be born finds its
 // control socket closed, and ends.
@@ -190,6 +222,7 @@ func (p *Process) free() {
 			_ = file.Close()
 		}
 	}
+	p.leave()
 	if p.pidfd == nil {
 		p.who.retire()
 		return
@@ -246,6 +279,7 @@ func (p *Process) handle(message []byte, files []*os.File) {
 	case wire.KindBorn:
 		p.onBorn(message, files)
 	case wire.KindReady:
+		p.begun = true
 		for i, to := range p.folders {
 			if i < len(files) && *to == nil {
 				*to, files[i] = files[i], nil

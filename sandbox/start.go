@@ -79,35 +79,47 @@ var ErrUncertain = errors.New("the start was given up before it was complete; th
 // Start starts a launcher that starts the tool, and returns once it is born:
 // Process.Started tells when the tool runs. ctx bounds only that. An error
 // means that nothing runs, or that what may still be born dies at once.
+//
+// Where the zygote is at fault (it has died, hangs, or has no descriptors left)
+// and nothing was born for certain, the start is tried once more, by another one.
 func (h *Host) Start(ctx context.Context, spec Spec) (*Process, error) {
-	p, err := h.start(ctx, spec)
-	if errors.Is(err, errZygoteGone) { // it died just now; nothing was born
-		return h.start(ctx, spec)
+	p, again, err := h.start(ctx, spec)
+	if again && ctx.Err() == nil {
+		p, _, err = h.start(ctx, spec)
 	}
 	return p, err
 }
 
-func (h *Host) start(ctx context.Context, spec Spec) (*Process, error) {
-	zygote, err := h.zygote()
+func (h *Host) start(ctx context.Context, spec Spec) (p *Process, again bool, err error) {
+	zygote, slots, err := h.use()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	who, err := h.user(spec.Plan)
+	release := func() { h.release(zygote) }
+	who, err := spec.Plan.who(slots)
 	if err != nil {
-		return nil, err
+		release()
+		return nil, false, err
 	}
 	control, theirs, err := socketPair()
 	if err != nil {
 		who.release()
-		return nil, err
+		release()
+		return nil, false, err
 	}
 	defer theirs.Close()
-	p := newProcess(control, who, zygote, spec)
-	if err := spec.bear(ctx, zygote, p, theirs); err != nil {
-		p.discard()
-		return nil, spec.explain(err)
+	p = newProcess(control, who, zygote, release, spec)
+	err = spec.bear(ctx, zygote, p, theirs)
+	if err == nil {
+		return p, false, nil
 	}
-	return p, nil
+	again = errors.Is(err, errZygoteGone) && !errors.Is(err, ErrUncertain)
+	if p.stillborn() && zygote.worn() {
+		h.retire(zygote)
+		again = true
+	}
+	p.discard()
+	return nil, again, spec.explain(err)
 }
 
 // bear asks for the launcher and waits for its birth.
@@ -129,7 +141,7 @@ func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File)
 	return into(func(dir *os.File, enter, leave []*os.File) error {
 		request := s.birth(p.who)
 		request.Cgroup, request.Enter, request.Leave = dir != nil, int64(len(enter)), int64(len(leave))
-		if err := z.send(ctx, request, slices.Concat(groupDir(dir), enter, leave, sources, files)); err != nil {
+		if err := z.send(ctx, request, slices.Concat([]*os.File{control}, groupDir(dir), enter, leave, sources, files)); err != nil {
 			return err
 		}
 		_ = control.Close() // or its end would not be seen
@@ -207,6 +219,14 @@ func (s Spec) explain(err error) error {
 	if !ok {
 		return err
 	}
+	switch {
+	case setup.Executing():
+		return setup
+	case errors.Is(setup.Err, unix.EMFILE):
+		return fmt.Errorf("cannot start the launcher: %w; raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit)", setup)
+	case errors.Is(setup.Err, unix.ENFILE):
+		return fmt.Errorf("cannot start the launcher: %w; raise the sysctl fs.file-max", setup)
+	}
 	if path, ok := strings.CutPrefix(setup.Step, wire.StepMap); ok {
 		return s.explainTree(path, true, setup.Err)
 	}
@@ -214,6 +234,8 @@ func (s Spec) explain(err error) error {
 		return s.explainTree(path, false, setup.Err)
 	}
 	switch {
+	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EAGAIN):
+		return fmt.Errorf("cannot start the launcher: %w; raise the limit of processes (pids.max of the cgroup, RLIMIT_NPROC, TasksMax= of a unit)", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
 		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:

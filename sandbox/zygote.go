@@ -22,9 +22,11 @@ import (
 type zygote struct {
 	conn  *net.UnixConn
 	child *os.Process
-	gone  chan struct{}
+	gone  chan struct{} // closed when it has ended
+	pulse pulse
 
 	turn chan struct{} // one request at a time on conn
+	uses int           // its births and processes, guarded by the host's mu
 }
 
 // users is whom a zygote can make launchers of.
@@ -96,9 +98,14 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	beat, itsBeat, err := socketPair()
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
+	}
+	defer itsBeat.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(), beat.Close())
 	}
 	defer null.Close()
 	if attr == nil {
@@ -106,16 +113,17 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 	}
 	attr.Setsid = true // a terminal's signals are not for it
 	child, err := os.StartProcess(selfPath(image), append([]string{"toolhost-zygote"}, args...), &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs, image}, Sys: attr,
+		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs, image, itsBeat}, Sys: attr,
 	})
 	if err != nil {
-		return nil, errors.Join(explainZygote(err), conn.Close())
+		return nil, errors.Join(explainZygote(err), conn.Close(), beat.Close())
 	}
-	z := &zygote{conn: conn, child: child, gone: make(chan struct{}), turn: make(chan struct{}, 1)}
+	z := &zygote{conn: conn, child: child, gone: make(chan struct{}), turn: make(chan struct{}, 1), pulse: newPulse(beat)}
 	go func() {
 		defer close(z.gone)
 		_, _ = child.Wait()
 	}()
+	go z.watch()
 	return z, nil
 }
 
@@ -141,7 +149,7 @@ func (z *zygote) send(ctx context.Context, b wire.Birth, files []*os.File) error
 	return z.request(ctx, message, files)
 }
 
-var errZygoteGone = errors.New("the zygote has died")
+var errZygoteGone = errors.New("the process that starts tools has died")
 
 // request sends one message with files.
 func (z *zygote) request(ctx context.Context, message []byte, files []*os.File) error {
@@ -152,9 +160,12 @@ func (z *zygote) request(ctx context.Context, message []byte, files []*os.File) 
 	select {
 	case z.turn <- struct{}{}:
 		defer func() { <-z.turn }()
+	case <-z.pulse.lost:
+		return fmt.Errorf("cannot ask the zygote: %w", z.pulse.err)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	defer z.askIfSlow()()
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		_ = z.conn.SetWriteDeadline(time.Unix(1, 0))
@@ -180,14 +191,30 @@ func (z *zygote) request(ctx context.Context, message []byte, files []*os.File) 
 // system that does not answer.
 const zygoteEnd = 2 * time.Second
 
-// close ends the zygote; launchers live on.
+// close ends the zygote; launchers live on. It may be called again.
 func (z *zygote) close() {
+	_ = z.child.Kill() // before it can take the host for dead
 	_ = z.conn.Close()
-	_ = z.child.Kill()
+	_ = z.pulse.conn.Close()
 	select {
 	case <-z.gone:
+		<-z.pulse.lost
 	case <-time.After(zygoteEnd):
 	}
+}
+
+// worn says whether the zygote has shown that it has no descriptors left.
+func (z *zygote) worn() (worn bool) {
+	raw, err := z.conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, _ := unix.Poll(fds, 0)
+		worn = n > 0
+	})
+	return worn
 }
 
 // socketPair makes a pair whose one end stays here.

@@ -15,10 +15,10 @@ func connect(name string, fds []int) {
 	if len(fds) != 2 {
 		return
 	}
-	dir, answer := fds[0], fds[1]
+	answer, dir := fds[0], fds[1]
 	conn, err := connectBeneath(dir, name)
 	if err != nil {
-		sendFailure(answer, "connect", err)
+		refuse(answer, "connect", err)
 		return
 	}
 	defer unix.Close(conn)

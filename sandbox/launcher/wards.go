@@ -21,13 +21,15 @@ var wards = struct {
 	living map[int]ward
 }{living: map[int]ward{}}
 
-// watchOver remembers a launcher until it is reaped.
-func watchOver(pid int, b *birth) {
+// watchOver remembers a launcher until it is reaped. One that was killed during
+// its birth may be reaped by now.
+func watchOver(pid, pidfd int, b *birth) {
 	if b.cgroup < 0 {
 		return
 	}
 	cgroup, err := unix.FcntlInt(uintptr(b.cgroup), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
+		tellWorn()
 		return // its lifeline still ends it, only later
 	}
 	w := ward{cgroup: cgroup}
@@ -38,15 +40,41 @@ func watchOver(pid int, b *birth) {
 	}
 	wards.Lock()
 	defer wards.Unlock()
+	if reaped(pidfd) {
+		unix.Close(w.cgroup)
+		return
+	}
 	wards.living[pid] = w
 }
 
-func forget(pid int) {
+// reaped says whether a child was waited for already.
+func reaped(pidfd int) bool {
+	for {
+		err := unix.Waitid(unix.P_PIDFD, pidfd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		if err != unix.EINTR {
+			return err == unix.ECHILD
+		}
+	}
+}
+
+// reapDead takes the statuses of all that has ended, and forgets it before its
+// process id can be another's.
+func reapDead() {
 	wards.Lock()
 	defer wards.Unlock()
-	if w, ok := wards.living[pid]; ok {
-		unix.Close(w.cgroup)
-		delete(wards.living, pid)
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOHANG, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || pid == 0 {
+			return
+		}
+		if w, ok := wards.living[pid]; ok && !status.Stopped() {
+			unix.Close(w.cgroup)
+			delete(wards.living, pid)
+		}
 	}
 }
 

@@ -41,8 +41,10 @@ func zygote() {
 	imagePath = "/proc/self/fd/" + strconv.Itoa(image)
 	_ = unix.CloseRange(requestFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	go reapLaunchers()
+	go answerPings()
 	buf, oob := make([]byte, wire.MaxBirthBytes), make([]byte, unix.CmsgSpace(4*wire.MaxBirthFiles))
 	for {
+		awaitRequest()
 		n, oobn, flags, _, err := unix.Recvmsg(requestFD, buf, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
@@ -53,11 +55,50 @@ func zygote() {
 		}
 		files := received(oob[:oobn])
 		if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
-			closeAll(files) // the host sees its end of the answer
+			refuseCut(files)
 			continue
 		}
 		handle(buf[:n], files)
 	}
+}
+
+// awaitRequest returns when a request is there. If not even one descriptor is
+// left it says so first: the answer's would be closed before it could be used.
+func awaitRequest() {
+	fds := []unix.PollFd{{Fd: requestFD, Events: unix.POLLIN}}
+	for {
+		if n, err := unix.Poll(fds, -1); n > 0 || err != unix.EINTR {
+			break
+		}
+	}
+	fd, err := unix.FcntlInt(requestFD, unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		tellWorn()
+		return
+	}
+	unix.Close(fd)
+}
+
+// refuseCut answers a request that did not come whole: there were no
+// descriptors left for its files.
+func refuseCut(files []int) {
+	defer closeAll(files)
+	tellWorn()
+	if len(files) > 0 {
+		sendFailure(files[0], wire.StepReceive, unix.EMFILE)
+	}
+}
+
+// tellWorn shows the host that this process has no descriptors left: another
+// one is to give birth from now on, while this one keeps its launchers.
+func tellWorn() { _ = unix.Shutdown(requestFD, unix.SHUT_WR) }
+
+// refuse tells the host why a request has failed.
+func refuse(answer int, step string, err error) {
+	if err == unix.EMFILE || err == unix.ENFILE {
+		tellWorn()
+	}
+	sendFailure(answer, step, err)
 }
 
 // highFD is out of the way of all that births bring: several at once, each
@@ -111,11 +152,11 @@ var forked = make(chan struct{}, 1)
 func reapLaunchers() {
 	for range forked {
 		for {
-			pid, err := unix.Wait4(-1, nil, unix.WALL, nil)
+			err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT|unix.WALL, nil)
 			if err != nil && err != unix.EINTR {
 				break // no children left
 			}
-			forget(pid)
+			reapDead()
 		}
 	}
 }
@@ -157,6 +198,7 @@ type birth struct {
 
 func sortFiles(request wire.Birth, fds []int) (birth, bool) {
 	b := birth{Birth: request, cgroup: -1}
+	fds = fds[min(1, len(fds)):] // the first is for the answer
 	if request.Cgroup && len(fds) > 0 {
 		b.cgroup, fds = fds[0], fds[1:]
 	}
@@ -175,7 +217,7 @@ func bear(request wire.Birth, fds []int) {
 	if !ok {
 		return
 	}
-	control := b.files[wire.ControlFD]
+	control := fds[0]
 	trees, step, err := b.stage()
 	fds = append(fds, trees...)
 	b.files = append(b.files, trees...)
@@ -183,7 +225,7 @@ func bear(request wire.Birth, fds []int) {
 		step, err = wire.StepClone, b.fork(control)
 	}
 	if err != nil {
-		sendFailure(control, step, err)
+		refuse(control, step, err)
 	}
 }
 
@@ -198,18 +240,20 @@ func (b *birth) fork(control int) error {
 		return err
 	})
 	if pidfd >= 0 {
-		watchOver(pid, b)
+		watchOver(pid, pidfd, b)
 		defer unix.Close(pidfd)
 	}
 	tellReaper()
 	if pidfd < 0 {
 		return err
 	}
-	if err != nil { // born, but the way back failed
-		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
-		return err
+	if err == nil { // else it was born, but the way back failed
+		err = unix.Sendmsg(control, wire.AppendNumber(nil, wire.KindBorn, uint64(pid)), unix.UnixRights(pidfd), nil, unix.MSG_NOSIGNAL)
 	}
-	return unix.Sendmsg(control, wire.AppendNumber(nil, wire.KindBorn, uint64(pid)), unix.UnixRights(pidfd), nil, unix.MSG_NOSIGNAL)
+	if err != nil { // nobody else can end it
+		_ = unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	}
+	return err
 }
 
 // launcherEnv is the launcher's own, not its tool's.

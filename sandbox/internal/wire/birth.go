@@ -10,10 +10,10 @@ const (
 )
 
 // Birth asks the zygote for one launcher. Its files come with it, in this
-// order: the group's cgroup2 directory where Cgroup is set, the cgroup v1
-// `tasks` files to enter, those to return to, those of Stage, and what becomes the
-// launcher's descriptors 0 and up. The answer comes on the control socket that is among
-// these.
+// order: the control socket, for the zygote's answer; the group's cgroup2
+// directory where Cgroup is set; the cgroup v1 `tasks` files to enter, and those
+// to return to; those of Stage; and what becomes the launcher's descriptors 0 and
+// up, the control socket once more among them.
 type Birth struct {
 	// Flags are clone(2)'s CLONE_NEW* flags.
 	Flags int64

@@ -15,6 +15,7 @@ const TrialMark = "/.toolhost-trial-call"
 // Steps of a start that the host tells apart; StepStage and StepMap are
 // followed by a path.
 const (
+	StepReceive = "take the files of a call"
 	StepClone   = "clone"
 	StepExecute = "execute"
 	StepStage   = "clone the tree of "

@@ -4,8 +4,8 @@ package wire
 const (
 	// RequestBirth is followed by a Birth.
 	RequestBirth byte = 'b'
-	// RequestConnect is followed by the name of a socket. With it come the
-	// socket's folder and a socket for the answer: KindReady with the
-	// connection, or KindFailed.
+	// RequestConnect is followed by the name of a socket. With it come a socket
+	// for the answer (KindReady with the connection, or KindFailed) and the
+	// folder of the one to connect to.
 	RequestConnect byte = 'c'
 )

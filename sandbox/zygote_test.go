@@ -1,0 +1,140 @@
+package sandbox
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// zygotes lists those that this process has.
+func zygotes(t *testing.T) []int { return children(t, os.Getpid(), "toolhost-zygote") }
+
+// echoes checks that a call which was begun before still works.
+func (c *call) echoes() {
+	c.t.Helper()
+	_, err := c.stdin.WriteString("hello\n")
+	must(c.t, err)
+	if got := c.line(); got != "hello\n" {
+		c.t.Errorf("echo %q", got)
+	}
+}
+
+// makesCalls checks that a call can be made, and leaves none of it.
+func (w *world) makesCalls(p *Plan) {
+	w.t.Helper()
+	c := w.run(p, "exit7")
+	if status := c.status(); status.ExitStatus() != 7 {
+		w.t.Errorf("status %#x", status)
+	}
+	c.Kill()
+	c.Release()
+}
+
+// A zygote without descriptors is replaced, however few it lacks, and the call
+// that found it out does not fail. What the old one gave birth to lives on,
+// with it.
+func TestAWornZygoteIsReplaced(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	for spare := range 16 {
+		w.makesCalls(p)
+		before := zygotePID(t)
+		idle := descriptors(t, before)
+		c := w.run(p, "echo")
+		c.line()
+		wait.Until(t, "the zygote has closed the birth's files", func() bool { return descriptors(t, before) <= idle })
+		limit := uint64(descriptors(t, before) + spare)
+		var was unix.Rlimit
+		must(t, unix.Prlimit(before, unix.RLIMIT_NOFILE, nil, &was))
+		must(t, unix.Prlimit(before, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: was.Max}, nil))
+		w.makesCalls(p)
+		now := zygotes(t)
+		if replaced := len(now) == 2; !replaced && spare < 6 {
+			t.Errorf("%d spare descriptors: zygotes %v", spare, now)
+		}
+		c.echoes()
+		if !slices.Contains(now, before) {
+			t.Errorf("%d spare descriptors: the zygote of a living call has ended", spare)
+		}
+		c.Kill()
+		c.Release()
+		if len(now) == 2 {
+			wait.Until(t, "the old zygote ends with its last call", func() bool { return !slices.Contains(zygotes(t), before) })
+		} else {
+			must(t, w.Restart())
+		}
+	}
+}
+
+// Worn zygotes are kept for what lives of them, but not any number.
+func TestWornZygotesAreBounded(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	for range 2 * maxOld {
+		w.run(p, "sleep")
+		pid := w.z.child.Pid
+		must(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil))
+	}
+	w.makesCalls(p)
+	if n := len(zygotes(t)); n > maxOld+1 {
+		t.Errorf("%d zygotes", n)
+	}
+}
+
+// A zygote that answers nothing is killed before another one is started, and
+// whoever waits for it has his call all the same.
+func TestAStoppedZygoteIsReplaced(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	c := w.run(p, "echo")
+	c.line()
+	old := zygotePID(t)
+	must(t, syscall.Kill(old, syscall.SIGSTOP))
+	var all sync.WaitGroup
+	for range 100 { // more than the socket takes
+		all.Go(func() {
+			stdin, _ := pipe(t)
+			_, stdout := pipe(t)
+			started, err := w.Start(wait.Context(t), w.spec(p, "exit7", nil, stdin, stdout))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if status := <-started.Exited(); status.ExitStatus() != 7 {
+				t.Errorf("status %#x", status)
+			}
+			started.Kill()
+			started.Release()
+		})
+	}
+	all.Wait()
+	if now := zygotes(t); len(now) != 1 || now[0] == old {
+		t.Errorf("zygotes %v, the old one was %d", now, old)
+	}
+	c.echoes()
+}
+
+// A zygote that is slow, but runs, is left alone.
+func TestABusyZygoteIsNotReplaced(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	old := zygotePID(t)
+	must(t, syscall.Kill(old, syscall.SIGSTOP))
+	w.z.pulse.ask()
+	wait.Until(t, "it is asked", func() bool { return len(w.z.pulse.asked) == 0 })
+	must(t, syscall.Kill(old, syscall.SIGCONT))
+	w.makesCalls(p)
+	for range 3 {
+		w.z.pulse.ask()
+		wait.Until(t, "it is asked", func() bool { return len(w.z.pulse.asked) == 0 })
+	}
+	if now := zygotePID(t); now != old {
+		t.Errorf("the zygote is %d, was %d", now, old)
+	}
+}
