@@ -48,6 +48,8 @@ type Call struct {
 	over   chan struct{}             // closed when the owner takes no more inputs
 	done   chan struct{}             // closed when result is made, after over
 	result *Result
+	// launching: the starter has asked for a process.
+	launching atomic.Bool
 	// making ends when the result has no more time to become complete in.
 	making     context.Context
 	stopMaking context.CancelCauseFunc

@@ -233,6 +233,7 @@ func discard(group *cgroup.Group) error {
 }
 
 func (c *Call) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
+	c.launching.Store(true)
 	return c.s.host.Start(ctx, sandbox.Spec{
 		Plan: c.plan, Path: c.path, Args: append([]string{c.shownPath()}, c.toolArgs()...),
 		Env: c.environment(env), Dir: c.dir,

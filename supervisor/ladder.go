@@ -169,15 +169,23 @@ func (c *Call) giveUp(now time.Time) {
 	}
 	c.marks.empty = now
 	c.settleAt = now
-	c.kill.survivors = 1
-	if c.instance != nil {
-		c.instance.group.Calm()
-		pids, err := c.instance.group.Processes()
-		c.kill.survivors = max(len(pids), 1)
-		if err == nil && len(pids) == 0 && c.instance.process.HasEnded() {
-			c.kill.survivors = 0 // only the starter is late
-		}
+	if c.instance == nil {
+		c.giveUpStart()
+		return
 	}
+	c.instance.group.Calm()
+	pids, err := c.instance.group.Processes()
+	c.kill.survivors = max(len(pids), 1)
+	if err == nil && len(pids) == 0 && c.instance.process.HasEnded() {
+		c.kill.survivors = 0 // only the starter is late
+	}
+}
+
+// giveUpStart is for a starter that is late to give up: no process is known, so
+// none survives. The slot is kept until it is certain that there is none.
+func (c *Call) giveUpStart() {
+	c.uncertain = c.uncertain || c.launching.Load()
+	c.warnings = append(c.warnings, "the start was not given up in time: no process of it is known, and its slot stays taken until that is certain")
 }
 
 // hardLimit is the time by which the caller has its answer, whatever happens.

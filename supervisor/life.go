@@ -191,7 +191,7 @@ func (c *Call) onSpawned(i *instance, before *cgroup.Usage) {
 	if c.limits.CPUTime > 0 {
 		c.cpuAt = time.Now()
 	}
-	if c.state == stateKilling {
+	if c.state >= stateKilling {
 		i.doom(c)
 		i.kill()
 	}

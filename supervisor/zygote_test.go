@@ -1,0 +1,94 @@
+package supervisor_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// zygote is the process of this one that gives birth to tools.
+func zygote(t *testing.T) int {
+	t.Helper()
+	tasks, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task)
+		for _, pid := range strings.Fields(string(text)) {
+			if name, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasPrefix(string(name), "toolhost-zygote") {
+				n, _ := strconv.Atoi(pid)
+				return n
+			}
+		}
+	}
+	t.Fatal("there is no zygote")
+	return 0
+}
+
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// Calls that are killed at each moment of their birth leave nothing, in the
+// zygote neither.
+func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
+	rounds, beside := 60, 8
+	if slow() {
+		rounds = 6
+	}
+	dir := t.TempDir()
+	host := newHost(t, supervisor.Config{RuntimeDir: dir, Admission: supervisor.Admission{Running: beside}})
+	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), supervisor.StatusOK)
+	wait.Until(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
+	pid := zygote(t)
+	its := descriptors(t, pid)
+	fds, goroutines := open(t)
+	for i := range rounds {
+		var all sync.WaitGroup
+		for j := range beside {
+			all.Go(func() {
+				r := request("echo", `{"text":"x"}`)
+				r.Timeouts, r.Grace = within(time.Duration(1+(i*beside+j)%20)*time.Millisecond), budget.NoGrace
+				if result := call(t, host, r); result.Status != supervisor.StatusTimeout && result.Status != supervisor.StatusOK {
+					t.Errorf("status %s: %s", result.Status, result.Message)
+				}
+			})
+		}
+		all.Wait()
+	}
+	if now := zygote(t); now != pid {
+		t.Errorf("the zygote is %d, was %d", now, pid)
+	}
+	wait.Until(t, "the zygote has no more files than before", func() bool { return descriptors(t, pid) <= its })
+	wait.Until(t, "no more files and goroutines than before", func() bool {
+		f, g := open(t)
+		return f <= fds && g <= goroutines && host.Host().Running == 0
+	})
+	entries, err := os.ReadDir(host.Host().Place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			t.Errorf("cgroup %s left", entry.Name())
+		}
+	}
+	if left := sockets(t, dir); left != 0 {
+		t.Errorf("%d sockets left", left)
+	}
+}
