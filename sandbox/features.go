@@ -88,6 +88,7 @@ type Features struct {
 	caller [2]int
 	// processors of the machine; 0 if not known.
 	processors int64
+	untried    error
 }
 
 // Findings lists all features in a fixed order.
@@ -98,6 +99,11 @@ func (f Features) Findings() []Finding {
 	}
 	return list
 }
+
+// Untried says why it is not known what this host offers: for a reason of its
+// own it could start nothing, as where it lacks descriptors. It is nil where that
+// is known.
+func (f Features) Untried() error { return f.untried }
 
 func (f Features) find(feature string) Finding {
 	found, ok := f.findings[feature]

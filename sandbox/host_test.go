@@ -111,6 +111,27 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// What the host itself lacks is no missing feature.
+func TestBlameOfTheHost(t *testing.T) {
+	for _, err := range []error{
+		&SetupError{wire.StepLimits, syscall.EPERM}, &SetupError{wire.StepClone, syscall.EMFILE}, &SetupError{"mount the new root", syscall.ENFILE},
+		&SetupError{wire.StepClone, syscall.EAGAIN}, errors.New("cannot make a socket pair"),
+	} {
+		f := complete(true)
+		(&Host{}).blame(t.Context(), &f, err, nil)
+		if f.Untried() == nil {
+			t.Errorf("%v: taken for what this host offers", err)
+		}
+		for _, found := range f.Findings() {
+			if found.State == No {
+				t.Errorf("%v: %s is missing", err, found.Feature)
+			}
+		}
+	}
+	wantError(t, &SetupError{wire.StepLimits, syscall.EPERM}, "raise the host's hard limit of open files")
+	wantError(t, &SetupError{wire.StepClone, syscall.EAGAIN}, "pids.max")
+}
+
 func TestClosingTheHostLeavesCallsAlone(t *testing.T) {
 	w := enter(t)
 	p := w.plan(Policy{}, Task{})

@@ -188,7 +188,8 @@ func (h *Host) blame(ctx context.Context, f *Features, err error, into Into) {
 			*f = f.with(Finding{Feature: use.feature, State: Unknown, Reason: "the trial call failed before it: " + err.Error(), Remedy: "see to that first"})
 		}
 	}
-	if !ok {
+	if !ok || setup.remedy() != "" { // that is none of the features
+		f.untried = err
 		return
 	}
 	if setup.Step == wire.StepClone {

@@ -1,9 +1,57 @@
 package sandbox
 
 import (
+	"errors"
+	"net"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
+
+// Remedy says how this machine gets what a start has lacked; empty where err
+// does not tell.
+func Remedy(err error) string {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return "raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit)"
+	case errors.Is(err, unix.ENFILE):
+		return "raise the sysctl fs.file-max"
+	case errors.Is(err, unix.EAGAIN) && !ofASocket(err):
+		return "raise the limit of processes (pids.max of its cgroups, RLIMIT_NPROC, TasksMax= of a unit)"
+	case errors.Is(err, ErrDiedAtBirth):
+		return "see whether a limit of processes or memory is reached (pids.max, memory.max of the cgroups that toolhost is in)"
+	}
+	return ""
+}
+
+// ofASocket: one that its owner, maybe a tool, serves too slowly.
+func ofASocket(err error) bool {
+	_, ok := errors.AsType[*net.OpError](err)
+	return ok
+}
+
+func (e *SetupError) remedy() string {
+	if e.Step == wire.StepLimits && errors.Is(e.Err, unix.EPERM) {
+		return "raise the host's hard limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit): calls have a higher one"
+	}
+	return Remedy(e.Err)
+}
+
+// OfTheHost says whether a start has failed for a reason of this machine's, so
+// that others fail, too; not by what its call alone asks for.
+func OfTheHost(err error) bool {
+	setup, ok := errors.AsType[*SetupError](err)
+	switch {
+	case errors.Is(err, ErrDiedAtBirth), errors.Is(err, errZygoteGone), Remedy(err) != "":
+		return true
+	case !ok, setup.Executing(), strings.HasPrefix(setup.Step, wire.StepStage), strings.HasPrefix(setup.Step, wire.StepMap):
+		return false
+	}
+	return true
+}
 
 const userNamespaceHint = "allow user namespaces with their capabilities; see toolhost doctor"
 

@@ -62,7 +62,13 @@ type SetupError struct {
 	Err  error
 }
 
-func (e *SetupError) Error() string { return fmt.Sprintf("cannot %s: %v", e.Step, e.Err) }
+func (e *SetupError) Error() string {
+	if remedy := e.remedy(); remedy != "" {
+		return fmt.Sprintf("cannot %s: %v; %s", e.Step, e.Err, remedy)
+	}
+	return fmt.Sprintf("cannot %s: %v", e.Step, e.Err)
+}
+
 func (e *SetupError) Unwrap() error { return e.Err }
 
 // Executing says whether the step was that of executing the tool's program.
@@ -219,13 +225,8 @@ func (s Spec) explain(err error) error {
 	if !ok {
 		return err
 	}
-	switch {
-	case setup.Executing():
+	if setup.Executing() || setup.remedy() != "" {
 		return setup
-	case errors.Is(setup.Err, unix.EMFILE):
-		return fmt.Errorf("cannot start the launcher: %w; raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit)", setup)
-	case errors.Is(setup.Err, unix.ENFILE):
-		return fmt.Errorf("cannot start the launcher: %w; raise the sysctl fs.file-max", setup)
 	}
 	if path, ok := strings.CutPrefix(setup.Step, wire.StepMap); ok {
 		return s.explainTree(path, true, setup.Err)
@@ -234,8 +235,6 @@ func (s Spec) explain(err error) error {
 		return s.explainTree(path, false, setup.Err)
 	}
 	switch {
-	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EAGAIN):
-		return fmt.Errorf("cannot start the launcher: %w; raise the limit of processes (pids.max of the cgroup, RLIMIT_NPROC, TasksMax= of a unit)", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
 		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:

@@ -130,6 +130,7 @@ func (c *Call) start(ctx context.Context) {
 	})
 	if err != nil {
 		c.held.release()
+		c.s.doubtAfter(ctx, err)
 		c.send(input{kind: inStartFailed, err: err})
 		return
 	}
@@ -283,7 +284,7 @@ func (i *instance) watch() {
 // explainStart names the executable in what the launcher reported.
 func (c *Call) explainStart(err error) error {
 	var setup *sandbox.SetupError
-	if !errors.As(err, &setup) || !setup.Executing() {
+	if !errors.As(err, &setup) || sandbox.OfTheHost(err) || !setup.Executing() {
 		return err
 	}
 	why := setup.Err

@@ -22,7 +22,8 @@ type Supervisor struct {
 	config    Config
 	groups    *cgroup.Root
 	host      *sandbox.Host
-	features  sandbox.Features // written before the first call
+	ready     readiness
+	features  sandbox.Features // what the host offers; guarded by ready.mu after New
 	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
 	gate      *admission.Gate
@@ -55,8 +56,12 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 		config: config, gate: admission.New(config.Admission.limits()), keeper: newKeeper(config.Admission.limits()),
 		described: newDescriptions(), intake: newIntake(), calls: map[*Call]struct{}{},
 	}
+	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
+	}
+	if err := s.offered().Untried(); err != nil {
+		s.doubt(err)
 	}
 	return s, nil
 }
@@ -116,7 +121,8 @@ func (s *Supervisor) tryFeatures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.features, err = s.host.Probe(ctx, group.Born)
+	found, err := s.host.Probe(ctx, group.Born)
+	s.offer(found)
 	return errors.Join(err, group.Kill(), group.WaitEmpty(ctx), group.Remove())
 }
 
@@ -153,6 +159,7 @@ func (s *Supervisor) close() error {
 		running = append(running, c)
 	}
 	s.mu.Unlock()
+	s.ready.close()
 	for _, c := range running {
 		c.Abort(AbortShutdown)
 	}
@@ -180,6 +187,7 @@ func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 		refusal = s.register(c)
 	}
 	if refusal != nil {
+		s.doubtAfter(ctx, refusal)
 		c.refuse(refusal)
 		return c
 	}
@@ -221,7 +229,7 @@ type Host struct {
 
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
-	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.features.Findings()}
+	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
 	h.Running, h.Waiting = s.gate.Load()
 	h.Waiting += int(s.locking.Load())
 	h.Kept, h.Stuck = s.keeper.load(), int(s.stuck.Load())

@@ -51,7 +51,7 @@ func (c *Call) surround() error {
 	if err != nil {
 		return err
 	}
-	if c.plan, err = resolved.Plan(c.s.features, c.task(programs)); err != nil {
+	if c.plan, err = resolved.Plan(c.s.offered(), c.task(programs)); err != nil {
 		return refuse(StatusStartFailed, planReason(err), err)
 	}
 	return c.findDir(resolved)
@@ -124,7 +124,7 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return refuse(StatusStartFailed, reasonNotFound, err)
 	}
-	if want == "" && (!policy.Confines() || c.s.features.Runtime(path) || policy.Covers(path)) {
+	if want == "" && (!policy.Confines() || c.s.offered().Runtime(path) || policy.Covers(path)) {
 		c.command.path = path
 		return nil
 	}

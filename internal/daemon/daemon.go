@@ -174,12 +174,20 @@ func (d *daemon) apiConfig() httpapi.Config {
 		Turns: d.turns, Tools: d.tools, Prepare: d.tools.prepare, Token: d.doors.token, MetricsToken: d.doors.metrics,
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		UIDs:   append([]uint32{0, uint32(os.Geteuid())}, settings.SocketUIDs...), AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
-		Ready: d.record.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+		Ready: d.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}
 	if d.reader != nil {
 		c.History = d.reader
 	}
 	return c
+}
+
+// ready says why no call can be made.
+func (d *daemon) ready() error {
+	if err := d.record.ready(); err != nil {
+		return err
+	}
+	return d.host.Ready()
 }
 
 // pages are all that is not the API.

@@ -17,7 +17,7 @@ func confine(root *wire.Root) {
 	syscall.Umask(0o022)
 	for _, limit := range root.Limits {
 		value := uint64(limit.Value)
-		must("set resource limits", unix.Setrlimit(int(limit.Resource), &unix.Rlimit{Cur: value, Max: value}))
+		must(wire.StepLimits, unix.Setrlimit(int(limit.Resource), &unix.Rlimit{Cur: value, Max: value}))
 	}
 	// The caller's keys are not the tool's. A kernel without keyrings has none.
 	_, _, _ = unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)

@@ -18,6 +18,7 @@ const (
 	StepReceive = "take the files of a call"
 	StepClone   = "clone"
 	StepExecute = "execute"
+	StepLimits  = "set resource limits"
 	StepStage   = "clone the tree of "
 	StepMap     = "map the owner of "
 )

@@ -1,0 +1,58 @@
+package supervisor_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A host that has no descriptors left says so, and how to get some, until a call
+// can be made again.
+func TestNotReadyWithoutDescriptors(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	one := request("echo", `{"text":"x"}`)
+	wantStatus(t, call(t, host, one), supervisor.StatusOK)
+	if err := host.Ready(); err != nil {
+		t.Fatal(err)
+	}
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	for _, spare := range []int{2, 10, 20} {
+		fds := descriptors(t, os.Getpid())
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(fds + spare), Max: was.Max}); err != nil {
+			t.Fatal(err)
+		}
+		refused := host.Call(t.Context(), one)
+		err := host.Ready()
+		if e := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); e != nil {
+			t.Fatal(e)
+		}
+		if !refused.OK() && (err == nil || !strings.Contains(err.Error(), "raise the limit of open files")) {
+			t.Errorf("%d spare descriptors: %s %s, but ready: %v", spare, refused.Status, refused.Message, err)
+		}
+		if refused.OK() && spare < 5 {
+			t.Errorf("%d spare descriptors: %s", spare, refused.Status)
+		}
+		wait.Until(t, "the host is ready again", func() bool { return host.Ready() == nil })
+		wantStatus(t, call(t, host, one), supervisor.StatusOK)
+	}
+}
+
+// What one call asks for in vain does not make the host unready.
+func TestReadyAfterACallsOwnFailure(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	one := request("echo", `{"text":"x"}`)
+	one.Tool.Path = "/etc/passwd"
+	if result := host.Call(t.Context(), one); result.OK() {
+		t.Fatal("a call of what is no program")
+	}
+	if err := host.Ready(); err != nil {
+		t.Error(err)
+	}
+}
