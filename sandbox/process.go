@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -39,6 +38,7 @@ type Process struct {
 	exited  chan syscall.WaitStatus
 	gone    chan struct{}
 	readers sync.WaitGroup
+	timer   timer
 
 	released sync.Once
 }
@@ -180,32 +180,18 @@ func (p *Process) SocketDir() *os.File { return p.socketDir }
 // is in it is the tool's: package sandbox/export takes files out of it.
 func (p *Process) Workspace() *os.File { return p.workspace }
 
-// SetTimer moves the launcher's own timer to left from now; it is an error after
-// Gone. It never blocks: a launcher with a full socket has more urgent trouble.
-func (p *Process) SetTimer(left time.Duration) error {
-	select {
-	case <-p.gone: // others may hold its end of the socket a moment longer
-		return errors.New("cannot move the launcher's timer: it is gone")
-	default:
-	}
-	message := wire.AppendNumber(nil, wire.KindTimer, uint64(max(left, 1)))
-	raw, err := p.control.SyscallConn()
-	if err == nil {
-		sent := raw.Control(func(fd uintptr) {
-			err = unix.Sendto(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
-		})
-		err = errors.Join(sent, err)
+// Kill ends the launcher, and with it its namespace. It may be called again,
+// by anyone; one that has ended is no error.
+func (p *Process) Kill() error {
+	var err error
+	sent := p.raw.Control(func(fd uintptr) { err = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
+	if sent != nil || err == unix.ESRCH { // the pidfd is closed after the end only
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot move the launcher's timer: %w", err)
+		return fmt.Errorf("cannot kill the launcher %d: %w", p.pid, err)
 	}
 	return nil
-}
-
-// Kill ends the launcher, and with it its namespace. It may be called again,
-// by anyone.
-func (p *Process) Kill() {
-	_ = p.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
 }
 
 // Release frees what the host holds of a tree that is gone, its user too. It
@@ -216,6 +202,7 @@ func (p *Process) Release() { p.released.Do(p.free) }
 func (p *Process) free() {
 	<-p.gone
 	_ = p.control.Close()
+	p.timer.end()
 	p.readers.Wait()
 	for _, file := range []*os.File{p.pidfd, p.socketDir, p.workspace} {
 		if file != nil {

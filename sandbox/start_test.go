@@ -128,6 +128,30 @@ func TestTimerIsMoved(t *testing.T) {
 	c.waitGone()
 }
 
+// However often the timer is moved while the launcher takes nothing, the newest
+// value counts, and no other.
+func TestTheNewestTimerCounts(t *testing.T) {
+	w := enter(t)
+	p := w.plan(Policy{}, Task{})
+	c := w.run(p, "echo")
+	c.line()
+	move := func(many, last time.Duration) {
+		must(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
+		for range 5000 { // far more than its socket takes
+			must(t, c.SetTimer(many))
+		}
+		must(t, c.SetTimer(last))
+		must(t, syscall.Kill(c.PID(), syscall.SIGCONT))
+	}
+	move(time.Second, wait.Bound)
+	other := w.start(p, "sleep", nil, func(s *Spec) { s.Timer = 2 * time.Second })
+	must(t, other.err)
+	other.waitGone() // by then the timer that no longer counts would have fired, too
+	c.echoes()
+	move(wait.Bound, -time.Second)
+	c.waitGone()
+}
+
 func TestSetupErrorIsTyped(t *testing.T) {
 	w := enter(t)
 	for _, tier := range []string{TierNative, TierNone} {

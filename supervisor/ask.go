@@ -95,15 +95,17 @@ const maxHumanWait = time.Hour
 // moveTimer keeps the launcher's own timer behind the call's clock.
 func (c *Call) moveTimer(now time.Time) {
 	if c.resolution.Timeout == budget.Infinite {
-		c.instance.hold(c, 0)
+		c.warnOf(lateTimer, c.instance.hold(c, 0))
 		return
 	}
 	left := c.clock.Remaining(now) + c.grace + budget.AnswerMargin
 	if c.questions > 0 {
 		left += maxHumanWait
 	}
-	c.instance.hold(c, left)
+	c.warnOf(lateTimer, c.instance.hold(c, left))
 }
+
+const lateTimer = "the call may be ended too early"
 
 // Verdict is what a call came to that was decided without running it.
 type Verdict struct {

@@ -135,7 +135,7 @@ func (c *Call) freeUnseen() {
 	go func() {
 		<-c.started
 		if i := c.spawned; i != nil {
-			i.kill()
+			_ = i.kill()
 			if i.leave(c) {
 				i.line.forget(i)
 				i.freeLater()

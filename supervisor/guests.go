@@ -74,7 +74,7 @@ func (i *instance) release(c *Call) bool {
 	if len(i.here) == 0 {
 		i.idle = time.AfterFunc(i.line.keep.Idle, func() { i.line.keeper.end(i) })
 	}
-	i.rearm()
+	_ = i.rearm()
 	return true
 }
 
@@ -152,19 +152,26 @@ func (i *instance) present() []*Call {
 const forever = 10 * 365 * 24 * time.Hour
 
 // hold keeps the launcher's own timer back for a guest; 0 is without an end.
-func (i *instance) hold(c *Call, left time.Duration) {
+func (i *instance) hold(c *Call, left time.Duration) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if left == 0 {
 		left = forever
 	}
 	i.here[c] = time.Now().Add(left)
-	i.rearm()
+	return i.rearm()
 }
 
 // rearm sets the launcher's timer to what the guest needs that needs most. A
-// launcher that is gone needs none.
-func (i *instance) rearm() { _ = i.process.SetTimer(i.needs(time.Now())) }
+// launcher that is gone needs none. An error is logged, too.
+func (i *instance) rearm() error {
+	err := i.process.SetTimer(i.needs(time.Now()))
+	if err == nil || i.process.HasEnded() {
+		return nil
+	}
+	i.logger.Warn("cannot move a launcher's timer: it may end its processes too early", "pid", i.process.PID(), "error", err)
+	return err
+}
 
 // needs is how long the launcher's timer is to run. A guest that has just come,
 // and has not said yet what it needs, gets what an idle process has.

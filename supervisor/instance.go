@@ -60,12 +60,18 @@ func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipe
 func (i *instance) isLauncher(pid int) bool { return pid == i.process.PID() }
 
 // kill ends every process. CPU and io limits are lifted first: a quota delays
-// even SIGKILL by seconds. It may be called again, and by anyone.
-func (i *instance) kill() {
+// even SIGKILL by seconds. It may be called again, and by anyone. An error is
+// logged, too.
+func (i *instance) kill() error {
 	i.killed.Store(true)
-	_ = i.group.Lift()
-	_ = i.group.Kill()
-	i.process.Kill()
+	lifted, killed := i.group.Lift(), errors.Join(i.group.Kill(), i.process.Kill())
+	if lifted != nil {
+		i.logger.Warn("cannot lift the limits of a call that is to die: that may take longer", "group", i.group.Path(), "error", lifted)
+	}
+	if killed != nil {
+		i.logger.Error("cannot kill a call", "group", i.group.Path(), "error", killed)
+	}
+	return errors.Join(lifted, killed)
 }
 
 // free gives back what an instance held whose processes are gone.
@@ -189,7 +195,7 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	i.executed.Store(true)
 	return &host.Child{
 		ID: strconv.Itoa(process.PID()), Stdout: stdout, SocketDir: process.SocketDir(),
-		Dial: process.Dialer(), PeerUID: uint32(process.UID()), Gone: process.Gone(), Kill: i.kill,
+		Dial: process.Dialer(), PeerUID: uint32(process.UID()), Gone: process.Gone(), Kill: func() { _ = i.kill() },
 	}, nil
 }
 

@@ -247,7 +247,7 @@ func (k *keeper) end(i *instance) {
 // bury kills what lives of a claimed instance and frees it.
 func (i *instance) bury() {
 	i.line.forget(i)
-	i.kill()
+	_ = i.kill()
 	ctx, cancel := context.WithTimeout(context.Background(), killTime)
 	defer cancel()
 	select {

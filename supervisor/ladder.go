@@ -85,9 +85,16 @@ func (c *Call) killNow(t trigger, now time.Time) {
 		c.instance.doom(c)
 		c.countProcesses(ladder, t == ended || t == startFailed)
 		c.marks.kill = time.Now()
-		c.instance.kill()
+		c.warnOf("cannot kill all of the call at once", c.instance.kill())
 	}
 	go c.awaitEmpty()
+}
+
+// warnOf has the result say what has failed, if something has. It is the owner's.
+func (c *Call) warnOf(what string, err error) {
+	if err != nil {
+		c.warn(what + ": " + err.Error())
+	}
 }
 
 // cancelStart ends a start-up that still goes on; a stream goes on until the
@@ -126,7 +133,7 @@ func (c *Call) awaitEmpty() {
 	<-c.started
 	if i := c.spawned; i != nil {
 		i.doom(c)
-		i.kill() // also what was spawned after the owner's kill
+		_ = i.kill() // also what was spawned after the owner's kill
 		for _, over := range []<-chan struct{}{i.process.Gone(), i.exitTold} {
 			select {
 			case <-over:

@@ -193,7 +193,7 @@ func (c *Call) onSpawned(i *instance, before *cgroup.Usage) {
 	}
 	if c.state >= stateKilling {
 		i.doom(c)
-		i.kill()
+		c.warnOf("cannot kill all of the call at once", i.kill())
 	}
 }
 

@@ -92,7 +92,9 @@ func (k *kit) warn(warning string) {
 }
 
 func (k *kit) Close() {
-	k.host.Close()
+	if err := k.host.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine("cannot remove all that the call has used: "+err.Error()))
+	}
 	_ = k.packs.Close() // at worst a copy is left, which the next one removes
 }
 

@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
+)
+
+// timer is what a launcher's own timer is to be. Only the newest value counts:
+// where the launcher's socket is full, that is sent when it has room again.
+type timer struct {
+	mu   sync.Mutex
+	at   time.Time // when the launcher is to end its tree
+	late bool      // a goroutine waits for room to send at
+	over bool
+}
+
+// end has no more goroutines started.
+func (t *timer) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+}
+
+// SetTimer moves the launcher's own timer to left from now; it is an error after
+// Gone. It never blocks: a launcher that is slow to take it has it later, and
+// not instead of one that came after it.
+func (p *Process) SetTimer(left time.Duration) error {
+	p.timer.mu.Lock()
+	defer p.timer.mu.Unlock()
+	if p.timer.over || closed(p.gone) { // others may hold its end of the socket a moment longer
+		return errors.New("cannot move the launcher's timer: it is gone")
+	}
+	p.timer.at = time.Now().Add(left)
+	if p.timer.late {
+		return nil
+	}
+	raw, err := p.control.SyscallConn()
+	if err == nil {
+		if closed := raw.Control(func(fd uintptr) { err = p.sendTimer(fd) }); closed != nil {
+			err = closed
+		}
+	}
+	if errors.Is(err, unix.EAGAIN) {
+		p.timer.late = true
+		p.readers.Go(p.sendLate)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot move the launcher's timer: %w", err)
+	}
+	return nil
+}
+
+// sendTimer sends the newest value. The caller holds the timer's mu.
+func (p *Process) sendTimer(fd uintptr) error {
+	message := wire.AppendNumber(nil, wire.KindTimer, uint64(max(time.Until(p.timer.at), 1)))
+	for {
+		err := unix.Sendto(int(fd), message, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// sendLate sends it once there is room. It ends with the control socket.
+func (p *Process) sendLate() {
+	raw, err := p.control.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Write(func(fd uintptr) (done bool) {
+		p.timer.mu.Lock()
+		defer p.timer.mu.Unlock()
+		p.timer.late = p.sendTimer(fd) == unix.EAGAIN
+		return !p.timer.late
+	})
+}
