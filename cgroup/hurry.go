@@ -12,7 +12,8 @@ const (
 // Hurry gives a group that was killed the CPU time that dying takes: on a busy
 // machine a share that is meant for tools can make SIGKILL take seconds. Calm
 // ends it, as Remove does; neither needs to be called, and both may be again.
-// Meanwhile the other groups share in it. A group that is gone is no error.
+// Meanwhile the other groups share in it; the total CPU quota is lifted for a
+// second at most. A group that is gone is no error.
 func (g *Group) Hurry() error {
 	err := g.use(func() error {
 		if !g.hurries.CompareAndSwap(false, true) {
@@ -35,8 +36,8 @@ func (g *Group) Calm() {
 	}
 }
 
-// hurry counts the groups that hurry, and sets the weight of all when the first
-// comes or the last goes.
+// hurry counts the groups that hurry, and sets the weight of all, and lifts their
+// CPU quota for a while, when the first comes or the last goes.
 func (r *Root) hurry(by int) error {
 	r.hurriedMu.Lock()
 	defer r.hurriedMu.Unlock()
@@ -44,9 +45,9 @@ func (r *Root) hurry(by int) error {
 	r.hurried += by
 	switch {
 	case before == 0 && r.hurried == 1:
-		return r.apply("", r.layout.weight(hurryWeight))
+		return errors.Join(r.liftTotal(), r.apply("", r.layout.weight(hurryWeight)))
 	case before == 1 && r.hurried == 0:
-		return r.apply("", r.layout.weight(toolsWeight))
+		return errors.Join(r.restoreTotal(), r.apply("", r.layout.weight(toolsWeight)))
 	}
 	return nil
 }

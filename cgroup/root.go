@@ -47,6 +47,7 @@ type Root struct {
 
 	totalsMu sync.Mutex
 	totals   Limits
+	lift     lift
 }
 
 // Open finds a base for our cgroups, makes a directory in it and locks it.
@@ -251,6 +252,7 @@ func (r *Root) Totals(l Limits) error {
 		return err
 	}
 	r.totals = l
+	r.settleLift()
 	return r.apply("", writes)
 }
 
@@ -264,6 +266,9 @@ func (r *Root) Close() error {
 		return nil
 	}
 	r.closed = true
+	r.totalsMu.Lock()
+	r.settleLift()
+	r.totalsMu.Unlock()
 	return r.release()
 }
 
