@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"sync"
 	"syscall"
 	"time"
 )
@@ -12,9 +13,10 @@ const precise = 1500 * time.Microsecond
 // alarm wakes a call's owner at one time, exactly. It may fire for a time that
 // was since replaced: the owner looks at its clocks, not at the alarm.
 type alarm struct {
-	fired chan struct{}
-	timer *time.Timer
-	at    time.Time
+	fired   chan struct{}
+	timer   *time.Timer
+	at      time.Time
+	running sync.WaitGroup // what fires
 }
 
 func newAlarm() *alarm { return &alarm{fired: make(chan struct{}, 1)} }
@@ -29,7 +31,9 @@ func (a *alarm) set(at time.Time) {
 	if at.IsZero() {
 		return
 	}
+	a.running.Add(1)
 	a.timer = time.AfterFunc(time.Until(at)-precise, func() {
+		defer a.running.Done()
 		sleepUntil(at)
 		select {
 		case a.fired <- struct{}{}:
@@ -39,11 +43,14 @@ func (a *alarm) set(at time.Time) {
 }
 
 func (a *alarm) stop() {
-	if a.timer != nil {
-		a.timer.Stop()
+	if a.timer != nil && a.timer.Stop() {
+		a.running.Done()
 	}
 	a.timer, a.at = nil, time.Time{}
 }
+
+// wait waits for what fires still, after stop.
+func (a *alarm) wait() { a.running.Wait() }
 
 // sleepUntil sleeps on however often a signal of Go's runtime interrupts it.
 func sleepUntil(at time.Time) {

@@ -173,7 +173,8 @@ func (c *Call) run(ctx context.Context) {
 	defer c.policy.Close()
 	stop := context.AfterFunc(ctx, func() { c.Abort(abortReason(ctx)) })
 	defer stop()
-	go c.enter(c.begin())
+	queue := c.begin()
+	c.s.tasks.run("enter", func() { c.enter(queue) })
 	for c.state != stateDone {
 		c.alarm.set(c.nextWake())
 		select {

@@ -74,6 +74,7 @@ func (c *Call) teardown() {
 	if c.acks != nil {
 		c.acks.close()
 	}
+	c.alarm.wait()
 	c.helpers.Wait()
 	c.closeFilesTo()
 	if c.release == nil {
@@ -100,7 +101,7 @@ func (c *Call) leaveInstance() {
 	case !i.leave(c):
 	case c.kill.survivors > 0:
 		i.line.forget(i)
-		go i.freeLater()
+		i.tasks.run("free what does not die", i.freeLater)
 	default:
 		i.line.forget(i)
 		i.free()
@@ -116,11 +117,11 @@ func (c *Call) releaseWhenFreed(i *instance) {
 		return
 	}
 	c.s.stuck.Add(1)
-	go func() {
+	c.s.tasks.run("hold the slot of what does not die", func() {
 		<-i.freed
 		c.s.stuck.Add(-1)
 		c.release()
-	}()
+	})
 }
 
 // freeUnseen gives the slot back of a call whose processes the owner has not
@@ -132,7 +133,7 @@ func (c *Call) freeUnseen() {
 	}
 	stuck := int64(min(c.kill.survivors, 1))
 	c.s.stuck.Add(stuck)
-	go func() {
+	c.s.tasks.run("hold the slot of a late start", func() {
 		<-c.started
 		if i := c.spawned; i != nil {
 			_ = i.kill()
@@ -143,7 +144,7 @@ func (c *Call) freeUnseen() {
 		}
 		c.s.stuck.Add(-stuck)
 		c.release()
-	}()
+	})
 }
 
 func closed(c <-chan struct{}) bool {

@@ -44,6 +44,7 @@ type instance struct {
 	freed    chan struct{} // closed when nothing of it is left
 	unlock   func()        // gives back the tool's data; nil where it does not hold them itself
 	logger   hclog.Logger
+	tasks    *tasks // the supervisor's
 
 	guests
 }
@@ -51,7 +52,7 @@ type instance struct {
 func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipes) *instance {
 	i := &instance{
 		group: group, process: process, pipes: p, exitTold: make(chan struct{}), freed: make(chan struct{}),
-		logger: c.s.config.Logger, guests: newGuests(c), held: c.held,
+		logger: c.s.config.Logger, guests: newGuests(c), held: c.held, tasks: &c.s.tasks,
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
 	return i
@@ -94,7 +95,7 @@ func (i *instance) freeLater() {
 	i.pipes.closeHostEnds()
 	i.stdoutEnded()
 	if i.conn != nil {
-		go i.conn.Close()
+		i.tasks.run("close a connection", i.conn.Close)
 	}
 	i.held.release()
 	i.process.Abandon()
@@ -142,7 +143,7 @@ func (c *Call) start(ctx context.Context) {
 	}
 	c.held.conn.Store(conn)
 	if !c.send(input{kind: inConnected, conn: conn}) {
-		go conn.Close()
+		c.s.tasks.run("close a connection", conn.Close)
 	}
 }
 
@@ -181,7 +182,8 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	pipes.closeChildEnds()
 	if err != nil {
 		pipes.closeHostEnds()
-		return nil, errors.Join(err, discard(group))
+		c.s.discard(group)
+		return nil, err
 	}
 	i := newInstance(c, group, process, pipes)
 	c.spawned = i
@@ -232,11 +234,27 @@ func (c *Call) limitTasks() {
 	}
 }
 
-// discard removes a group in which a birth may still be under way.
-func discard(group *cgroup.Group) error {
+const removeEvery = time.Second
+
+// discard removes a group in which a birth may still be under way: that ends by
+// itself, somewhat later.
+func (s *Supervisor) discard(group *cgroup.Group) {
 	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)
 	defer cancel()
-	return errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())
+	err := errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())
+	if err == nil {
+		return
+	}
+	s.config.Logger.Warn("cannot remove the group of a start that was given up: trying again", "group", group.Path(), "error", err)
+	s.tasks.run("remove a group", func() {
+		for group.Remove() != nil {
+			select {
+			case <-s.ready.stop.Done():
+				return // the next sweep takes it
+			case <-time.After(removeEvery):
+			}
+		}
+	})
 }
 
 func (c *Call) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {

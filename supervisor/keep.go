@@ -260,7 +260,7 @@ func (i *instance) bury() {
 		return
 	}
 	i.logger.Warn("cannot end a kept process: the kernel holds it", "pid", i.process.PID())
-	go i.freeLater()
+	i.tasks.run("free what does not die", i.freeLater)
 }
 
 // load is how many instances are kept.

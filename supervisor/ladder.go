@@ -87,7 +87,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 		c.marks.kill = time.Now()
 		c.warnOf("cannot kill all of the call at once", c.instance.kill())
 	}
-	go c.awaitEmpty()
+	c.s.tasks.run("await the end of processes", c.awaitEmpty)
 }
 
 // warnOf has the result say what has failed, if something has. It is the owner's.

@@ -170,7 +170,7 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 	c.output = newOutput(c)
 	c.acks = newReplies(c.id)
 	c.leaveQueue()
-	go c.start(ctx)
+	c.s.tasks.run("start", func() { c.start(ctx) })
 }
 
 func (c *Call) onRefused(err error) {
@@ -220,7 +220,8 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	if c.before == nil {
 		c.line.offer(c.instance, c.request.Lock.File != "")
 	}
-	go c.stream(c.lifetime, conn, c.callRequest(now))
+	request := c.callRequest(now)
+	c.s.tasks.run("stream", func() { c.stream(c.lifetime, conn, request) })
 }
 
 var errEndedStarting = errors.New("the call ended while the tool was starting")

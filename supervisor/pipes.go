@@ -97,14 +97,16 @@ func (i *instance) pump(command *Command) io.Reader {
 	i.readers.Add(1)
 	i.stdoutEnded = sync.OnceFunc(i.readers.Done)
 	i.stdout = newEagerReader(i.pipes.stdout.host, i.stdoutEnded)
-	go func() {
+	i.tasks.run("await the end of output", func() {
 		i.readers.Wait()
 		i.tell(input{kind: inOutputEnded})
-	}()
+	})
 	return i.stdout
 }
 
-// feed copies the command's input. Its end is the command's end of file.
+// feed copies the command's input. Its end is the command's end of file. It ends
+// with the reader, or with the first write after the command's end: nobody waits
+// for it, since the reader is the caller's.
 func feed(to *os.File, from io.Reader) {
 	defer to.Close()
 	if from != nil {

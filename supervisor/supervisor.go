@@ -23,6 +23,7 @@ type Supervisor struct {
 	groups    *cgroup.Root
 	host      *sandbox.Host
 	ready     readiness
+	tasks     tasks
 	features  sandbox.Features // what the host offers; guarded by ready.mu after New
 	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
@@ -165,6 +166,9 @@ func (s *Supervisor) close() error {
 	}
 	s.active.Wait()
 	s.keeper.close()
+	if left := s.tasks.wait(budget.AnswerMargin); len(left) > 0 {
+		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
+	}
 	return s.release()
 }
 
@@ -191,7 +195,7 @@ func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 		c.refuse(refusal)
 		return c
 	}
-	go c.run(ctx)
+	s.tasks.run("own", func() { c.run(ctx) })
 	return c
 }
 

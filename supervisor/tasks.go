@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// tasks are the goroutines of a supervisor's calls, by name. Close waits for
+// them; each ends when its call, or its instance, does. Only what reads a
+// command's input is none: its reader is the caller's, and may never return.
+type tasks struct {
+	mu      sync.Mutex
+	running map[string]int
+	idle    chan struct{} // closed when none runs; nil unless somebody waits
+}
+
+// run runs f in a goroutine of its own.
+func (t *tasks) run(name string, f func()) {
+	t.add(name, 1)
+	go func() {
+		defer t.add(name, -1)
+		f()
+	}()
+}
+
+func (t *tasks) add(name string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running == nil {
+		t.running = map[string]int{}
+	}
+	t.running[name] += n
+	if t.running[name] == 0 {
+		delete(t.running, name)
+	}
+	if len(t.running) == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
+	}
+}
+
+// wait waits until none runs, but not longer than limit, and returns the names
+// of those that still do.
+func (t *tasks) wait(limit time.Duration) (left []string) {
+	select {
+	case <-t.over():
+	case <-time.After(limit):
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.running))
+}
+
+func (t *tasks) over() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.running) == 0 {
+		over := make(chan struct{})
+		close(over)
+		return over
+	}
+	if t.idle == nil {
+		t.idle = make(chan struct{})
+	}
+	return t.idle
+}
