@@ -24,9 +24,11 @@ type evidence struct {
 	streamErr error
 	exited    bool
 	exit      syscall.WaitStatus
-	exitOurs  bool // the clean-up's, so that nothing is known of the tool's own
-	ran       bool
-	survivors int
+	// launcherLost: the launcher was ended from outside, and the tool with it.
+	launcherLost bool
+	exitOurs     bool // the clean-up's, so that nothing is known of the tool's own
+	ran          bool
+	survivors    int
 	// exitOK: the exit status is that of a success, as the tool itself said if it
 	// was judged; outputErr: the output is not what such a success has.
 	exitOK      bool
@@ -87,8 +89,10 @@ const (
 	// Who has failed to start: the tool, by what it did, or the host, which could
 	// not make the process.
 	reasonStart = "start"
-	reasonSlow  = "slow"
-	reasonHost  = "host"
+	// reasonLauncher: something that is not toolhost's has ended what holds the tool.
+	reasonLauncher = "launcher"
+	reasonSlow     = "slow"
+	reasonHost     = "host"
 	// reasonMemory: the host had none for what the tool sent.
 	reasonMemory = "memory"
 	// What keeps a call from being started: what the host lacks, and what is
@@ -229,6 +233,8 @@ func deathOutcome(e evidence) outcome {
 		return outcome{StatusProtocolError, "connection closed"}
 	case e.exit.Signaled() && e.exit.Signal() == syscall.SIGSYS:
 		return outcome{StatusPolicyViolation, reasonSeccomp}
+	case e.launcherLost:
+		return outcome{StatusCrashed, reasonLauncher}
 	case e.exit.Signaled():
 		return outcome{StatusCrashed, "signal"}
 	case e.exit.ExitStatus() == 0:
@@ -334,7 +340,7 @@ func exitOf(e evidence, command bool) Exit {
 	switch {
 	case command && e.complete():
 		return Exit{Code: new(0)}
-	case !e.exited || e.exitOurs:
+	case !e.exited || e.exitOurs || e.launcherLost:
 		return Exit{}
 	case e.exit.Signaled():
 		return Exit{Signal: signals.Name(e.exit.Signal())}

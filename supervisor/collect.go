@@ -35,7 +35,8 @@ func (c *Call) evidence() evidence {
 		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
 		exited: c.exited, exit: c.exit, exitOurs: c.exitOurs, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
 		exitOK: c.exitOK, exitJudged: c.exitJudged, exitMessage: c.exitMessage, outputErr: c.outputErr,
-		overTotal: c.output != nil && c.output.overLimit(),
+		launcherLost: c.instance != nil && c.instance.launcherLost.Load(),
+		overTotal:    c.output != nil && c.output.overLimit(),
 	}
 }
 

@@ -233,3 +233,34 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 		}
 	}
 }
+
+// What somebody else has done to the launcher is not the tool's doing.
+func TestAKilledLauncherIsNoCrashOfTheTool(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	pid := zygote(t)
+	r := request("wait", `{}`)
+	events := make(chan supervisor.Event, 100)
+	r.Events = events
+	running := host.Start(t.Context(), r)
+	for e := range events {
+		if e.Kind == supervisor.EventStarted {
+			break
+		}
+	}
+	var launcher int
+	wait.Until(t, "the launcher is the only child of the zygote", func() bool {
+		children := childrenOf(pid)
+		if len(children) == 1 {
+			launcher = children[0]
+		}
+		return launcher != 0
+	})
+	if err := syscall.Kill(launcher, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	result := running.Result()
+	wantStatus(t, result, supervisor.StatusCrashed)
+	if result.Reason != "launcher" || !strings.Contains(result.Message, "outside of toolhost") || strings.Contains(result.Message, "rashed") || result.Exit.Signal != "" {
+		t.Errorf("reason %s, exit %+v, message %q", result.Reason, result.Exit, result.Message)
+	}
+}

@@ -40,11 +40,13 @@ type instance struct {
 	exitTold chan struct{}
 	// executed: the tool's program has begun, so it may have done something.
 	executed atomic.Bool
-	killed   atomic.Bool   // by kill
-	freed    chan struct{} // closed when nothing of it is left
-	unlock   func()        // gives back the tool's data; nil where it does not hold them itself
-	logger   hclog.Logger
-	tasks    *tasks // the supervisor's
+	// launcherLost: the launcher has ended, and nobody here has killed it.
+	launcherLost atomic.Bool
+	killed       atomic.Bool   // by kill
+	freed        chan struct{} // closed when nothing of it is left
+	unlock       func()        // gives back the tool's data; nil where it does not hold them itself
+	logger       hclog.Logger
+	tasks        *tasks // the supervisor's
 
 	guests
 }
@@ -289,6 +291,7 @@ func (i *instance) watch() {
 		defer close(i.exitTold)
 		status, ok := <-i.process.Exited()
 		if !ok { // the launcher was killed first, and everything with it
+			i.launcherLost.Store(!i.killed.Load())
 			status = syscall.WaitStatus(syscall.SIGKILL)
 		}
 		if i.close() {

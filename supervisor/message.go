@@ -130,8 +130,11 @@ var startHints = map[string]string{
 }
 
 func hintOf(r *Result) string {
-	if r.Status == StatusStartFailed {
+	switch {
+	case r.Status == StatusStartFailed:
 		return startHints[r.Reason]
+	case r.Status == StatusCrashed && r.Reason == reasonLauncher:
+		return "call again; where it happens again, have the operator find what kills processes on this machine"
 	}
 	return hints[r.Status]
 }
@@ -198,6 +201,9 @@ func whatHappened(r *Result, o outcome) string {
 	case StatusUnkillable:
 		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, seconds(r.Kill.LatencyUs/1000))
 	case StatusCrashed:
+		if o.reason == reasonLauncher {
+			return fmt.Sprintf("was ended after %s by something outside of toolhost, which killed its launcher and so all its processes", ran)
+		}
 		return fmt.Sprintf("crashed after %s without a result (%s)", ran, crashPhrase(r))
 	case StatusNoResult:
 		return fmt.Sprintf("exited after %s without giving a result", ran)

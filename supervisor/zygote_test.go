@@ -35,6 +35,18 @@ func zygote(t *testing.T) int {
 	return 0
 }
 
+func childrenOf(pid int) (pids []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(text)) {
+			n, _ := strconv.Atoi(child)
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
 func descriptors(t *testing.T, pid int) int {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
