@@ -201,7 +201,7 @@ func (c *Call) retire() {
 }
 
 func abortReason(ctx context.Context) AbortReason {
-	if ctx.Err() == context.DeadlineExceeded {
+	if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == context.DeadlineExceeded {
 		return AbortTimeout
 	}
 	return AbortUser
@@ -221,7 +221,11 @@ func (c *Call) enter(ctx context.Context) {
 		c.send(input{kind: inRefused, err: err})
 		return
 	}
-	release, err := c.s.gate.Acquire(ctx)
+	gate := c.s.gate
+	if c.describes {
+		gate = c.s.describeGate
+	}
+	release, err := gate.Acquire(ctx)
 	if err != nil {
 		unlock()
 		leave()

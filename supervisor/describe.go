@@ -75,22 +75,31 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found binary
 	if known := s.described.get(key); known != nil {
 		return known, nil
 	}
-	response, err := s.askDescription(ctx, request)
+	return s.describing.do(ctx, flightKey(key, request), func(ctx context.Context) (*described, error) {
+		d, err := s.askDescribed(ctx, request)
+		if err == nil {
+			s.described.put(key, d)
+		}
+		return d, err
+	})
+}
+
+func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*described, error) {
+	c, err := s.askDescription(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if e := response.GetError(); e != nil {
+	if e := c.responded.GetError(); e != nil {
 		status, ok := behindTool[e.GetKind()]
 		if !ok {
 			status = StatusToolError
 		}
-		return nil, refuse(status, reasonBehind, errors.New(e.GetMessage()))
+		return nil, &refusal{status: status, reason: reasonBehind, err: errors.New(e.GetMessage()), describing: c.result}
 	}
-	d, err := s.described.read(ctx, response)
+	d, err := s.described.read(ctx, c.responded)
 	if err != nil {
-		return nil, refuse(StatusProtocolError, "describe", err)
+		return nil, &refusal{status: StatusProtocolError, reason: "describe", err: err, describing: c.result}
 	}
-	s.described.put(key, d)
 	return d, nil
 }
 
@@ -104,7 +113,7 @@ func describeKey(request Request, found binary) string {
 }
 
 // askDescription is a supervised call like any other, but for its work.
-func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, error) {
+func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
 	c := s.newCall(Request{
 		Tool:   Tool{Path: request.Tool.Path, Label: request.Tool.Label, Args: request.Tool.Args, Adapter: request.Tool.Adapter},
@@ -125,7 +134,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	c.run(ctx)
 	if c.responded != nil && c.result.OK() {
 		c.veil.description(c.responded)
-		return c.responded, nil
+		return c, nil
 	}
 	return nil, &refusal{status: c.result.Status, reason: c.result.Reason, err: describeError(c), describing: c.result}
 }

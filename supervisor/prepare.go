@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -21,6 +23,8 @@ type refusal struct {
 	err    error
 	// describing is the result of the Describe that failed, if that was it.
 	describing *Result
+	// again is when a tool that rests is asked anew; zero if it does not.
+	again time.Duration
 }
 
 func (r *refusal) Error() string { return r.err.Error() }
@@ -164,13 +168,8 @@ func toolHint(d *pluginv1.ToolDescription) budget.Ask {
 func (c *Call) refuse(err error) {
 	r := c.emptyResult()
 	c.fillOutcome(r, evidence{startErr: err})
-	var refused *refusal
-	if errors.As(err, &refused) && refused.describing != nil {
-		r.copyEvidence(refused.describing)
-		r.Message = message(r, outcome{}, c.maxTimeout())
-		if r.Status == StatusTimeout {
-			r.Message, r.Retry.Hint = lateMessage(r), lateHint
-		}
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		c.tellDescribe(r, refused)
 	}
 	c.closeFilesTo()
 	c.policy.Close()
@@ -181,10 +180,32 @@ func (c *Call) refuse(err error) {
 	close(c.done)
 }
 
+// tellDescribe tells of the Describe that the call was refused for.
+func (c *Call) tellDescribe(r *Result, refused *refusal) {
+	if refused.again > 0 {
+		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), true
+		what := "was not called"
+		if r.Status == StatusStartFailed {
+			what = "could not be started"
+		}
+		r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, shorten(firstLine(refused.err.Error())), r.Retry.Hint)
+		return
+	}
+	if refused.describing == nil {
+		return
+	}
+	r.copyEvidence(refused.describing)
+	r.Message = message(r, outcome{}, c.maxTimeout())
+	if r.Status == StatusTimeout {
+		r.Message, r.Retry.Hint = lateMessage(r), lateHint
+	}
+}
+
 // copyEvidence takes over what a failed Describe has to show, for it was what
 // this call came to.
 func (r *Result) copyEvidence(d *Result) {
-	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content
+	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content, r.Limits = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content, d.Limits
+	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
 	r.Overran, r.Retry.SideEffects = d.Overran, d.Retry.SideEffects
 	r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
 }

@@ -33,9 +33,12 @@ type Supervisor struct {
 	binaries  *binaries
 	described *descriptions
 	intake    intake
-	stuck     atomic.Int64 // calls that were given up, and are not gone
-	locking   atomic.Int64 // calls that wait for data of tools
-	guard     sandbox.Guard
+	// describing are those that are not described yet, in slots of their own.
+	describing   *describing
+	describeGate *admission.Gate
+	stuck        atomic.Int64 // calls that were given up, and are not gone
+	locking      atomic.Int64 // calls that wait for data of tools
+	guard        sandbox.Guard
 
 	mu     sync.Mutex
 	calls  map[*Call]struct{}
@@ -53,9 +56,11 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
+	limits := config.Admission.limits()
 	s := &Supervisor{
-		config: config, gate: admission.New(config.Admission.limits()), keeper: newKeeper(config.Admission.limits()),
-		described: newDescriptions(), intake: newIntake(), calls: map[*Call]struct{}{},
+		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
+		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
+		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), calls: map[*Call]struct{}{},
 	}
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {

@@ -1,0 +1,210 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Describes have slots of their own: tools that hang while they are described
+// keep no call waiting that could be made.
+const (
+	maxDescribing  = 16
+	describeQueue  = 1024
+	maxRestingKept = 1024
+)
+
+// What could not be described rests, at first for ten times as long as it took to
+// fail, and twice as long after each further failure.
+const (
+	restFactor = 10
+	minRest    = time.Second
+	maxRest    = time.Minute
+)
+
+// describing are the Describes under way, one for all who ask for the same, and
+// those that have failed. Keys are as flightKey makes them: another file, or
+// another word of the operator, is another Describe.
+type describing struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	flights map[[sha256.Size]byte]*flight
+	resting map[[sha256.Size]byte]*rest
+}
+
+// flight is a Describe under way. It ends early when nobody waits for it any more.
+type flight struct {
+	waiters int // guarded by describing.mu
+	giveUp  context.CancelCauseFunc
+	done    chan struct{} // closed when what follows is set
+	found   *described
+	err     error
+}
+
+// rest is a Describe that has failed.
+type rest struct {
+	err      error
+	tries    int
+	at, till time.Time
+}
+
+func newDescribing() *describing {
+	return &describing{now: time.Now, flights: map[[sha256.Size]byte]*flight{}, resting: map[[sha256.Size]byte]*rest{}}
+}
+
+// do gives what work finds out, or what it has found out for somebody else.
+func (d *describing) do(ctx context.Context, key [sha256.Size]byte, work func(context.Context) (*described, error)) (*described, error) {
+	f, err := d.join(key, work)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-ctx.Done():
+	}
+	if d.leave(key, f, context.Cause(ctx)) {
+		<-f.done
+		return f.found, f.err
+	}
+	return nil, refuse(StatusCancelled, string(abortReason(ctx)), errors.New("its description was not waited for"))
+}
+
+// join finds the flight, or begins one. An error is that of one which rests.
+func (d *describing) join(key [sha256.Size]byte, work func(context.Context) (*described, error)) (*flight, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if f := d.flights[key]; f != nil {
+		f.waiters++
+		return f, nil
+	}
+	if r := d.resting[key]; r != nil && d.now().Before(r.till) {
+		return nil, r.refusal(d.now())
+	}
+	f := &flight{waiters: 1, done: make(chan struct{})}
+	var ctx context.Context
+	ctx, f.giveUp = context.WithCancelCause(context.Background())
+	d.flights[key] = f
+	go d.fly(ctx, key, f, work) // whoever joins, or is the last to leave, waits for it
+	return f, nil
+}
+
+func (d *describing) fly(ctx context.Context, key [sha256.Size]byte, f *flight, work func(context.Context) (*described, error)) {
+	began := d.now()
+	f.found, f.err = work(ctx)
+	f.giveUp(nil)
+	d.mu.Lock()
+	if d.flights[key] == f {
+		delete(d.flights, key)
+	}
+	if f.waiters > 0 { // or it was given up, and nothing is known
+		d.settle(key, f.err, began)
+	}
+	d.mu.Unlock()
+	close(f.done)
+}
+
+// leave is true for the last one, who ends the flight and sees to its end.
+func (d *describing) leave(key [sha256.Size]byte, f *flight, cause error) (last bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.waiters--
+	if f.waiters > 0 {
+		return false
+	}
+	if d.flights[key] == f { // who comes now begins another
+		delete(d.flights, key)
+	}
+	f.giveUp(cause)
+	return true
+}
+
+// settle notes what is to rest. d is locked.
+func (d *describing) settle(key [sha256.Size]byte, err error, began time.Time) {
+	before := d.resting[key]
+	if !isTheTools(err) {
+		if err == nil {
+			delete(d.resting, key)
+		}
+		return
+	}
+	now := d.now()
+	r := &rest{err: err, at: now, tries: 1}
+	if before != nil && now.Sub(before.till) < maxRest {
+		r.tries += before.tries
+	}
+	r.till = now.Add(pause(now.Sub(began), r.tries))
+	if len(d.resting) >= maxRestingKept {
+		clear(d.resting)
+	}
+	d.resting[key] = r
+}
+
+// pause is how long a tool rests that has failed so often in a row.
+func pause(took time.Duration, tries int) time.Duration {
+	wait := min(max(restFactor*took, minRest), maxRest)
+	for ; tries > 1 && wait < maxRest; tries-- {
+		wait *= 2
+	}
+	return min(wait, maxRest)
+}
+
+// isTheTools says that a Describe has failed by what the tool did, and would fail
+// again.
+func isTheTools(err error) bool {
+	refused, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return false
+	}
+	switch refused.status {
+	case StatusTimeout, StatusPidsLimit, StatusCPULimit, StatusOutputLimit, StatusCrashed, StatusNoResult, StatusProtocolError, StatusToolError, StatusUnkillable:
+		return true
+	case StatusOOM:
+		return refused.reason != reasonHostMemory
+	case StatusStartFailed:
+		return refused.reason != reasonHost && refused.describing != nil
+	}
+	return false
+}
+
+// refusal is what a call comes to whose tool rests.
+func (r *rest) refusal(now time.Time) error {
+	failed, _ := errors.AsType[*refusal](r.err)
+	refused := &refusal{status: failed.status, reason: failed.reason, again: wholeSecond(r.till.Sub(now))}
+	refused.err = fmt.Errorf("%w (%s ago; it is tried again in %s, or when its file or its settings change)", r.err, now.Sub(r.at).Round(time.Second), refused.again)
+	return refused
+}
+
+func wholeSecond(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
+
+// flightKey is the same for requests whose Describe comes to the same, also where
+// it fails.
+func flightKey(key string, request Request) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts,
+		request.Profiles, request.Tool.DescribeTimeout, request.Secrets, stamps(request)))
+}
+
+// stamps are those of the files that the tool's arguments name: what it runs
+// changes with them.
+func stamps(request Request) (list []string) {
+	for _, arg := range request.Tool.Args {
+		path := arg
+		if !strings.Contains(arg, "/") {
+			path, _ = exec.LookPath(arg)
+		}
+		for _, path := range []string{path, filepath.Join(request.Dir, arg)} {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				list = append(list, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
+			}
+		}
+	}
+	return list
+}

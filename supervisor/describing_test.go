@@ -1,0 +1,107 @@
+package supervisor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// script makes a plugin of shell commands, and a request for it that may write to
+// the host.
+func script(t *testing.T, commands string) supervisor.Request {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plugin")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+commands+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return supervisor.Request{
+		Tool: supervisor.Tool{Path: path}, Env: []string{"LOG=" + path + ".log"},
+		Sandbox: &supervisor.Policy{Tier: "none"}, Timeouts: within(5 * time.Second),
+	}
+}
+
+func starts(r supervisor.Request) int {
+	raw, _ := os.ReadFile(r.Tool.Path + ".log")
+	return strings.Count(string(raw), "started")
+}
+
+// Who wants the same Describe shares it; it goes on for those who are left, and
+// what has failed rests until its file or its settings are others.
+func TestDescribesAreShared(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	hung := script(t, "echo started >>$LOG; exec sleep 60")
+	hung.Timeouts = within(3 * time.Second)
+	var all sync.WaitGroup
+	results := make([]*supervisor.Result, 5)
+	for i := range results {
+		all.Go(func() { results[i] = host.Call(t.Context(), hung) })
+	}
+	wait.Until(t, "it is described", func() bool { return starts(hung) > 0 })
+	all.Wait()
+	for _, r := range results {
+		wantStatus(t, r, supervisor.StatusTimeout)
+	}
+	r := host.Call(t.Context(), hung)
+	wantStatus(t, r, supervisor.StatusTimeout)
+	if starts(hung) != 1 || !strings.Contains(r.Message, "it is tried again in") || !strings.Contains(r.Retry.Hint, "call again in") || r.Retry.SideEffects != "none" {
+		t.Errorf("%d starts; %s; %+v", starts(hung), r.Message, r.Retry)
+	}
+	other := hung
+	other.Limits.MemoryBytes = 100 << 20
+	wantStatus(t, host.Call(t.Context(), other), supervisor.StatusTimeout)
+	if starts(hung) != 2 {
+		t.Errorf("%d starts with other limits, want 2", starts(hung))
+	}
+	if err := os.WriteFile(hung.Tool.Path, []byte("#!/bin/sh\necho started >>$LOG\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if r := host.Call(t.Context(), hung); starts(hung) != 3 || strings.Contains(r.Message, "tried again") {
+		t.Errorf("%d starts of another file, want 3; %s", starts(hung), r.Message)
+	}
+}
+
+// Describes that hang take no slot of a call.
+func TestDescribesTakeNoSlots(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 1}})
+	var all sync.WaitGroup
+	for range 9 {
+		hung := script(t, "echo started >>$LOG; exec sleep 60")
+		all.Go(func() { host.Call(t.Context(), hung) })
+		wait.Until(t, "it is described", func() bool { return starts(hung) > 0 })
+	}
+	r := host.Call(t.Context(), supervisor.Request{Command: &supervisor.Command{Argv: []string{"true"}}})
+	if r.Status == supervisor.StatusOverloaded || r.Timing.QueueMs > 3000 {
+		t.Errorf("%s after %d ms in the queue: %s", r.Status, r.Timing.QueueMs, r.Message)
+	}
+	all.Wait()
+}
+
+// A Describe that failed tells of what it had and took.
+func TestAFailedDescribeTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	hog := script(t, `echo started >>$LOG; x=x; while :; do x=$x$x; done`)
+	hog.Limits.MemoryBytes = 48 << 20
+	_, r := host.Describe(t.Context(), hog)
+	if host.Controller("memory") {
+		wantStatus(t, r, supervisor.StatusOOM)
+		if !strings.Contains(r.Message, "its limit is 50331648 bytes") || r.Limits.MemoryBytes != 48<<20 {
+			t.Errorf("%s; limits %+v", r.Message, r.Limits)
+		}
+	}
+	bad := request("work", `{}`)
+	bad.Tool = supervisor.Tool{Path: self, Args: []string{"describe-twice"}}
+	_, r = host.Describe(t.Context(), bad)
+	wantStatus(t, r, supervisor.StatusProtocolError)
+	if r.Timing.ElapsedMs == 0 || r.Retry.SideEffects != "possible" || strings.Contains(r.Message, "after 0s") || strings.Contains(r.Message, "changed nothing") {
+		t.Errorf("%s; timing %+v; retry %+v", r.Message, r.Timing, r.Retry)
+	}
+}
