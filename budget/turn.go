@@ -106,6 +106,15 @@ func (t *Turn) Count() (refused Refusal) {
 	return ""
 }
 
+// Refuses says why Reserve would refuse a call now, and so from now on; empty if
+// it would not.
+func (t *Turn) Refuses(now time.Time) Refusal {
+	if left, why := t.left(now); left < MinCall {
+		return why
+	}
+	return ""
+}
+
 // Reserve begins a call that wants to run for at most want if it fits, now or
 // shrunk to what is left: granted is the time that it has. Each Reserve without
 // a refusal is followed by one Release, and one more for each Again.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -12,13 +13,14 @@ import (
 type stage int
 
 const (
-	stageAsking  stage = iota // a human is asked first
-	stageReady                // waits for its place: an exclusive call runs alone
-	stageRunning              // with the supervisor
-	stageDone                 // has its result
+	stageDescribing stage = iota // its tool is asked what it is
+	stageAsking                  // a human is asked first
+	stageReady                   // waits for its place: an exclusive call runs alone
+	stageRunning                 // with the supervisor
+	stageDone                    // has its result
 )
 
-var stageNames = [...]string{"asking", "queued", "running", "done"}
+var stageNames = [...]string{"queued", "asking", "queued", "running", "done"}
 
 // entry is one call of a batch, the owner's.
 type entry struct {
@@ -37,7 +39,8 @@ type entry struct {
 	placed  bool          // it has that place
 	notes   []string      // for the model
 	result  *supervisor.Result
-	ended   int64 // the seq of the event that has it
+	ended   int64              // the seq of the event that has it
+	giveUp  context.CancelFunc // ends its Describe; nil before that
 
 	questions int           // of the tool's own that wait for an answer
 	heldSince time.Time     // of the first of them
@@ -89,7 +92,8 @@ func (b *batch) event(e *entry, kind string) Event {
 }
 
 // advance starts, in call order, whatever has its place: a call runs once no
-// exclusive one before it waits or runs; an exclusive one once it is alone.
+// exclusive one before it waits or runs; an exclusive one once it is alone, and
+// the tools of all before it are described.
 func (b *batch) advance() {
 	if !b.checked || b.t.reason != "" {
 		return // an abort sees to all that has not begun
@@ -103,13 +107,14 @@ func (b *batch) advance() {
 			}
 		}
 	}
+	describing := false
 	for _, e := range b.entries {
 		switch {
 		case e.stage == stageDone:
 			continue
 		case running >= b.t.m.config.Parallel:
 			return
-		case e.stage == stageReady && (!e.tool.Exclusive || running == 0):
+		case e.stage == stageReady && (!e.tool.Exclusive || running == 0 && !describing):
 			if b.place(e) {
 				b.start(e)
 			}
@@ -120,15 +125,14 @@ func (b *batch) advance() {
 		if e.tool.Exclusive && e.stage != stageDone {
 			return
 		}
+		describing = describing || e.stage == stageDescribing
 	}
 }
 
 func (b *batch) ended(e *entry, result *supervisor.Result) {
 	b.closePendings(e)
 	b.count(e, false)
-	if result.Status == supervisor.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
-		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
-	}
+	b.noteTimeout(e, result)
 	own := *result
 	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
 		own = *b.notBegun(e, reason) // its preparation was cut short
@@ -141,11 +145,20 @@ func (b *batch) ended(e *entry, result *supervisor.Result) {
 	b.endIfOver()
 }
 
+func (b *batch) noteTimeout(e *entry, r *supervisor.Result) {
+	if r.Status == supervisor.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
+		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
+	}
+}
+
 // finish gives a call its one result.
 func (b *batch) finish(e *entry, r *supervisor.Result) {
 	e.stage, e.result = stageDone, r
 	if e.placing != nil {
 		e.placing()
+	}
+	if e.giveUp != nil {
+		e.giveUp()
 	}
 	b.left--
 	r.CallID, r.TurnID, r.Tool = e.call.ID, b.t.info.TurnID, e.call.Tool
@@ -217,7 +230,7 @@ func (b *batch) abortEntry(e *entry, reason supervisor.AbortReason) {
 	switch e.stage {
 	case stageRunning:
 		e.running.abort(reason)
-	case stageReady, stageAsking:
+	case stageReady, stageAsking, stageDescribing:
 		b.finish(e, cancelled(e.call, reason))
 	}
 }

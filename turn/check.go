@@ -1,6 +1,12 @@
 package turn
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
 
 // check decides what can be decided before a call has its place.
 func (b *batch) check(e *entry) {
@@ -26,14 +32,82 @@ func (b *batch) check(e *entry) {
 	}
 	tool, ok := t.m.config.Tool(e.call.Tool)
 	if !ok {
-		b.finish(e, invalid(e.call, "call", fmt.Sprintf("there is no tool %q", e.call.Tool)))
+		b.noTool(e)
 		return
 	}
 	e.tool = tool
+	b.judge(e)
+}
+
+func (b *batch) noTool(e *entry) {
+	b.finish(e, invalid(e.call, "call", fmt.Sprintf("there is no tool %q", e.call.Tool)))
+}
+
+// judge refuses what can be refused by what is known of the tool. Only what is
+// left after that is worth a Describe, and then a human's time.
+func (b *batch) judge(e *entry) {
+	t, mode := b.t, e.tool.mode()
+	if mode == ModeDeny {
+		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
+		return
+	}
+	if refused := t.budget.Refuses(t.now()); refused != "" {
+		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		return
+	}
 	if refused := b.checkRepeat(e); refused {
 		return
 	}
-	switch tool.mode() {
+	switch {
+	case e.tool.Describe == nil:
+		b.judgeDescribed(e)
+	case mode == ModeAsk && t.headless:
+		b.approve(e) // which nobody does
+	default:
+		b.describe(e)
+	}
+}
+
+// describe has the call's tool say what it is, beside all else that the batch
+// does.
+func (b *batch) describe(e *entry) {
+	var ctx context.Context
+	ctx, e.giveUp = context.WithCancel(context.Background())
+	e.stage = stageDescribing
+	describe, began := e.tool.Describe, b.t.now()
+	b.t.helpers.Go(func() {
+		tool, failed := describe(ctx)
+		b.t.post(func() { b.described(e, began, tool, failed) })
+	})
+}
+
+// described goes on with a call whose tool has said what it is, or has not.
+func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *supervisor.Result) {
+	if e.stage != stageDescribing {
+		return
+	}
+	e.giveUp()
+	e.stage = stageReady
+	switch {
+	case failed != nil:
+		own := *failed
+		e.since = began // what the result tells of is no waiting
+		b.noteTimeout(e, &own)
+		b.finish(e, &own)
+	case tool == nil:
+		b.noTool(e)
+	default:
+		e.tool = *tool
+		e.tool.Describe = nil
+		b.judgeDescribed(e)
+	}
+	b.advance()
+	b.endIfOver()
+}
+
+// judgeDescribed judges by what the tool itself has claimed, too.
+func (b *batch) judgeDescribed(e *entry) {
+	switch e.tool.mode() {
 	case ModeDeny:
 		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
 	case ModeAsk:

@@ -28,7 +28,8 @@ type Running interface {
 type Config struct {
 	// Start begins one call, as Supervisor.Start does.
 	Start func(ctx context.Context, r supervisor.Request) Running
-	// Tool finds a tool by the name that the model uses.
+	// Tool finds a tool by the name that the model uses, at once: what takes time
+	// is for the tool's Describe.
 	Tool func(name string) (Tool, bool)
 	// Journal keeps all events; nil keeps none.
 	Journal Journal

@@ -37,6 +37,13 @@ type Tool struct {
 	// Repeatable tools may be called with the same arguments again and again, as
 	// those that step or poll are: the repeat guard leaves them alone.
 	Repeatable bool
+	// Describe, if not nil, finds out what is not known of the tool yet. It gives
+	// the tool without Describe; or nothing, if there is none of the name; or the
+	// result of a call that cannot be made. It is called, on a goroutine of its
+	// own, for a call that nothing known before refuses, and must return soon once
+	// ctx ends. Until it is back the other fields hold; an exclusive call behind
+	// waits for it, since this one may have to run first, and the others do not.
+	Describe func(ctx context.Context) (*Tool, *supervisor.Result)
 }
 
 func (t Tool) mode() Mode {
