@@ -67,31 +67,47 @@ func (c *callCommand) run(tool string, words []string) error {
 		}
 	}
 	return c.ask(func(daemon *remote) error {
-		list, err := daemon.Tools(context.Background())
+		schema, err := schemaFor(daemon, tool, words)
 		if err != nil {
 			return err
-		}
-		i := slices.IndexFunc(list.Tools, func(t client.Tool) bool { return t.Name == tool })
-		if i < 0 && len(list.Problems) == 0 {
-			return noTool(tool, list)
-		}
-		var schema json.RawMessage
-		if i >= 0 {
-			schema = list.Tools[i].InputSchema
 		}
 		call, err := c.call(tool, words, schema)
 		if err != nil {
 			return err
 		}
 		result, err := c.session(daemon, call)
-		switch {
-		case result == nil:
+		if result == nil {
 			return err
-		case i < 0 && result.Status == supervisor.StatusInvalidArgs && result.Reason == "call":
+		}
+		if result.Status == supervisor.StatusInvalidArgs && result.Reason == "call" {
+			list, err := daemon.Tools(context.Background())
+			if err != nil {
+				return err
+			}
 			return noTool(tool, list)
 		}
 		return finishCall(result, &c.flags, false)
 	})
+}
+
+// schemaFor is that of a tool's arguments, if words need it: to list the tools all
+// of them are described.
+func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	list, err := daemon.Tools(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(list.Tools, func(t client.Tool) bool { return t.Name == tool })
+	switch {
+	case i >= 0:
+		return list.Tools[i].InputSchema, nil
+	case len(list.Problems) == 0:
+		return nil, noTool(tool, list)
+	}
+	return nil, nil
 }
 
 // call is what the daemon is asked for. A tool that it could not describe has no

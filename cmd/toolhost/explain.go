@@ -24,6 +24,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
 )
 
 func newExplain() *cobra.Command {
@@ -56,7 +57,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	} else if ok {
 		return resultError(unknown.Result)
 	}
-	e, err := k.host.Explain(context.Background(), found.Request)
+	e, err := k.host.Explain(context.Background(), unrun(found))
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
@@ -68,6 +69,16 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 		return explainJSON(w, e, settings)
 	}
 	return explainText(w, e, settings)
+}
+
+// unrun is a tool's request. That of one that is denied is a command's: what it
+// would be granted is told without asking it what it is.
+func unrun(tool catalog.Tool) supervisor.Request {
+	r := tool.Request
+	if tool.Mode == turn.ModeDeny && r.Command == nil {
+		r.Name, r.Command, r.Tool = tool.Name, &supervisor.Command{Argv: []string{r.Tool.Path}}, supervisor.Tool{}
+	}
+	return r
 }
 
 // setting is one thing that is in force for a call.

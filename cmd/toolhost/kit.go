@@ -80,7 +80,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
 	}
-	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Adjust: f.over, Warn: k.warn})
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Adjust: f.over, Warn: k.warn})
 	return k, nil
 }
 
@@ -167,7 +167,7 @@ func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
 		none, missing := errors.AsType[*catalog.NotFoundError](err)
 		switch {
 		case !missing:
-			return k.asked(tool), err
+			return tool, err
 		case none.Server.Name != "": // whose tools have names like it
 			return catalog.Tool{}, exit.With(exit.Usage, none)
 		}
@@ -182,11 +182,8 @@ func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
 	return k.plugin(ctx, splitTool(word))
 }
 
-// asked is a tool with the mode that the flags give it.
-func (k *kit) asked(tool catalog.Tool) catalog.Tool {
-	tool.Mode = cmp.Or(turn.Mode(k.flags.mode), tool.Mode)
-	return tool
-}
+// mode is that of tools that no configuration names.
+func (k *kit) mode() turn.Mode { return cmp.Or(turn.Mode(k.flags.mode), k.loaded.Default.Mode) }
 
 // plugin is a tool of a binary that no configuration names. An error is a
 // *catalog.DescribeError.
@@ -196,19 +193,22 @@ func (k *kit) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 		return catalog.Tool{}, err
 	}
 	tool := catalog.Tool{Entry: k.loaded.Default}
-	tool.Name, tool.Request, tool.Mode = cmp.Or(named.Name, filepath.Base(named.Path)), request, k.loaded.Default.Mode
+	tool.Name, tool.Request, tool.Mode = cmp.Or(named.Name, filepath.Base(named.Path)), request, k.mode()
+	if tool.Mode == turn.ModeDeny { // then nothing of it is run
+		return tool, nil
+	}
 	described, failed := k.host.Describe(ctx, request)
 	if failed != nil {
-		return k.asked(tool), &catalog.DescribeError{Request: request, Result: failed}
+		return tool, &catalog.DescribeError{Request: request, Result: failed}
 	}
 	own := described.Tool(named.Name)
 	if own == nil && named.Name == "" && len(described.Tools) > 1 {
 		return catalog.Tool{}, severalTools(cmp.Or(request.Tool.Label, named.Path), described.Names())
 	}
 	if own == nil {
-		return k.asked(tool), nil // the supervisor says what there is instead
+		return tool, nil // the supervisor says what there is instead
 	}
-	return k.asked(k.offer(request, own, described)), nil
+	return k.offer(request, own, described), nil
 }
 
 // severalTools says how one of them is named.
@@ -241,7 +241,7 @@ func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 	request.Tool.Name = own.GetName()
 	return catalog.Tool{
 		Tool: turn.Tool{
-			Name: own.GetName(), Request: request, Mode: entry.Mode, Check: supervisor.ArgumentCheck(own),
+			Name: own.GetName(), Request: request, Mode: k.mode(), Check: supervisor.ArgumentCheck(own),
 			Destructive: own.GetAnnotations().GetDestructive(),
 			Exclusive:   len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},

@@ -115,8 +115,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 			if t, ok := own[name]; ok {
 				return t.Tool, true
 			}
-			t, err := k.catalog.Find(context.Background(), name)
-			return k.asked(t).Tool, err == nil
+			return k.catalog.Offered(name)
 		},
 	}
 	if kept != nil {
@@ -167,6 +166,9 @@ func (k *kit) clientTimeout(flags *mcpFlags, client string) time.Duration {
 // ofPlugins are the tools of binaries that no configuration names.
 func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 	tools := map[string]catalog.Tool{}
+	if k.mode() == turn.ModeDeny { // then nothing of them is run
+		return tools, nil
+	}
 	for _, path := range paths {
 		request, err := k.request(supervisor.Tool{Path: path})
 		if err != nil {
@@ -180,7 +182,7 @@ func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 			if _, twice := tools[d.GetName()]; twice {
 				return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
 			}
-			tools[d.GetName()] = k.asked(k.offer(request, d, described))
+			tools[d.GetName()] = k.offer(request, d, described)
 		}
 	}
 	return tools, nil
@@ -201,7 +203,7 @@ func (k *kit) offeredTo(ctx context.Context, own map[string]catalog.Tool) (tools
 			problems = append(problems, fmt.Errorf("tool %s (%s) has the name of one of a --plugin, which is offered in its place", t.Name, t.Entry.Source))
 			continue
 		}
-		tools = append(tools, k.asked(t))
+		tools = append(tools, t)
 	}
 	return tools, problems
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -51,7 +54,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 	}
 	defer k.Close()
 	k.tells = true
-	tool, err := k.find(context.Background(), word)
+	tool, err := k.callable(context.Background(), word)
 	if unknown, ok := errors.AsType[*catalog.DescribeError](err); ok {
 		return finishCall(unknown.Result, flags, false)
 	}
@@ -63,6 +66,20 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 		return err
 	}
 	return runOne(k, tool.Tool, raw)
+}
+
+// callable is find, but for a tool that the operator has asked about where nobody
+// is there to ask: nothing of it is run.
+func (k *kit) callable(ctx context.Context, word string) (catalog.Tool, error) {
+	tool, configured := k.catalog.Offered(word)
+	if !configured && strings.Contains(word, "/") {
+		tool = turn.Tool{Name: filepath.Base(splitTool(word).Path), Mode: k.mode()}
+	}
+	if tool.Mode != turn.ModeAsk || !k.flags.headless && terminal.Present() {
+		return k.find(ctx, word)
+	}
+	tool.Describe = nil
+	return catalog.Tool{Tool: tool}, nil
 }
 
 // toolError is a usage error, if it has no exit code of its own.

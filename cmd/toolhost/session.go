@@ -82,7 +82,7 @@ func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn
 	config := turn.Config{
 		Parallel: s.loaded.Turn.Parallel,
 		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Host() },
-		Tool: func(name string) (turn.Tool, bool) { t, ok := s.tools[name]; return t, ok },
+		Tool: s.tool,
 	}
 	if kept != nil {
 		own := journal.Turns{Journal: kept}
@@ -95,6 +95,14 @@ func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn
 		config.Interactor = asks
 	}
 	return turn.New(config).Begin(s.spec)
+}
+
+// tool is one of the session's own, or else of the configuration.
+func (s *session) tool(name string) (turn.Tool, bool) {
+	if own, ok := s.tools[name]; ok {
+		return own, true
+	}
+	return s.catalog.Offered(name)
 }
 
 // interactor asks on the terminal; nil if nobody can be asked.

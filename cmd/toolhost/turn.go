@@ -3,10 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/supervisor"
@@ -78,7 +77,7 @@ func runTurn(flags *turnFlags, path string) error {
 	}
 	defer k.Close()
 	k.tells = true
-	tools, err := k.offered(flags.plugins, calls)
+	tools, err := k.ofBatch(flags.plugins, calls)
 	if err != nil {
 		return err
 	}
@@ -208,67 +207,47 @@ func printResults(w io.Writer, calls []format.Call, results []*supervisor.Result
 	return printRaw(w, raw)
 }
 
-// offered are the tools that a batch may call, by the names that models use: all
-// of the plugins, and of the configuration those that it calls.
-func (k *kit) offered(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
+// ofBatch are the tools of plugins that a batch may call, by the names that models
+// use; where they are denied none is run, and what no configuration has is theirs.
+func (k *kit) ofBatch(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
 	tools := map[string]turn.Tool{}
-	for _, path := range plugins {
-		request, err := k.request(supervisor.Tool{Path: path})
-		if err != nil {
+	if k.mode() == turn.ModeDeny && len(plugins) > 0 {
+		for _, call := range calls {
+			if _, configured := k.catalog.Offered(call.Tool); !configured {
+				tools[call.Tool] = turn.Tool{Name: call.Tool, Mode: turn.ModeDeny}
+			}
+		}
+		return tools, nil
+	}
+	own, err := k.ofPlugins(plugins)
+	if err != nil {
+		return nil, err
+	}
+	for name, tool := range own {
+		path, called := tool.Request.Tool.Path, slices.ContainsFunc(calls, func(c format.Call) bool { return c.Tool == name })
+		if name == turn.StatusTool {
+			return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", name, path)
+		}
+		if err := k.notConfigured(name, path, called); err != nil {
 			return nil, err
 		}
-		described, failed := k.host.Describe(context.Background(), request)
-		if failed != nil {
-			return nil, resultError(failed)
-		}
-		for _, d := range described.Tools {
-			if _, twice := tools[d.GetName()]; twice || d.GetName() == turn.StatusTool {
-				return nil, exit.Usagef("the tool name %q of %s is taken: offer only one tool of that name", d.GetName(), path)
-			}
-			if err := k.notConfigured(d.GetName(), path); err != nil {
-				return nil, err
-			}
-			tools[d.GetName()] = k.asked(k.offer(request, d, described)).Tool
-		}
-	}
-	for _, call := range calls {
-		if _, known := tools[call.Tool]; !known {
-			if err := k.offerConfigured(tools, call.Tool); err != nil {
-				return nil, err
-			}
-		}
+		tools[name] = tool.Tool
 	}
 	return tools, nil
 }
 
 // notConfigured refuses a plugin's tool that would take the place of a configured
-// one, and so of what the operator says of it.
-func (k *kit) notConfigured(name, path string) error {
+// one, and so of what the operator says of it. What servers have is asked only for
+// one that is called.
+func (k *kit) notConfigured(name, path string, called bool) error {
 	entry, configured := k.loaded.Tool(name)
-	if !configured || entry.Type == config.TypeMCP { // a server's tools have names of their own
+	configured = configured && entry.Type != config.TypeMCP // a server's tools have names of their own
+	if !configured && called {
 		tool, err := k.catalog.Find(context.Background(), name)
 		entry, configured = tool.Entry, err == nil
 	}
 	if configured {
 		return exit.Usagef("the tool name %q of %s is taken by the configuration's %s (%s): leave out one of them", name, path, entry.Name, entry.Source)
-	}
-	return nil
-}
-
-// offerConfigured adds a tool of the configuration. One that cannot be described
-// will fail when it is called, and one that does not exist, too.
-func (k *kit) offerConfigured(tools map[string]turn.Tool, name string) error {
-	tool, err := k.catalog.Find(context.Background(), name)
-	unknown, failed := errors.AsType[*catalog.DescribeError](err)
-	_, none := errors.AsType[*catalog.NotFoundError](err)
-	switch {
-	case err == nil:
-		tools[name] = k.asked(tool).Tool
-	case failed:
-		unknown.Request.Name = name
-		tools[name] = turn.Tool{Name: name, Request: unknown.Request}
-	case !none:
-		return exit.With(exit.Usage, err)
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ type Options struct {
 	Packs *pack.Shelf
 	// Machine is where secrets are read.
 	Machine config.Machine
+	// Mode, if not empty, is that of all tools, whatever their entries say.
+	Mode turn.Mode
 	// Adjust, if not nil, has the last word on every request.
 	Adjust func(r *supervisor.Request)
 	// Warn, if not nil, is told each of Warnings once, when it comes up. It may be
@@ -133,8 +135,8 @@ func (e *DescribeError) Error() string {
 }
 
 // Find finds a tool by the name that models call it by, and describes no more
-// for it than must be. Errors are *NotFoundError, *DescribeError and others of
-// one line.
+// for it than must be: nothing that is denied. Errors are *NotFoundError,
+// *DescribeError and others of one line.
 func (c *Catalog) Find(ctx context.Context, name string) (Tool, error) {
 	return c.find(name, func(entry config.Tool) ([]Tool, error) { return c.describe(ctx, entry) })
 }
@@ -142,17 +144,30 @@ func (c *Catalog) Find(ctx context.Context, name string) (Tool, error) {
 // find looks through the entries that may hold the tool.
 func (c *Catalog) find(name string, toolsOf func(config.Tool) ([]Tool, error)) (Tool, error) {
 	var failed error
+	var denied *Tool
 	none := &NotFoundError{Name: name}
-	for _, entry := range c.holders(name) {
-		tools, err := toolsOf(entry)
-		none.lookedThrough(entry, tools)
+	for _, h := range c.holders(name) {
+		deny, of := c.denied(h.tool), toolsOf
+		if deny {
+			of = c.peek
+		}
+		tools, err := of(h.entry)
+		none.lookedThrough(h.entry, tools)
 		if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 			return tools[i], nil
 		}
-		failed = errors.Join(failed, err)
+		switch {
+		case deny && err != nil && denied == nil:
+			denied = new(c.undescribed(name, h.tool))
+		case !deny:
+			failed = errors.Join(failed, err)
+		}
 	}
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return Tool{}, failed
+	case denied != nil:
+		return *denied, nil
 	}
 	return Tool{}, none
 }
@@ -168,26 +183,32 @@ func (e *NotFoundError) lookedThrough(entry config.Tool, tools []Tool) {
 	}
 }
 
+// holder is an entry that a tool can come from, and what it says of that tool.
+type holder struct{ entry, tool config.Tool }
+
 // holders are the entries that a tool of this name can come from: where the file
 // has a tool of the name, that one alone, even if it cannot be described; of
 // session_status, which turns answer themselves, nobody.
-func (c *Catalog) holders(name string) (entries []config.Tool) {
+func (c *Catalog) holders(name string) (list []holder) {
 	if name == turn.StatusTool {
 		return nil
 	}
 	if own, ok := c.named(name); ok {
-		return []config.Tool{own}
+		return []holder{{own, own}}
 	}
 	for _, entry := range c.loaded.Tools {
 		if entry.Type != config.TypeMCP {
 			continue
 		}
 		prefix := entry.MCP.Prefix
-		if prefix == "" || mcpname.Hashed(name) || strings.HasPrefix(name, prefix+mcpname.Separator) {
-			entries = append(entries, entry)
+		if prefix != "" && !mcpname.Hashed(name) && !strings.HasPrefix(name, prefix+mcpname.Separator) {
+			continue
+		}
+		if one := settingsFor(entry, name); !one.Hidden {
+			list = append(list, holder{entry, one})
 		}
 	}
-	return entries
+	return list
 }
 
 // named is the entry that is itself the tool of this name; a server is none.
@@ -207,7 +228,7 @@ func (c *Catalog) Server(ctx context.Context, entry string) ([]Tool, error) {
 }
 
 // maxDescribing bounds how many entries are described at once.
-const maxDescribing = 4
+const maxDescribing = 16
 
 // What took long to fail is left alone for restFactor times as long, at most
 // maxRest, by who wants to see all tools: no list hangs again and again for one

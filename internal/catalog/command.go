@@ -36,7 +36,7 @@ func (c *Catalog) command(entry config.Tool) (Tool, error) {
 		return Tool{}, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
 	}
 	request.Command = &supervisor.Command{Argv: []string{program(spec)}, Tool: tool}
-	return offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
+	return c.offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
 }
 
 // program is what is looked up and executed.

@@ -23,7 +23,13 @@ func (c *Catalog) make(ctx context.Context, entry config.Tool) ([]Tool, error) {
 		tool, err := c.command(entry)
 		return []Tool{tool}, err
 	case config.TypeMCP:
+		if c.deniedServer(entry) {
+			return nil, nil
+		}
 		return c.server(ctx, entry)
+	}
+	if c.denied(entry) {
+		return []Tool{c.undescribed(entry.Name, entry)}, nil
 	}
 	return c.plugin(ctx, entry)
 }
@@ -41,7 +47,7 @@ func (c *Catalog) plugin(ctx context.Context, entry config.Tool) ([]Tool, error)
 	if err != nil {
 		return nil, err
 	}
-	return []Tool{offer(entry.Name, entry, request, own, described)}, nil
+	return []Tool{c.offer(entry.Name, entry, request, own, described)}, nil
 }
 
 func (c *Catalog) pluginRequest(entry config.Tool) (supervisor.Request, error) {
@@ -114,7 +120,7 @@ func (c *Catalog) serverTool(entry config.Tool, own *pluginv1.ToolDescription, d
 		return Tool{}, false, err
 	}
 	request.Tool.Name = own.GetName()
-	return offer(name, one, request, own, described), true, nil
+	return c.offer(name, one, request, own, described), true, nil
 }
 
 // describeMargin lets an adapter say what its server was too slow with, as its
@@ -144,7 +150,7 @@ func modelName(entry config.Tool, own string) string {
 }
 
 // offer is a tool as turns and models get it.
-func offer(name string, entry config.Tool, request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) Tool {
+func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) Tool {
 	shown := proto.CloneOf(own)
 	shown.Name = name
 	if entry.Title != "" {
@@ -160,7 +166,7 @@ func offer(name string, entry config.Tool, request supervisor.Request, own *plug
 	request.Name = name
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: entry.Mode, Check: supervisor.ArgumentCheck(own), Destructive: destructive,
+			Name: name, Request: request, Mode: c.mode(entry), Check: supervisor.ArgumentCheck(own), Destructive: destructive,
 			Repeatable: entry.Repeatable,
 			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},

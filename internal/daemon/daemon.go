@@ -158,7 +158,7 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history,
-		Start: d.tools.start, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Host() },
+		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Host() },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 	})
 	d.api, err = httpapi.New(d.apiConfig())
@@ -171,7 +171,7 @@ func (d *daemon) openAPI() (err error) {
 func (d *daemon) apiConfig() httpapi.Config {
 	settings := d.options.Loaded.Daemon
 	c := httpapi.Config{
-		Turns: d.turns, Tools: d.tools, Prepare: d.tools.prepare, Token: d.doors.token, MetricsToken: d.doors.metrics,
+		Turns: d.turns, Tools: d.tools, Token: d.doors.token, MetricsToken: d.doors.metrics,
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		UIDs:   append([]uint32{0, uint32(os.Geteuid())}, settings.SocketUIDs...), AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
 		Ready: d.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),

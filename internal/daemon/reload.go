@@ -34,7 +34,6 @@ func (d *daemon) reload() {
 	next := d.tools.generation(loaded)
 	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
 	defer cancel()
-	next.describe(ctx, before.catalog.Described()) // so that batches under way find them
 	d.tools.current.Store(next)
 	d.mcp.reload(ctx)
 	if len(diff.Changed)+len(diff.Removed) > 0 {

@@ -127,7 +127,7 @@ func TestUndescribed(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.configure("  broken: {plugin: " + broken + ", mode: ask}\n")
+	w.configure("  broken: {plugin: " + broken + "}\n  asked: {plugin: " + broken + ", mode: ask}\n")
 	w.daemon()
 	id := w.begin()
 	o := w.run(id, client.Call{ID: "1", Tool: "broken"})
@@ -138,7 +138,8 @@ func TestUndescribed(t *testing.T) {
 	if err := errors.Join(os.Remove(broken), os.Symlink(self, broken)); err != nil {
 		t.Fatal(err)
 	}
-	if o := w.run(id, client.Call{ID: "2", Tool: "broken"}); o.err != nil || o.result.Status != "denied" || o.result.Reason != "headless" {
+	w.mustRun(w.begin(), "broken", workArgs{})
+	if o := w.run(id, client.Call{ID: "2", Tool: "asked"}); o.err != nil || o.result.Status != "denied" || o.result.Reason != "headless" {
 		t.Errorf("it was not asked for: %+v", o)
 	}
 }

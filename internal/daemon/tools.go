@@ -2,9 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,43 +58,13 @@ func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor
 
 func (t *tools) loaded() *config.Loaded { return t.current.Load().loaded }
 
-// maxPreparing bounds how many tools of a batch are described at once.
-const maxPreparing = 4
-
-// prepare describes what a batch needs.
-func (t *tools) prepare(ctx context.Context, names []string) { t.current.Load().describe(ctx, names) }
-
-func (g *generation) describe(ctx context.Context, names []string) {
-	slots := make(chan struct{}, maxPreparing)
-	var all sync.WaitGroup
-	for _, name := range names {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			_, _ = g.catalog.Find(ctx, name) // Known tells of the error
-		})
-	}
-	all.Wait()
-}
-
 // retry is catalog.Retry of the configuration in force.
 func (t *tools) retry(ctx context.Context, recovered func()) {
 	t.current.Load().catalog.Retry(ctx, recovered)
 }
 
-// tool finds one for a turn, which waits for it: nothing is described here.
-func (t *tools) tool(name string) (turn.Tool, bool) {
-	tool, err := t.current.Load().catalog.Known(name)
-	if err == nil {
-		return tool.Tool, true
-	}
-	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
-		return turn.Tool{}, false
-	}
-	// One that could not be described cannot be judged either: start refuses it,
-	// since there is nothing to run in its request.
-	return turn.Tool{Name: name, Request: supervisor.Request{Name: name}}, true
-}
+// tool finds one for a turn.
+func (t *tools) tool(name string) (turn.Tool, bool) { return t.current.Load().catalog.Offered(name) }
 
 // offers says whether there is such a tool for certain: one that a server may
 // have, which could not be described, is no more than what somebody calls it.
@@ -121,36 +89,6 @@ func (t *tools) names() []string {
 	}
 	return list
 }
-
-// start begins a call.
-func (t *tools) start(ctx context.Context, r supervisor.Request) turn.Running {
-	if r.Tool.Path == "" && r.Command == nil {
-		return undescribed{t.whyNot(r.Name)}
-	}
-	return t.host.Start(ctx, r)
-}
-
-// whyNot is the result of a call whose tool could not be described.
-func (t *tools) whyNot(name string) *supervisor.Result {
-	_, err := t.current.Load().catalog.Known(name)
-	if failed, ok := errors.AsType[*catalog.DescribeError](err); ok {
-		return new(*failed.Result)
-	}
-	if err == nil || errors.Is(err, catalog.ErrNotDescribed) {
-		err = errors.New("the tools were loaded anew at this moment; call it again")
-	}
-	return supervisor.Verdict{
-		Tool: name, Status: supervisor.StatusStartFailed, Reason: "tool",
-		Message: "[FAILED] The tool cannot be started: " + err.Error() + ". Nothing was changed.",
-	}.Result()
-}
-
-// undescribed is a call that was over before it began.
-type undescribed struct{ result *supervisor.Result }
-
-func (undescribed) Abort(supervisor.AbortReason) {}
-
-func (u undescribed) Result() *supervisor.Result { return u.result }
 
 // Tools implements httpapi.Catalogue.
 func (t *tools) Tools(ctx context.Context) (list []client.Tool, problems []error) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"sync"
 
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/supervisor"
@@ -33,7 +31,6 @@ func (s *Server) run(q *request) error {
 	defer release()
 	ctx, stop := q.connected(turn.ErrDisconnected)
 	defer stop()
-	s.prepareTools(ctx, t, calls)
 	if q.wantsStream() {
 		return s.runStreamed(ctx, q, t, calls)
 	}
@@ -51,32 +48,6 @@ func (s *Server) run(q *request) error {
 // more can come of the turn, which was aborted, and nobody is there to end it.
 func hasLeft(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), turn.ErrDisconnected)
-}
-
-// prepareTools is done before the batch has the turn, which then waits for
-// nothing.
-func (s *Server) prepareTools(ctx context.Context, t *turn.Turn, calls []turn.Call) {
-	if s.config.Prepare == nil {
-		return
-	}
-	var names []string
-	for _, c := range calls {
-		if !slices.Contains(names, c.Tool) {
-			names = append(names, c.Tool)
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-t.Done():
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	s.config.Prepare(ctx, names)
-	cancel()
-	watching.Wait()
 }
 
 func (q *request) batch() ([]turn.Call, error) {

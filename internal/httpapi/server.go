@@ -54,10 +54,6 @@ type Config struct {
 	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
 	// without a port.
 	Hosts []string
-	// Prepare, if not nil, makes ready what the tools of a batch need before the
-	// batch begins; it ends with ctx, and early when the client goes away. What
-	// it cannot make ready is the calls' own to tell of.
-	Prepare func(ctx context.Context, tools []string)
 	// Budget, if not nil, is that of turns that say nothing of it.
 	Budget func() budget.TurnSpec
 	// AnyUser lets everybody in who could connect to the unix socket: its file's

@@ -43,6 +43,16 @@ func Open() (*Interactor, error) {
 	return &Interactor{tty: tty}, nil
 }
 
+// Present says whether there is a terminal to ask on.
+func Present() bool {
+	asks, err := Open()
+	if err != nil {
+		return false
+	}
+	_ = asks.Close()
+	return true
+}
+
 // Close gives the terminal back.
 func (i *Interactor) Close() error { return i.tty.Close() }
 
