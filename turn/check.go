@@ -51,7 +51,7 @@ func (b *batch) judge(e *entry) {
 		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
 		return
 	}
-	if refused := t.budget.Refuses(t.now()); refused != "" {
+	if refused := t.budget.Refuses(t.now()); refused != "" && e.tool.Describe != nil {
 		b.deny(e, "turn_budget", deciderBudget, string(refused))
 		return
 	}

@@ -53,8 +53,8 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	request := k.base()
 	request.Command = &supervisor.Command{Argv: argv, Stdin: os.Stdin}
 	if !flags.json {
-		request.Command.Stdout = passTo(os.Stdout, raw)
-		request.Command.Stderr = passTo(os.Stderr, raw)
+		request.Command.Stdout = flags.passTo(os.Stdout, raw)
+		request.Command.Stderr = flags.passTo(os.Stderr, raw)
 	}
 	shown, err := json.Marshal(map[string]any{"argv": argv})
 	if err != nil {
@@ -73,9 +73,15 @@ func commandName(path string) string {
 }
 
 // passTo guards a terminal; anything else gets every byte as it is.
-func passTo(f *os.File, raw bool) io.Writer {
-	if raw || !terminal.IsTerminal(f) {
-		return f
+func (f *callFlags) passTo(file *os.File, raw bool) io.Writer {
+	if !terminal.IsTerminal(file) {
+		return file
 	}
-	return terminal.EscapingWriter{W: f}
+	if f.screen == nil {
+		f.screen = &terminal.Screen{}
+	}
+	if raw {
+		return f.screen.Raw(file)
+	}
+	return f.screen.Escaping(file)
 }

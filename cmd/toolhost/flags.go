@@ -3,15 +3,15 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -29,6 +29,7 @@ type callFlags struct {
 
 	journal journalFlags
 	set     func(name string) bool
+	screen  *terminal.Screen // that a command's output passes to
 }
 
 func (f *callFlags) register(cmd *cobra.Command) {
@@ -78,6 +79,12 @@ func (f *callFlags) checkMode() error {
 func (f *callFlags) check() error {
 	if err := f.checkMode(); err != nil {
 		return err
+	}
+	if f.set("timeout") && f.timeout < 0 {
+		return exit.Usagef("--timeout %s is negative: give a positive one such as 30s", f.timeout)
+	}
+	if err := callargs.CheckEnv(f.env); err != nil {
+		return exit.With(exit.Usage, err)
 	}
 	if f.set("grace") && f.grace < 0 {
 		return exit.Usagef("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
@@ -141,23 +148,25 @@ func (f *callFlags) timeouts() []budget.Ask {
 
 func (f *callFlags) limits() (l supervisor.Limits, err error) {
 	for _, v := range []struct {
-		name, value string
-		parse       func(string) (int64, bool)
-		into        *int64
-		example     string
+		name, key, value string
+		into             *int64
+		example          string
 	}{
-		{"memory", f.memory, parseSize, &l.MemoryBytes, "512MiB"},
-		{"pids", f.pids, parseCount, &l.Pids, "64"},
-		{"cpu", f.cpu, parsePercent, &l.CPUPercent, "100%"},
-		{"output", f.output, parseSize, &l.OutputBytes, "1MiB"},
-		{"output-total", f.outputTotal, parseSize, &l.OutputTotalBytes, "64MiB"},
-		{"workspace", f.workspace, parseSize, &l.WorkspaceBytes, "64MiB"},
+		{"memory", "memory", f.memory, &l.MemoryBytes, "512MiB"},
+		{"pids", "pids", f.pids, &l.Pids, "64"},
+		{"cpu", "cpu", f.cpu, &l.CPUPercent, "100%"},
+		{"output", "output", f.output, &l.OutputBytes, "1MiB"},
+		{"output-total", "outputTotal", f.outputTotal, &l.OutputTotalBytes, "64MiB"},
+		{"workspace", "workspace", f.workspace, &l.WorkspaceBytes, "64MiB"},
 	} {
 		if !f.set(v.name) {
 			continue
 		}
-		n, ok := v.parse(v.value)
-		if !ok {
+		n, wrong := config.Limit(v.key, v.value)
+		switch {
+		case config.LacksPercent(wrong):
+			return l, exit.Usagef("--%s %q %s", v.name, v.value, wrong)
+		case wrong != "":
 			return l, exit.Usagef("--%s %q is no limit: give a positive value such as %s", v.name, v.value, v.example)
 		}
 		*v.into = n
@@ -191,29 +200,4 @@ func (f *callFlags) overLimits(l *supervisor.Limits) {
 		*v.to = cmp.Or(*v.from, *v.to)
 	}
 	l.CPUTime = cmp.Or(given.CPUTime, l.CPUTime)
-}
-
-const maxLimit = int64(1) << 60
-
-func parseSize(s string) (int64, bool) {
-	if s == "infinity" {
-		return supervisor.Unlimited, true
-	}
-	v, err := units.RAMInBytes(s)
-	return v, err == nil && v > 0 && v <= maxLimit
-}
-
-func parseCount(s string) (int64, bool) {
-	if s == "infinity" {
-		return supervisor.Unlimited, true
-	}
-	v, err := strconv.ParseInt(s, 10, 64)
-	return v, err == nil && v > 0 && v < supervisor.Unlimited
-}
-
-func parsePercent(s string) (int64, bool) {
-	if s == "infinity" {
-		return supervisor.Unlimited, true
-	}
-	return parseCount(strings.TrimSuffix(s, "%"))
 }

@@ -45,14 +45,14 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 	switch {
 	case !flags.tellsOutcome(r, command):
 		if !flags.quiet && !flags.json && !flags.events {
-			fmt.Fprint(os.Stderr, present.Warnings(r))
+			flags.tell(present.Warnings(r))
 		}
 	case present.NeverBegan(r):
-		fmt.Fprintf(os.Stderr, "toolhost: %s\n%s", present.Problem(r), present.Warnings(r))
+		flags.tell("toolhost: " + present.Problem(r) + "\n" + present.Warnings(r))
 	case command: // what it said on stderr has passed through
-		fmt.Fprint(os.Stderr, present.Outcome(r))
+		flags.tell(present.Outcome(r))
 	default:
-		fmt.Fprint(os.Stderr, present.LastWords(r), present.Outcome(r))
+		flags.tell(present.LastWords(r) + present.Outcome(r))
 	}
 	if r.OK() && flags.out != "" && r.FilesIncomplete {
 		return exit.With(exit.Failed, nil)
@@ -61,6 +61,17 @@ func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
 		return exit.With(code, nil)
 	}
 	return nil
+}
+
+// tell says on stderr what is ours, on lines of its own there.
+func (f *callFlags) tell(text string) {
+	if text == "" {
+		return
+	}
+	if f.screen != nil && terminal.IsTerminal(os.Stderr) {
+		text = f.screen.Fresh() + text
+	}
+	fmt.Fprint(os.Stderr, text)
 }
 
 // tellsOutcome: a command's stderr stays its own unless people read it, or

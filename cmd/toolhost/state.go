@@ -56,8 +56,8 @@ func (f *journalFlags) retention() (r journal.Retention, err error) {
 		r.MaxAge = f.age
 	}
 	if f.set("retain-size") {
-		size, ok := parseSize(f.size)
-		if !ok {
+		size, wrong := config.Limit("retainSize", f.size)
+		if wrong != "" {
 			return r, exit.Usagef("--retain-size %q is no size: give a positive one such as 512MiB", f.size)
 		}
 		r.MaxBytes = size

@@ -224,3 +224,35 @@ func TestHeadlessQuestions(t *testing.T) {
 		})
 	}
 }
+
+// Whatever a command leaves on a terminal, the outcome has a line of its own.
+func TestTheOutcomeHasItsOwnLine(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		`ok: sh, 1ms\r`:                   "ok: sh, 1ms\r\r\ncrashed: sh, ",
+		`progress 10%%\rprogress 20%%`:    "progress 20%\r\ncrashed: sh, ",
+		`\033[8mok: sh, 1ms\r`:            "\x1b[8mok: sh, 1ms\r\x1b[0m\r\ncrashed: sh, ",
+		`whole line\n`:                    "whole line\r\ncrashed: sh, ",
+		`\342\200\250ok: sh, 1ms\302\205`: "\\u2028ok: sh, 1ms\\x85\r\ncrashed: sh, ",
+	} {
+		t.Run(said, func(t *testing.T) {
+			t.Parallel()
+			for _, raw := range []bool{false, true} {
+				if raw && strings.Contains(want, "u2028") {
+					continue
+				}
+				p := pty.New(t)
+				args := []string{"exec"}
+				if raw {
+					args = append(args, "--raw")
+				}
+				ended := onTerminal(t, p, nil, append(args, "--", "sh", "-c", "printf '"+said+"' >&2; kill -9 $$")...)
+				ended(exit.SignalBase + 9)
+				p.Expect(t, "crashed: sh", 1)
+				if !strings.Contains(p.Screen(), want) {
+					t.Errorf("raw %v: %q is not on the screen: %q", raw, want, p.Screen())
+				}
+			}
+		})
+	}
+}

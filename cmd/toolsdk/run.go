@@ -77,6 +77,9 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 			return exit.Usagef("--%s is for the sandbox: give --sandbox too", name)
 		}
 	}
+	if err := callargs.CheckEnv(f.env); err != nil {
+		return exit.With(exit.Usage, err)
+	}
 	switch {
 	case f.timeout < 0, f.timeout == 0 && cmd.Flags().Changed("timeout"):
 		return exit.Usagef("--timeout %s is no limit: give a positive duration such as 30s", f.timeout)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -181,6 +182,32 @@ func keys(types map[string][]string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxKeys], " "), more)
 	}
 	return strings.Join(list, " ")
+}
+
+// VariableForm is that of a variable's name.
+var VariableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// WrongVariable says what keeps a name from being that of a variable for a tool;
+// empty is nothing.
+func WrongVariable(name string) string {
+	switch {
+	case !VariableForm.MatchString(name):
+		return "is no name of a variable: write letters, digits and _"
+	case name == "TOOLHOST_PLUGIN" || strings.HasPrefix(name, "PLUGIN_"):
+		return "belongs to the handshake between toolhost and its plugins, which it would break: take it out"
+	}
+	return ""
+}
+
+// CheckEnv refuses entries that Environment can give no tool.
+func CheckEnv(entries []string) error {
+	for _, entry := range entries {
+		name, _, _ := strings.Cut(entry, "=")
+		if wrong := WrongVariable(name); wrong != "" {
+			return fmt.Errorf("--env %q: the name %q %s", entry, name, wrong)
+		}
+	}
+	return nil
 }
 
 // Environment turns each K into K=V of this process's own environment; one

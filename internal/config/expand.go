@@ -2,16 +2,16 @@ package config
 
 import (
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
 // workspaceWord stands for the call's own folder among paths.
 const workspaceWord = "workspace"
 
-var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableForm = callargs.VariableForm
 
 // maxExpandedBytes bounds what variables make of one text.
 const maxExpandedBytes = 64 << 10

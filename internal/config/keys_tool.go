@@ -2,10 +2,10 @@ package config
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -16,7 +16,7 @@ func sets1(set func(*Tool, setting)) []effect { return []effect{to(set)} }
 var behaviourKeys = []*key{
 	{
 		name: "mode", variable: "TOOLHOST_MODE", kind: enum(string(turn.ModeAllow), string(turn.ModeAsk), string(turn.ModeDeny)),
-		std: "(ask for a destructive tool, else allow)", doc: "may it be called: yes, after asking a human, no; the variable can only make this stricter",
+		std: "(ask for a destructive tool, else allow)", doc: "may it be called: yes, after asking a human, no; a plugin or server that is denied is never run; the variable can only make this stricter",
 		sets: sets1(func(t *Tool, s setting) { t.Mode = turn.Mode(s.data.(string)) }),
 	},
 	{
@@ -153,15 +153,10 @@ var variableNames = &names{word: "VARIABLE", pattern: variableForm.String(), che
 var ownVariables = []string{"PATH", "HOME", "USER", "LOGNAME", "GOMAXPROCS", "GOMEMLIMIT"}
 
 func checkVariable(name string) string {
-	switch {
-	case !variableForm.MatchString(name):
-		return "is no name of a variable: write letters, digits and _"
-	case slices.Contains(ownVariables, name):
+	if slices.Contains(ownVariables, name) {
 		return "is set by toolhost for every tool, and no other value would reach it: take it out; a command can begin with [env, " + name + "=..., PROGRAM]"
-	case name == "TOOLHOST_PLUGIN" || strings.HasPrefix(name, "PLUGIN_"):
-		return "belongs to the handshake between toolhost and its plugins, which it would break: take it out"
 	}
-	return ""
+	return callargs.WrongVariable(name)
 }
 
 // commonKeys are those of classes, tools and a server's single tools.

@@ -51,6 +51,9 @@ func (q *request) filter() (f journal.Filter, err error) {
 			if *at, err = time.Parse(time.RFC3339, text); err != nil {
 				return f, refuse(codeInvalid, name+" "+printable(text)+" is no time", "write it as 2006-01-02T15:04:05Z")
 			}
+			if at.IsZero() { // which is a bound here, too
+				*at = at.Add(1)
+			}
 		}
 	}
 	if text := values.Get("limit"); text != "" {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -52,5 +53,26 @@ func TestHistory(t *testing.T) {
 	past, err := w.client.PastResult(w.ctx(), "first", "2")
 	if err != nil || past.Status != "denied" || past.TurnID != "first" {
 		t.Errorf("%v, %+v", err, past)
+	}
+}
+
+// A bound is one however long ago or far away it is.
+func TestHistoryBounds(t *testing.T) {
+	w := newWorld(t, nil)
+	id := w.begin(client.TurnSpec{TurnID: "one"})
+	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]int{
+		"until=0001-01-01T00:00:00Z": 0, "until=0001-01-01T00:00:01Z": 0, "until=1500-01-01T00:00:00Z": 0, "until=9999-12-31T23:59:59Z": 1,
+		"since=0001-01-01T00:00:00Z": 1, "since=1500-01-01T00:00:00Z": 1, "since=2500-01-01T00:00:00Z": 0, "since=9999-12-31T23:59:59Z": 0,
+	} {
+		for _, list := range []string{"turns", "calls"} {
+			status, body := w.send("GET", "/api/history/"+list+"?"+query, "")
+			var found map[string][]any
+			if err := json.Unmarshal([]byte(body), &found); err != nil || status != http.StatusOK || len(found[list]) != want {
+				t.Errorf("%s?%s: %d, %s; want %d", list, query, status, body, want)
+			}
+		}
 	}
 }

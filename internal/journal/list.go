@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -101,10 +102,10 @@ func (f Filter) common(column string) *conditions {
 		c.add("t.turn_id = ?", f.TurnID)
 	}
 	if !f.Since.IsZero() {
-		c.add(column+" >= ?", f.Since.UnixNano())
+		c.add(column+" >= ?", nanoseconds(f.Since))
 	}
 	if !f.Until.IsZero() {
-		c.add(column+" < ?", f.Until.UnixNano())
+		c.add(column+" < ?", nanoseconds(f.Until))
 	}
 	return c
 }
@@ -243,4 +244,16 @@ func (t *TurnSummary) count(db queryer, id int64) error {
 		t.Calls += n
 		return err
 	})
+}
+
+// nanoseconds is a time as events have it; one that no event can have is before or
+// behind all of them.
+func nanoseconds(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }

@@ -4,7 +4,6 @@ package terminal
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -74,16 +73,8 @@ func writeVisible(b *strings.Builder, r rune, raw string) {
 // isC1: DEL and the controls that are one byte in 8-bit character sets.
 func isC1(r rune) bool { return r >= 0x7f && r < 0xa0 }
 
-// turnsText: the direction of what follows.
-func turnsText(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
-
-// EscapingWriter escapes what goes to a terminal, colours left alone. A
-// sequence that is cut by a write is escaped: that is safe, only less pretty.
-type EscapingWriter struct{ W io.Writer }
-
-func (e EscapingWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(e.W, Escape(string(p), true)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+// turnsText: the direction of what is around, or the line, which some terminals
+// end there.
+func turnsText(r rune) bool {
+	return r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
 }

@@ -13,6 +13,7 @@ func TestEscape(t *testing.T) {
 		{"a\rok: forged", `a\x0dok: forged`, "a\rok: forged"},
 		{"\u009b31m", `\x9b31m`, `\x9b31m`},
 		{"\xff", `\xff`, `\xff`},
+		{"a\b\v\f\u0085\u2028\u2029\u200f", `a\x08\x0b\x0c\x85\u2028\u2029\u200f`, `a\x08\x0b\x0c\x85\u2028\u2029\u200f`},
 		{"\u202egnp.exe", `\u202egnp.exe`, `\u202egnp.exe`},
 	} {
 		if got := Escape(test.in, false); got != test.tool {
