@@ -199,11 +199,12 @@ func WrongVariable(name string) string {
 	return ""
 }
 
-// CheckEnv refuses entries that Environment can give no tool.
+// CheckEnv refuses entries that Environment can give no tool. Variables of the
+// handshake just don't reach it.
 func CheckEnv(entries []string) error {
 	for _, entry := range entries {
 		name, _, _ := strings.Cut(entry, "=")
-		if wrong := WrongVariable(name); wrong != "" {
+		if wrong := WrongVariable(name); wrong != "" && !VariableForm.MatchString(name) {
 			return fmt.Errorf("--env %q: the name %q %s", entry, name, wrong)
 		}
 	}
