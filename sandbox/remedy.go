@@ -59,7 +59,7 @@ const userNamespaceHint = "allow user namespaces with their capabilities; see to
 // namespaces.
 func userNamespaceRemedy() string {
 	for _, s := range []struct{ file, bad, remedy string }{
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces (Ubuntu 23.10 and newer): install the profile deploy/apparmor/toolhost, or set sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces (Ubuntu 23.10 and newer): install the deb or rpm of toolhost, which brings the profile /etc/apparmor.d/toolhost for /usr/bin/toolhost, or set sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "set sysctl kernel.unprivileged_userns_clone=1 (Debian's older kernels)"},
 		{"/proc/sys/user/max_user_namespaces", "0", "set sysctl user.max_user_namespaces=15000"},
 	} {
