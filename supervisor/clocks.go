@@ -10,7 +10,10 @@ import (
 
 // killTime is how long the kill may take of budget.AnswerMargin; the rest is
 // for draining and the result.
-const killTime = budget.AnswerMargin * 9 / 10
+const (
+	killTime      = budget.AnswerMargin * 9 / 10
+	leastKillTime = budget.AnswerMargin / 2
+)
 
 // nextWake is the earliest time at which checkClocks has something to do in
 // the current state; zero if there is none.
@@ -49,13 +52,28 @@ func (c *Call) nextWake() time.Time {
 	return wake
 }
 
-// killLimit is when a kill has failed.
+// killLimit is when a kill has failed. A host that was itself late with it waits
+// a moment all the same: nothing else tells a busy machine from a process that
+// cannot be killed.
 func (c *Call) killLimit() time.Time {
-	from := c.marks.stop.Add(c.grace)
-	if c.cause == causeNone {
-		from = c.marks.stop
+	limit := c.endBy().Add(killTime)
+	if least := c.marks.kill.Add(leastKillTime); least.After(limit) {
+		return least
 	}
-	return from.Add(killTime)
+	return limit
+}
+
+// endBy is when the grace of a call is over; what ends by itself has a while for
+// it, as long as its deadline allows that.
+func (c *Call) endBy() time.Time {
+	if c.cause != causeNone {
+		return c.marks.stop.Add(c.grace)
+	}
+	by := c.marks.stop.Add(max(c.grace, budget.DefaultGrace))
+	if at, ok := c.clock.Deadline(); ok && at.Add(c.grace).Before(by) {
+		return at.Add(c.grace)
+	}
+	return by
 }
 
 // hurryAfter is how long a kill may take before the tree gets more of the CPU

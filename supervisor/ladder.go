@@ -197,5 +197,5 @@ func (c *Call) giveUpStart() {
 
 // hardLimit is the time by which the caller has its answer, whatever happens.
 func (c *Call) hardLimit() time.Time {
-	return c.marks.stop.Add(c.grace + budget.AnswerMargin)
+	return c.endBy().Add(budget.AnswerMargin)
 }
