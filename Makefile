@@ -18,7 +18,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/tools/(fetch|wordcount|python/test)|internal/(archtest|callargs|command|config|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/internal/.*|plugin/proto/v1|sandbox/(export|internal/.*|signals)|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race soak siege: export TOOLHOST_BIN = $(CURDIR)/bin
+test race soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 

@@ -13,12 +13,12 @@ import (
 )
 
 // Bin is the variable that names a folder of binaries of the present source, as `make test` sets it.
-const Bin = "TOOLHOST_BIN"
+const Bin = "TEST_TOOLHOST_BIN"
 
 // below are the folders of the module that have commands in them.
 var below = []string{"cmd", "examples/tools", "examples/hosts"}
 
-// Into puts the commands of these names into dir: as copies from the folder that TOOLHOST_BIN names, where it has them,
+// Into puts the commands of these names into dir: as copies from the folder that TEST_TOOLHOST_BIN names, where it has them,
 // and else built, without cgo. It needs the go command only for those that it builds.
 func Into(dir string, names ...string) error {
 	missing, err := copyFrom(os.Getenv(Bin), dir, names)
