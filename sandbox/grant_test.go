@@ -116,8 +116,8 @@ func TestGrantByALink(t *testing.T) {
 func TestStorageIsBounded(t *testing.T) {
 	w := enter(t)
 	p := w.plan(Policy{}, Task{Storage: Storage{WorkspaceBytes: 256 << 10, TmpBytes: 128 << 10, ShmBytes: 64 << 10}})
-	w.wantDo(p, "fill:"+Workspace+"/x", "ENOSPC after 256", "fill:/tmp/x", "ENOSPC after 128", "fill:/dev/shm/x", "ENOSPC after 64", "list:"+Workspace, "x")
-	for _, path := range []string{Workspace, "/tmp/x", "/dev/shm/x"} {
+	w.wantDo(p, "fill:"+Workspace+"/x", "ENOSPC after 256", "fill:/tmp/toolhost-fill", "ENOSPC after 128", "fill:/dev/shm/toolhost-fill", "ENOSPC after 64", "list:"+Workspace, "x")
+	for _, path := range []string{Workspace, "/tmp/toolhost-fill", "/dev/shm/toolhost-fill"} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is on the host", path)
 		}

@@ -88,10 +88,10 @@ var (
 	remedyPaths    = regexp.MustCompile(`(?:^|[ (<"])((?:/|deploy/)[a-z][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_.-]+)*)`)
 	subcommands    = regexp.MustCompile(`\b(?:run|see|with|by) toolhost ([a-z]+)\b`)
 	remedyCommands = regexp.MustCompile(`\b(?:set|run|see|install|with|\() ?([a-z]+ctl|ch(?:mod|own|grp)|docker|dmesg|new[ug]idmap|apt(?:-get)?|dnf|aa-[a-z]+|apparmor_parser|mount|modprobe)\b`)
-	sysctls        = regexp.MustCompile(`\bsysctls? ((?:kernel|user|vm|fs|net)\.[a-z_.*]+)`)
+	sysctls        = regexp.MustCompile(`\bsysctls? ((?:kernel|user|vm|fs|net)\.[a-z_.*-]+)`)
 	knownSysctl    = map[string]bool{
 		"kernel.apparmor_restrict_unprivileged_userns": true, "kernel.unprivileged_userns_clone": true, "user.max_user_namespaces": true,
-		"vm.memfd_noexec": true, "user.max_*_namespaces": true,
+		"vm.memfd_noexec": true, "user.max_*_namespaces": true, "fs.file-max": true,
 	}
 )
 
