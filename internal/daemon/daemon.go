@@ -82,6 +82,7 @@ func Run(o Options) error {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
+	bound()
 	manager, given, err := takeOver()
 	if err != nil {
 		return err

@@ -9,7 +9,19 @@ import (
 	"strings"
 	"syscall"
 	"unsafe"
+
+	"github.com/toolhost/toolhost/cgroup"
 )
+
+// bound has the collector keep the heap below the memory limit of the daemon's
+// cgroup, with an eighth of that left for what is no heap. A GOMEMLIMIT of the
+// environment stands.
+func bound() {
+	limit, ok := cgroup.OwnMemoryLimit()
+	if ok && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 8 * 7)
+	}
+}
 
 // shrink gives memory back that an idle daemon does not need: of the heap, and
 // of the program itself. The kernel maps what lies around each page of it that

@@ -1,0 +1,60 @@
+package cgroup
+
+import (
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// OwnMemoryLimit is the least memory limit, in bytes, of the calling process's
+// cgroup and of those above it that can be seen; ok is false if there is none.
+// Sources: memory.max of cgroup2, memory.limit_in_bytes of v1.
+func OwnMemoryLimit() (limit int64, ok bool) {
+	mounts, err := readMounts()
+	if err != nil {
+		return 0, false
+	}
+	own, err := readMembership()
+	if err != nil {
+		return 0, false
+	}
+	return memoryLimit(mounts, own)
+}
+
+func memoryLimit(mounts []mount, own membership) (limit int64, ok bool) {
+	limit = math.MaxInt64
+	for _, m := range mounts {
+		place, file := own.v2, "memory.max"
+		if m.isV1(ctrlMemory) {
+			place, file = own.v1[ctrlMemory], fileMemoryV1
+		} else if m.fstype != "cgroup2" {
+			continue
+		}
+		if rel, shown := m.relative(place); shown && place != "" {
+			limit = min(limit, leastAbove(m.point, rel, file))
+		}
+	}
+	return limit, limit < unlimitedV1
+}
+
+// unlimitedV1 is less than what v1 shows where no limit is set: the largest
+// multiple of a page.
+const unlimitedV1 = math.MaxInt64 >> 1
+
+// leastAbove reads a limit in a directory and in all above it, up to the mount.
+func leastAbove(point, rel, file string) int64 {
+	least := int64(math.MaxInt64)
+	for {
+		if b, err := os.ReadFile(path.Join(point, rel, file)); err == nil {
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil {
+				least = min(least, n)
+			}
+		}
+		if rel == "/" || rel == "." || rel == "" {
+			return least
+		}
+		rel = path.Dir(rel)
+	}
+}
