@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"sync"
 	"syscall"
 	"time"
 
@@ -78,8 +79,10 @@ func (d *daemon) endTurns() {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		d.mcp.close()
-		d.turns.Close()
+		var all sync.WaitGroup
+		all.Go(d.mcp.close)
+		all.Go(d.turns.Close) // also what MCP's calls share the machine with
+		all.Wait()
 	}()
 	for {
 		select {
