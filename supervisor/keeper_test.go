@@ -21,7 +21,7 @@ func TestKeepKeyHasEveryField(t *testing.T) {
 	fresh := func() keepKey {
 		return keepKey{args: []string{"a"}, env: []string{"E=1"}, secrets: []Secret{{Variable: "S"}}, limits: Limits{IOMax: []cgroup.IOMax{{Major: 8}}}}
 	}
-	if fresh().sum() != fresh().sum() {
+	if first := fresh().sum(); first != fresh().sum() {
 		t.Fatal("one and the same has two keys")
 	}
 	checkLeaves(t, fresh(), func(changed reflect.Value) {

@@ -284,11 +284,12 @@ func TestSharesOfIdentities(t *testing.T) {
 	}
 	for _, who := range []string{"uid 2", "uid 3"} {
 		p := Peer{who, 1}
-		if s.looseOf(p) != s.looseOf(p) {
+		if first := s.looseOf(p); first != s.looseOf(p) {
 			t.Errorf("%s has no place", who)
 		}
 	}
-	if p := (Peer{Identity: "uid 1"}); s.looseOf(p) == s.looseOf(p) {
+	unknown := Peer{Identity: "uid 1"}
+	if first := s.looseOf(unknown); first == s.looseOf(unknown) {
 		t.Error("calls whose connection is not known share a session")
 	}
 }

@@ -38,7 +38,7 @@ var requestClients = []hostileClient{
 	{"body that never comes", "8 MiB announced, nothing sent", announced},
 	{"body without end", "chunks of a byte", chunked},
 	{"many calls", "8 MiB of calls without anything", func(ctx context.Context, m *mob) error {
-		return m.post(ctx, "/api/turns/x/calls", fill(`{"calls":[{}`, ",{}", "]}"), 400, 404, 408)
+		return m.post(ctx, "/api/turns/x/calls", fill(`{"calls":[{}`, ",{}", "]}"), 400, 404, 408, 413)
 	}},
 	{"many numbers", "8 MiB of small elements in arguments", manyNumbers},
 	{"deep body", "nested as deep as 8 MiB allow", func(ctx context.Context, m *mob) error {
@@ -121,7 +121,7 @@ func twinKeys(ctx context.Context, m *mob) error {
 		fmt.Fprintf(&b, `,"%d":0`, n)
 	}
 	b.WriteString(`,"0":1}`)
-	return m.post(ctx, "/api/turns", b.String(), 400, 408)
+	return m.post(ctx, "/api/turns", b.String(), 400, 408, 413)
 }
 
 func halfOpen(ctx context.Context, m *mob) error {
