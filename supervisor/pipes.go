@@ -28,8 +28,8 @@ type pipes struct {
 	in, out        pipe // the command's; its stderr is the plugin's
 }
 
-func openPipes(command bool) (p *pipes, err error) {
-	p = &pipes{command: command}
+func openPipes(command bool) (_ *pipes, err error) {
+	p := &pipes{command: command}
 	defer func() {
 		if err != nil {
 			p.closeChildEnds()
