@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,8 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := writes[len(writes)-1].file
+	isQuota := func(w write) bool { return w.file == "cpu.max" || w.file == "cpu.cfs_quota_us" }
+	file := writes[slices.IndexFunc(writes, isQuota)].file
 	quota := func() string {
 		t.Helper()
 		text, err := h.tools.read(file)

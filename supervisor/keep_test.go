@@ -79,6 +79,9 @@ func TestAKeptProcessHasOneLockAndOnePolicy(t *testing.T) {
 	r.Lock.File = ""
 	wantServed(t, call(t, host, r), "fresh", 1)
 
+	if os.Getenv("TOOLHOST_VM") != "" {
+		t.Skip("needs a file system with id-mapped mounts for the grants, which the VM does not have")
+	}
 	granted := t.TempDir()
 	link := filepath.Join(granted, "current")
 	point := func(to string) {
