@@ -130,7 +130,7 @@ func (d *describing) leave(key [sha256.Size]byte, f *flight, cause error) (last 
 // settle notes what is to rest. d is locked.
 func (d *describing) settle(key [sha256.Size]byte, err error, began time.Time) {
 	before := d.resting[key]
-	if !isTheTools(err) {
+	if !failsAgain(err) {
 		if err == nil {
 			delete(d.resting, key)
 		}
@@ -157,8 +157,19 @@ func pause(took time.Duration, tries int) time.Duration {
 	return min(wait, maxRest)
 }
 
-// isTheTools says that a Describe has failed by what the tool did, and would fail
-// again.
+// failsAgain says that a Describe has failed by what the tool did, and would fail
+// again. One that was given too little time says nothing about the tool, and the
+// next call is to have its own.
+func failsAgain(err error) bool {
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.status == StatusTimeout && refused.describing != nil {
+		if given := refused.describing.Timing.TimeoutMs; given != nil && milliseconds(*given) < minRest {
+			return false
+		}
+	}
+	return isTheTools(err)
+}
+
+// isTheTools says that a Describe has failed by what the tool did.
 func isTheTools(err error) bool {
 	refused, ok := errors.AsType[*refusal](err)
 	if !ok {

@@ -70,6 +70,22 @@ func TestDescribesAreShared(t *testing.T) {
 	}
 }
 
+// A Describe that a call's short timeout has ended says nothing about the tool:
+// the next call has its whole time.
+func TestAHastyDescribeDoesNotRest(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	slow := script(t, "echo started >>$LOG; exec sleep 60")
+	slow.Timeouts = within(20 * time.Millisecond)
+	for range 5 {
+		r := host.Call(t.Context(), slow)
+		wantStatus(t, r, supervisor.StatusTimeout)
+		if r.Timing.ElapsedMs < 20 || strings.Contains(r.Message, "tried again") {
+			t.Errorf("timed out after %d ms of 20: %s", r.Timing.ElapsedMs, r.Message)
+		}
+	}
+}
+
 // Describes that hang take no slot of a call, nor one another's.
 func TestDescribesTakeNoSlots(t *testing.T) {
 	t.Parallel()
