@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,9 @@ type Group struct {
 	tasks  atomic.Int64 // the pids limit since LimitTasks
 
 	hurries atomic.Bool
+
+	cpuMu sync.Mutex
+	dies  bool // the CPU limits are lifted, or never come into force; guarded by cpuMu
 
 	mu      sync.RWMutex // held for reading by every use of the descriptors
 	removed bool
@@ -40,7 +44,8 @@ type Group struct {
 // maxNameBytes keeps c-<name> far below NAME_MAX.
 const maxNameBytes = 128
 
-// NewGroup makes a leaf with its limits set, ready for births. The name (of
+// NewGroup makes a leaf with its limits set, but for those of the CPU, which wait
+// for LimitCPU. The name (of
 // letters, digits, '.', '_', '-', at most 128 bytes) must be new: an existing
 // directory gives an error matching fs.ErrExist. If a limit can't be enforced
 // here the error is a [ControllerError] and nothing is left behind.
@@ -81,7 +86,7 @@ func checkName(name string) error {
 func (g *Group) create(writes []write) error {
 	made, err := g.mkdirs()
 	if err == nil {
-		err = g.root.apply(g.leaf+"/", writes)
+		err = g.root.apply(g.leaf+"/", slices.DeleteFunc(writes, write.ofCPU))
 	}
 	if err == nil {
 		err = g.openFiles()

@@ -2,29 +2,30 @@ package cgroup
 
 import "errors"
 
-// Weights of the directory for all tools: an eighth of the supervisor's, so
-// that its timers stay exact, and, while a group must die, eight times as much.
-const (
-	toolsWeight = 12
-	hurryWeight = 800
-)
-
 // Hurry gives a group that was killed the CPU time that dying takes: on a busy
 // machine a share that is meant for tools can make SIGKILL take seconds. Calm
 // ends it, as Remove does; neither needs to be called, and both may be again.
-// Meanwhile the other groups share in it; the total CPU quota is lifted for a
-// second at most. A group that is gone is no error.
+// For a moment all groups together have more than their share, too, and no CPU
+// quota. A group that is gone is no error.
 func (g *Group) Hurry() error {
 	err := g.use(func() error {
 		if !g.hurries.CompareAndSwap(false, true) {
 			return nil
 		}
-		return errors.Join(g.root.hurry(1), g.root.apply(g.leaf+"/", g.root.layout.weight(maxWeight)))
+		return errors.Join(g.root.hurry(1), g.prefer())
 	})
 	if err == ErrRemoved || gone(err) {
 		return nil
 	}
 	return err
+}
+
+// prefer gives the group at least the weight of one that has none of its own.
+func (g *Group) prefer() error {
+	g.cpuMu.Lock()
+	defer g.cpuMu.Unlock()
+	g.dies = true
+	return g.root.apply(g.leaf+"/", g.root.layout.weight(max(g.limits.CPUWeight, defaultWeight)))
 }
 
 // Calm ends Hurry for a group that does not die.
@@ -36,8 +37,8 @@ func (g *Group) Calm() {
 	}
 }
 
-// hurry counts the groups that hurry, and sets the weight of all, and lifts their
-// CPU quota for a while, when the first comes or the last goes.
+// hurry counts the groups that hurry, and lifts what bounds all of them when the
+// first comes, until the last goes.
 func (r *Root) hurry(by int) error {
 	r.hurriedMu.Lock()
 	defer r.hurriedMu.Unlock()
@@ -45,9 +46,9 @@ func (r *Root) hurry(by int) error {
 	r.hurried += by
 	switch {
 	case before == 0 && r.hurried == 1:
-		return errors.Join(r.liftTotal(), r.apply("", r.layout.weight(hurryWeight)))
+		return r.liftTotal()
 	case before == 1 && r.hurried == 0:
-		return errors.Join(r.restoreTotal(), r.apply("", r.layout.weight(toolsWeight)))
+		return r.restoreTotal()
 	}
 	return nil
 }

@@ -1,16 +1,18 @@
 package cgroup
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// The total CPU quota is lifted while groups hurry, but not for long, and is
-// itself again afterwards.
+// The total CPU quota is lifted while groups hurry, but neither for long nor all
+// the time, and is itself again afterwards.
 func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	r := openRoot(t, Options{})
 	h := r.limited[ctrlCPU]
@@ -43,6 +45,7 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 		}
 		all.Wait()
 	}
+	r.lift.rest = 0
 	for range 20 {
 		at(func(g *Group) {
 			if err := g.Hurry(); err != nil {
@@ -69,6 +72,15 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	if now := quota(); now != in {
 		t.Errorf("quota %s, was %s", now, in)
 	}
+	r.lift.rest = time.Hour
+	if err := groups[1].Hurry(); err != nil {
+		t.Fatal(err)
+	}
+	if now := quota(); now != in {
+		t.Errorf("the quota is lifted again at once: %s", now)
+	}
+	groups[1].Calm()
+	r.lift.rest = 0
 	if err := groups[1].Hurry(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +93,7 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	}
 }
 
-// The share of the CPU is raised while any group hurries, and no longer.
+// The share of the CPU is raised while any group hurries, but not for long.
 func TestHurry(t *testing.T) {
 	r := openRoot(t, Options{})
 	h := r.limited[ctrlCPU]
@@ -106,22 +118,33 @@ func TestHurry(t *testing.T) {
 		}
 	}
 	want("at first", toolsWeight)
+	r.lift.rest = 0
 	for _, g := range []*Group{a, a, b} {
 		if err := g.Hurry(); err != nil {
 			t.Fatal(err)
 		}
-		want("in a hurry", hurryWeight)
 	}
-	if got := weight(a.leaf + "/"); got != of(maxWeight) {
-		t.Errorf("the group's own weight is %s", got)
+	if began := r.lift.began; time.Since(began) < maxLift && weight("") != of(hurryWeight) && time.Since(began) < maxLift {
+		t.Errorf("in a hurry: weight %s", weight(""))
 	}
+	wait.Until(t, "the weight is itself again", func() bool { return weight("") == of(toolsWeight) })
 	a.Calm()
 	a.Calm()
-	want("one is still in a hurry", hurryWeight)
 	if err := b.Remove(); err != nil {
 		t.Fatal(err)
 	}
 	want("all are calm", toolsWeight)
+	low := newGroup(t, r, "low", Limits{CPUWeight: 3})
+	if got := weight(low.leaf + "/"); got != of(defaultWeight) {
+		t.Errorf("weight %s before LimitCPU", got)
+	}
+	if err := low.LimitCPU(); err != nil || weight(low.leaf+"/") != of(3) {
+		t.Errorf("weight %s, %v", weight(low.leaf+"/"), err)
+	}
+	if err := errors.Join(low.Hurry(), low.LimitCPU()); err != nil || weight(low.leaf+"/") != of(defaultWeight) {
+		t.Errorf("weight %s of a group in a hurry, %v", weight(low.leaf+"/"), err)
+	}
+	low.Calm()
 	if err := b.Hurry(); err != nil {
 		t.Errorf("a removed group: %v", err)
 	}

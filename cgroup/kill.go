@@ -48,6 +48,9 @@ func (g *Group) KillFile() (*os.File, error) {
 // ancestors, such as Totals, stay: see Hurry. A group that is gone is no error.
 func (g *Group) Lift() error {
 	err := g.use(func() error {
+		g.cpuMu.Lock()
+		defer g.cpuMu.Unlock()
+		g.dies = true
 		return g.root.apply(g.leaf+"/", g.root.layout.undo(g.limits, ctrlCPU, ctrlIO))
 	})
 	if err == ErrRemoved || gone(err) {

@@ -2,34 +2,52 @@ package cgroup
 
 import "time"
 
-// maxLift bounds the time for which the CPU quota of all groups together is
-// lifted: what dies needs milliseconds, and the others use it meanwhile.
-const maxLift = time.Second
+// Weights of the directory for all tools: a quarter of what the supervisor has by
+// default, so that its timers stay exact and tools whose output it reads cannot
+// keep it from its work, and, for a moment while a group must die, eight times as
+// much.
+const (
+	toolsWeight = 25
+	hurryWeight = 800
+)
 
-// lift is of the total CPU quota, while groups die. It is guarded by totalsMu.
+// The bounds of all groups together are lifted for maxLift at most, and then not
+// again for restFactor times as long as that: where something dies all the time,
+// as under attack, they hold nearly always.
+const (
+	maxLift    = 200 * time.Millisecond
+	restFactor = 9
+)
+
+// lift is of the bounds of all groups together, while groups die. It is guarded
+// by totalsMu.
 type lift struct {
-	on  bool
-	end *time.Timer // restores the quota, or tries so again
+	on    bool
+	began time.Time
+	rest  time.Duration // after it: restFactor times maxLift, but in tests
+	end   *time.Timer   // restores the bounds, or tries so again
 }
 
 // liftTotal takes the total CPU quota away, under which even SIGKILL can take
-// seconds, until restoreTotal or for maxLift.
+// seconds, and gives all groups more of the CPU, until restoreTotal or for maxLift.
 func (r *Root) liftTotal() error {
 	r.totalsMu.Lock()
 	defer r.totalsMu.Unlock()
-	if r.totals.CPUPercent <= 0 || r.lift.on {
+	now := time.Now()
+	if r.lift.on || now.Sub(r.lift.began) < r.lift.rest {
 		return nil
 	}
-	if err := r.apply("", r.layout.undo(Limits{CPUPercent: r.totals.CPUPercent}, ctrlCPU)); err != nil {
+	writes := append(r.layout.undo(Limits{CPUPercent: r.totals.CPUPercent}, ctrlCPU), r.layout.weight(hurryWeight)...)
+	if err := r.apply("", writes); err != nil {
 		return err
 	}
-	r.lift.on = true
+	r.lift.on, r.lift.began = true, now
 	r.lift.end = time.AfterFunc(maxLift, r.restoreLate)
 	return nil
 }
 
-// restoreTotal puts it back. If that fails, as on cgroup v1 while a group has more
-// than all may have together, it is tried again.
+// restoreTotal puts them back. If that fails, as on cgroup v1 while a group has
+// more than all may have together, it is tried again.
 func (r *Root) restoreTotal() error {
 	r.totalsMu.Lock()
 	defer r.totalsMu.Unlock()
@@ -38,7 +56,7 @@ func (r *Root) restoreTotal() error {
 	}
 	writes, err := r.layout.plan(Limits{CPUPercent: r.totals.CPUPercent})
 	if err == nil {
-		err = r.apply("", writes)
+		err = r.apply("", append(writes, r.layout.weight(toolsWeight)...))
 	}
 	if err != nil {
 		r.lift.end.Reset(maxLift)
@@ -64,6 +82,6 @@ func (r *Root) restoreLate() {
 		return
 	}
 	if err := r.restoreTotal(); err != nil {
-		r.log.Warn("cannot restore the CPU quota of all calls together: trying again", "error", err)
+		r.log.Warn("cannot restore the CPU bounds of all calls together: trying again", "error", err)
 	}
 }

@@ -59,7 +59,7 @@ func Open(ctx context.Context, o Options) (*Root, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	r := &Root{log: o.Logger}
+	r := &Root{lift: lift{rest: restFactor * maxLift}, log: o.Logger}
 	if err := r.open(ctx, o); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
@@ -253,7 +253,7 @@ func (r *Root) Totals(l Limits) error {
 	}
 	r.totals = l
 	r.settleLift()
-	return r.apply("", writes)
+	return r.apply("", append(writes, r.layout.weight(toolsWeight)...))
 }
 
 // Close removes our directory and ends the event goroutine. Groups must be

@@ -172,6 +172,11 @@ func (c *Call) adopt(kept *instance) {
 // runs. What an error leaves behind is removed here, unless processes exist:
 // those are the owner's to kill.
 func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
+	over, err := c.s.starts.begin(ctx, c.limits.CPUWeight)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	group, err := c.s.groups.NewGroup(c.id, c.groupLimits())
 	if err != nil {
 		return nil, err
@@ -192,7 +197,11 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 	i.watch()
 	stdout := i.pump(c.request.Command)
 	c.send(input{kind: inSpawned, instance: i})
-	if err := process.Started(ctx); err != nil {
+	err = process.Started(ctx)
+	if err == nil {
+		err = group.LimitCPU()
+	}
+	if err != nil {
 		i.stdoutEnded() // nobody reads what nobody has written
 		return nil, c.explainStart(err)
 	}

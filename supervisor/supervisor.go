@@ -33,6 +33,7 @@ type Supervisor struct {
 	binaries  *binaries
 	described *descriptions
 	intake    intake
+	starts    *starts
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describing
 	describeGate *admission.Gate
@@ -60,7 +61,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s := &Supervisor{
 		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
-		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), calls: map[*Call]struct{}{},
+		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), starts: newStarts(), calls: map[*Call]struct{}{},
 	}
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {

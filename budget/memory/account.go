@@ -112,6 +112,33 @@ func (h *Holder) Reserve(ctx context.Context, bytes int64) error {
 	return h.account.get(ctx, &waiter{holder: h, bytes: bytes - h.free, promise: true, ready: make(chan struct{})})
 }
 
+// Try is Take for bytes that the holder has already: its free ones, and what was
+// reserved. It never waits; false means that nothing was counted.
+func (h *Holder) Try(bytes int64) bool {
+	h.account.mu.Lock()
+	defer h.account.mu.Unlock()
+	return !h.lost && !h.released && h.covers(bytes)
+}
+
+// lacks is what the account must give for so many bytes more, and what of the
+// reserved ones they use. The account is locked.
+func (h *Holder) lacks(bytes int64) (need, kept int64) {
+	need = max(h.bytes+bytes-h.free, 0) - (h.counted - h.promised)
+	kept = min(max(need, 0), h.promised)
+	return need - kept, kept
+}
+
+// covers counts bytes for which the account need not give any. It is locked.
+func (h *Holder) covers(bytes int64) bool {
+	need, kept := h.lacks(bytes)
+	if need > 0 {
+		return false
+	}
+	h.promised -= kept
+	h.bytes += bytes
+	return true
+}
+
 // Take counts bytes that are in use now. Where they don't fit, the oldest holder
 // of a key waits, and one that has nothing yet; another gets ErrFull at once, for
 // who waits with its hands full makes others wait.
@@ -122,14 +149,11 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 		a.mu.Unlock()
 		return ErrLost
 	}
-	need := max(h.bytes+bytes-h.free, 0) - (h.counted - h.promised)
-	kept := min(max(need, 0), h.promised)
-	if need -= kept; need <= 0 {
-		h.promised -= kept
-		h.bytes += bytes
+	if h.covers(bytes) {
 		a.mu.Unlock()
 		return nil
 	}
+	need, kept := h.lacks(bytes)
 	w := &waiter{holder: h, bytes: need, ready: make(chan struct{})}
 	switch holds := h.counted > 0; {
 	case holds && a.fits(h.key, need): // before those who have nothing: it is done sooner

@@ -69,8 +69,8 @@ func (f *fence) bound(t *testing.T, bytes int64) {
 		file := "memory.limit_in_bytes"
 		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "cgroup.controllers")); err == nil {
 			// In hybrid layouts memory is elsewhere, and this fails.
-			_ = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), []byte("+memory"), 0)
-			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory"), 0)
+			_ = os.WriteFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"), []byte("+memory +cpu"), 0)
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory +cpu"), 0)
 			file = "memory.max"
 		}
 		child := filepath.Join(dir, "daemon")
@@ -83,6 +83,24 @@ func (f *fence) bound(t *testing.T, bytes int64) {
 	}
 	if f.memory == "" {
 		t.Skip("no cgroup bounds memory here")
+	}
+}
+
+// banish moves a process to a child with the least CPU weight that there is: nice
+// values count within a session only where sessions are scheduled as groups
+// (sched(7), "The autogroup feature").
+func (f *fence) banish(t *testing.T, pid int) {
+	t.Helper()
+	for _, dir := range f.dirs {
+		child := filepath.Join(dir, "mob")
+		if err := os.Mkdir(child, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			t.Fatal(err)
+		}
+		_ = os.WriteFile(filepath.Join(child, "cpu.shares"), []byte("2"), 0)
+		_ = os.WriteFile(filepath.Join(child, "cpu.weight"), []byte("1"), 0)
+		if err := os.WriteFile(filepath.Join(child, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -130,7 +148,7 @@ func (f *fence) remove(t *testing.T) {
 		for _, dir := range f.dirs {
 			folders, _ := filepath.Glob(dir + "/*/c-*")
 			parents, _ := filepath.Glob(dir + "/*-*")
-			parents = append(parents, filepath.Join(dir, "daemon"))
+			parents = append(parents, filepath.Join(dir, "daemon"), filepath.Join(dir, "mob"))
 			for _, path := range slices.Concat(folders, parents, []string{dir}) {
 				_ = os.Remove(path)
 			}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 	"testing"
 )
 
@@ -16,7 +15,8 @@ type hired struct {
 	told io.Reader
 }
 
-// hire starts a mob that has less of the CPU than the daemon and its neighbours.
+// hire starts a mob that has next to no CPU time beside the daemon, its tools and
+// its neighbours, as if it were on a machine of its own.
 func (d *daemon) hire() *hired {
 	d.t.Helper()
 	raw, _ := json.Marshal(d.target)
@@ -34,7 +34,7 @@ func (d *daemon) hire() *hired {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(func() { _ = h.cmd.Process.Kill(); _ = h.cmd.Wait() })
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, h.cmd.Process.Pid, 19)
+	d.fence.banish(d.t, h.cmd.Process.Pid)
 	return h
 }
 

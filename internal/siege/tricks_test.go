@@ -70,17 +70,21 @@ func listens(answer string) func(dir string) {
 	}
 }
 
+// always gives what is cheap to have.
+func always[T any](value T) func() T { return func() T { return value } }
+
 // flood sends one event again and again, until the host hangs up.
-func flood(e *pluginv1.CallEvent) func(*stage) error {
+func flood(build func() *pluginv1.CallEvent) func(*stage) error {
 	return func(s *stage) error {
-		for s.send(e) {
+		for e := build(); s.send(e); {
 		}
 		return nil
 	}
 }
 
-func structured(json string) func(*stage) error {
+func structured(build func() string) func(*stage) error {
 	return func(s *stage) error {
+		json := build()
 		s.send(content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: "kept"}}))
 		s.send(result([]byte(json)[:min(len(json), 4<<20-1024)]))
 		return nil

@@ -16,6 +16,8 @@ import (
 // Memory is what data from tools may take in the host, shared with others. Its
 // methods may be called from any goroutine.
 type Memory interface {
+	// Try takes so much more if that needs no wait.
+	Try(bytes int64) bool
 	// Take waits until so much more may be used; an error says why it may not.
 	Take(ctx context.Context, bytes int64) error
 	// Give takes back what Take gave.
@@ -24,6 +26,8 @@ type Memory interface {
 
 // unbounded is the Memory of a host that has given none.
 type unbounded struct{}
+
+func (unbounded) Try(int64) bool { return true }
 
 func (unbounded) Take(context.Context, int64) error { return nil }
 
@@ -102,6 +106,10 @@ func (c *codec) unmarshal(data mem.BufferSlice, v any) error {
 }
 
 func (c *codec) take(bytes int64) error {
+	if c.memory.Try(bytes) {
+		c.taken += bytes
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(c.ctx, memoryWait, errNoMemory)
 	defer cancel()
 	if err := c.memory.Take(ctx, bytes); err != nil {

@@ -35,15 +35,25 @@ func (i *intake) read(p []byte) error {
 	if cost == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), memoryWait, errNoMemory)
-	defer cancel()
-	if err := i.memory.Take(ctx, cost); err != nil {
-		return &MemoryError{err}
+	if err := i.take(cost); err != nil {
+		return err
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.bytes += bytes
 	i.cost += cost
+	return nil
+}
+
+func (i *intake) take(cost int64) error {
+	if i.memory.Try(cost) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), memoryWait, errNoMemory)
+	defer cancel()
+	if err := i.memory.Take(ctx, cost); err != nil {
+		return &MemoryError{err}
+	}
 	return nil
 }
 

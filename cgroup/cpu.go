@@ -1,0 +1,22 @@
+package cgroup
+
+import "slices"
+
+// LimitCPU brings the group's CPU limits into force. Call it when the processes
+// that are to be limited have begun: what a small share makes slow before that,
+// such as a fork, or a mount that holds a lock of the kernel, others wait for.
+// Behind Lift or Hurry it does nothing.
+func (g *Group) LimitCPU() error {
+	return g.use(func() error {
+		g.cpuMu.Lock()
+		defer g.cpuMu.Unlock()
+		if g.dies {
+			return nil
+		}
+		writes, err := g.root.layout.plan(g.limits)
+		if err != nil {
+			return err
+		}
+		return g.root.apply(g.leaf+"/", slices.DeleteFunc(writes, func(w write) bool { return !w.ofCPU() }))
+	})
+}

@@ -1,0 +1,61 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Starts wait for one another: the one with the greatest weight is first, then
+// the oldest, and one that hangs holds up nobody for long.
+func TestStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &starts{free: 1}
+		first, err := s.begin(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		later := func(name string, weight int64) {
+			go func() {
+				over, err := s.begin(t.Context(), weight)
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, name)
+				over()
+				over()
+			}()
+			synctest.Wait()
+		}
+		later("light", 1)
+		later("plain", 0)
+		later("plain, too", 100)
+		later("heavy", 500)
+		why := errors.New("no longer wanted")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		if _, err := s.begin(ctx, 1000); err != why {
+			t.Errorf("%v, want %v", err, why)
+		}
+		first()
+		synctest.Wait()
+		want := []string{"heavy", "plain", "plain, too", "light"}
+		for i := range want {
+			if i >= len(order) || order[i] != want[i] {
+				t.Fatalf("order %q, want %q", order, want)
+			}
+		}
+		hung, _ := s.begin(t.Context(), 0)
+		time.Sleep(startTurn) // of the bubble's clock
+		synctest.Wait()
+		if s.free != 1 {
+			t.Error("a start that hangs keeps its turn")
+		}
+		if hung(); s.free != 1 || len(s.waiting) != 0 {
+			t.Errorf("%d turns, %d wait", s.free, len(s.waiting))
+		}
+	})
+}
