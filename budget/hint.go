@@ -12,11 +12,14 @@ import (
 const (
 	// MetaKey is the member of a call's _meta that asks for a timeout, in
 	// milliseconds.
-	MetaKey = "toolhost.dev/timeoutMs"
+	MetaKey = "dev.toolhost/timeoutMs"
 
 	// SoftMetaKey is the member of a call's _meta that asks for a soft budget, in
 	// milliseconds. Hosts set it; [SoftHint] reads it.
-	SoftMetaKey = "toolhost.dev/softBudgetMs"
+	SoftMetaKey = "dev.toolhost/softBudgetMs"
+
+	// The names that these two had before, read for one release.
+	oldMetaKey, oldSoftMetaKey = "toolhost.dev/timeoutMs", "toolhost.dev/softBudgetMs"
 
 	bareMetaKey = "timeout" // the same, as some models and clients write it
 	metaMember  = "_meta"
@@ -29,7 +32,7 @@ type ModelHint struct {
 	// Timeout is its value; one that is too large for a time.Duration is the longest
 	// whole number of hours that fits.
 	Timeout time.Duration
-	// Detail says where it stood: "argument timeout_ms", "_meta toolhost.dev/timeoutMs".
+	// Detail says where it stood: "argument timeout_ms", "_meta dev.toolhost/timeoutMs".
 	Detail string
 	// Meta is the _meta object that was taken out of the arguments; nil if none was.
 	Meta json.RawMessage
@@ -50,7 +53,7 @@ func (h ModelHint) Asks() []Ask {
 // argument that the tool declared as its timeout (declaredArg; "" for none), or in
 // _meta under [MetaKey] or plain "timeout". meta is the _meta beside the arguments;
 // models put one inside of them as well. The first of these that can be read is the
-// hint: argument, MetaKey beside, MetaKey inside, "timeout" beside, "timeout" inside.
+// hint: argument, MetaKey beside, MetaKey inside, the same with the key's old name, "timeout" beside, "timeout" inside.
 // null is no hint. A value that is no whole number, or that differs from the hint,
 // is left unused with a warning.
 //
@@ -88,11 +91,16 @@ func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, 
 // with a warning. A meta that is no JSON object is for Hint to refuse.
 func SoftHint(meta json.RawMessage) (asks []Ask, warnings []string) {
 	list, err := members(meta)
-	value, ok := last(list, SoftMetaKey)
+	key := SoftMetaKey
+	value, ok := last(list, key)
+	if !ok {
+		key = oldSoftMetaKey
+		value, ok = last(list, key)
+	}
 	if err != nil || !ok || string(value) == "null" {
 		return nil, nil
 	}
-	const detail = metaMember + " " + SoftMetaKey
+	detail := metaMember + " " + key
 	soft, ok := milliseconds(value)
 	switch {
 	case !ok || soft < 0:
@@ -131,7 +139,7 @@ func candidates(args, beside, inside []member, declaredArg string) []candidate {
 	if declaredArg != "" {
 		look(args, declaredArg, oneLine("argument "+declaredArg))
 	}
-	for _, key := range []string{MetaKey, bareMetaKey} {
+	for _, key := range []string{MetaKey, oldMetaKey, bareMetaKey} {
 		look(beside, key, metaMember+" "+key)
 		look(inside, key, metaMember+" "+key+" in the arguments")
 	}

@@ -23,11 +23,11 @@ var hintCases = []hintCase{
 	{name: "null arguments", args: `null`, meta: `null`},
 	{name: "a declared argument stays", args: `{"a":1, "wait_ms": 5000}`, declared: "wait_ms", timeout: 5 * sec, detail: "argument wait_ms"},
 	{name: "an argument that is not declared", args: `{"timeout": 5000}`},
-	{name: "key beside", args: `{}`, meta: `{"toolhost.dev/timeoutMs": 5000}`, timeout: 5 * sec, detail: "_meta toolhost.dev/timeoutMs"},
+	{name: "key beside", args: `{}`, meta: `{"dev.toolhost/timeoutMs": 5000}`, timeout: 5 * sec, detail: "_meta dev.toolhost/timeoutMs"},
 	{name: "bare beside", args: `{}`, meta: `{"timeout":5000,"progressToken":1}`, timeout: 5 * sec, detail: "_meta timeout"},
 	{
-		name: "key inside", args: ` {"a" : 1 , "_meta": {"toolhost.dev/timeoutMs": 5000} , "b":[2, 3]} `,
-		timeout: 5 * sec, detail: "_meta toolhost.dev/timeoutMs in the arguments", rest: `{"a" : 1,"b":[2, 3]}`,
+		name: "key inside", args: ` {"a" : 1 , "_meta": {"dev.toolhost/timeoutMs": 5000} , "b":[2, 3]} `,
+		timeout: 5 * sec, detail: "_meta dev.toolhost/timeoutMs in the arguments", rest: `{"a" : 1,"b":[2, 3]}`,
 	},
 	{name: "bare inside, alone", args: `{"_meta":{"timeout":5000}}`, timeout: 5 * sec, detail: "_meta timeout in the arguments", rest: `{}`},
 	{name: "escaped key", args: `{"\u005fmeta":{"time\u006fut":5000}}`, timeout: 5 * sec, detail: "_meta timeout in the arguments", rest: `{}`},
@@ -61,9 +61,19 @@ var hintCases = []hintCase{
 		timeout: 7 * sec, detail: "_meta timeout", rest: `{}`, warning: "timeout 5s in _meta timeout in the arguments",
 	},
 	{
-		name: "key inside before bare beside", args: `{"_meta":{"toolhost.dev/timeoutMs":5000}}`, meta: `{"timeout":5000}`,
+		name: "key inside before bare beside", args: `{"_meta":{"dev.toolhost/timeoutMs":5000}}`, meta: `{"timeout":5000}`,
+		timeout: 5 * sec, detail: "_meta dev.toolhost/timeoutMs in the arguments", rest: `{}`,
+	},
+	{name: "old key beside", args: `{}`, meta: `{"toolhost.dev/timeoutMs": 5000}`, timeout: 5 * sec, detail: "_meta toolhost.dev/timeoutMs"},
+	{
+		name: "old key inside before bare beside", args: `{"_meta":{"toolhost.dev/timeoutMs":5000}}`, meta: `{"timeout":5000}`,
 		timeout: 5 * sec, detail: "_meta toolhost.dev/timeoutMs in the arguments", rest: `{}`,
 	},
+	{
+		name: "key before old key", args: `{}`, meta: `{"toolhost.dev/timeoutMs":7000,"dev.toolhost/timeoutMs":5000}`,
+		timeout: 5 * sec, detail: "_meta dev.toolhost/timeoutMs", warning: "timeout 7s in _meta toolhost.dev/timeoutMs is not used: _meta dev.toolhost/timeoutMs asks for 5s",
+	},
+	{name: "both keys alike", args: `{}`, meta: `{"toolhost.dev/timeoutMs":5000,"dev.toolhost/timeoutMs":5000}`, timeout: 5 * sec, detail: "_meta dev.toolhost/timeoutMs"},
 	{name: "repeated: the last counts", args: `{"t":1,"t":2000}`, declared: "t", timeout: 2 * sec, detail: "argument t"},
 	{
 		name: "repeated _meta: all go, the last counts", args: `{"_meta":{"timeout":1},"a":1,"a":2,"_meta":{"timeout":2000}}`,
@@ -135,6 +145,9 @@ func TestSoftHint(t *testing.T) {
 		case warnings != nil || (want > 0) != (len(asks) == 1) || want > 0 && (asks[0].Soft != want || !asks[0].TimeoutUnset):
 			t.Errorf("%s: %+v, %q, want %s", value, asks, warnings, want)
 		}
+	}
+	if asks, _ := SoftHint(json.RawMessage(`{"toolhost.dev/softBudgetMs":9}`)); len(asks) != 1 || asks[0].Soft != 9*ms {
+		t.Errorf("by its old name: %+v", asks)
 	}
 	for _, meta := range []string{"", "null", "{}", "[]", "{"} {
 		if asks, warnings := SoftHint(json.RawMessage(meta)); asks != nil || warnings != nil {

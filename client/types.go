@@ -80,7 +80,7 @@ type Call struct {
 	ID        string          `json:"id" jsonschema:"the model's own for it, unique in the batch"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object; default {}"`
-	Meta      json.RawMessage `json:"meta,omitempty" jsonschema:"an object beside the arguments, as MCP's _meta; toolhost.dev/timeoutMs in it asks for a timeout"`
+	Meta      json.RawMessage `json:"meta,omitempty" jsonschema:"an object beside the arguments, as MCP's _meta; dev.toolhost/timeoutMs in it asks for a timeout"`
 }
 
 // Batch is what a turn runs at once.

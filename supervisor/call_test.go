@@ -335,7 +335,7 @@ func TestTimeoutHint(t *testing.T) {
 		t.Errorf("timing %+v", result.Timing)
 	}
 	r = request("fail", `{}`)
-	r.Timeouts, r.Meta = nil, json.RawMessage(`{"toolhost.dev/timeoutMs":5}`)
+	r.Timeouts, r.Meta = nil, json.RawMessage(`{"dev.toolhost/timeoutMs":5}`)
 	result = call(t, host, r)
 	if *result.Timing.TimeoutMs != 1000 || !result.Timing.Clamped || len(result.Warnings) == 0 {
 		t.Errorf("timing %+v, warnings %q", result.Timing, result.Warnings)
@@ -346,11 +346,11 @@ func TestTimeoutHint(t *testing.T) {
 func TestSoftBudgetHint(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("echo", `{}`)
-	r.Meta = json.RawMessage(`{"toolhost.dev/softBudgetMs":1e2}`)
+	r.Meta = json.RawMessage(`{"dev.toolhost/softBudgetMs":1e2}`)
 	if result := call(t, host, r); result.Timing.SoftBudgetMs != 100 || len(result.Warnings) != 0 {
 		t.Errorf("timing %+v, warnings %q", result.Timing, result.Warnings)
 	}
-	r.Meta = json.RawMessage(`{"toolhost.dev/softBudgetMs":"soon"}`)
+	r.Meta = json.RawMessage(`{"dev.toolhost/softBudgetMs":"soon"}`)
 	if result := call(t, host, r); len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], `soft budget "soon"`) {
 		t.Errorf("warnings %q", result.Warnings)
 	}

@@ -33,7 +33,7 @@ func mcpCall(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	defer session.Close()
 	p := &mcpsdk.CallToolParams{
-		Name: args[2], Arguments: json.RawMessage(args[3]), Meta: mcpsdk.Meta{"toolhost.dev/timeoutMs": json.RawMessage(args[4])},
+		Name: args[2], Arguments: json.RawMessage(args[3]), Meta: mcpsdk.Meta{"dev.toolhost/timeoutMs": json.RawMessage(args[4])},
 	}
 	p.SetProgressToken("token")
 	r, err := session.CallTool(ctx, p)

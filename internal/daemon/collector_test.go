@@ -309,8 +309,8 @@ func TestRealCollector(t *testing.T) {
 			d := w.daemon()
 			turnID := w.begin()
 			for tool, call := range map[string]client.Call{
-				"lines": {Arguments: arguments(t, map[string]string{"text": "s3cret"}), Meta: []byte(`{"toolhost.dev/timeoutMs": 5000, "traceparent": "` + headerTrace + `"}`)},
-				"work":  {Arguments: arguments(t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"toolhost.dev/timeoutMs": 5000, "traceparent": "` + ownTrace + `"}`)},
+				"lines": {Arguments: arguments(t, map[string]string{"text": "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000, "traceparent": "` + headerTrace + `"}`)},
+				"work":  {Arguments: arguments(t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000, "traceparent": "` + ownTrace + `"}`)},
 			} {
 				call.ID, call.Tool = tool, tool
 				if o := w.run(turnID, call); o.err != nil {

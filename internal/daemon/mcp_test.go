@@ -139,7 +139,7 @@ func TestMCPCallsEnd(t *testing.T) {
 			session := w.mcpClient(version, &mcpsdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcpsdk.ProgressNotificationClientRequest) {
 				told <- r.Params.Message
 			}})
-			for _, key := range []string{"toolhost.dev/timeoutMs", "timeout"} {
+			for _, key := range []string{"dev.toolhost/timeoutMs", "timeout"} {
 				r, err := session.CallTool(wait.Context(t), &mcpsdk.CallToolParams{
 					Name: "work", Arguments: workArgs{Text: "begun with " + key, Deaf: true}, Meta: mcpsdk.Meta{key: 8000},
 				})
@@ -176,7 +176,7 @@ func TestMCPCallsEnd(t *testing.T) {
 // endless is a call that no timeout ends while the test runs.
 func endless() *mcpsdk.CallToolParams {
 	return &mcpsdk.CallToolParams{
-		Name: "work", Arguments: workArgs{Text: "begun", Deaf: true}, Meta: mcpsdk.Meta{"toolhost.dev/timeoutMs": time.Hour.Milliseconds()},
+		Name: "work", Arguments: workArgs{Text: "begun", Deaf: true}, Meta: mcpsdk.Meta{"dev.toolhost/timeoutMs": time.Hour.Milliseconds()},
 	}
 }
 

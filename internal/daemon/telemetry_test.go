@@ -77,7 +77,7 @@ func sample(text, name string) float64 {
 func (w *world) hang(turnID, id string) *supervisor.Result {
 	w.t.Helper()
 	o := w.run(turnID, client.Call{
-		ID: id, Tool: "work", Arguments: arguments(w.t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"toolhost.dev/timeoutMs": 5000}`),
+		ID: id, Tool: "work", Arguments: arguments(w.t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000}`),
 	})
 	if o.err != nil || o.result.Status != supervisor.StatusTimeout {
 		w.t.Fatalf("%v: %+v", o.err, o.result)
@@ -203,7 +203,7 @@ func TestTraces(t *testing.T) {
 	d := w.daemon()
 	turnID := w.begin()
 	token, _ := os.ReadFile(filepath.Join(w.State, TokenName))
-	body := `{"calls": [{"id": "a", "tool": "lines", "arguments": {"text": "s3cret"}}, {"id": "b", "tool": "work", "arguments": {"deaf": true, "text": "s3cret"}, "meta": {"toolhost.dev/timeoutMs": 5000, "traceparent": "` + ownTrace + `"}}]}`
+	body := `{"calls": [{"id": "a", "tool": "lines", "arguments": {"text": "s3cret"}}, {"id": "b", "tool": "work", "arguments": {"deaf": true, "text": "s3cret"}, "meta": {"dev.toolhost/timeoutMs": 5000, "traceparent": "` + ownTrace + `"}}]}`
 	q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, d.tcp()+"/api/turns/"+turnID+"/calls", strings.NewReader(body))
 	q.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	q.Header.Set("Content-Type", "application/json")

@@ -350,7 +350,7 @@ tools:
 	enough := 3*execution(t, quick).Timing.ElapsedMs + 3000
 	r := invoke(t, c, &mcpsdk.CallToolParams{
 		Name: "every__trigger-long-running-operation", Arguments: map[string]any{"duration": 10 * enough / 1000, "steps": 10 * enough / 1000},
-		Meta: mcpsdk.Meta{"toolhost.dev/timeoutMs": enough, "progressToken": "p"},
+		Meta: mcpsdk.Meta{"dev.toolhost/timeoutMs": enough, "progressToken": "p"},
 	})
 	own := execution(t, r)
 	if !r.IsError || own.Status != supervisor.StatusTimeout || own.Kill.Survivors != 0 || !strings.HasPrefix(text(r), "[TIMEOUT]") || !strings.Contains(text(r), "the last progress was") {

@@ -286,11 +286,7 @@ func text(r *mcpsdk.CallToolResult) string {
 // execution is toolhost's own result in one of MCP.
 func execution(t testing.TB, r *mcpsdk.CallToolResult) (own supervisor.Result) {
 	t.Helper()
-	from := r.StructuredContent
-	if found, ok := r.Meta[executionKey]; ok {
-		from = found
-	}
-	raw, err := json.Marshal(from)
+	raw, err := json.Marshal(r.Meta[executionKey])
 	if err != nil || json.Unmarshal(raw, &own) != nil || own.SchemaVersion != supervisor.SchemaVersion {
 		t.Fatalf("no result of toolhost's own in %s", raw)
 	}

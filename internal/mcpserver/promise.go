@@ -35,7 +35,7 @@ const maxBreachBytes = 500
 // breach is what is wrong with a structured result, for the model; empty if
 // nothing is, or if only the client may find out.
 func (p promise) breach(structured json.RawMessage) string {
-	if !isJSONObject(structured) || len(structured) > maxRecordBytes {
+	if !isJSONObject(structured) || len(structured) > maxStructuredBytes {
 		return "the tool has an output schema, and has given no structured result of at most 1 MiB"
 	}
 	if p.schema == nil {

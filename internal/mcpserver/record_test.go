@@ -28,7 +28,7 @@ func TestUnrecordedResult(t *testing.T) {
 		c := connect(t, newServer(t, setup{journal: journal}), k, nil)
 		mark := newMark()
 		p := params("hang", arguments{Mark: mark})
-		p.Meta = map[string]any{"toolhost.dev/timeoutMs": 4000}
+		p.Meta = map[string]any{"dev.toolhost/timeoutMs": 4000}
 		done := make(chan *supervisor.Result, 1)
 		go func() {
 			r, err := c.CallTool(wait.Context(t), p)

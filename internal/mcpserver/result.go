@@ -12,35 +12,37 @@ import (
 )
 
 const (
-	// executionKey is where the result stands in _meta if the tool has an output
-	// schema of its own.
-	executionKey = "toolhost.dev/execution"
-	// maxRecordBytes bounds it.
-	maxRecordBytes = 1 << 20
+	// executionKey is where the receipt stands in _meta.
+	executionKey = "dev.toolhost/execution"
+	// maxReceiptBytes bounds it, and maxStructuredBytes the tool's own value.
+	maxReceiptBytes    = 16 << 10
+	maxStructuredBytes = 1 << 20
 )
 
 // present makes a result what clients of a version get: content blocks for the
-// model, and the whole result beside the structured one of a tool that promises
-// such, or in its place. notes are for the model.
+// model, the structured value if the tool has given one, and the receipt in
+// _meta. notes are for the model.
 func present(r *supervisor.Result, p promise, version string, notes []string) *mcpsdk.CallToolResult {
 	shown := *r
 	shown.Warnings = append(slices.Clone(r.Warnings), notes...)
-	if !p.made {
-		return &mcpsdk.CallToolResult{Content: content(&shown, version), StructuredContent: record(&shown, true), IsError: !r.OK()}
-	}
 	broken := ""
-	if r.OK() { // a client that checks would lose the content, too
+	if p.made && r.OK() { // a client that checks would lose the content, too
 		broken = p.breach(r.Structured)
 	}
 	if broken != "" {
 		shown.Warnings = append(shown.Warnings, broken)
 	}
 	out := &mcpsdk.CallToolResult{Content: content(&shown, version), IsError: !r.OK() || broken != ""}
-	if !out.IsError {
+	if !out.IsError && fitsStructured(shown.Structured) {
 		out.StructuredContent, shown.Structured = shown.Structured, nil
 	}
-	out.Meta = mcpsdk.Meta{executionKey: record(&shown, false)}
+	out.Meta = mcpsdk.Meta{executionKey: receipt(&shown)}
 	return out
+}
+
+// fitsStructured says whether a value can be structuredContent: an object.
+func fitsStructured(raw json.RawMessage) bool {
+	return len(raw) <= maxStructuredBytes && isJSONObject(raw)
 }
 
 // The first versions that have these blocks: clients of older ones throw away
@@ -80,32 +82,6 @@ func linkText(b format.MCPBlock) string {
 		return b.URI
 	}
 	return b.Name + ": " + b.URI
-}
-
-// record is the result as JSON, without bytes that a content block has, and
-// without content where that is beside it or too much.
-func record(r *supervisor.Result, content bool) json.RawMessage {
-	own := *r
-	own.Content = []supervisor.Content{}
-	if content {
-		for _, c := range r.Content {
-			c.Data = nil
-			own.Content = append(own.Content, c)
-		}
-	}
-	raw, err := json.Marshal(own)
-	if err == nil && len(raw) <= maxRecordBytes {
-		return raw
-	}
-	own.Content, own.Structured = []supervisor.Content{}, nil
-	for _, s := range []*supervisor.StreamOutput{&own.Output.Stdout, &own.Output.Stderr} {
-		s.Head, s.Tail = "", ""
-	}
-	own.Warnings = append(slices.Clone(own.Warnings), "this record leaves the output out, which would make it larger than 1 MiB: the content has what is shown of it")
-	if raw, err = json.Marshal(own); err != nil {
-		return json.RawMessage(`{}`)
-	}
-	return raw
 }
 
 func isJSONObject(raw json.RawMessage) bool {

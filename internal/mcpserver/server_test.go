@@ -63,7 +63,23 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 	}
 }
 
-func TestResultInItsPlace(t *testing.T) {
+// A tool without an output schema has the structured value that it gives, and
+// else none.
+func TestReceiptIsNoStructuredContent(t *testing.T) {
+	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
+		r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+		r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
+		out := present(r, promise{}, newest, nil)
+		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
+			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
+		}
+		if own := execution(t, out); own.Status != supervisor.StatusOK || len(own.Content) != 0 {
+			t.Errorf("%s: receipt %+v", structured, own)
+		}
+	}
+}
+
+func TestBlocks(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, params("blocks", arguments{}))
 	var kinds []string
@@ -85,8 +101,8 @@ func TestResultInItsPlace(t *testing.T) {
 	if !slices.Equal(kinds, want) || !strings.Contains(text(r), `{"n":1}`) {
 		t.Errorf("blocks %q, text %q", kinds, text(r))
 	}
-	if own := execution(t, r); r.Meta[executionKey] != nil || own.Status != supervisor.StatusOK || len(own.Content) == 0 || own.Content[len(own.Content)-2].Data != nil {
-		t.Errorf("execution %+v, meta %v", own, r.Meta)
+	if own := execution(t, r); r.StructuredContent != nil || own.Status != supervisor.StatusOK || len(own.Content) != 0 {
+		t.Errorf("execution %+v, structured %v", own, r.StructuredContent)
 	}
 }
 

@@ -39,7 +39,7 @@ func timedOut(t *testing.T, c *mcpsdk.ClientSession, p *mcpsdk.CallToolParams) (
 		p.Meta = mcpsdk.Meta{}
 	}
 	for ms = 4000; ; ms *= 2 {
-		p.Meta["toolhost.dev/timeoutMs"] = ms
+		p.Meta["dev.toolhost/timeoutMs"] = ms
 		if r = invoke(t, c, p); ms > wait.Bound.Milliseconds() || strings.Contains(text(r), "begun") {
 			return r, ms
 		}

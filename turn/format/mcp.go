@@ -69,7 +69,7 @@ type (
 		Meta              mcpMeta         `json:"_meta"`
 	}
 	mcpMeta struct {
-		Execution json.RawMessage `json:"toolhost.dev/execution"`
+		Execution json.RawMessage `json:"dev.toolhost/execution"`
 	}
 	// mcpExecution is a part of supervisor.Result, with its names.
 	mcpExecution struct {
@@ -148,8 +148,12 @@ func execution(r *supervisor.Result) json.RawMessage {
 // maxStructuredBytes bounds structuredContent, which is not cut but left out.
 const maxStructuredBytes = 1 << 20
 
-// structuredContent is an object in MCP; other values are in the text only.
+// structuredContent is an object in MCP; other values are in the text only. A
+// result that is not ok has none: some clients show nothing else where it is.
 func structuredContent(r *supervisor.Result) json.RawMessage {
+	if !r.OK() {
+		return nil
+	}
 	raw, ok := cleanJSON(r.Structured)
 	if !ok || raw[0] != '{' || len(raw) > maxStructuredBytes {
 		return nil

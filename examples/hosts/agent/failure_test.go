@@ -14,7 +14,7 @@ import (
 // sent by then goes to the model, marked as an error.
 func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
 	s := newServer(t,
-		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"toolhost.dev/timeoutMs":5000}}`}),
+		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"dev.toolhost/timeoutMs":5000}}`}),
 		anthropicStream("It would not end."))
 	newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
 	second, _ := s.body(t, 1, 2)

@@ -57,7 +57,7 @@ func request(tool, path string, timeout time.Duration) supervisor.Request {
 	arguments, _ := json.Marshal(map[string]string{"path": path})
 	return supervisor.Request{
 		Tool: supervisor.Tool{Path: tool}, Arguments: arguments, Sandbox: &supervisor.Policy{Read: []string{path}},
-		Meta: fmt.Appendf(nil, `{"toolhost.dev/timeoutMs":%d}`, timeout.Milliseconds()),
+		Meta: fmt.Appendf(nil, `{"dev.toolhost/timeoutMs":%d}`, timeout.Milliseconds()),
 	}
 }
 

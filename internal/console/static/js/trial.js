@@ -6,7 +6,7 @@ import { formOf, kindOf } from './form.js';
 import { href } from './route.js';
 import { page } from './views/call.js';
 
-const timeoutKey = 'toolhost.dev/timeoutMs';
+const timeoutKey = 'dev.toolhost/timeoutMs';
 
 export class Trial {
   #context;
