@@ -41,7 +41,7 @@ func TestDocumentedInspector(t *testing.T) {
 	shell := exec.CommandContext(wait.Context(t), "sh", "-ec", `npx() { shift; node "$CLI" "$@"; }`+"\n"+before+after)
 	shell.Dir, shell.Env = home, append(environment, "CLI="+cli)
 	out, err := shell.CombinedOutput()
-	if err != nil || strings.Count(string(out), "hello Ada\\n") < 4 || !strings.Contains(string(out), "Lists the notes.") {
+	if err != nil || strings.Count(string(out), "hello Ada\\n") != 2 || !strings.Contains(string(out), "Lists the notes.") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
