@@ -46,6 +46,7 @@ type entry struct {
 	heldSince time.Time     // of the first of them
 	held      time.Duration // by those that are over
 	unasked   bool          // one of them found nobody
+	cut       bool          // a question had less time than its own
 }
 
 // batch is what a model asked for at once.

@@ -137,6 +137,7 @@ func (b *batch) approve(e *entry) {
 	wait, _, _ := WaitFor(kind, 0)
 	e.stage = stageAsking
 	began := b.t.now()
+	wait, e.cut = e.call.Until.cut(wait, began)
 	b.t.request(Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
 		Arguments: e.call.Arguments, Policy: e.tool.Request.Sandbox,
@@ -157,7 +158,7 @@ func (b *batch) decided(e *entry, outcome string, a Answer) {
 			b.always(e.call.Tool, a)
 		}
 	case outcome == OutcomeTimedOut:
-		b.deny(e, "timeout", deciderMode, "nobody approved it in time")
+		b.deny(e, "timeout", deciderMode, "nobody approved it in time"+e.whyCut())
 	case outcome == OutcomeHeadless:
 		b.deny(e, "headless", deciderMode, "it needs an approval, and nobody is there to give one")
 	case outcome == OutcomeCancelled:
@@ -171,6 +172,14 @@ func (b *batch) decided(e *entry, outcome string, a Answer) {
 	}
 	b.advance()
 	b.endIfOver()
+}
+
+// whyCut says what left people less time than there is for such a question.
+func (e *entry) whyCut() string {
+	if !e.cut {
+		return ""
+	}
+	return ": " + e.call.Until.Why
 }
 
 // always approves a tool for the rest of the turn, also where its calls wait

@@ -108,12 +108,16 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	if err != nil {
 		return supervisor.Answer{Denied: err.Error()}
 	}
+	wait, cut := e.call.Until.cut(wait, b.t.now())
 	i := Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
 	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	answer := reply(q, s)
-	if answer.Denied == OutcomeHeadless {
+	switch {
+	case answer.Denied == OutcomeHeadless:
 		b.t.post(func() { e.unasked = true })
+	case answer.Denied == OutcomeTimedOut && cut:
+		b.t.post(func() { e.notes = append(e.notes, "nobody answered the tool in time: "+e.call.Until.Why) })
 	}
 	return answer
 }

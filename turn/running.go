@@ -28,7 +28,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	e.stage, e.since, e.counted = stageRunning, now, true
-	request := b.requestOf(e, granted)
+	request := b.requestOf(e, e.call.Until.left(granted, now))
 	events := make(chan supervisor.Event, eventBuffer)
 	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
 	e.running = newStarting()

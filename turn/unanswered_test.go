@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -50,4 +51,44 @@ func TestExpire(t *testing.T) {
 		}()
 		want(t, run(t, turn, callOf("a", "wipe", 1)), "denied/timeout")
 	})
+}
+
+// Who made a call gets its result before waiting ends: questions have less
+// time, and what is approved late runs for what is left.
+func TestUntil(t *testing.T) {
+	for name, one := range map[string]struct {
+		call       Call
+		until      time.Duration
+		answers    time.Duration // 0 is never
+		want, says string
+		least      time.Duration
+		most       time.Duration
+	}{
+		"unanswered":       {callOf("a", "wipe", 1), 20 * time.Second, 0, "denied/timeout", "in time: the caller has gone by then", 15 * time.Second, 17 * time.Second},
+		"its own is less":  {callOf("a", "wipe", 1), 2 * time.Minute, 0, "denied/timeout", "in time.", time.Minute, time.Minute},
+		"too late already": {callOf("a", "wipe", 1), -time.Second, 0, "denied/timeout", "the caller has gone", 0, time.Second},
+		"approved late":    {callOf("a", "wipe", 20_000), 20 * time.Second, 15 * time.Second, "timeout/deadline", "", 20 * time.Second, 20 * time.Second},
+		"a tool's own":     {asking("a", "", nil), 20 * time.Second, 0, "ok/", "", 15 * time.Second, 18 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			turn := w.begin(t, Spec{})
+			defer turn.End()
+			if one.answers > 0 {
+				go func() {
+					time.Sleep(one.answers)
+					answer(t, turn, "a", Answer{Approve: true})
+				}()
+			}
+			began := time.Now()
+			one.call.Until = Until{At: began.Add(one.until), Why: "the caller has gone by then"}
+			r := run(t, turn, one.call)[0]
+			if got := string(r.Status) + "/" + r.Reason; got != one.want || !strings.Contains(r.Message, one.says) {
+				t.Errorf("%s: %s, want %s: %s", name, got, one.want, r.Message)
+			}
+			if took := time.Since(began); took < one.least || took > one.most {
+				t.Errorf("%s: it took %s", name, took)
+			}
+		})
+	}
 }

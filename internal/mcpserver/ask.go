@@ -73,8 +73,6 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 	switch {
 	case ctx.Err() != nil:
 		return turn.Answer{}, ctx.Err()
-	case err != nil && c.s.config.Elsewhere:
-		return turn.Answer{}, err
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
 		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))

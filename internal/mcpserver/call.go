@@ -58,11 +58,15 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	made.Before = one.count(made, received)
 	made.Meta = metaOf(r)
 	made.TraceParent, _ = r.Params.Meta["traceparent"].(string)
+	rounds := r.ProtocolVersion() >= multiRound
+	if !rounds { // its one request waits for everything
+		made.Until = s.until(clientOf(r), received)
+	}
 	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
 	if err != nil {
 		return present(refusal(made, supervisor.StatusOverloaded, fullOf(err), "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
 	}
-	c.rounds = r.ProtocolVersion() >= multiRound
+	c.rounds = rounds
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)
@@ -306,7 +310,7 @@ func (c *call) timeUp() {
 	ending := c.ending || c.aborted
 	c.mu.Unlock()
 	if !ending {
-		c.note(fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked: the call was ended before that (mcp: clientTimeout)", c.s.timeout(c.client)))
+		c.note(whyUntil(c.s.timeout(c.client)) + ": the call was ended before that")
 		c.t.Expire() // what nobody has approved is denied for that
 		c.abort(supervisor.AbortTimeout)
 	}
@@ -330,9 +334,11 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		return present(refusal(turn.Call{ID: newID(), Tool: p.Name}, supervisor.StatusDenied, "timeout", "modeGate", why), s.offerOf(p.Name).promise, r.ProtocolVersion(), nil), nil
 	}
 	for id, response := range maps.All(p.InputResponses) {
-		if answer, ok := response.(*mcpsdk.ElicitResult); ok {
-			c.answered(id, answer)
+		answer, ok := response.(*mcpsdk.ElicitResult)
+		if !ok {
+			answer = &mcpsdk.ElicitResult{} // it answers nothing that was asked: a client that fails
 		}
+		c.answered(id, answer)
 	}
 	return c.attend(ctx, c.attach(ctx, r), r, received)
 }

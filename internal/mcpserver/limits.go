@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // margins are how long before the client's own timeout a call ends, and after
@@ -35,6 +37,21 @@ func (l limits) stop() {
 	for _, t := range l.timers {
 		t.Stop()
 	}
+}
+
+// until is the end of what a call does by itself; limitsOf come after it.
+func (s *Server) until(client string, received time.Time) turn.Until {
+	timeout := s.timeout(client)
+	if timeout == budget.Infinite {
+		return turn.Until{}
+	}
+	margin, _ := margins(timeout)
+	return turn.Until{At: received.Add(timeout - margin), Why: whyUntil(timeout)}
+}
+
+// whyUntil is that for the model.
+func whyUntil(timeout time.Duration) string {
+	return fmt.Sprintf("the client waits no longer than %s for a result, also while a human is asked (mcp: clientTimeout)", timeout)
 }
 
 // ownReserve keeps the turn's own abort away from a call whose time is over:

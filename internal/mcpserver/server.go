@@ -40,8 +40,9 @@ type Config struct {
 	Parallel int
 	// Headless asks nobody, whatever clients can do.
 	Headless bool
-	// Elsewhere: questions can be answered elsewhere, too. What a client cannot
-	// be asked then waits for that, and is denied at once otherwise.
+	// Elsewhere: questions can be answered elsewhere, too. A secret, which no
+	// client may be asked for, then waits for that, and is denied at once
+	// otherwise.
 	Elsewhere bool
 	// Health is what session_status tells of the host; nil is nothing.
 	Health func() any

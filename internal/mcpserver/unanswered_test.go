@@ -1,0 +1,128 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// trail keeps what happens.
+type trail struct {
+	mu     sync.Mutex
+	events []turn.Event
+}
+
+func (l *trail) Append(records ...turn.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range records {
+		l.events = append(l.events, r.Event)
+	}
+	return nil
+}
+
+func (l *trail) of(kind string) []turn.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.events), func(e turn.Event) bool { return e.Kind != kind })
+}
+
+// withRequests are the kinds of clients that are asked while their request waits.
+func withRequests(t *testing.T, test func(t *testing.T, k kind, elsewhere bool)) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		if k.version >= multiRound {
+			t.Skip("its requests do not wait for humans")
+		}
+		for _, elsewhere := range []bool{false, true} {
+			test(t, k, elsewhere)
+		}
+	})
+}
+
+// Nobody answers: that is a denial, on record as one, and nothing is aborted.
+func TestUnansweredApproval(t *testing.T) {
+	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
+		for tool, asked := range map[string]turn.Kind{"wipe": turn.KindConfirm, "say": turn.KindApproval} {
+			l := &trail{}
+			s := newServer(t, setup{Config: Config{Timeout: ends(2 * time.Second), Elsewhere: elsewhere}, adjust: asking, journal: l})
+			r := invoke(t, connect(t, s, k, silent(t, k)), params(tool, arguments{}))
+			own := execution(t, r)
+			if own.Status != supervisor.StatusDenied || own.Reason != "timeout" || own.Decider != "modeGate" {
+				t.Errorf("%s: %s/%s by %s", tool, own.Status, own.Reason, own.Decider)
+			}
+			if s := text(r); !strings.HasPrefix(s, "[DENIED]") || !strings.Contains(s, "mcp: clientTimeout") {
+				t.Errorf("%s: the model is told %q", tool, s)
+			}
+			denied, over := l.of(turn.AuditDenied), l.of(turn.AuditTimedOut)
+			if len(denied) != 1 || denied[0].Reason != "timeout" || denied[0].Decider != "modeGate" || len(over) != 1 || over[0].Interaction != asked {
+				t.Errorf("%s: on record are %+v, %+v", tool, denied, over)
+			}
+			if aborts := l.of(turn.EventTurnAbort); len(aborts) != 0 {
+				t.Errorf("%s: it was aborted: %+v", tool, aborts)
+			}
+			if asked := l.of(turn.EventInteractionRequest); len(asked) != 1 || asked[0].TimeoutMs <= 0 || asked[0].TimeoutMs >= 1000 {
+				t.Errorf("%s: asked with %+v", tool, asked)
+			}
+		}
+	})
+}
+
+// A tool's own question that nobody answers comes back to the tool in time for it
+// to end by itself.
+func TestUnansweredQuestion(t *testing.T) {
+	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
+		l := &trail{}
+		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), Elsewhere: elsewhere}, journal: l})
+		r := invoke(t, connect(t, s, k, silent(t, k)), asks(t, plugin.Question{Prompt: "go on?"}))
+		own := execution(t, r)
+		if own.Status != supervisor.StatusToolError || len(l.of(turn.AuditTimedOut)) != 1 || len(l.of(turn.EventTurnAbort)) != 0 {
+			t.Errorf("%s/%s, on record %+v: %s", own.Status, own.Reason, l.of(turn.AuditTimedOut), text(r))
+		}
+	})
+}
+
+// A client that answers with an error has failed to ask, at once, also where others
+// could have answered.
+func TestAnErrorEndsTheWait(t *testing.T) {
+	fails := &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
+		return nil, errors.New("no window")
+	}}
+	misfit := says("accept", map[string]any{"always": "perhaps"}).options()
+	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
+		for name, o := range map[string]*mcpsdk.ClientOptions{"error": fails, "misfit": misfit} {
+			s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second), Elsewhere: elsewhere}, adjust: asking})
+			r := invoke(t, connect(t, s, k, o), params("say", arguments{}))
+			own := execution(t, r)
+			if own.Status != supervisor.StatusDenied || own.Reason != "failed" || own.Decider != "modeGate" || own.Timing.HumanWaitMs >= 10_000 {
+				t.Errorf("%s: %s/%s by %s after %d ms: %s", name, own.Status, own.Reason, own.Decider, own.Timing.HumanWaitMs, text(r))
+			}
+		}
+	})
+}
+
+// An answer that is of another kind than what was asked is a failure, too, from
+// clients that answer by coming back.
+func TestAnotherAnswerEndsTheWait(t *testing.T) {
+	for _, k := range []kind{kinds[1], kinds[3]} {
+		c := connect(t, newServer(t, setup{}), k, silent(t, k))
+		p := params("wipe", arguments{})
+		first := invoke(t, c, p)
+		p.RequestState, p.InputResponses = first.RequestState, mcpsdk.InputResponseMap{}
+		for id := range first.InputRequests {
+			p.InputResponses[id] = &mcpsdk.ListRootsResult{Roots: []*mcpsdk.Root{}}
+		}
+		if own := execution(t, invoke(t, c, p)); own.Status != supervisor.StatusDenied || own.Reason != "failed" {
+			t.Errorf("%s: %s/%s", k.name, own.Status, own.Reason)
+		}
+	}
+}
