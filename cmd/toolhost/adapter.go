@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/adapter"
 	"github.com/toolhost/toolhost/internal/adapter/mcp"
+	"github.com/toolhost/toolhost/internal/callargs"
 )
 
 // newAdapter is started by the supervisor, never by people.
@@ -29,7 +30,7 @@ func newMCPAdapter() *cobra.Command {
 		Run: func(_ *cobra.Command, args []string) { mcp.Serve(options, args) },
 	}
 	cmd.Flags().StringVar(&options.Name, "name", "", "what errors call the server (default its command)")
-	cmd.Flags().DurationVar(&options.StartTimeout, "start-timeout", mcp.DefaultStartTimeout, "bound of the server's start, and of its list of tools")
+	callargs.DurationVar(cmd.Flags(), &options.StartTimeout, "start-timeout", mcp.DefaultStartTimeout, "bound of the server's start, and of its list of tools")
 	cmd.Flags().StringArrayVar(&options.Roots, "root", nil, "a folder to name when the server asks for roots")
 	return cmd
 }

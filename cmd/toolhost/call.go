@@ -45,8 +45,8 @@ twice kills it at once; if this command dies, the daemon aborts the call.
 	}
 	flags := cmd.Flags()
 	c.flags.set = flags.Changed
-	flags.DurationVar(&c.flags.timeout, "timeout", 0, "wall-clock limit, as far as the daemon grants it (default that of the tool)")
-	flags.DurationVar(&c.flags.soft, "soft", 0, "soft budget: passing it is reported, nothing else (default that of the tool)")
+	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, as far as the daemon grants it (default that of the tool)")
+	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: passing it is reported, nothing else (default that of the tool)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.BoolVar(&c.flags.json, "json", false, "print the result as JSON, alone, on stdout")

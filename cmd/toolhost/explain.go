@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/docker/go-units"
@@ -166,30 +165,39 @@ func explainJSON(w io.Writer, e *supervisor.Explanation, settings []setting) err
 }
 
 func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) error {
-	fmt.Fprintln(w, terminal.OneLine(e.Tool))
+	page(w, "", terminal.OneLine(e.Tool))
 	if e.SHA256 != "" {
-		fmt.Fprintf(w, "%s\nsha256 %s\n", terminal.OneLine(e.Path), e.SHA256)
+		page(w, "", terminal.OneLine(e.Path))
+		page(w, "", "sha256 "+e.SHA256)
 	}
 	fmt.Fprintln(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SETTING\tIN FORCE\tFROM\tTHE TOOL WISHED")
+	rows := [][]string{{"SETTING", "IN FORCE", "FROM", "THE TOOL WISHED"}}
 	for _, s := range settings {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(s.From), terminal.Cell(s.Wished))
+		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(s.From), terminal.Cell(s.Wished)})
 	}
-	if err := table.Flush(); err != nil {
+	if err := present.Table(w, rows, 1); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nenforced  %s\n", strings.Join(e.Sandbox.Enforced, ", "))
+	fmt.Fprintln(w)
+	page(w, "enforced  ", strings.Join(e.Sandbox.Enforced, ", "))
 	for _, d := range e.Sandbox.Degraded {
-		fmt.Fprintf(w, "degraded  %s: %s; %s\n", d.Feature, d.Reason, d.Remedy)
+		page(w, "degraded  ", terminal.OneLine(d.Feature+": "+d.Reason+"; "+d.Remedy))
 	}
 	if claims := claimsOf(e.Description); len(claims) > 0 {
-		fmt.Fprintf(w, "claims    %s (they may tighten what is done, never loosen it)\n", strings.Join(claims, ", "))
+		page(w, "claims    ", strings.Join(claims, ", ")+" (they may tighten what is done, never loosen it)")
 	}
 	for _, warning := range e.Warnings {
-		fmt.Fprintln(w, "warning   "+terminal.OneLine(warning))
+		page(w, "warning   ", terminal.OneLine(warning))
 	}
 	return nil
+}
+
+// page writes a line, wrapped to the page, with a word before it.
+func page(w io.Writer, word, line string) {
+	for _, part := range present.Wrap(line, present.PageColumns-len(word)) {
+		fmt.Fprintln(w, word+part)
+		word = strings.Repeat(" ", len(word))
+	}
 }
 
 func wishedNetwork(w *pluginv1.SandboxWish) string {

@@ -50,7 +50,7 @@ func newLog() *cobra.Command {
 	flags.set = cmd.Flags().Changed
 	cmd.Flags().StringVar(&flags.tool, "tool", "", "only turns with a call of this tool; of a turn and with --follow, only events of its calls")
 	cmd.Flags().StringVar(&flags.status, "status", "", "only turns with a call of this status, such as timeout; of a turn, only events of such calls; with --follow, only their ends")
-	cmd.Flags().DurationVar(&flags.since, "since", 0, "only turns that began within this time")
+	callargs.DurationVar(cmd.Flags(), &flags.since, "since", 0, "only turns that began within this time")
 	cmd.Flags().IntVar(&flags.limit, "limit", 20, "how many turns")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON, one object a line")
 	cmd.Flags().BoolVar(&flags.follow, "follow", false, "go on with what happens")

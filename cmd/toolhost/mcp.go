@@ -52,7 +52,7 @@ well-known clients.
 		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
-	cmd.Flags().DurationVar(&flags.clientTimeout, "client-timeout", 0, "how long the client waits for a result (default 60s)")
+	callargs.DurationVar(cmd.Flags(), &flags.clientTimeout, "client-timeout", 0, "how long the client waits for a result (default 60s)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
 	for _, name := range notOfMCP {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,19 +41,34 @@ turn that runs nothing has one line without a call.`,
 }
 
 func printTurns(w io.Writer, turns []client.Turn, now time.Time) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "TURN\tCALL\tTOOL\tSTATE\tELAPSED\tMEMORY\tWAITS FOR")
+	rows := [][]string{{"TURN", "CALL", "TOOL", "STATE", "ELAPSED", "MEMORY", "WAITS FOR"}}
 	for _, t := range turns {
 		if len(t.CurrentTools) == 0 {
-			fmt.Fprintf(table, "%s\t-\t-\tidle\t-\t-\t-\n", terminal.Cell(t.TurnID))
+			rows = append(rows, []string{terminal.Cell(t.TurnID), "-", "-", "idle", "-", "-", "-"})
 		}
 		for _, c := range t.CurrentTools {
-			question := top.Question(t, c.CallID)
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), terminal.Cell(c.CallID), terminal.Cell(c.Tool),
-				top.Shown(t, c), cmp.Or(top.Elapsed(c, now), "-"), cmp.Or(top.Memory(c), "-"), cmp.Or(waitsFor(question), "-"))
+			rows = append(rows, []string{
+				terminal.Cell(t.TurnID), terminal.Cell(c.CallID), terminal.Cell(c.Tool), top.Shown(t, c),
+				cmp.Or(top.Elapsed(c, now), "-"), cmp.Or(top.Memory(c), "-"), cmp.Or(waitsFor(top.Question(t, c.CallID)), "-"),
+			})
 		}
 	}
-	return table.Flush()
+	if !present.Fits(rows) {
+		rows = questionsBelow(rows)
+	}
+	return present.Table(w, rows, 2)
+}
+
+// questionsBelow gives what calls wait for lines of its own: the ids stay whole.
+func questionsBelow(rows [][]string) (list [][]string) {
+	for i, row := range rows {
+		last := len(row) - 1
+		list = append(list, row[:last])
+		if i > 0 && row[last] != "-" {
+			list = append(list, []string{"waits for " + row[last]})
+		}
+	}
+	return list
 }
 
 // maxPrompt is how much of a question a table shows, in columns.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/present"
 )
 
 // The command's own code passes through exec.
@@ -40,6 +43,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", present.PageColumns)))
 	root.AddCommand(
 		newRun(), newExec(), newTurn(), newTools(), newExplain(), newLog(),
 		newServe(), newCall(), newPs(), newTop(), newAbort(), newConsole(), newMCP(),

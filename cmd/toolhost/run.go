@@ -28,8 +28,8 @@ func newRun() *cobra.Command {
 		Use:   "run [flags] TOOL [key=value ...]",
 		Short: "Call a tool once",
 		Long: `Call a tool once. TOOL is a plugin's path, or PATH:NAME where it has several
-tools, or the name of one in toolhost.yaml. A value of key=value is read as the type that the tool's schema gives it;
-a list is given by repeating its key.
+tools, or the name of one in toolhost.yaml. A value of key=value is read as the
+type that the tool's schema gives it; a list is given by repeating its key.
 
 ` + exitDescription,
 		Example: "  toolhost run --timeout 5s ./bin/search pattern=TODO path=.\n  toolhost run --json ./bin/search --args '{\"pattern\":\"TODO\"}'",

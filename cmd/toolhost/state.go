@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -41,7 +42,7 @@ func (f *journalFlags) register(cmd *cobra.Command, byDefault bool) {
 
 func (f *journalFlags) registerRetention(cmd *cobra.Command) {
 	f.set = cmd.Flags().Changed
-	cmd.Flags().DurationVar(&f.age, "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
+	callargs.DurationVar(cmd.Flags(), &f.age, "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
 	cmd.Flags().StringVar(&f.size, "retain-size", "", "drop the oldest turns from the journal above this size, or infinity (default 512MiB)")
 }
 

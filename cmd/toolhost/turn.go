@@ -55,9 +55,9 @@ Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 hea
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
 	cmd.Flags().StringVar(&flags.format, "format", "", "the batch is a response, and the results go back, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().IntVar(&flags.maxCalls, "max-calls", 0, "calls that the turn may make (default 50)")
-	cmd.Flags().DurationVar(&flags.toolTime, "tool-time", 0, "time in which calls may run, together (default none)")
-	cmd.Flags().DurationVar(&flags.wholeLimit, "deadline", 0, "limit of the whole turn, less human waiting (default none)")
-	cmd.Flags().DurationVar(&flags.reserve, "reserve", 0, "part of the deadline in which no call may run any more (default turn.reserve, else none)")
+	callargs.DurationVar(cmd.Flags(), &flags.toolTime, "tool-time", 0, "time in which calls may run, together (default none)")
+	callargs.DurationVar(cmd.Flags(), &flags.wholeLimit, "deadline", 0, "limit of the whole turn, less human waiting (default none)")
+	callargs.DurationVar(cmd.Flags(), &flags.reserve, "reserve", 0, "part of the deadline in which no call may run any more (default turn.reserve, else none)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
 	return cmd

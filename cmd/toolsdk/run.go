@@ -63,8 +63,8 @@ in a pack can be read, and is the working directory.
 	flags.StringVar(&f.net, "net", "", "with --sandbox: network, none (the default) or host")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringArrayVar(&f.asks, "answer", nil, "answer the tool's next question with this `JSON` value; without one nobody is there")
-	flags.DurationVar(&f.timeout, "timeout", 0, "wall-clock limit (default the tool's own hint, or 30s)")
-	flags.DurationVar(&f.grace, "grace", 0, "time between SIGTERM and SIGKILL (default 2s)")
+	callargs.DurationVar(flags, &f.timeout, "timeout", 0, "wall-clock limit (default the tool's own hint, or 30s)")
+	callargs.DurationVar(flags, &f.grace, "grace", 0, "time between SIGTERM and SIGKILL (default 2s)")
 	flags.BoolVar(&f.watch, "watch", false, "call it again whenever there is a new build of it, until Ctrl-C")
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.SortFlags = false

@@ -66,7 +66,7 @@ run tools, 130 aborted.`,
 	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to every call")
 	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` to the cases and let them change it; never to made-up calls")
 	flags.StringVar(&f.net, "net", "", "network of the cases: none (the default) or host")
-	flags.DurationVar(&f.grace, "grace", 0, "how long a call may take to end when it is told to (default 2s)")
+	callargs.DurationVar(flags, &f.grace, "grace", 0, "how long a call may take to end when it is told to (default 2s)")
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to `FILE` too")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON, alone, on stdout")
 	flags.BoolVar(&f.strict, "strict", false, "take warnings for failures")

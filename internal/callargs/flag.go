@@ -22,6 +22,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	switch wrong.GetFlag().Value.Type() {
 	case "duration":
 		want = "a duration: give a number with its unit, such as 30s, 5m or 1h30m"
+		if _, ours := wrong.GetFlag().Value.(*duration); ours {
+			want = "a duration: give a number of seconds, or one with its unit, such as 30s, 5m or 1h30m"
+		}
 	case "int", "int64", "uint", "uint64":
 		want = "a whole number"
 	case "bool":
