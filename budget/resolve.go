@@ -1,6 +1,9 @@
 package budget
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Resolution is the timeout of one call and how it came about.
 type Resolution struct {
@@ -24,6 +27,9 @@ type Resolution struct {
 	Clamped bool
 	// Warnings holds one line for each value that became another one; nil if none did.
 	Warnings []string
+	// Settings are those of Warnings that no ask of the call's own has brought about:
+	// they are for the operator.
+	Settings []string
 }
 
 // Resolve settles a call's timeout between all that ask, under these rules:
@@ -51,7 +57,7 @@ func Resolve(p Profile, asks ...Ask) Resolution {
 	s.tighten()
 	s.explainPutAside()
 	s.SoftBudget = Soft(s.softAsked(), s.Timeout)
-	s.Profile, s.Warnings = s.profile.Name, s.warnings
+	s.Profile, s.Warnings, s.Settings = s.profile.Name, s.warnings, s.ofSettings()
 	s.Min, s.Max = s.bounds.min.value, s.bounds.max.value
 	return s.Resolution
 }
@@ -64,6 +70,23 @@ type settlement struct {
 	bounds   bounds
 	putAside []Ask
 	warnings warnings
+	own      []string // those of warnings that an ask of the call's has brought about
+}
+
+// claim takes the warnings since the first n for an ask of the layer's.
+func (s *settlement) claim(n int, layer Layer) {
+	if layer == LayerCall {
+		s.own = append(s.own, s.warnings[n:]...)
+	}
+}
+
+func (s *settlement) ofSettings() (list []string) {
+	for _, one := range s.warnings {
+		if !slices.Contains(s.own, one) {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 func (s *settlement) repairProfile() {
@@ -95,7 +118,9 @@ func (s *settlement) decide() {
 			s.putAside = append(s.putAside, a)
 			continue
 		}
+		before := len(s.warnings)
 		s.Timeout, s.Source, s.SourceDetail = s.judge(a), a.Layer, a.Detail
+		s.claim(before, a.Layer)
 		s.Clamped = s.Timeout != *s.Requested
 		return
 	}
@@ -160,8 +185,10 @@ func (s *settlement) tighten() {
 		limit := max(a.Max, s.bounds.min.value)
 		s.bounds.max.value = limit
 		if s.Timeout > limit {
+			before := len(s.warnings)
 			s.warnings.addf("timeout %s is longer than the %s that %s leaves: %s is used",
 				Format(s.Timeout), Format(a.Max), a.who(), Format(limit))
+			s.claim(before, s.Source)
 			s.Timeout, s.Source, s.SourceDetail, s.Clamped = limit, a.Layer, a.Detail, true
 		}
 	}
@@ -170,6 +197,7 @@ func (s *settlement) tighten() {
 // explainPutAside comes last, when it is known what was used instead.
 func (s *settlement) explainPutAside() {
 	for _, a := range s.putAside {
+		before := len(s.warnings)
 		if a.height() == 0 {
 			s.warnings.addf("timeout %s asked by unknown layer %q is put aside: %s is used",
 				Format(a.Timeout), a.Layer, Format(s.Timeout))
@@ -177,6 +205,7 @@ func (s *settlement) explainPutAside() {
 		}
 		s.warnings.addf("timeout 0 asked by %s is not allowed, %s: the default %s is used",
 			a.who(), s.whyFinite(a), Format(s.Timeout))
+		s.claim(before, a.Layer)
 	}
 }
 

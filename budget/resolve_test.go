@@ -13,6 +13,31 @@ func toolCall() Profile {
 	return p
 }
 
+// What is said of settings is told from what is said of a call's own ask.
+func TestSettings(t *testing.T) {
+	profile, _ := Standard(ToolCall)
+	client := Ask{Layer: LayerClient, TimeoutUnset: true, Max: 20 * sec, Detail: "client"}
+	for name, one := range map[string]struct {
+		asks          []Ask
+		own, settings int
+	}{
+		"nobody asks":                    {nil, 0, 0},
+		"the client leaves less":         {[]Ask{client}, 0, 1},
+		"... than the operator's":        {[]Ask{global(RankTool, 60*sec), client}, 0, 1},
+		"... than the call's":            {[]Ask{call(60 * sec), client}, 1, 0},
+		"... and the call asks for less": {[]Ask{call(5 * sec), client}, 0, 0},
+		"above the maximum":              {[]Ask{call(2 * hour)}, 1, 0},
+		"an operator's below the client": {[]Ask{global(RankProfile, 0), call(2 * hour)}, 1, 0},
+		"zero of the call's":             {[]Ask{call(0), client}, 1, 1},
+		"a client's zero":                {[]Ask{{Layer: LayerClient}}, 0, 1},
+	} {
+		r := Resolve(profile, one.asks...)
+		if len(r.Warnings)-len(r.Settings) != one.own || len(r.Settings) != one.settings {
+			t.Errorf("%s: %q, of which %q are of settings", name, r.Warnings, r.Settings)
+		}
+	}
+}
+
 func call(d time.Duration) Ask   { return Ask{Layer: LayerCall, Timeout: d, Detail: "request"} }
 func client(d time.Duration) Ask { return Ask{Layer: LayerClient, Timeout: d} }
 func hint(d time.Duration) Ask   { return Ask{Layer: LayerHint, Timeout: d, Detail: "Describe"} }

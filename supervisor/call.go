@@ -32,6 +32,8 @@ type Call struct {
 	description *pluginv1.ToolDescription
 	arguments   []byte
 	hints       []budget.Ask // the model's
+	asks        bool         // they have a timeout
+	settings    []string     // warnings that are for the operator
 	reader      OutputReader // of a command's stdout; used by who reads that
 	resolution  budget.Resolution
 	grace       time.Duration

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
@@ -275,7 +276,7 @@ func (c *Call) emptyResult() *Result {
 	r.Timing = Timing{
 		Profile: resolution.Profile, Source: string(resolution.Source), SourceDetail: resolution.SourceDetail,
 		Clamped: resolution.Clamped, SoftBudgetMs: resolution.SoftBudget.Milliseconds(), GraceLimitMs: c.grace.Milliseconds(),
-		TimeoutMs: finiteMs(resolution.Timeout),
+		TimeoutMs: finiteMs(resolution.Timeout), SettingsWarnings: slices.Clone(c.settings),
 	}
 	if resolution.Requested != nil {
 		r.Timing.RequestedTimeoutMs = finiteMs(*resolution.Requested)

@@ -63,6 +63,10 @@ func (c *Call) prepare(ctx context.Context) error {
 	grace, graceWarnings := c.s.grace(c)
 	c.grace = grace
 	c.warnings = append(append(c.warnings, c.resolution.Warnings...), graceWarnings...)
+	c.settings = append(c.resolution.Settings, graceWarnings...)
+	if !c.asks {
+		c.settings = append(c.resolution.Warnings, graceWarnings...)
+	}
 	return nil
 }
 
@@ -124,7 +128,7 @@ func (c *Call) checkTool(ctx context.Context) error {
 	}
 	c.arguments = rest
 	soft, warnings := budget.SoftHint(c.request.Meta)
-	c.hints = append(hint.Asks(), soft...)
+	c.hints, c.asks = append(hint.Asks(), soft...), hint.Found
 	c.warnings = slices.Concat(c.warnings, hint.Warnings, warnings)
 	if c.explains {
 		return nil

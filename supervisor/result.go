@@ -174,6 +174,10 @@ type Timing struct {
 	// SilenceLimitMs, of a call that ended for its silence, is how long that
 	// might have lasted.
 	SilenceLimitMs int64 `json:"silenceLimitMs,omitempty"`
+	// SettingsWarnings are those of the result's Warnings that are about time and
+	// came of settings, or of the tool, and not of a timeout that the call itself
+	// asked for: no model is told of them.
+	SettingsWarnings []string `json:"settingsWarnings,omitempty"`
 }
 
 // Kill is the evidence of the kill ladder. For a call that ended by itself the

@@ -77,6 +77,9 @@ func (v *veil) result(r *Result) {
 	for i := range r.Warnings {
 		r.Warnings[i] = v.text(r.Warnings[i])
 	}
+	for i, warning := range r.Timing.SettingsWarnings {
+		r.Timing.SettingsWarnings[i] = v.text(warning)
+	}
 	for i := range r.Files {
 		r.Files[i].Path = v.text(r.Files[i].Path)
 	}

@@ -24,23 +24,24 @@ var stageNames = [...]string{"queued", "asking", "queued", "running", "done"}
 
 // entry is one call of a batch, the owner's.
 type entry struct {
-	call    Call
-	key     string // of its events: its id, made unique in the turn
-	asked   time.Time
-	tool    Tool
-	stage   stage
-	running *starting // while stageRunning
-	timeout int64     // in force, ms, once it is known
-	missed  int       // events before its end that were not shown
-	since   time.Time
-	waited  time.Duration // for a human, before it began
-	counted bool          // it runs, by the turn's clock of tool time
-	placing func()        // ends the wait for its place among other turns' calls; nil before it
-	placed  bool          // it has that place
-	notes   []string      // for the model
-	result  *supervisor.Result
-	ended   int64              // the seq of the event that has it
-	giveUp  context.CancelFunc // ends its Describe; nil before that
+	call     Call
+	key      string // of its events: its id, made unique in the turn
+	asked    time.Time
+	tool     Tool
+	stage    stage
+	running  *starting // while stageRunning
+	timeout  int64     // in force, ms, once it is known
+	missed   int       // events before its end that were not shown
+	since    time.Time
+	waited   time.Duration // for a human, before it began
+	counted  bool          // it runs, by the turn's clock of tool time
+	placing  func()        // ends the wait for its place among other turns' calls; nil before it
+	placed   bool          // it has that place
+	notes    []string      // for the model
+	settings []string      // those of notes that are for the operator instead
+	result   *supervisor.Result
+	ended    int64              // the seq of the event that has it
+	giveUp   context.CancelFunc // ends its Describe; nil before that
 
 	questions int           // of the tool's own that wait for an answer
 	heldSince time.Time     // of the first of them
@@ -164,6 +165,7 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 	b.left--
 	r.CallID, r.TurnID, r.Tool = e.call.ID, b.t.info.TurnID, e.call.Tool
 	r.Warnings = append(slices.Clone(r.Warnings), e.notes...)
+	r.Timing.SettingsWarnings = append(slices.Clone(r.Timing.SettingsWarnings), e.settings...)
 	r.Timing.HumanWaitMs += e.waited.Milliseconds()
 	r.Timing.QueueMs += b.queued(e).Milliseconds()
 	if left, ok := b.t.budget.Remaining(b.t.now()); ok {

@@ -129,7 +129,7 @@ func (b *batch) hold(e *entry, warning string) bool {
 		return false
 	}
 	if warning != "" {
-		e.notes = append(e.notes, warning)
+		e.notes, e.settings = append(e.notes, warning), append(e.settings, warning)
 	}
 	if e.questions == 0 {
 		e.heldSince = b.t.now()

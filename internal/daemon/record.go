@@ -95,6 +95,9 @@ func (r *recorder) log(one turn.Record) {
 }
 
 func logCall(logger hclog.Logger, r *supervisor.Result) {
+	if r.Timing.Clamped {
+		logClamp(logger, r.Timing)
+	}
 	fields := []any{"status", string(r.Status), "elapsedMs", r.Timing.ElapsedMs}
 	if r.Reason != "" {
 		fields = append(fields, "reason", r.Reason)
@@ -108,4 +111,16 @@ func logCall(logger hclog.Logger, r *supervisor.Result) {
 		fields = append(fields, "configuredMs", *r.Timing.TimeoutMs)
 	}
 	logger.Warn("call timed out", fields...)
+}
+
+// logClamp tells of a timeout that is not what was asked for. One that is
+// infinite, or that nobody has asked for, is left out.
+func logClamp(logger hclog.Logger, t supervisor.Timing) {
+	fields := []any{"profile", t.Profile, "source", t.Source, "sourceDetail", t.SourceDetail}
+	for name, ms := range map[string]*int64{"requestedMs": t.RequestedTimeoutMs, "timeoutMs": t.TimeoutMs} {
+		if ms != nil {
+			fields = append(fields, name, *ms)
+		}
+	}
+	logger.Warn("timeout clamped", fields...)
 }

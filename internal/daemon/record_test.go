@@ -119,3 +119,25 @@ func TestFloodOnRecord(t *testing.T) {
 		t.Errorf("the journal has %d bytes of it", held)
 	}
 }
+
+// A clamped timeout is a line of the log, one a call.
+func TestClampIsLogged(t *testing.T) {
+	for name, one := range map[string]struct {
+		requested *int64
+		clamped   bool
+		want      string
+	}{
+		"asked":  {new(int64(7_200_000)), true, `"requestedMs":7200000`},
+		"nobody": {nil, true, `"timeoutMs":55000`},
+		"as is":  {new(int64(55_000)), false, ""},
+	} {
+		var out bytes.Buffer
+		recorded := &recorder{logger: hclog.New(&hclog.LoggerOptions{Output: &out, JSONFormat: true})}
+		r := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+		r.Timing = supervisor.Timing{Profile: "tool_call", RequestedTimeoutMs: one.requested, TimeoutMs: new(int64(55_000)), Source: "client", Clamped: one.clamped}
+		recorded.observe([]turn.Record{{Event: turn.Event{CallID: "c", Tool: "x"}, Result: r}})
+		if n := strings.Count(out.String(), `"timeout clamped"`); (n == 1) != one.clamped || !strings.Contains(out.String(), one.want) {
+			t.Errorf("%s: %s", name, out.String())
+		}
+	}
+}

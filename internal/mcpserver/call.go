@@ -38,6 +38,7 @@ type call struct {
 	state     string               // by which such requests come back; empty before the first
 	parked    *time.Timer          // while a question was sent and nobody waits
 	notes     []string             // for the model
+	cause     string               // what the server has ended it for, for its message
 	aborted   bool
 	ending    bool // its time is over, the kill ladder runs
 }
@@ -255,12 +256,15 @@ func (c *call) kill(reason supervisor.AbortReason) {
 }
 
 func (c *call) note(text string) {
-	if text == "" {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.notes = append(c.notes, text)
+}
+
+func (c *call) because(cause string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cause = cause
 }
 
 // attend keeps a request waiting until there is an answer to it.
@@ -292,7 +296,11 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 func (c *call) present(version string) *mcpsdk.CallToolResult {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return present(c.result, c.offer.promise, version, c.notes)
+	r := *c.result
+	if c.cause != "" && !r.OK() {
+		r.Message += " " + c.cause
+	}
+	return present(&r, c.offer.promise, version, c.notes)
 }
 
 // reasonOf tells a cancellation from a connection that has ended.
@@ -310,7 +318,7 @@ func (c *call) timeUp() {
 	ending := c.ending || c.aborted
 	c.mu.Unlock()
 	if !ending {
-		c.note(whyUntil(c.s.timeout(c.client)) + ": the call was ended before that")
+		c.because("The call was ended: " + whyUntil(c.s.timeout(c.client)) + ".")
 		c.t.Expire() // what nobody has approved is denied for that
 		c.abort(supervisor.AbortTimeout)
 	}

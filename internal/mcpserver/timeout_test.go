@@ -1,12 +1,15 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -63,5 +66,31 @@ func TestClientTimeout(t *testing.T) {
 	}
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("it took %s only", took)
+	}
+}
+
+// A note about time is for who has asked for some, in a block of its own: what
+// the operator has set makes none.
+func TestNoteAboutTime(t *testing.T) {
+	s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second)}, adjust: func(tool *catalog.Tool) {
+		tool.Request.Timeouts = append(tool.Request.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankTool, Timeout: 2 * time.Minute})
+	}})
+	c := connect(t, s, kinds[0], nil)
+	for meta, noted := range map[string]bool{
+		"": false, `{"dev.toolhost/timeoutMs":10000}`: false, `{"other":1}`: false,
+		`{"dev.toolhost/timeoutMs":3000000}`: true, `{"toolhost.dev/timeoutMs":3000000}`: true, `{"timeout":1}`: true, `{"timeout":0}`: true, `{"timeout":"soon"}`: true,
+	} {
+		p := params("say", arguments{Text: "hello" + meta})
+		if meta != "" {
+			_ = json.Unmarshal([]byte(meta), &p.Meta)
+		}
+		r := invoke(t, c, p)
+		first, _ := r.Content[0].(*mcpsdk.TextContent)
+		if r.IsError || first.Text != "hello"+meta || (len(r.Content) == 2) != noted || noted && !strings.HasPrefix(r.Content[1].(*mcpsdk.TextContent).Text, "[NOTE] timeout ") {
+			t.Errorf("%s: %q", meta, text(r))
+		}
+		if own := execution(t, r); meta == "" && (!own.Timing.Clamped || len(own.Timing.SettingsWarnings) != 1) {
+			t.Errorf("the receipt has %+v", own.Timing)
+		}
 	}
 }

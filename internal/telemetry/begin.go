@@ -48,6 +48,7 @@ func (m *metrics) beginTool(tool string) {
 	for reason := range timeoutReasons {
 		m.timeouts.WithLabelValues(tool, budget.ToolCall, reason)
 	}
+	m.clamped.WithLabelValues(tool, budget.ToolCall)
 	for _, single := range []*prometheus.CounterVec{m.overran, m.ooms, m.pidsHits, m.truncated} {
 		single.WithLabelValues(tool)
 	}

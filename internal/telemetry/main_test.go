@@ -34,7 +34,7 @@ func timedOut() turn.Record {
 	r.Warnings, r.Retry.Hint = []string{secretText}, secretText
 	limit := int64(1500)
 	r.Timing.Profile, r.Timing.TimeoutMs, r.Timing.ElapsedMs, r.Timing.SourceDetail = "tool_call", &limit, 3540, secretText
-	r.Overran, r.Partial = true, true
+	r.Overran, r.Partial, r.Timing.Clamped = true, true, true
 	r.Kill = supervisor.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 5000}
 	r.Usage = supervisor.Usage{CPUUserMs: 200, CPUSystemMs: 50, MemoryPeakBytes: 1 << 20, OOMEvents: 1, PidsLimitHits: 7}
 	r.Sandbox = sandbox.Receipt{Tier: "native", Cgroup: "v2", Degraded: []sandbox.Degradation{{Feature: "landlock", Reason: secretText}}}

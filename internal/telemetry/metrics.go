@@ -15,7 +15,7 @@ import (
 type metrics struct {
 	registrar
 
-	calls, overran              *prometheus.CounterVec
+	calls, overran, clamped     *prometheus.CounterVec
 	duration, queue, start      *prometheus.HistogramVec
 	timeouts, denials           *prometheus.CounterVec
 	kills, signals, survivors   *prometheus.CounterVec
@@ -60,6 +60,7 @@ func (m *metrics) defineCalls() {
 	m.queue = m.histogram("toolhost_call_queue_seconds", "How long calls waited for a slot.", ownBuckets)
 	m.start = m.histogram("toolhost_call_start_seconds", "From a call's admission until its tool ran, of calls whose tool did.", ownBuckets)
 	m.overran = m.counter("toolhost_calls_overran_total", "Calls that ran longer than their soft budget.", "tool")
+	m.clamped = m.counter("toolhost_timeouts_clamped_total", "Calls whose timeout is not what was asked for, but what bounds leave.", "tool", "profile")
 	m.timeouts = m.counter("toolhost_timeouts_total", "Calls that ended as timeout.", "tool", "profile", "reason")
 	m.denials = m.counter("toolhost_denials_total", "Calls that were denied.", "reason")
 	m.rpcTimeouts = m.counter("sw4rm_rpc_timeout_total", "RPCs to tools that their timeout ended.", rpcLabels...)
@@ -134,6 +135,9 @@ func (m *metrics) call(c *ended) {
 	}
 	if r.Overran {
 		m.overran.WithLabelValues(c.tool).Inc()
+	}
+	if r.Timing.Clamped {
+		m.clamped.WithLabelValues(c.tool, profiles.of(r.Timing.Profile)).Inc()
 	}
 	m.times(c)
 	m.ladder(r)

@@ -62,6 +62,8 @@ func TestCallsAreCounted(t *testing.T) {
 		"toolhost_call_queue_seconds{} sum":                                      .021,
 		"toolhost_call_start_seconds{} sum":                                      .024,
 		"toolhost_calls_overran_total{tool=slow}":                                1,
+		"toolhost_timeouts_clamped_total{profile=tool_call,tool=slow}":           1,
+		"toolhost_timeouts_clamped_total{profile=tool_call,tool=quick}":          0,
 		"toolhost_timeouts_total{profile=tool_call,reason=deadline,tool=slow}":   1,
 		"toolhost_kills_total{cause=deadline}":                                   1,
 		"toolhost_kill_signals_total{signal=SIGTERM}":                            1,

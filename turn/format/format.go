@@ -63,8 +63,9 @@ type Provider interface {
 	// list of MCP's CallToolResults. No calls give an empty list; there is
 	// nothing to send then. It fails only if the two don't match.
 	//
-	// Warnings are shown where a timeout was clamped (Timing.Clamped), and
-	// are for the operator otherwise.
+	// Warnings are shown as a note, in a block of its own where the format has
+	// blocks, but not those that only settings have brought about
+	// (Timing.SettingsWarnings): they are for the operator.
 	Results(calls []Call, results []*supervisor.Result) ([]byte, error)
 	// Tools writes the list of tools that a model is offered. It fails, naming
 	// the tools, if the API would refuse a name or a schema.

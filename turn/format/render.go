@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/supervisor"
@@ -34,8 +35,9 @@ func render(r *supervisor.Result, as show) []part {
 	if !shown && r.OK() && r.Message == "" {
 		w.text(noOutput)
 	}
-	if len(r.Warnings) > 0 {
-		w.text("[NOTE] " + strings.Join(r.Warnings, "; "))
+	if list := notes(r); len(list) > 0 {
+		w.parts, w.blankLine = append(w.parts, part{}), false // it is no text of the tool's
+		w.text("[NOTE] " + strings.Join(list, "; "))
 	}
 	return bound(w.parts, w.gaps, maxTextBytes)
 }
@@ -45,9 +47,16 @@ func plain(r *supervisor.Result) string {
 	parts := render(r, func(supervisor.Content) any { return nil })
 	var text []byte
 	for _, p := range parts {
-		text = append(text, p.text...)
+		text = append(onNewLine(text), p.text...)
 	}
 	return string(text)
+}
+
+// notes are the warnings that are for the model.
+func notes(r *supervisor.Result) []string {
+	return slices.DeleteFunc(slices.Clone(r.Warnings), func(one string) bool {
+		return slices.Contains(r.Timing.SettingsWarnings, one)
+	})
 }
 
 // blocks are parts as Anthropic and MCP write them.

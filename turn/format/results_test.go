@@ -115,6 +115,26 @@ var resultCases = map[string]func() *supervisor.Result{
 	"no_message": func() *supervisor.Result { return failed(supervisor.StatusCollateral, "ABORTED", "", "") },
 }
 
+// A note is in no text of the tool's, and what settings have brought about is in
+// none.
+func TestNotesAreApart(t *testing.T) {
+	r := ok(text1("done")...)
+	r.Warnings = []string{"55s is used", "usage is incomplete"}
+	r.Timing.SettingsWarnings = r.Warnings[:1]
+	for _, p := range providers {
+		raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*supervisor.Result{r})
+		shown, _, _ := strings.Cut(string(raw), `"_meta"`)
+		apart := p.Name() == "openai" || p.Name() == "openai-chat" || strings.Contains(shown, `"text":"done"`)
+		if err != nil || strings.Contains(shown, "55s") || !apart || !strings.Contains(shown, "[NOTE] usage is incomplete") {
+			t.Errorf("%s: %v, %s", p.Name(), err, raw)
+		}
+	}
+	r.Warnings = r.Warnings[:1]
+	if got := plain(r); got != "done" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestResults(t *testing.T) {
 	for name, result := range resultCases {
 		t.Run(name, func(t *testing.T) {
