@@ -63,22 +63,6 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 	}
 }
 
-// A tool without an output schema has the structured value that it gives, and
-// else none.
-func TestReceiptIsNoStructuredContent(t *testing.T) {
-	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
-		r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
-		r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
-		out := present(r, promise{}, newest, nil)
-		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
-			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
-		}
-		if own := execution(t, out); own.Status != supervisor.StatusOK || len(own.Content) != 0 {
-			t.Errorf("%s: receipt %+v", structured, own)
-		}
-	}
-}
-
 func TestBlocks(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, params("blocks", arguments{}))

@@ -1,0 +1,57 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A tool without an output schema has the structured value that it gives, and
+// else none.
+func TestReceiptIsNoStructuredContent(t *testing.T) {
+	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
+		r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+		r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
+		out := present(r, promise{}, newest, nil)
+		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
+			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
+		}
+		if own := execution(t, out); own.Status != supervisor.StatusOK || len(own.Content) != 0 {
+			t.Errorf("%s: receipt %+v", structured, own)
+		}
+	}
+}
+
+// A receipt is bounded, whatever there is to tell; the content is not in it.
+func TestReceiptIsBounded(t *testing.T) {
+	long := strings.Repeat("\x01y", 1<<20)
+	for name, fill := range map[string]func(r *supervisor.Result){
+		"content":    func(r *supervisor.Result) { r.Content = []supervisor.Content{{Type: "text", Text: long}} },
+		"output":     func(r *supervisor.Result) { r.Output.Stdout.Head, r.Output.Stderr.Tail = long, long },
+		"structured": func(r *supervisor.Result) { r.Structured = json.RawMessage(`["` + strings.Repeat("y", 1<<20) + `"]`) },
+		"no JSON":    func(r *supervisor.Result) { r.Structured = json.RawMessage(`{`) },
+		"message":    func(r *supervisor.Result) { r.Message = long },
+		"error": func(r *supervisor.Result) {
+			r.ToolError = &supervisor.ToolError{Kind: "error", Message: long, Stack: long}
+		},
+		"files":    func(r *supervisor.Result) { r.Files = slices.Repeat([]supervisor.File{{Path: "some/file"}}, 1000) },
+		"warnings": func(r *supervisor.Result) { r.Warnings = slices.Repeat([]string{"a warning"}, 10_000) },
+		"sandbox":  func(r *supervisor.Result) { r.Sandbox.Read = slices.Repeat([]string{"/some/folder"}, 10_000) },
+		"words":    func(r *supervisor.Result) { r.CallID, r.Tool, r.Reason, r.Timing.SourceDetail = long, long, long, long },
+		"advice":   func(r *supervisor.Result) { r.Retry.Hint, r.Limits.Pids = long, 7 },
+	} {
+		for _, status := range []supervisor.Status{supervisor.StatusOK, supervisor.StatusTimeout} {
+			r := supervisor.Verdict{Status: status, Tool: "x"}.Result()
+			r.Timing.ElapsedMs = 5
+			fill(r)
+			out := present(r, promise{}, newest, nil)
+			raw, _ := json.Marshal(out.Meta)
+			if own := execution(t, out); len(raw) > maxReceiptBytes+100 || own.Status != status || own.Timing.ElapsedMs != 5 || strings.Contains(string(raw), "yyyyyyyy") {
+				t.Errorf("%s, %s: %d bytes: %.300s", name, status, len(raw), raw)
+			}
+		}
+	}
+}
