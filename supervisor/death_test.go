@@ -9,12 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -179,21 +181,8 @@ func open(t *testing.T) (fds, goroutines int) {
 }
 
 // childProcesses lists this process's, but for the zygote.
-func childProcesses(t *testing.T) (list []string) {
-	t.Helper()
-	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range tasks {
-		text, _ := os.ReadFile(task)
-		for _, pid := range strings.Fields(string(text)) {
-			if name, _ := os.ReadFile("/proc/" + pid + "/cmdline"); !strings.HasPrefix(string(name), "toolhost-zygote") {
-				list = append(list, pid+" "+string(name))
-			}
-		}
-	}
-	return list
+func childProcesses() []int {
+	return slices.DeleteFunc(processes.Children(os.Getpid()), processes.IsZygote)
 }
 
 func TestCallsLeaveNothingInTheHost(t *testing.T) {
@@ -220,8 +209,8 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)
 	}
-	if left := childProcesses(t); len(left) > 0 {
-		t.Errorf("children left: %q", left)
+	if left := childProcesses(); len(left) > 0 {
+		t.Errorf("children left: %v", left)
 	}
 	entries, err := os.ReadDir(host.Host().Place)
 	if err != nil {
@@ -249,7 +238,7 @@ func TestAKilledLauncherIsNoCrashOfTheTool(t *testing.T) {
 	}
 	var launcher int
 	wait.Until(t, "the launcher is the only child of the zygote", func() bool {
-		children := childrenOf(pid)
+		children := processes.Children(pid)
 		if len(children) == 1 {
 			launcher = children[0]
 		}

@@ -3,48 +3,23 @@ package supervisor_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// zygote is the process of this one that gives birth to tools.
 func zygote(t *testing.T) int {
 	t.Helper()
-	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
+	pid := processes.Zygote()
+	if pid == 0 {
+		t.Fatal("no zygote among the children")
 	}
-	for _, task := range tasks {
-		text, _ := os.ReadFile(task)
-		for _, pid := range strings.Fields(string(text)) {
-			if name, _ := os.ReadFile("/proc/" + pid + "/cmdline"); strings.HasPrefix(string(name), "toolhost-zygote") {
-				n, _ := strconv.Atoi(pid)
-				return n
-			}
-		}
-	}
-	t.Fatal("there is no zygote")
-	return 0
-}
-
-func childrenOf(pid int) (pids []int) {
-	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, task := range tasks {
-		text, _ := os.ReadFile(task)
-		for _, child := range strings.Fields(string(text)) {
-			n, _ := strconv.Atoi(child)
-			pids = append(pids, n)
-		}
-	}
-	return pids
+	return pid
 }
 
 func descriptors(t *testing.T, pid int) int {

@@ -98,24 +98,7 @@ func (c *churn) look() footing {
 	debug.FreeOSMemory()
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return footing{goroutines: runtime.NumGoroutine(), heap: int64(memory.HeapAlloc), host: c.standing(os.Getpid()), zygote: c.standing(c.zygote())}
-}
-
-// zygote is that of this process.
-func (c *churn) zygote() int {
-	c.Helper()
-	tasks, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, task := range tasks {
-		raw, _ := os.ReadFile(task)
-		for _, field := range strings.Fields(string(raw)) {
-			if line, _ := os.ReadFile("/proc/" + field + "/cmdline"); strings.HasPrefix(string(line), "toolhost-zygote") {
-				pid, _ := strconv.Atoi(field)
-				return pid
-			}
-		}
-	}
-	c.Fatal("there is no zygote")
-	return 0
+	return footing{goroutines: runtime.NumGoroutine(), heap: int64(memory.HeapAlloc), host: c.standing(os.Getpid()), zygote: c.standing(processes.Zygote())}
 }
 
 func (c *churn) standing(pid int) standing {

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"crypto/rand"
+	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -27,14 +28,31 @@ func TestFound(t *testing.T) {
 		{"parts of which one is not there", WithArguments(mark, "61"), nil},
 		{"all", Of("sleep-"+mark, "60"), only},
 		{"not all", Of("sleep-" + mark), nil},
+		{"children", Children(os.Getpid()), only},
 	} {
 		if !slices.Equal(test.found, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, test.found, test.want)
 		}
+	}
+	if IsZygote(only[0]) || Zygote() != 0 {
+		t.Error("sleep was taken for a zygote")
 	}
 	_ = command.Process.Kill()
 	_ = command.Wait()
 	if left := WithEnvironment("MARK=" + mark); left != nil {
 		t.Errorf("%v have ended", left)
 	}
+}
+
+func TestZygoteIsFoundByItsName(t *testing.T) {
+	command := exec.Command("sleep", "60")
+	command.Args[0] = "toolhost-zygote"
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if found := Zygote(); found != command.Process.Pid {
+		t.Errorf("%d, want %d", found, command.Process.Pid)
+	}
+	_ = command.Process.Kill()
+	_ = command.Wait()
 }
