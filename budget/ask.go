@@ -51,8 +51,8 @@ type Ask struct {
 	TimeoutUnset bool
 	// Min and Max move the bounds if the operator sets them; 0 or less moves nothing,
 	// and neither can be infinite. A call or a client may only lower Max, down to the
-	// minimum, and that bounds the timeout whoever asked for it; its Min, and both of
-	// a hint, are not heard.
+	// minimum, and that bounds the timeout from every source; its Min, and both of a
+	// hint, are not heard.
 	Min, Max time.Duration
 	// Soft is the soft budget asked for; 0 or less asks for none. It is chosen
 	// apart from the timeout, by the same precedence.

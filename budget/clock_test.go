@@ -92,7 +92,7 @@ func streaming(timeout time.Duration, s Stream) Clock {
 
 func TestClockGap(t *testing.T) {
 	c := streaming(hour, Stream{Gap: 5 * sec})
-	want(t, &c, ReasonDeadline, hour) // start-up is no silence
+	want(t, &c, ReasonDeadline, hour) // start-up is not silence
 	c.Started(after(2 * sec))
 	want(t, &c, ReasonIdle, 7*sec)
 	c.Message(after(4 * sec))

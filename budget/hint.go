@@ -54,7 +54,7 @@ func (h ModelHint) Asks() []Ask {
 // _meta under [MetaKey] or plain "timeout". meta is the _meta beside the arguments;
 // models put one inside of them as well. The first of these that can be read is the
 // hint: argument, MetaKey beside, MetaKey inside, the same with the key's old name, "timeout" beside, "timeout" inside.
-// null is no hint. A value that is no whole number, or that differs from the hint,
+// null is not a hint. A value that is not a whole number, or that differs from the hint,
 // is left unused with a warning.
 //
 // rest is the arguments to validate and send. A _meta object is taken out of them;
@@ -63,7 +63,7 @@ func (h ModelHint) Asks() []Ask {
 // _meta objects are all taken out, others are left as they are.
 //
 // err says that arguments or meta is not a JSON object; rest is then arguments.
-// Missing or null ones are none.
+// Missing and null ones count as empty.
 func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, rest json.RawMessage, err error) {
 	args, err := members(arguments)
 	if err != nil {
@@ -85,10 +85,10 @@ func Hint(arguments, meta json.RawMessage, declaredArg string) (hint ModelHint, 
 	return hint, join(args), nil
 }
 
-// SoftHint finds the soft budget that a host asks for in the _meta beside the
-// arguments, under [SoftMetaKey], in whole milliseconds as those of [Hint]: one Ask,
-// or none. null and 0 ask for nothing; what is no number, or negative, is left unused
-// with a warning. A meta that is no JSON object is for Hint to refuse.
+// SoftHint finds the soft budget that a host asks for in the _meta beside the arguments,
+// under [SoftMetaKey], in whole milliseconds as those of [Hint]: one Ask, or none. null
+// and 0 ask for nothing; a value that is not a number, or is negative, is left unused
+// with a warning. A meta that is not a JSON object is for Hint to refuse.
 func SoftHint(meta json.RawMessage) (asks []Ask, warnings []string) {
 	list, err := members(meta)
 	key := SoftMetaKey
@@ -111,7 +111,7 @@ func SoftHint(meta json.RawMessage) (asks []Ask, warnings []string) {
 	return []Ask{{Layer: LayerCall, TimeoutUnset: true, Soft: soft, Detail: detail}}, nil
 }
 
-// takeMeta takes _meta objects out. A _meta that is no object is an argument, for
+// takeMeta takes _meta objects out. A _meta that is not an object is an argument, for
 // the tool's schema to judge.
 func takeMeta(args []member) (kept []member, meta json.RawMessage) {
 	isMeta := func(m member) bool { return m.key == metaMember && isObject(m.value) }

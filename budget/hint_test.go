@@ -32,7 +32,7 @@ var hintCases = []hintCase{
 	{name: "bare inside, alone", args: `{"_meta":{"timeout":5000}}`, timeout: 5 * sec, detail: "_meta timeout in the arguments", rest: `{}`},
 	{name: "escaped key", args: `{"\u005fmeta":{"time\u006fut":5000}}`, timeout: 5 * sec, detail: "_meta timeout in the arguments", rest: `{}`},
 	{name: "_meta without a hint is taken out too", args: `{"_meta":{"x":1},"a":1}`, rest: `{"a":1}`},
-	{name: "_meta that is no object stays", args: `{"_meta":"timeout","a":1}`},
+	{name: "_meta that is not an object stays", args: `{"_meta":"timeout","a":1}`},
 	{name: "deeper _meta stays", args: `{"a":{"_meta":{"timeout":5000}}}`},
 	{name: "zero", args: `{}`, meta: `{"timeout":0}`, timeout: 0, detail: "_meta timeout"},
 	{name: "negative", args: `{}`, meta: `{"timeout":-5}`, timeout: -5 * ms, detail: "_meta timeout"},

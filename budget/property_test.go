@@ -115,7 +115,7 @@ func TestWarningExactlyOnChange(t *testing.T) {
 	}
 }
 
-// interesting gives values at and around each edge; nil is none.
+// interesting gives values at and around each edge; nil means none.
 func interesting(p Profile) []*time.Duration {
 	list := []*time.Duration{nil}
 	for _, d := range []time.Duration{

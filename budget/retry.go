@@ -68,7 +68,7 @@ func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bo
 
 // Timeout gives the timeout of the next attempt, from the one in force for the call
 // and the time since the first attempt began: the same, or less where AttemptTimeout
-// or what is left of Total is less. It is always positive.
+// or the rest of Total is less. It is always positive.
 func (r Retry) Timeout(timeout, elapsed time.Duration) time.Duration {
 	if r.AttemptTimeout > 0 {
 		timeout = min(timeout, r.AttemptTimeout)
@@ -80,7 +80,7 @@ func (r Retry) Timeout(timeout, elapsed time.Duration) time.Duration {
 }
 
 // backoff is the wait after the given attempt, before jitter. Floating point keeps
-// it from overflowing: what is too large is cut to Max.
+// it from overflowing: the result is capped at Max.
 func (r Retry) backoff(attempt int) time.Duration {
 	multiplier := r.Multiplier
 	if !(multiplier >= 1) { // also NaN

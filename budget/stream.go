@@ -6,7 +6,7 @@ import "time"
 // or less, and none counts while the call waits for a human.
 type Stream struct {
 	// Initial is the longest time from the tool's start to its first message. A
-	// heartbeat is no message and does not end it.
+	// heartbeat is not a message and does not end it.
 	Initial time.Duration
 	// Gap is the longest silence. Messages and heartbeats end a silence. It counts
 	// from the first message, or without Initial from the tool's start.

@@ -89,11 +89,11 @@ func NewTurn(now time.Time, spec TurnSpec) Turn {
 // Refusal says why a call does not fit.
 type Refusal string
 
-// Refusals; empty is none.
+// Refusals; empty means none.
 const (
 	RefusalCalls    Refusal = "the turn has made all of its calls"
 	RefusalToolTime Refusal = "the turn's time for tools is used up, but for less than a call needs (1 s)"
-	RefusalDeadline Refusal = "what is left of the turn's time, but for less than a call needs (1 s), is kept for its last answer"
+	RefusalDeadline Refusal = "the rest of the turn's time is kept for its last answer (a call needs at least 1 s)"
 )
 
 // Count counts a call that the model has asked for, whatever becomes of it, and
@@ -209,7 +209,7 @@ func (c *StreamClock) Begin(now time.Time) { c.round.enter(now) }
 func (c *StreamClock) End(now time.Time) { c.round.leave(now) }
 
 // Left is what remains; check it before each round trip and between chunks. 0
-// is none.
+// means none.
 func (c *StreamClock) Left(now time.Time) time.Duration {
 	return max(c.limit-c.round.at(now), 0)
 }

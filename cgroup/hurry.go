@@ -6,7 +6,7 @@ import "errors"
 // machine a share that is meant for tools can make SIGKILL take seconds. Calm
 // ends it, as Remove does; neither needs to be called, and both may be again.
 // For a moment all groups together have more than their share, too, and no CPU
-// quota. A group that is gone is no error.
+// quota. A group that is gone is not an error.
 func (g *Group) Hurry() error {
 	err := g.use(func() error {
 		if !g.hurries.CompareAndSwap(false, true) {

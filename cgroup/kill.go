@@ -28,8 +28,8 @@ func (g *Group) killMembers() error {
 	return err
 }
 
-// KillFile returns a descriptor of its own on cgroup.kill, close-on-exec:
-// whoever holds it kills the group by writing "1" to it. The caller closes it.
+// KillFile returns a descriptor of its own on cgroup.kill, close-on-exec: its
+// holder kills the group by writing "1" to it. The caller closes it.
 func (g *Group) KillFile() (*os.File, error) {
 	var f *os.File
 	err := g.use(func() error {
@@ -45,7 +45,7 @@ func (g *Group) KillFile() (*os.File, error) {
 
 // Lift removes the group's CPU quota and IO limits, so that its processes can
 // die: under a quota of 2% a hundred of them took seconds to. Limits of
-// ancestors, such as Totals, stay: see Hurry. A group that is gone is no error.
+// ancestors, such as Totals, stay: see Hurry. A group that is gone is not an error.
 func (g *Group) Lift() error {
 	err := g.use(func() error {
 		g.cpuMu.Lock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// parseInt reads a control file's number: "max" and what is too big are
-// MaxInt64, rubbish is 0.
+// parseInt reads a control file's number: "max" and values that are too big
+// are MaxInt64, malformed ones 0.
 func parseInt(s string) int64 {
 	s = strings.TrimSpace(s)
 	if s == "max" {

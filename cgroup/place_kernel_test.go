@@ -192,7 +192,7 @@ func checkUnavailable(t *testing.T, err error, value string) {
 	t.Helper()
 	u, ok := errors.AsType[*UnavailableError](err)
 	if !ok {
-		t.Fatalf("error %v is no UnavailableError", err)
+		t.Fatalf("error %v is not an UnavailableError", err)
 	}
 	if s := u.Error(); strings.Contains(s, "\n") || !strings.Contains(s, value) || u.Remedy == "" {
 		t.Errorf("message %q", s)

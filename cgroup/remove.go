@@ -60,7 +60,7 @@ func rmdirRetry(d *dir, name string) error {
 	return rmdirDeep(d, name, 0, time.Now().Add(rmdirPatience))
 }
 
-// rmdirDeep removes a cgroup and those below it. One that is already gone is no
+// rmdirDeep removes a cgroup and those below it. One that is already gone is not an
 // error.
 func rmdirDeep(d *dir, name string, depth int, deadline time.Time) error {
 	for wait := rmdirFirstWait; ; wait = min(2*wait, 20*time.Millisecond) {

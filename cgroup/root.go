@@ -226,7 +226,7 @@ func (r *Root) Check(l Limits) error {
 }
 
 // Totals bounds all groups together, replacing earlier totals; a zero field
-// lifts that total. A total is no group's own limit: what hits it is counted
+// lifts that total. A total is not a group's own limit: what hits it is counted
 // as an ancestor's. CPUWeight must be 0: it is an eighth of the supervisor's.
 func (r *Root) Totals(l Limits) error {
 	if l.CPUWeight != 0 {
@@ -257,8 +257,8 @@ func (r *Root) Totals(l Limits) error {
 }
 
 // Close removes our directory and ends the event goroutine. Groups must be
-// removed first; what is left then is reported, and left to a later Sweep.
-// This process stays in a supervisor leaf that Open moved it to. Idempotent.
+// removed first; the rest is reported, and left to a later Sweep. This
+// process stays in a supervisor leaf that Open moved it to. Idempotent.
 func (r *Root) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

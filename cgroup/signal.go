@@ -30,7 +30,7 @@ func (g *Group) Processes() (pids []int, err error) {
 // (may be nil) is false, and looks again for new ones, at most three times. It
 // returns whom it reached. A process is held by a pidfd and its membership
 // checked again before it is signalled, so no stranger with a reused pid ever
-// is. A process that died meanwhile is no error; another failure on one
+// is. A process that died meanwhile is not an error; another failure on one
 // process (EPERM) doesn't keep the rest from being signalled. skip must not
 // call methods of g.
 func (g *Group) Signal(sigs []syscall.Signal, skip func(pid int) bool) (signalled []int, err error) {

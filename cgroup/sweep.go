@@ -34,11 +34,11 @@ type SweepLeft struct {
 
 // Sweep removes what dead toolhosts of this user left below our base: their
 // processes, killed through cgroup2 only, and their directories. An owner holds
-// a flock on its directories and the kernel drops it at its death, so whoever
-// gets the lock knows the owner dead, whatever became of its pid, and keeps
-// other sweepers away. Names that toolhost doesn't make are not looked at.
-// Of the leaves that supervisors move to in cgroup2 it removes the empty ones.
-// It waits up to 5 s for each dead owner's processes. The error is about
+// a flock on its directories and the kernel drops it at its death, so a process
+// that gets the lock knows the owner dead, whatever became of its pid, and
+// keeps other sweepers away. Names that toolhost doesn't make are not looked
+// at. Of the leaves that supervisors move to in cgroup2 it removes the empty
+// ones. It waits up to 5 s for each dead owner's processes. The error is about
 // listing only; what resisted is in Left.
 func (r *Root) Sweep() (SweepReport, error) {
 	r.mu.RLock()

@@ -54,7 +54,7 @@ func New(o Options) (*Client, error) {
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
-		return nil, fmt.Errorf("%q is no address of a daemon: write it as http://127.0.0.1:PORT", o.URL)
+		return nil, fmt.Errorf("%q is not an address of a daemon: write it as http://127.0.0.1:PORT", o.URL)
 	}
 	if o.Token == "" {
 		return nil, errors.New("the daemon lets nobody in on TCP without its token: give the content of its token file")
@@ -76,8 +76,8 @@ func endpoint(parts ...string) string {
 	return strings.Join(parts, "")
 }
 
-// send sends a request and returns its answer if that is no error. body nil is
-// none.
+// send sends a request and returns its answer if that is not an error. A nil body
+// means none.
 func (c *Client) send(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {

@@ -21,7 +21,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, "/api/ready", nil, nil)
 }
 
-// Tools is the catalogue, and why what is configured is not in it.
+// Tools returns the catalogue, and why configured tools are missing from it.
 func (c *Client) Tools(ctx context.Context) (list Tools, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/tools", nil, &list)
 	return list, err
@@ -43,7 +43,7 @@ func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*super
 }
 
 // asMade makes results what they were before they were JSON: nothing structured
-// is no null there.
+// is not a null there.
 func asMade(results []*supervisor.Result) []*supervisor.Result {
 	for _, r := range results {
 		if r != nil && string(r.Structured) == "null" {

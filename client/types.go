@@ -19,7 +19,7 @@ type Tool struct {
 	Mode         string          `json:"mode" jsonschema:"allow, ask (a human, before each call) or deny"`
 	Exclusive    bool            `json:"exclusive" jsonschema:"it runs alone within its turn"`
 	TimeoutMs    *int64          `json:"timeoutMs" jsonschema:"timeout of a call that asks for none; null is infinite"`
-	MaxTimeoutMs *int64          `json:"maxTimeoutMs,omitempty" jsonschema:"the most that a call may ask for; absent is no limit"`
+	MaxTimeoutMs *int64          `json:"maxTimeoutMs,omitempty" jsonschema:"the most that a call may ask for; absent is not a limit"`
 	Source       string          `json:"source,omitempty" jsonschema:"where it comes from: a plugin, a command, an MCP server"`
 }
 
@@ -187,7 +187,7 @@ type (
 	// Tools are the catalogue.
 	Tools struct {
 		Tools    []Tool   `json:"tools"`
-		Problems []string `json:"problems" jsonschema:"why what is configured is not among the tools; a line each"`
+		Problems []string `json:"problems" jsonschema:"why configured tools are missing, one line each"`
 	}
 	// Turns are the active ones, oldest first.
 	Turns struct {

@@ -21,12 +21,12 @@ const maxChunkBytes = 256 << 10
 // ends the call as one that broke the protocol.
 const maxMessageBytes = 4 << 20
 
-// Output is how a tool shows what it has, while it runs. Its methods may be
-// called from several goroutines; after the tool's function has returned they
-// do nothing. Text, JSON, Progress and so on return once the message is on its
-// way; Flush returns once the host has it. What is over the 4 MiB that a host takes
-// in one message is an error that names its size, and is not sent; Text alone is
-// sent in several messages.
+// Output is how a tool shows what it has, while it runs. Its methods may be called
+// from several goroutines; after the tool's function has returned they do nothing.
+// Text, JSON, Progress and so on return once the message is on its way; Flush
+// returns once the host has it. A value over the 4 MiB that a host takes in one
+// message is an error that names its size, and is not sent; Text alone is sent in
+// several messages.
 type Output struct {
 	mu     sync.Mutex // guards what follows, and the order of messages
 	seq    uint64
@@ -96,7 +96,7 @@ func (o *Output) close(last *pluginv1.CallEvent) {
 	o.closed = true
 }
 
-// Text adds text to the content; it may be of any length. Bytes that are no UTF-8 are replaced by
+// Text adds text to the content; it may be of any length. Bytes that are not UTF-8 are replaced by
 // U+FFFD.
 func (o *Output) Text(text string) error {
 	text = printable(text)

@@ -72,7 +72,7 @@ func TestRawToolRefusesWhatCouldNeverWork(t *testing.T) {
 		}
 	}
 	if _, err := NewRawTool(Tool{Name: "x", Title: "\xff"}, json.RawMessage(anyObject), nil, echo); err == nil {
-		t.Error("took a title that is no UTF-8")
+		t.Error("took a title that is not UTF-8")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // none; the host has validated them by inputSchema.
 //
 // Unlike NewTool it returns an error where the tool could never work, since
-// what it is given may come from outside: a bad name, text that is no UTF-8, or
+// what it is given may come from outside: a bad name, text that is not UTF-8, or
 // a schema that hosts refuse (see package schema).
 func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error)) (Registered, error) {
 	if err := t.check(); err != nil {
@@ -39,7 +39,7 @@ func NewRawTool(t Tool, inputSchema, outputSchema json.RawMessage, do func(ctx c
 		}
 		result, err := do(ctx, arguments, out)
 		if err == nil && len(result) > 0 && (!json.Valid(result) || !utf8.Valid(result)) {
-			return nil, fmt.Errorf("the result of tool %q is no valid JSON, which is UTF-8", t.Name)
+			return nil, fmt.Errorf("the result of tool %q is not valid JSON, which is UTF-8", t.Name)
 		}
 		return result, err
 	}}, nil

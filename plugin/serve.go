@@ -108,7 +108,7 @@ func (p *service) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
 }
 
 func (p *service) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("bug: the author's side of a plugin is no client")
+	return nil, fmt.Errorf("bug: the author's side of a plugin is not a client")
 }
 
 func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

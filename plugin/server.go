@@ -164,7 +164,7 @@ func endedBy(ctx context.Context, err error) bool {
 	return false
 }
 
-// Cancel implements toolhost.plugin.v1.Tool. A call that is over is no error.
+// Cancel implements toolhost.plugin.v1.Tool. A call that is over is not an error.
 func (s *server) Cancel(_ context.Context, request *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {
 	if call := s.call(request.GetCallId()); call != nil {
 		call.cancel(cancelCause(request.GetReason()))

@@ -33,10 +33,10 @@ type Tool struct {
 	// Exclusive: no other call of the same turn may run beside this one.
 	Exclusive bool
 	// Timeout and SoftBudget are hints for calls that nobody configured; zero
-	// is none.
+	// means none.
 	Timeout, SoftBudget time.Duration
 	// TimeoutArgument names the integer argument, in milliseconds, by which
-	// the model asks for a timeout of its own; empty is none.
+	// the model asks for a timeout of its own; empty means none.
 	TimeoutArgument string
 	// Wish is what the tool would like its sandbox to grant.
 	Wish Wish
@@ -61,13 +61,13 @@ type Registered struct {
 // Name is the tool's name.
 func (r Registered) Name() string { return r.description.GetName() }
 
-// Describe is what a host is told of the tool.
+// Describe returns the description that hosts get.
 func (r Registered) Describe() *pluginv1.ToolDescription { return r.description }
 
 // Run calls the tool in this process, as Serve would for a host: it decodes
 // arguments, runs the function and returns its result as JSON (nil where the
-// result type is None). A result that is too large for one message, which a host
-// takes up to 4 MiB of, is an error.
+// result type is None). A result over 4 MiB, the most that a host takes in one
+// message, is an error.
 func (r Registered) Run(ctx context.Context, arguments json.RawMessage, out *Output) (json.RawMessage, error) {
 	result, err := r.run(ctx, arguments, out)
 	if err == nil && len(result) > maxResultBytes {

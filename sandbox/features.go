@@ -68,7 +68,7 @@ var uses = []struct{ feature, use string }{
 	{FeatureCgroupNS, "the cgroup's place is hidden"},
 	{FeatureOwnUID, "each call is a user of its own"},
 	{FeatureRoot, "a minimal, read-only root; sized /tmp, /dev/shm and workspace"},
-	{FeatureProc, "an own /proc, with what tells of the host masked"},
+	{FeatureProc, "a private /proc, with what reveals the host masked"},
 	{FeatureCapabilities, "no capabilities, and no way to gain any"},
 	{FeatureSeccomp, "an allow-list of system calls"},
 	{FeatureLandlock, "a second layer under the mounts: writing only where granted"},

@@ -9,7 +9,7 @@ const rootBytes = 1 << 20
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // Docker masks and write-protects most of these (its default OCI spec); the
-// rest tells of the host and of no use to a tool.
+// rest reveals the host and is useless to a tool.
 var (
 	maskedPaths = []string{
 		"/proc/acpi", "/proc/asound", "/proc/bootconfig", "/proc/buddyinfo", "/proc/bus", "/proc/cmdline", "/proc/config.gz",

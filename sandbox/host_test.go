@@ -111,7 +111,7 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// What the host itself lacks is no missing feature.
+// What the host itself lacks is not a missing feature.
 func TestBlameOfTheHost(t *testing.T) {
 	for _, err := range []error{
 		&SetupError{wire.StepLimits, syscall.EPERM}, &SetupError{wire.StepClone, syscall.EMFILE}, &SetupError{"mount the new root", syscall.ENFILE},

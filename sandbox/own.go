@@ -210,7 +210,8 @@ func (r *Resolved) lent(data string) bool {
 	return data != "" && filepath.Dir(r.workspace) == lookup.Real(data)
 }
 
-// maskIn covers what is own below a grant, before anything else is mounted there.
+// maskIn covers toolhost's own files below a grant, before anything else is
+// mounted there.
 func (p *Plan) maskIn(r Resolved, g grant) {
 	for _, m := range r.masks {
 		if m.grant == g.target {

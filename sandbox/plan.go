@@ -25,7 +25,7 @@ type Task struct {
 	// its executables.
 	Programs []Program
 	// MemoryBytes and CPUPercent are the call's limits, 0 for none: the sizes
-	// of its folders and what it is told of itself follow from them.
+	// of its folders, and what it reads about itself, follow from them.
 	MemoryBytes, CPUPercent int64
 	// OpenFiles is the limit of open files of one process; 0 is
 	// DefaultOpenFiles.

@@ -87,8 +87,8 @@ func (p Policy) network() string {
 }
 
 // Resolved is a policy whose names have been checked and whose paths are open:
-// what is shown to a call is what was judged, wherever the paths lead by then.
-// Close it, or a Plan made of it, when no start is to come.
+// a call sees what was judged, wherever the paths lead by then. Close it, or a
+// Plan made of it, when no start is to come.
 type Resolved struct {
 	policy Policy
 	grants []grant // parents before what is below them
@@ -177,7 +177,7 @@ func Showable(path string) bool { return checkReserved(path) == nil }
 // OwnFolder says whether path is a folder that every confined call has.
 func OwnFolder(path string) bool { return path == "/" || path == "/tmp" || path == Workspace }
 
-// Warnings tell of what the policy's author may not know: grants that are
+// Warnings returns what the policy's author may not know: grants that are
 // links, which another call may have made.
 func (r Resolved) Warnings() (list []string) {
 	for _, g := range r.grants {
@@ -231,7 +231,7 @@ func (p Policy) check() error {
 		allowed     []string
 	}{{"tier", p.tier(), []string{TierNative, TierNone}}, {"network", p.network(), []string{NetworkNone, NetworkHost}}} {
 		if !slices.Contains(f.allowed, f.value) {
-			return fmt.Errorf("sandbox %s %q is unknown: give one of %s", f.name, f.value, strings.Join(f.allowed, ", "))
+			return fmt.Errorf("sandbox %s %q is unknown: must be one of %s", f.name, f.value, strings.Join(f.allowed, ", "))
 		}
 	}
 	for _, name := range p.Allow {
@@ -241,7 +241,7 @@ func (p Policy) check() error {
 	}
 	for _, name := range p.Require {
 		if !slices.Contains(optionalFeatures, name) {
-			return fmt.Errorf("feature %q cannot be required: give one of %s", name, strings.Join(optionalFeatures, ", "))
+			return fmt.Errorf("feature %q cannot be required: must be one of %s", name, strings.Join(optionalFeatures, ", "))
 		}
 	}
 	return nil

@@ -111,8 +111,8 @@ func (p *Process) discard() {
 	go p.Release()
 }
 
-// PID is the launcher's process id. Whoever signals the tree's members leaves
-// this one out.
+// PID is the launcher's process id. A signal to the tree's members must leave
+// it out.
 func (p *Process) PID() int { return p.pid }
 
 // UID is the tool's user as the host sees it.
@@ -176,12 +176,12 @@ func (p *Process) Started(ctx context.Context) error {
 // Started, until Release.
 func (p *Process) SocketDir() *os.File { return p.socketDir }
 
-// Workspace is described with SocketDir; nil also for one that persists. What
-// is in it is the tool's: package sandbox/export takes files out of it.
+// Workspace is described with SocketDir; nil also for one that persists. Its
+// content is the tool's: package sandbox/export takes files out of it.
 func (p *Process) Workspace() *os.File { return p.workspace }
 
 // Kill ends the launcher, and with it its namespace. It may be called again,
-// by anyone; one that has ended is no error.
+// by anyone; one that has ended is not an error.
 func (p *Process) Kill() error {
 	var err error
 	sent := p.raw.Control(func(fd uintptr) { err = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })

@@ -7,8 +7,8 @@ type Receipt struct {
 	Tier string `json:"tier"`
 	// Cgroup is the hierarchy in use: v2, hybrid or v1.
 	Cgroup string `json:"cgroup"`
-	// Network is none or host. Read and Write are the bound paths; with tier
-	// none all three are the caller's own and say so.
+	// Network is "none" or "host". Read and Write are the bound paths; with
+	// tier "none" all three are the caller's own and say so.
 	Network string   `json:"network"`
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`

@@ -17,7 +17,7 @@ func TestStorageSizes(t *testing.T) {
 		want   Storage
 	}{
 		{"no limit", 0, Storage{}, Storage{128 * mib, 64 * mib, 16 * mib, 65536}},
-		{"negative is no limit", -1, Storage{}, Storage{128 * mib, 64 * mib, 16 * mib, 65536}},
+		{"negative is not a limit", -1, Storage{}, Storage{128 * mib, 64 * mib, 16 * mib, 65536}},
 		{"a limit", 256 * mib, Storage{}, Storage{64 * mib, 32 * mib, 8 * mib, 65536}},
 		{"a large limit", 64 << 30, Storage{}, Storage{16 << 30, 8 << 30, 2 << 30, 65536}},
 		{"given", 256 * mib, Storage{1, 2, 3, 4}, Storage{1, 2, 3, 4}},

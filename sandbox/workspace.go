@@ -31,7 +31,7 @@ func (r *Resolved) openWorkspace(j *judge) (string, error) {
 	return o.path, nil
 }
 
-var errWorkspace = errors.New("it is no folder, or a link; name the folder itself")
+var errWorkspace = errors.New("it is not a folder, or a link; name the folder itself")
 
 func findWorkspace(j *judge, path string) (*opened, error) {
 	o, err := openOnce(path, true)

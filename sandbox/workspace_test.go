@@ -137,7 +137,7 @@ func TestWorkspacesThatAreRefused(t *testing.T) {
 	cases := map[string][]string{
 		dir + "/missing":         {dir + "/missing", "no such file", "make the folder first"},
 		dir + "/missing/missing": {"no such file", "make the folder first"},
-		dir + "/file":            {dir + "/file", "no folder"},
+		dir + "/file":            {dir + "/file", "not a folder"},
 		dir + "/link":            {dir + "/link", "or a link"},
 		"/":                      {"the system's"},
 		"/proc":                  {"the system's"},

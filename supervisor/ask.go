@@ -32,8 +32,8 @@ type Answer struct {
 // maxQuestions bounds those of one call that wait for an answer.
 const maxQuestions = 8
 
-// onAsk puts a tool's question to whoever the request names. The call's clocks
-// stand still until the answer.
+// onAsk puts a tool's question to the asker that the request names. The call's
+// clocks stand still until the answer.
 func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	if unfit != nil && c.request.Ask != nil {
 		if !c.acks.deny(ask.GetInteractionId(), "the question's schema cannot be passed on: "+unfit.Error()) {

@@ -63,7 +63,7 @@ func lookUp(path string) (string, error) {
 	case info.IsDir():
 		return "", fmt.Errorf("the tool %s is a folder: name the executable in it", path)
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("the tool %s is no regular file: name an executable", path)
+		return "", fmt.Errorf("the tool %s is not a regular file: name an executable", path)
 	case info.Mode()&0o111 == 0:
 		return "", fmt.Errorf("the tool %s is not executable: run chmod +x on it", path)
 	}

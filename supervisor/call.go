@@ -193,8 +193,8 @@ func (c *Call) run(ctx context.Context) {
 	c.finish()
 }
 
-// retire ends the owner's part: whoever has an input for it goes on, and its
-// state belongs to finish.
+// retire ends the owner's part: senders of input no longer wait for it, and
+// its state belongs to finish.
 func (c *Call) retire() {
 	close(c.over)
 	if len(c.aborts) > 0 {
@@ -210,7 +210,7 @@ func abortReason(ctx context.Context) AbortReason {
 }
 
 // enter waits for a kept process and for a lock, if the call wants them, and then
-// for a slot: whoever has one waits for nothing else.
+// for a slot: a call with a slot waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
 	leave, err := c.line.enter(ctx, c.request.Keep != nil && c.request.Keep.Shared, c.lockWait())
 	if err != nil {

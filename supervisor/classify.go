@@ -58,7 +58,8 @@ func (e evidence) succeeded() bool {
 	return e.final.GetError() == nil && e.goodExit() && e.final.GetExit().GetSignal() == ""
 }
 
-// goodExit: the exit status, 0 where there is none to tell of, is a success's.
+// goodExit reports whether the exit status means success; no status counts as
+// 0.
 func (e evidence) goodExit() bool {
 	if e.exitJudged {
 		return e.exitOK
@@ -191,7 +192,7 @@ func startOutcome(err error) outcome {
 	return outcome{StatusStartFailed, reasonStart}
 }
 
-// finalOutcome is that of a result which is no success.
+// finalOutcome is that of a result which is not a success.
 func finalOutcome(final *pluginv1.Result) outcome {
 	switch final.GetExit().GetSignal() {
 	case "":

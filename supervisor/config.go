@@ -49,7 +49,7 @@ type Config struct {
 	// /run/toolhost for root, $XDG_RUNTIME_DIR/toolhost or a folder in the
 	// temporary directory for others. Its path must be short.
 	RuntimeDir string
-	// SpillDir takes output that is cut, one file a stream; empty is none. It is
+	// SpillDir takes output that is cut, one file a stream; empty means none. It is
 	// made if it is missing.
 	SpillDir string
 	// StoreDir takes a copy of each executable, which is what is hashed and
@@ -163,8 +163,8 @@ func defaultStoreDir() string {
 }
 
 // inherited names the variables of the host's environment that a tool may see;
-// everything else must be given to it on purpose. placed ones tell of the
-// host's files, and are a confined tool's own.
+// everything else must be given to it on purpose. placed ones name the host's
+// files; a confined tool gets its own.
 var (
 	inherited = []string{"LANG", "LANGUAGE", "TZ", "TERM"}
 	placed    = []string{"PATH", "HOME", "TMPDIR"}

@@ -4,8 +4,7 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 )
 
-// liveGroup is where a call's processes are, for whoever asks from outside of
-// the loop.
+// liveGroup is where a call's processes are, for readers outside of the loop.
 type liveGroup struct {
 	group *cgroup.Group
 	// before is what a kept instance had used when this call came.

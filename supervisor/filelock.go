@@ -11,11 +11,11 @@ import (
 	"github.com/toolhost/toolhost/budget"
 )
 
-// Lock keeps calls that use the same files from running at once, whoever makes
-// them: it is a flock(2) on a file, which ends with its holder.
+// Lock keeps calls that use the same files from running at once, also those of
+// other hosts: it is a flock(2) on a file, which ends with its holder.
 type Lock struct {
 	// File is made if it is not there, and stays. It must be out of the call's
-	// reach. Empty is no lock.
+	// reach. Empty is not a lock.
 	File string
 	// Shared lets others run that share it, too.
 	Shared bool

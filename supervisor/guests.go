@@ -89,7 +89,7 @@ func (i *instance) doom(by *Call) {
 	i.doomed, i.doomer = true, by
 	for other := range i.here {
 		if other != by {
-			i.tasks.run("tell of a kill", func() { other.send(input{kind: inCollateral}) })
+			i.tasks.run("report a kill", func() { other.send(input{kind: inCollateral}) })
 		}
 	}
 }

@@ -294,7 +294,7 @@ func (c *Call) launcherTimer() time.Duration {
 	return c.resolution.Timeout + c.grace + budget.AnswerMargin
 }
 
-// watch tells of the tool's end and of its memory limit.
+// watch reports the tool's end and its memory limit.
 func (i *instance) watch() {
 	i.watchers.Go(func() {
 		defer close(i.exitTold)

@@ -112,8 +112,8 @@ func (c *Call) promisesOutput() bool {
 	return len(c.description.GetOutputSchema()) > 0
 }
 
-// fitArguments are arguments, or other JSON of a caller, as tools can read it.
-// What is no JSON at all is found out later.
+// fitArguments returns arguments, or other JSON of a caller, as tools can read
+// it. Invalid JSON is found later.
 func fitArguments(what string, raw json.RawMessage) (json.RawMessage, error) {
 	clean, err := wirejson.CleanArguments(raw)
 	switch {

@@ -256,7 +256,7 @@ func cutOff(err error) bool {
 }
 
 // onExited records the end of the tool's own process. A SIGKILL of the clean-up
-// is none of the tool's doing, nor of the ladder's.
+// is neither the tool's doing nor the ladder's.
 func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
 	ladder := c.cause != causeNone && slices.Contains(c.kill.signals, "SIGKILL")
 	killed := c.instance != nil && c.instance.killed.Load()

@@ -114,7 +114,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// validateGroup has the kernel's ranges in the terms of these limits, of which 0
+// validateGroup checks the kernel's ranges in the terms of these limits, where 0
 // is the default.
 func (l Limits) validateGroup() error {
 	err := l.group().Validate()

@@ -2,7 +2,7 @@ package supervisor
 
 import "github.com/hashicorp/go-hclog"
 
-// log is for what is worth to be told of the call; it happens seldom.
+// log returns the call's logger; only unusual events are logged.
 func (c *Call) log() hclog.Logger {
 	args := c.request.LogArgs
 	if len(args) == 0 {

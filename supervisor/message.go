@@ -243,8 +243,8 @@ func failurePhrase(r *Result, o outcome, ran string) string {
 	return "failed after " + ran + ": " + detail
 }
 
-// lateMs is how late a call is stopped, at most, of which nothing is said: a host
-// that was itself stopped, or starved, comes later.
+// lateMs is the delay up to which a late stop goes unmentioned: only a host that
+// was itself stopped, or starved, takes longer.
 const lateMs = 100
 
 func timeoutPhrase(r *Result, reason string) string {

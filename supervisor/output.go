@@ -94,8 +94,8 @@ func (o *output) overLimit() bool {
 }
 
 // flush keeps what was held back for the sake of a secret. Unless the streams are
-// over it leaves out one that is just being passed on: whoever reads there may
-// never take it.
+// over it leaves out one that is just being passed on: its reader may never take
+// it.
 func (o *output) flush(over bool) {
 	end := (*veiled).endIfIdle
 	if over {
@@ -111,8 +111,8 @@ func (o *output) passesThrough() bool {
 	return command != nil && (command.Stdout != nil || command.Stderr != nil)
 }
 
-// kept begins to put together what is left of the streams, which takes a while
-// where it is much, and returns what waits for it.
+// kept begins to assemble the rest of the streams, which can take a while, and
+// returns a function that waits for it.
 func (o *output) kept() (wait func() (stdout, stderr capture.Kept)) {
 	if o == nil {
 		return nil

@@ -184,7 +184,7 @@ func (c *Call) refuse(err error) {
 	close(c.done)
 }
 
-// tellDescribe tells of the Describe that the call was refused for.
+// tellDescribe reports the Describe that the call was refused for.
 func (c *Call) tellDescribe(r *Result, refused *refusal) {
 	if refused.again > 0 {
 		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), true

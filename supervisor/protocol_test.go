@@ -33,8 +33,8 @@ func TestBrokenHandshakes(t *testing.T) {
 		"nosocket":  "no socket",
 		"cert":      "cannot connect",
 		// No gRPC behind it:
-		"mute":   "socket x answered nothing within 5s, which is no gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does; its last words on stderr: listening",
-		"babble": `answered with "HTTP/1.1 400 Bad Request", which is no gRPC`,
+		"mute":   "socket x answered nothing within 5s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does; its last words on stderr: listening",
+		"babble": `answered with "HTTP/1.1 400 Bad Request", which is not gRPC`,
 		"hangup": "closed the connection before its result, and lives on",
 		// In Describe:
 		"describe-none": "0 tools", "describe-twice": "twice", "describe-schema": "schema",
@@ -92,7 +92,7 @@ func TestProfilesOfTheOperator(t *testing.T) {
 	}
 }
 
-// A tool that fails to start is no failure of the host's, and the other way round.
+// A tool that fails to start is not a failure of the host's, and the other way round.
 func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	if r := call(t, host, hostileRequest("exit")); r.Status != supervisor.StatusStartFailed || r.Reason != "start" {

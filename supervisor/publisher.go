@@ -25,8 +25,8 @@ type publisher struct {
 // maxEarly bounds the events of a tool that is still starting.
 const maxEarly = 16
 
-// What is told of a tool's progress and log: so much at once, and then so much
-// a second.
+// Rate limits on the events of a tool's progress and log: a burst, then so
+// many a second.
 const (
 	notesBurst     = 256 << 10
 	notesPerSecond = 4 << 10
@@ -48,8 +48,8 @@ func (a *allowance) take(n int, now time.Time) bool {
 	return true
 }
 
-// defaultEventOutputBytes is what is told of a call's output while it runs,
-// leastOutputEvent what each event of it counts for at least.
+// defaultEventOutputBytes bounds the output in a call's events,
+// leastOutputEvent is the least that each of these counts for.
 const (
 	defaultEventOutputBytes = 4 << 20
 	leastOutputEvent        = 256

@@ -50,7 +50,7 @@ func TestReadyAfterACallsOwnFailure(t *testing.T) {
 	one := request("echo", `{"text":"x"}`)
 	one.Tool.Path = "/etc/passwd"
 	if result := host.Call(t.Context(), one); result.OK() {
-		t.Fatal("a call of what is no program")
+		t.Fatal("a call of what is not a program")
 	}
 	if err := host.Ready(); err != nil {
 		t.Error(err)

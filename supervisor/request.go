@@ -107,8 +107,8 @@ type Request struct {
 	// reader misses some, which the next one counts, and never slows the call.
 	// It is not closed.
 	Events chan<- Event
-	// EventOutputBytes bounds the output that events tell of, each counted as at
-	// least 256 bytes; what is beyond counts as missed. 0 is 4 MiB, less is none.
+	// EventOutputBytes bounds the output in events, each counted as at least 256
+	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
 	EventOutputBytes int64
 }
 

@@ -181,9 +181,9 @@ type Timing struct {
 }
 
 // Kill is the evidence of the kill ladder. For a call that ended by itself the
-// stage is none, and what was left of its processes was cleaned up.
+// stage is "none", and the rest of its processes was cleaned up.
 type Kill struct {
-	// Stage is none, term (SIGTERM was enough) or kill.
+	// Stage is "none", "term" (SIGTERM was enough) or "kill".
 	Stage string `json:"stage"`
 	// Cause is what began the ladder: deadline, idle, abort, oom, ...
 	Cause   string   `json:"cause"`
@@ -224,7 +224,7 @@ type Usage struct {
 	AncestorPidsLimitHits int64 `json:"ancestorPidsLimitHits"`
 }
 
-// AppliedLimits are the limits that were in force; 0 is none.
+// AppliedLimits are the limits that were in force; 0 means none.
 type AppliedLimits struct {
 	MemoryBytes      int64 `json:"memoryBytes"`
 	Pids             int64 `json:"pids"`
@@ -243,12 +243,12 @@ type AppliedLimits struct {
 	ShmBytes        int64 `json:"shmBytes"`
 }
 
-// Retry is advice for whoever thinks of calling again.
+// Retry is advice on calling again.
 type Retry struct {
 	// Retryable: the tool never started, or is declared read-only or
 	// idempotent, and neither arguments, policy nor a human stand against it.
 	Retryable bool `json:"retryable"`
-	// SideEffects is none or possible.
+	// SideEffects is "none" or "possible".
 	SideEffects string `json:"sideEffects"`
 	// SuggestedTimeoutMs is set where more time would have helped.
 	SuggestedTimeoutMs *int64 `json:"suggestedTimeoutMs"`

@@ -52,7 +52,7 @@ func ownAlone(path string) error {
 	st := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.IsDir():
-		return fmt.Errorf("the runtime folder %s is no folder: remove it, or set RuntimeDir", path)
+		return fmt.Errorf("the runtime folder %s is not a folder: remove it, or set RuntimeDir", path)
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("the runtime folder %s belongs to uid %d: remove it, or set RuntimeDir", path, st.Uid)
 	case info.Mode().Perm()&0o022 != 0:

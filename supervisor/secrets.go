@@ -28,7 +28,7 @@ func (c *Call) checkSecrets() error {
 		var err error
 		switch {
 		case s.Variable == "" || strings.ContainsAny(s.Variable, "=\x00"):
-			err = fmt.Errorf("a secret's variable %q is none: name it as in the environment", s.Variable)
+			err = fmt.Errorf("invalid variable name %q of a secret: name it as in the environment", s.Variable)
 		case strings.ContainsRune(s.Value, 0) && !s.File:
 			err = fmt.Errorf("the secret %s holds a NUL character, which no variable can: hand it over as a file", s.Variable)
 		case s.Value == "":

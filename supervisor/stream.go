@@ -75,7 +75,7 @@ func (c *Call) onEvent(in input, now time.Time) {
 	c.clock.Message(now)
 }
 
-// sane drops a fraction that is none: JSON could not carry it.
+// sane drops an infinite fraction or NaN, which JSON cannot carry.
 func sane(fraction *float64) *float64 {
 	if fraction == nil || !(*fraction >= 0 && *fraction <= 1) {
 		return nil
@@ -100,8 +100,8 @@ func (c *Call) keepSent(sent *pluginv1.Content) {
 	c.keep(content)
 }
 
-// keep adds content to what the result will show, without the call's secrets,
-// of which a text may have no more than a part.
+// keep adds content to what the result will show, without the call's secrets;
+// a text may hold only part of one.
 func (c *Call) keep(content Content) {
 	if content.Type == "text" {
 		_ = c.contentVeil.pass([]byte(content.Text), c.keepText)
@@ -145,7 +145,7 @@ func itemOf(c Content) capture.Item {
 	return capture.Item{Value: c, Size: c.Bytes(), Kind: partKind(c)}
 }
 
-// partKind is the word for content that is no text.
+// partKind is the word for content that is not text.
 func partKind(c Content) string {
 	switch c.Type {
 	case "json":

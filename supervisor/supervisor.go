@@ -180,7 +180,7 @@ func (s *Supervisor) close() error {
 
 // Call runs one call to its end. It always returns a result: also for a tool
 // that does not exist. When ctx ends the call is aborted; the result still
-// tells of it.
+// describes it.
 func (s *Supervisor) Call(ctx context.Context, request Request) *Result {
 	return s.Start(ctx, request).Result()
 }

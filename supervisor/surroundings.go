@@ -13,7 +13,7 @@ import (
 )
 
 // Where a confined call finds executables whose own path it cannot have: the
-// adapter's tells of the host, others lie in the sandbox's own folders.
+// adapter's reveals the host, others lie in the sandbox's own folders.
 const (
 	hiddenAdapter  = "/.toolhost/adapter"
 	hiddenPrograms = "/.toolhost/bin/"
@@ -229,7 +229,7 @@ func checkDir(dir string) error {
 		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
 	}
 	if !info.IsDir() {
-		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is no folder", dir))
+		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is not a folder", dir))
 	}
 	return nil
 }

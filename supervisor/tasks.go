@@ -8,8 +8,9 @@ import (
 )
 
 // tasks are the goroutines of a supervisor's calls, by name. Close waits for
-// them; each ends when its call, or its instance, does. Only what reads a
-// command's input is none: its reader is the caller's, and may never return.
+// them; each ends when its call, or its instance, does. The goroutine that
+// reads a command's input is not among them: its reader is the caller's, and
+// may never return.
 type tasks struct {
 	mu      sync.Mutex
 	running map[string]int

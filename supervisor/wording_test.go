@@ -84,7 +84,7 @@ func TestRemediesOfFailedStarts(t *testing.T) {
 // nothing else had ended it, and how it did is told with it.
 func TestAToolThatEndsBeforeItsHandshake(t *testing.T) {
 	ended := &host.HandshakeError{Reason: "not a toolhost tool: it ended its output", Ended: true}
-	other := &host.HandshakeError{Reason: "not a toolhost tool: its first line is no handshake"}
+	other := &host.HandshakeError{Reason: "not a toolhost tool: its first line is not a handshake"}
 	for name, test := range map[string]struct {
 		e    evidence
 		want string // the tool's error; empty for none

@@ -43,8 +43,8 @@ func (b *batch) noTool(e *entry) {
 	b.finish(e, invalid(e.call, "call", fmt.Sprintf("there is no tool %q", e.call.Tool)))
 }
 
-// judge refuses what can be refused by what is known of the tool. Only what is
-// left after that is worth a Describe, and then a human's time.
+// judge refuses calls by what is known of the tool. Only the rest is worth a
+// Describe, and then a human's time.
 func (b *batch) judge(e *entry) {
 	t, mode := b.t, e.tool.mode()
 	if mode == ModeDeny {

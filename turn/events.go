@@ -9,7 +9,7 @@ import (
 )
 
 // EventGap is the kind of a record that stands for events that are missing. It
-// is no event of the turn: none is numbered, or journalled, for it.
+// is not an event of the turn: none is numbered, or journalled, for it.
 const EventGap = "gap"
 
 // Gap stands for events that are not in a stream of them: neither in memory any
@@ -26,15 +26,16 @@ type Gap struct {
 type History func(turnID string, after int64) ([]*Record, error)
 
 // Events gives the turn's events after a seq, 0 for all, in order and each once,
-// until the turn is over. What the turn no longer holds comes from
-// Config.History; for what is not there either comes one record with a Gap, whose
-// Event.Seq is the last that is missing. So a reader sees every seq, by itself or
-// in a gap, and goes on after any of them by calling Events again with it.
+// until the turn is over. Events that the turn no longer holds come from
+// Config.History; those missing there, too, are replaced by one record with a
+// Gap, whose Event.Seq is the last missing one. So a reader sees every seq, by
+// itself or in a gap, and goes on after any of them by calling Events again with
+// it.
 //
 // A slow reader delays nobody, and holds 64 KiB of events or one. All readers
-// are given the same records: they are not to be changed. When ctx ends, what is
-// there by then is still given; then comes ctx's cause, the only error, without
-// a record.
+// are given the same records: they are not to be changed. When ctx ends, the
+// records so far are still given; then comes ctx's cause, the only error,
+// without a record.
 func (t *Turn) Events(ctx context.Context, after int64) iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for seq := after; ; {

@@ -9,10 +9,10 @@ import (
 )
 
 // readSchema gives what answers are checked by, and the declared default: the
-// schema's own or, of an object, what its properties' defaults make. A schema
-// that is none, or whose checking might not end, has neither, and an answer is
-// only JSON: the tool has its own look at it. A secret has no default, and what
-// does not fit is not told of.
+// schema's own or, of an object, what its properties' defaults make. An invalid
+// schema, or one whose checking might not end, has neither; any JSON is an
+// answer then, and the tool checks it itself. A secret has no default, and a
+// default that does not fit is dropped silently.
 func readSchema(i Interaction) (check func(json.RawMessage) error, declared json.RawMessage) {
 	fits := anyJSON
 	if parsed, err := schema.Parse(i.Schema); err == nil {
@@ -41,7 +41,7 @@ func readSchema(i Interaction) (check func(json.RawMessage) error, declared json
 
 func anyJSON(raw json.RawMessage) error {
 	if !json.Valid(raw) {
-		return errors.New("it is no JSON value")
+		return errors.New("it is not a JSON value")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ const (
 // maxWait is the ceiling of every interaction.
 const maxWait = time.Hour
 
-// waits are the default timeouts; a device code's is whoever asks's to name.
+// waits are the default timeouts; the asker names a device code's.
 var waits = map[Kind]time.Duration{
 	KindApproval: 120 * time.Second, KindConfirm: 60 * time.Second, KindPassword: 120 * time.Second,
 	KindQuestionnaire: 120 * time.Second, KindEscalation: escalation().Default,

@@ -64,8 +64,8 @@ func (l *eventLog) forget() {
 	l.records = append([]*Record(nil), l.records[drop:]...)
 }
 
-// end tells the readers that there will be no more. What is held from then on
-// is the readers' own, and counts no longer.
+// end tells the readers that there will be no more. Records held from then on
+// are the readers' own, and count no longer.
 func (l *eventLog) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

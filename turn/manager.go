@@ -34,18 +34,19 @@ type Config struct {
 	// Journal keeps all events; nil keeps none.
 	Journal Journal
 	// History reads what Journal keeps, for readers of events that are no longer
-	// in memory, from any goroutine; nil cannot, and they are told of a gap.
+	// in memory, from any goroutine; nil cannot, and they get a gap.
 	History History
-	// Observe, if not nil, is told of all records in order, also of those that
-	// the journal fails to keep, once whoever waited for them goes on. The turn
-	// waits for it. It may be called by several turns at once.
+	// Observe, if not nil, is called with all records in order, also those that
+	// the journal fails to keep, after their waiters go on. The turn waits for
+	// it. It may be called by several turns at once.
 	Observe func(records []Record)
 	// EventOutputBytes as in supervisor.Request.
 	EventOutputBytes int64
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
-	// Health is what session_status tells of the host; nil is nothing. Neither
-	// it nor Tool may call methods of turns: a turn waits for them.
+	// Health returns what session_status says about the host; nil says
+	// nothing. Neither it nor Tool may call methods of turns: a turn waits for
+	// them.
 	Health func() any
 	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many
 	// as a supervisor runs by default if those are fewer: its queue is for calls

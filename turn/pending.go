@@ -82,7 +82,7 @@ func (t *Turn) raiseNext() {
 	}
 }
 
-// ask has the turn's interactor try, beside whoever else may answer.
+// ask has the turn's interactor try, beside others who may answer.
 func (t *Turn) ask(p *pending) {
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func (t *Turn) ask(p *pending) {
 			return
 		}
 		t.post(func() {
-			if err := t.settle(p.ID, a); err != nil { // what does not fit is no yes
+			if err := t.settle(p.ID, a); err != nil { // what does not fit is not a yes
 				t.close(p, OutcomeDenied, Answer{By: a.By})
 			}
 		})
@@ -157,7 +157,7 @@ func (t *Turn) settle(id string, a Answer) error {
 }
 
 // fit holds an answer to what was asked for. What only wants a yes or no takes it
-// as a value, too; anything else there is a mistake, and no denial. Null is no
+// as a value, too; anything else there is a mistake, and no denial. Null is not a
 // value where none is needed: for a yes or no, and to deny what it does not fit.
 func (p *pending) fit(a *Answer) error {
 	yesNo := len(p.Schema) == 0 && !p.Secret

@@ -31,8 +31,8 @@ type Question struct {
 // it: one of the outcomes, and with OutcomeAnswered the answer. In a headless
 // turn it doesn't wait: the outcome is OutcomeHeadless, and the answer's Value
 // the default that the schema declares, if any. When ctx or the turn ends the
-// outcome is OutcomeCancelled. warning tells of a timeout that was clamped; an
-// error says why there is no such question, or that the turn is over.
+// outcome is OutcomeCancelled. warning describes a timeout that was clamped;
+// an error says why there is no such question, or that the turn is over.
 func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a Answer, warning string, err error) {
 	wait, warning, err := WaitFor(q.Kind, q.Timeout)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestAnswersAreChecked(t *testing.T) {
 	})
 }
 
-// Null is no value where none is needed.
+// Null is not a value where none is needed.
 func TestNullAsAnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		schema        string
@@ -159,7 +159,7 @@ func TestDefaultsBesideABooleanSchema(t *testing.T) {
 	}
 }
 
-// What an interactor answers wrongly is no yes.
+// What an interactor answers wrongly is not a yes.
 func TestWrongAnswerOfTheInteractor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -199,7 +199,7 @@ func TestAlwaysAnswersWhatWaits(t *testing.T) {
 
 // Tool time stands still while a human is asked, also by several questions at
 // once, and goes on for the calls beside.
-// What a call waits for before it starts, such as its data, is no tool time.
+// What a call waits for before it starts, such as its data, is not a tool time.
 func TestToolTimeOfCallsThatWaitToStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -68,8 +68,8 @@ func (t *Turn) append(missed []*Record) error {
 	return nil
 }
 
-// tellRecord tells of a journal that fails, or works again. That an id is taken
-// is the caller's mistake, who is told.
+// tellRecord reports that the journal fails, or works again. A taken id is the
+// caller's mistake and is returned.
 func (t *Turn) tellRecord(was error) {
 	log := t.m.config.Logger
 	switch is := t.recorded.err; {

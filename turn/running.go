@@ -157,8 +157,8 @@ func (b *batch) forward(e *entry, events <-chan supervisor.Event, ended <-chan s
 	}
 }
 
-// afterEvents has the owner run f behind what the call has told of so far, and
-// waits for it; false if the turn is over.
+// afterEvents has the owner run f after the call's events so far, and waits
+// for it; false if the turn is over.
 func (b *batch) afterEvents(s *starting, f func()) bool {
 	ran := make(chan struct{})
 	select {

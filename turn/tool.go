@@ -65,11 +65,11 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`
 	// Problem, if not empty, says why the call cannot be made: its result is
-	// then invalid_args. Whoever parsed it found out.
+	// then invalid_args. The parser of the call sets it.
 	Problem string `json:"-"`
-	// TraceParent is the W3C trace context that the call belongs to; empty is
-	// none, as is one of more than 128 bytes. It is for Config.Observe, and goes
-	// nowhere else.
+	// TraceParent is the W3C trace context that the call belongs to; empty means
+	// none, as does one of more than 128 bytes. It is for Config.Observe, and
+	// goes nowhere else.
 	TraceParent string `json:"-"`
 	// Place, if not nil, waits for the call's place beside those of other turns,
 	// once nobody is asked about it any more. ctx ends when the call does; an

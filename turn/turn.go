@@ -163,7 +163,7 @@ const (
 )
 
 // Run runs a batch of calls and returns exactly one result for each, in their
-// order. An error says that the batch is none, and that nothing of it ran. When
+// order. An error says why the batch was refused; nothing of it ran then. When
 // ctx ends the turn is aborted, by its cause if that is [ErrDisconnected].
 func (t *Turn) Run(ctx context.Context, calls []Call) ([]*supervisor.Result, error) {
 	if err := checkBatch(calls); err != nil {

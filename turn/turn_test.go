@@ -220,7 +220,7 @@ func TestBadInputHarmsNobodyElse(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
 		defer turn.End()
-		results := run(t, turn, callOf("a", "work", 1), callOf("b", "nothing", 1), Call{ID: "c", Tool: "work", Problem: "the arguments are no JSON"}, callOf("d", "banned", 1))
+		results := run(t, turn, callOf("a", "work", 1), callOf("b", "nothing", 1), Call{ID: "c", Tool: "work", Problem: "the arguments are not JSON"}, callOf("d", "banned", 1))
 		want(t, results, "ok", "invalid_args/call", "invalid_args/call", "denied/policy")
 		for _, calls := range [][]Call{{callOf("a", "work", 1), callOf("a", "work", 1)}, {callOf("", "work", 1)}} {
 			if _, err := turn.Run(t.Context(), calls); err == nil {

@@ -62,7 +62,7 @@ func unjournalled(c Call, err error) *supervisor.Result {
 	}.Result()
 }
 
-// A third identical call is told of, a fifth is refused.
+// A third identical call gets a note, a fifth is refused.
 const (
 	repeatNote   = 3
 	repeatRefuse = 5

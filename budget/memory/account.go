@@ -99,9 +99,9 @@ func (a *Account) Hold(key string, free int64, lost func()) *Holder {
 	return &Holder{account: a, key: key, free: free, onLost: lost}
 }
 
-// Reserve waits for memory that will be used soon. It is for a holder that has
-// none. What is hardly used is given to others who wait: Take then has to get it
-// again.
+// Reserve waits for memory that will be used soon. It is for a holder without
+// any. Memory that is hardly used is given to other waiters; Take then has to
+// get it again.
 func (h *Holder) Reserve(ctx context.Context, bytes int64) error {
 	h.account.mu.Lock()
 	bytes = min(bytes, h.account.share+h.free)

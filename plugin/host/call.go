@@ -150,7 +150,7 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 		return explained
 	}
 	if said := c.wire.complaint(); said != "" {
-		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is no gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.runner.socket, said)}
+		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.runner.socket, said)}
 	}
 	return explained
 }

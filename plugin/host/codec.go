@@ -82,7 +82,7 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 func (c *codec) unmarshal(data mem.BufferSlice, v any) error {
 	message, ok := v.(protobuf.Message)
 	if !ok {
-		return fmt.Errorf("bug: a %T is no message", v)
+		return fmt.Errorf("bug: a %T is not a message", v)
 	}
 	whole := int64(data.Len()) // in one piece, which pricing needs
 	if err := c.take(whole); err != nil {
@@ -100,7 +100,7 @@ func (c *codec) unmarshal(data mem.BufferSlice, v any) error {
 		return err
 	}
 	if err := (protobuf.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(wire.ReadOnlyData(), message); err != nil {
-		return &ProtocolError{fmt.Sprintf("a message of %d bytes is no %s: %v", whole, of.Name(), err)}
+		return &ProtocolError{fmt.Sprintf("a message of %d bytes is not a valid %s: %v", whole, of.Name(), err)}
 	}
 	return nil
 }

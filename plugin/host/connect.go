@@ -17,7 +17,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// Child is a started tool process, as whoever started it presents it.
+// Child is a started tool process, as its starter presents it.
 type Child struct {
 	// ID names the process in messages; it must not be empty.
 	ID string
@@ -33,7 +33,7 @@ type Child struct {
 	// PeerUID is the uid, as the host sees it, that the tool's socket must
 	// belong to.
 	PeerUID uint32
-	// Gone is closed when the process is no more.
+	// Gone is closed when the process has ended.
 	Gone <-chan struct{}
 	// Kill ends the process at once. It is called if the connection cannot be
 	// made, possibly more than once.
@@ -191,7 +191,7 @@ func cleanUp(client *goplugin.Client) {
 
 const cleanUpTimeout = 2 * time.Second
 
-// HandshakeError says that the child is no tool of this protocol.
+// HandshakeError says that the child is not a tool of this protocol.
 type HandshakeError struct {
 	// Reason is one line; Output the beginning of what the child wrote instead
 	// of a handshake.

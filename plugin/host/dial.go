@@ -72,7 +72,7 @@ func (r *childRunner) connect(ctx context.Context) (*net.UnixConn, error) {
 	return connectBeneath(ctx, int(r.child.SocketDir.Fd()), r.socket)
 }
 
-// decoded is told of each message that gRPC has handed on.
+// decoded is called for each message that gRPC has handed on.
 func (r *childRunner) decoded(length int) {
 	r.mu.Lock()
 	wire := r.wire
@@ -121,7 +121,7 @@ func connectBeneath(ctx context.Context, dir int, name string) (*net.UnixConn, e
 		return nil, err
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
-		return nil, fmt.Errorf("%q is no socket", name)
+		return nil, fmt.Errorf("%q is not a socket", name)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", socket))
 	if err != nil {
@@ -130,8 +130,8 @@ func connectBeneath(ctx context.Context, dir int, name string) (*net.UnixConn, e
 	return conn.(*net.UnixConn), nil
 }
 
-// checkPeer refuses a socket that someone else listens on. The pid that
-// SO_PEERCRED gives is that of whoever called listen, so only the uid counts.
+// checkPeer refuses a socket that someone else listens on. SO_PEERCRED gives
+// the pid of the process that called listen, so only the uid counts.
 func checkPeer(conn *net.UnixConn, want uint32) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -159,7 +159,7 @@ type dispenser struct {
 }
 
 func (dispenser) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error {
-	return errors.New("bug: the host's side of a plugin is no server")
+	return errors.New("bug: the host's side of a plugin is not a server")
 }
 
 func (dispenser) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {

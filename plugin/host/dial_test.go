@@ -92,13 +92,13 @@ func TestConnectBeneathFollowsNothing(t *testing.T) {
 		errno error  // the refusal, or
 		text  string // part of its text
 	}{
-		{"link", nil, "is no socket"}, // openat2(2): O_PATH and O_NOFOLLOW open the link itself
-		{"absolute-link", nil, "is no socket"},
+		{"link", nil, "is not a socket"}, // openat2(2): O_PATH and O_NOFOLLOW open the link itself
+		{"absolute-link", nil, "is not a socket"},
 		{"folder-link/real", unix.ELOOP, ""},
-		{"file", nil, `"file" is no socket`},
-		{"folder", nil, "is no socket"},
-		{"fifo", nil, "is no socket"},
-		{".", nil, "is no socket"},
+		{"file", nil, `"file" is not a socket`},
+		{"folder", nil, "is not a socket"},
+		{"fifo", nil, "is not a socket"},
+		{".", nil, "is not a socket"},
 		{"missing", unix.ENOENT, ""},
 		{"", unix.ENOENT, ""},
 		{"stale", unix.ECONNREFUSED, ""},

@@ -2,9 +2,9 @@
 // with nothing: the handshake is bounded and rewritten before go-plugin sees
 // it, the socket is reached through a descriptor of the call's own folder and
 // its peer's uid is checked (SO_PEERCRED, unix(7)), messages are capped, the
-// broker and stdio streams of go-plugin are refused, and what breaks the
+// broker and stdio streams of go-plugin are refused, and a breach of the
 // protocol is a ProtocolError.
 //
-// Ending a process is not this package's business: whoever started it kills
-// it, and Close cleans up afterwards.
+// This package ends no process: its starter kills it, and Close cleans up
+// afterwards.
 package host

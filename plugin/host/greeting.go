@@ -60,7 +60,7 @@ func (c *greetedConn) note(err error) {
 	}
 }
 
-// complaint says how what was heard is no gRPC; empty if it may be, or if the
+// complaint says how what was heard is not gRPC; empty if it may be, or if the
 // connection was closed before anything came.
 func (c *greetedConn) complaint() string {
 	heard := c.first[:c.length.Load()]

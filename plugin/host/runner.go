@@ -112,7 +112,7 @@ func (r *childRunner) handshake() string {
 	return rewritten
 }
 
-// printFirst is for what prints something else first, and for what is no tool.
+// printFirst is for what prints something else first, and for what is not a tool.
 const printFirst = "run it with toolhost exec, or have it print nothing before the handshake"
 
 // checkHandshake turns `1|<version>|unix|<socketDir>/<name>|grpc[|...]` into
@@ -131,7 +131,7 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 	}
 	f := strings.Split(strings.TrimRight(line, "\r\n"), "|")
 	if len(f) < 5 || f[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {
-		return refuse("not a toolhost tool: its first line is no go-plugin handshake; " + printFirst)
+		return refuse("not a toolhost tool: its first line is not a go-plugin handshake; " + printFirst)
 	}
 	if f[1] != strconv.Itoa(handshake.Version) {
 		return refuse("the tool speaks protocol version " + strconv.Quote(f[1]) + ", this host speaks " + strconv.Itoa(handshake.Version) + "; rebuild the tool with a matching SDK")

@@ -82,7 +82,7 @@ func (h Host) Start(t testing.TB, tool plugin.Registered, arguments any) *Runnin
 	return r
 }
 
-// encode takes JSON text as it is: also what is none, for a tool to refuse.
+// encode passes JSON text on unchecked, for a tool to refuse.
 func encode(t testing.TB, value any) []byte {
 	t.Helper()
 	switch v := value.(type) {

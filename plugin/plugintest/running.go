@@ -216,7 +216,7 @@ func (r *Running) encodeAnswer(ask *pluginv1.Ask, value any) []byte {
 		err = validateJSON(ask.GetSchema(), raw)
 	}
 	if err != nil {
-		r.problems = append(r.problems, fmt.Sprintf("the test's answer to %q is none that its schema allows: %v", ask.GetPrompt(), err))
+		r.problems = append(r.problems, fmt.Sprintf("the test's answer to %q does not match its schema: %v", ask.GetPrompt(), err))
 	}
 	return raw
 }

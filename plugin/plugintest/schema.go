@@ -21,7 +21,7 @@ func validateJSON(rules, raw []byte) error {
 func validate(rules []byte, value any) error {
 	resolved, err := schema.Parse(rules)
 	if err != nil {
-		return fmt.Errorf("its schema is none that a host takes: %w", err)
+		return fmt.Errorf("a host would refuse its schema: %w", err)
 	}
 	return resolved.Validate(value)
 }

@@ -7,15 +7,15 @@ import (
 
 // What the patterns of a schema may come to, in instructions: a few repeats
 // within one another make millions of them. maxRunes bounds the ranges of their
-// character classes, of which \pL alone has hundreds.
+// character classes: \pL alone has hundreds.
 const (
 	maxPattern  = 20_000 // one, in bytes, too
 	maxPatterns = 200_000
 	maxRunes    = 1 << 20
 )
 
-// countPattern adds what a pattern comes to; each is compiled wherever it
-// stands. One that is none is found then.
+// countPattern adds a pattern's compiled size; each is compiled wherever it
+// stands. A syntax error is reported then.
 func (c *checker) countPattern(pattern string) error {
 	size, seen := c.patterns[pattern]
 	if !seen {

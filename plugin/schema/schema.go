@@ -217,11 +217,11 @@ func (c *checker) follow(n map[string]any, depth int) error {
 func (c *checker) resolve(ref string) (any, error) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok || pointer != "" && pointer[0] != '/' {
-		return nil, fmt.Errorf("its $ref %q is no JSON pointer into itself (#/...)", ref)
+		return nil, fmt.Errorf("its $ref %q is not a JSON pointer into itself (#/...)", ref)
 	}
 	pointer, err := url.PathUnescape(pointer) // RFC 6901, 6
 	if err != nil {
-		return nil, fmt.Errorf("its $ref %q is no URI", ref)
+		return nil, fmt.Errorf("its $ref %q is not a URI", ref)
 	}
 	node, ok := c.find(pointer)
 	if !ok {

@@ -1,7 +1,7 @@
 // Package wirejson judges JSON of tools and clients before anybody else has to
 // read it. Programs differ in what they take: a depth of thousands ends Python,
 // jq and Node, numbers beyond float64 become infinities or errors, a key that is
-// there twice has one value or the other, and half a surrogate pair is no text.
+// there twice has one value or the other, and half a surrogate pair is not text.
 // What Clean returns is read by all of them, and as the same.
 package wirejson
 
@@ -30,7 +30,7 @@ func (e *Unfit) Error() string { return e.Reason }
 func unfit(format string, args ...any) error { return &Unfit{Reason: fmt.Sprintf(format, args...)} }
 
 // IsUnfit says whether an error is about JSON that is not passed on, and not
-// about what is no JSON at all.
+// about what is not JSON at all.
 func IsUnfit(err error) bool {
 	_, is := errors.AsType[*Unfit](err)
 	return is

@@ -86,7 +86,7 @@ func (o *outliner) string() (text string) {
 	return text
 }
 
-// skip reads an object or array, of which only the kind is shown.
+// skip reads an object or array and returns its kind.
 func (o *outliner) skip(bracket byte) any {
 	depth := 0
 	for {

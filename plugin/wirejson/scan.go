@@ -37,7 +37,7 @@ func (s *scanner) scan() error {
 		if err := (&scanner{raw: s.raw, anyNumber: true}).scan(); err != nil && !IsUnfit(err) {
 			return err
 		}
-		return errors.New("this is no JSON object")
+		return errors.New("this is not a JSON object")
 	}
 	if err := s.value(); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (s *scanner) number() error {
 	zero := s.at < len(s.raw) && s.raw[s.at] == '0'
 	digits := s.digits()
 	if digits == 0 || zero && digits > 1 {
-		return s.incomplete("a number is none of JSON's")
+		return s.incomplete("a number is not valid JSON")
 	}
 	if s.has('.') && s.digits() == 0 {
 		return s.incomplete("a number has no digits after its point")
@@ -309,7 +309,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next byte that is no space.
+// peek is the next byte that is not space.
 func (s *scanner) peek() (byte, error) {
 	if s.space(); s.at == len(s.raw) {
 		return 0, errEarly
@@ -325,5 +325,5 @@ func (s *scanner) incomplete(why string) error {
 }
 
 func (s *scanner) broken(why string) error {
-	return fmt.Errorf("this is no JSON: %s at byte %d", why, s.at+1)
+	return fmt.Errorf("this is not JSON: %s at byte %d", why, s.at+1)
 }

@@ -26,8 +26,8 @@ func Start(name string, argv []string, attr *os.ProcAttr) (process *os.Process, 
 }
 
 // onOwnThread runs f on a thread that ends with it, and its restrictions with
-// the thread. It is never the main thread: that can't end, and whoever may
-// signal it may signal this process.
+// the thread. It is never the main thread: that can't end, and a process that
+// may signal it may signal this process.
 func onOwnThread(f func()) {
 	done := make(chan struct{})
 	go func() {

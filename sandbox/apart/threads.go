@@ -13,8 +13,8 @@ const (
 
 // Prepare readies this process for a child that takes every task that the two
 // may have (pids.max): the runtime gets its threads now, and keeps them. It
-// would end the process if it wanted one then. Whoever counts this process's
-// tasks must do so later.
+// would end the process if it wanted one then. Count this process's tasks
+// only later.
 func Prepare() {
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), processors))
 	var there, kept sync.WaitGroup

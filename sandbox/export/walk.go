@@ -23,9 +23,9 @@ type walk struct {
 	listing Listing
 }
 
-// folder walks what is in dir, whose path is at: empty for the workspace, else
-// with a slash at its end. readErr says that the folder could not be read to
-// its end, err that the walk is over.
+// folder walks the entries of dir, whose path is at: empty for the workspace,
+// else with a slash at its end. readErr says that the folder could not be read
+// to its end, err that the walk is over.
 func (w *walk) folder(dir *os.File, at string, depth int) (readErr, err error) {
 	names, readErr := w.names(dir)
 	for _, name := range names {

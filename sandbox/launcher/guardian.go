@@ -106,8 +106,8 @@ func (g *guardian) run(tool int) {
 	g.end()
 }
 
-// closeToolFiles leaves the tool the only holder of its pipes, so that whoever
-// is at their other ends sees when it closes them.
+// closeToolFiles leaves the tool the only holder of its pipes, so that the
+// readers at their other ends see when it closes them.
 func (g *guardian) closeToolFiles() {
 	for fd := range 3 {
 		_ = unix.Close(fd)

@@ -1,8 +1,8 @@
 // Command launcher is PID 1 of every call's PID namespace. It builds the
-// tool's surroundings, starts the tool, reaps what is orphaned, and ends the
-// whole tree when its host is gone or its own timer runs out. The same program
-// is the zygote that gives birth to launchers, and the tool of the trial call
-// by which a host learns what it offers.
+// tool's surroundings, starts the tool, reaps orphans, and ends the whole tree
+// when its host is gone or its own timer runs out. The same program is the
+// zygote that gives birth to launchers, and the tool of the trial call by
+// which a host learns what it offers.
 //
 // It is built for a hostile tenant: after the tool's start it allocates
 // nothing, starts no thread and needs no scheduler, so a tool that fills its

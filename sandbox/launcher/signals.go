@@ -24,10 +24,10 @@ type sigaction struct {
 
 // settleSignals comes before the tool's start. It ignores the signals that Go's
 // runtime handles, for a tool may send them at once, and by most of them end
-// the launcher; Go gives them back to a child at their default. What was
-// ignored or blocked by whoever started the host (nohup, a shell's &) is at its
-// default for the tool, too. From within the namespace the kernel drops what
-// is at its default in PID 1 (pid_namespaces(7)).
+// the launcher; Go gives them back to a child at their default. Signals that
+// the host inherited as ignored or blocked (nohup, a shell's &) are at their
+// default for the tool, too. From within the namespace the kernel drops signals
+// that are at their default in PID 1 (pid_namespaces(7)).
 func settleSignals() {
 	setMask(0)
 	for sig := uintptr(1); sig <= signals; sig++ {

@@ -9,15 +9,15 @@
 //	...
 //	reply, err := provider.Results(calls, results)
 //
-// A response is untrusted: its size and nesting are bounded, and what makes it
-// impossible to answer (a call without an id, two with the same) is an error.
-// What is wrong with one call, such as a missing name or arguments that are
+// A response is untrusted: its size and nesting are bounded, and a response
+// that cannot be answered (a call without an id, two with the same) is an
+// error. A fault of one call, such as a missing name or arguments that are
 // nested too deep, is that call's Problem and costs the others nothing.
 //
 // [ReadList] reads the same calls without a model's API around them.
 //
-// What a model reads of a result is the same everywhere: the result's message,
-// then its content (or, without any, its structured value, or the streams of a
+// A model reads the same of a result everywhere: the result's message, then
+// its content (or, without any, its structured value, or the streams of a
 // command), as text of at most 256 KiB. A format that has blocks for images
 // gets them beside the text.
 package format

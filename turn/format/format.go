@@ -51,9 +51,9 @@ type Provider interface {
 	// or mcp.
 	Name() string
 	// Calls reads the tool calls of a whole response (the body; streams are
-	// not read) in the model's order; none is no error. What the format
-	// executes elsewhere, and what is unknown, is passed over. A response over
-	// the limits gives a *LimitError.
+	// not read) in the model's order; none is not an error. Calls that the
+	// provider executes itself, and unknown items, are passed over. A response
+	// over the limits gives a *LimitError.
 	//
 	// The response of mcp is what a client sent: one JSON-RPC message, or a
 	// batch.

@@ -18,8 +18,8 @@ var listKeys = []string{"id", "tool", "arguments", "meta", "_meta"}
 // with the keys id, tool, arguments and meta (or _meta), with the limits of a
 // response. Arguments that are missing or null are {}. A call without an id
 // gets one: its number from 1, or where another call has that as its id
-// something longer. What is wrong with one call is its Problem; other keys are,
-// too, as nothing else says what they were meant to do.
+// something longer. A fault of one call is its Problem; so is any other key, as
+// nothing says what it was meant to do.
 func ReadList(raw []byte) ([]Call, error) {
 	if !utf8.Valid(raw) {
 		return nil, errors.New("the list is not UTF-8")
@@ -66,12 +66,12 @@ func nameCalls(calls []Call) {
 func listed(raw json.RawMessage) (c Call, err error) {
 	fields, keys, err := keysOf(raw)
 	if err != nil {
-		return c, errors.New(`is no JSON object: want {"id","tool","arguments"}`)
+		return c, errors.New(`is not a JSON object: want {"id","tool","arguments"}`)
 	}
 	if id, given := fields["id"]; given && !absent(id) {
 		var ok bool
 		if c.ID, ok = text(id); !ok {
-			return c, errors.New("has an id that is no text: put it in quotes, or leave it out")
+			return c, errors.New("has an id that is not text: put it in quotes, or leave it out")
 		}
 	}
 	c.Tool = fields.text("tool")

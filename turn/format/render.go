@@ -157,7 +157,7 @@ func (w *writer) item(c supervisor.Content) bool {
 	return w.text(c.Text)
 }
 
-// json writes a value compactly; what is no JSON as it is.
+// json writes a value compactly; it copies invalid JSON unchanged.
 func (w *writer) json(raw json.RawMessage) bool {
 	if tidy, ok := cleanJSON(raw); ok {
 		raw = tidy

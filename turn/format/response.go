@@ -67,7 +67,7 @@ func tidy(raw []byte) (json.RawMessage, error) {
 	return out.Bytes(), nil
 }
 
-// withinDepth says whether JSON is nested no deeper than limit. What is no
+// withinDepth says whether JSON is nested no deeper than limit. What is not
 // JSON gets either answer.
 func withinDepth(raw []byte, limit int) bool {
 	for _, depth := range depths(raw) {

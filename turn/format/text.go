@@ -18,7 +18,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
-// cleanJSON is clean for JSON, which it makes compact. It fails for what is no
+// cleanJSON is clean for JSON, which it makes compact. It fails for what is not
 // JSON within maxDepth.
 func cleanJSON(raw []byte) (json.RawMessage, bool) {
 	tidy, err := compact(raw)

@@ -16,7 +16,7 @@ var Variables = []string{
 }
 
 // Config is go-plugin's handshake. The cookie keeps a tool that is started by
-// hand from waiting for a host; it is no secret.
+// hand from waiting for a host; it is not a secret.
 func Config() goplugin.HandshakeConfig {
 	return goplugin.HandshakeConfig{
 		ProtocolVersion:  Version,

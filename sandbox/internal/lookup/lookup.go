@@ -160,8 +160,8 @@ func steerable(folder, link *unix.Stat_t, uid int) bool {
 	return folder.Mode&0o002 != 0 && int(link.Uid) != uid && link.Uid != 0
 }
 
-// Real follows the links of what exists of path, whoever has put them there. It is
-// for messages and comparisons.
+// Real follows all links in what exists of path, whatever their owner. It is for
+// messages and comparisons.
 func Real(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

@@ -1,5 +1,5 @@
 // Package seccomp holds the system call filters of sandboxed calls (seccomp(2)), as finished programs for the kernel's
-// classic BPF: whoever installs one computes nothing and links neither a JSON decoder nor an assembler.
+// classic BPF: installing one computes nothing and links neither a JSON decoder nor an assembler.
 //
 // The programs are those of Docker's default profile for a container without capabilities, tightened further; gen
 // derives them, and gen/policy.go says what is tighter and why. A call is answered in one of four ways:

@@ -12,7 +12,7 @@ type Item struct {
 	Text  string
 	Value any
 	Size  int
-	// Kind says what a Value is, to whoever does not get it.
+	// Kind says what a Value is, for readers that do not get it.
 	Kind string
 	// DroppedBytes is set for the text of Kept that stands for what was dropped.
 	DroppedBytes int64
@@ -23,7 +23,7 @@ func (i Item) isText() bool { return i.Value == nil }
 // itemCost is about what an item takes beside its bytes.
 const itemCost = 256
 
-// cost is what the limit is spent on: bytes, and for what is no text the item
+// cost is what the limit is spent on: bytes, and for what is not text the item
 // itself, so that empty ones are not free.
 func (i Item) cost() int {
 	if i.isText() {

@@ -12,8 +12,8 @@ import (
 // Stream is a byte stream cut to a limit. It may be written and read from
 // several goroutines; Write never fails, so that a tool never blocks on it.
 type Stream struct {
-	// writing is held by the writer, also while the disk takes what is spilled:
-	// whoever reads does not wait for that.
+	// writing is held by the writer, also while it spills to disk: readers do
+	// not wait for that.
 	writing sync.Mutex
 	spill   *Spill
 
@@ -68,8 +68,8 @@ func (s *Stream) spillOver(p []byte) {
 type Kept struct {
 	// Head and Tail are valid UTF-8; if nothing was dropped, Head is all.
 	Head, Tail string
-	// SeenBytes went through, KeptBytes of them are in Head and Tail (where what
-	// is not UTF-8 is then replaced), DroppedBytes are not.
+	// SeenBytes went through, KeptBytes of them are in Head and Tail (where
+	// invalid UTF-8 is then replaced), DroppedBytes are not.
 	SeenBytes, KeptBytes, DroppedBytes int64
 	// SpillPath is the file that holds more than Head and Tail; empty if none.
 	SpillPath string

@@ -14,7 +14,8 @@ func All() json.RawMessage { return bytes.Clone(replacementJSON) }
 // of members included, whatever their escapes; a number or literal that holds
 // one becomes a string. Where a secret spans more than that, as one that is a
 // JSON text itself, all of raw becomes one string. raw shares its memory if it
-// holds none. Names may become equal. What is no JSON is redacted as text.
+// holds none. Names may become equal. Input that is not JSON is redacted as
+// text.
 func (s *Set) JSON(raw json.RawMessage) json.RawMessage {
 	if s == nil {
 		return raw

@@ -32,7 +32,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// In bytes that are no UTF-8, which reading a string would replace.
+// In bytes that are not UTF-8, which reading a string would replace.
 func TestJSONBytes(t *testing.T) {
 	s := set(t, "\xff\xfe\xfd\xfc")
 	if got := string(s.JSON(json.RawMessage("[\"a\xff\xfe\xfd\xfcb\"]"))); got != `["[REDACTED]"]` {
@@ -86,7 +86,7 @@ func holds(value any, secret string) bool {
 	return false
 }
 
-// leftIn: what a replacement makes together with its neighbours is no secret.
+// leftIn: what a replacement makes together with its neighbours is not a secret.
 func leftIn(text, secret string) bool {
 	for part := range strings.SplitSeq(text, Replacement) {
 		if strings.Contains(part, secret) {

@@ -3,7 +3,7 @@ package redact
 // machine finds all patterns at once in one pass (Aho and Corasick, 1975). Node
 // 0 is the root.
 type machine struct {
-	root  [256]int32 // the root's children: 0 is none
+	root  [256]int32 // the root's children: 0 means none
 	nodes []node
 	// pairs has a bit for each two bytes that a pattern begins with: most text is
 	// passed by a look at them alone.
@@ -16,7 +16,7 @@ type node struct {
 	child, sibling int32
 	fail           int32 // the longest proper suffix that is a node
 	depth          int32
-	match          int32 // length of the longest pattern that ends here; 0 is none
+	match          int32 // length of the longest pattern that ends here; 0 means none
 	letter         byte
 }
 

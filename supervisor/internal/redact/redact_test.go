@@ -39,7 +39,7 @@ func streamed(s *Set, text string, random *rand.Rand, most int) string {
 		n := min(len(rest), 1+random.IntN(most))
 		piece := bytes.Clone(rest[:n])
 		out.Write(stream.Write(piece))
-		clear(piece) // what is held back is no memory of the writer's
+		clear(piece) // what is held back is not memory of the writer's
 		if held := len(stream.buf) - stream.from; held > 0 && held >= longest {
 			return fmt.Sprintf("%d bytes are held back, the longest has %d", held, longest)
 		}

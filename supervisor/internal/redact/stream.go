@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// Stream takes secrets out of a text that comes in pieces. Of what it was given
-// it holds back only what may be the beginning of a secret and is none yet, at
-// most one byte less than the longest form of one. It is not safe for
-// concurrent use.
+// Stream takes secrets out of a text that comes in pieces. It holds back only
+// what may be the beginning of a secret, at most one byte less than the longest
+// form of one. It is not safe for concurrent use.
 type Stream struct {
 	set    *Set
 	node   int32
@@ -24,8 +23,8 @@ type Stream struct {
 func (s *Set) NewStream() *Stream { return &Stream{set: s} }
 
 // Use goes on with another Set, such as one With a secret that has just become
-// known. What was given out by then stays; what is held back is looked at
-// again.
+// known. Text that was given out by then stays; text that is held back is
+// searched again.
 func (s *Stream) Use(set *Set) {
 	before := s.spans
 	s.set, s.node, s.spans = set, 0, nil

@@ -45,7 +45,7 @@ func (s *Store) unchanged(source *os.File, id identity) error {
 	case err != nil:
 		return fmt.Errorf("cannot look at the tool %s: %w", source.Name(), reason(err))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("the tool %s is no regular file: name an executable", source.Name())
+		return fmt.Errorf("the tool %s is not a regular file: name an executable", source.Name())
 	case identify(info) != id:
 		return errChanged
 	}

@@ -80,7 +80,7 @@ func checkFolder(dir string) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("the store %s is a symbolic link: give the folder itself", dir)
 	case !info.IsDir():
-		return fmt.Errorf("the store %s is no folder: remove it, or choose another", dir)
+		return fmt.Errorf("the store %s is not a folder: remove it, or choose another", dir)
 	case owner(info) != os.Geteuid():
 		return fmt.Errorf("the store %s belongs to uid %d, not to us (uid %d): choose another folder", dir, owner(info), os.Geteuid())
 	case info.Mode().Perm()&0o022 != 0:

@@ -40,8 +40,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 	for _, test := range []struct{ path, want string }{
 		{"/nonexistent/tool", "cannot look at the tool /nonexistent/tool: no such file"},
-		{fifo, "no regular file"},
-		{t.TempDir(), "no regular file"},
+		{fifo, "not a regular file"},
+		{t.TempDir(), "not a regular file"},
 		{writeTool(t, strings.Repeat("x", 1<<20+1)), "raise that bound"},
 	} {
 		_, err := s.Add(test.path)
