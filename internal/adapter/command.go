@@ -1,7 +1,7 @@
-// Package adapter makes tools of what is none. Its command adapter is a plugin
-// that runs one plain command on pipes that the host has made, so that the
-// command's bytes never pass through the adapter and none is lost when both
-// are killed; the adapter's stream carries control only.
+// Package adapter makes tools of other programs. Its command adapter is a
+// plugin that runs one plain command on pipes that the host has made, so that
+// the command's bytes never pass through the adapter and none is lost when
+// both are killed; the adapter's stream carries control only.
 package adapter
 
 import (
@@ -87,7 +87,8 @@ func passOn(ctx context.Context, command *os.Process) (stop func() bool) {
 	})
 }
 
-// exitOf tells of a status of 0, too: the host may take it for a failure.
+// exitOf returns an error for a status of 0, too: the host may take it for a
+// failure.
 func exitOf(status syscall.WaitStatus) error {
 	if status.Signaled() {
 		return &plugin.CommandExit{Signal: signals.Name(status.Signal())}

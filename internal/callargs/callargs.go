@@ -34,7 +34,7 @@ func Whole(value string, stdin io.Reader) (json.RawMessage, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, fmt.Errorf("--args is no JSON object: %w", jsonschema.DecodeError(err))
+		return nil, fmt.Errorf("--args is not a JSON object: %w", jsonschema.DecodeError(err))
 	}
 	if object == nil {
 		return nil, fmt.Errorf("--args is null: give a JSON object, such as {}")
@@ -53,7 +53,7 @@ func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 	for _, word := range words {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("argument %q is not key=value: give one of %s, or --args '{...}'", word, keys(types))
+			return nil, fmt.Errorf("argument %q is not key=value: want one of %s, or --args '{...}'", word, keys(types))
 		}
 		raw, item := typed(value, types[key])
 		switch {
@@ -61,7 +61,7 @@ func Pairs(words []string, schema []byte) (json.RawMessage, error) {
 			raw, _ = typed(value, items[key])
 			lists[key] = append(lists[key], raw)
 		case object[key] != nil:
-			return nil, fmt.Errorf("argument %s is given twice and is no list: leave one of them out", key)
+			return nil, fmt.Errorf("argument %s is given twice and is not a list: leave one of them out", key)
 		default:
 			object[key] = raw
 		}
@@ -192,7 +192,7 @@ var VariableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func WrongVariable(name string) string {
 	switch {
 	case !VariableForm.MatchString(name):
-		return "is no name of a variable: write letters, digits and _"
+		return "is not a name of a variable: write letters, digits and _"
 	case name == "TOOLHOST_PLUGIN" || strings.HasPrefix(name, "PLUGIN_"):
 		return "belongs to the handshake between toolhost and its plugins, which it would break: take it out"
 	}

@@ -27,7 +27,7 @@ func TestPairs(t *testing.T) {
 		{"tags=a tags=b", `{"tags":["a","b"]}`, ""},
 		{`tags=["a"]`, `{"tags":["a"]}`, ""},
 		{"maybe=a", `{"maybe":["a"]}`, ""},
-		{"text", "", `"text" is not key=value: give one of any= count=`},
+		{"text", "", `"text" is not key=value: want one of any= count=`},
 		{"=x", "", "is not key=value"},
 		{"count=1 count=2", "", "count is given twice"},
 		{`tags=["a"] tags=b`, "", "both as a whole list and item by item"},

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FlagError says in people's words that a flag's value is none of its type, for
-// cobra's SetFlagErrorFunc. Of other errors it says where the flags are listed.
+// FlagError rewords the errors of flags for cobra's SetFlagErrorFunc: it says
+// what a value must be, or where the flags are listed.
 func FlagError(cmd *cobra.Command, err error) error {
 	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
 	switch {

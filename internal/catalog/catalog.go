@@ -77,7 +77,7 @@ type known struct {
 	done  chan struct{}
 	tools []Tool
 	err   error
-	// abandoned: whoever described it has given up.
+	// abandoned is set when its Describe was given up.
 	abandoned bool
 }
 
@@ -211,7 +211,7 @@ func (c *Catalog) holders(name string) (list []holder) {
 	return list
 }
 
-// named is the entry that is itself the tool of this name; a server is none.
+// named returns the entry that is itself the tool of this name, not a server.
 func (c *Catalog) named(name string) (config.Tool, bool) {
 	entry, ok := c.loaded.Tool(name)
 	return entry, ok && entry.Type != config.TypeMCP

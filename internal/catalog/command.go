@@ -84,7 +84,7 @@ func (r *reader) Warning() string {
 		lines int64
 		what  string
 	}{
-		{r.bad, "no JSON"},
+		{r.bad, "not JSON"},
 		{r.long, fmt.Sprintf("longer than %d KiB, the most that is read as JSON", command.MaxLineBytes>>10)},
 	} {
 		switch {

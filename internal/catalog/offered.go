@@ -27,8 +27,8 @@ func (c *Catalog) Offered(name string) (turn.Tool, bool) {
 	return t, true
 }
 
-// sketch is what is known of a tool before it is described: what holds for each
-// entry that it can come from.
+// sketch returns what is known of a tool before its Describe: the settings
+// shared by all entries that it can come from.
 func (c *Catalog) sketch(name string) turn.Tool {
 	t := turn.Tool{Name: name, Repeatable: true}
 	for i, h := range c.holders(name) {

@@ -34,9 +34,9 @@ func (c *Catalog) warn(source config.Source, name, format string, args ...any) {
 	}
 }
 
-// warnUnused tells of settings for tools that the server does not offer: what
-// was to be hidden or denied may be there under another name.
-// What the adapter left out has a warning of its own.
+// warnUnused warns of settings for tools that the server does not offer: a
+// tool that was to be hidden or denied may have another name. Tools that the
+// adapter left out have a warning of their own.
 func (c *Catalog) warnUnused(entry config.Tool, described *supervisor.Description) {
 	leftOut := func(key string) bool {
 		return slices.ContainsFunc(described.Warnings, func(warning string) bool {

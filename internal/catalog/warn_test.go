@@ -59,7 +59,7 @@ func TestTheFilesOwnToolsWinEvenBroken(t *testing.T) {
 	}
 }
 
-// The tool of toolhost's own that every turn answers is no server's.
+// The tool of toolhost's own that every turn answers is not a server's.
 func TestSessionStatusIsReserved(t *testing.T) {
 	host := &describer{tools: map[string][]*pluginv1.ToolDescription{"rude": {tool("session_status"), tool("other")}}}
 	c := newCatalog(t, "tools:\n  s: {mcp: [server, rude], prefix: ''}\n", host)

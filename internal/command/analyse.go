@@ -274,7 +274,7 @@ func (v *visit) cluster(i int, head string) (more int) {
 	return 0
 }
 
-// operand is a word that is no option.
+// operand is a word that is not an option.
 func (v *visit) operand(i int) {
 	w := v.words[i]
 	uncertain := v.guessing || v.vanishes(w)

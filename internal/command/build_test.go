@@ -148,7 +148,7 @@ func TestExit(t *testing.T) {
 		}
 	}
 	if !(Spec{}).Exit(0).OK {
-		t.Error("0 is no success")
+		t.Error("0 is not a success")
 	}
 }
 

@@ -27,7 +27,7 @@ type plan struct {
 	problems []Problem
 }
 
-// Check returns what is wrong with s, nil if nothing is.
+// Check returns the problems of s.
 func (s Spec) Check() []Problem { return compile(s).problems }
 
 func compile(s Spec) *plan {
@@ -92,7 +92,7 @@ func (p *plan) parseArgv() {
 	case len(p.words) == 0:
 		p.complain("argv", "there is no command: name one")
 	case !p.words[0].fixed() || p.words[0].prefix() == "":
-		p.complain(argvPath(0), "%s is no command: it must be one, without placeholders", shown(p.spec.Argv[0]))
+		p.complain(argvPath(0), "%s is not a command: it must be one, without placeholders", shown(p.spec.Argv[0]))
 	}
 }
 
@@ -128,7 +128,7 @@ func (p *plan) checkTypes(i int, w word) {
 		switch {
 		case piece.name == "":
 		case piece.each && !param.array:
-			p.complain(path, "%s: %s is no array: write {%s}, or declare type array", template, piece.name, piece.name)
+			p.complain(path, "%s: %s is not an array: write {%s}, or declare type array", template, piece.name, piece.name)
 		case param.array && !piece.each && !whole:
 			p.complain(path, "%s: %s is an array: write {%s...} to repeat the word for each item", template, piece.name, piece.name)
 		}
@@ -251,17 +251,17 @@ func (p *plan) exposed(param *param) bool {
 func (p *plan) checkRest() {
 	for _, code := range slices.Sorted(maps.Keys(p.spec.ExitCodes)) {
 		if code < 0 || code > 255 {
-			p.complain(fmt.Sprintf("exitCodes.%d", code), "%d is no exit status: want 0 to 255", code)
+			p.complain(fmt.Sprintf("exitCodes.%d", code), "%d is not an exit status: want 0 to 255", code)
 		}
 	}
 	switch p.spec.Format {
 	case "", FormatText, FormatJSON, FormatNDJSON:
 	default:
-		p.complain("format", "%s is no format: want %s, %s or %s", shown(string(p.spec.Format)), FormatText, FormatJSON, FormatNDJSON)
+		p.complain("format", "%s is not a format: want %s, %s or %s", shown(string(p.spec.Format)), FormatText, FormatJSON, FormatNDJSON)
 	}
 	if name := p.spec.TimeoutArgument; name != "" {
 		if !nameForm.MatchString(name) || name == "_meta" {
-			p.complain("timeoutArgument", "%s is no name for a parameter", shown(name))
+			p.complain("timeoutArgument", "%s is not a name for a parameter", shown(name))
 		} else if param := p.params[name]; param != nil && (param.array || param.kind != TypeInteger) {
 			p.complain("timeoutArgument", "%s is declared as %s: a timeout in milliseconds is an integer", shown(name), param.Type)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // Content is one piece of a command's stdout: text, or a JSON value. Both are
-// valid UTF-8; bytes that are none become U+FFFD in text, and are never JSON.
+// valid UTF-8; invalid bytes become U+FFFD in text, and are never JSON.
 type Content struct {
 	Text string
 	JSON json.RawMessage
@@ -27,14 +27,14 @@ type Parsed struct {
 	Content []Content
 	// Structured is the value of FormatJSON, nil if there is none.
 	Structured json.RawMessage
-	// BadLines counts the lines of FormatNDJSON that were no JSON value and
+	// BadLines counts the lines of FormatNDJSON that were not a JSON value and
 	// were kept as text; LongLines those that were too long to be read as one.
 	BadLines, LongLines int64
 	// Unfit is why JSON of the output is kept as text, though it is JSON: of
 	// FormatJSON's value, or of the first of UnfitLines. See wirejson.Clean.
 	Unfit      error
 	UnfitLines int64
-	// Err says where FormatJSON's output is no JSON. It is io.EOF where there was
+	// Err says where FormatJSON's output is not JSON. It is io.EOF where there was
 	// no output at all.
 	Err error
 }
@@ -152,7 +152,7 @@ func (p *Parser) text(out []Content, last bool) []Content {
 	return out
 }
 
-// printable replaces each byte that is no UTF-8, one by one: what comes out must
+// printable replaces each byte that is not UTF-8, one by one: what comes out must
 // not depend on how the output was cut into writes.
 func printable(b []byte) string {
 	if utf8.Valid(b) {
@@ -243,7 +243,7 @@ func value(raw []byte) (json.RawMessage, error) {
 	return nil, fmt.Errorf("the output is not JSON: %w", cmp.Or(err, unfit))
 }
 
-// badByte is where the first byte is that is no UTF-8.
+// badByte is where the first byte is that is not UTF-8.
 func badByte(raw []byte) (at int) {
 	for at < len(raw) {
 		r, size := utf8.DecodeRune(raw[at:])

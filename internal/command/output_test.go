@@ -77,7 +77,7 @@ func TestParser(t *testing.T) {
 	}
 }
 
-// Lines that are too long are told apart from those that are no JSON, and no
+// Lines that are too long are told apart from those that are not JSON, and no
 // output at all from one that is none.
 func TestParserSaysWhy(t *testing.T) {
 	if _, parsed := parse(FormatNDJSON, 10, 3, "x\n\"0123456789\"\n1\ny\n"); parsed.BadLines != 2 || parsed.LongLines != 1 {

@@ -38,13 +38,13 @@ func (p *plan) declare() {
 		path := "params." + declared.Name
 		switch {
 		case !nameForm.MatchString(declared.Name) || declared.Name == "_meta":
-			p.complain(fmt.Sprintf("params[%d].name", i), "%s is no name for a parameter: want a letter or _, then letters, digits, _ and -, 64 at most, and not _meta", shown(declared.Name))
+			p.complain(fmt.Sprintf("params[%d].name", i), "%s is not a name for a parameter: want a letter or _, then letters, digits, _ and -, 64 at most, and not _meta", shown(declared.Name))
 			continue
 		case p.params[declared.Name] != nil:
 			p.complain(fmt.Sprintf("params[%d].name", i), "%s is declared twice: remove one", shown(declared.Name))
 			continue
 		case p.spec.Shell && declared.Name != p.stdin && !scriptNameForm.MatchString(declared.Name):
-			p.complain(path, "%s is no name for a shell variable of ours: want a lower-case letter, then lower-case letters, digits and _", shown(declared.Name))
+			p.complain(path, "%s is not a name for a shell variable of ours: want a lower-case letter, then lower-case letters, digits and _", shown(declared.Name))
 		}
 		p.add(p.newParam(path, declared))
 	}
@@ -70,7 +70,7 @@ func (p *plan) newParam(path string, declared Param) *param {
 
 func (p *plan) checkType(path string, param *param) {
 	if !param.array && !slices.Contains(scalarTypes, param.Type) {
-		p.complain(path+".type", "%s is no type: want one of %s, %s", shown(param.Type), strings.Join(scalarTypes, ", "), TypeArray)
+		p.complain(path+".type", "%s is not a type: want one of %s, %s", shown(param.Type), strings.Join(scalarTypes, ", "), TypeArray)
 		param.kind = TypeString
 	}
 	if param.array {
@@ -83,7 +83,7 @@ func (p *plan) checkType(path string, param *param) {
 	case param.Items != "" && !param.array:
 		p.complain(path+".items", "items %s belongs to type array, but the type is %s: remove one", shown(param.Items), param.Type)
 	case param.array && !slices.Contains(scalarTypes, param.kind):
-		p.complain(path+".items", "%s is no type of items: want one of %s", shown(param.Items), strings.Join(scalarTypes, ", "))
+		p.complain(path+".items", "%s is not a type of items: want one of %s", shown(param.Items), strings.Join(scalarTypes, ", "))
 		param.kind = TypeString
 	}
 }
@@ -98,7 +98,7 @@ func (p *plan) checkPattern(path string, param *param) {
 	}
 	expression, err := regexp.Compile(param.Pattern)
 	if err != nil {
-		p.complain(path+".pattern", "%s is no regular expression (RE2): %v", shown(param.Pattern), err)
+		p.complain(path+".pattern", "%s is not a regular expression (RE2): %v", shown(param.Pattern), err)
 		return
 	}
 	param.pattern = expression
@@ -111,7 +111,7 @@ func (p *plan) checkBounds(path string, param *param) {
 		case !param.numeric():
 			p.complain(path+"."+key, "%s %v is for numbers, but the type is %s: remove it", key, *bound, param.kind)
 		case math.IsNaN(*bound) || math.IsInf(*bound, 0):
-			p.complain(path+"."+key, "%s %v is no number: remove it", key, *bound)
+			p.complain(path+"."+key, "%s %v is not a number: remove it", key, *bound)
 		}
 	}
 	check("min", param.Min)
@@ -175,7 +175,7 @@ func (p *param) retyped(value json.RawMessage) string {
 	return ""
 }
 
-// typeOf is the type of a JSON scalar; "" is none.
+// typeOf returns the type of a JSON scalar, or "".
 func typeOf(value json.RawMessage) string {
 	for _, kind := range []string{TypeString, TypeInteger, TypeNumber, TypeBoolean} {
 		if _, err := textOf(kind, bytes.TrimSpace(value)); err == nil {
@@ -251,7 +251,7 @@ func (p *plan) arguments(raw json.RawMessage) (values, error) {
 	}
 	for name := range given {
 		if p.params[name] == nil && name != p.spec.TimeoutArgument {
-			return nil, &ArgumentError{name, "is no parameter of this tool: " + p.known()}
+			return nil, &ArgumentError{name, "is not a parameter of this tool: " + p.known()}
 		}
 	}
 	found := values{}

@@ -30,7 +30,7 @@ func (s Spec) Schema() json.RawMessage {
 		schema.PropertyOrder = append(schema.PropertyOrder, name)
 	}
 	raw, err := json.Marshal(schema)
-	if err != nil { // an enum or default that is no JSON, which Check tells
+	if err != nil { // an enum or default that is not JSON, which Check tells
 		return json.RawMessage(`{"type":"object","not":{}}`)
 	}
 	return raw

@@ -104,7 +104,7 @@ func TestShellValuesStayValues(t *testing.T) {
 			built := build(t, spec, map[string]any{"first": first, "second": second, "flag": true, "number": json.Number("1e3"), "rest": rest})
 			built.Argv = append(strings.Fields(shell), built.Argv[1:]...)
 			want := append([]string{first, second, "none", "true", "1e3", itoa(len(rest))}, rest...)
-			// What the environment holds under a parameter's name is no value of it.
+			// What the environment holds under a parameter's name is not a value of it.
 			got := strings.Split(strings.TrimSuffix(run(t, built, "absent=env", "IFS=/", "ENV=/dev/null"), "\x00"), "\x00")
 			if !slices.Equal(got, want) {
 				t.Fatalf("%s: %q, want %q", shell, got, want)

@@ -35,14 +35,13 @@ type Spec struct {
 	// Argv is the command and its arguments, templates as the package describes
 	// them; the command itself must be literal. With Shell it is one script.
 	Argv []string
-	// Shell runs Argv[0] as the script of sh -c. The script is taken as it
-	// stands: no placeholders, braces mean what they mean to sh. Each declared
-	// parameter but stdin's is a shell variable of its name (unset if absent),
-	// true or false for a boolean; the items of an array, of which there may be
-	// one, are "$@". Values come as positional arguments and are assigned from them, so
-	// no value is ever shell text; the script must quote them ("$name"), and
-	// keep strings out of $(( )) and eval. Names are lower case, so that none
-	// is a variable that sh or the system knows.
+	// Shell runs Argv[0] as the script of sh -c. The script is taken as it stands: no
+	// placeholders, braces mean what they mean to sh. Each declared parameter but
+	// stdin's is a shell variable of its name (unset if absent), true or false for a
+	// boolean; the items of the array (at most one) are "$@". Values come as positional
+	// arguments and are assigned from them, so no value is ever shell text; the script
+	// must quote them ("$name"), and keep strings out of $(( )) and eval. Names are
+	// lower case, so that none is a variable that sh or the system knows.
 	Shell bool
 	// Stdin names the parameter that the command reads from stdin, as "text" or
 	// "{text}". Empty: stdin is empty.
@@ -54,11 +53,11 @@ type Spec struct {
 	Params []Param
 	// Format is what the command writes to stdout; FormatText if empty.
 	Format Format
-	// ExitCodes say what an exit status means; by default 0 is a success and
-	// everything else is none.
+	// ExitCodes say what an exit status means; by default only 0 is a
+	// success.
 	ExitCodes map[int]Outcome
 	// TimeoutArgument names the integer argument, in milliseconds, by which the
-	// model asks for a timeout of its own; empty is none. It is for the host: the
+	// model asks for a timeout of its own; empty means none. It is for the host: the
 	// command sees it only where Argv uses it.
 	TimeoutArgument string
 }
@@ -77,7 +76,7 @@ type Param struct {
 	// Enum lists the allowed values; of an array, of each item. Being the
 	// operator's own, they may begin with "-".
 	Enum []json.RawMessage
-	// Default is taken where the argument is absent; nil is none.
+	// Default is taken where the argument is absent; nil means none.
 	Default json.RawMessage
 	// Required is by default true without a Default, but false for a boolean.
 	Required *bool

@@ -48,7 +48,7 @@ func parseWord(template string) (word, error) {
 		default:
 			body, after, closed := strings.Cut(rest[1:], "}")
 			if !closed || !placeholderForm.MatchString(body) {
-				return word{}, fmt.Errorf("%s is no placeholder such as {name}, {name...} or {name?--flag}: write {{ and }} for literal braces", shown(rest))
+				return word{}, fmt.Errorf("%s is not a placeholder such as {name}, {name...} or {name?--flag}: write {{ and }} for literal braces", shown(rest))
 			}
 			w.addLiteral(&literal)
 			w.add(body)
@@ -66,7 +66,8 @@ func (w *word) addLiteral(literal *strings.Builder) {
 	}
 }
 
-// add takes what stood between braces, of which the form is known.
+// add adds a placeholder; body is the text between its braces, checked
+// before.
 func (w *word) add(body string) {
 	name, flag, conditional := strings.Cut(body, "?")
 	if conditional {

@@ -159,8 +159,8 @@ func (b *builder) tool(t Tool) Tool {
 	return t
 }
 
-// lift leaves limits out that are none, where there is no host-wide one to be
-// overruled: results then show none.
+// lift drops a limit of infinity where no host-wide limit is to be overruled,
+// so that results show none.
 func (b *builder) lift(t *Tool) {
 	if base, ok := b.base["cpuTime"]; t.Limits.CPUTime == budget.Infinite && (!ok || base.data == budget.Infinite) {
 		t.Limits.CPUTime = 0
@@ -224,7 +224,7 @@ func (b *builder) typeOf(g *group) Type {
 	}
 	switch {
 	case len(given) == 0:
-		b.complain(g.at, "tool %s has nothing to run: give one of %s", quoted(g.name), strings.Join(types, ", "))
+		b.complain(g.at, "tool %s has nothing to run: set one of %s", quoted(g.name), strings.Join(types, ", "))
 		return ""
 	case len(given) > 1:
 		b.complain(g.at, "tool %s has %s: leave only one of them", quoted(g.name), listed(given, "and"))

@@ -265,12 +265,12 @@ func (b *builder) secrets() {
 	}
 }
 
-// failedBelow says whether a problem was already told of the lines of a name.
+// failedBelow reports whether a problem was found in the lines below a name.
 func (b *builder) failedBelow(n *node) bool {
 	return slices.ContainsFunc(b.report.list, func(p Problem) bool { return strings.HasPrefix(p.Path, n.path+".") })
 }
 
-// warnOpen tells of a secret that others can read.
+// warnOpen warns of a secret that others can read.
 func (b *builder) warnOpen(s Secret, n *node) {
 	info, err := b.machine.stat(s.File)
 	if err == nil && info.Mode().Perm()&0o004 != 0 {

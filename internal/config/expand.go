@@ -88,9 +88,9 @@ func (r *reader) home(s string) (path, wrong string) {
 func (r *reader) path(n *node) (path, wrong string) {
 	switch {
 	case n.shape == number || n.shape == boolean:
-		return "", "is no path: quote it, or write ./" + n.value
+		return "", "is not a path: quote it, or write ./" + n.value
 	case n.shape != text || n.value == "":
-		return "", "is no path: write one, such as ~/folder"
+		return "", "is not a path: write one, such as ~/folder"
 	}
 	path, wrong = r.home(n.value)
 	if wrong == "" {
@@ -113,7 +113,7 @@ func (r *reader) path(n *node) (path, wrong string) {
 // nothing else.
 func (r *reader) word(n *node) (word, wrong string) {
 	if n.shape != text && n.shape != number && n.shape != boolean {
-		return "", "is no text"
+		return "", "is not text"
 	}
 	word = n.value
 	if word == "~" || strings.HasPrefix(word, "~/") {
@@ -136,18 +136,18 @@ func (r *reader) missing(path string, must int) (wrong string) {
 	case err != nil:
 		return "names " + path + ", which cannot be looked at (" + reason(err).Error() + "): correct the path, or its permissions"
 	case must == pathFolder && !info.IsDir():
-		return "names " + path + ", which is no folder: name one"
+		return "names " + path + ", which is not a folder: name one"
 	case must == pathFile && !info.Mode().IsRegular():
-		return "names " + path + ", which is no plain file: name one"
+		return "names " + path + ", which is not a plain file: name one"
 	case (must == pathProgram || must == pathPlugin) && r.machine.isPack(path, info):
 		if must == pathPlugin {
 			return ""
 		}
-		return "names the pack " + path + ", which is no program: packs are plugins"
+		return "names the pack " + path + ", which is not a program: packs are plugins"
 	case must == pathPlugin && !info.Mode().IsRegular():
-		return "names " + path + ", which is no program and no pack: name an executable file, or what toolsdk pack has made"
+		return "names " + path + ", which is neither a program nor a pack: name an executable file, or what toolsdk pack has made"
 	case must == pathProgram && !info.Mode().IsRegular():
-		return "names " + path + ", which is no program: name an executable file"
+		return "names " + path + ", which is not a program: name an executable file"
 	case must >= pathProgram && info.Mode().Perm()&0o111 == 0:
 		return "names " + path + ", which is not executable: chmod +x it"
 	}
@@ -159,5 +159,5 @@ func refuseGrant(path string) (wrong string) {
 	if sandbox.Showable(path) {
 		return ""
 	}
-	return "is " + path + ", of which every call has its own: grant something else"
+	return "cannot be granted: every call has its own " + path + "; grant something else"
 }

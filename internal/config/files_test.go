@@ -76,7 +76,7 @@ func TestTrust(t *testing.T) {
 		"a link to an open folder":   {1000, func(f fstest.MapFS) { link(f, "/etc/th", "../open/th"); mode(f, "/open", fs.ModeDir|0o777) }, "others may write to /open"},
 		"a link to a trusted folder": {1000, func(f fstest.MapFS) { link(f, "/etc/th", "../open/th") }, ""},
 		"a link to itself":           {1000, func(f fstest.MapFS) { link(f, "/etc/th", "/etc/th") }, "cannot be read"},
-		"no plain file":              {1000, func(f fstest.MapFS) { mode(f, config, fs.ModeNamedPipe|0o644) }, "it is no plain file"},
+		"no plain file":              {1000, func(f fstest.MapFS) { mode(f, config, fs.ModeNamedPipe|0o644) }, "it is not a plain file"},
 	} {
 		m := sut(map[string]string{config: "", "/open/th/toolhost.yaml": ""})
 		m.UID = c.uid
@@ -172,7 +172,7 @@ func TestIncludeMistakes(t *testing.T) {
 		`/etc/th/b.yaml:1:16: limits.pids: limits.pids is set already in /etc/th/toolhost.yaml:1`: {
 			"/etc/th/toolhost.yaml": "limits: {pids: 1}\ninclude: [b.yaml]", "/etc/th/b.yaml": "limits: {pids: 1}",
 		},
-		`/etc/th/b.yaml:1:18: limits.memory: "lots" is no size`: {
+		`/etc/th/b.yaml:1:18: limits.memory: "lots" is not a size`: {
 			"/etc/th/toolhost.yaml": "include: [b.yaml]", "/etc/th/b.yaml": "limits: {memory: lots}",
 		},
 	} {

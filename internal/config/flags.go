@@ -10,7 +10,8 @@ var limitParsers = map[string]func(string) (any, string){
 	"retainSize": orInfinity(parseSize),
 }
 
-// Limit reads a limit as the file has it under a key; wrong says why it is none.
+// Limit reads a limit as the file has it under a key; wrong says why it is
+// invalid.
 func Limit(key, value string) (n int64, wrong string) {
 	v, wrong := limitParsers[key](value)
 	if wrong != "" {

@@ -181,8 +181,8 @@ func (i *importer) name(name string) string {
 	return unique
 }
 
-// argv keeps every character of the words, but for credentials: none of them is
-// expanded.
+// argv keeps every character of the words except credentials; it expands
+// nothing.
 func (i *importer) argv(name string, s imported) []string {
 	var argv []string
 	before := ""

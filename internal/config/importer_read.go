@@ -24,14 +24,14 @@ type imported struct {
 func importedServers(raw []byte) (map[string]imported, error) {
 	raw, err := plainJSON(raw)
 	if err != nil {
-		return nil, fmt.Errorf("cannot import: this is no JSON of MCP servers: %w", err)
+		return nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", err)
 	}
 	if !json.Valid(raw) {
-		return nil, fmt.Errorf("cannot import: this is no JSON of MCP servers: %w", jsonMistake(raw))
+		return nil, fmt.Errorf("cannot import: this is not JSON of MCP servers: %w", jsonMistake(raw))
 	}
 	file, ok := members(raw)
 	if !ok {
-		return nil, errors.New(`cannot import: this is no JSON of MCP servers: want {"mcpServers": {...}}`)
+		return nil, errors.New(`cannot import: this is not JSON of MCP servers: want {"mcpServers": {...}}`)
 	}
 	if mcp, ok := members(file["mcp"]); ok && file["mcpServers"] == nil && file["servers"] == nil {
 		file, raw = mcp, file["mcp"]

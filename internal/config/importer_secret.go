@@ -33,7 +33,7 @@ func credential(word string) bool {
 }
 
 // random finds what nobody would think of: long runs of letters and digits. The
-// hash of an image is no secret.
+// hash of an image is not a secret.
 func random(word string) bool {
 	if strings.Contains(word, "sha256:") {
 		return false

@@ -42,7 +42,7 @@ func TestImportClaudeDesktop(t *testing.T) {
 	}
 	for _, want := range []string{
 		`server "git hub" is called git-hub`, `GITHUB_TOKEN seems to be a secret and is not copied`, `server "remote" is left out: servers over HTTP are not supported`,
-		`server "filesystem": npx downloads`, `server "git hub": docker starts a container`, `server "empty" is left out: it has no command`, `"bad name" is left out: it is no name of a variable`, `the value of LOG is not copied`, `it ran in "/srv"`,
+		`server "filesystem": npx downloads`, `server "git hub": docker starts a container`, `server "empty" is left out: it has no command`, `"bad name" is left out: it is not a name of a variable`, `the value of LOG is not copied`, `it ran in "/srv"`,
 	} {
 		if !strings.Contains(warnings, want) {
 			t.Errorf("no warning %q in\n%s", want, warnings)
@@ -50,7 +50,7 @@ func TestImportClaudeDesktop(t *testing.T) {
 	}
 }
 
-// The stubs for secrets are right once they are no comments any more.
+// The stubs for secrets are right once they are not comments any more.
 func TestImportedStubs(t *testing.T) {
 	_, yaml, _ := imports(t, `{"servers": {"a": {"command": "x", "env": {"API_KEY": "k", "DB_TOKEN": "t"}}}}`)
 	for _, name := range []string{"API_KEY", "DB_TOKEN"} {
@@ -88,7 +88,7 @@ func toJSONText(words []string) string {
 
 func TestImportMistakes(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                      "this is no JSON of MCP servers",
+		"":                                      "this is not JSON of MCP servers",
 		"{}":                                    `there is neither "mcpServers" nor "servers"`,
 		"[]":                                    `want {"mcpServers": {...}}`,
 		`{"mcpServers": []}`:                    `"mcpServers" must be an object of servers`,

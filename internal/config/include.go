@@ -102,7 +102,7 @@ func (l *loader) include(f *file, s setting, above []string) {
 func (l *loader) glob(n *node, pattern string) []string {
 	found, err := fs.Glob(l.machine.Files, inFiles(pattern))
 	if err != nil {
-		l.refuse(n, "is no pattern: write one such as conf.d/*.yaml")
+		l.refuse(n, "is not a pattern: write one such as conf.d/*.yaml")
 		return nil
 	}
 	var paths []string

@@ -127,5 +127,5 @@ func suggestion(word string, known []string) string {
 	if best := Nearest(word, known); best != "" {
 		return "did you mean " + best + "?"
 	}
-	return "give one of " + strings.Join(known, ", ")
+	return "must be one of " + strings.Join(known, ", ")
 }

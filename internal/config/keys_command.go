@@ -64,7 +64,7 @@ var codeNames = &names{word: "CODE", pattern: codeForm.String(), check: func(nam
 	if n, err := strconv.Atoi(name); err == nil && n <= 255 && codeForm.MatchString(name) {
 		return ""
 	}
-	return "is no exit status: write a number from 0 to 255"
+	return "is not an exit status: write a number from 0 to 255"
 }}
 
 var paramForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
@@ -73,7 +73,7 @@ var paramNames = &names{word: "NAME", pattern: paramForm.String(), check: func(n
 	if paramForm.MatchString(name) {
 		return ""
 	}
-	return "is no name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most"
+	return "is not a name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most"
 }}
 
 var paramKeys = []*key{
@@ -82,7 +82,7 @@ var paramKeys = []*key{
 		doc: "its type", sets: setsParam(func(p *command.Param, s setting) { p.Type = s.data.(string) }),
 	},
 	{
-		name: "description", kind: textKind, doc: "what models are told of it",
+		name: "description", kind: textKind, doc: "the description shown to models",
 		sets: setsParam(func(p *command.Param, s setting) { p.Description = s.data.(string) }),
 	},
 	{

@@ -19,9 +19,9 @@ type Daemon struct {
 	SocketMode  fs.FileMode
 	SocketGroup string
 	// SocketUIDs may connect beside root and the daemon's own user. None: with a
-	// SocketGroup whoever the file's mode lets in, else nobody.
+	// SocketGroup everyone whom the file's mode lets in, else nobody.
 	SocketUIDs []uint32
-	// Listen is HOST:PORT on loopback TCP, port 0 a free one; empty is none.
+	// Listen is HOST:PORT on loopback TCP, port 0 a free one; empty means none.
 	Listen string
 	// StopWait is how long calls that run may go on when the daemon is to end;
 	// 0 is 30 s.
@@ -42,7 +42,7 @@ var socketKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.SocketGroup = s.data.(string) }),
 	},
 	{
-		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group whoever the mode lets in, else nobody)",
+		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
 		doc: "who may connect beside root and the daemon's own user", sets: setsHost(func(l *Loaded, s setting) {
 			l.Daemon.SocketUIDs = nil
 			for _, text := range s.data.([]string) {
@@ -66,13 +66,13 @@ var socketModeKind = scalar("mode such as 0660", `^0?6[06][06]$`, func(s string)
 		mode, _ := strconv.ParseUint(s, 8, 32)
 		return fs.FileMode(mode), ""
 	}
-	return nil, "is no mode of a socket: write 0600, 0660 or 0666"
+	return nil, "is not a mode of a socket: write 0600, 0660 or 0666"
 }).orNumber()
 
 // uidKind gives text, as lists hold it.
 var uidKind = &kind{name: "user id", schema: &jsonschema.Schema{Type: "integer", Minimum: new(0.0)}, read: func(_ *reader, n *node) (any, string) {
 	if _, err := strconv.ParseUint(n.value, 10, 32); err != nil || n.shape != number {
-		return nil, "is no user id: write its number, as id -u prints it"
+		return nil, "is not a user id: write its number, as id -u prints it"
 	}
 	return n.value, ""
 }}
@@ -81,7 +81,7 @@ var uidKind = &kind{name: "user id", schema: &jsonschema.Schema{Type: "integer",
 var loopbackKind = scalar("address such as 127.0.0.1:7070", `^(127\.[0-9.]+|localhost|\[::1\]):[0-9]+$`, func(s string) (any, string) {
 	host, port, err := net.SplitHostPort(s)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
-		return nil, "is no address: write HOST:PORT, such as 127.0.0.1:7070"
+		return nil, "is not an address: write HOST:PORT, such as 127.0.0.1:7070"
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
 		return nil, "is not this machine's alone: write 127.0.0.1:" + port + ", and let a proxy with its own authentication stand before it"

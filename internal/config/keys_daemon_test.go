@@ -7,16 +7,16 @@ import (
 
 func TestWrongDaemonKeys(t *testing.T) {
 	for text, want := range map[string]string{
-		"socket: {mode: 0640}":     "is no mode of a socket",
-		"socket: {mode: rw}":       "is no mode of a socket",
-		"socket: {uids: [me]}":     "is no user id",
-		"socket: {uids: [-1]}":     "is no user id",
-		"socket: {uids: 1000}":     "is no list",
+		"socket: {mode: 0640}":     "is not a mode of a socket",
+		"socket: {mode: rw}":       "is not a mode of a socket",
+		"socket: {uids: [me]}":     "is not a user id",
+		"socket: {uids: [-1]}":     "is not a user id",
+		"socket: {uids: 1000}":     "is not a list",
 		"listen: 0.0.0.0:7070":     "is not this machine's alone",
 		"listen: example.org:80":   "is not this machine's alone",
 		"listen: \"[::]:80\"":      "is not this machine's alone",
-		"listen: 127.0.0.1":        "is no address",
-		"listen: 127.0.0.1:666666": "is no address",
+		"listen: 127.0.0.1":        "is not an address",
+		"listen: 127.0.0.1:666666": "is not an address",
 		"stop: {wait: 0s}":         "is not positive",
 		"stop: {wait: infinite}":   "may not be infinite",
 	} {
@@ -46,7 +46,7 @@ func TestWhatNeedsARestart(t *testing.T) {
 	}
 }
 
-// The word none is no folder of that name.
+// The word none is not a folder of that name.
 func TestNoState(t *testing.T) {
 	for text, want := range map[string]string{"state: none": NoState, "state: ./none": "/etc/th/none"} {
 		l, err := load(t, text+"\n")

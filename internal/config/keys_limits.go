@@ -18,7 +18,7 @@ func amount(k *key, field func(*supervisor.Limits) *int64) *key {
 	return k
 }
 
-// total adds the host's total of the same limit, of which 0 is none.
+// total adds the host's total of the same limit; 0 means none.
 func total(k *key, field func(*cgroup.Limits) *int64) *key {
 	k.sets = append(k.sets, to(func(l *cgroup.Limits, s setting) {
 		*field(l) = s.data.(int64)
@@ -62,7 +62,7 @@ var deviceNames = &names{word: "DEVICE", pattern: `^([0-9]+:[0-9]+|/dev/[A-Za-z0
 	if deviceNumber.MatchString(name) || devicePath.MatchString(name) {
 		return ""
 	}
-	return "is no block device: write its number, such as 8:0 from /proc/partitions, or its path, such as /dev/sda"
+	return "is not a block device: write its number, such as 8:0 from /proc/partitions, or its path, such as /dev/sda"
 }}
 
 var (
@@ -165,7 +165,7 @@ func (m Machine) device(path string) (number, wrong string) {
 	}
 	major, minor, ok := blockDevice(info)
 	if !ok {
-		return "", "is no block device: name one, such as /dev/sda"
+		return "", "is not a block device: name one, such as /dev/sda"
 	}
 	return fmt.Sprintf("%d:%d", major, minor), ""
 }

@@ -38,5 +38,5 @@ var clientNames = &names{word: "CLIENT", pattern: clientForm.String(), check: fu
 	if clientForm.MatchString(name) {
 		return ""
 	}
-	return "is no name of a client: write 1 to 128 characters, without dots"
+	return "is not a name of a client: write 1 to 128 characters, without dots"
 }}

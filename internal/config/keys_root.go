@@ -24,7 +24,7 @@ func init() {
 			name: "state", variable: "TOOLHOST_STATE", kind: statePath(), std: "(/var/lib/toolhost as root, else ~/.local/state/toolhost)", restart: true, doc: "folder of the journal and of tools' data",
 			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
 		},
-		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; what is set in two files is an error"},
+		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; setting a key in two files is an error"},
 		{name: "timeouts", names: profileNames, keys: profileKeys, doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; the others mean nothing to toolhost itself"},
 		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
 		streamKey,
@@ -61,7 +61,7 @@ func checkName(name string) string {
 	if nameForm.MatchString(name) {
 		return ""
 	}
-	return "is no name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
+	return "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
 }
 
 var (
@@ -76,13 +76,13 @@ var (
 		if nameForm.MatchString(name) {
 			return ""
 		}
-		return "is no name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
+		return "is not a name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
 	}}
 	anyNames = &names{word: "NAME", check: func(name string) string {
 		if name != "" && len(name) <= 256 {
 			return ""
 		}
-		return "is no name of a tool: write 1 to 256 characters"
+		return "is not a name of a tool: write 1 to 256 characters"
 	}}
 	profileNames = &names{word: "PROFILE", known: standardProfiles()}
 )
@@ -198,7 +198,7 @@ var secretKeys = []*key{
 // credentialKind is the name of a file in $CREDENTIALS_DIRECTORY.
 var credentialKind = &kind{name: "name of a credential", schema: textSchema(), read: func(r *reader, n *node) (any, string) {
 	if n.shape != text || !credentialForm.MatchString(n.value) {
-		return nil, "is no name of a credential: write that of LoadCredential="
+		return nil, "is not a name of a credential: write that of LoadCredential="
 	}
 	dir, set := r.machine.lookup("CREDENTIALS_DIRECTORY")
 	if !set || dir == "" {
@@ -229,7 +229,7 @@ var dirKind = &kind{
 // prefixKind stands before the names of a server's tools.
 var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: `^[A-Za-z0-9_-]{0,48}$`}, read: func(_ *reader, n *node) (any, string) {
 	if n.shape != text || n.value != "" && !prefixForm.MatchString(n.value) {
-		return nil, "is no prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
+		return nil, "is not a prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
 	}
 	return n.value, ""
 }}
@@ -241,7 +241,7 @@ var includeKind = &kind{
 	name: "list of paths", schema: listSchema(textSchema()),
 	read: func(_ *reader, n *node) (any, string) {
 		if n.shape != list || slices.ContainsFunc(n.items, func(i *node) bool { return i.shape != text }) {
-			return nil, "is no list of paths: write [conf.d/*.yaml]"
+			return nil, "is not a list of paths: write [conf.d/*.yaml]"
 		}
 		return n.items, ""
 	},

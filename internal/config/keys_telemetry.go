@@ -13,8 +13,8 @@ import (
 // scraped from it needs none.
 type Telemetry struct{ OTLP OTLP }
 
-// OTLP is where traces and metrics go. What is zero is as the OTEL_*
-// environment has it.
+// OTLP is where traces and metrics go. Zero fields are taken from the OTEL_*
+// environment.
 type OTLP struct {
 	// Endpoint is the URL of a collector. Protocol is grpc or http/protobuf.
 	Endpoint, Protocol string
@@ -68,7 +68,7 @@ var endpointKind = scalar("URL of a collector", `^https?://[^/?#@]+(/[^?#]*)?$`,
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, "is no URL of a collector: write http://HOST:PORT or https://HOST:PORT"
+		return nil, "is not a URL of a collector: write http://HOST:PORT or https://HOST:PORT"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, "has more than a scheme, a host and a path: give credentials as headers"
 	}
@@ -78,7 +78,7 @@ var endpointKind = scalar("URL of a collector", `^https?://[^/?#@]+(/[^?#]*)?$`,
 // headerKind is the name of a secret.
 var headerKind = scalar("name of a secret", nameForm.String(), func(s string) (any, string) {
 	if !nameForm.MatchString(s) {
-		return nil, "is no name for a secret: write that of an entry of secrets, which holds the header's value"
+		return nil, "is not a name for a secret: write that of an entry of secrets, which holds the header's value"
 	}
 	return s, ""
 })
@@ -90,7 +90,7 @@ var headerNames = &names{word: "HEADER", pattern: headerForm.String(), check: fu
 	if headerForm.MatchString(name) {
 		return ""
 	}
-	return "is no name of a header: write one such as Authorization"
+	return "is not a name of a header: write one such as Authorization"
 }}
 
 // telemetry checks that what headers refer to is there, and that it is not sent

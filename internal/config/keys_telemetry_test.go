@@ -8,14 +8,14 @@ import (
 func TestWrongTelemetryKeys(t *testing.T) {
 	const secret = "secrets: {a: {file: secrets/api}}\n"
 	for text, want := range map[string]string{
-		"telemetry: {otlp: {endpoint: \"127.0.0.1:4317\"}}":           "is no URL of a collector",
-		"telemetry: {otlp: {endpoint: \"ftp://x\"}}":                  "is no URL of a collector",
+		"telemetry: {otlp: {endpoint: \"127.0.0.1:4317\"}}":           "is not a URL of a collector",
+		"telemetry: {otlp: {endpoint: \"ftp://x\"}}":                  "is not a URL of a collector",
 		"telemetry: {otlp: {endpoint: \"http://me:pw@host:1\"}}":      "give credentials as headers",
 		"telemetry: {otlp: {endpoint: \"http://host:1?key=pw\"}}":     "give credentials as headers",
-		"telemetry: {otlp: {protocol: http/json}}":                    "is none of the words",
+		"telemetry: {otlp: {protocol: http/json}}":                    "must be one of",
 		"telemetry: {otlp: {headers: {X-Key: b}}}":                    "unknown secret \"b\"",
-		"telemetry: {otlp: {headers: {X-Key: \"Bearer x\"}}}":         "is no name for a secret",
-		"telemetry: {otlp: {headers: {\"X Key\": a}}}":                "is no name of a header",
+		"telemetry: {otlp: {headers: {X-Key: \"Bearer x\"}}}":         "is not a name for a secret",
+		"telemetry: {otlp: {headers: {\"X Key\": a}}}":                "is not a name of a header",
 		"telemetry: {otlp: {traces: 1}}":                              "neither true nor false",
 		"telemetry: {otlp: {interval: 0s}}":                           "is not positive",
 		"telemetry: {endpoint: \"http://127.0.0.1:4318\"}":            "telemetry.otlp",

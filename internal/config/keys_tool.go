@@ -164,7 +164,7 @@ var commonKeys = slices.Concat(behaviourKeys, timeoutKeys, []*key{graceKey, stre
 
 var nameKeys = []*key{
 	{name: "title", kind: textKind, std: "(what the tool says)", doc: "its name for people", sets: sets1(func(t *Tool, s setting) { t.Title = s.data.(string) })},
-	{name: "description", kind: textKind, std: "(what the tool says)", doc: "what models are told of it", sets: sets1(func(t *Tool, s setting) { t.Description = s.data.(string) })},
+	{name: "description", kind: textKind, std: "(what the tool says)", doc: "the description shown to models", sets: sets1(func(t *Tool, s setting) { t.Description = s.data.(string) })},
 }
 
 // toolKeys are those of an entry in tools.

@@ -29,7 +29,7 @@ func scalar(name, pattern string, parse func(string) (data any, wrong string)) *
 	k := &kind{name: name, schema: &jsonschema.Schema{Type: "string", Pattern: pattern}}
 	k.read = func(_ *reader, n *node) (any, string) {
 		if n.shape != text && n.shape != number {
-			return nil, "is no " + name
+			return nil, "is not a " + name
 		}
 		return parse(n.value)
 	}
@@ -108,7 +108,7 @@ func parseDuration(s string) (time.Duration, string) {
 	case err != nil && numberForm.MatchString(s):
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
 	case err != nil || d == budget.Infinite:
-		return 0, "is no duration: write one such as 30s, 1m30s or 500ms"
+		return 0, "is not a duration: write one such as 30s, 1m30s or 500ms"
 	}
 	return d, ""
 }
@@ -158,7 +158,7 @@ func parseSize(s string) (any, string) {
 	case unlimited(s):
 		return nil, "may not be unlimited: write a size such as 64MiB"
 	case err != nil || !sizeForm.MatchString(s):
-		return nil, "is no size: write one such as 64MiB, or bytes"
+		return nil, "is not a size: write one such as 64MiB, or bytes"
 	case v == 0:
 		return nil, "is not positive: write a size such as 64MiB, or leave the key out"
 	case v < 0 || v > maxLimitBytes:
@@ -173,7 +173,7 @@ func parseCount(s string) (any, string) {
 	case unlimited(s):
 		return nil, "may not be unlimited: write a number"
 	case err != nil || !numberForm.MatchString(s):
-		return nil, "is no number: write one in plain digits"
+		return nil, "is not a number: write one in plain digits"
 	case v == 0:
 		return nil, "is not positive: write 1 or more, or leave the key out"
 	}
@@ -185,7 +185,7 @@ func parsePercent(s string) (any, string) {
 	v, wrong := parseCount(digits)
 	switch {
 	case wrong != "":
-		return nil, "is no percentage: write one of one CPU, such as 100% or 250%"
+		return nil, "is not a percentage: write one of one CPU, such as 100% or 250%"
 	case !marked && v.(int64) <= 64:
 		return nil, "has no %: write " + s + "00% for so many CPUs, or " + s + "% for that part of one"
 	case !marked:
@@ -197,14 +197,14 @@ func parsePercent(s string) (any, string) {
 func parseWeight(s string) (any, string) {
 	v, wrong := parseCount(s)
 	if weight, ok := v.(int64); wrong != "" || ok && weight > 10_000 {
-		return nil, "is no weight: write a number from 1 to 10000, 100 being the default"
+		return nil, "is not a weight: write a number from 1 to 10000, 100 being the default"
 	}
 	return v, ""
 }
 
 func parseHash(s string) (any, string) {
 	if !hashForm.MatchString(s) {
-		return nil, "is no SHA-256: write 64 hexadecimal digits, as sha256sum prints them"
+		return nil, "is not a SHA-256: write 64 hexadecimal digits, as sha256sum prints them"
 	}
 	return strings.ToLower(s), ""
 }
@@ -233,9 +233,9 @@ func enum(words ...string) *kind {
 			}
 		}
 		if n.shape != text && n.shape != number && n.shape != boolean {
-			return nil, "is none of the words " + strings.Join(words, ", ")
+			return nil, "must be one of " + strings.Join(words, ", ")
 		}
-		return nil, "is none of the words that are taken: " + suggestion(n.value, words)
+		return nil, "is unknown: " + suggestion(n.value, words)
 	}}
 }
 
@@ -247,7 +247,7 @@ var textKind = &kind{
 	read: func(_ *reader, n *node) (any, string) {
 		switch {
 		case n.shape != text:
-			return nil, "is no text: write it in quotes"
+			return nil, "is not text: write it in quotes"
 		case len([]rune(n.value)) > maxTextRunes:
 			return nil, "has more than 8192 characters: shorten it"
 		}

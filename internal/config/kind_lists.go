@@ -30,7 +30,7 @@ func listOf(name string, item *kind) *kind {
 			return []string{}, ""
 		}
 		if n.shape != list {
-			return nil, "is no list: write [" + n.value + "]"
+			return nil, "is not a list: write [" + n.value + "]"
 		}
 		if len(n.items) > maxItems {
 			return nil, "has more than 256 items: give fewer"
@@ -92,9 +92,9 @@ var cgroupKind = &kind{
 	read: func(_ *reader, n *node) (any, string) {
 		switch {
 		case n.shape != text || !strings.HasPrefix(n.value, "/"):
-			return nil, "is no path of a cgroup: write it from the root of the hierarchy, such as /agents.slice"
+			return nil, "is not a path of a cgroup: write it from the root of the hierarchy, such as /agents.slice"
 		case path.Clean(n.value) != n.value && path.Clean(n.value)+"/" != n.value:
-			return nil, "is no plain path of a cgroup: write " + quoted(path.Clean(n.value))
+			return nil, "is not a plain path of a cgroup: write " + quoted(path.Clean(n.value))
 		}
 		return path.Clean(n.value), ""
 	},
@@ -152,7 +152,7 @@ var jsonListKind = &kind{
 	name: "list of values", schema: listSchema(&jsonschema.Schema{}),
 	read: func(_ *reader, n *node) (any, string) {
 		if n.shape != list || len(n.items) == 0 {
-			return nil, "is no list with values: write [a, b]"
+			return nil, "is not a list with values: write [a, b]"
 		}
 		values := []json.RawMessage{}
 		for _, item := range n.items {
@@ -176,7 +176,7 @@ func toJSON(n *node) (raw json.RawMessage, wrong string) {
 		value = n.value == "true"
 	case number:
 		if !json.Valid([]byte(n.value)) {
-			return nil, "is no JSON number: write it in plain digits, or in quotes if it is text"
+			return nil, "is not a JSON number: write it in plain digits, or in quotes if it is text"
 		}
 		return json.RawMessage(n.value), ""
 	case list:
@@ -212,7 +212,7 @@ var numberKind = &kind{
 	read: func(_ *reader, n *node) (any, string) {
 		v, err := strconv.ParseFloat(n.value, 64)
 		if n.shape != number || err != nil {
-			return nil, "is no number"
+			return nil, "is not a number"
 		}
 		return v, ""
 	},
@@ -235,7 +235,7 @@ var variableKind = &kind{
 			return variable{value, true, set}, ""
 		}
 		if n.shape == list || n.shape == mapping {
-			return nil, "is no text"
+			return nil, "is not text"
 		}
 		value, wrong := r.expand(n.value, nil)
 		return variable{value: value, set: true}, wrong
@@ -259,13 +259,13 @@ var wordsKind = &kind{
 			return words{script: n.value, text: true}, ""
 		}
 		if n.shape != list || len(n.items) == 0 {
-			return nil, "is no command: write a list of words such as [rg, --json, \"{pattern}\"]"
+			return nil, "is not a command: write a list of words such as [rg, --json, \"{pattern}\"]"
 		}
 		var w words
 		wrong := ""
 		for _, item := range n.items {
 			if item.shape == list || item.shape == mapping || item.shape == nothing {
-				r.refuse(item, "is no word: quote what holds a brace, a bracket or a colon, as in \"{pattern}\"")
+				r.refuse(item, "is not a word: quote what holds a brace, a bracket or a colon, as in \"{pattern}\"")
 				wrong = told
 			}
 			w.list = append(w.list, item.value)

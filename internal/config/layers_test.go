@@ -165,7 +165,7 @@ func TestMistypedVariables(t *testing.T) {
 		t.Errorf("warnings: %v", l.Warnings)
 	}
 	_, err := load(t, "limits: {pids: 0}", "TOOLHOST_MEMORY=lots")
-	if got := err.Error(); !strings.Contains(got, "\nTOOLHOST_MEMORY: \"lots\" is no size: write one such as 64MiB, or bytes") {
+	if got := err.Error(); !strings.Contains(got, "\nTOOLHOST_MEMORY: \"lots\" is not a size: write one such as 64MiB, or bytes") {
 		t.Errorf("problems:\n%s", got)
 	}
 }
@@ -220,7 +220,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("state %s, %+v", l.State, l.Tools[0].Sandbox)
 	}
 	_, err = load(Flag{"memory", "x", "--memory"}, Flag{"nosuch", "x", "--nosuch"})
-	if got := err.Error(); !strings.Contains(got, "--memory: \"x\" is no size") || !strings.Contains(got, "--nosuch: bug:") {
+	if got := err.Error(); !strings.Contains(got, "--memory: \"x\" is not a size") || !strings.Contains(got, "--nosuch: bug:") {
 		t.Errorf("problems: %s", got)
 	}
 }

@@ -69,8 +69,8 @@ type Turn struct {
 	Parallel int
 }
 
-// Retention is what the journal keeps: 0 is the journal's default, negative is
-// no bound.
+// Retention bounds what the journal keeps: 0 means the journal's default,
+// negative means unlimited.
 type Retention struct {
 	MaxAge   time.Duration
 	MaxBytes int64

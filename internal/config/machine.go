@@ -86,7 +86,7 @@ func (m Machine) read(absolute string, limit int64) ([]byte, fs.FileInfo, error)
 	if info, err := m.stat(absolute); err != nil {
 		return nil, nil, reason(err)
 	} else if !info.Mode().IsRegular() {
-		return nil, nil, errors.New("it is no plain file")
+		return nil, nil, errors.New("it is not a plain file")
 	}
 	f, err := m.Files.Open(inFiles(absolute))
 	if err != nil {

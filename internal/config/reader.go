@@ -75,7 +75,7 @@ func (r *reader) mapping(keys []*key, n *node, g *group, prefix string) {
 		return
 	}
 	if n.shape != mapping {
-		r.refuse(n, "is no mapping: write keys and values, of "+strings.Join(namesOf(keys), ", "))
+		r.refuse(n, "is not a mapping: write keys and values, of "+strings.Join(namesOf(keys), ", "))
 		return
 	}
 	seen := map[string]*node{}
@@ -167,7 +167,7 @@ func (r *reader) members(k *key, n *node, g *group, path string) {
 		return
 	}
 	if n.shape != mapping {
-		r.refuse(n, "is no mapping: write "+k.names.word+": value")
+		r.refuse(n, "is not a mapping: write "+k.names.word+": value")
 		return
 	}
 	most := maxItems
@@ -238,7 +238,7 @@ func (r *reader) asMapping(k *key, n *node) *node {
 	m := &node{shape: mapping, file: n.file, at: n.at, path: n.path}
 	for _, item := range n.items {
 		if item.shape != text {
-			r.refuse(item, "is no variable: write NAME=value, or NAME to pass the host's own on")
+			r.refuse(item, "is not a variable: write NAME=value, or NAME to pass the host's own on")
 			continue
 		}
 		name, value, given := strings.Cut(item.value, "=")

@@ -45,8 +45,8 @@ func (s *shower) line(depth int, text, comment string) {
 	fmt.Fprintf(&s.out, "%s%s%s\n", strings.Repeat("  ", depth), text, comment)
 }
 
-// value writes one value below its mappings, of which it opens those that are
-// not open yet.
+// value writes one value below its mappings, and opens those that are not
+// open yet.
 func (s *shower) value(path []string, v Value) {
 	depth := len(path) - 1
 	same := 0

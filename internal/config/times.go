@@ -207,7 +207,7 @@ func (b *builder) outside(k *key, path, name, value string, l Layer, g *group) {
 var developers = []string{"TOOLHOST_PLUGIN", "TOOLHOST_TEST_", "TOOLHOST_VM", "TOOLHOST_BENCH_", "TOOLHOST_SOAK_"}
 
 // unknownVariables warns of those that look like toolhost's own and are not:
-// whoever mistypes a limit should hear of it. Those that the file asks for by
+// a mistyped limit should not pass unnoticed. Those that the file asks for by
 // name are the operator's.
 func (b *builder) unknownVariables() {
 	known := VariableNames()

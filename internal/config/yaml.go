@@ -226,7 +226,7 @@ func (p *yamlReader) entries(n *node, values []*ast.MappingValueNode, depth int)
 		}
 		key := p.node(value.Key, n.path, depth+1)
 		if key.shape == list || key.shape == mapping {
-			p.problem(key.at.Line, key.at.Column, "%s is no key: write a word", key.shown())
+			p.problem(key.at.Line, key.at.Column, "%s is not a key: write a word", key.shown())
 			continue
 		}
 		key.path = below(n.path, key.value)

@@ -1,10 +1,10 @@
 // Package pack puts a tool's binary, the files that it comes with and a
 // manifest into a folder or a plain tar, and opens such packs: every byte is
-// compared with the manifest's hashes, and what is run is a private copy of
-// what was compared.
+// compared with the manifest's hashes, and a private copy of the compared
+// bytes is run.
 //
-// A pack is not signed: who can change it can change its manifest too. The
-// manifest's own hash, which Opened has, is what to pin.
+// A pack is not signed: who can change it can change its manifest too. Pin
+// the manifest's own hash, which Opened has.
 package pack
 
 import (
@@ -124,7 +124,7 @@ func (m *Manifest) encode() ([]byte, error) {
 func decodeManifest(raw []byte) (*Manifest, error) {
 	var m Manifest
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("%s is no manifest: %w", ManifestName, schema.DecodeError(err))
+		return nil, fmt.Errorf("%s is not a manifest: %w", ManifestName, schema.DecodeError(err))
 	}
 	if m.SchemaVersion != SchemaVersion {
 		return nil, fmt.Errorf("%s has schemaVersion %d, this program knows %d: use a toolhost of the pack's time", ManifestName, m.SchemaVersion, SchemaVersion)
@@ -140,7 +140,7 @@ var (
 	hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
-// check says what is wrong with a manifest, whoever wrote it.
+// check validates a manifest, also one of our own.
 func (m *Manifest) check() error {
 	switch {
 	case !nameForm.MatchString(m.Name):
@@ -173,7 +173,7 @@ func (m *Manifest) checkFiles() error {
 		binary = binary || f.Path == m.Binary && f.Executable
 	}
 	if !binary {
-		return fmt.Errorf("binary %q is none of its executable files", m.Binary)
+		return fmt.Errorf("binary %q is not among its executable files", m.Binary)
 	}
 	return nil
 }

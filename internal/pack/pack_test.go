@@ -200,18 +200,18 @@ func TestCannotPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, spec := range map[string]Spec{
-		"no such file":                    {Source: "/nonexistent"},
-		"0 executables":                   {Source: tree(t, map[string]string{"a": ""})},
-		"2 executables (a.sh, b.sh)":      {Source: tree(t, map[string]string{"a.sh": "", "b.sh": ""})},
-		`"link" is no plain file`:         {Source: linked},
-		`"fifo" is no plain file`:         {Source: fifo},
-		`binary "data/words" is none`:     {Source: tree(t, sample), Binary: "data/words"},
-		`path "../x"`:                     {Source: tree(t, sample), Binary: "../x"},
-		`name "two words"`:                {Source: tree(t, sample), Name: "two words"},
-		"version":                         {Source: tree(t, sample), Version: "1\n"},
-		"a manifest.json of its own":      {Source: tree(t, map[string]string{"a.sh": "", ManifestName: ""})},
-		`path "back\\slash"`:              {Source: tree(t, map[string]string{"a.sh": "", `back\slash`: ""})},
-		"name a binary in it only of a f": {Source: filepath.Join(tree(t, sample), "tool.sh"), Binary: "x"},
+		"no such file":                     {Source: "/nonexistent"},
+		"0 executables":                    {Source: tree(t, map[string]string{"a": ""})},
+		"2 executables (a.sh, b.sh)":       {Source: tree(t, map[string]string{"a.sh": "", "b.sh": ""})},
+		`"link" is not a plain file`:       {Source: linked},
+		`"fifo" is not a plain file`:       {Source: fifo},
+		`binary "data/words" is not among`: {Source: tree(t, sample), Binary: "data/words"},
+		`path "../x"`:                      {Source: tree(t, sample), Binary: "../x"},
+		`name "two words"`:                 {Source: tree(t, sample), Name: "two words"},
+		"version":                          {Source: tree(t, sample), Version: "1\n"},
+		"a manifest.json of its own":       {Source: tree(t, map[string]string{"a.sh": "", ManifestName: ""})},
+		`path "back\\slash"`:               {Source: tree(t, map[string]string{"a.sh": "", `back\slash`: ""})},
+		"name a binary in it only of a f":  {Source: filepath.Join(tree(t, sample), "tool.sh"), Binary: "x"},
 	} {
 		if _, err := Collect(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v; want %q", spec, err, want)

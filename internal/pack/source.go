@@ -35,11 +35,11 @@ func (s tarSource) each(take func(string, io.Reader) error) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("it is no whole tar: %w", err)
+			return fmt.Errorf("it is not a whole tar: %w", err)
 		case header.Typeflag == tar.TypeDir:
 			continue
 		case header.Typeflag != tar.TypeReg || sparse(header):
-			return fmt.Errorf("%q is no plain file: links and special files are not allowed in a pack", header.Name)
+			return fmt.Errorf("%q is not a plain file: links and special files are not allowed in a pack", header.Name)
 		}
 		if err := take(trimDot(header.Name), reader); err != nil {
 			return err
@@ -72,7 +72,7 @@ func (s dirSource) each(take func(string, io.Reader) error) error {
 		case entry.IsDir():
 			return nil
 		case !entry.Type().IsRegular():
-			return fmt.Errorf("%q is no plain file: links and special files are not allowed in a pack", name)
+			return fmt.Errorf("%q is not a plain file: links and special files are not allowed in a pack", name)
 		}
 		if files++; files > MaxFiles+1 {
 			return fmt.Errorf("it has more than %d files", MaxFiles)
@@ -94,7 +94,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		_ = file.Close()
-		return nil, errors.Join(fmt.Errorf("%q is no plain file", name), err)
+		return nil, errors.Join(fmt.Errorf("%q is not a plain file", name), err)
 	}
 	return file, nil
 }

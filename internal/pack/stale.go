@@ -49,7 +49,7 @@ func lockNew(dir string) (*os.File, error) {
 }
 
 // removeStale removes the copies in parent that this user's dead processes have
-// left. It is no failure if that cannot be done.
+// left. It is not a failure if that cannot be done.
 func removeStale(parent string) {
 	entries, _ := os.ReadDir(parent)
 	for _, entry := range entries {

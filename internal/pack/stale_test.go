@@ -35,7 +35,7 @@ func exists(path string) bool {
 }
 
 // What a process that died has left is removed by the next one that opens a
-// pack; what a living one has is not, nor what is no copy of ours.
+// pack; what a living one has is not, nor what is not a copy of ours.
 func TestStaleCopies(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)

@@ -33,7 +33,7 @@ func FindSDK(named, executable, workDir string) (string, error) {
 			return "", err
 		}
 		if !isSDK(path) {
-			return "", fmt.Errorf("%s %s is no checkout of %s: name the folder with its go.mod", given.by, given.path, sdkModule)
+			return "", fmt.Errorf("%s %s is not a checkout of %s: name the folder with its go.mod", given.by, given.path, sdkModule)
 		}
 		return path, nil
 	}

@@ -97,7 +97,7 @@ func (o *Options) complete() error {
 		o.Module = "example.com/" + o.Name
 	}
 	if !moduleForm.MatchString(o.Module) || len(o.Module) > 255 {
-		return fmt.Errorf("module %q is none that Go takes: want something like example.com/%s", o.Module, o.Name)
+		return fmt.Errorf("%q is not a valid module path: want something like example.com/%s", o.Module, o.Name)
 	}
 	if o.Dir == "" {
 		o.Dir = o.Name

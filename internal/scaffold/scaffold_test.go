@@ -121,10 +121,10 @@ func TestRefusals(t *testing.T) {
 		{Options{Name: strings.Repeat("x", 65)}, "want a letter"},
 		{Options{Name: "session_status"}, "is taken"},
 		{Options{Name: "Makefile"}, "is taken"},
-		{Options{Name: "x", Module: "a b"}, `module "a b"`},
-		{Options{Name: "x", Module: "/a"}, "is none that Go takes"},
-		{Options{Name: "x", Module: "a/../b"}, "is none that Go takes"},
-		{Options{Name: "x", Module: "a\nreplace"}, "is none that Go takes"},
+		{Options{Name: "x", Module: "a b"}, `"a b" is not a valid`},
+		{Options{Name: "x", Module: "/a"}, "is not a valid module path"},
+		{Options{Name: "x", Module: "a/../b"}, "is not a valid module path"},
+		{Options{Name: "x", Module: "a\nreplace"}, "is not a valid module path"},
 		{Options{Name: "x", Dir: "/nonexistent/x", SDK: sdk}, "cannot make the folder /nonexistent/x: no such file"},
 	} {
 		t.Chdir(t.TempDir())
@@ -185,8 +185,8 @@ func TestFindSDK(t *testing.T) {
 		{"", "", filepath.Join(deep, "toolsdk"), other, sdk, ""},
 		{"", "", link, other, sdk, ""},
 		{"", "", "/usr/bin/toolsdk", deep, sdk, ""},
-		{other, sdk, "", deep, "", "--sdk " + other + " is no checkout"},
-		{"", other, "", deep, "", "$TOOLSDK_SDK " + other + " is no checkout"},
+		{other, sdk, "", deep, "", "--sdk " + other + " is not a checkout"},
+		{"", other, "", deep, "", "$TOOLSDK_SDK " + other + " is not a checkout"},
 		{"", "", "/usr/bin/toolsdk", other, "", "name one with --sdk PATH, or in $TOOLSDK_SDK"},
 	} {
 		t.Setenv(SDKVar, test.env)

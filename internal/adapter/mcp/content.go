@@ -106,7 +106,7 @@ func (d *delivery) toolText(text string) error {
 	return d.say(text)
 }
 
-// send sends what is no text, after the text before it.
+// send sends what is not text, after the text before it.
 func (d *delivery) send(send func() error) error {
 	if err := d.flush(); err != nil {
 		return err

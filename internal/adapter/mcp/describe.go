@@ -98,7 +98,7 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 	}
 	dropped := dropPatterns(s)
 	if dropped > 0 {
-		l.warn("tool %q: %d patterns of a schema are checked by the server alone, for they are no regular expressions in Go", tool, dropped)
+		l.warn("tool %q: %d patterns of a schema are checked by the server alone, for they are not regular expressions in Go", tool, dropped)
 	}
 	if s == nil {
 		s = map[string]any{}
@@ -117,7 +117,7 @@ func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMes
 	return mended
 }
 
-// dropPatterns removes regular expressions that are none in Go.
+// dropPatterns removes regular expressions that are invalid in Go.
 func dropPatterns(node any) (dropped int) {
 	switch n := node.(type) {
 	case map[string]any:

@@ -119,7 +119,7 @@ func TestDescribe(t *testing.T) {
 	if dotted.GetName() != "admin_tools_x_4ce2045fbb" || dotted.GetTitle() != "admin.tools/x" || dotted.GetAnnotations().Destructive != nil {
 		t.Errorf("dotted: %v", dotted)
 	}
-	// No hint is no claim; a hint that it changes things is one.
+	// No hint is not a claim; a hint that it changes things is one.
 	for i, want := range []bool{false, true, false, true, false} {
 		if got := l.Tools[i].Describe(); got.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE != want {
 			t.Errorf("%s claims to be exclusive: %v, want %v", got.GetName(), !want, want)
@@ -205,7 +205,7 @@ func TestAServerThatCannotBeDescribed(t *testing.T) {
 		{brief, argv("hangs at start"), plugin.StartFailed, "has not answered initialize within 300ms: a higher startTimeout gives it more"},
 		{Options{}, argv("old version"), plugin.StartFailed, `unsupported protocol version: "1999-01-01"`},
 		{Options{}, argv("refuses"), plugin.StartFailed, "no licence"},
-		{Options{}, argv("only garbage"), plugin.StartFailed, "no JSON-RPC"},
+		{Options{}, argv("only garbage"), plugin.StartFailed, "not JSON-RPC"},
 		{Options{}, argv("a huge message"), plugin.StartFailed, "more than 16777216 bytes"},
 		{Options{}, argv("closes its stdout"), plugin.StartFailed, "has closed its stdout and goes on running, before"},
 		{Options{}, argv("odd initialize"), plugin.StartFailed, "cannot be initialized"},

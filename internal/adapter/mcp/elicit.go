@@ -19,9 +19,9 @@ const (
 	reasonUser, accepted = "user", "accept"
 )
 
-// elicit puts a question of the server to a human. URL mode is declined: whoever
-// runs this may have no browser, and a sandboxed server is to get no secrets
-// past the host.
+// elicit puts a question of the server to a human. URL mode is declined: the
+// user may have no browser, and a sandboxed server is to get no secrets past the
+// host.
 func (w *wire) elicit(ctx context.Context, p *mcpsdk.ElicitParams) *mcpsdk.ElicitResult {
 	c := w.asker(ctx)
 	switch {
@@ -93,7 +93,7 @@ func (w *wire) answerOf(answer json.RawMessage, form bool) *mcpsdk.ElicitResult 
 	}
 	var content map[string]any
 	if err := json.Unmarshal(answer, &content); err != nil || content == nil {
-		w.note("got no answer: the human's is no set of values")
+		w.note("got no answer: the human's is not a set of values")
 		return &mcpsdk.ElicitResult{Action: dismissed}
 	}
 	return &mcpsdk.ElicitResult{Action: accepted, Content: content}

@@ -117,7 +117,7 @@ func TestServersThatFailInACall(t *testing.T) {
 		{"dies in call", "signal", plugin.Crashed, "died of SIGKILL"},
 		{"huge answer", "x", plugin.BrokeProtocol, "more than 16777216 bytes"},
 		{"closes in call", "x", plugin.BrokeProtocol, "has closed its stdout and goes on running"},
-		{"garbage in call", "x", plugin.BrokeProtocol, "no JSON-RPC"},
+		{"garbage in call", "x", plugin.BrokeProtocol, "not JSON-RPC"},
 		{"deaf", "x", plugin.Crashed, "exited with status 6"},
 	} {
 		a := server(t, test.role)

@@ -22,11 +22,11 @@ const maxStrays = 100
 
 var (
 	errTooLong = fmt.Errorf("sent a message of more than %d bytes", maxMessageBytes)
-	errStrays  = errors.New("writes to stdout, which is for messages alone, what is no JSON-RPC")
+	errStrays  = errors.New("writes to stdout, which is for messages alone, what is not JSON-RPC")
 )
 
 // lines reads a server's stdout and lets only messages through, one a line. The
-// SDK's transport would give up at the first line that is none.
+// SDK's transport would give up at the first other line.
 type lines struct {
 	from  *bufio.Reader
 	close func() error
@@ -90,10 +90,10 @@ func (l *lines) line() (line []byte, err error) {
 	}
 }
 
-// split gives the messages in a line: one, or those of a batch, or none if
-// anything is wrong with them but the form of an answer. json.Valid comes first: it bounds the depth,
-// which the SDK's decoder does not. Bytes that are not UTF-8 are replaced, as in
-// all text: what is taken from a message as it is would carry them on.
+// split gives the messages in a line: one, or those of a batch, or none if anything is wrong with
+// them but the form of an answer. json.Valid comes first: it bounds the depth, which the SDK's
+// decoder does not. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
+// on.
 func split(line []byte) [][]byte {
 	if !json.Valid(line) {
 		return nil

@@ -14,9 +14,9 @@ import (
 // is reserved by JSON-RPC, which gives it no meaning.
 const codeMalformed = -32768
 
-// malformedAnswer makes an error of what was meant as an answer but has not the
-// form of one: whoever asked would wait for it until the deadline. It is nil for
-// anything else, such as a line of a log in JSON.
+// malformedAnswer turns a malformed answer into an error, for which the request
+// would otherwise wait until the deadline. It is nil for anything else, such as
+// a line of a log in JSON.
 func malformedAnswer(message []byte) []byte {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(message, &fields) != nil || !meantAsAnswer(fields) {

@@ -23,7 +23,7 @@ type Options struct {
 	// then its list of tools; zero is DefaultStartTimeout. It must be less than
 	// what the host allows for a Describe, or the host can't say what was slow.
 	StartTimeout time.Duration
-	// Roots are folders that a server is told of when it asks for the client's
+	// Roots are the folders that a server gets when it asks for the client's
 	// roots. Without any the client has none to offer, which is best: a server
 	// may take them in place of the folders on its command line.
 	Roots []string
@@ -109,7 +109,7 @@ func (a *adapter) calling(name string) function {
 // it was asked is started once more.
 func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
 	if !json.Valid(arguments) {
-		return nil, &plugin.InvalidArgumentsError{Err: errors.New("they are no JSON")}
+		return nil, &plugin.InvalidArgumentsError{Err: errors.New("they are not JSON")}
 	}
 	for attempt := 1; ; attempt++ {
 		s, err := a.session(ctx)

@@ -149,7 +149,7 @@ const (
 	// exitTime is how long a server whose output is over may take to end, the
 	// rest of its stderr included.
 	exitTime = time.Second
-	// settleTime is how long what is left of its output is waited for.
+	// settleTime bounds the wait for the rest of its output.
 	settleTime = 250 * time.Millisecond
 )
 
@@ -193,10 +193,10 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.cause }
 
-// maxNotes bounds what is told of one life of a server.
+// maxNotes bounds the notes on one process of a server.
 const maxNotes = 50
 
-// notes tell of a server's oddities, each once, on the adapter's stderr, beside
+// notes report a server's oddities, each once, on the adapter's stderr, beside
 // the server's own.
 type notes struct {
 	server string
@@ -214,6 +214,6 @@ func (n *notes) add(what string) {
 	n.told[what] = true
 	fmt.Fprintf(os.Stderr, "toolhost: MCP server %q %s\n", n.server, what)
 	if len(n.told) == maxNotes {
-		fmt.Fprintln(os.Stderr, "toolhost: nothing more is told of this server's oddities")
+		fmt.Fprintln(os.Stderr, "toolhost: further oddities of this server are not reported")
 	}
 }

@@ -204,7 +204,7 @@ func TestTypedFailures(t *testing.T) {
 		{"dies at start", supervisor.StatusStartFailed, "Cannot find module"},
 		{"only bad tools", supervisor.StatusStartFailed, "no tools that can be used"},
 		{"dies in call", supervisor.StatusCrashed, "exited with status 4"},
-		{"garbage in call", supervisor.StatusProtocolError, "no JSON-RPC"},
+		{"garbage in call", supervisor.StatusProtocolError, "not JSON-RPC"},
 		{"refuses call", supervisor.StatusInvalidArgs, "no tool of that name"},
 	} {
 		r := run(t, host, request(argv(test.role), "plain", `{}`, unconfined))

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// progress is what a server tells of how far it is.
+// progress is a server's progress notification.
 type progress struct {
 	Token    string `json:"progressToken"`
 	Progress float64
@@ -76,7 +76,7 @@ func (w *wire) log(params []byte) {
 	}
 }
 
-// maxNoteBytes bounds what is told of a server's doing in one event.
+// maxNoteBytes bounds the text of a server's progress in one event.
 const maxNoteBytes = 4 << 10
 
 // cut shortens a text to at most limit bytes, and says so.

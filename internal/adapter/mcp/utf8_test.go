@@ -2,7 +2,7 @@ package mcp
 
 import "testing"
 
-// A server's bytes that are no text do not pass, not even within what is handed
+// A server's bytes that are not text do not pass, not even within what is handed
 // on as it came.
 func TestMessagesAreUTF8(t *testing.T) {
 	for line, want := range map[string]string{

@@ -64,7 +64,7 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 }
 
 func newWire(p *process, note func(string)) *wire {
-	stray := func(line []byte) { note("wrote to stdout what is no message: " + cut(string(line), 200)) }
+	stray := func(line []byte) { note("wrote to stdout what is not a message: " + cut(string(line), 200)) }
 	return &wire{
 		transport: mcpsdk.IOTransport{Reader: newLines(p.stdout, stray), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20},
 		note:      note, over: make(chan struct{}),
@@ -223,7 +223,7 @@ func (w *wire) result(e *exchange) (answer *jsonrpc.Response, asked bool) {
 	return e.answer, e.id.IsValid()
 }
 
-// begin registers a call, so that what the server tells of it is found.
+// begin registers a call, so that the server's notifications find it.
 func (w *wire) begin(c *call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
