@@ -145,7 +145,7 @@ func (c *realCollector) end() (lines []seenLine) {
 		case io.EOF:
 			return lines
 		default:
-			c.t.Fatalf("a line of the collector's is no JSON: %v", err)
+			c.t.Fatalf("a line of the collector's is not JSON: %v", err)
 		}
 	}
 }

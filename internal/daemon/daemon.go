@@ -33,12 +33,12 @@ type Options struct {
 	// Machine is where secrets are read.
 	Machine config.Machine
 	// State is the folder of the journal, of tools' data and of the token; empty
-	// is none. Retention says what the journal keeps.
+	// means none. Retention bounds what the journal keeps.
 	State     string
 	Retention journal.Retention
 	// Adapter is the toolhost binary.
 	Adapter string
-	// Pages are the web console; nil is none.
+	// Pages are the web console; nil means none.
 	Pages   http.Handler
 	Version string
 	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends

@@ -58,7 +58,7 @@ func TestOneDaemonPerSocket(t *testing.T) {
 	other.refuses(first, "listens on "+w.Socket)
 }
 
-// What is no socket of a dead daemon is left alone.
+// What is not a socket of a dead daemon is left alone.
 func TestSocketReplacesOnlySockets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
@@ -66,7 +66,7 @@ func TestSocketReplacesOnlySockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := w.command().start()
-	if code := d.code(); code != 1 || !strings.Contains(d.log.text(), "is no socket") {
+	if code := d.code(); code != 1 || !strings.Contains(d.log.text(), "is not a socket") {
 		t.Errorf("exit status %d: %s", code, d.log.text())
 	}
 	if text, err := os.ReadFile(w.Socket); err != nil || string(text) != "precious" {

@@ -29,7 +29,7 @@ type mcp struct {
 	mu       sync.Mutex
 	server   *mcpserver.Server
 	draining bool
-	giveUp   context.CancelFunc // ends the retry under way; nil is none
+	giveUp   context.CancelFunc // ends the retry under way; nil means none
 	retrying sync.WaitGroup
 }
 

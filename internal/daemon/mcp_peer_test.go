@@ -55,7 +55,7 @@ func TestMCPClientsOfOneName(t *testing.T) {
 	}
 }
 
-// A session is of the one who has authenticated when it began: its id is no key
+// A session is of the one who has authenticated when it began: its id is not a key
 // to it for others.
 func TestMCPSessionIsItsOwners(t *testing.T) {
 	t.Parallel()

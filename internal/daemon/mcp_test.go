@@ -185,7 +185,7 @@ const (
 	asMCPVersion = "TOOLHOST_TEST_MCP_VERSION"
 )
 
-// TestPlayMCPClient is no test but the client that another one kills.
+// TestPlayMCPClient is not a test but the client that another one kills.
 func TestPlayMCPClient(t *testing.T) {
 	socket := os.Getenv(asMCPClient)
 	if socket == "" {

@@ -14,7 +14,7 @@ import (
 )
 
 // bound has the collector keep the heap below the memory limit of the daemon's
-// cgroup, with an eighth of that left for what is no heap. A GOMEMLIMIT of the
+// cgroup, with an eighth of that left for what is not heap. A GOMEMLIMIT of the
 // environment stands.
 func bound() {
 	limit, ok := cgroup.OwnMemoryLimit()
@@ -74,7 +74,7 @@ func untouched(smaps io.Reader, program string) (list []mapping) {
 	return list
 }
 
-// parseRange is empty for what is none.
+// parseRange reads a line's address range; it is empty if malformed.
 func parseRange(s string) mapping {
 	from, to, _ := strings.Cut(s, "-")
 	start, err := strconv.ParseUint(from, 16, 64)

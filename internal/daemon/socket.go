@@ -134,7 +134,7 @@ func socketAt(path string) (there bool, err error) {
 	case err != nil:
 		return false, fmt.Errorf("cannot look at the socket %s: %w", path, err)
 	case info.Mode().Type() != fs.ModeSocket:
-		return false, fmt.Errorf("%s is no socket: remove it, or name another path with --socket", path)
+		return false, fmt.Errorf("%s is not a socket: remove it, or name another path with --socket", path)
 	}
 	return true, nil
 }

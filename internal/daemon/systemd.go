@@ -15,7 +15,7 @@ import (
 // (sd_notify(3)). A nil connection tells nobody anything.
 type manager struct {
 	conn  net.Conn
-	beat  time.Duration // of the watchdog; 0 is none
+	beat  time.Duration // of the watchdog; 0 means none
 	shown string        // the last status
 }
 
@@ -58,7 +58,7 @@ func activated(pid, count string) (list []net.Listener, err error) {
 		l, err := net.FileListener(file)
 		_ = file.Close()
 		if err != nil {
-			return nil, fmt.Errorf("the descriptor %d from the service manager is no socket that listens: %w; use ListenStream= in the unit", fd, err)
+			return nil, fmt.Errorf("the descriptor %d from the service manager is not a socket that listens: %w; use ListenStream= in the unit", fd, err)
 		}
 		list = append(list, l)
 	}

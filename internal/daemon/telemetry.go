@@ -58,8 +58,8 @@ func (d *daemon) toolNames() []string {
 	return d.tools.names()
 }
 
-// load is what a scrape is told of the daemon. It may be asked for before all of
-// that is there.
+// load returns the daemon's figures for a scrape. It may run before all of them
+// exist.
 func (d *daemon) load() telemetry.Load {
 	if !d.opened.Load() {
 		return telemetry.Load{JournalBytes: -1}

@@ -291,7 +291,7 @@ func TestNoCollector(t *testing.T) {
 func TestWrongTelemetry(t *testing.T) {
 	t.Parallel()
 	for added, want := range map[string]string{
-		"telemetry: {otlp: {endpoint: nowhere}}\n": "is no URL of a collector",
+		"telemetry: {otlp: {endpoint: nowhere}}\n": "is not a URL of a collector",
 		"secrets: {two: {file: toolhost.yaml}}\ntelemetry: {otlp: {endpoint: \"http://127.0.0.1:1\", headers: {k: two}}}\n": "it has several lines",
 	} {
 		w := newWorld(t, added)

@@ -12,7 +12,7 @@ import (
 const (
 	OK         = 0
 	Failed     = 1
-	Usage      = 2 // usage or config, also what is no tool
+	Usage      = 2 // usage or config, also what is not a tool
 	Headless   = 4 // a call needed a human, and there was none
 	Timeout    = 124
 	Host       = 125 // the host itself failed

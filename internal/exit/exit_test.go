@@ -52,7 +52,7 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// What could not be written is no error of usage, even if nobody has looked.
+// What could not be written is not an error of usage, even if nobody has looked.
 func TestStdout(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

@@ -1,8 +1,8 @@
 package exit
 
 // Start is the exit code of a call that could not start, by the reason that its
-// result gives: what the user named or configured wrongly, which a binary that is
-// no tool is, a tool that failed by itself, or a host that could not.
+// result gives: a mistake of the user's in name or configuration (also a binary
+// that is not a tool), a failure of the tool, or one of the host.
 func Start(reason string) int {
 	switch reason {
 	case "start", "tool", "not_executable", "limits", "dir", "command", "sha256", "policy", "secrets", "keep":

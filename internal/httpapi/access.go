@@ -67,9 +67,9 @@ func (s *Server) checkPlace(r *http.Request) error {
 		return refuse(codeBadHost, "the host "+printable(r.Host)+" is not this daemon's", "use localhost and the daemon's port")
 	}
 	if !s.ownOrigin(r) {
-		return refuse(codeBadOrigin, "the request comes from another web site", "use the daemon's own pages, or a client that is no browser")
+		return refuse(codeBadOrigin, "the request comes from another web site", "use the daemon's own pages, or a client that is not a browser")
 	}
-	// As it was sent: what is encoded, such as the / of an id, is no part of the way.
+	// As it was sent: what is encoded, such as the / of an id, is not part of the way.
 	if sent := r.URL.EscapedPath(); path.Clean(sent) != sent && path.Clean(sent)+"/" != sent {
 		return refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "encode / in ids as %2F; see /api/openapi.json")
 	}
@@ -194,7 +194,7 @@ func (s *Server) bySession(r *http.Request, cookie string) (caller, error) {
 	return caller{name: "console", identity: "console " + fingerprint(cookie), browser: true}, nil
 }
 
-// elsewhere is all that is no route.
+// elsewhere is all that is not a route.
 func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
 	if s.config.Pages == nil || strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api" {
 		fail(w, r, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))

@@ -135,7 +135,7 @@ func TestAbuse(t *testing.T) {
 		"no JSON":            {"POST", "/api/turns", "{]", nil, 400, codeBadJSON},
 		"half":               {"POST", "/api/turns", `{"agentId":"`, nil, 400, "too early"},
 		"two":                {"POST", "/api/turns", "{} {}", nil, 400, "goes on"},
-		"list":               {"POST", "/api/turns", "[]", nil, 400, "no JSON object"},
+		"list":               {"POST", "/api/turns", "[]", nil, 400, "not a JSON object"},
 		"no UTF-8":           {"POST", "/api/turns", "{\"agentId\":\"\xff\"}", nil, 400, "UTF-8"},
 		"duplicate key":      {"POST", "/api/turns", `{"agentId":"a","agentId":"b"}`, nil, 400, "twice"},
 		"deeper duplicate":   {"POST", "/api/turns/t/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"a":{"b":1,"b":2}}}]}`, nil, 400, "twice"},
@@ -152,7 +152,7 @@ func TestAbuse(t *testing.T) {
 		"parameter twice":    {"GET", "/api/history/turns?limit=1&limit=2", "", nil, 400, "more than once"},
 		"bad query":          {"GET", "/api/history/turns?limit=%zz", "", nil, 400, "malformed"},
 		"limit over bound":   {"GET", "/api/history/turns?limit=10001", "", nil, 400, "1 to 10000"},
-		"bad status":         {"GET", "/api/history/calls?status=nosuch", "", nil, 400, "give one of open, cancelled"},
+		"bad status":         {"GET", "/api/history/calls?status=nosuch", "", nil, 400, "must be one of open, cancelled"},
 		"number in exponent": {"POST", "/api/turns", `{"maxCalls":1e2}`, nil, 400, "maxCalls is the number 1e2, want a whole number in digits"},
 		"bad limit":          {"GET", "/api/history/turns?limit=-1", "", nil, 400, "limit"},
 		"bad time":           {"GET", "/api/history/calls?since=yesterday", "", nil, 400, "since"},
@@ -234,7 +234,7 @@ func TestHalfARequest(t *testing.T) {
 	}
 }
 
-// half sends what is no whole request, and gives the first line that comes back
+// half sends what is not a whole request, and gives the first line that comes back
 // before the daemon hangs up.
 func (w *world) half(head string) (first string) {
 	w.t.Helper()

@@ -74,7 +74,7 @@ func (q *request) traceParent(meta json.RawMessage) string {
 	return q.r.Header.Get("traceparent")
 }
 
-// notRun says why a batch is none.
+// notRun returns the error of a batch that did not run.
 func notRun(t *turn.Turn, err error) error {
 	info, active := t.Info()
 	switch {
@@ -122,8 +122,8 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	return err
 }
 
-// finish sends the results, behind all events of the batch. A batch that was
-// none and had no events is answered by the error.
+// finish sends the results after all events of the batch. A batch that did
+// not run and had no events is answered with the error.
 func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
 	kind, value := kindResults, any(client.Results{Results: r.results})
 	if r.err != nil {

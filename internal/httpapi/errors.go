@@ -73,7 +73,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 func respond(w http.ResponseWriter, _ *http.Request, status int, value any) {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"bug: the answer is no JSON","remedy":"report it"}}`)
+		status, raw = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"bug: the answer is not JSON","remedy":"report it"}}`)
 	}
 	respondRaw(w, status, raw)
 }

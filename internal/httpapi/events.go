@@ -8,7 +8,7 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// events lets a client watch a turn, or what is on record of one that is over.
+// events lets a client watch a turn, or the record of one that is over.
 func (s *Server) events(q *request) error {
 	seq, err := q.lastSeen()
 	if err != nil {
@@ -59,7 +59,7 @@ func (q *request) lastSeen() (int64, error) {
 	}
 	seq, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seq < 0 {
-		return 0, refuse(codeInvalid, name+" "+printable(text)+" is no seq of an event", "give the id of the last event that you have seen")
+		return 0, refuse(codeInvalid, name+" "+printable(text)+" is not a seq of an event", "give the id of the last event that you have seen")
 	}
 	return seq, nil
 }
@@ -72,7 +72,7 @@ func (s *Server) onRecord(turnID string) bool {
 	return err == nil && len(found) == 1
 }
 
-// sendRecord sends what is on record of a turn that is over.
+// sendRecord sends the recorded events of a turn that is over.
 func (s *Server) sendRecord(ctx context.Context, st *stream, turnID string, seq int64) {
 	err := s.config.History.Events(turnID, seq, func(e journal.Event) bool {
 		if e.Seq > seq+1 {

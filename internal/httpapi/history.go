@@ -44,12 +44,12 @@ func (q *request) filter() (f journal.Filter, err error) {
 	values := q.r.URL.Query()
 	f.TurnID, f.Tool, f.Status = values.Get("turn"), values.Get("tool"), values.Get("status")
 	if all := journal.Statuses(); f.Status != "" && !slices.Contains(all, f.Status) {
-		return f, refuse(codeInvalid, "status "+printable(f.Status)+" is none", "give one of "+strings.Join(all, ", "))
+		return f, refuse(codeInvalid, "unknown status "+printable(f.Status), "must be one of "+strings.Join(all, ", "))
 	}
 	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		if text := values.Get(name); text != "" {
 			if *at, err = time.Parse(time.RFC3339, text); err != nil {
-				return f, refuse(codeInvalid, name+" "+printable(text)+" is no time", "write it as 2006-01-02T15:04:05Z")
+				return f, refuse(codeInvalid, name+" "+printable(text)+" is not a time", "write it as 2006-01-02T15:04:05Z")
 			}
 			if at.IsZero() { // which is a bound here, too
 				*at = at.Add(1)
@@ -58,7 +58,7 @@ func (q *request) filter() (f journal.Filter, err error) {
 	}
 	if text := values.Get("limit"); text != "" {
 		if f.Limit, err = strconv.Atoi(text); err != nil || f.Limit < 1 || f.Limit > journal.MaxLimit {
-			return f, refuse(codeInvalid, "limit "+printable(text)+" is no number from 1 to "+strconv.Itoa(journal.MaxLimit), "leave it out, or give one; ask again with until to go on")
+			return f, refuse(codeInvalid, "limit "+printable(text)+" is not a number from 1 to "+strconv.Itoa(journal.MaxLimit), "leave it out, or give one; ask again with until to go on")
 		}
 	}
 	return f, nil
@@ -108,7 +108,7 @@ func (s *Server) pastResult(q *request) error {
 
 func notKept(err error) error {
 	if errors.Is(err, journal.ErrNotFound) {
-		return refuse(codeNotFound, "that is not on record", "see /api/history/turns; what is old is removed from it")
+		return refuse(codeNotFound, "that is not on record", "see /api/history/turns; old turns are removed from it")
 	}
 	return err
 }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// bodiesBytes is the memory for all bodies under way, of which one client may
-	// have an eighth: a body of the largest size with as many values as it may have.
+	// bodiesBytes is the memory for all bodies under way. One client may have an
+	// eighth: a body of the largest size with as many values as it may have.
 	bodiesBytes = 256 << 20
 	// freeBodyBytes of each body are not counted: small ones never wait.
 	freeBodyBytes = 64 << 10

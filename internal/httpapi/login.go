@@ -27,10 +27,10 @@ const (
 	maxEnded    = 256
 )
 
-// sessions let browsers in. The links that do are kept by the hash of their
-// secret: to look one up takes no time that tells of others. What a link is
-// turned into is sealed and not kept, so that a console goes on with the next
-// daemon that has the same token.
+// sessions let browsers in. Links are kept by the hash of their secret, so
+// that the time of a look-up reveals nothing about others. The cookie that a
+// link is exchanged for is sealed and not kept, so that a console goes on
+// with the next daemon that has the same token.
 type sessions struct {
 	now func() time.Time
 
@@ -40,8 +40,8 @@ type sessions struct {
 	ended map[[32]byte]time.Time // sessions logged out of, by the hash of their cookie
 }
 
-// newSessions seals with what only those know who have the token; where there
-// is none, nobody does.
+// newSessions derives the sealing key from the token, or from random bytes
+// without one.
 func newSessions(token string, now func() time.Time) *sessions {
 	if token == "" {
 		token = rand.Text() + rand.Text()
@@ -125,8 +125,8 @@ func (s *sessions) end(cookie string) {
 	s.ended[sha256.Sum256([]byte(cookie))] = until
 }
 
-// loginLink is for whoever has proved who he is by more than a session: one
-// must not outlive itself.
+// loginLink makes a link for a client that is authenticated by more than a
+// session: a session must not renew itself.
 func (s *Server) loginLink(q *request) error {
 	if q.who.browser {
 		return refuse(codeForbidden, "a browser's session cannot let others in", "run toolhost console")

@@ -23,8 +23,8 @@ type schemas map[reflect.Type]*schema.Schema
 
 const componentRef = "#/components/schemas/"
 
-// resolveSchemas takes them from the document, so that what is checked is what
-// is promised.
+// resolveSchemas takes the schemas from the document, so that bodies are
+// checked by the published ones.
 func resolveSchemas(document []byte) (schemas, error) {
 	var parsed struct {
 		Components struct {

@@ -25,7 +25,7 @@ type connection struct{ _ byte }
 // Caller is who has sent a request that Config.Pages is to answer.
 type Caller struct {
 	// Identity is who has authenticated: a user of the machine, the token, or a
-	// browser's session. It is no secret.
+	// browser's session. It is not a secret.
 	Identity string
 	// Connection is equal for all requests of one connection, and for no others;
 	// nil if it is not known.
@@ -38,7 +38,7 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// withCaller has CallerOf tell of who.
+// withCaller returns a context whose CallerOf is who.
 func withCaller(ctx context.Context, who caller) context.Context {
 	c := Caller{Identity: who.identity}
 	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {

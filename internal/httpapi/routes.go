@@ -18,14 +18,14 @@ type route struct {
 	query []parameter
 	// resumes: the header Last-Event-ID may stand in for after.
 	resumes bool
-	// in is the type of the body; nil is none.
+	// in is the type of the body; nil means none.
 	in reflect.Type
 	// status is that of success, out the type of its body. kind is the media
 	// type of one that has none.
 	status int
 	out    reflect.Type
 	kind   string
-	// stream says what an SSE stream of it holds, for whoever accepts one.
+	// stream describes the SSE stream sent to clients that accept one.
 	stream string
 	// refuses are the codes of errors beside those that any request can meet.
 	refuses []string
@@ -44,8 +44,7 @@ const (
 	plainJSON  = "application/json" // of an object that has no type here
 )
 
-// expositions are all formats of metrics, the first of them for whoever asks for
-// none.
+// expositions are the formats of metrics; the first is the default.
 var expositions = []string{exposition, "application/openmetrics-text", "application/vnd.google.protobuf"}
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -87,7 +86,7 @@ var routes = []route{
 	{
 		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[client.TurnSpec](),
 		status: http.StatusCreated, out: typeOf[client.Turn](), handle: (*Server).begin,
-		stream:  ofTurn + ". Whoever closes this stream aborts the turn and ends it",
+		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
@@ -99,7 +98,7 @@ var routes = []route{
 		status: http.StatusOK, out: typeOf[client.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Whoever goes away before them aborts the turn",
+		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
 		in: typeOf[client.Batch](), status: http.StatusOK, out: typeOf[client.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},

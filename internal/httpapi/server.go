@@ -20,8 +20,8 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// Catalogue tells what tools there are, and why what is configured is not among
-// them. It is asked anew each time.
+// Catalogue returns the tools, and why configured ones are missing. It is
+// called anew each time.
 type Catalogue interface {
 	Tools(ctx context.Context) (tools []client.Tool, problems []error)
 }
@@ -45,8 +45,8 @@ type Config struct {
 	// Token lets a TCP client in that bears it; empty lets none in. See
 	// LoadToken.
 	Token string
-	// MetricsToken, for monitoring, lets whoever bears it see the metrics, and
-	// nothing else; empty lets none in.
+	// MetricsToken admits monitoring to the metrics and to nothing else; empty
+	// admits nobody.
 	MetricsToken string
 	// UIDs may connect to a unix socket; none is the daemon's own user, and
 	// root.
@@ -61,13 +61,13 @@ type Config struct {
 	AnyUser bool
 	// Ready says why no call can be made at present; nil is always ready.
 	Ready func() error
-	// Pages serves everything outside of /api to whoever may use the API; nil is
-	// not found.
+	// Pages serves everything outside of /api to clients that may use the API;
+	// nil answers not found.
 	Pages http.Handler
 	// Metrics answers /metrics; nil is not found. A few answers are made at once,
 	// and each is kept until it is written.
 	Metrics http.Handler
-	// Version is told to whoever asks for the health.
+	// Version is part of the answer to a health check.
 	Version string
 	// MaxBodyBytes bounds a request's body; 0 is 8 MiB.
 	MaxBodyBytes int64

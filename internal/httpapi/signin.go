@@ -34,8 +34,8 @@ func hashOf(source []byte) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// failPerson answers whoever is not let in: a browser that shows the answer to
-// somebody gets a page, anybody else the error.
+// failPerson answers a client that is not let in: a browser that shows the
+// answer to a person gets a page, any other client the error.
 func failPerson(w http.ResponseWriter, r *http.Request, err error) {
 	refused, ok := errors.AsType[*client.Error](err)
 	_, unix := peerOf(r.Context())

@@ -14,7 +14,7 @@ import (
 
 const eventStream = "text/event-stream"
 
-// Kinds of server-sent events, beside a gap, that are no events of a turn.
+// Kinds of server-sent events, beside a gap, that are not events of a turn.
 const (
 	kindResults = "results"
 	kindError   = "error"
@@ -63,7 +63,7 @@ func (st *stream) open() {
 	_, _ = st.w.Write([]byte(": toolhost\n\n")) // a client that has gone is found out by the flush
 }
 
-// put adds an event to what the next send sends; id 0 is none. That of a gap, too,
+// put adds an event to what the next send sends; id 0 means none. That of a gap, too,
 // makes a reader that comes back go on behind it.
 func (st *stream) put(id int64, kind string, data []byte) {
 	if id > 0 {

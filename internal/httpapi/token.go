@@ -16,7 +16,7 @@ const minTokenBytes, maxTokenBytes = 32, 1024
 
 // LoadToken reads the token for TCP clients from a file, which it makes (mode
 // 0600, with a new token) if there is none. It refuses one that others may read
-// or change, is no regular file, or holds too little to be a secret.
+// or change, is not a regular file, or holds too little to be a secret.
 func LoadToken(path string) (string, error) {
 	token, err := readToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func checkTokenFile(file *os.File) error {
 	owner := info.Sys().(*syscall.Stat_t).Uid
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("the token file %s is no regular file: remove it, and a new one is made", file.Name())
+		return fmt.Errorf("the token file %s is not a regular file: remove it, and a new one is made", file.Name())
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("the token file %s has mode %04o, so others may have read it: remove it, and a new one is made", file.Name(), info.Mode().Perm())
 	case owner != 0 && owner != uint32(os.Geteuid()):

@@ -13,7 +13,8 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// begin begins a turn, and for whoever wants a stream stays with it to its end.
+// begin begins a turn, and stays with it to its end if the client wants a
+// stream.
 func (s *Server) begin(q *request) error {
 	var spec client.TurnSpec
 	if err := q.decode(&spec); err != nil {
@@ -114,8 +115,8 @@ func (s *Server) accepts() error {
 	return nil
 }
 
-// accompany streams a turn to whoever has opened it. With the stream goes the
-// turn: nobody is there any more to want what its calls bring.
+// accompany streams a turn to the client that opened it. When the stream ends
+// the turn is aborted: nobody is left to want its results.
 func (s *Server) accompany(q *request, t *turn.Turn) {
 	defer t.End()
 	if release, err := s.hold(t); err == nil { // else it is over, which is told

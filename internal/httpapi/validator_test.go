@@ -83,7 +83,7 @@ func (v *validator) answer(r *http.Request, response *http.Response) []byte {
 	case response.StatusCode >= http.StatusBadRequest:
 		v.failure(r, response, known, route, raw)
 	case !known:
-		v.t.Errorf("%s %s: status %d, but it is no route", r.Method, r.URL, response.StatusCode)
+		v.t.Errorf("%s %s: status %d, but it is not a route", r.Method, r.URL, response.StatusCode)
 	case kind == eventStream && route.stream != "":
 		v.frames(raw)
 	case kind == ndjson && route.kind == ndjson:

@@ -40,8 +40,8 @@ type unchecked struct {
 	left *comparison // by sums; nil is the structure
 }
 
-// checkDatabase checks what there is time for. Sums tell of any damage, where they are of this very database; else its
-// structure is looked at. Before a migration writes, all that there are sums for is compared.
+// checkDatabase checks what there is time for. Sums reveal any damage, if they were made of this very database;
+// otherwise its structure is checked. Before a migration writes, everything with a sum is compared.
 func (d *database) check(ctx context.Context, dir string, id identity, unclean, migrates bool) (*unchecked, error) {
 	if s := readSums(dir); s != nil && !unclean {
 		applies, err := d.isLeftAs(ctx, id, s)

@@ -41,7 +41,7 @@ func checkDir(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", dir)
+		return fmt.Errorf("%s is not a directory", dir)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("others can write to %s (mode %#o): chmod go-w %s", dir, info.Mode().Perm(), dir)
@@ -61,7 +61,7 @@ func checkDirOwner(dir string) error {
 	return nil
 }
 
-// checkFiles refuses links and whatever else is no plain file. It opens none: closing one would drop the locks that
+// checkFiles refuses links and whatever else is not a plain file. It opens none: closing one would drop the locks that
 // SQLite in this process may hold on it (POSIX locks belong to the process).
 func checkFiles(dir string) error {
 	for _, suffix := range suffixes {
@@ -72,7 +72,7 @@ func checkFiles(dir string) error {
 		case err != nil:
 			return err
 		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s is no plain file (%v): remove it", name, info.Mode().Type())
+			return fmt.Errorf("%s is not a plain file (%v): remove it", name, info.Mode().Type())
 		}
 	}
 	return nil

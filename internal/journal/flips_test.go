@@ -147,7 +147,7 @@ func TestFlippedBitsAfterACrash(t *testing.T) {
 	}
 }
 
-// A database that was put in the place of another one is no damage.
+// A database that was put in the place of another one is not damage.
 func TestRestored(t *testing.T) {
 	dir, backup := t.TempDir(), t.TempDir()
 	j := mustOpen(t, dir, Options{})

@@ -49,7 +49,7 @@ func childEnv(role string) []string {
 
 // event makes one whose content follows from its turn and seq, of 0 to 600 bytes.
 func event(turn string, seq int64, kind string) Event {
-	filler := strings.Repeat("é\x00\n", int(seq*37%200)) // kept as it is, though it is no JSON
+	filler := strings.Repeat("é\x00\n", int(seq*37%200)) // kept as it is, though it is not JSON
 	return Event{
 		TurnID: turn, Seq: seq, Kind: kind, Time: start.Add(time.Duration(seq) * time.Second),
 		JSON: fmt.Appendf(nil, `{"turnId":%q, "seq" : %d,"x":"%s"}`, turn, seq, filler),

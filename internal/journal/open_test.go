@@ -75,7 +75,7 @@ func TestUnsafePlaces(t *testing.T) {
 		}
 		if name == DatabaseName {
 			_, err = OpenReader(dir)
-			expectError(t, err, nil, "no plain file")
+			expectError(t, err, nil, "not a plain file")
 		}
 	}
 }
@@ -188,9 +188,9 @@ func TestForeignDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir, Options{})
-	expectError(t, err, nil, "no journal of toolhost")
+	expectError(t, err, nil, "not a journal of toolhost")
 	_, err = OpenReader(dir)
-	expectError(t, err, nil, "no journal of toolhost")
+	expectError(t, err, nil, "not a journal of toolhost")
 	if now, err := os.ReadFile(name); err != nil || !bytes.Equal(now, data) {
 		t.Errorf("somebody else's database was changed, error %v", err)
 	}

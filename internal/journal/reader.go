@@ -87,7 +87,7 @@ const turnPage = eventColumns + `FROM turns t CROSS JOIN events e ON e.turn = t.
 	WHERE t.turn_id = ? AND e.seq > ? ORDER BY e.seq LIMIT ?`
 
 // Events gives the turn's events with a Seq over after, in order, until there are no more or yield returns false. The
-// turn may be going on: what is appended meanwhile is given too. It fails with ErrNotFound for an unknown turn, or when
+// turn may be going on: events appended meanwhile are given too. It fails with ErrNotFound for an unknown turn, or when
 // the turn is pruned while it is read.
 func (r *Reader) Events(turnID string, after int64, yield func(Event) bool) error {
 	for {
@@ -141,7 +141,7 @@ func (r *Reader) page(ctx context.Context, query string, args ...any) ([]Event, 
 	return page, nil
 }
 
-var errPageFull = errors.New("bug: the end of a page is no error")
+var errPageFull = errors.New("bug: the end of a page is not an error")
 
 func (r *Reader) expectTurn(turnID string) error {
 	var found bool

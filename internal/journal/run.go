@@ -12,8 +12,8 @@ const (
 	maxGroupBytes = 4 << 20
 )
 
-// commit has the request committed, by this goroutine or by another one that waits like it: whoever gets to write
-// commits for all who wait. That takes no hand-over between goroutines where nobody else appends.
+// commit has the request committed, by this goroutine or by another one that waits like it: the one that gets to
+// write commits for all who wait. That takes no hand-over between goroutines where nobody else appends.
 func (j *Journal) commit(r *request) error {
 	j.waitingMu.Lock()
 	j.waiting = append(j.waiting, r)

@@ -10,8 +10,8 @@ import (
 // applicationID marks a database as a journal of toolhost: "THJ1", see SQLite's PRAGMA application_id.
 const applicationID = 0x54484a31
 
-// migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction. What is
-// released is never changed: add to the end.
+// migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction.
+// Released ones never change: add to the end.
 var migrations = []string{schema1, schema2}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
@@ -100,11 +100,11 @@ type queryer interface {
 // fresh says that nobody has written to the database.
 func (id identity) fresh() bool { return id == identity{} }
 
-// check refuses what is no journal, or one of a later version than known.
+// check refuses what is not a journal, or one of a later version than known.
 func (id identity) check(known int) error {
 	switch {
 	case !id.fresh() && id.application != applicationID:
-		return errors.New("the database is no journal of toolhost: move it away")
+		return errors.New("the database is not a journal of toolhost: move it away")
 	case id.version > int64(known):
 		return fmt.Errorf("%w: it has version %d, this toolhost knows up to %d: use the newer toolhost, or another state directory",
 			ErrNewer, id.version, known)

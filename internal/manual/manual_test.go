@@ -14,7 +14,7 @@ import (
 
 func example() *cobra.Command {
 	nothing := func(*cobra.Command, []string) {}
-	root := &cobra.Command{Use: "tool", Short: "Do things", Long: "It does things.\n\n  as they are\n\n.PP is no request, and 'nor' is this."}
+	root := &cobra.Command{Use: "tool", Short: "Do things", Long: "It does things.\n\n  as they are\n\n.PP is not a request, and 'nor' is this."}
 	do := &cobra.Command{Use: "do [flags] THING", Short: "Do one thing", Run: nothing, Example: `  tool do --path C:\x thing`}
 	do.Flags().StringP("path", "p", "", "where, in `DIR`")
 	secret := &cobra.Command{Use: "secret", Short: "Hidden", Hidden: true, Run: nothing}
@@ -41,7 +41,7 @@ func TestCommands(t *testing.T) {
 	dir := pages(t)
 	for name, wanted := range map[string][]string{
 		"tool.1": {
-			`.TH "TOOL" 1 1970-01-01 "toolhost 1.2" "manual"`, `tool \- do things`, "as they are", `\&.PP is no request`,
+			`.TH "TOOL" 1 1970-01-01 "toolhost 1.2" "manual"`, `tool \- do things`, "as they are", `\&.PP is not a request`,
 			`\fBtool\-do\fR(1)`, `\fI/etc/tool\fR`, `\fBother\fR(5)`,
 		},
 		"tool-do.1":    {`\fBtool do\fR [flags] THING`, `\fB\-p\fR, \fB\-\-path\fR \fIDIR\fR`, "Where, in DIR.", `C:\ex`},

@@ -54,8 +54,8 @@ func Safe(tool string) string {
 // differently.
 func Hashed(safe string) bool { return hashed.MatchString(safe) }
 
-// LeftOut is how a warning begins that tells of a server's tool which is not
-// offered: the adapter's process says so, and the host knows it again.
+// LeftOut returns the beginning of the warning that a server's tool is not
+// offered: the adapter's process prints it, and the host recognizes it.
 func LeftOut(tool string) string { return fmt.Sprintf("tool %q is left out: ", tool) }
 
 func shorten(readable, identity string) string {

@@ -55,7 +55,8 @@ func canAsk(caps *mcpsdk.ClientCapabilities) bool {
 
 const secretNote = "a secret was asked for: MCP lets no client be asked for one by a form; have the operator configure it under secrets"
 
-// ask puts a question to the client's human. What is no answer is no yes.
+// ask puts a question to the client's human. Only a valid answer can mean
+// yes.
 func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
 	by := c.by()
 	if i.Kind == turn.KindApproval && c.session.approved(i) {
@@ -119,8 +120,8 @@ type question struct {
 	answer  chan *mcpsdk.ElicitResult // holds one
 }
 
-// maxStates bounds the calls that have asked something by answering requests, of
-// which an identity may have as many as are left.
+// maxStates bounds the calls that have asked something by answering requests. An
+// identity may have as many as are free.
 const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that

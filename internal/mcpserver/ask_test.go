@@ -60,7 +60,7 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// What is no yes is told apart: a human who has denied it, one who has dismissed the question, and a client that fails.
+// What is not a yes is told apart: a human who has denied it, one who has dismissed the question, and a client that fails.
 func TestNoAnswerIsNoDenial(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		fails := &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {

@@ -143,8 +143,8 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 
 const (
 	maxClientBytes = 128
-	// maxCalls bounds the calls at once, of which an identity may have as many as
-	// are left. Turns that are not of MCP have room beside them.
+	// maxCalls bounds the calls at once. An identity may have as many as are
+	// free. Turns that are not of MCP have room beside them.
 	maxCalls = 768
 )
 
@@ -352,8 +352,8 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 }
 
 // continues says whether a request is of the client that made a call: of the
-// same session, or where there is none, of whoever has authenticated and knows
-// its requestState.
+// same session, or without one, of an authenticated client that knows its
+// requestState.
 func (s *Server) continues(ctx context.Context, r *mcpsdk.CallToolRequest, c *call) bool {
 	if withoutSession(r) {
 		return c.session.loose && c.session.peer.Identity == peerOf(ctx).Identity

@@ -9,7 +9,7 @@
 // call. What a turn would do between calls, the session does instead: an
 // exclusive tool runs alone in it, calls beyond the parallel ones wait in line,
 // an approval for the rest of the turn holds for the rest of the session,
-// session_status tells of all of the session's calls, and identical calls are
+// session_status reports all of the session's calls, and identical calls are
 // counted as long as they follow one another: a call of anything else, or a
 // pause of a minute, is taken for a new thought of the model's.
 //
@@ -19,8 +19,8 @@
 // goes on meanwhile, and the request that comes back is joined to it by the
 // state that it carries. It never begins a second call.
 //
-// What clients send is checked before the SDK reads it, which ends a session at
-// the first line that is no message: see message.go.
+// Input of clients is checked before the SDK reads it, which ends a session at
+// the first line that is not a message: see message.go.
 //
 // The files: server.go (what is offered), call.go (a call and the requests that wait
 // for it), session.go, gate.go, ask.go, form.go and question.go (what humans are

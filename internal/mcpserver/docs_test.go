@@ -42,7 +42,7 @@ type server struct {
 	Args    []string `json:"args"`
 }
 
-// tomlServer reads the few lines of the one example that is no JSON.
+// tomlServer reads the few lines of the one example that is not JSON.
 var tomlServer = regexp.MustCompile(`(?m)^command = (".*")\nargs = (\[.*\])$`)
 
 func documentedServers(t *testing.T) (list []server) {

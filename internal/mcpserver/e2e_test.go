@@ -183,7 +183,7 @@ func TestCancelledIsNotAnswered(t *testing.T) {
 	_ = r.cmd.Wait()
 }
 
-// Whatever comes that is no message is answered, and ends neither the session
+// Whatever comes that is not a message is answered, and ends neither the session
 // nor a call under way.
 func TestNonsense(t *testing.T) {
 	r := start(t, command(t))
@@ -193,11 +193,11 @@ func TestNonsense(t *testing.T) {
 		"half":        {`{"jsonrpc":"2.0","id":7,"method":"ping"`, "null", "-32700"},
 		"key twice":   {`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"say","name":"wipe"}}`, "7", "there twice"},
 		"id in use":   {`{"jsonrpc":"2.0","id":2,"method":"ping"}`, "null", "use each only once"},
-		"bad, in use": {`{"jsonrpc":"1.0","id":2,"method":"ping"}`, "null", "no message"},
+		"bad, in use": {`{"jsonrpc":"1.0","id":2,"method":"ping"}`, "null", "not a JSON-RPC 2.0 message"},
 		"fraction":    {`{"jsonrpc":"2.0","id":2.5,"method":"ping"}`, "2.5", "neither"},
 		"deep":        {`{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}}`, "7", "deeper"},
 		"long":        {strings.Repeat("x", maxMessageBytes+1), "null", "more than"},
-		"batch":       {`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, "null", "no JSON object"},
+		"batch":       {`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, "null", "not a JSON object"},
 		"no method":   {`{"jsonrpc":"2.0","id":7,"method":"nope"}`, "7", "-32601"},
 		"no params":   {`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, "7", "-32602"},
 		"CRLF, whole": {`{"jsonrpc":"2.0","id":"x","method":"ping"}` + "\r", `"x"`, `"result":{}`},

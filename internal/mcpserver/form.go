@@ -10,7 +10,7 @@ import (
 )
 
 // form is how a question looks to a client: MCP has forms of one object, whose
-// properties are no objects.
+// properties are not objects.
 type form struct {
 	schema json.RawMessage
 	// wraps is the property that holds the value; empty if the object is it.

@@ -52,7 +52,7 @@ func (g *gate) enter(ctx context.Context, exclusive bool) (leave func(), err err
 	}
 }
 
-// admit lets in who is first, and after it whoever fits beside.
+// admit lets in the first call, and after it all that fit beside.
 func (g *gate) admit() {
 	for len(g.waiting) > 0 {
 		w := g.waiting[0]

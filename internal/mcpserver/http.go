@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions at once, of which an identity may have as
-	// many as are left, and sessionIdle how long one lives without a request.
+	// maxSessions bounds the sessions at once, where an identity may have as
+	// many as are free, and sessionIdle how long one lives without a request.
 	maxSessions = 512
 	sessionIdle = time.Hour
 
@@ -34,8 +34,9 @@ const (
 )
 
 // Handler serves streamable HTTP at whatever path it is mounted at. It trusts
-// whoever reaches it: who may do so, from which host and origin, and how slowly,
-// is for the server around it to check. A client that goes away ends its calls.
+// every client that reaches it: which may do so, from which host and origin, and
+// how slowly, is for the server around it to check. A client that goes away ends
+// its calls.
 func (s *Server) Handler() http.Handler { return s.handler }
 
 func (s *Server) newHandler() http.Handler {
@@ -85,7 +86,7 @@ func (s *Server) newHandler() http.Handler {
 }
 
 // readBody reads what is posted as strictly as what comes over a pipe. It is
-// false if that was no message, which is answered; ids are those of requests.
+// false if that was not a message, which is answered; ids are those of requests.
 func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {

@@ -45,10 +45,10 @@ func (f *fault) json() []byte {
 // that is there twice and text that is not UTF-8, and cuts the fraction off an id.
 func readMessage(raw []byte) (jsonrpc.Message, *fault) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
-		return nil, &fault{code: jsonrpc.CodeParseError, text: "this is no JSON in UTF-8: send each message whole, in one line"}
+		return nil, &fault{code: jsonrpc.CodeParseError, text: "this is not JSON in UTF-8: send each message whole, in one line"}
 	}
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // what is no object is refused next
+	_ = json.Unmarshal(raw, &fields) // what is not an object is refused next
 	refused := func(text string) (jsonrpc.Message, *fault) {
 		return nil, &fault{id: echo(fields), code: jsonrpc.CodeInvalidRequest, text: text}
 	}
@@ -59,11 +59,11 @@ func readMessage(raw []byte) (jsonrpc.Message, *fault) {
 		return refused("the id is neither a whole number below 2^53 nor a string of at most " + strconv.Itoa(maxIDBytes) + " bytes")
 	}
 	if string(fields["jsonrpc"]) != `"2.0"` {
-		return refused(`this is no message of JSON-RPC 2.0: it has no "jsonrpc":"2.0"`)
+		return refused(`this is not a message of JSON-RPC 2.0: it has no "jsonrpc":"2.0"`)
 	}
 	m, err := decode(fields)
 	if err != nil {
-		return refused("this is no message of JSON-RPC 2.0: " + cut(err.Error(), maxShownBytes))
+		return refused("this is not a message of JSON-RPC 2.0: " + cut(err.Error(), maxShownBytes))
 	}
 	return m, nil
 }
@@ -74,14 +74,14 @@ func decode(fields map[string]json.RawMessage) (jsonrpc.Message, error) {
 	id, hasID := idOf(fields["id"])
 	if method, there := fields["method"]; there {
 		if method[0] != '"' {
-			return nil, errors.New("its method is no string")
+			return nil, errors.New("its method is not a string")
 		}
 		r := &jsonrpc.Request{ID: id, Params: fields["params"]}
 		return r, json.Unmarshal(method, &r.Method)
 	}
 	failure, result := fields["error"], fields["result"]
 	if !hasID || failure == nil && result == nil {
-		return nil, errors.New("it has no method, and is no answer either")
+		return nil, errors.New("it has no method, and is not an answer either")
 	}
 	r := &jsonrpc.Response{ID: id, Result: result}
 	if failure == nil || string(failure) == "null" {
@@ -92,7 +92,7 @@ func decode(fields map[string]json.RawMessage) (jsonrpc.Message, error) {
 	return r, json.Unmarshal(failure, &e)
 }
 
-// echo is the id by which to answer what is no message. That of an answer is
+// echo is the id by which to answer what is not a message. That of an answer is
 // our own: it would be taken for one of the client's.
 func echo(fields map[string]json.RawMessage) json.RawMessage {
 	id := fields["id"]

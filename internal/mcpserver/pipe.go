@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxOpen bounds the requests of a client that are not answered, and
-	// maxFaults the answers to what is no message that it has not taken yet.
+	// maxFaults the answers to what is not a message that it has not taken yet.
 	maxOpen   = 1024
 	maxFaults = 1024
 	// lastWords is how long an end waits for answers to be taken.
@@ -29,7 +29,7 @@ const (
 )
 
 // pipe is the connection with one client over two streams, a message a line. It
-// implements the SDK's Transport and Connection. A line that is no message is
+// implements the SDK's Transport and Connection. A line that is not a message is
 // answered with an error, and the next one is read; the SDK's own connection
 // ends then, with all of its calls. Reading never waits for writing: a client
 // that takes no answers is heard when it cancels or ends.
@@ -77,8 +77,8 @@ func (p *pipe) SessionID() string { return "" }
 // Close implements the SDK's Connection.
 func (p *pipe) Close() error { return p.close() }
 
-// Read implements the SDK's Connection. The end of the stream is told of after
-// Close only: the SDK would write no more answers.
+// Read implements the SDK's Connection. Read returns the end of the stream
+// only after Close: the SDK would write no more answers.
 func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-p.incoming:
@@ -190,7 +190,7 @@ func (p *pipe) cancel(params json.RawMessage) bool {
 	return true
 }
 
-// refuse answers what is no message. It never waits; an error ends the session.
+// refuse answers what is not a message. It never waits; an error ends the session.
 func (p *pipe) refuse(f *fault) error {
 	id, known := idOf(f.id)
 	p.mu.Lock()
@@ -203,7 +203,7 @@ func (p *pipe) refuse(f *fault) error {
 		p.unsaid++
 		return nil
 	default:
-		return fmt.Errorf("it sends what is no message, faster than it takes the answers: %d of them wait", maxFaults)
+		return fmt.Errorf("it sends what is not a message, faster than it takes the answers: %d of them wait", maxFaults)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// What is no message is refused, by the id it can be told by.
+// What is not a message is refused, by the id it can be told by.
 func TestReadMessage(t *testing.T) {
 	for name, test := range map[string]struct{ line, id, says string }{
 		"request":        {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "", ""},
@@ -39,11 +39,11 @@ func TestReadMessage(t *testing.T) {
 		"large":          {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, "9007199254740993", "neither"},
 		"too large":      {`{"jsonrpc":"2.0","id":1e999,"method":"ping"}`, "1e999", "neither"},
 		"long id":        {`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 300) + `","method":"ping"}`, "null", "neither"},
-		"method, number": {`{"jsonrpc":"2.0","id":7,"method":5}`, "7", "no message"},
-		"method, null":   {`{"jsonrpc":"2.0","id":7,"method":null}`, "7", "no message"},
-		"no id":          {`{"jsonrpc":"2.0","result":{}}`, "null", "no message"},
-		"version 2":      {`{"jsonrpc":2.0,"id":7,"method":"ping"}`, "7", "no message"},
-		"bad answer":     {`{"jsonrpc":"2.0","id":7,"error":5}`, "null", "no message"},
+		"method, number": {`{"jsonrpc":"2.0","id":7,"method":5}`, "7", "not a JSON-RPC 2.0 message"},
+		"method, null":   {`{"jsonrpc":"2.0","id":7,"method":null}`, "7", "not a JSON-RPC 2.0 message"},
+		"no id":          {`{"jsonrpc":"2.0","result":{}}`, "null", "not a JSON-RPC 2.0 message"},
+		"version 2":      {`{"jsonrpc":2.0,"id":7,"method":"ping"}`, "7", "not a JSON-RPC 2.0 message"},
+		"bad answer":     {`{"jsonrpc":"2.0","id":7,"error":5}`, "null", "not a JSON-RPC 2.0 message"},
 		"key twice":      {`{"jsonrpc":"2.0","id":7,"method":"x","params":{"a":1,"a":2}}`, "7", "there twice"},
 		"deep":           {`{"jsonrpc":"2.0","id":7,"method":"x","params":` + strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200) + `}`, "7", "deeper"},
 	} {

@@ -18,7 +18,7 @@ import (
 type leg struct {
 	ctx     context.Context // the request's, by which a notification finds its stream
 	session *mcpsdk.ServerSession
-	token   any // for progress; nil is none
+	token   any // for progress; nil means none
 	news    chan mcpsdk.ProgressNotificationParams
 	sender  sync.WaitGroup
 }
@@ -26,7 +26,7 @@ type leg struct {
 // multiRound is the first version in which servers make no requests.
 const multiRound = "2026-07-28"
 
-// attach makes a request the one that is asked and told of progress.
+// attach makes a request the one that gets questions and progress.
 func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
 	l := &leg{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
 	if l.token != nil {

@@ -44,7 +44,8 @@ type Config struct {
 	// client may be asked for, then waits for that, and is denied at once
 	// otherwise.
 	Elsewhere bool
-	// Health is what session_status tells of the host; nil is nothing.
+	// Health returns what session_status says about the host; nil says
+	// nothing.
 	Health func() any
 	// Version is toolhost's own.
 	Version string

@@ -339,7 +339,7 @@ func TestCloseEndsListing(t *testing.T) {
 	}
 }
 
-// What is no message is refused over HTTP as over a pipe.
+// What is not a message is refused over HTTP as over a pipe.
 func TestNonsenseOverHTTP(t *testing.T) {
 	web := overHTTP(t, newServer(t, setup{}))
 	for name, test := range map[string]struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // session is what a client's calls have in common. What a client calls itself
-// is no part of it.
+// is not part of it.
 type session struct {
 	gate gate
 	id   string // as turns have it
@@ -84,9 +84,9 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *sess
 }
 
 const (
-	// maxLoose bounds the connections without a session that are remembered, of
-	// which an identity may have as many as are left, and looseIdle how long one
-	// is that makes no call: longer than it would be kept open.
+	// maxLoose bounds the connections without a session that are remembered,
+	// where an identity may have as many as are free, and looseIdle how long one
+	// without calls is: longer than it would be kept open.
 	maxLoose  = 1024
 	looseIdle = 5 * time.Minute
 )

@@ -9,11 +9,11 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// Serve serves one client over in and out until in ends or ctx does, and closes
-// the Server and both streams. What is no message is answered with an error, and
-// ends nothing. When it returns all calls are over; it waits for at most a second
-// until the client has taken their answers. An error tells that a stream is broken,
-// or that the client sent nonsense without taking the answers.
+// Serve serves one client over in and out until in ends or ctx does, and closes the
+// Server and both streams. Malformed messages are answered with an error, and end
+// nothing. When it returns all calls are over; it waits for at most a second until
+// the client has taken their answers. An error says that a stream is broken, or
+// that the client sent nonsense without taking the answers.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	p := newPipe(in, out)
 	defer p.Close()

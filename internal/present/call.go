@@ -21,7 +21,7 @@ type call struct {
 	shownID, tool string
 	state         string
 	started       time.Time
-	timeout       time.Duration // 0 is none
+	timeout       time.Duration // 0 means none
 	asked         int           // questions that wait for a human
 	askedSince    time.Time
 	waited        time.Duration // for a human, since it started

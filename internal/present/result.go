@@ -119,8 +119,9 @@ const maxErrorRunes = 500
 
 func brief(s string) string { return terminal.OneLine(terminal.Cut(FirstLine(s), maxErrorRunes)) }
 
-// NeverBegan: there is an error to tell of and nothing else. To find out that a
-// command cannot be executed takes the adapter some time, which is nobody's.
+// NeverBegan reports whether the result holds an error and nothing else. The
+// time that the adapter takes to find that a command cannot be executed does
+// not count.
 func NeverBegan(r *supervisor.Result) bool {
 	switch r.Status {
 	case supervisor.StatusProtocolError:
@@ -152,7 +153,7 @@ func timePhrase(r *supervisor.Result) string {
 	return took + " of " + Elapsed(*r.Timing.TimeoutMs)
 }
 
-// endPhrases say how a call that is no plain success came to its end.
+// endPhrases say how a call that is not a plain success came to its end.
 func endPhrases(r *supervisor.Result) (parts []string) {
 	if r.Overran && r.OK() {
 		parts = append(parts, "over its soft budget")

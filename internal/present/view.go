@@ -117,7 +117,7 @@ func (v *View) Unlock() {
 	v.screen.Unlock()
 }
 
-// Close prints what is left and clears the screen of what is drawn.
+// Close prints the rest and clears the drawn part of the screen.
 func (v *View) Close() {
 	close(v.stop)
 	<-v.done

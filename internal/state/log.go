@@ -171,7 +171,7 @@ func (l *Log) Follow(ctx context.Context, o journal.FollowOptions, yield func(jo
 }
 
 // errFollowed ends all followers when one has seen the end of it.
-var errFollowed = errors.New("bug: the end of following is no error")
+var errFollowed = errors.New("bug: the end of following is not an error")
 
 type follower struct {
 	options journal.FollowOptions

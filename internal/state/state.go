@@ -85,8 +85,8 @@ func openOwn(dir string, o journal.Options) (*journal.Journal, error) {
 	return j, nil
 }
 
-// preparePool checks each folder on the way: whoever can write to one could
-// exchange what is below it.
+// preparePool checks each folder on the way: a user who can write to one
+// could exchange everything below it.
 func preparePool(dir string) (string, error) {
 	dir, err := journal.PrepareDir(dir)
 	if err != nil {

@@ -18,7 +18,7 @@ func FuzzObject(f *testing.F) {
 		}
 		var value map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &value); err != nil {
-			t.Fatalf("it passed, but is no object: %v", err)
+			t.Fatalf("it passed, but is not an object: %v", err)
 		}
 		again, err := json.Marshal(value)
 		if err != nil {
@@ -34,10 +34,10 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                      "ends too early",
 		`{"a":1`:                "ends too early",
-		`garbage`:               "no JSON",
-		`{"a" 1}`:               "no JSON",
-		`[]`:                    "no JSON object",
-		`"a"`:                   "no JSON object",
+		`garbage`:               "not JSON",
+		`{"a" 1}`:               "not JSON",
+		`[]`:                    "not a JSON object",
+		`"a"`:                   "not a JSON object",
 		`{} {}`:                 "goes on after",
 		`{}x`:                   "goes on after",
 		`{"a":1,"a":2}`:         `"a" is there twice`,

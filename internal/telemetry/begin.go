@@ -64,7 +64,7 @@ func (m *metrics) beginTool(tool string) {
 // maxBegun bounds the tools that have their counters before their first call.
 const maxBegun = 256
 
-// gatherer makes sure that the tools there are now can be told of.
+// gatherer gathers the metrics after it has read the current tools.
 type gatherer struct{ t *Telemetry }
 
 // Gather implements prometheus.Gatherer.

@@ -117,11 +117,11 @@ func silence(logger hclog.Logger) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Debug("opentelemetry", "error", cut(err.Error())) }))
 }
 
-// tellEvery is how often a collector that cannot be reached is told of.
+// tellEvery is how often an unreachable collector is reported.
 const tellEvery = time.Minute
 
-// guard stands before an exporter: its failures are counted, and told of once
-// in a while, and it ends with life.
+// guard stands before an exporter: its failures are counted, and reported now
+// and then, and it ends with life.
 type guard struct {
 	life   context.Context
 	logger hclog.Logger

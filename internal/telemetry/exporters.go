@@ -31,7 +31,7 @@ func newMetricExporter(p signalPlan, e Export) (sdkmetric.Exporter, error) {
 	return otlpmetrichttp.New(ctx, options(p, e, otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders, otlpmetrichttp.WithTimeout)...)
 }
 
-// options are those of any of the exporters, of which each has its own type.
+// options are those of any of the exporters; each exporter has its own type.
 func options[O any](p signalPlan, e Export, url func(string) O, headers func(map[string]string) O, timeout func(time.Duration) O) (list []O) {
 	if p.url != "" {
 		list = append(list, url(p.url))

@@ -10,8 +10,8 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 )
 
-// Export is where telemetry is sent over OTLP. What is left empty is as the
-// OTEL_* environment has it; without an endpoint in either nothing is sent.
+// Export is where telemetry is sent over OTLP. Empty fields are taken from
+// the OTEL_* environment; without an endpoint in either nothing is sent.
 // Certificates and compression are for the environment alone.
 type Export struct {
 	// Endpoint is a collector's URL, such as http://127.0.0.1:4318.
@@ -112,7 +112,7 @@ func checkEndpoint(e Export, own func(what string) (name, value string)) error {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("%s is no URL of a collector: write http://HOST:PORT", name)
+		return fmt.Errorf("%s is not a URL of a collector: write http://HOST:PORT", name)
 	}
 	if insecure, value := own("INSECURE"); e.Endpoint == "" && strings.EqualFold(value, "true") {
 		name, u.Scheme = insecure, "http" // as the exporter takes it, whatever the URL says

@@ -35,8 +35,8 @@ func TestPlan(t *testing.T) {
 // What is wrong is told, rather than replaced by the SDK's own default.
 func TestWrongPlan(t *testing.T) {
 	for text, want := range map[string]string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317":                                             "OTEL_EXPORTER_OTLP_ENDPOINT is no URL",
-		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=::":                                                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT is no URL",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=localhost:4317":                                             "OTEL_EXPORTER_OTLP_ENDPOINT is not a URL",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=::":                                                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT is not a URL",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://x OTEL_EXPORTER_OTLP_PROTOCOL=http/json":             "OTEL_EXPORTER_OTLP_PROTOCOL is \"http/json\"",
 		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://x OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=carrier": "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is",
 	} {

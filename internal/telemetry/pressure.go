@@ -14,9 +14,9 @@ type stall struct {
 	seconds            float64
 }
 
-// readPressure reads what a cgroup2 folder tells of pressure (PSI; Linux 5.2
-// for cgroups, Documentation/accounting/psi.rst). There is nothing of what it
-// does not tell: a root cgroup, a kernel without PSI.
+// readPressure reads the pressure files of a cgroup2 folder (PSI; Linux 5.2
+// for cgroups, Documentation/accounting/psi.rst). It leaves out those that
+// are missing: in a root cgroup, on a kernel without PSI.
 func readPressure(dir string) (list []stall) {
 	if !filepath.IsAbs(dir) {
 		return nil

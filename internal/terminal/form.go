@@ -77,7 +77,7 @@ func readForm(q turn.Interaction) form {
 	return f
 }
 
-// readObject takes a flat object apart; false if it is none.
+// readObject takes a flat object apart; false for anything else.
 func readObject(raw json.RawMessage, secret bool) (fields []field, ok bool) {
 	var p property
 	if json.Unmarshal(raw, &p) != nil || p.Type != "object" {
@@ -215,9 +215,9 @@ func (f field) value(text string) (value json.RawMessage, complaint string) {
 	}
 	if !json.Valid([]byte(trimmed)) {
 		if f.kind == "json" {
-			return nil, `that is no JSON value: text needs quotes, as in "text"`
+			return nil, `that is not a JSON value: text needs quotes, as in "text"`
 		}
-		return nil, "that is no number"
+		return nil, "that is not a number"
 	}
 	return json.RawMessage(trimmed), ""
 }

@@ -26,8 +26,8 @@ type Interactor struct {
 	// Interrupted, if not nil, is called when Ctrl-C answers an approval,
 	// before that answer, a denial, is given.
 	Interrupted func()
-	// Screen, if not nil, is held while the terminal is used, by whoever else
-	// writes there.
+	// Screen, if not nil, is held while the terminal is used; other writers
+	// hold it, too.
 	Screen sync.Locker
 
 	tty    *os.File
@@ -62,8 +62,8 @@ func (i *Interactor) OneAtATime() {}
 // by says who answers.
 const by = "terminal"
 
-// Ask shows what is to be decided and waits for an answer, with the time that is
-// left counted down.
+// Ask shows the decision to make and waits for an answer, counting down the time
+// left.
 func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, error) {
 	i.asking.Lock()
 	defer i.asking.Unlock()

@@ -48,6 +48,6 @@ func escapeJSON(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// obeyed is what a terminal may obey. JSON has no bytes that are no UTF-8: of
+// obeyed is what a terminal may obey. JSON has no bytes that are not UTF-8: of
 // these, which a terminal may take for controls, nothing is kept.
 func obeyed(r rune) bool { return isC1(r) || turnsText(r) || r == utf8.RuneError }

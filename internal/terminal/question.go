@@ -11,7 +11,7 @@ import (
 
 // Question is what is shown before the prompt: tool, arguments and what the
 // call may touch, with control characters made visible. Nothing of it can pass
-// for a line of ours. Of what is long the middle is left out, which is told.
+// for a line of ours. The middle of long values is left out, with a note.
 func Question(q turn.Interaction) string {
 	text, _ := question(q, cut)
 	return text
@@ -117,10 +117,10 @@ func explain(q turn.Interaction, short bool) string {
 	return "please answer " + strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-// errShow is no answer: all of the question is to be shown.
+// errShow is not an answer: all of the question is to be shown.
 var errShow = errors.New("bug: what is left out was asked for, and not shown")
 
-// parse reads the answer to a yes or no; false if it is none.
+// parse reads the answer to a yes or no; false for anything else.
 func parse(text string, q turn.Interaction, short bool) (a turn.Answer, ok bool, err error) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "n", "no":

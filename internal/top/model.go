@@ -34,11 +34,11 @@ type model struct {
 	rows    []row
 	at      time.Time      // of the turns
 	samples map[key]sample // of the calls that run
-	chosen  key            // zero is none
+	chosen  key            // zero means none
 	place   int            // where the chosen row is, or was
 	problem string         // why the turns are old
 	said    string         // what the last key has done
-	about   key            // the row that said is about, and goes with; zero is none
+	about   key            // the row that said is about, and goes with; zero means none
 	failed  bool           // so it is trouble
 }
 

@@ -56,13 +56,13 @@ func (p *probe) climbable(fd int) {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
-		p.holds(fmt.Sprintf("fd %d is no folder", fd), false, "%s", target(fd))
+		p.holds(fmt.Sprintf("fd %d is not a folder", fd), false, "%s", target(fd))
 		p.sameRoot(fmt.Sprintf("fd %d climbs to the root", fd), fd)
 	case unix.S_IFBLK:
-		p.holds(fmt.Sprintf("fd %d is no block device", fd), false, "%s", target(fd))
+		p.holds(fmt.Sprintf("fd %d is not a block device", fd), false, "%s", target(fd))
 	case unix.S_IFSOCK:
 		allowed := slices.Contains(p.env.FDs, fd)
-		p.holds(fmt.Sprintf("fd %d is no socket", fd), allowed, "%s", target(fd))
+		p.holds(fmt.Sprintf("fd %d is not a socket", fd), allowed, "%s", target(fd))
 	}
 }
 

@@ -175,7 +175,7 @@ func (p *probe) loopback(port int) {
 	}
 }
 
-// connect makes a socket and connects it without waiting. EINPROGRESS is no error: the kernel has found a way.
+// connect makes a socket and connects it without waiting. EINPROGRESS is not an error: the kernel has found a way.
 func connect(family, kind, protocol int, to unix.Sockaddr) error {
 	fd, err := unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {

@@ -31,7 +31,7 @@ const secrets = `
 /mnt/* /media/* /srv/* /oldroot /old_root /.oldroot /.old_root /put_old /.put_old /.pivot_root* /host /hostfs /rootfs /newroot
 /tmp/.X11-unix/* /tmp/systemd-private-*`
 
-// fixed are path patterns that nobody writes to; reading is no matter.
+// fixed are path patterns that nobody writes to; reading is allowed.
 const fixed = `
 /proc/kallsyms /proc/diskstats /proc/partitions /proc/modules /proc/config.gz /proc/cmdline /proc/version /proc/mtrr /proc/swaps /proc/cpuinfo
 /proc/irq/* /proc/bus/*/* /proc/fs/* /proc/fs/*/* /proc/driver/* /proc/sys /proc/self/pagemap /proc/self/auxv /proc/self/ns/* /proc/self/exe
@@ -73,7 +73,8 @@ func paths(p *probe) {
 	p.tree()
 }
 
-// matches are the paths that a pattern stands for: itself if it is none.
+// matches are the paths that a pattern stands for: itself if it has no
+// wildcard.
 func matches(pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}

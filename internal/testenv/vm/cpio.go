@@ -60,7 +60,7 @@ func (a *archive) file(name, source string, perm fs.FileMode) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", source)
+		return fmt.Errorf("%s is not a regular file", source)
 	}
 	a.parent(name)
 	a.entry(clean(name), typeFile|uint32(perm.Perm()), info.Size(), f)

@@ -23,7 +23,7 @@ func Context(t testing.TB) context.Context {
 // processes, say, costs more than a millisecond.
 const maxPause = 16 * time.Millisecond
 
-// Until waits for a condition of the kernel's that nothing tells of.
+// Until waits for a condition of the kernel's that nothing announces.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	ctx := Context(t)

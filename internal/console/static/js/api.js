@@ -86,7 +86,7 @@ function defaults(plain, exact) {
 }
 
 export const health = (signal) => get('/api/health', signal);
-/** tools gives {tools, problems}: why what is configured is not among them. */
+/** tools gives {tools, problems}: why configured ones are missing. */
 export const tools = (signal) => get('/api/tools', signal, readTools);
 export const activeTurns = async (signal) => (await get('/api/turns/active', signal, readActive)).turns;
 

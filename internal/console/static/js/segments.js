@@ -7,7 +7,7 @@ export const parts = { queue: 'Queued', ask: 'Waiting for a human', start: 'Star
  * segmentsOf a call (of the store), in ms since 1970: [{kind, from, to}]. The
  * result, if there is one, knows more than the events: how long the start and
  * the drain took. An open call goes on to now. Where a human is waited for
- * before the run, that is no part of the queue.
+ * before the run, that is not part of the queue.
  */
 export function segmentsOf(call, result, now) {
   const end = call.endedAt || now;

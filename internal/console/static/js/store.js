@@ -187,7 +187,7 @@ const callKinds = {
     call.state = 'running';
     call.startedAt = time;
     call.timeoutMs = event.timeoutMs ?? 0;
-    call.wait = newWait(); // what was waited for before is no part of the run
+    call.wait = newWait(); // what was waited for before is not part of the run
   },
   tool_progress(call, event) {
     call.fraction = event.fraction ?? call.fraction;

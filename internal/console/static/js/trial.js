@@ -65,7 +65,7 @@ export class Trial {
     const seconds = this.#timeout.value.trim().replace(',', '.');
     const ms = Math.round(Number(seconds) * 1000);
     if (seconds !== '' && !(ms > 0)) {
-      setText(this.#status, 'The timeout is no number of seconds.');
+      setText(this.#status, 'The timeout is not a number of seconds.');
       this.#timeout.focus();
       return null;
     }

@@ -26,7 +26,7 @@ test('without a result the run is what the events tell', () => {
   assert.deepEqual(inOrder(segmentsOf(call({ startedAt: 1400, stoppingAt: 2000 }), undefined, 2100)), ['queue 1000-1400', 'run 1400-2000', 'grace 2000-2100']);
 });
 
-test('waiting for a human before the run is no queue', () => {
+test('waiting for a human before the run is not a queue', () => {
   const asked = [{ from: 1100, to: 1500 }];
   assert.deepEqual(inOrder(segmentsOf(call({ asked, startedAt: 1700, endedAt: 2000 }), timing({ startMs: 100, runMs: 300 }), 0)),
     ['queue 1000-1100', 'queue 1500-1600', 'start 1600-1700', 'run 1700-2000', 'ask 1100-1500']);

@@ -71,7 +71,7 @@ test('timers stand still while a human is waited for, and overlapping waits coun
   assert.deepEqual(w.call('a').asked.map((x) => [x.from, x.to, x.outcome]), [[ms(10), ms(30), 'answered']]);
 });
 
-test('what was waited for before the start is no part of the run', () => {
+test('what was waited for before the start is not part of the run', () => {
   const w = world();
   w.say('tool_queued', 0, of('a'));
   w.say('interaction_pending', 0, of('a', { interactionId: 'i', pending: true }));

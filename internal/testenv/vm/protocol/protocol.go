@@ -77,7 +77,7 @@ func (r *Report) Add(line string) {
 	}
 }
 
-// Problems says why the run is no success; none means that every wanted package ran and passed.
+// Problems says why the run is not a success; none means that every wanted package ran and passed.
 func (r *Report) Problems(wanted []string) []string {
 	var problems []string
 	if r.done != DoneLine(len(wanted)) {
