@@ -111,7 +111,7 @@ func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, er
 }
 
 // call is what the daemon is asked for. A tool that it could not describe has no
-// schema: what is wrong with it is the daemon's to say.
+// schema: the daemon reports why.
 func (c *callCommand) call(name string, words []string, schema json.RawMessage) (call client.Call, err error) {
 	call = client.Call{ID: rand.Text(), Tool: name, Arguments: json.RawMessage("{}")}
 	switch {
@@ -141,8 +141,8 @@ func (c *callCommand) meta() (json.RawMessage, error) {
 	return json.Marshal(asked)
 }
 
-// noTool says that there is none of the name, which is the user's to correct and
-// not the model's, and why some that are configured are missing.
+// noTool returns a usage error for an unknown tool, and says why configured ones
+// are missing.
 func noTool(name string, list client.Tools) error {
 	for _, problem := range list.Problems {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(problem))

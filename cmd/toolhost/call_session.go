@@ -77,7 +77,7 @@ func (s *callSession) run(call client.Call) (*supervisor.Result, error) {
 // it, before no more are read.
 const maxUnshown = 1024
 
-// follow shows what happens, and asks what is asked, until the stream is over.
+// follow shows the events and puts the questions until the stream ends.
 func (s *callSession) follow(stream *client.Stream, first client.Event) <-chan struct{} {
 	done, unshown := make(chan struct{}), make(chan []byte, maxUnshown)
 	s.waiting.Go(func() {

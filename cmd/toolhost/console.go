@@ -16,9 +16,9 @@ func newConsole() *cobra.Command {
 	var flags remoteFlags
 	cmd := &cobra.Command{
 		Use: "console [flags]", Short: "Print a link that opens the daemon's web console, once",
-		Long: `Print a link that opens the daemon's web console in one browser, once. Whoever
-has the link may do what you may, so give it to nobody; it is good for two
-minutes. The daemon has to listen on TCP: browsers know no unix sockets.`,
+		Long: `Print a link that opens the daemon's web console in one browser, once. Anyone with
+the link may do what you may: do not share it. It is valid for two minutes. The
+daemon must listen on TCP: browsers cannot use unix sockets.`,
 		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {

@@ -106,8 +106,8 @@ func checkMemfd() finding {
 	return finding{"memfd", levelOK, "the launcher can be executed from sealed memory", ""}
 }
 
-// checkFeatures tells of each part of the sandbox. A call does without the
-// optional ones; without any other it is refused.
+// checkFeatures reports each part of the sandbox. Calls run without the
+// optional parts and are refused without any other.
 func checkFeatures(features []sandbox.Finding) []finding {
 	var findings []finding
 	for _, f := range features {

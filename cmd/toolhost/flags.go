@@ -66,7 +66,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 }
 
-// checkMode refuses a mode that is none.
+// checkMode rejects an unknown --mode.
 func (f *callFlags) checkMode() error {
 	switch turn.Mode(f.mode) {
 	case "", turn.ModeAllow, turn.ModeAsk, turn.ModeDeny:
@@ -167,18 +167,18 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		case config.LacksPercent(wrong):
 			return l, exit.Usagef("--%s %q %s", v.name, v.value, wrong)
 		case wrong != "":
-			return l, exit.Usagef("--%s %q is no limit: give a positive value such as %s", v.name, v.value, v.example)
+			return l, exit.Usagef("--%s %q is not a limit: give a positive value such as %s", v.name, v.value, v.example)
 		}
 		*v.into = n
 	}
 	if f.set("cpu-time") {
 		if f.cpuTime <= 0 {
-			return l, exit.Usagef("--cpu-time %s is no limit: give a positive value such as 10s", f.cpuTime)
+			return l, exit.Usagef("--cpu-time %s is not a limit: give a positive value such as 10s", f.cpuTime)
 		}
 		l.CPUTime = f.cpuTime
 	}
 	if f.set("soft") && f.soft <= 0 {
-		return l, exit.Usagef("--soft %s is no budget: give a positive value such as 10s, or leave it out", f.soft)
+		return l, exit.Usagef("--soft %s is not a budget: give a positive value such as 10s, or leave it out", f.soft)
 	}
 	if err := l.Validate(); err != nil {
 		return l, exit.With(exit.Usage, err)

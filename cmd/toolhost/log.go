@@ -103,7 +103,7 @@ func newPrune(flags *logFlags) *cobra.Command {
 				return hostError(err)
 			}
 			for _, owned := range done.Owned {
-				fmt.Fprintf(os.Stderr, "toolhost: %s is in use: whoever has it prunes it\n", terminal.OneLine(owned))
+				fmt.Fprintf(os.Stderr, "toolhost: %s is in use: the process that uses it prunes it\n", terminal.OneLine(owned))
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "dropped %d turns\n", done.Turns)
 			return err
@@ -124,7 +124,7 @@ func (f *logFlags) dir() (string, error) {
 	}
 	dir, err := f.journal.dir()
 	if err == nil && dir == "" {
-		err = exit.Usagef("the state folder is none, which has no journal to read: name a folder with --state")
+		err = exit.Usagef("no journal: state is disabled; name a folder with --state")
 	}
 	return dir, err
 }
@@ -181,7 +181,7 @@ func (f *logFlags) check(args []string) error {
 	}
 	switch all := journal.Statuses(); {
 	case f.status != "" && !slices.Contains(all, f.status):
-		return exit.Usagef("--status %q is none: give one of %s", f.status, strings.Join(all, ", "))
+		return exit.Usagef("unknown --status %q: must be one of %s", f.status, strings.Join(all, ", "))
 	case f.limit < 1 || f.limit > journal.MaxLimit:
 		return exit.Usagef("--limit %d is out of bounds: give 1 to %d", f.limit, journal.MaxLimit)
 	case f.since < 0:

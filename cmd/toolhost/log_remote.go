@@ -12,8 +12,8 @@ import (
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
-// record is what log shows: journals that it reads itself, or what a daemon
-// tells of its own to those who may not.
+// record is the source of log: journals that it reads itself, or the daemon's
+// answers for users who may not read them.
 type record interface {
 	Turns(f journal.Filter) ([]journal.TurnSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error

@@ -63,7 +63,7 @@ well-known clients.
 
 func runMCP(flags *mcpFlags) error {
 	if flags.set("client-timeout") && flags.clientTimeout <= 0 {
-		return exit.Usagef("--client-timeout %s is no time to wait: give a positive one such as 60s", flags.clientTimeout)
+		return exit.Usagef("--client-timeout %s must be positive, such as 60s", flags.clientTimeout)
 	}
 	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
 		return err

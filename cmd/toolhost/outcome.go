@@ -80,7 +80,7 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 	if f.json || f.events {
 		return false
 	}
-	if f.quiet { // an error is no outcome
+	if f.quiet { // an error is not an outcome
 		return !r.OK() && present.NeverBegan(r)
 	}
 	if !command || terminal.IsTerminal(os.Stderr) {

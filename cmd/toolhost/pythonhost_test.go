@@ -45,7 +45,7 @@ func TestPythonHostErrors(t *testing.T) {
 		line string
 	}{
 		"greet {}": {1, "host.py: no daemon at " + nowhere + " (No such file or directory): start one with toolhost serve, or name its socket with --socket\n"},
-		"greet {x": {2, "host.py: error: the arguments of greet are no JSON: "},
+		"greet {x": {2, "host.py: error: the arguments of greet are not JSON: "},
 	} {
 		cmd, _, stderr := pythonHost(t, nowhere, call)
 		_ = cmd.Run() // its exit code tells more

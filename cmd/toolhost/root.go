@@ -13,7 +13,7 @@ import (
 )
 
 // The command's own code passes through exec.
-const exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is no tool),
+const exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is not a tool),
 4 headless, 124 timeout, 125 the host itself failed, 126 and 127 exec's command not
 executable or not found, 128+n died of signal n, 130 aborted; exec hands its command's
 own code through.`

@@ -22,7 +22,8 @@ type session struct {
 	tools map[string]turn.Tool
 	calls []turn.Call
 	spec  turn.Spec
-	// single: run and exec, whose one call is told of when it is over.
+	// single is set for run and exec, which report their one call when it is
+	// over.
 	single bool
 	// passes: the call's own output goes to the terminal as it comes, and lines
 	// of ours would be in its way.

@@ -52,21 +52,21 @@ func (f *journalFlags) retention() (r journal.Retention, err error) {
 	}
 	if f.set("retain") {
 		if f.age <= 0 {
-			return r, exit.Usagef("--retain %s is no time to keep anything: give a positive one such as 720h", f.age)
+			return r, exit.Usagef("--retain %s must be positive, such as 720h", f.age)
 		}
 		r.MaxAge = f.age
 	}
 	if f.set("retain-size") {
 		size, wrong := config.Limit("retainSize", f.size)
 		if wrong != "" {
-			return r, exit.Usagef("--retain-size %q is no size: give a positive one such as 512MiB", f.size)
+			return r, exit.Usagef("--retain-size %q is not a size: give a positive one such as 512MiB", f.size)
 		}
 		r.MaxBytes = size
 	}
 	return r, nil
 }
 
-// dir is the folder of the journal; empty is none.
+// dir is the folder of the journal; empty means none.
 func (f *journalFlags) dir() (string, error) {
 	switch {
 	case f.state == state.None:

@@ -44,7 +44,7 @@ func playTool() {
 }
 
 // onTerminal starts toolhost as a person would. It gives its standard output,
-// which is no terminal, when it has ended with the exit code wanted.
+// which is not a terminal, when it has ended with the exit code wanted.
 func onTerminal(t *testing.T, p *pty.PTY, env []string, args ...string) (ended func(code int) string) {
 	t.Helper()
 	cmd := exec.CommandContext(wait.Context(t), testBinary(t), append([]string{asToolhost}, args...)...)

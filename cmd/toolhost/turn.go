@@ -36,7 +36,7 @@ func newTurn() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "turn [flags] BATCH", Short: "Run a batch of calls as one turn",
 		Long: `Run a batch of calls as one turn. BATCH is a file, or - for stdin: a JSON list of
-{"id","tool","arguments","meta"}, of which only the tool must be there, or with
+{"id","tool","arguments","meta"}, where only the tool is required, or with
 --format a whole response of that model API. Every call gets exactly one result;
 they are printed in call order, as a JSON list or in the same API's shape. A call
 with which something is wrong gets a result that says so, and costs the others
@@ -103,15 +103,15 @@ func runTurn(flags *turnFlags, path string) error {
 	return turnExit(results)
 }
 
-// checkBudget refuses bounds that are none.
+// checkBudget rejects invalid bounds.
 func (f *turnFlags) checkBudget() error {
 	switch {
 	case f.set("max-calls") && f.maxCalls < 1:
-		return exit.Usagef("--max-calls %d is no limit: give 1 or more, or leave it out", f.maxCalls)
+		return exit.Usagef("--max-calls %d is not a limit: give 1 or more, or leave it out", f.maxCalls)
 	case f.set("tool-time") && f.toolTime <= 0:
-		return exit.Usagef("--tool-time %s is no limit: give a positive one such as 5m, or leave it out", f.toolTime)
+		return exit.Usagef("--tool-time %s is not a limit: give a positive one such as 5m, or leave it out", f.toolTime)
 	case f.set("deadline") && f.wholeLimit <= 0:
-		return exit.Usagef("--deadline %s is no limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
+		return exit.Usagef("--deadline %s is not a limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
 	case f.reserve < 0:
 		return exit.Usagef("--reserve %s is negative: give 0 to keep nothing, or up to the deadline", f.reserve)
 	}
@@ -178,7 +178,7 @@ func turnID(id string, i int, taken map[string]bool) string {
 
 // turnExit is the code of a whole batch: what nobody could be asked, then a host
 // that failed, then an abort. All else is a failed call: which one and why is in
-// the results, and what a model got wrong is no wrong usage.
+// the results, and what a model got wrong is not wrong usage.
 func turnExit(results []*supervisor.Result) error {
 	codes := map[int]bool{}
 	for _, r := range results {
@@ -266,7 +266,7 @@ func (f *turnFlags) readBatch(path string) (calls []format.Call, provider format
 		calls, err = provider.Calls(raw)
 	}
 	if err != nil {
-		return nil, nil, exit.Usagef("the batch %s is none: %w", path, err)
+		return nil, nil, exit.Usagef("cannot read batch %s: %w", path, err)
 	}
 	return calls, provider, nil
 }

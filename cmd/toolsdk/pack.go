@@ -96,7 +96,7 @@ func apart(source, output string) error {
 	case to.IsDir():
 		return nil // which is refused where it is written
 	case !to.Mode().IsRegular():
-		return fmt.Errorf("%s is no plain file, and a pack would take its place: write it elsewhere", output)
+		return fmt.Errorf("%s is not a plain file, and a pack would take its place: write it elsewhere", output)
 	case !from.IsDir() && os.SameFile(from, to):
 		return fmt.Errorf("%s is the file that is packed: write the pack elsewhere", output)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage (also what is no tool), 124 timeout of a call, 125 this machine cannot
+const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage (also what is not a tool), 124 timeout of a call, 125 this machine cannot
 run tools (toolhost doctor says why), 130 aborted.`
 
 // usage makes an error one of usage.

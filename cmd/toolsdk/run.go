@@ -82,7 +82,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.timeout < 0, f.timeout == 0 && cmd.Flags().Changed("timeout"):
-		return exit.Usagef("--timeout %s is no limit: give a positive duration such as 30s", f.timeout)
+		return exit.Usagef("--timeout %s is not a limit: give a positive duration such as 30s", f.timeout)
 	case f.grace < 0 || f.grace > budget.MaxGrace:
 		return exit.Usagef("--grace %s: give up to %s", f.grace, budget.MaxGrace)
 	case f.grace == 0 && cmd.Flags().Changed("grace"):
@@ -90,7 +90,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	}
 	for _, answer := range f.asks {
 		if !json.Valid([]byte(answer)) {
-			return exit.Usagef("--answer %q is no JSON: a text needs quotes of its own, such as '\"yes\"'", answer)
+			return exit.Usagef("--answer %q is not JSON: a text needs quotes of its own, such as '\"yes\"'", answer)
 		}
 	}
 	return nil

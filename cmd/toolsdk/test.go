@@ -113,7 +113,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 	}
 	report, err := conformance.Run(ctx, host, o)
 	if ctx.Err() != nil {
-		return exit.With(exit.Aborted, errors.New("interrupted: what is said above stands, and nothing is said of the rules that were not tried"))
+		return exit.With(exit.Aborted, errors.New("interrupted: the results above are valid; the remaining rules were not tried"))
 	}
 	if err != nil {
 		return usage(err)
@@ -125,7 +125,7 @@ func (f *testFlags) run(cmd *cobra.Command, path string) error {
 func (f *testFlags) checkRules() error {
 	for _, id := range f.fails {
 		if all := conformance.Rules(); !slices.Contains(all, id) {
-			return exit.Usagef("--expect-fail %q is no rule: give some of %s", id, strings.Join(all, ", "))
+			return exit.Usagef("--expect-fail %q is not a rule: give some of %s", id, strings.Join(all, ", "))
 		}
 	}
 	return nil

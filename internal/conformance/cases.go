@@ -92,7 +92,7 @@ func ParseCall(text string) (Case, error) {
 		c.Tool, raw = name, arguments
 	}
 	if err := json.Unmarshal([]byte(raw), &c.Args); err != nil {
-		return c, fmt.Errorf("call %q: its arguments are no JSON object: %w", text, schema.DecodeError(err))
+		return c, fmt.Errorf("call %q: its arguments are not a JSON object: %w", text, schema.DecodeError(err))
 	}
 	return c, c.check()
 }

@@ -72,8 +72,8 @@ func (b *bench) start(ctx context.Context) (*child, error) {
 	return c, nil
 }
 
-// launch starts the process on pipes of its own, so that whoever inherits them
-// keeps nobody waiting.
+// launch starts the process on pipes of its own, so that a process that
+// inherits them keeps nobody waiting.
 func (b *bench) launch(c *child, env []string, socketDir string) (*host.Child, error) {
 	stdout, childStdout, err := os.Pipe()
 	if err != nil {

@@ -154,7 +154,7 @@ func (b *bench) request(id string, c call) *pluginv1.CallRequest {
 
 func (o *outcome) crashed() bool { return errors.Is(o.err, host.ErrDisconnected) && o.ended != "" }
 
-// succeeded: there is a result, and it is no failure.
+// succeeded: there is a result, and it is not a failure.
 func (o *outcome) succeeded() bool {
 	exit := o.result.GetExit()
 	return o.result != nil && o.result.GetError() == nil && exit.GetCode() == 0 && exit.GetSignal() == ""

@@ -36,7 +36,7 @@ func doHandshake(ctx context.Context, b *bench, r *reply) {
 	case len(entries) != 1:
 		r.set(ruleHandshake, failed("make one socket in PLUGIN_UNIX_SOCKET_DIR and nothing else: in a sandbox it has no room for more", "it made %d entries in the socket folder", len(entries)))
 	case took > slowStart:
-		r.set(ruleHandshake, warned("load what is slow when it is first called: each call starts a process", "it took %s", short(took)))
+		r.set(ruleHandshake, warned("load slow parts on first use: each call starts a process", "it took %s", short(took)))
 	default:
 		r.set(ruleHandshake, passed("in %s", short(took)))
 	}
@@ -74,7 +74,8 @@ func doByHand(ctx context.Context, b *bench, r *reply) {
 // Rust, and Ruby.
 var traces = regexp.MustCompile(`(?m)^Traceback \(most recent call last\):|^(panic|fatal error): |^goroutine \d+ \[|^Exception in thread |^\s+at \S.*[(:]\S*:\d+|^thread '.*' .*panicked at |^\s+from \S+:\d+:in `)
 
-// strayed: a trace is for the tool's author, and not for whoever has started it.
+// strayed reports whether text holds a stack trace, which is for the tool's
+// author and not for its users.
 func strayed(text string) bool { return traces.MatchString(text) }
 
 func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
@@ -165,7 +166,7 @@ func doReplies(ctx context.Context, b *bench, r *reply) {
 			{"Acknowledge", func() error { return c.conn.Acknowledge(ctx, nobody, 1) }},
 		} {
 			if err := try.do(); err != nil {
-				return failed("serve all five methods of toolhost.plugin.v1.Tool; a call that is over is no error", "%s of an unknown call: %v%s", try.name, err, suffix(c.ended()))
+				return failed("serve all five methods of toolhost.plugin.v1.Tool; a call that is over is not an error", "%s of an unknown call: %v%s", try.name, err, suffix(c.ended()))
 			}
 		}
 		if _, problem := c.describe(ctx); problem.Status == Fail {
@@ -182,7 +183,7 @@ func suffix(ended string) string {
 	return " (" + ended + ")"
 }
 
-// notFound is how host tells of that status.
+// notFound is how host words that status.
 const notFound = "the tool answered with gRPC status NotFound"
 
 func doUnknown(ctx context.Context, b *bench, r *reply) {

@@ -117,7 +117,7 @@ func timeoutArgument(tool *pluginv1.ToolDescription) string {
 	_ = json.Unmarshal(tool.GetInputSchema(), &s)
 	property, ok := s.Properties[name]
 	if t := typeOf(property); !ok || t != "integer" && t != "number" {
-		return fmt.Sprintf("its timeout argument %q is no integer of its input schema", name)
+		return fmt.Sprintf("its timeout argument %q is not an integer of its input schema", name)
 	}
 	return ""
 }

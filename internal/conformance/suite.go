@@ -23,7 +23,7 @@ type Options struct {
 	// Driver starts a process that calls ServeDriver: the caller's own program,
 	// usually.
 	Driver supervisor.Tool
-	// Dir is the working directory, which Cases must grant; empty is none in
+	// Dir is the working directory, which Cases must grant; empty means none in
 	// particular.
 	Dir string
 	// Cases may be nil: then all arguments are made up.

@@ -37,12 +37,12 @@ func (anthropic) body(model string, tools json.RawMessage, history []json.RawMes
 type block map[string]json.RawMessage
 
 func (b block) text(field string) (s string) {
-	_ = json.Unmarshal(b[field], &s) // what is no text is none
+	_ = json.Unmarshal(b[field], &s) // what is not text is none
 	return s
 }
 
 // said is the assistant's message. The API refuses it back with a text that is
-// empty, or with an input that is no object.
+// empty, or with an input that is not an object.
 func (anthropic) said(response json.RawMessage) ([]json.RawMessage, error) {
 	var message struct{ Content []block }
 	if err := json.Unmarshal(response, &message); err != nil {

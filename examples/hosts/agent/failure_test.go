@@ -126,7 +126,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	s.body(t, 0, 2)
 }
 
-// A pause is no last word: the model goes on when it gets back what it said.
+// A pause is not a last word: the model goes on when it gets back what it said.
 func TestPausedTurnGoesOn(t *testing.T) {
 	paused := strings.Replace(anthropicStream("Searching.").body, `"end_turn"`, `"pause_turn"`, 1)
 	s := newServer(t, step{body: paused}, anthropicStream("Found it."))

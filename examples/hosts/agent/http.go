@@ -163,7 +163,7 @@ func (e busyError) pause(attempt int) time.Duration {
 // busyStatuses are worth another attempt; 529 is Anthropic's "overloaded".
 var busyStatuses = []int{408, 429, 500, 502, 503, 504, 529}
 
-// refusal is the error that a response is, if it is no stream.
+// refusal is the error that a response is, if it is not a stream.
 func refusal(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return checkStream(r.Header)

@@ -52,7 +52,8 @@ func events(body io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// dataOf is the value of a line of data. Other fields and comments are none.
+// dataOf returns the value of a line of data, not of other fields and
+// comments.
 func dataOf(line []byte) (value []byte, ok bool) {
 	field, value, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("\ufeff")), []byte(":"))
 	return bytes.TrimPrefix(value, []byte(" ")), string(field) == "data"
@@ -82,7 +83,7 @@ func gather(body io.Reader, r reply) error {
 	return nil
 }
 
-// checkStream refuses an answer that is no stream of events.
+// checkStream refuses an answer that is not a stream of events.
 func checkStream(h http.Header) error {
 	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	if kind != "text/event-stream" {

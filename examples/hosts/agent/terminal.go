@@ -21,7 +21,7 @@ type asker struct {
 	wanted chan struct{} // has the reader read one line
 	lines  chan string   // closed at the end of input
 
-	// Of whoever has the slot: a line is being read; it was for an earlier
+	// State of the slot's holder: a line is being read; it was for an earlier
 	// question.
 	reading, stale bool
 }

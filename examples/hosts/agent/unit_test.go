@@ -96,7 +96,7 @@ func replied(t *testing.T, api, stream string) (response json.RawMessage, calls 
 	return response, calls
 }
 
-// Arguments that are no JSON cost one call, and the history holds an object.
+// Arguments that are not JSON cost one call, and the history holds an object.
 func TestBrokenArguments(t *testing.T) {
 	for api, stream := range streams {
 		response, calls := replied(t, api, stream("Hm.",

@@ -39,7 +39,7 @@ func TestRunsATool(t *testing.T) {
 	}
 }
 
-// A call that fails is no failure of the host: it says what happened.
+// A call that fails is not a failure of the host: it says what happened.
 func TestTellsOfAFailure(t *testing.T) {
 	minimal, search := built(t)
 	out, err := exec.Command(minimal, search, `{"pattern":"("}`).CombinedOutput()

@@ -150,7 +150,7 @@ def main():
         try:
             calls.append({"id": str(number), "tool": tool, "arguments": json.loads(arguments or "{}")})
         except ValueError as error:
-            parser.error(printable(f"the arguments of {tool} are no JSON: {error}"))
+            parser.error(printable(f"the arguments of {tool} are not JSON: {error}"))
     try:
         results = run(Daemon(options.socket), calls, options.yes)
     except (OSError, http.client.HTTPException, ValueError, Refused) as error:

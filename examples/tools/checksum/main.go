@@ -5,7 +5,7 @@
 //	cd path && sha256sum -c lines
 //
 // Paths are relative to the folder that was named (a file's to its folder).
-// Symbolic links and special files are left out and counted. A name that is no
+// Symbolic links and special files are left out and counted. A name that is not
 // UTF-8 is shown with U+FFFD, so that its line cannot be checked; the tree's
 // own sum has the true name.
 package main

@@ -145,7 +145,7 @@ func ended(err error) error {
 	return err
 }
 
-// blob sends all or nothing: a part of a picture is none.
+// blob sends all or nothing: a part of a picture is useless.
 func (b *body) blob(out *plugin.Output) error {
 	if b.bounded.left+b.bounded.read > maxBlobBytes {
 		b.bounded.left = maxBlobBytes - b.bounded.read
@@ -155,7 +155,7 @@ func (b *body) blob(out *plugin.Output) error {
 	case err != nil:
 		return err
 	case b.bounded.truncated:
-		return fmt.Errorf("it is %s of more than %d bytes, which is not shown in part: raise max_bytes (up to %d for what is no text)", b.mediaType, len(data), maxBlobBytes)
+		return fmt.Errorf("it is %s of more than %d bytes, which is not shown in part: raise max_bytes (up to %d for what is not text)", b.mediaType, len(data), maxBlobBytes)
 	}
 	return out.Blob(b.mediaType, data)
 }

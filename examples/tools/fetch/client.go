@@ -72,7 +72,7 @@ func prefixes(list ...string) (out []netip.Prefix) {
 type privateError struct{ address netip.Addr }
 
 func (e *privateError) Error() string {
-	return fmt.Sprintf("%s is no public address: whoever runs the tool can allow it by FETCH_PRIVATE=allow in its environment", e.address)
+	return fmt.Sprintf("%s is not a public address: set FETCH_PRIVATE=allow in the tool's environment to allow it", e.address)
 }
 
 // checkAddress judges an address that is about to be dialled, which no name can

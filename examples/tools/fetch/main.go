@@ -1,6 +1,6 @@
 // Command fetch is a tool that gets a URL over HTTP or HTTPS and streams its
 // text, in UTF-8 whatever it is in, as it comes: a call which is cut short
-// keeps what had come by then. What is no text comes whole, as a blob.
+// keeps what had come by then. What is not text comes whole, as a blob.
 //
 // Bytes, redirects and waiting are bounded. Addresses that are not public, such
 // as this machine's, its network's and a cloud's metadata service, are refused

@@ -46,7 +46,7 @@ type Summary struct {
 	FilesMatched  int64 `json:"files_matched"`
 	Matches       int64 `json:"matches"`
 	SkippedBinary int64 `json:"skipped_binary"`
-	CutLines      int64 `json:"cut_lines,omitempty" jsonschema:"lines of more than 256 KiB, of which only the beginning was searched"`
+	CutLines      int64 `json:"cut_lines,omitempty" jsonschema:"lines of more than 256 KiB; only their beginning was searched"`
 	Errors        int64 `json:"errors"`
 	Truncated     bool  `json:"truncated,omitempty"`
 }

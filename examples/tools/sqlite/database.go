@@ -24,7 +24,7 @@ type database struct {
 	conn *sql.Conn
 }
 
-// open refuses what is no database with better words than SQLite has.
+// open refuses what is not a database with better words than SQLite has.
 func open(ctx context.Context, path string) (*database, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -57,7 +57,7 @@ func checkFile(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no database but a folder or device", path)
+		return fmt.Errorf("%s is not a database but a folder or device", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func checkFile(path string) error {
 	defer f.Close()
 	header := make([]byte, len(fileHeader))
 	if n, err := io.ReadFull(f, header); err != io.EOF && !bytes.Equal(header[:n], []byte(fileHeader)) {
-		return fmt.Errorf("%s is no SQLite database: it does not begin like one", path)
+		return fmt.Errorf("%s is not an SQLite database: it does not begin like one", path)
 	}
 	return nil
 }
@@ -108,10 +108,10 @@ func (d *database) close() {
 	_ = d.db.Close()
 }
 
-// ask hands every row of a query to toolhost_row. So the whole query is one
-// step of SQLite, which ctx interrupts; the driver lets it interrupt nothing
-// between rows that a program takes one by one. It also means that what is no
-// query is no valid SQL.
+// ask hands every row of a query to toolhost_row. So the whole query is one step
+// of SQLite, which ctx interrupts; the driver lets it interrupt nothing between
+// rows that a program takes one by one. It also makes any statement but a query
+// invalid SQL.
 func (d *database) ask(ctx context.Context, query string, values []any, rows int, out *plugin.Output) (Summary, error) {
 	query = strings.TrimRight(query, "; \t\r\n")
 	columns, err := d.columns(query)

@@ -69,7 +69,7 @@ func (c *counter) take(block []byte, last bool) int {
 	return used
 }
 
-// character counts a byte that is no UTF-8 as no part of a word.
+// character counts a byte that is not UTF-8 as no part of a word.
 func (c *counter) character(r rune, size int) {
 	switch {
 	case r == utf8.RuneError && size == 1:
