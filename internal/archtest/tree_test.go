@@ -44,11 +44,26 @@ func modulePath(t *testing.T) string {
 	return path
 }
 
-// load reads the packages below dir. It walks the folders itself instead of asking `go list`: so it sees the files of
-// every platform, and go test knows which folders its cached result depends on.
+// load reads the packages below dir.
 func load(dir string) ([]Package, error) {
 	files := map[string][]File{}
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	err := walk(dir, func(name, rel string) error {
+		file, err := parse(name)
+		folder := filepath.ToSlash(filepath.Dir(rel))
+		files[folder] = append(files[folder], file)
+		return err
+	})
+	var packages []Package
+	for path, files := range files {
+		packages = append(packages, Package{Path: path, Files: files})
+	}
+	return packages, err
+}
+
+// walk visits the Go files below dir. It reads the folders itself instead of asking `go list`: so it sees the files of
+// every platform, and go test knows which folders its cached result depends on.
+func walk(dir string, visit func(name, rel string) error) error {
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -57,19 +72,12 @@ func load(dir string) ([]Package, error) {
 		case filepath.Ext(name) != ".go" || ignored(entry.Name()):
 			return nil
 		}
-		rel, err := filepath.Rel(dir, filepath.Dir(name))
+		rel, err := filepath.Rel(dir, name)
 		if err != nil {
 			return err
 		}
-		file, err := parse(name)
-		files[filepath.ToSlash(rel)] = append(files[filepath.ToSlash(rel)], file)
-		return err
+		return visit(name, rel)
 	})
-	var packages []Package
-	for path, files := range files {
-		packages = append(packages, Package{Path: path, Files: files})
-	}
-	return packages, err
 }
 
 // enter skips what the go command's ./... skips: hidden folders, test data, other modules.
