@@ -78,6 +78,6 @@ type Call struct {
 	// Before is how often the host has seen the same call before, in other turns
 	// of the same conversation: the repeat guard counts on from there.
 	Before int `json:"-"`
-	// Until is how long whoever made the call waits for its result.
+	// Until is how long the caller waits for the result.
 	Until Until `json:"-"`
 }

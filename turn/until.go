@@ -11,8 +11,8 @@ type Until struct {
 }
 
 const (
-	// answerShare of what is left stays after a question, at most maxAnswerTime,
-	// for what is made of its answer.
+	// answerShare of the remaining time, at most maxAnswerTime, is kept after a
+	// question for the use of its answer.
 	answerShare   = 5
 	maxAnswerTime = 5 * time.Second
 )
