@@ -48,6 +48,7 @@ type Call struct {
 	aborts chan AbortReason          // the newest ones; two of them kill
 	live   atomic.Pointer[liveGroup] // set by the loop, for Current
 	over   chan struct{}             // closed when the owner takes no more inputs
+	ending atomic.Bool               // what the tool sends is late, and not held up
 	done   chan struct{}             // closed when result is made, after over
 	result *Result
 	// launching: the starter has asked for a process.
@@ -209,6 +210,23 @@ func abortReason(ctx context.Context) AbortReason {
 	return AbortUser
 }
 
+// slot waits for one of the call's pool, and then for one of all.
+func (c *Call) slot(ctx context.Context) (release func(), err error) {
+	if c.describes {
+		return c.s.describeGate.Acquire(ctx)
+	}
+	leave, err := c.s.pools.enter(ctx, c.request.Pool)
+	if err != nil {
+		return nil, err
+	}
+	free, err := c.s.gate.Acquire(ctx)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { free(); leave() }, nil
+}
+
 // enter waits for a kept process and for a lock, if the call wants them, and then
 // for a slot: a call with a slot waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
@@ -223,11 +241,7 @@ func (c *Call) enter(ctx context.Context) {
 		c.send(input{kind: inRefused, err: err})
 		return
 	}
-	gate := c.s.gate
-	if c.describes {
-		gate = c.s.describeGate
-	}
-	release, err := gate.Acquire(ctx)
+	release, err := c.slot(ctx)
 	if err != nil {
 		unlock()
 		leave()

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/budget/memory"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -101,8 +102,9 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 			return nil, err
 		}
 		d.tools = append(d.tools, tool)
-		if d.bytes += tool.schema.Bytes(); d.bytes > maxSchemasBytes {
-			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", maxSchemasBytes>>20)
+		d.bytes += tool.schema.Bytes()
+		if most := memory.Within(maxSchemasBytes, memoryParts); int64(d.bytes) > most {
+			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", most>>20)
 		}
 	}
 	d.bytes += proto.Size(response)

@@ -46,7 +46,9 @@ type instance struct {
 	freed        chan struct{} // closed when nothing of it is left
 	unlock       func()        // gives back the tool's data; nil where it does not hold them itself
 	logger       hclog.Logger
-	tasks        *tasks // the supervisor's
+	tasks        *tasks                        // the supervisor's
+	load         func() (running, waiting int) // of its gate
+	stdoutPace   pace
 
 	guests
 }
@@ -55,6 +57,7 @@ func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipe
 	i := &instance{
 		group: group, process: process, pipes: p, exitTold: make(chan struct{}), freed: make(chan struct{}),
 		logger: c.s.config.Logger, guests: newGuests(c), held: c.held, tasks: &c.s.tasks,
+		load: c.s.gate.Load, stdoutPace: pace{load: c.s.gate.Load},
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
 	return i

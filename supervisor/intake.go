@@ -16,6 +16,8 @@ const (
 	receivedBytes = 64 << 20
 	decodedBytes  = 96 << 20
 	freeBytes     = 64 << 10
+	// memoryParts: each of them is a seventh of a small host's memory at most.
+	memoryParts = 7
 	// A message that is not whole after receivePatience makes room for others
 	// that wait; decoding always ends by itself.
 	receivePatience = 2 * time.Second
@@ -26,7 +28,8 @@ const (
 type intake struct{ received, decoded *memory.Account }
 
 func newIntake() intake {
-	return intake{memory.New(receivedBytes, receivePatience), memory.New(decodedBytes, decodePatience)}
+	received, decoded := memory.Within(receivedBytes, memoryParts), memory.Within(decodedBytes, memoryParts)
+	return intake{memory.New(received, receivePatience), memory.New(decoded, decodePatience)}
 }
 
 // held is what a connection has of it.

@@ -113,6 +113,7 @@ func (c *Call) to(t trigger) bool {
 		return false
 	}
 	c.state = state
+	c.ending.Store(state >= stateStopping)
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // pipe is one pipe between the host and the call.
@@ -118,15 +119,18 @@ const readBytes = 64 << 10
 
 // read takes one pipe to its end, for all calls that are there.
 func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
-	buf := make([]byte, readBytes)
+	buf, reader := make([]byte, readBytes), pace{load: i.load}
 	for {
 		n, err := from.Read(buf)
+		began, late := time.Now(), false
 		for _, c := range i.present() {
 			if n > 0 && take(c, buf[:n]) != nil {
-				_ = from.file.Close() // whoever writes on sees a broken pipe
+				_ = from.file.Close() // a writer sees a broken pipe
 				return
 			}
+			late = late || c.ending.Load()
 		}
+		reader.spent(time.Since(began), late)
 		if err != nil {
 			return
 		}
@@ -136,9 +140,12 @@ func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
 // passStdout takes what a plugin writes to its standard output after the
 // handshake.
 func (i *instance) passStdout(p []byte) (int, error) {
+	began, late := time.Now(), false
 	for _, c := range i.present() {
 		_ = c.toolStdout(p)
+		late = late || c.ending.Load()
 	}
+	i.stdoutPace.spent(time.Since(began), late)
 	return len(p), nil
 }
 

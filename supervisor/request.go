@@ -92,6 +92,8 @@ type Request struct {
 	// Lock is held while the call runs, and waited for before its timeout begins:
 	// for as long as that timeout is, or at least as for a slot.
 	Lock Lock
+	// Pool, if set, bounds how many such calls run at once.
+	Pool Pool
 	// Keep, if set, lets the tool's process serve later calls too.
 	Keep *Keep
 	// ID identifies the call in events and results; empty makes one.

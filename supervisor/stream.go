@@ -20,8 +20,11 @@ func (c *Call) stream(ctx context.Context, conn *host.Conn, request *pluginv1.Ca
 		c.send(input{kind: inStreamEnded, response: response, err: err})
 		return
 	}
+	reader := pace{load: c.s.gate.Load}
 	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
+		began := time.Now()
 		c.send(input{kind: inEvent, judged: judge(event), event: event})
+		reader.spent(time.Since(began), c.ending.Load())
 	})
 	c.send(input{kind: inStreamEnded, err: err})
 }

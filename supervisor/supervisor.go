@@ -34,6 +34,7 @@ type Supervisor struct {
 	described *descriptions
 	intake    intake
 	starts    *starts
+	pools     *pools
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describing
 	describeGate *admission.Gate
@@ -61,7 +62,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s := &Supervisor{
 		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
-		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), starts: newStarts(), calls: map[*Call]struct{}{},
+		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), starts: newStarts(), pools: newPools(limits), calls: map[*Call]struct{}{},
 	}
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
@@ -241,7 +242,7 @@ type Host struct {
 func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
 	h.Running, h.Waiting = s.gate.Load()
-	h.Waiting += int(s.locking.Load())
+	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
 	h.Kept, h.Stuck = s.keeper.load(), int(s.stuck.Load())
 	return h
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +55,10 @@ type waiter struct {
 	promise bool
 	ready   chan struct{} // closed once the bytes are the holder's
 }
+
+// Within is bytes, or an n-th of what this process may use (GOMEMLIMIT, or what
+// its program has set) where that is less.
+func Within(bytes, n int64) int64 { return min(bytes, debug.SetMemoryLimit(-1)/n) }
 
 // New makes an account of so many bytes. patience is how long a holder may keep
 // memory while others wait for it.

@@ -7,6 +7,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -34,6 +35,12 @@ var behaviourKeys = []*key{
 	{
 		name: "concurrency", kind: enum(string(Parallel), string(Exclusive)), std: "(exclusive with `write`, `data`, or `mcp` without `readOnly`; else parallel)",
 		doc: "whether its calls run alone within their turn; a tool that says so itself does, unless this is `parallel`; of a kept process only `readOnly` calls run at once", sets: sets1(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
+	},
+	{
+		name: "running", kind: countKind, std: "(as many as `admission.running`)", doc: "calls that run at once; of a class, those of all its tools together; others wait, and take no slot from other tools",
+		sets: sets1(func(t *Tool, s setting) {
+			t.Pool = supervisor.Pool{Name: s.source.String(), Running: int(s.data.(int64))}
+		}),
 	},
 	{
 		name: "repeatable", kind: boolKind, std: "false", doc: "it may be called with the same arguments more than four times in a turn, as what steps or polls must be",

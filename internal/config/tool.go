@@ -54,6 +54,8 @@ type Tool struct {
 	// ReadOnly and Idempotent are the operator's confirmation.
 	ReadOnly, Idempotent bool
 	Concurrency          Concurrency
+	// Pool bounds how many calls of the class, or else of the entry, run at once.
+	Pool supervisor.Pool
 	// Repeatable tools are left alone by the guard against repeated calls.
 	Repeatable bool
 	// Hidden is a server's tool that is not offered.
@@ -151,7 +153,7 @@ func (t Tool) SharesData() bool { return t.ReadOnly || t.Concurrency == Parallel
 func (t Tool) Request() supervisor.Request {
 	r := supervisor.Request{
 		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
-		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256,
+		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool,
 	}
 	if t.Type == TypePlugin {
 		r.Tool = t.Plugin

@@ -17,6 +17,8 @@ const (
 	// bodiesBytes is the memory for all bodies under way. One client may have an
 	// eighth: a body of the largest size with as many values as it may have.
 	bodiesBytes = 256 << 20
+	// bodiesPart: they are a quarter of a small daemon's memory at most.
+	bodiesPart = 4
 	// freeBodyBytes of each body are not counted: small ones never wait.
 	freeBodyBytes = 64 << 10
 	// copies is how often a body is in memory while it is decoded.

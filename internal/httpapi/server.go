@@ -125,7 +125,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, schemas: schemas, bodies: memory.New(bodiesBytes, slowBody), sessions: newSessions(config.Token, time.Now),
+		config: config, schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), sessions: newSessions(config.Token, time.Now),
 		scrapes: make(chan struct{}, maxScrapes), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

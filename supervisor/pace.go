@@ -1,0 +1,53 @@
+package supervisor
+
+import (
+	"runtime"
+	"time"
+)
+
+// Output is taken as fast as it comes while few calls run. Where more than
+// manyPerCPU for each CPU do, each has an equal share of outputShare of the CPUs
+// for what it sends, behind a first paceBurst: the host's other work must go on,
+// and a tool that sends without end waits for its reader, as at any full pipe.
+const (
+	manyPerCPU  = 4
+	outputShare = 0.5
+	paceBurst   = 50 * time.Millisecond
+	// wakeCost is the least that one piece of output costs: being woken for it.
+	wakeCost = 20 * time.Microsecond
+	// maxNap bounds how late the end of a call can be noticed.
+	maxNap = 20 * time.Millisecond
+)
+
+// pace slows one reader of a call's output down to its share. One goroutine uses
+// it.
+type pace struct {
+	load func() (running, waiting int) // of the gate for calls
+	debt time.Duration                 // CPU time used beyond the share
+	at   time.Time                     // when debt was true
+}
+
+// spent counts what a piece of output took, and waits where that is too much. What
+// is late, as in a call that ends, does not wait.
+func (p *pace) spent(took time.Duration, late bool) {
+	if nap := p.owe(time.Now(), took+wakeCost); nap > 0 && !late {
+		time.Sleep(nap)
+	}
+}
+
+// owe is how long to wait now.
+func (p *pace) owe(now time.Time, took time.Duration) (nap time.Duration) {
+	calls, _ := p.load()
+	cpus := runtime.GOMAXPROCS(0)
+	if calls <= manyPerCPU*cpus {
+		p.debt, p.at = 0, now
+		return 0
+	}
+	share := outputShare * float64(cpus) / float64(calls)
+	p.debt = max(0, p.debt-time.Duration(share*float64(now.Sub(p.at)))) + took
+	p.at = now
+	if p.debt <= paceBurst {
+		return 0
+	}
+	return min(maxNap, time.Duration(float64(p.debt-paceBurst)/share))
+}
