@@ -176,7 +176,7 @@ type Timing struct {
 	SilenceLimitMs int64 `json:"silenceLimitMs,omitempty"`
 	// SettingsWarnings are those of the result's Warnings that are about time and
 	// came of settings, or of the tool, and not of a timeout that the call itself
-	// asked for: no model is told of them.
+	// asked for: they are not shown to models.
 	SettingsWarnings []string `json:"settingsWarnings,omitempty"`
 }
 

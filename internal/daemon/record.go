@@ -113,7 +113,7 @@ func logCall(logger hclog.Logger, r *supervisor.Result) {
 	logger.Warn("call timed out", fields...)
 }
 
-// logClamp tells of a timeout that is not what was asked for. One that is
+// logClamp logs a timeout that differs from the one that was asked for. One that is
 // infinite, or that nobody has asked for, is left out.
 func logClamp(logger hclog.Logger, t supervisor.Timing) {
 	fields := []any{"profile", t.Profile, "source", t.Source, "sourceDetail", t.SourceDetail}

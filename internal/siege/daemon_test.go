@@ -29,8 +29,8 @@ const (
 	stopBound       = 2 * (stopWait + grace + time.Second + 10*time.Second)
 )
 
-// settings lets all hostile tools run at once, with the rights that an operator
-// gives to what he does not trust: next to no CPU beside others.
+// settings has hostile tools in a class as an operator writes it for what is not
+// trusted: a few slots, and next to no CPU time beside others.
 const settings = `state: %[1]s/state
 cgroupParent: %[2]s
 dirs: {store: %[1]s/store, runtime: %[1]s/run}
