@@ -32,7 +32,7 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 	}
 	c.fillRetry(r, e)
 	c.veil.result(r)
-	r.Message = message(r, e.interrupted(), c.maxTimeout())
+	r.Message = message(r, e.interrupted(), c.askable())
 }
 
 // grpcCode of an unkillable call is that of what began its ladder.
@@ -56,6 +56,9 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 	switch {
 	case r.Status == StatusTimeout && e.cause == causeDeadline:
 		c.suggestTimeout(r)
+		if r.Retry.SuggestedTimeoutMs != nil && c.askable() > 0 {
+			r.Retry.Hint = "ask for more time or do less in one call"
+		}
 	case r.Status == StatusTimeout && e.cause == causeIdle:
 		r.Retry.Hint = "take smaller steps, each of which says something"
 	case r.Status == StatusTimeout: // more time is not what was wanting
@@ -87,6 +90,15 @@ func (c *Call) suggestTimeout(r *Result) {
 	r.Retry.SuggestedTimeoutMs = new(min(4*c.resolution.Timeout, limit).Milliseconds())
 }
 
+// askable is how much time a model can ask for: none of a tool without an
+// argument for it.
+func (c *Call) askable() time.Duration {
+	if c.description.GetTimeoutArgument() == "" {
+		return 0
+	}
+	return c.maxTimeout()
+}
+
 // maxTimeout is the longest timeout that a call can have.
 func (c *Call) maxTimeout() time.Duration {
 	if c.resolution.Timeout == budget.Infinite {
@@ -96,7 +108,7 @@ func (c *Call) maxTimeout() time.Duration {
 }
 
 var hints = map[Status]string{
-	StatusTimeout:       "ask for more time or do less in one call",
+	StatusTimeout:       "do less in one call",
 	StatusOOM:           "do less in one call, or have the operator raise the memory limit",
 	StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
 	StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
@@ -158,7 +170,7 @@ func causePrefix(r *Result) string {
 
 // message is the paragraph for the model. A success needs none, unless something
 // had begun to end the call before.
-func message(r *Result, began outcome, maxTimeout time.Duration) string {
+func message(r *Result, began outcome, askable time.Duration) string {
 	if r.Status == StatusOK && began.status == "" {
 		return ""
 	}
@@ -166,7 +178,7 @@ func message(r *Result, began outcome, maxTimeout time.Duration) string {
 		return fmt.Sprintf("[NOTE] Tool %q %s. Its result came all the same, and is complete.", r.Tool, whatHappened(r, began))
 	}
 	parts := []string{causePrefix(r), fmt.Sprintf("Tool %q %s.", r.Tool, whatHappened(r, outcome{r.Status, r.Reason}))}
-	for _, part := range []string{processesSentence(r), sideEffectsSentence(r), partialSentence(r), nextStep(r, maxTimeout)} {
+	for _, part := range []string{processesSentence(r), sideEffectsSentence(r), partialSentence(r), nextStep(r, askable)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -338,9 +350,9 @@ func partialSentence(r *Result) string {
 	return "Its partial output follows: " + strings.Join(sizes, " and ") + "."
 }
 
-func nextStep(r *Result, maxTimeout time.Duration) string {
-	if r.Status == StatusTimeout && r.Retry.SuggestedTimeoutMs != nil {
-		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(maxTimeout)))
+func nextStep(r *Result, askable time.Duration) string {
+	if r.Status == StatusTimeout && r.Retry.SuggestedTimeoutMs != nil && askable > 0 {
+		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(askable)))
 	}
 	if r.Status == StatusTimeout && r.Reason != budget.ReasonIdle {
 		return "Next: take smaller steps."

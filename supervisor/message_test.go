@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
 // A message says what is known: how what an adapter runs has ended, and times
@@ -25,6 +28,25 @@ func TestMessages(t *testing.T) {
 	} {
 		if got := message(test.result, outcome{}, test.limit); !strings.Contains(got, test.want) {
 			t.Errorf("%q, want %q in it", got, test.want)
+		}
+	}
+}
+
+// More time is advised where the tool has an argument by which to ask for it.
+func TestMoreTimeIsAskedByAnArgument(t *testing.T) {
+	for argument, asked := range map[string]bool{"": false, "ms": true} {
+		c := &Call{resolution: budget.Resolution{Timeout: 2 * time.Second, Max: time.Hour}}
+		if argument != "" {
+			c.description = &pluginv1.ToolDescription{TimeoutArgument: argument}
+		}
+		r := &Result{Status: StatusTimeout, Reason: "deadline", Tool: "t"}
+		c.fillRetry(r, evidence{cause: causeDeadline})
+		got := message(r, outcome{}, c.askable())
+		if strings.Contains(got, "Next: ask for more time (up to 1h)") != asked || !strings.Contains(got, "smaller steps.") || strings.Contains(r.Retry.Hint, "more time") != asked {
+			t.Errorf("argument %q: %s (%s)", argument, got, r.Retry.Hint)
+		}
+		if r.Retry.SuggestedTimeoutMs == nil {
+			t.Errorf("argument %q: nothing is suggested to the host", argument)
 		}
 	}
 }

@@ -24,24 +24,25 @@ var stageNames = [...]string{"queued", "asking", "queued", "running", "done"}
 
 // entry is one call of a batch, the owner's.
 type entry struct {
-	call     Call
-	key      string // of its events: its id, made unique in the turn
-	asked    time.Time
-	tool     Tool
-	stage    stage
-	running  *starting // while stageRunning
-	timeout  int64     // in force, ms, once it is known
-	missed   int       // events before its end that were not shown
-	since    time.Time
-	waited   time.Duration // for a human, before it began
-	counted  bool          // it runs, by the turn's clock of tool time
-	placing  func()        // ends the wait for its place among other turns' calls; nil before it
-	placed   bool          // it has that place
-	notes    []string      // for the model
-	settings []string      // those of notes that are for the operator instead
-	result   *supervisor.Result
-	ended    int64              // the seq of the event that has it
-	giveUp   context.CancelFunc // ends its Describe; nil before that
+	call      Call
+	key       string // of its events: its id, made unique in the turn
+	asked     time.Time
+	tool      Tool
+	stage     stage
+	running   *starting // while stageRunning
+	timeout   int64     // in force, ms, once it is known
+	missed    int       // events before its end that were not shown
+	since     time.Time
+	waited    time.Duration    // for a human, before it began
+	counted   bool             // it runs, by the turn's clock of tool time
+	placing   func()           // ends the wait for its place among other turns' calls; nil before it
+	placed    bool             // it has that place
+	notes     []string         // for the model
+	forgotten map[[32]byte]int // what the repeat guard had counted before it; nil if it resets nothing
+	settings  []string         // those of notes that are for the operator instead
+	result    *supervisor.Result
+	ended     int64              // the seq of the event that has it
+	giveUp    context.CancelFunc // ends its Describe; nil before that
 
 	questions int           // of the tool's own that wait for an answer
 	heldSince time.Time     // of the first of them
@@ -72,7 +73,9 @@ func (b *batch) begin(calls []Call) {
 	}
 	b.t.flush() // so that a journal which fails is known before anything runs
 	for _, e := range b.entries {
-		b.check(e)
+		if b.check(e); e.stage == stageReady && !b.isStatus(e) {
+			b.disturb(e)
+		}
 	}
 	b.checked = true
 	b.advance()
@@ -163,6 +166,7 @@ func (b *batch) finish(e *entry, r *supervisor.Result) {
 		e.giveUp()
 	}
 	b.left--
+	b.settle(e, r)
 	r.CallID, r.TurnID, r.Tool = e.call.ID, b.t.info.TurnID, e.call.Tool
 	r.Warnings = append(slices.Clone(r.Warnings), e.notes...)
 	r.Timing.SettingsWarnings = append(slices.Clone(r.Timing.SettingsWarnings), e.settings...)

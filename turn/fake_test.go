@@ -175,6 +175,8 @@ var testTools = map[string]Tool{
 	"picky":  {Name: "picky", Mode: ModeAsk, Check: func(json.RawMessage, json.RawMessage) error { return errors.New("no such colour") }},
 	"wipe":   {Name: "wipe", Destructive: true},
 	"banned": {Name: "banned", Mode: ModeDeny},
+	"reads":  {Name: "reads", Request: supervisor.Request{Tool: supervisor.Tool{Name: "reads", ReadOnly: true}}},
+	"claims": {Name: "claims", ReadOnly: true},
 }
 
 // memory is a journal that can fail, and lose what it has.

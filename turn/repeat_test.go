@@ -1,8 +1,11 @@
 package turn
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
+
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 func TestRepeats(t *testing.T) {
@@ -33,6 +36,53 @@ func TestRepeats(t *testing.T) {
 		again.Before = 4
 		want(t, run(t, turn, again), "denied/repeat")
 	})
+}
+
+// A call in between that is not read-only may have changed what the others find:
+// they are counted anew. What never began, or only reads, changes nothing.
+func TestRepeatsAfterAnotherCall(t *testing.T) {
+	other := callOf("", "alone", 1)
+	reading, claimed := callOf("", "reads", 1), callOf("", "claims", 1)
+	banned, unknown, failed := callOf("", "banned", 1), callOf("", "nothing", 1), Call{Tool: "alone", Problem: "the arguments are no JSON"}
+	asked := callOf("", "ask", 1)
+	for name, one := range map[string]struct {
+		between Call
+		resets  bool
+	}{
+		"another": {other, true}, "confirmed to read": {reading, false}, "claims to read": {claimed, false}, "denied": {banned, false},
+		"unknown": {unknown, false}, "no call": {failed, false}, "not approved": {asked, false}, "the status": {Call{Tool: StatusTool}, false},
+	} {
+		for _, batches := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				turn := w.begin(t, Spec{Headless: true})
+				defer turn.End()
+				var calls []Call
+				for i := range 5 {
+					c := callOf("", "work", 7)
+					c.ID = fmt.Sprintf("s%d", i)
+					between := one.between
+					between.ID = fmt.Sprintf("b%d", i)
+					if between.Arguments != nil {
+						between.Arguments = fmt.Appendf(nil, `{"ms":%d}`, i+1)
+					}
+					calls = append(calls, c, between)
+				}
+				calls = calls[:9]
+				var last *supervisor.Result
+				if batches {
+					for _, c := range calls {
+						last = run(t, turn, c)[0]
+					}
+				} else {
+					last = run(t, turn, calls...)[8]
+				}
+				if (last.Reason == "repeat") == one.resets {
+					t.Errorf("%s, in batches of their own %v: the fifth is %s/%s", name, batches, last.Status, last.Reason)
+				}
+			})
+		}
+	}
 }
 
 func TestOrdinal(t *testing.T) {

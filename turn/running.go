@@ -17,6 +17,7 @@ func (b *batch) start(e *entry) {
 		b.finish(e, t.status(e.call))
 		return
 	}
+	b.disturb(e)
 	t.flush() // what came before is on record, or nothing new is begun
 	if t.recorded.err != nil {
 		b.finish(e, unjournalled(e.call, t.recorded.err))

@@ -31,6 +31,9 @@ type Tool struct {
 	Check func(arguments, meta json.RawMessage) error
 	// Destructive is the tool's own explicit claim.
 	Destructive bool
+	// ReadOnly is the tool's own claim; what the operator confirms is
+	// Request.Tool.ReadOnly. A call of any other tool resets the repeat guard.
+	ReadOnly bool
 	// Exclusive tools run alone within their turn. Tools that may write
 	// should be.
 	Exclusive bool

@@ -62,7 +62,8 @@ func unjournalled(c Call, err error) *supervisor.Result {
 	}.Result()
 }
 
-// A third identical call gets a note, a fifth is refused.
+// A third identical call gets a note, a fifth is refused, unless a call of another
+// kind that is not read-only has come in between.
 const (
 	repeatNote   = 3
 	repeatRefuse = 5
@@ -85,6 +86,30 @@ func (b *batch) checkRepeat(e *entry) (refused bool) {
 		e.notes = append(e.notes, fmt.Sprintf("this is the same call for the %s time; the %s is refused", ordinal(n), ordinal(repeatRefuse)))
 	}
 	return false
+}
+
+// disturb has the repeat guard begin anew for all calls but those like this one,
+// which is about to happen and may change what they would find.
+func (b *batch) disturb(e *entry) {
+	if e.forgotten != nil || e.tool.ReadOnly || e.tool.Request.Tool.ReadOnly {
+		return
+	}
+	e.forgotten = b.t.repeats
+	b.t.repeats = map[[32]byte]int{}
+	if key := e.call.Key(); e.forgotten[key] > 0 {
+		b.t.repeats[key] = e.forgotten[key]
+		delete(e.forgotten, key)
+	}
+}
+
+// settle takes that back for a call that has never begun.
+func (b *batch) settle(e *entry, r *supervisor.Result) {
+	if !r.OK() && r.Retry.SideEffects == "none" {
+		for key, n := range e.forgotten {
+			b.t.repeats[key] += n
+		}
+	}
+	e.forgotten = nil
 }
 
 // ordinal is 1st, 2nd, 3rd, 4th, 11th, 21st ...

@@ -242,8 +242,8 @@ func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 	return catalog.Tool{
 		Tool: turn.Tool{
 			Name: own.GetName(), Request: request, Mode: k.mode(), Check: supervisor.ArgumentCheck(own),
-			Destructive: own.GetAnnotations().GetDestructive(),
-			Exclusive:   len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+			Destructive: own.GetAnnotations().GetDestructive(), ReadOnly: own.GetAnnotations().GetReadOnly(),
+			Exclusive: len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
 		Description: own, Version: of.Version, SHA256: of.SHA256, Entry: entry,
 	}

@@ -166,7 +166,7 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	request.Name = name
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: c.mode(entry), Check: supervisor.ArgumentCheck(own), Destructive: destructive,
+			Name: name, Request: request, Mode: c.mode(entry), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Repeatable: entry.Repeatable,
 			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
