@@ -169,7 +169,7 @@ type counted struct {
 
 var errFull = errors.New("full")
 
-func (m *counted) Try(n int64) bool { return m.Take(nil, n) == nil }
+func (m *counted) Try(n int64) bool { return m.Take(context.Background(), n) == nil }
 
 func (m *counted) Take(_ context.Context, n int64) error {
 	m.mu.Lock()
