@@ -119,6 +119,7 @@ func TestAnotherAnswerEndsTheWait(t *testing.T) {
 		first := invoke(t, c, p)
 		p.RequestState, p.InputResponses = first.RequestState, mcpsdk.InputResponseMap{}
 		for id := range first.InputRequests {
+			//lint:ignore SA1019 it is what a client may still send
 			p.InputResponses[id] = &mcpsdk.ListRootsResult{Roots: []*mcpsdk.Root{}}
 		}
 		if own := execution(t, invoke(t, c, p)); own.Status != supervisor.StatusDenied || own.Reason != "failed" {
