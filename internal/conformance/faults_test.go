@@ -61,7 +61,7 @@ var faults = []struct {
 	{"prints", ruleQuiet, Warn, `it printed "x`},
 	{"daemon", ruleLeftovers, Fail, "1 process left behind: exe"},
 	{"alone-only", ruleTogether, Fail, "busy"},
-	{"crash", ruleArguments, Fail, "not JSON: the process ended: exit status 2; on stderr: panic: unexpected end"},
+	{"crash", ruleArguments, Fail, "no JSON: the process ended: exit status 2; on stderr: panic: unexpected end"},
 	{"status", ruleArguments, Fail, "gRPC status InvalidArgument"},
 	{"deaf", ruleCancel, Fail, "Cancel: still running after "},
 	{"cancel-breaks", ruleCancel, Fail, "after Cancel: the stream ended without a result"},
