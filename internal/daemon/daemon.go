@@ -57,21 +57,21 @@ const (
 
 // daemon is one that runs. What it is made of is set once, in the order of open.
 type daemon struct {
-	options Options
-	logger  hclog.Logger
-	manager *manager
-	journal *journal.Journal
-	reader  *journal.Reader
-	doors   doors
-	host    *supervisor.Supervisor
-	tools   *tools
-	record  *recorder
-	told    *telemetry.Telemetry
-	opened  atomic.Bool // all above is set
-	turns   *turn.Manager
-	mcp     mcp
-	api     *httpapi.Server
-	server  *http.Server
+	options   Options
+	logger    hclog.Logger
+	manager   *manager
+	journal   *journal.Journal
+	reader    *journal.Reader
+	listeners listeners
+	host      *supervisor.Supervisor
+	tools     *tools
+	record    *recorder
+	told      *telemetry.Telemetry
+	opened    atomic.Bool // all above is set
+	turns     *turn.Manager
+	mcp       mcp
+	api       *httpapi.Server
+	server    *http.Server
 
 	serving sync.WaitGroup
 	broken  chan error // a listener that has failed
@@ -87,7 +87,7 @@ func Run(o Options) error {
 	if err != nil {
 		return err
 	}
-	d := &daemon{options: o, logger: o.Logger, manager: manager, broken: make(chan error, maxDoors+2)}
+	d := &daemon{options: o, logger: o.Logger, manager: manager, broken: make(chan error, maxListeners+2)}
 	if err := d.open(given); err != nil {
 		return errors.Join(err, d.close())
 	}
@@ -104,7 +104,7 @@ func (d *daemon) open(given []net.Listener) error {
 		return err
 	}
 	for _, step := range []func() error{
-		d.openJournal, func() error { return d.doors.open(d.options, given) }, d.openTelemetry, d.openHost, d.openAPI,
+		d.openJournal, func() error { return d.listeners.open(d.options, given) }, d.openTelemetry, d.openHost, d.openAPI,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (d *daemon) openAPI() (err error) {
 func (d *daemon) apiConfig() httpapi.Config {
 	settings := d.options.Loaded.Daemon
 	c := httpapi.Config{
-		Turns: d.turns, Tools: d.tools, Token: d.doors.token, MetricsToken: d.doors.metrics,
+		Turns: d.turns, Tools: d.tools, Token: d.listeners.token, MetricsToken: d.listeners.metrics,
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		UIDs:   append([]uint32{0, uint32(os.Geteuid())}, settings.SocketUIDs...), AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
 		Ready: d.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
@@ -202,7 +202,7 @@ func (d *daemon) pages() http.Handler {
 }
 
 func (d *daemon) serve() {
-	for _, l := range d.doors.listeners {
+	for _, l := range d.listeners.all {
 		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
 		d.serving.Go(func() {
 			if err := d.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -210,7 +210,7 @@ func (d *daemon) serve() {
 			}
 		})
 	}
-	if d.doors.token != "" {
+	if d.listeners.token != "" {
 		d.logger.Info("clients on TCP need the token", "file", filepath.Join(d.options.State, TokenName))
 	}
 }
@@ -237,7 +237,7 @@ func (d *daemon) close() error {
 	if d.journal != nil {
 		errs = append(errs, d.journal.Close())
 	}
-	d.doors.close()
+	d.listeners.close()
 	d.manager.close()
 	return errors.Join(errs...)
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/toolhost/toolhost/internal/httpapi"
 )
 
-// maxDoors bounds the listeners that a service manager hands over.
-const maxDoors = 16
+// maxListeners bounds the listeners that a service manager hands over.
+const maxListeners = 16
 
-// doors are where clients come in.
-type doors struct {
-	listeners []net.Listener
-	token     string // of clients on TCP; empty if there is no TCP
-	metrics   string // the token of those that may see the metrics alone
-	socket    *socket
+// listeners are the sockets of the API, with the tokens for TCP.
+type listeners struct {
+	all     []net.Listener
+	token   string // of clients on TCP; empty if there is no TCP
+	metrics string // the token of those that may see the metrics alone
+	socket  *socket
 }
 
-// open opens what is configured, but for a kind of which a service manager has
-// handed one over.
-func (d *doors) open(o Options, given []net.Listener) error {
-	d.listeners = given
+// open opens the configured sockets, except a kind that the service manager has
+// handed over.
+func (d *listeners) open(o Options, given []net.Listener) error {
+	d.all = given
 	settings := o.Loaded.Daemon
 	var unix, tcp bool
 	for _, l := range given {
@@ -41,7 +41,7 @@ func (d *doors) open(o Options, given []net.Listener) error {
 		if err != nil {
 			return fmt.Errorf("cannot listen on %s: %w; name another port", settings.Listen, err)
 		}
-		d.listeners, tcp = append(d.listeners, l), true
+		d.all, tcp = append(d.all, l), true
 	}
 	if !tcp {
 		return nil
@@ -49,7 +49,7 @@ func (d *doors) open(o Options, given []net.Listener) error {
 	return d.guard(o.State)
 }
 
-func (d *doors) openSocket(settings config.Daemon) error {
+func (d *listeners) openSocket(settings config.Daemon) error {
 	path, err := SocketPath(settings)
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ func (d *doors) openSocket(settings config.Daemon) error {
 	if d.socket, err = openSocket(path, cmp.Or(settings.SocketMode, defaultSocketMode), settings.SocketGroup, settings.Socket == ""); err != nil {
 		return err
 	}
-	d.listeners = append(d.listeners, d.socket)
+	d.all = append(d.all, d.socket)
 	return nil
 }
 
 // guard has TCP clients bring a token.
-func (d *doors) guard(state string) (err error) {
-	for _, l := range d.listeners {
+func (d *listeners) guard(state string) (err error) {
+	for _, l := range d.all {
 		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 			return fmt.Errorf("%s is not this machine's alone: listen on 127.0.0.1, and let a proxy with its own authentication stand before it", a)
 		}
@@ -78,8 +78,8 @@ func (d *doors) guard(state string) (err error) {
 	return err
 }
 
-func (d *doors) close() {
-	for _, l := range d.listeners {
+func (d *listeners) close() {
+	for _, l := range d.all {
 		_ = l.Close()
 	}
 	if d.socket != nil {

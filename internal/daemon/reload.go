@@ -31,7 +31,7 @@ func (d *daemon) reload() {
 	}
 	before := d.tools.current.Load()
 	diff := config.Compare(before.loaded, loaded)
-	next := d.tools.generation(loaded)
+	next := d.tools.snapshot(loaded)
 	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
 	defer cancel()
 	d.tools.current.Store(next)

@@ -52,7 +52,7 @@ func activated(pid, count string) (list []net.Listener, err error) {
 	if pid != strconv.Itoa(os.Getpid()) {
 		return nil, nil
 	}
-	for fd := firstGiven; fd < firstGiven+min(n, maxDoors); fd++ {
+	for fd := firstGiven; fd < firstGiven+min(n, maxListeners); fd++ {
 		syscall.CloseOnExec(fd)
 		file := os.NewFile(uintptr(fd), "socket "+strconv.Itoa(fd))
 		l, err := net.FileListener(file)

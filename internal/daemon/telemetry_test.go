@@ -318,7 +318,7 @@ func TestOnlyToolsForCertainAreLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &tools{}
-	all.current.Store(all.generation(loaded))
+	all.current.Store(all.snapshot(loaded))
 	for name, want := range map[string]bool{"own": true, "server": false, "server__anything": false, "nothing": false} {
 		if got := all.offers(name); got != want {
 			t.Errorf("%s is offered: %v", name, got)

@@ -22,23 +22,23 @@ type tools struct {
 	told    *telemetry.Telemetry
 	options Options
 	packs   pack.Shelf
-	current atomic.Pointer[generation]
+	current atomic.Pointer[snapshot]
 }
 
-// generation is what one reading of the configuration has brought.
-type generation struct {
+// snapshot is the configuration as read once, with its catalogue.
+type snapshot struct {
 	loaded  *config.Loaded
 	catalog *catalog.Catalog
 }
 
 func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry) *tools {
 	t := &tools{host: host, told: told, options: o}
-	t.current.Store(t.generation(o.Loaded))
+	t.current.Store(t.snapshot(o.Loaded))
 	return t
 }
 
-func (t *tools) generation(loaded *config.Loaded) *generation {
-	return &generation{loaded, catalog.New(t, loaded, catalog.Options{
+func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
+	return &snapshot{loaded, catalog.New(t, loaded, catalog.Options{
 		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
 		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
 		// The supervisor is asked for nothing that a reload could change.
