@@ -168,7 +168,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 		p.flags &^= unix.CLONE_NEWNET
 		p.root.Loopback = false
 	}
-	p.furnish(r, f, t, storage)
+	p.addMounts(r, f, t, storage)
 	if err := p.hide(t.Secrets); err != nil {
 		return nil, err
 	}

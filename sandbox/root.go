@@ -45,9 +45,9 @@ const ownHosts = "127.0.0.1 localhost " + hostname + "\n::1 localhost ip6-localh
 // networkFiles are the host's where its network is granted.
 var networkFiles = []string{"/etc/hosts", "/etc/resolv.conf", "/etc/gai.conf"}
 
-// furnish fills the root: what is everybody's first, then the call's own, then
+// addMounts fills the root: what is everybody's first, then the call's own, then
 // what it was granted, and its programs on top of that.
-func (p *Plan) furnish(r Resolved, f Features, t Task, s Storage) {
+func (p *Plan) addMounts(r Resolved, f Features, t Task, s Storage) {
 	p.add(f.layout)
 	for _, path := range devices {
 		p.mount(wire.Mount{Source: path, Target: path, NoExec: true, Device: true})

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ward is a launcher that lives, as the zygote remembers it: by the groups in
+// launcherEntry is a launcher that lives, as the zygote remembers it: by the groups in
 // which it and its tool are to be killed should the host die.
-type ward struct {
+type launcherEntry struct {
 	cgroup int      // descriptor of its cgroup2 directory
 	quotas []string // cgroup v1 files that may hold up its end
 }
 
-var wards = struct {
+var launchers = struct {
 	sync.Mutex
-	living map[int]ward
-}{living: map[int]ward{}}
+	living map[int]launcherEntry
+}{living: map[int]launcherEntry{}}
 
 // watchOver remembers a launcher until it is reaped. One that was killed during
 // its birth may be reaped by now.
@@ -32,19 +32,19 @@ func watchOver(pid, pidfd int, b *birth) {
 		tellWorn()
 		return // its lifeline still ends it, only later
 	}
-	w := ward{cgroup: cgroup}
+	w := launcherEntry{cgroup: cgroup}
 	for _, tasks := range b.enter {
 		if path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(tasks)); err == nil {
 			w.quotas = append(w.quotas, strings.TrimSuffix(path, "tasks")+"cpu.cfs_quota_us")
 		}
 	}
-	wards.Lock()
-	defer wards.Unlock()
+	launchers.Lock()
+	defer launchers.Unlock()
 	if reaped(pidfd) {
 		unix.Close(w.cgroup)
 		return
 	}
-	wards.living[pid] = w
+	launchers.living[pid] = w
 }
 
 // reaped says whether a child was waited for already.
@@ -60,8 +60,8 @@ func reaped(pidfd int) bool {
 // reapDead takes the statuses of all that has ended, and forgets it before its
 // process id can be another's.
 func reapDead() {
-	wards.Lock()
-	defer wards.Unlock()
+	launchers.Lock()
+	defer launchers.Unlock()
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, unix.WALL|unix.WNOHANG, nil)
@@ -71,9 +71,9 @@ func reapDead() {
 		if err != nil || pid == 0 {
 			return
 		}
-		if w, ok := wards.living[pid]; ok && !status.Stopped() {
+		if w, ok := launchers.living[pid]; ok && !status.Stopped() {
 			unix.Close(w.cgroup)
-			delete(wards.living, pid)
+			delete(launchers.living, pid)
 		}
 	}
 }
@@ -81,9 +81,9 @@ func reapDead() {
 // endAll kills what lives, when the host has died. The launchers would end it
 // too, but under their tool's own CPU quota: that is lifted here first.
 func endAll() {
-	wards.Lock()
-	defer wards.Unlock()
-	for _, w := range wards.living {
+	launchers.Lock()
+	defer launchers.Unlock()
+	for _, w := range launchers.living {
 		for _, quota := range w.quotas {
 			put(unix.AT_FDCWD, quota, "-1")
 		}
