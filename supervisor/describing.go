@@ -199,7 +199,7 @@ func wholeSecond(d time.Duration) time.Duration { return (d + time.Second - 1).T
 // flightKey is the same for requests whose Describe comes to the same, also where
 // it fails.
 func flightKey(key string, request Request) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts,
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
 		request.Profiles, request.Tool.DescribeTimeout, request.Secrets, stamps(request)))
 }
 

@@ -15,6 +15,7 @@
 //	result := host.Call(ctx, supervisor.Request{
 //		Tool:      supervisor.Tool{Path: "bin/search"},
 //		Arguments: json.RawMessage(`{"pattern":"TODO","path":"."}`),
+//		Timeout:   5 * time.Second,
 //	})
 //	fmt.Println(result.Status, result.Text(), result.Message)
 //

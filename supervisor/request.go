@@ -62,8 +62,12 @@ type Request struct {
 	// Meta is a JSON object beside the arguments, as MCP's _meta; its timeout
 	// hint is taken as the call's own wish.
 	Meta json.RawMessage
+	// Timeout is how long the call may take from admission on, as this call's own
+	// wish: it is clamped as any, and Meta or arguments may ask for another. 0 asks
+	// for nothing.
+	Timeout time.Duration
 	// Timeouts are asks on top of the supervisor's, such as this call's own
-	// (budget.LayerCall) or the operator's for this tool.
+	// (budget.LayerClient, with a Max) or the operator's for this tool.
 	Timeouts []budget.Ask
 	// Profiles are asks of other timeout profiles on top of the supervisor's.
 	Profiles map[string][]budget.Ask

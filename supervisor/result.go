@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -268,13 +269,17 @@ func (r *Result) OutputBytes() int {
 // OK is true for a complete result.
 func (r *Result) OK() bool { return r.Status == StatusOK }
 
-// Text joins the text content.
+// Text joins the text content. Of a call that gave no result but what it wrote, as
+// a plain command does, it is that: stdout, with a note where bytes are missing.
 func (r *Result) Text() string {
 	return r.textBegin(math.MaxInt)
 }
 
 // textBegin joins texts until they have enough bytes.
 func (r *Result) textBegin(enough int) string {
+	if len(r.Content) == 0 && (len(r.Structured) == 0 || string(r.Structured) == "null") {
+		return r.Output.Stdout.begin(enough)
+	}
 	var text strings.Builder
 	for _, c := range r.Content {
 		if text.Len() >= enough {
@@ -285,6 +290,18 @@ func (r *Result) textBegin(enough int) string {
 		}
 	}
 	return text.String()
+}
+
+// begin is what is kept of a stream, or at least enough bytes of it.
+func (s StreamOutput) begin(enough int) string {
+	if s.DroppedBytes == 0 || len(s.Head) >= enough {
+		return s.Head[:min(len(s.Head), enough)]
+	}
+	head := s.Head
+	if head != "" && !strings.HasSuffix(head, "\n") {
+		head += "\n"
+	}
+	return head + fmt.Sprintf("[... %d bytes dropped ...]\n", s.DroppedBytes) + s.Tail
 }
 
 // Display is the result for people, cut at 2000 characters: its text if it is

@@ -300,7 +300,11 @@ func (s *Supervisor) profile(operation string, request Request) budget.Resolutio
 
 // asks are those of client, operator and request.
 func (s *Supervisor) asks(request Request) []budget.Ask {
-	return slices.Concat(s.config.Timeouts, request.Timeouts)
+	asks := slices.Concat(s.config.Timeouts, request.Timeouts)
+	if request.Timeout != 0 {
+		asks = append(asks, budget.Ask{Layer: budget.LayerCall, Timeout: request.Timeout})
+	}
+	return asks
 }
 
 func (s *Supervisor) grace(c *Call) (time.Duration, []string) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
@@ -146,8 +145,8 @@ func checkTrial(host *supervisor.Supervisor) finding {
 		return failure("trial call", err)
 	}
 	result := host.Call(context.Background(), supervisor.Request{
-		Command:  &supervisor.Command{Argv: []string{self, "version"}},
-		Timeouts: []budget.Ask{{Layer: budget.LayerCall, Timeout: 10 * time.Second}},
+		Command: &supervisor.Command{Argv: []string{self, "version"}},
+		Timeout: 10 * time.Second,
 	})
 	if !result.OK() {
 		detail, remedy := result.Message, "see to what is missing above"

@@ -179,7 +179,7 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 		return err
 	}
 	fmt.Fprintln(w)
-	page(w, "enforced  ", strings.Join(e.Sandbox.Enforced, ", "))
+	page(w, "enforced  ", strings.Join(e.Sandbox.Enforced, " "))
 	for _, d := range e.Sandbox.Degraded {
 		page(w, "degraded  ", terminal.OneLine(d.Feature+": "+d.Reason+"; "+d.Remedy))
 	}

@@ -14,12 +14,12 @@ const PageColumns = 100
 const gap = 2
 
 // Table writes rows of printable cells, the first of which are the headings, in
-// columns that fit a page: those that are too wide are wrapped, the widest first,
-// but none of the first few, which keep what people copy, as long as others can. A
+// columns that fit a page: those that are too wide are wrapped, in words only if
+// nothing else helps, but none of the first few, which keep what people copy, as long as others can. A
 // row of one cell is a note on the one above it.
 func Table(w io.Writer, rows [][]string, first int) error {
 	widths := widthsOf(rows)
-	narrow(widths, first)
+	narrow(widths, wordsOf(rows), first)
 	var out strings.Builder
 	for _, row := range rows {
 		if len(row) == 1 {
@@ -35,12 +35,24 @@ func Table(w io.Writer, rows [][]string, first int) error {
 // Fits says whether a page has room for the rows of a table as they are.
 func Fits(rows [][]string) bool { return over(widthsOf(rows)) <= 0 }
 
-func widthsOf(rows [][]string) []int {
+func widthsOf(rows [][]string) []int { return columnsOf(rows, width) }
+
+// wordsOf is how wide the longest word of each column is.
+func wordsOf(rows [][]string) []int {
+	return columnsOf(rows, func(cell string) (longest int) {
+		for word := range strings.FieldsSeq(cell) {
+			longest = max(longest, width(word))
+		}
+		return longest
+	})
+}
+
+func columnsOf(rows [][]string, size func(cell string) int) []int {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
 			if len(row) > 1 {
-				widths[i] = max(widths[i], width(cell))
+				widths[i] = max(widths[i], size(cell))
 			}
 		}
 	}
@@ -59,15 +71,24 @@ func over(widths []int) int {
 // leastColumn is how wide columns are left while others are wider.
 const leastColumn = 8
 
-// narrow takes columns off the widest until a page has room for all.
-func narrow(widths []int, first int) {
+// narrow takes columns off until a page has room for all: what breaks no word
+// first, from the last on, and then off the widest.
+func narrow(widths, words []int, first int) {
 	for n := over(widths); n > 0; n-- {
-		i := first + widest(widths[first:])
-		if widths[i] <= leastColumn {
-			i = widest(widths)
-		}
-		widths[i]--
+		widths[narrower(widths, words, first)]--
 	}
+}
+
+func narrower(widths, words []int, first int) int {
+	for i := len(widths) - 1; i >= first; i-- {
+		if widths[i] > words[i] {
+			return i
+		}
+	}
+	if i := first + widest(widths[first:]); widths[i] > leastColumn {
+		return i
+	}
+	return widest(widths)
 }
 
 func widest(widths []int) (at int) {
