@@ -30,7 +30,7 @@ func TestBrokenHandshakes(t *testing.T) {
 		"elsewhere": "outside the call's socket folder",
 		"dotdot":    "outside the call's socket folder",
 		"link":      "cannot connect",
-		"nosocket":  "no socket",
+		"nosocket":  "not a socket",
 		"cert":      "cannot connect",
 		// No gRPC behind it:
 		"mute":   "socket x answered nothing within 5s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does; its last words on stderr: listening",

@@ -151,7 +151,7 @@ var mistakes = []struct{ text, want string }{
 	{"tools: {t: {command: ls $HOME/x}}", `1:22: tools.t.command: "ls $HOME/x" has $HOME, which means something to a shell, and none is used: write ${HOME} for a variable of toolhost's environment, quote it, or set shell: true`},
 	{"tools: {t: {command: FOO=1 echo x}}", `"FOO=1 echo x" begins with FOO=, which means something to a shell, and none is used: set the variable with env, or write env before it`},
 	{"tools: {t: {mcp: FOO=1 node x}}", `begins with FOO=`},
-	{"tools: {t: {command: \"echo 'a\"}}", `has a ' without its other one`},
+	{"tools: {t: {command: \"echo 'a\"}}", `has an unterminated quote (')`},
 	{"tools: {t: {command: [ls, -l], shell: true}}", `shell: true takes the command as one text, not as a list`},
 	{"tools: {t: {command: [python3, -c, \"print({x})\"]}}", `1:36: tools.t.command[2]: "print({x})" puts a value into code for python`},
 	{"tools: {t: {command: [echo, \"{x}\"], params: {x: {type: text}}}}", `is unknown`},

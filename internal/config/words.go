@@ -66,7 +66,7 @@ func split(s string) (list []string, wrong string) {
 	}
 	switch {
 	case quote != 0:
-		return nil, fmt.Sprintf("has a %c without its other one: close it", quote)
+		return nil, fmt.Sprintf("has an unterminated quote (%c): close it", quote)
 	case escaped:
 		return nil, `ends with a \: take it out, or write \\`
 	case begun:

@@ -136,7 +136,7 @@ func (s *Server) authenticate(r *http.Request, public bool) (caller, error) {
 	if cookie, err := r.Cookie(cookieName); err == nil {
 		return s.bySession(r, cookie.Value)
 	}
-	return caller{}, refuse(codeUnauthorized, "the request says nothing of who sends it", "send the daemon's token: Authorization: Bearer TOKEN")
+	return caller{}, refuse(codeUnauthorized, "authentication required", "send the daemon's token: Authorization: Bearer TOKEN")
 }
 
 func (s *Server) byPeer(p peer) (caller, error) {

@@ -59,11 +59,11 @@ func readMessage(raw []byte) (jsonrpc.Message, *fault) {
 		return refused("the id is neither a whole number below 2^53 nor a string of at most " + strconv.Itoa(maxIDBytes) + " bytes")
 	}
 	if string(fields["jsonrpc"]) != `"2.0"` {
-		return refused(`this is not a message of JSON-RPC 2.0: it has no "jsonrpc":"2.0"`)
+		return refused(`this is not a JSON-RPC 2.0 message: it has no "jsonrpc":"2.0"`)
 	}
 	m, err := decode(fields)
 	if err != nil {
-		return refused("this is not a message of JSON-RPC 2.0: " + cut(err.Error(), maxShownBytes))
+		return refused("this is not a JSON-RPC 2.0 message: " + cut(err.Error(), maxShownBytes))
 	}
 	return m, nil
 }
