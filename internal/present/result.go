@@ -148,7 +148,7 @@ func timePhrase(r *supervisor.Result) string {
 	case r.Timing.TimeoutMs == nil:
 		return took
 	case r.Status == supervisor.StatusTimeout && r.Reason == "deadline":
-		return fmt.Sprintf("its %s were over, gone after %s", Elapsed(*r.Timing.TimeoutMs), took)
+		return fmt.Sprintf("timed out after %s, gone after %s", Elapsed(*r.Timing.TimeoutMs), took)
 	}
 	return took + " of " + Elapsed(*r.Timing.TimeoutMs)
 }

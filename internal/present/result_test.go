@@ -39,7 +39,7 @@ func TestOutcome(t *testing.T) {
 		"timeout": {func(r *supervisor.Result) {
 			r.Status, r.Reason, r.Kill = supervisor.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
 			r.Partial, r.Output.Content.KeptBytes = true, 2048
-		}, "timeout: x, its 30s were over, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
+		}, "timeout: x, timed out after 30s, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
 		"survivors": {func(r *supervisor.Result) {
 			r.Status, r.Kill = supervisor.StatusUnkillable, supervisor.Kill{Stage: "kill", Survivors: 2}
 		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},
