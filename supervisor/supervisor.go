@@ -238,6 +238,22 @@ type Host struct {
 	Stuck int `json:"stuck"`
 }
 
+// Health is what a model may know of the host: its load.
+type Health struct {
+	Running int `json:"running"`
+	Waiting int `json:"waiting"`
+	// Stuck as in Host.
+	Stuck int `json:"stuck"`
+}
+
+// Health tells the load.
+func (s *Supervisor) Health() Health {
+	h := Health{Stuck: int(s.stuck.Load())}
+	h.Running, h.Waiting = s.gate.Load()
+	h.Waiting += int(s.locking.Load())
+	return h
+}
+
 // Host describes the machine and the load.
 func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}

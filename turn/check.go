@@ -19,7 +19,7 @@ func (b *batch) check(e *entry) {
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
 	}
-	if refused := t.budget.Count(); refused != "" {
+	if refused := t.budget.Count(); refused != "" && !b.isStatus(e) { // which tells of the cap
 		b.deny(e, "turn_budget", deciderBudget, string(refused))
 		return
 	}

@@ -45,8 +45,8 @@ type Config struct {
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
 	// Health returns what session_status says about the host; nil says
-	// nothing. Neither it nor Tool may call methods of turns: a turn waits for
-	// them.
+	// nothing, and so does more than 160 bytes of JSON. Neither it nor Tool may
+	// call methods of turns: a turn waits for them.
 	Health func() any
 	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many
 	// as a supervisor runs by default if those are fewer: its queue is for calls

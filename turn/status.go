@@ -2,6 +2,8 @@ package turn
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -22,18 +24,47 @@ type Status struct {
 	Host        any    `json:"host,omitempty"`
 }
 
+// maxPartBytes bounds the names and the host's health in a status as JSON, which
+// has less than 600 bytes then.
+const maxPartBytes = 160
+
+// ShortNames are the newest of names that a status has room for, and how many
+// there are beside them.
+func ShortNames(names []string) []string {
+	short, room := []string{}, maxPartBytes
+	for i, name := range slices.Backward(names) {
+		raw, _ := json.Marshal(name)
+		if room -= len(raw) + 1; room < 0 {
+			return append(short, fmt.Sprintf("... and %d more", i+1))
+		}
+		short = append(short, name)
+	}
+	return short
+}
+
+// ShortHealth is what health tells; nil if that is nothing, or too long for a
+// status.
+func ShortHealth(health func() any) any {
+	if health == nil {
+		return nil
+	}
+	raw, err := json.Marshal(health())
+	if err != nil || len(raw) > maxPartBytes {
+		return nil
+	}
+	return json.RawMessage(raw)
+}
+
 func (t *Turn) status(c Call) *supervisor.Result {
 	now := t.now()
 	s := Status{
-		CallCount: t.budget.Calls(), CallsLeft: t.budget.CallsLeft(), TimedOutTools: append([]string{}, t.info.TimedOutTools...),
+		CallCount: t.budget.Calls(), CallsLeft: t.budget.CallsLeft(), TimedOutTools: ShortNames(t.info.TimedOutTools),
 		ToolTimeMs: t.budget.ToolTime(now).Milliseconds(), HumanWaitMs: t.budget.HumanWait(now).Milliseconds(),
 	}
 	if left, ok := t.budget.Remaining(now); ok {
 		s.RemainingMs = new(left.Milliseconds())
 	}
-	if t.m.config.Health != nil {
-		s.Host = t.m.config.Health()
-	}
+	s.Host = ShortHealth(t.m.config.Health)
 	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOK}.Result()
 	r.Structured, _ = json.Marshal(s)
 	return r

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -242,6 +243,28 @@ func TestSessionStatus(t *testing.T) {
 		r := run(t, turn, Call{ID: "s", Tool: StatusTool})[0]
 		if got := string(r.Structured); !strings.Contains(got, `"callCount":2`) || !strings.Contains(got, `"timedOutTools":["work"]`) || !strings.Contains(got, `"callsLeft":48`) {
 			t.Errorf("status %s", got)
+		}
+	})
+}
+
+// A status is short, whatever there is to tell, and is answered when no other
+// call is.
+func TestSessionStatusIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{Budget: budget.TurnSpec{MaxCalls: 2}})
+		defer turn.End()
+		turn.do(func() {
+			for i := range 1000 {
+				turn.info.TimedOutTools = append(turn.info.TimedOutTools, strings.Repeat("\x01", 100)+strconv.Itoa(i), "tool"+strconv.Itoa(i))
+			}
+		})
+		w.config.Health = func() any { return map[string]string{"place": strings.Repeat("/sys", 1000)} }
+		want(t, run(t, turn, callOf("a", "work", 1), callOf("b", "work", 2), callOf("c", "work", 3)), "ok", "ok", "denied/turn_budget")
+		r := run(t, turn, Call{ID: "s", Tool: StatusTool})[0]
+		got := string(r.Structured)
+		if !r.OK() || len(got) >= 600 || !strings.Contains(got, `"callsLeft":0`) || !strings.Contains(got, `["tool999",`) || !strings.Contains(got, "more") || strings.Contains(got, "/sys") {
+			t.Errorf("%s, %d bytes: %s", r.Status, len(got), got)
 		}
 	})
 }

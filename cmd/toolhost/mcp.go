@@ -129,7 +129,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		Tools:   func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
 		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
 		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
-		Health:  func() any { return k.host.Host() },
+		Health:  func() any { return k.host.Health() },
 	})
 	if err != nil {
 		return hostError(err)

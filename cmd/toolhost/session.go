@@ -82,7 +82,7 @@ func (s *session) live() bool {
 func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn.Turn, error) {
 	config := turn.Config{
 		Parallel: s.loaded.Turn.Parallel,
-		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Host() },
+		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Health() },
 		Tool: s.tool,
 	}
 	if kept != nil {

@@ -36,7 +36,7 @@ type mcp struct {
 func (d *daemon) mcpConfig() mcpserver.Config {
 	return mcpserver.Config{
 		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
-		Parallel: d.options.Loaded.Turn.Parallel, Health: func() any { return d.host.Host() },
+		Parallel: d.options.Loaded.Turn.Parallel, Health: func() any { return d.host.Health() },
 		Tools:  func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Timeout: func(client string) time.Duration {

@@ -127,6 +127,9 @@ func TestStdio(t *testing.T) {
 		if s, ok := status.StructuredContent.(map[string]any); !ok || s["callCount"] != 1.0 || s["host"] == nil {
 			t.Errorf("status %v", status.StructuredContent)
 		}
+		if raw, _ := json.Marshal(status); len(raw) >= 600 || strings.Contains(string(raw), "cgroup") {
+			t.Errorf("a status of %d bytes: %s", len(raw), raw)
+		}
 	}
 }
 

@@ -239,11 +239,11 @@ type sessionStatus struct {
 const statusSchema = `{"type":"object","properties":{
 "callCount":{"type":"integer","description":"calls made in this session"},
 "callsLeft":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no cap"},
-"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools whose time was over, once each"},
+"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools whose time was over, once each, the newest first"},
 "toolTimeMs":{"type":"integer","description":"time in which calls ran"},
 "humanWaitMs":{"type":"integer","description":"time in which a human was waited for"},
 "remainingMs":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no bound"},
-"host":{"type":"object","description":"the host's load and features"}},
+"host":{"type":"object","description":"the host's load: calls that run, that wait, and that cannot be killed"}},
 "required":["callCount","callsLeft","timedOutTools","toolTimeMs","humanWaitMs","remainingMs"]}`
 
 func statusTool() *mcpsdk.Tool {
@@ -260,17 +260,17 @@ func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	now := time.Now()
 	one.mu.Lock()
 	status := sessionStatus{
-		CallCount: one.budget.Calls(), TimedOutTools: append([]string{}, one.timedOut...),
+		CallCount: one.budget.Calls(), TimedOutTools: turn.ShortNames(one.timedOut),
 		ToolTimeMs: one.budget.ToolTime(now).Milliseconds(), HumanWaitMs: one.budget.HumanWait(now).Milliseconds(),
 	}
 	one.mu.Unlock()
-	if s.config.Health != nil {
-		status.Host = s.config.Health()
-	}
+	status.Host = turn.ShortHealth(s.config.Health)
 	result := supervisor.Verdict{CallID: newID(), Tool: turn.StatusTool, Status: supervisor.StatusOK}.Result()
 	var err error
 	if result.Structured, err = json.Marshal(status); err != nil {
 		return nil, fmt.Errorf("bug: cannot write the status: %w", err)
 	}
-	return present(result, promise{made: true}, r.ProtocolVersion(), nil), nil
+	out := present(result, promise{made: true}, r.ProtocolVersion(), nil)
+	out.Meta = nil // nothing was run
+	return out, nil
 }
