@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -164,6 +165,15 @@ func explainJSON(w io.Writer, e *supervisor.Explanation, settings []setting) err
 	}{e, settings, claimsOf(e.Description)}, true)
 }
 
+// near names files below the working directory from there.
+func near(source string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return source
+	}
+	return strings.ReplaceAll(source, strings.TrimSuffix(here, "/")+"/", "")
+}
+
 func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) error {
 	page(w, "", terminal.OneLine(e.Tool))
 	if e.SHA256 != "" {
@@ -173,7 +183,7 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 	fmt.Fprintln(w)
 	rows := [][]string{{"SETTING", "IN FORCE", "FROM", "THE TOOL WISHED"}}
 	for _, s := range settings {
-		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(s.From), terminal.Cell(s.Wished)})
+		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(near(s.From)), terminal.Cell(s.Wished)})
 	}
 	if err := present.Table(w, rows, 1); err != nil {
 		return err

@@ -212,7 +212,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{path + "x", "SELECT 1", "no database at"},
 		{dir, "SELECT 1", "folder or device"},
 		{fifo, "SELECT 1", "folder or device"},
-		{text, "SELECT 1", "no SQLite database"},
+		{text, "SELECT 1", "not an SQLite database"},
 		{cut, "SELECT 1", "cannot open"},
 		{":memory:", "SELECT 1", "no database at"},
 	} {
