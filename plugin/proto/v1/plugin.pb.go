@@ -696,7 +696,7 @@ type CallRequest struct {
 	Tool   string                 `protobuf:"bytes,2,opt,name=tool,proto3" json:"tool,omitempty"`
 	// Arguments, a JSON object that satisfies input_schema.
 	Arguments []byte `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`
-	// Time left until the deadline, on the host's monotonic clock when it sent this; 0 means none.
+	// Time left until the deadline, on the host's monotonic clock when it sent this; 0 is none.
 	TimeoutNs    int64 `protobuf:"varint,4,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
 	SoftBudgetNs int64 `protobuf:"varint,5,opt,name=soft_budget_ns,json=softBudgetNs,proto3" json:"soft_budget_ns,omitempty"`
 	// Further metadata of the caller, a JSON object; empty if none.
