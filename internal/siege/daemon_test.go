@@ -40,7 +40,7 @@ kill: {grace: %[4]s}
 journal: {maxSize: 64MiB}
 mcp: {clientTimeout: 20s}
 classes:
-  hostile: {running: 8, timeout: 3s, memory: 128MiB, pids: 32, cpu: 10%%, cpuWeight: 1, env: {TOOLHOST_MARK: %[5]s}}
+  hostile: {running: 4, timeout: 3s, memory: 128MiB, pids: 32, cpu: 10%%, cpuWeight: 1, env: {TOOLHOST_MARK: %[5]s}}
 tools:
   greet: {command: [echo, "hello {name}"], env: {TOOLHOST_MARK: %[5]s}}
   echo: {plugin: %[6]s, args: [echo], tool: hostile, env: {TOOLHOST_MARK: %[5]s}}
