@@ -11,20 +11,17 @@ const (
 	hurryWeight = 800
 )
 
-// The bounds of all groups together are lifted for maxLift at most, and then not
-// again for restFactor times as long as that: where something dies all the time,
-// as under attack, they hold nearly always.
-const (
-	maxLift    = 200 * time.Millisecond
-	restFactor = 9
-)
+// The bounds of all groups together are lifted for maxLift at a time, with a rest
+// as long as that between: where something dies all the time, as under attack,
+// they hold for half of it, and no death waits for longer than a rest.
+const maxLift = 200 * time.Millisecond
 
 // lift is of the bounds of all groups together, while groups die. It is guarded
 // by totalsMu.
 type lift struct {
 	on    bool
-	began time.Time
-	rest  time.Duration // after it: restFactor times maxLift, but in tests
+	ended time.Time
+	rest  time.Duration // after it: maxLift, but in tests
 	end   *time.Timer   // restores the bounds, or tries so again
 }
 
@@ -33,15 +30,18 @@ type lift struct {
 func (r *Root) liftTotal() error {
 	r.totalsMu.Lock()
 	defer r.totalsMu.Unlock()
-	now := time.Now()
-	if r.lift.on || now.Sub(r.lift.began) < r.lift.rest {
+	if r.lift.on {
+		return nil
+	}
+	if wait := r.lift.rest - time.Since(r.lift.ended); wait > 0 {
+		time.AfterFunc(wait, r.liftAgain)
 		return nil
 	}
 	writes := append(r.layout.undo(Limits{CPUPercent: r.totals.CPUPercent}, ctrlCPU), r.layout.weight(hurryWeight)...)
 	if err := r.apply("", writes); err != nil {
 		return err
 	}
-	r.lift.on, r.lift.began = true, now
+	r.lift.on = true
 	r.lift.end = time.AfterFunc(maxLift, r.restoreLate)
 	return nil
 }
@@ -71,6 +71,7 @@ func (r *Root) restoreTotal() error {
 func (r *Root) settleLift() {
 	if r.lift.on {
 		r.lift.end.Stop()
+		r.lift.ended = time.Now()
 	}
 	r.lift.on = false
 }
@@ -83,5 +84,27 @@ func (r *Root) restoreLate() {
 	}
 	if err := r.restoreTotal(); err != nil {
 		r.log.Warn("cannot restore the CPU bounds of all calls together: trying again", "error", err)
+		return
+	}
+	r.liftIfHurried()
+}
+
+// liftAgain is for what still dies after a rest.
+func (r *Root) liftAgain() {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if !r.closed {
+		r.liftIfHurried()
+	}
+}
+
+func (r *Root) liftIfHurried() {
+	r.hurriedMu.Lock()
+	defer r.hurriedMu.Unlock()
+	if r.hurried == 0 {
+		return
+	}
+	if err := r.liftTotal(); err != nil {
+		r.log.Warn("cannot lift the CPU bounds of all calls together: what dies may take longer", "error", err)
 	}
 }

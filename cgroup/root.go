@@ -59,7 +59,7 @@ func Open(ctx context.Context, o Options) (*Root, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	r := &Root{lift: lift{rest: restFactor * maxLift}, log: o.Logger}
+	r := &Root{lift: lift{rest: maxLift}, log: o.Logger}
 	if err := r.open(ctx, o); err != nil {
 		return nil, errors.Join(err, r.release())
 	}

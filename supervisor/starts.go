@@ -9,9 +9,12 @@ import (
 	"time"
 )
 
-// minStarts and one for each CPU may be under way: more of them take longer each,
-// and are done no sooner.
-const minStarts = 2
+// startsPerCPU may be under way for each CPU, and minStarts at least: more of them
+// take longer each, and are done no sooner.
+const (
+	startsPerCPU = 4
+	minStarts    = 8
+)
 
 // startTurn is how long a start keeps its turn: one that hangs, as at a granted
 // folder of a dead file server, holds up nobody.
@@ -35,7 +38,7 @@ type starter struct {
 	turn   chan struct{} // closed when it has come
 }
 
-func newStarts() *starts { return &starts{free: max(minStarts, runtime.GOMAXPROCS(0))} }
+func newStarts() *starts { return &starts{free: max(minStarts, startsPerCPU*runtime.GOMAXPROCS(0))} }
 
 // begin waits for a turn; over gives it back.
 func (s *starts) begin(ctx context.Context, weight int64) (over func(), err error) {
