@@ -92,7 +92,7 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
 	@$(call need,qemu-system-x86_64=qemu-system-x86)
-	go run ./internal/testenv/vm $(VM_FLAGS) $(VM_PACKAGES)
+	go run ./internal/testenv/vm -each 10m -all 30m $(VM_FLAGS) $(VM_PACKAGES)
 
 .PHONY: packages
 packages: setup ## build the deb and the rpm into dist/ (VERSION, ARCH; see deploy/build-packages)
