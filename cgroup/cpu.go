@@ -1,7 +1,5 @@
 package cgroup
 
-import "slices"
-
 // LimitCPU brings the group's CPU limits into force. Call it when the processes
 // that are to be limited have begun: what a small share makes slow before that,
 // such as a fork, or a mount that holds a lock of the kernel, others wait for.
@@ -13,10 +11,6 @@ func (g *Group) LimitCPU() error {
 		if g.dies {
 			return nil
 		}
-		writes, err := g.root.layout.plan(g.limits)
-		if err != nil {
-			return err
-		}
-		return g.root.apply(g.leaf+"/", slices.DeleteFunc(writes, func(w write) bool { return !w.ofCPU() }))
+		return g.root.apply(g.leaf+"/", g.cpu)
 	})
 }

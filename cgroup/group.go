@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -21,8 +20,9 @@ type Group struct {
 
 	hurries atomic.Bool
 
+	cpu   []write // the CPU limits, for LimitCPU
 	cpuMu sync.Mutex
-	dies  bool // the CPU limits are lifted, or never come into force; guarded by cpuMu
+	dies  bool // they are lifted, or never come into force; guarded by cpuMu
 
 	mu      sync.RWMutex // held for reading by every use of the descriptors
 	removed bool
@@ -66,7 +66,15 @@ func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
 		return nil, ErrRemoved
 	}
 	g := &Group{root: r, leaf: leafPrefix + name, limits: l, kill: -1, events: -1, oomFired: make(chan struct{}, 1)}
-	if err := g.create(writes); err != nil {
+	now := make([]write, 0, len(writes))
+	for _, w := range writes {
+		if w.controller == ctrlCPU {
+			g.cpu = append(g.cpu, w)
+		} else {
+			now = append(now, w)
+		}
+	}
+	if err := g.create(now); err != nil {
 		return nil, fmt.Errorf("cannot create group %s: %w", name, err)
 	}
 	return g, nil
@@ -86,7 +94,7 @@ func checkName(name string) error {
 func (g *Group) create(writes []write) error {
 	made, err := g.mkdirs()
 	if err == nil {
-		err = g.root.apply(g.leaf+"/", slices.DeleteFunc(writes, write.ofCPU))
+		err = g.root.apply(g.leaf+"/", writes)
 	}
 	if err == nil {
 		err = g.openFiles()

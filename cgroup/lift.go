@@ -20,6 +20,7 @@ const maxLift = 200 * time.Millisecond
 // by totalsMu.
 type lift struct {
 	on    bool
+	again bool // liftAgain is due
 	ended time.Time
 	rest  time.Duration // after it: maxLift, but in tests
 	end   *time.Timer   // restores the bounds, or tries so again
@@ -30,10 +31,11 @@ type lift struct {
 func (r *Root) liftTotal() error {
 	r.totalsMu.Lock()
 	defer r.totalsMu.Unlock()
-	if r.lift.on {
+	if r.lift.on || r.lift.again {
 		return nil
 	}
 	if wait := r.lift.rest - time.Since(r.lift.ended); wait > 0 {
+		r.lift.again = true
 		time.AfterFunc(wait, r.liftAgain)
 		return nil
 	}
@@ -93,9 +95,13 @@ func (r *Root) restoreLate() {
 func (r *Root) liftAgain() {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if !r.closed {
-		r.liftIfHurried()
+	if r.closed {
+		return
 	}
+	r.totalsMu.Lock()
+	r.lift.again = false
+	r.totalsMu.Unlock()
+	r.liftIfHurried()
 }
 
 func (r *Root) liftIfHurried() {

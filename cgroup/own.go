@@ -9,7 +9,7 @@ import (
 )
 
 // OwnMemoryLimit is the least memory limit, in bytes, of the calling process's
-// cgroup and of those above it that can be seen; ok is false if there is none.
+// cgroup and of those above it that can be seen; ok is false if none of them has one.
 // Sources: memory.max of cgroup2, memory.limit_in_bytes of v1.
 func OwnMemoryLimit() (limit int64, ok bool) {
 	mounts, err := readMounts()

@@ -7,8 +7,6 @@ type write struct {
 	value      string
 }
 
-func (w write) ofCPU() bool { return w.controller == ctrlCPU }
-
 // flavour is one cgroup version's vocabulary: pure functions by controller.
 type flavour struct {
 	limit map[string]limiter

@@ -19,7 +19,7 @@ type Tool struct {
 	Mode         string          `json:"mode" jsonschema:"allow, ask (a human, before each call) or deny"`
 	Exclusive    bool            `json:"exclusive" jsonschema:"it runs alone within its turn"`
 	TimeoutMs    *int64          `json:"timeoutMs" jsonschema:"timeout of a call that asks for none; null is infinite"`
-	MaxTimeoutMs *int64          `json:"maxTimeoutMs,omitempty" jsonschema:"the most that a call may ask for; absent is not a limit"`
+	MaxTimeoutMs *int64          `json:"maxTimeoutMs,omitempty" jsonschema:"the most that a call may ask for; absent means no limit"`
 	Source       string          `json:"source,omitempty" jsonschema:"where it comes from: a plugin, a command, an MCP server"`
 }
 

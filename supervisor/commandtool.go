@@ -28,7 +28,7 @@ type CommandSpec struct {
 	// output to Result.Output.
 	Reader func() OutputReader
 	// Exit says what an exit status other than 0 means: a success after all, and
-	// a message for the model. nil is not a success, and no message.
+	// a message for the model. nil means that only 0 is success, without a message.
 	Exit func(status int) (ok bool, message string)
 	// Shell says that a shell interprets the command; the receipt shows it.
 	Shell bool

@@ -87,7 +87,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
 	d := &described{version: response.GetVersion(), warnings: boundedWarnings(response.GetWarnings())}
-	names := map[string]bool{}
+	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, memoryParts)
 	for _, description := range list {
 		name := description.GetName()
 		switch {
@@ -103,7 +103,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 		}
 		d.tools = append(d.tools, tool)
 		d.bytes += tool.schema.Bytes()
-		if most := memory.Within(maxSchemasBytes, memoryParts); int64(d.bytes) > most {
+		if int64(d.bytes) > most {
 			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", most>>20)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // other hosts: it is a flock(2) on a file, which ends with its holder.
 type Lock struct {
 	// File is made if it is not there, and stays. It must be out of the call's
-	// reach. Empty is not a lock.
+	// reach. Empty means no lock.
 	File string
 	// Shared lets others run that share it, too.
 	Shared bool

@@ -16,7 +16,7 @@ type guests struct {
 
 	mu sync.Mutex
 	// here holds each guest with the time at which the launcher is to end the
-	// tree for it; zero is not yet known.
+	// tree for it; zero means not known yet.
 	here   map[*Call]time.Time
 	served int
 	// doomed: the processes end, or have ended. doomer is the call that ends

@@ -21,7 +21,7 @@ type Keep struct {
 	// Idle is how long the process waits for another call; zero is
 	// DefaultKeepIdle.
 	Idle time.Duration
-	// MaxCalls ends the process after so many calls; zero is not a limit.
+	// MaxCalls ends the process after so many calls; zero means no limit.
 	MaxCalls int
 	// Shared lets the call run beside other shared ones on the process; the
 	// others have it to themselves, in line. What it writes to stdout and stderr

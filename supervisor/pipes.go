@@ -122,30 +122,33 @@ func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
 	buf, reader := make([]byte, readBytes), pace{load: i.load}
 	for {
 		n, err := from.Read(buf)
-		began, late := time.Now(), false
-		for _, c := range i.present() {
-			if n > 0 && take(c, buf[:n]) != nil {
-				_ = from.file.Close() // a writer sees a broken pipe
-				return
-			}
-			late = late || c.ending.Load()
+		if n > 0 && i.give(buf[:n], take, &reader) != nil {
+			_ = from.file.Close() // a writer sees a broken pipe
+			return
 		}
-		reader.spent(time.Since(began), late)
 		if err != nil {
 			return
 		}
 	}
 }
 
+// give hands output to all calls that are there, as fast as its reader may.
+func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace) error {
+	began, late := time.Now(), false
+	for _, c := range i.present() {
+		if err := take(c, p); err != nil {
+			return err
+		}
+		late = late || c.ending.Load()
+	}
+	reader.spent(time.Since(began), late)
+	return nil
+}
+
 // passStdout takes what a plugin writes to its standard output after the
 // handshake.
 func (i *instance) passStdout(p []byte) (int, error) {
-	began, late := time.Now(), false
-	for _, c := range i.present() {
-		_ = c.toolStdout(p)
-		late = late || c.ending.Load()
-	}
-	i.stdoutPace.spent(time.Since(began), late)
+	_ = i.give(p, (*Call).toolStdout, &i.stdoutPace) // a plugin's stdout has no reader that can fail
 	return len(p), nil
 }
 

@@ -3,10 +3,12 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
 // startsPerCPU may be under way for each CPU, and minStarts at least: more of them
@@ -26,58 +28,20 @@ const defaultCPUWeight = 100
 // starts lets a few sandboxes be built at a time: one of those with the greatest
 // CPU weight first, and the oldest of these. It ends before the tool's own program
 // begins, so what waits does not wait for a tool.
-type starts struct {
-	mu      sync.Mutex
-	free    int
-	waiting []*starter
-}
+type starts struct{ gate *admission.Gate }
 
-// starter is a start that waits for its turn.
-type starter struct {
-	weight int64
-	turn   chan struct{} // closed when it has come
+func newStarts() starts {
+	most := max(minStarts, startsPerCPU*runtime.GOMAXPROCS(0))
+	return starts{admission.New(admission.Limits{Running: most, Queue: math.MaxInt, Wait: forever})} // they are as few as the calls under way
 }
-
-func newStarts() *starts { return &starts{free: max(minStarts, startsPerCPU*runtime.GOMAXPROCS(0))} }
 
 // begin waits for a turn; over gives it back.
-func (s *starts) begin(ctx context.Context, weight int64) (over func(), err error) {
-	w := &starter{weight: cmp.Or(weight, defaultCPUWeight), turn: make(chan struct{})}
-	s.mu.Lock()
-	s.waiting = append(s.waiting, w)
-	s.next()
-	s.mu.Unlock()
-	select {
-	case <-w.turn:
-		over := sync.OnceFunc(s.end)
-		late := time.AfterFunc(startTurn, over)
-		return func() { late.Stop(); over() }, nil
-	case <-ctx.Done():
+func (s starts) begin(ctx context.Context, weight int64) (over func(), err error) {
+	release, err := s.gate.AcquireByWeight(ctx, cmp.Or(weight, defaultCPUWeight))
+	if err != nil {
+		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := slices.Index(s.waiting, w); at >= 0 {
-		s.waiting = slices.Delete(s.waiting, at, at+1)
-	} else {
-		s.free++
-		s.next()
-	}
-	return nil, context.Cause(ctx)
-}
-
-func (s *starts) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free++
-	s.next()
-}
-
-// next gives free turns away. s is locked.
-func (s *starts) next() {
-	for s.free > 0 && len(s.waiting) > 0 {
-		first := slices.MaxFunc(s.waiting, func(a, b *starter) int { return cmp.Compare(a.weight, b.weight) })
-		s.waiting = slices.DeleteFunc(s.waiting, func(w *starter) bool { return w == first })
-		s.free--
-		close(first.turn)
-	}
+	once := sync.OnceFunc(release)
+	late := time.AfterFunc(startTurn, once)
+	return func() { late.Stop(); once() }, nil
 }

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
 // Starts wait for one another: the one with the greatest weight is first, then
 // the oldest, and one that hangs holds up nobody for long.
 func TestStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &starts{free: 1}
+		s := starts{admission.New(admission.Limits{Running: 1, Queue: 10, Wait: forever})}
 		first, err := s.begin(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -51,11 +53,12 @@ func TestStarts(t *testing.T) {
 		hung, _ := s.begin(t.Context(), 0)
 		time.Sleep(startTurn) // of the bubble's clock
 		synctest.Wait()
-		if s.free != 1 {
+		if taken, _ := s.gate.Load(); taken != 0 {
 			t.Error("a start that hangs keeps its turn")
 		}
-		if hung(); s.free != 1 || len(s.waiting) != 0 {
-			t.Errorf("%d turns, %d wait", s.free, len(s.waiting))
+		hung()
+		if taken, waiting := s.gate.Load(); taken != 0 || waiting != 0 {
+			t.Errorf("%d turns are taken, %d wait", taken, waiting)
 		}
 	})
 }

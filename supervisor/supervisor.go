@@ -33,7 +33,7 @@ type Supervisor struct {
 	binaries  *binaries
 	described *descriptions
 	intake    intake
-	starts    *starts
+	starts    starts
 	pools     *pools
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describing

@@ -165,13 +165,13 @@ func explainJSON(w io.Writer, e *supervisor.Explanation, settings []setting) err
 	}{e, settings, claimsOf(e.Description)}, true)
 }
 
-// near names files below the working directory from there.
-func near(source string) string {
+// nearer names files below the working directory from there.
+func nearer() *strings.Replacer {
 	here, err := os.Getwd()
 	if err != nil {
-		return source
+		return strings.NewReplacer()
 	}
-	return strings.ReplaceAll(source, strings.TrimSuffix(here, "/")+"/", "")
+	return strings.NewReplacer(strings.TrimSuffix(here, "/")+"/", "")
 }
 
 func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) error {
@@ -181,9 +181,10 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 		page(w, "", "sha256 "+e.SHA256)
 	}
 	fmt.Fprintln(w)
+	near := nearer()
 	rows := [][]string{{"SETTING", "IN FORCE", "FROM", "THE TOOL WISHED"}}
 	for _, s := range settings {
-		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(near(s.From)), terminal.Cell(s.Wished)})
+		rows = append(rows, []string{terminal.Cell(s.Name), terminal.Cell(s.Value), terminal.Cell(near.Replace(s.From)), terminal.Cell(s.Wished)})
 	}
 	if err := present.Table(w, rows, 1); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (anthropic) body(model string, tools json.RawMessage, history []json.RawMes
 type block map[string]json.RawMessage
 
 func (b block) text(field string) (s string) {
-	_ = json.Unmarshal(b[field], &s) // what is not text is none
+	_ = json.Unmarshal(b[field], &s) // any other value counts as empty
 	return s
 }
 

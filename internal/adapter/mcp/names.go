@@ -40,7 +40,7 @@ type listed struct {
 	OutputSchema json.RawMessage `json:"outputSchema"`
 	Annotations  struct {
 		Title           string `json:"title"`
-		ReadOnlyHint    *bool  `json:"readOnlyHint"` // absent is not a claim, whatever MCP's default
+		ReadOnlyHint    *bool  `json:"readOnlyHint"` // absent makes no claim, whatever MCP's default
 		DestructiveHint bool   `json:"destructiveHint"`
 		IdempotentHint  bool   `json:"idempotentHint"`
 		OpenWorldHint   bool   `json:"openWorldHint"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,7 +23,8 @@ type OverloadedError struct{ Reason string }
 
 func (e *OverloadedError) Error() string { return e.Reason }
 
-// Gate admits calls in the order in which they came.
+// Gate admits calls in the order in which they came, of those with the same
+// weight.
 type Gate struct {
 	limits Limits
 
@@ -31,10 +33,12 @@ type Gate struct {
 	waiting []waiter
 }
 
-// waiter is a call that wants so many slots; turn is closed when it has them.
+// waiter is a call that wants so many slots; turn is closed when it has them. The
+// greatest weight is first.
 type waiter struct {
-	turn  chan struct{}
-	slots int
+	turn   chan struct{}
+	slots  int
+	weight int64
 }
 
 // New makes a Gate.
@@ -49,15 +53,24 @@ func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
 	return g.AcquireSlots(ctx, 1, g.limits.Wait)
 }
 
+// AcquireByWeight is Acquire ahead of all that wait with less weight. Acquire's own
+// is 0.
+func (g *Gate) AcquireByWeight(ctx context.Context, weight int64) (release func(), err error) {
+	return g.acquire(ctx, waiter{slots: 1, weight: weight}, g.limits.Wait)
+}
+
 // AcquireSlots is Acquire for several slots at once, of those that there are, and
 // with a wait of its own.
 func (g *Gate) AcquireSlots(ctx context.Context, slots int, wait time.Duration) (release func(), err error) {
+	return g.acquire(ctx, waiter{slots: min(slots, g.limits.Running)}, wait)
+}
+
+func (g *Gate) acquire(ctx context.Context, w waiter, wait time.Duration) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	slots = min(slots, g.limits.Running)
-	release = func() { g.release(slots) }
-	turn, err := g.enter(slots)
+	release = func() { g.release(w.slots) }
+	turn, err := g.enter(w)
 	if err != nil || turn == nil {
 		return release, err
 	}
@@ -79,19 +92,23 @@ func (g *Gate) AcquireSlots(ctx context.Context, slots int, wait time.Duration) 
 
 // enter takes slots (nil turn) or a place in the queue, also if there is room
 // for it but not for those who came before.
-func (g *Gate) enter(slots int) (turn chan struct{}, err error) {
+func (g *Gate) enter(w waiter) (turn chan struct{}, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 && g.running+slots <= g.limits.Running {
-		g.running += slots
+	if len(g.waiting) == 0 && g.running+w.slots <= g.limits.Running {
+		g.running += w.slots
 		return nil, nil
 	}
 	if len(g.waiting) >= g.limits.Queue {
 		return nil, &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue)}
 	}
-	turn = make(chan struct{})
-	g.waiting = append(g.waiting, waiter{turn, slots})
-	return turn, nil
+	w.turn = make(chan struct{})
+	at := slices.IndexFunc(g.waiting, func(other waiter) bool { return other.weight < w.weight })
+	if at < 0 {
+		at = len(g.waiting)
+	}
+	g.waiting = slices.Insert(g.waiting, at, w)
+	return w.turn, nil
 }
 
 // leave gives up a place in the queue, which may let those behind it in; false
