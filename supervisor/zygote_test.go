@@ -61,12 +61,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	if now := zygote(t); now != pid {
 		t.Errorf("the zygote is %d, was %d", now, pid)
 	}
-	if os.Getenv("TOOLHOST_VM") != "" {
-		// A known defect: on the VM's Linux 6.1 it keeps some of births that were killed.
-		t.Logf("the zygote has %d files, had %d", descriptors(t, pid), its)
-	} else {
-		wait.Until(t, "the zygote has no more files than before", func() bool { return descriptors(t, pid) <= its })
-	}
+	wait.Until(t, "the zygote has no more files than before", func() bool { return descriptors(t, pid) <= its })
 	wait.Until(t, "no more files and goroutines than before", func() bool {
 		f, g := open(t)
 		return f <= fds && g <= goroutines && host.Host().Running == 0

@@ -234,7 +234,7 @@ func (b *birth) fork(control int) error {
 	pidfd := -1
 	var pid int
 	err := b.inGroups(func() (err error) {
-		pid, err = syscall.ForkExec(imagePath, []string{"toolhost-launcher", wire.ModeLaunch}, &syscall.ProcAttr{
+		pid, err = forkExec(imagePath, []string{"toolhost-launcher", wire.ModeLaunch}, &syscall.ProcAttr{
 			Dir: "/", Env: launcherEnv, Files: b.descriptors(), Sys: b.attributes(&pidfd),
 		})
 		return err
