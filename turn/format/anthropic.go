@@ -11,11 +11,6 @@ type anthropic struct{}
 
 func (anthropic) Name() string { return "anthropic" }
 
-func (anthropic) recognises(top object, batch bool) bool {
-	kind := top.text("type")
-	return !batch && (kind == "message" || kind == "error" && !absent(top["error"]))
-}
-
 func (p anthropic) Calls(response []byte) ([]Call, error) {
 	return readCalls(p.Name(), response, p.read)
 }

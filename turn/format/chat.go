@@ -12,11 +12,6 @@ type chat struct{}
 
 func (chat) Name() string { return "openai-chat" }
 
-func (chat) recognises(top object, batch bool) bool {
-	_, choices := list(top["choices"])
-	return !batch && choices
-}
-
 func (p chat) Calls(response []byte) ([]Call, error) {
 	return readCalls(p.Name(), response, p.read)
 }

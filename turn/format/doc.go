@@ -3,7 +3,7 @@
 // Responses and Chat Completions APIs, and of MCP. It knows no client: bytes
 // come in, bytes go out.
 //
-//	provider, err := format.Detect(body)
+//	provider, err := format.Lookup("anthropic")
 //	...
 //	calls, err := provider.Calls(body)
 //	...

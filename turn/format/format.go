@@ -72,15 +72,7 @@ type Provider interface {
 	Tools(tools []Tool) ([]byte, error)
 }
 
-// provider can tell its own responses.
-type provider interface {
-	Provider
-	// recognises a response by its top; batch says that it is a list whose
-	// first item top is.
-	recognises(top object, batch bool) bool
-}
-
-var providers = []provider{anthropic{}, responses{}, chat{}, mcp{}}
+var providers = []Provider{anthropic{}, responses{}, chat{}, mcp{}}
 
 // Names are those that Lookup knows.
 func Names() []string {
@@ -99,63 +91,4 @@ func Lookup(name string) (Provider, error) {
 		}
 	}
 	return nil, fmt.Errorf("unknown format %q: known are %s", shorten(name), strings.Join(Names(), ", "))
-}
-
-// Detect finds the format of a response by its shape. It fails if none or
-// several fit, and as Calls does.
-func Detect(response []byte) (Provider, error) {
-	found, err := detect(response)
-	if err != nil {
-		return nil, fmt.Errorf("cannot detect the format of the response: %w", err)
-	}
-	return found, nil
-}
-
-func detect(response []byte) (Provider, error) {
-	raw, deep, err := open(response)
-	if err != nil {
-		return nil, err
-	}
-	found, err := shapeOf(raw)
-	if err != nil && deep {
-		err = errDeep
-	}
-	return found, err
-}
-
-func shapeOf(raw json.RawMessage) (Provider, error) {
-	top, batch, err := topOf(raw)
-	if err != nil {
-		return nil, err
-	}
-	var found []Provider
-	var names []string
-	for _, p := range providers {
-		if p.recognises(top, batch) {
-			found, names = append(found, p), append(names, p.Name())
-		}
-	}
-	switch {
-	case len(found) == 1:
-		return found[0], nil
-	case len(found) > 1:
-		return nil, fmt.Errorf("it could be any of %s: name the format", strings.Join(names, ", "))
-	}
-	if err := apiError(top); err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("it has the shape of none of %s", strings.Join(Names(), ", "))
-}
-
-// topOf is a response's object, or the first item of a list of objects.
-func topOf(raw json.RawMessage) (top object, batch bool, err error) {
-	if raw[0] == '[' {
-		items, _ := list(raw)
-		if len(items) == 0 {
-			return nil, true, fmt.Errorf("it is an empty list")
-		}
-		raw, batch = items[0], true
-	}
-	top, err = parseObject(raw)
-	return top, batch, err
 }

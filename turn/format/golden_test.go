@@ -97,15 +97,3 @@ func TestRecordedResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-func TestDetectRecordedResponses(t *testing.T) {
-	err := recorded(func(p Provider, path string, response []byte) {
-		found, err := Detect(response)
-		if err != nil || found != p {
-			t.Errorf("%s: %v, %v", path, found, err)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -25,12 +25,9 @@ func TestLimitsOfResponses(t *testing.T) {
 	} {
 		for _, p := range providers {
 			_, err := p.Calls([]byte(c.response))
-			_, detectErr := Detect([]byte(c.response))
-			for _, err := range []error{err, detectErr} {
-				limit, typed := errors.AsType[*LimitError](err)
-				if err == nil || typed != (c.limit != 0) || typed && limit.Limit != c.limit {
-					t.Errorf("%s, %s: %v", name, p.Name(), err)
-				}
+			limit, typed := errors.AsType[*LimitError](err)
+			if err == nil || typed != (c.limit != 0) || typed && limit.Limit != c.limit {
+				t.Errorf("%s, %s: %v", name, p.Name(), err)
 			}
 		}
 	}
@@ -78,9 +75,9 @@ func TestDeepArguments(t *testing.T) {
 			response := fmt.Appendf(nil, wrap, nested(levels))
 			read := ReadList
 			if name, _, _ := strings.Cut(form, " "); name != "list" {
-				p, err := Detect(response)
-				if err != nil || p.Name() != name {
-					t.Fatalf("%s, %d levels: detected as %v, %v", form, levels, p, err)
+				p, err := Lookup(name)
+				if err != nil {
+					t.Fatal(err)
 				}
 				read = p.Calls
 			}
@@ -103,16 +100,6 @@ func TestOddResponses(t *testing.T) {
 				t.Errorf("%s takes %q: %+v", p.Name(), response, calls)
 			}
 		}
-		if p, err := Detect([]byte(response)); err == nil && !strings.Contains(response, "output") && !strings.Contains(response, "choices") {
-			t.Errorf("%q is detected as %s", response, p.Name())
-		}
-	}
-}
-
-func TestAmbiguous(t *testing.T) {
-	_, err := Detect([]byte(`{"type":"message","content":[],"choices":[]}`))
-	if err == nil || !strings.Contains(err.Error(), "anthropic, openai-chat") {
-		t.Error(err)
 	}
 }
 

@@ -14,8 +14,6 @@ type mcp struct{}
 
 func (mcp) Name() string { return "mcp" }
 
-func (mcp) recognises(top object, _ bool) bool { return !absent(top["jsonrpc"]) }
-
 func (p mcp) Calls(response []byte) ([]Call, error) {
 	return readCalls(p.Name(), response, p.read)
 }

@@ -12,11 +12,6 @@ type responses struct{}
 
 func (responses) Name() string { return "openai" }
 
-func (responses) recognises(top object, batch bool) bool {
-	_, output := list(top["output"])
-	return !batch && (output || top.text("object") == "response")
-}
-
 func (p responses) Calls(response []byte) ([]Call, error) {
 	return readCalls(p.Name(), response, p.read)
 }
