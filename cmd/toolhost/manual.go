@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -39,7 +38,6 @@ func writeManual(dir, reference string, root *cobra.Command) error {
 			{"/run/toolhost/toolhost.sock", "The socket of root's daemon; a user's is $XDG_RUNTIME_DIR/toolhost/toolhost.sock."},
 			{"/var/lib/toolhost", "Root's journal, data of tools, and the token of clients on TCP; a user's is ~/.local/state/toolhost."},
 		},
-		See: []string{"toolhost.yaml(5)", "toolsdk(1)", "systemctl(1)"},
 	}
 	if err := manual.Commands(dir, root, o); err != nil || reference == "" {
 		return err
@@ -48,7 +46,5 @@ func writeManual(dir, reference string, root *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	o.See = []string{"toolhost(1)", "toolhost-config(1)", "toolhost-explain(1)"}
-	page := manual.Markdown("toolhost.yaml", "5", "tools, limits and timeouts of toolhost", string(text), o)
-	return os.WriteFile(filepath.Join(dir, "toolhost.yaml.5"), []byte(page), 0o644)
+	return manual.Markdown(dir, "toolhost.yaml", "5", "tools, limits and timeouts of toolhost", string(text), o)
 }

@@ -27,7 +27,7 @@ func newManual() *cobra.Command {
 			if info, ok := debug.ReadBuildInfo(); ok {
 				built = *info
 			}
-			o := manual.Options{Version: cmp.Or(release, built.Main.Version), Date: time.Unix(seconds, 0), Manual: "toolhost manual", See: []string{"toolhost(1)"}}
+			o := manual.Options{Version: cmp.Or(release, built.Main.Version), Date: time.Unix(seconds, 0), Manual: "toolhost manual"}
 			if err := manual.Commands(args[0], cmd.Root(), o); err != nil {
 				return exit.With(exit.Host, err)
 			}
