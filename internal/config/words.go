@@ -192,9 +192,6 @@ func (b *builder) finishCommand(t *Tool, g *group) {
 		apply(&p, paramKeys, g.set.below("params."+n.value))
 		t.Command.Params = append(t.Command.Params, p)
 	}
-	for _, use := range t.Command.Unquoted() {
-		b.warn(s.node, fmt.Sprintf("%s stands outside of double quotes, where the shell takes its value apart at spaces and looks for files that match it: write \"%s\"", use, use))
-	}
 	for _, problem := range t.Command.Check() {
 		at := b.commandNode(g, s, problem.Path)
 		b.report.add(at.problem(problem.Text))

@@ -108,12 +108,3 @@ func TestCommandsBesideTheFile(t *testing.T) {
 	}
 }
 
-// Only what is not quoted is worth a warning.
-func TestShellWarnsOfUnquotedVariables(t *testing.T) {
-	for script, want := range map[string]string{`wc -l -- "$a" | sort`: "", `wc -l -- "$b" $a`: `$a stands outside of double quotes`} {
-		l := mustLoad(t, "tools: {t: {shell: true, command: '"+script+" # $b', params: {a: {}, b: {required: false}}}}")
-		if got := l.Warnings.Error(); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("%s: warnings %q, want %q", script, got, want)
-		}
-	}
-}
