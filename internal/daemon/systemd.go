@@ -6,9 +6,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-	"unsafe"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	systemd "github.com/coreos/go-systemd/v22/daemon"
 )
 
 // manager is the service manager that has started this process, if one has
@@ -26,17 +27,17 @@ var handedOver = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LIS
 // takeOver takes what a service manager has handed over: the way to it, and
 // sockets that listen. It must be called once, before there are children.
 func takeOver() (*manager, []net.Listener, error) {
-	values := map[string]string{}
-	for _, name := range handedOver {
-		values[name] = os.Getenv(name)
-		_ = os.Unsetenv(name)
-	}
-	given, err := activated(values["LISTEN_PID"], values["LISTEN_FDS"])
+	given, err := listenAll(activation.Files(true))
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &manager{beat: watchdogTime(values["WATCHDOG_PID"], values["WATCHDOG_USEC"])}
-	if address := values["NOTIFY_SOCKET"]; address != "" {
+	beat, _ := systemd.SdWatchdogEnabled(true) // what cannot be read asks for nothing
+	address := os.Getenv("NOTIFY_SOCKET")
+	for _, name := range handedOver {
+		_ = os.Unsetenv(name)
+	}
+	m := &manager{beat: beat / 2}
+	if address != "" {
 		if m.conn, err = net.Dial("unixgram", address); err != nil {
 			return nil, nil, fmt.Errorf("cannot reach the service manager that has set NOTIFY_SOCKET: %w", err)
 		}
@@ -44,33 +45,17 @@ func takeOver() (*manager, []net.Listener, error) {
 	return m, given, nil
 }
 
-// firstGiven is the first descriptor that is handed over (sd_listen_fds(3)).
-const firstGiven = 3
-
-func activated(pid, count string) (list []net.Listener, err error) {
-	n, _ := strconv.Atoi(count)
-	if pid != strconv.Itoa(os.Getpid()) {
-		return nil, nil
-	}
-	for fd := firstGiven; fd < firstGiven+min(n, maxListeners); fd++ {
-		syscall.CloseOnExec(fd)
-		file := os.NewFile(uintptr(fd), "socket "+strconv.Itoa(fd))
+// listenAll gives the listeners of sockets that are handed over (sd_listen_fds(3)).
+func listenAll(files []*os.File) (list []net.Listener, err error) {
+	for i, file := range files[:min(len(files), maxListeners)] {
 		l, err := net.FileListener(file)
 		_ = file.Close()
 		if err != nil {
-			return nil, fmt.Errorf("the descriptor %d from the service manager is not a socket that listens: %w; use ListenStream= in the unit", fd, err)
+			return nil, fmt.Errorf("the descriptor %d from the service manager is not a socket that listens: %w; use ListenStream= in the unit", 3+i, err)
 		}
 		list = append(list, l)
 	}
 	return list, nil
-}
-
-func watchdogTime(pid, usec string) time.Duration {
-	n, err := strconv.ParseInt(usec, 10, 64)
-	if err != nil || n <= 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
-		return 0
-	}
-	return time.Duration(n) * time.Microsecond / 2
 }
 
 // watchdog ticks when alive is to be called; a nil channel is never.
@@ -108,7 +93,7 @@ func (m *manager) status(status string) {
 // own requests this is (Type=notify-reload).
 func (m *manager) reloading() {
 	if m.conn != nil {
-		m.tell("RELOADING=1", "MONOTONIC_USEC="+strconv.FormatInt(monotonicMicros(), 10), "STATUS=loading the configuration")
+		m.tell("RELOADING=1", strings.TrimSpace(systemd.SdNotifyMonotonicUsec()), "STATUS=loading the configuration")
 	}
 }
 
@@ -121,15 +106,4 @@ func (m *manager) close() {
 	if m.conn != nil {
 		_ = m.conn.Close()
 	}
-}
-
-// monotonicMicros reads CLOCK_MONOTONIC (clock_gettime(2)), which package time
-// tells nobody.
-func monotonicMicros() int64 {
-	const clockMonotonic = 1
-	var t syscall.Timespec
-	if _, _, e := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockMonotonic, uintptr(unsafe.Pointer(&t)), 0); e != 0 {
-		return 0
-	}
-	return t.Nano() / 1000
 }
