@@ -18,7 +18,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/tools/(fetch|wordcount|python/test)|internal/(archtest|callargs|command|config|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/internal/.*|plugin/proto/v1|sandbox/(export|internal/.*|signals)|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser interop tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 
@@ -70,6 +70,26 @@ race: setup-cc build ## the tests under the race detector
 	@$(call need,$(TEST_NEEDS))
 	CGO_ENABLED=1 go build -race ./...
 	CGO_ENABLED=1 LANES_LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/lanes -race $(RACE_FLAGS)
+
+# $(call stage,NAME,EXPRESSION,PACKAGES) runs tests that `make test` leaves out (internal/testenv/stage); none may be left out here.
+stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 30m -run '$(2)' $(3) | \
+	awk '{ print; fflush() } /^ *--- SKIP/ { skipped = 1 } /^ok .*no tests to run/ { skipped = 1 } /^--- PASS/ { ok = 1 } \
+		END { if (skipped || !ok) { print "make: a test of stage $(1) did not run"; exit 1 } }'
+
+.PHONY: browser
+browser: build ## a headless Chromium uses the web console
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,browser,^TestInABrowser$$,./internal/console)
+
+.PHONY: interop
+interop: build ## the reference MCP servers, the MCP Inspector and a client in TypeScript, from npm
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer)$$,./cmd/toolhost ./internal/mcpserver)
+
+.PHONY: tutorials
+tutorials: build ## what the tutorial for tool authors says, typed and compiled
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,tutorials,^TestTheTutorials(Code|Commands)$$,./cmd/toolsdk)
 
 .PHONY: soak
 soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and look for leftovers

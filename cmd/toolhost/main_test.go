@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/testenv/escape"
 	"github.com/toolhost/toolhost/internal/testenv/script"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 // TestMain lets scripts run this binary as toolhost. The supervisor starts it
@@ -65,8 +66,18 @@ func TestScripts(t *testing.T) {
 			env.Setenv("RUN", fmt.Sprintf("%09d", rand.IntN(1e9))) // for names that no other run's processes have
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "refuses": refuses, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
+		Condition: inStage,
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "refuses": refuses, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
 	})
+}
+
+// inStage is the condition [stage:NAME].
+func inStage(condition string) (bool, error) {
+	name, ok := strings.CutPrefix(condition, "stage:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", condition)
+	}
+	return stage.Runs(name), nil
 }
 
 // refuses is exits for what has nothing to say but an error, on one line of stderr.

@@ -25,9 +25,12 @@ func TestSoak(t *testing.T) {
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("builds tools with go, which the VM does not have")
 	}
+	if os.Getenv("TOOLHOST_SOAK_RUNS") == "" {
+		t.Skip("one of `make soak`")
+	}
 	runs, err := strconv.Atoi(os.Getenv("TOOLHOST_SOAK_RUNS"))
 	if err != nil {
-		runs = 4
+		t.Fatal(err)
 	}
 	stubborn := filepath.Join(t.TempDir(), soakName)
 	if err := os.Link(filepath.Join(toolsFolder(t), "stubborn"), stubborn); err != nil {
@@ -39,10 +42,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	timeout, reaped := 8*time.Second, 0
-	if os.Getenv("TOOLHOST_SOAK_RUNS") != "" { // nothing else keeps the trees from coming up
-		reaped = 51
-	}
+	timeout, reaped := 8*time.Second, 51
 	if short, err := time.ParseDuration(os.Getenv("TOOLHOST_SOAK_TIMEOUT")); err == nil {
 		timeout, reaped = short, 0
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 const tutorial = "../../docs/tool-authors.md"
@@ -37,6 +39,7 @@ func blocks(t *testing.T, language string) (list []string) {
 // The tutorial's commands are run in its order, in one shell, and must say what
 // it shows: "..." stands for any text, or for any lines, and numbers may differ.
 func TestTheTutorialsCommands(t *testing.T) {
+	stage.Of(t, "tutorials")
 	t.Parallel()
 	needGo(t)
 	bin := commandsFolder(t)
@@ -135,6 +138,7 @@ func TestPattern(t *testing.T) {
 // The first Go block is a program, the others are declarations beside it. All
 // of them together compile, and their tests pass.
 func TestTheTutorialsCode(t *testing.T) {
+	stage.Of(t, "tutorials")
 	t.Parallel()
 	needGo(t)
 	code := blocks(t, "go")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 // Where the tests in JavaScript are, and what they need.
@@ -87,9 +89,7 @@ func TestModules(t *testing.T) {
 
 // TestInABrowser has a headless Chromium use the console of a daemon.
 func TestInABrowser(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: a browser adds nothing there, and takes its time")
-	}
+	stage.Of(t, "browser")
 	browse(t, "browser.test.mjs")
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -135,6 +136,7 @@ func TestStdio(t *testing.T) {
 
 // Whatever ends a session takes the calls' processes with it.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	for name, one := range map[string]struct {
 		end  func(t *testing.T, r *raw)
 		code int
@@ -172,6 +174,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // A cancelled request ends, and gets no answer; the session goes on.
 func TestCancelledIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	r := start(t, command(t))
 	mark := r.hang(t)
 	r.send(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
@@ -189,6 +192,7 @@ func TestCancelledIsNotAnswered(t *testing.T) {
 // Whatever comes that is not a message is answered, and ends neither the session
 // nor a call under way.
 func TestNonsense(t *testing.T) {
+	t.Parallel()
 	r := start(t, command(t))
 	mark := r.hang(t)
 	for name, one := range map[string]struct{ line, id, says string }{
@@ -261,6 +265,7 @@ func TestPipedIn(t *testing.T) {
 
 // A client that takes nothing any more holds up no end.
 func TestClientIsStuck(t *testing.T) {
+	t.Parallel()
 	r := start(t, command(t))
 	mark := r.hang(t)
 	for i := range 1000 { // answers for more than a pipe holds
@@ -277,6 +282,7 @@ func TestClientIsStuck(t *testing.T) {
 
 // A client that is killed cannot say so.
 func TestClientIsKilled(t *testing.T) {
+	t.Parallel()
 	mark := newMark()
 	server := command(t)
 	client := exec.Command(self(t), append([]string{asClient, mark}, server.Args...)...)
@@ -308,6 +314,7 @@ func playClient(args []string) {
 
 // What a tool or a fault prints is not for stdout: the client reads it.
 func TestStdoutIsTheProtocols(t *testing.T) {
+	t.Parallel()
 	r := start(t, configured(t, `tools: {gone: {mcp: [/bin/nothing-there]}, greet: {command: [echo, "hello {name}"]}}`))
 	r.send(t, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	for {
@@ -337,6 +344,8 @@ func TestStdoutIsTheProtocols(t *testing.T) {
 // The reference server's long tool, wrapped and served by toolhost, ends at its
 // deadline.
 func TestEverythingServer(t *testing.T) {
+	t.Parallel()
+	stage.Of(t, "interop")
 	dir := npmFolder(t, "../../examples/mcp")
 	c := connectTo(t, &mcpsdk.CommandTransport{Command: configured(t, fmt.Sprintf(`
 tools:

@@ -9,12 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // What a newcomer types works: the inspector over stdio, and over HTTP with a
 // daemon.
 func TestDocumentedInspector(t *testing.T) {
+	t.Parallel()
+	stage.Of(t, "interop")
 	home, bin := t.TempDir(), toolhostFolder(t)
 	yaml := strings.ReplaceAll(blocks(t, "yaml")[0], "/home/me", home)
 	if err := os.WriteFile(filepath.Join(home, "toolhost.yaml"), []byte(yaml), 0o600); err != nil {

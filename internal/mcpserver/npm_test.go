@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -97,6 +98,8 @@ type wire struct {
 
 // The inspector's command line lists and calls.
 func TestInspector(t *testing.T) {
+	t.Parallel()
+	stage.Of(t, "interop")
 	cli := filepath.Join(npmFolder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 	inspect := func(args ...string) []byte {
 		return node(t, append(append([]string{cli, "--cli"}, append(args, "--")...), command(t).Args...)...)
@@ -158,6 +161,8 @@ func typeScript(t *testing.T, p plan, server ...string) (s seen) {
 }
 
 func TestTypeScriptClient(t *testing.T) {
+	t.Parallel()
+	stage.Of(t, "interop")
 	for name, server := range map[string]func(t *testing.T) []string{
 		"stdio": func(t *testing.T) []string { return command(t).Args },
 		"http": func(t *testing.T) []string {
