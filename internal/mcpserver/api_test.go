@@ -35,6 +35,7 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // Mounted beside the pages of the HTTP API it has the API's rules of access, and
 // its streams flow through the API's guard.
 func TestBehindTheAPI(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, setup{})
 	pages := http.NewServeMux()
 	pages.Handle("/mcp", s.Handler())

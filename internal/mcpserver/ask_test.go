@@ -45,6 +45,7 @@ func says(action string, content map[string]any) *human {
 }
 
 func TestApproval(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		for action, want := range map[string]supervisor.Status{"accept": supervisor.StatusOK, "decline": supervisor.StatusDenied, "cancel": supervisor.StatusDenied} {
 			h := says(action, nil)
@@ -62,6 +63,7 @@ func TestApproval(t *testing.T) {
 
 // What is not a yes is told apart: a human who has denied it, one who has dismissed the question, and a client that fails.
 func TestNoAnswerIsNoDenial(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		fails := &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
 			return nil, errors.New("no window")
@@ -93,6 +95,7 @@ func TestNoAnswerIsNoDenial(t *testing.T) {
 // An approval can be for the session, where there is one; what destroys is asked
 // for each time.
 func TestApprovalForTheSession(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		h := says("accept", map[string]any{"always": true})
 		s := newServer(t, setup{adjust: asking})
@@ -113,6 +116,7 @@ func TestApprovalForTheSession(t *testing.T) {
 }
 
 func TestWithoutElicitation(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		c := connect(t, newServer(t, setup{}), k, nil)
 		own := execution(t, invoke(t, c, params("wipe", arguments{})))
@@ -133,6 +137,7 @@ func asks(t *testing.T, q plugin.Question) *mcpsdk.CallToolParams {
 }
 
 func TestQuestions(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		for name, one := range map[string]struct {
 			question plugin.Question
@@ -163,6 +168,7 @@ func TestQuestions(t *testing.T) {
 
 // A client may be asked for no secret, and nobody sees one.
 func TestNoSecretsByForm(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		h := says("accept", map[string]any{"value": "s3cret"})
 		c := connect(t, newServer(t, setup{}), k, h.options())
@@ -175,6 +181,7 @@ func TestNoSecretsByForm(t *testing.T) {
 
 // A human who takes longer than the client waits is a no, told in time.
 func TestHumanIsTooSlow(t *testing.T) {
+	t.Parallel()
 	k := kinds[0]
 	stop := make(chan struct{})
 	h := &human{answer: func(*mcpsdk.ElicitParams) *mcpsdk.ElicitResult {

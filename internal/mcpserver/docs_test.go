@@ -71,6 +71,7 @@ func documentedServers(t *testing.T) (list []server) {
 
 // Every documented client starts a server that offers the documented tools.
 func TestDocumentedClients(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	path := filepath.Join(home, "toolhost.yaml")
 	all := blocks(t, "yaml")

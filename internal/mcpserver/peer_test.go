@@ -164,6 +164,7 @@ func silent(t *testing.T, k kind) *mcpsdk.ClientOptions {
 // An exclusive call whose question nobody answers keeps nobody: neither other
 // clients of the same name and user, nor its own.
 func TestAnAbandonedQuestionKeepsNobody(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		s := newServer(t, setup{adjust: func(tool *catalog.Tool) {
 			if tool.Name == "say" {
@@ -242,6 +243,7 @@ func TestARequestStateOfAnother(t *testing.T) {
 
 // What a client calls itself is its own calls' only, however many there are.
 func TestNamesAreOfTheirOwnCalls(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, setup{Config: Config{Timeout: func(client string) time.Duration {
 		if client == "hasty" {
 			return 8 * time.Second

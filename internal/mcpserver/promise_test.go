@@ -9,6 +9,7 @@ import (
 // A check that might take long is left to the client: schema and value are both
 // the tool's, and nothing could end it.
 func TestDearChecks(t *testing.T) {
+	t.Parallel()
 	p := promiseOf(json.RawMessage(`{"type":"object","$defs":{"s":{"allOf":[{"items":{"$ref":"#/$defs/s"}},{"items":{"$ref":"#/$defs/s"}}]}},"properties":{"a":{"$ref":"#/$defs/s"},"n":{"type":"integer"}}}`))
 	if p.breach(json.RawMessage(`{"n":"x","a":[[]]}`)) == "" {
 		t.Error("a small result is not checked")

@@ -40,6 +40,7 @@ func TestLongArguments(t *testing.T) {
 
 // The arguments come to the client's human whole.
 func TestApprovalShowsArguments(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		h := says("decline", nil)
 		c := connect(t, newServer(t, setup{adjust: asking}), k, h.options())

@@ -27,6 +27,7 @@ func TestReceiptIsNoStructuredContent(t *testing.T) {
 
 // A receipt is bounded, whatever there is to tell; the content is not in it.
 func TestReceiptIsBounded(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("\x01y", 1<<20)
 	for name, fill := range map[string]func(r *supervisor.Result){
 		"content":    func(r *supervisor.Result) { r.Content = []supervisor.Content{{Type: "text", Text: long}} },

@@ -23,6 +23,7 @@ func (f *fullLater) Append(...turn.Record) error {
 
 // What a client is told of a result that a full disk keeps off the record.
 func TestUnrecordedResult(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		journal := &fullLater{}
 		c := connect(t, newServer(t, setup{journal: journal}), k, nil)

@@ -64,6 +64,7 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 }
 
 func TestBlocks(t *testing.T) {
+	t.Parallel()
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, params("blocks", arguments{}))
 	var kinds []string
@@ -93,6 +94,7 @@ func TestBlocks(t *testing.T) {
 // Clients of older versions throw away a result with a block that they do not
 // know.
 func TestBlocksOfOldVersions(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]string{
 		"2024-11-05": "text image text resource text",
 		"2025-03-26": "text image audio resource text",
@@ -131,6 +133,7 @@ func TestWrongArguments(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		s := newServer(t, setup{})
 		c := connect(t, s, k, nil)
@@ -156,6 +159,7 @@ func TestCancel(t *testing.T) {
 // A call that waits in line behind an exclusive one never begins if it is
 // cancelled there.
 func TestCancelInLine(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, setup{})
 	c := connect(t, s, kinds[0], nil)
 	first, second := newMark(), newMark()
@@ -178,6 +182,7 @@ func TestCancelInLine(t *testing.T) {
 }
 
 func TestDisconnect(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		s := newServer(t, setup{})
 		mark := newMark()
@@ -226,6 +231,7 @@ func (w *cuttable) Connect(ctx context.Context) (mcpsdk.Connection, error) {
 }
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		var mu sync.Mutex
 		var told []*mcpsdk.ProgressNotificationParams
@@ -258,6 +264,7 @@ func TestProgress(t *testing.T) {
 }
 
 func TestReloadTellsClients(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		s := newServer(t, setup{})
 		changed := make(chan struct{}, 16)
@@ -318,6 +325,7 @@ func TestTheFirstListIsNoChange(t *testing.T) {
 
 // The end waits for no tool that does not say what it is.
 func TestCloseEndsListing(t *testing.T) {
+	t.Parallel()
 	turns := turn.New(turn.Config{NoStatus: true})
 	t.Cleanup(turns.Close)
 	s, err := New(Config{Turns: turns, Asker: NewAsker(), Tools: func(ctx context.Context) ([]catalog.Tool, []error) {

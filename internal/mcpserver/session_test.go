@@ -100,6 +100,7 @@ func TestRepeats(t *testing.T) {
 }
 
 func TestRepeatIsRefused(t *testing.T) {
+	t.Parallel()
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	var last string
 	for i := range 5 { // as in a turn
@@ -122,6 +123,7 @@ func TestRepeatIsRefused(t *testing.T) {
 
 // The cap on a turn's calls is none on a session's.
 func TestManyCalls(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, setup{})
 	c := connect(t, s, kinds[0], nil)
 	const calls = 60

@@ -17,6 +17,7 @@ import (
 // A timeout that the model asks for is its own word, and what became of it is
 // in the result. Its processes are gone by then.
 func TestTimeoutByMeta(t *testing.T) {
+	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
 		c := connect(t, newServer(t, setup{}), k, nil)
 		mark := newMark()
@@ -51,6 +52,7 @@ func timedOut(t *testing.T, c *mcpsdk.ClientSession, p *mcpsdk.CallToolParams) (
 
 // The client is answered before it gives up, with what there is by then.
 func TestClientTimeout(t *testing.T) {
+	t.Parallel()
 	var r *mcpsdk.CallToolResult
 	var began time.Time
 	for limit := 4 * time.Second; limit < wait.Bound; limit *= 2 { // the tool's start takes a part of it
@@ -72,6 +74,7 @@ func TestClientTimeout(t *testing.T) {
 // A note about time is for who has asked for some, in a block of its own: what
 // the operator has set makes none.
 func TestNoteAboutTime(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second)}, adjust: func(tool *catalog.Tool) {
 		tool.Request.Timeouts = append(tool.Request.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankTool, Timeout: 2 * time.Minute})
 	}})

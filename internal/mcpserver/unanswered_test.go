@@ -51,6 +51,7 @@ func withRequests(t *testing.T, test func(t *testing.T, k kind, elsewhere bool))
 
 // Nobody answers: that is a denial, on record as one, and nothing is aborted.
 func TestUnansweredApproval(t *testing.T) {
+	t.Parallel()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		for tool, asked := range map[string]turn.Kind{"wipe": turn.KindConfirm, "say": turn.KindApproval} {
 			l := &trail{}
@@ -80,6 +81,7 @@ func TestUnansweredApproval(t *testing.T) {
 // A tool's own question that nobody answers comes back to the tool in time for it
 // to end by itself.
 func TestUnansweredQuestion(t *testing.T) {
+	t.Parallel()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		l := &trail{}
 		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), Elsewhere: elsewhere}, journal: l})
@@ -94,6 +96,7 @@ func TestUnansweredQuestion(t *testing.T) {
 // A client that answers with an error has failed to ask, at once, also where others
 // could have answered.
 func TestAnErrorEndsTheWait(t *testing.T) {
+	t.Parallel()
 	fails := &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
 		return nil, errors.New("no window")
 	}}
@@ -113,6 +116,7 @@ func TestAnErrorEndsTheWait(t *testing.T) {
 // An answer that is of another kind than what was asked is a failure, too, from
 // clients that answer by coming back.
 func TestAnotherAnswerEndsTheWait(t *testing.T) {
+	t.Parallel()
 	for _, k := range []kind{kinds[1], kinds[3]} {
 		c := connect(t, newServer(t, setup{}), k, silent(t, k))
 		p := params("wipe", arguments{})
