@@ -56,11 +56,11 @@ func (s *Server) newHandler() http.Handler {
 			said := &jsonErrors{ResponseWriter: w}
 			defer said.finish()
 			w = said
-			ids, ok := readBody(w, r)
+			posted, ok := readBody(w, r)
 			if !ok {
 				return
 			}
-			said.ids = ids
+			said.posted = posted
 		}
 		if r.Header.Get(versionHeader) >= multiRound {
 			single.ServeHTTP(w, r)
@@ -86,8 +86,8 @@ func (s *Server) newHandler() http.Handler {
 }
 
 // readBody reads what is posted as strictly as what comes over a pipe. It is
-// false if that was not a message, which is answered; ids are those of requests.
-func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool) {
+// false if that was not a message, which is answered; posted are its requests and notifications.
+func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
@@ -118,12 +118,12 @@ func readBody(w http.ResponseWriter, r *http.Request) (ids []jsonrpc.ID, ok bool
 			_, _ = w.Write(f.json())
 			return nil, false
 		}
-		if request, ok := m.(*jsonrpc.Request); ok && request.IsCall() {
-			ids = append(ids, request.ID)
+		if request, ok := m.(*jsonrpc.Request); ok {
+			posted = append(posted, request)
 		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
-	return ids, true
+	return posted, true
 }
 
 // messagesOf are those of a batch, or the one. Whether the version of the protocol

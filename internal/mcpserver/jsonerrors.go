@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,8 +14,8 @@ import (
 // what is posted; finish must be called at last. All else passes.
 type jsonErrors struct {
 	http.ResponseWriter
-	ids  []jsonrpc.ID // of the requests that are refused
-	text *bytes.Buffer
+	posted []*jsonrpc.Request // what is refused
+	text   *bytes.Buffer
 }
 
 // maxRefusalBytes bounds what is kept of the SDK's text.
@@ -49,21 +50,12 @@ func (e *jsonErrors) finish() {
 		return
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(e.text.String(), ""))
-	f := fault{code: codeOf(text, jsonrpc.CodeInvalidRequest), text: text}
-	if len(e.ids) == 1 {
-		f.id, _ = json.Marshal(e.ids[0].Raw())
+	f := fault{code: jsonrpc.CodeInvalidRequest, text: text}
+	if slices.ContainsFunc(e.posted, func(r *jsonrpc.Request) bool { _, known := methods[r.Method]; return !known }) {
+		f.code = jsonrpc.CodeMethodNotFound // the SDK has no codes here
+	}
+	if calls := slices.DeleteFunc(e.posted, func(r *jsonrpc.Request) bool { return !r.IsCall() }); len(calls) == 1 {
+		f.id, _ = json.Marshal(calls[0].ID.Raw())
 	}
 	_, _ = e.ResponseWriter.Write(f.json())
-}
-
-// codeOf is the code of JSON-RPC for what the SDK says, which has none over
-// HTTP, and takes missing parameters for no request. Otherwise it is code.
-func codeOf(text string, code int64) int64 {
-	switch {
-	case strings.HasPrefix(text, "JSON RPC not handled"):
-		return jsonrpc.CodeMethodNotFound
-	case strings.HasSuffix(text, `missing required "params"`):
-		return jsonrpc.CodeInvalidParams
-	}
-	return code
 }

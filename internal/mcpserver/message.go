@@ -65,7 +65,19 @@ func readMessage(raw []byte) (jsonrpc.Message, *fault) {
 	if err != nil {
 		return refused("this is not a JSON-RPC 2.0 message: " + cut(err.Error(), maxShownBytes))
 	}
+	if r, ok := m.(*jsonrpc.Request); ok && methods[r.Method] && (len(r.Params) == 0 || string(r.Params) == "null") {
+		return nil, &fault{id: echo(fields), code: jsonrpc.CodeInvalidParams, text: r.Method + " has no params: send them"}
+	}
 	return m, nil
+}
+
+// methods are those that the SDK serves, and whether they must have parameters:
+// it answers by another code then.
+var methods = map[string]bool{
+	"initialize": true, "ping": false, "server/discover": false, "tools/list": false, "tools/call": true, "prompts/list": false, "prompts/get": true,
+	"resources/list": false, "resources/templates/list": false, "resources/read": true, "resources/subscribe": true, "resources/unsubscribe": true,
+	"subscriptions/listen": true, "completion/complete": true, "logging/setLevel": true, cancelledMethod: false, "notifications/initialized": false,
+	"notifications/roots/list_changed": false, "notifications/progress": false,
 }
 
 // decode does what the SDK's DecodeMessage does, at a tenth of its price: that

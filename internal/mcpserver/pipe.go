@@ -231,27 +231,12 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 		if cancelled {
 			return nil
 		}
-		m = rightly(r)
 	}
 	raw, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return fmt.Errorf("cannot write a message: %w", err)
 	}
 	return p.write(append(raw, '\n'))
-}
-
-// rightly gives an error the code that it has over HTTP.
-func rightly(r *jsonrpc.Response) *jsonrpc.Response {
-	wrong, ok := errors.AsType[*jsonrpc.Error](r.Error)
-	if !ok {
-		return r
-	}
-	text := r.Error.Error()
-	code := codeOf(text, wrong.Code)
-	if code == wrong.Code {
-		return r
-	}
-	return &jsonrpc.Response{ID: r.ID, Error: &jsonrpc.Error{Code: code, Message: text, Data: wrong.Data}}
 }
 
 func (p *pipe) write(line []byte) error {
