@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -68,7 +69,7 @@ func benchDeadline(b *testing.B, env string, timeout time.Duration, limits super
 	for b.Loop() {
 		r := host.Call(context.Background(), sleeper)
 		answered := time.Now()
-		if r.Status != supervisor.StatusTimeout {
+		if r.Status != api.StatusTimeout {
 			b.Fatal(r.Status, r.Message)
 		}
 		if r.Marks.Ready.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -65,7 +66,7 @@ func killTree(b *testing.B, host *supervisor.Supervisor, cpuPercent int64) time.
 			b.Fatal(call.Result().Message)
 		}
 	}
-	call.Abort(supervisor.AbortUser)
+	call.Abort(api.ReasonUser)
 	r := call.Result()
 	if r.Kill.Stage != "kill" || r.Kill.Reaped <= treeProcesses || r.Kill.Survivors > 0 {
 		b.Fatalf("%s: %+v", r.Status, r.Kill)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -16,10 +17,10 @@ import (
 // instant is a call that takes no time, so that only the turn's own is left.
 type instant struct{}
 
-func (instant) Abort(supervisor.AbortReason) {}
+func (instant) Abort(api.Reason) {}
 
 func (instant) Result() *supervisor.Result {
-	return supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	return supervisor.Verdict{Status: api.StatusOK}.Result()
 }
 
 // BenchmarkTurnCall: what a turn, its events and its journal add to a call.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox/export"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestAbortDoesNotWait(t *testing.T) {
 	c := (&Supervisor{}).newCall(Request{})
 	for range 5 { // nobody takes them
-		c.Abort(AbortUser)
+		c.Abort(api.ReasonUser)
 	}
 	if c.making.Err() != nil {
 		t.Error("a call under way is to hurry with a result that it has not got")
@@ -34,7 +35,7 @@ func TestAbortEndsTheTakingOfFiles(t *testing.T) {
 		close(taken)
 		return export.Listing{Files: []export.File{{Path: "one"}}}, context.Cause(ctx)
 	})
-	c.Abort(AbortUser)
+	c.Abort(api.ReasonUser)
 	r := &Result{}
 	files.fill(r)
 	<-taken

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -39,13 +40,13 @@ func TestLargeOutputIsAnsweredInTime(t *testing.T) {
 			r.Events, r.EventOutputBytes = events, 1
 			running := host.Start(t.Context(), r)
 			waitForMessage(t, running, events, "all sent")
-			running.Abort(supervisor.AbortUser)
+			running.Abort(api.ReasonUser)
 			aborted := time.Now()
 			result := running.Result()
 			if took := time.Since(aborted); took > 10*time.Second { // of a second and a half on a machine of its own
 				t.Errorf("the answer took %s", took)
 			}
-			wantStatus(t, result, supervisor.StatusCancelled)
+			wantStatus(t, result, api.StatusCancelled)
 			sent := int64(test.mib << 20 / len(test.piece) * len(test.piece))
 			if got := result.Output.Content; got.SeenBytes < sent*9/10 || got.SeenBytes-got.KeptBytes != got.DroppedBytes || got.KeptBytes != min(sent, test.limit) && test.secrets == nil {
 				t.Errorf("%d bytes sent: %+v", sent, got)

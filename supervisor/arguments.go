@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -14,14 +15,14 @@ import (
 func (c *Call) boundArguments() error {
 	c.arguments = orEmpty(c.request.Arguments)
 	if err := bounded(c.arguments); err != nil {
-		return refuse(StatusInvalidArgs, "size", err)
+		return refuse(api.StatusInvalidArgs, "size", err)
 	}
 	var err error
 	if c.arguments, err = fitArguments("the arguments", c.arguments); err != nil {
-		return refuse(StatusInvalidArgs, "arguments", err)
+		return refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	if c.request.Meta, err = fitArguments("the _meta", c.request.Meta); err != nil {
-		return refuse(StatusInvalidArgs, "arguments", err)
+		return refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -37,18 +38,18 @@ const maxQuestions = 8
 func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	if unfit != nil && c.request.Ask != nil {
 		if !c.acks.deny(ask.GetInteractionId(), "the question's schema cannot be passed on: "+unfit.Error()) {
-			c.stop(causeProtocol, "too many questions at once", now)
+			c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
 		}
 		return
 	}
 	if c.request.Ask == nil || c.state != stateRunning {
 		if !c.acks.deny(ask.GetInteractionId(), "headless") {
-			c.stop(causeProtocol, "too many questions at once", now)
+			c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
 		}
 		return
 	}
 	if c.questions == maxQuestions {
-		c.stop(causeProtocol, "too many questions at once", now)
+		c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
 		return
 	}
 	c.questions++
@@ -112,8 +113,9 @@ type Verdict struct {
 	CallID, Tool string
 	// Status is StatusDenied, StatusCancelled or the like; Reason and Decider
 	// as in Result.
-	Status          Status
-	Reason, Decider string
+	Status  api.Status
+	Reason  api.Reason
+	Decider string
 	// Message is the whole paragraph for the model, with its prefix.
 	Message string
 	// HumanWait is how long somebody was waited for.
@@ -124,7 +126,7 @@ type Verdict struct {
 func (v Verdict) Result() *Result {
 	r := &Result{
 		SchemaVersion: SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
-		Status: v.Status, Code: codeNames[v.Status.GRPC()], Reason: v.Reason, Decider: v.Decider, Message: v.Message,
+		Status: v.Status, Code: codeNames[GRPC(v.Status)], Reason: v.Reason, Decider: v.Decider, Message: v.Message,
 		Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Stage: "none", Signals: []string{}},
 		Timing: Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -26,7 +27,7 @@ func TestAQuestionStopsTheClock(t *testing.T) {
 		return supervisor.Answer{Value: json.RawMessage("true")}
 	}
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if q := <-asked; q.Prompt != "really?" {
 		t.Errorf("question %+v", q)
 	}
@@ -40,7 +41,7 @@ func TestADeniedQuestionIsTheToolsToHandle(t *testing.T) {
 	for _, reason := range []string{"user", "timeout"} {
 		r := request("ask", `{}`)
 		r.Ask = func(context.Context, supervisor.Question) supervisor.Answer { return supervisor.Answer{Denied: reason} }
-		wantStatus(t, call(t, host, r), supervisor.StatusToolError)
+		wantStatus(t, call(t, host, r), api.StatusToolError)
 	}
 }
 
@@ -56,6 +57,6 @@ func TestAbortWhileAsking(t *testing.T) {
 	}
 	c := host.Start(t.Context(), r)
 	<-asking
-	c.Abort(supervisor.AbortUser)
-	wantStatus(t, c.Result(), supervisor.StatusCancelled)
+	c.Abort(api.ReasonUser)
+	wantStatus(t, c.Result(), api.StatusCancelled)
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -45,7 +46,7 @@ type Call struct {
 	explains    bool // nothing is to run, so there are no arguments
 
 	inbox  chan input
-	aborts chan AbortReason          // the newest ones; two of them kill
+	aborts chan api.Reason           // the newest ones; two of them kill
 	live   atomic.Pointer[liveGroup] // set by the loop, for Current
 	over   chan struct{}             // closed when the owner takes no more inputs
 	ending atomic.Bool               // what the tool sends is late, and not held up
@@ -107,7 +108,7 @@ type input struct {
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		veil: &veil{}, inbox: make(chan input), aborts: make(chan AbortReason, 2), over: make(chan struct{}), done: make(chan struct{}),
+		veil: &veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.making, c.stopMaking = context.WithCancelCause(context.Background())
 	if c.id == "" {
@@ -146,7 +147,7 @@ func (c *Call) Result() *Result {
 // Abort begins the kill ladder; a second abort while it runs kills at once. One
 // that comes while the result is made cuts short what takes long there. Aborting
 // a call that is over does nothing. It never waits.
-func (c *Call) Abort(reason AbortReason) {
+func (c *Call) Abort(reason api.Reason) {
 	select {
 	case c.aborts <- reason:
 	default: // two are under way already, and a third changes nothing
@@ -203,11 +204,11 @@ func (c *Call) retire() {
 	}
 }
 
-func abortReason(ctx context.Context) AbortReason {
+func abortReason(ctx context.Context) api.Reason {
 	if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == context.DeadlineExceeded {
-		return AbortTimeout
+		return api.ReasonTimeout
 	}
-	return AbortUser
+	return api.ReasonUser
 }
 
 // slot waits for one of the call's pool, and then for one of all.

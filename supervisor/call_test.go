@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
@@ -19,7 +20,7 @@ import (
 func TestOK(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := call(t, host, request("echo", `{"text":"hello"}`))
-	wantStatus(t, r, supervisor.StatusOK)
+	wantStatus(t, r, api.StatusOK)
 	if r.Text() != "hello" || string(r.Structured) != `{"n":0}` {
 		t.Errorf("text %q, structured %s", r.Text(), r.Structured)
 	}
@@ -35,21 +36,21 @@ func TestOutcomes(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	for _, test := range []struct {
 		name, tool, arguments string
-		want                  supervisor.Status
+		want                  api.Status
 		toolError             string
 	}{
-		{"error", "fail", `{}`, supervisor.StatusToolError, "no luck today"},
-		{"panic", "panic", `{}`, supervisor.StatusToolError, "panic: oh dear"},
-		{"question", "ask", `{}`, supervisor.StatusToolError, "denied: headless"},
-		{"exit 0", "exit", `{"n":0}`, supervisor.StatusNoResult, ""},
-		{"exit 3", "exit", `{"n":3}`, supervisor.StatusCrashed, ""},
-		{"killed by itself", "signal", `{"n":9}`, supervisor.StatusCrashed, ""},
-		{"wrong type", "echo", `{"text":5}`, supervisor.StatusInvalidArgs, "text"},
-		{"unknown argument", "echo", `{"colour":"red"}`, supervisor.StatusInvalidArgs, "colour"},
-		{"no JSON", "echo", `{"text":`, supervisor.StatusInvalidArgs, ""},
-		{"no object", "echo", `[1]`, supervisor.StatusInvalidArgs, ""},
-		{"too large", "echo", `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, supervisor.StatusInvalidArgs, "1048576"},
-		{"no such tool", "nosuch", `{}`, supervisor.StatusStartFailed, "nosuch"},
+		{"error", "fail", `{}`, api.StatusToolError, "no luck today"},
+		{"panic", "panic", `{}`, api.StatusToolError, "panic: oh dear"},
+		{"question", "ask", `{}`, api.StatusToolError, "denied: headless"},
+		{"exit 0", "exit", `{"n":0}`, api.StatusNoResult, ""},
+		{"exit 3", "exit", `{"n":3}`, api.StatusCrashed, ""},
+		{"killed by itself", "signal", `{"n":9}`, api.StatusCrashed, ""},
+		{"wrong type", "echo", `{"text":5}`, api.StatusInvalidArgs, "text"},
+		{"unknown argument", "echo", `{"colour":"red"}`, api.StatusInvalidArgs, "colour"},
+		{"no JSON", "echo", `{"text":`, api.StatusInvalidArgs, ""},
+		{"no object", "echo", `[1]`, api.StatusInvalidArgs, ""},
+		{"too large", "echo", `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, api.StatusInvalidArgs, "1048576"},
+		{"no such tool", "nosuch", `{}`, api.StatusStartFailed, "nosuch"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := call(t, host, request(test.tool, test.arguments))
@@ -79,7 +80,7 @@ func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
 	r := request("stream", `{"n":3000}`)
 	r.Timeouts, r.Events = within(12*time.Second), events
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusTimeout)
+	wantStatus(t, result, api.StatusTimeout)
 	var want strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&want, "message %d\n", i)
@@ -128,7 +129,7 @@ func TestResultDuringGraceCounts(t *testing.T) {
 	r := request("late", `{"n":5}`)
 	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if !result.Overran || result.Kill.Cause != "deadline" || string(result.Structured) != `{"n":5}` || result.Text() != "just in time" {
 		t.Errorf("overran %v, cause %q, structured %s, text %q", result.Overran, result.Kill.Cause, result.Structured, result.Text())
 	}
@@ -140,7 +141,7 @@ func TestErrorDuringGraceIsKept(t *testing.T) {
 	r := request("lateError", `{}`)
 	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusTimeout)
+	wantStatus(t, result, api.StatusTimeout)
 	if result.ToolError == nil || result.ToolError.Message != "too late anyway" {
 		t.Errorf("tool error %+v", result.ToolError)
 	}
@@ -151,13 +152,13 @@ func TestIdle(t *testing.T) {
 	r := request("silent", `{}`)
 	r.Stream, r.Grace = budget.Stream{Initial: 50 * time.Millisecond}, budget.NoGrace
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusTimeout)
+	wantStatus(t, result, api.StatusTimeout)
 	if result.Reason != "idle" || result.Kill.Cause != "idle" || result.Timing.SilenceLimitMs != 50 || !strings.Contains(result.Message, " because it had sent nothing for 0.05s (its whole limit is 60s)") {
 		t.Errorf("reason %q, cause %q, limit %d: %s", result.Reason, result.Kill.Cause, result.Timing.SilenceLimitMs, result.Message)
 	}
 	r = request("beat", `{"n":20}`)
 	r.Stream = budget.Stream{Gap: 10 * time.Second}
-	wantStatus(t, call(t, host, r), supervisor.StatusOK)
+	wantStatus(t, call(t, host, r), api.StatusOK)
 }
 
 func TestAbort(t *testing.T) {
@@ -167,13 +168,13 @@ func TestAbort(t *testing.T) {
 	r.Events, r.Grace = events, 20*time.Second
 	c := host.Start(t.Context(), r)
 	waitFor(t, events, supervisor.EventOutput)
-	c.Abort(supervisor.AbortUser)
+	c.Abort(api.ReasonUser)
 	result := c.Result()
-	wantStatus(t, result, supervisor.StatusCancelled)
+	wantStatus(t, result, api.StatusCancelled)
 	if result.Reason != "user" || !strings.HasPrefix(result.Message, "[CANCELLED] ") || result.Text() != "waiting" || result.ToolError.Kind != "cancelled" {
 		t.Errorf("reason %q, message %q, text %q, tool error %+v", result.Reason, result.Message, result.Text(), result.ToolError)
 	}
-	c.Abort(supervisor.AbortUser) // after the end: nothing
+	c.Abort(api.ReasonUser) // after the end: nothing
 }
 
 func TestSecondAbortKillsAtOnce(t *testing.T) {
@@ -183,10 +184,10 @@ func TestSecondAbortKillsAtOnce(t *testing.T) {
 	r.Events, r.Grace = events, 29*time.Second
 	c := host.Start(t.Context(), r)
 	waitFor(t, events, supervisor.EventProgress)
-	c.Abort(supervisor.AbortUser)
-	c.Abort(supervisor.AbortUser)
+	c.Abort(api.ReasonUser)
+	c.Abort(api.ReasonUser)
 	result := c.Result()
-	wantStatus(t, result, supervisor.StatusCancelled)
+	wantStatus(t, result, api.StatusCancelled)
 	if result.Kill.Stage != "kill" || result.Timing.GraceMs >= 29000 {
 		t.Errorf("kill %+v after %d ms of grace", result.Kill, result.Timing.GraceMs)
 	}
@@ -197,7 +198,7 @@ func TestContextAborts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	result := host.Call(ctx, request("silent", `{}`))
-	if result.Status != supervisor.StatusCancelled {
+	if result.Status != api.StatusCancelled {
 		t.Errorf("status %s (%s)", result.Status, result.Message)
 	}
 }
@@ -225,7 +226,7 @@ func TestOOM(t *testing.T) {
 	for _, r := range []supervisor.Request{request("memory", `{"n":512}`), request("children", `{"n":1,"text":"memory"}`)} {
 		r.Limits = limits
 		result := call(t, host, r)
-		wantStatus(t, result, supervisor.StatusOOM)
+		wantStatus(t, result, api.StatusOOM)
 		if result.Usage.OOMEvents == 0 || !strings.HasPrefix(result.Message, "[OOM]") {
 			t.Errorf("usage %+v, message %q", result.Usage, result.Message)
 		}
@@ -238,7 +239,7 @@ func TestOOMOfTheTotal(t *testing.T) {
 	for _, r := range []supervisor.Request{request("memory", `{"n":512}`), request("children", `{"n":1,"text":"memory"}`)} {
 		r.Limits = supervisor.Limits{MemoryBytes: 4 << 30}
 		result := call(t, host, r)
-		wantStatus(t, result, supervisor.StatusOOM)
+		wantStatus(t, result, api.StatusOOM)
 		if result.Reason != "hostMemory" || result.Usage.AncestorOOMKills == 0 || !strings.HasPrefix(result.Message, "[OOM]") {
 			t.Errorf("reason %q, usage %+v, message %q", result.Reason, result.Usage, result.Message)
 		}
@@ -260,7 +261,7 @@ func TestCPUTime(t *testing.T) {
 	r := request("burn", `{}`)
 	r.Limits, r.Grace = supervisor.Limits{CPUTime: 300 * time.Millisecond}, budget.NoGrace
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusCPULimit)
+	wantStatus(t, result, api.StatusCPULimit)
 	if used := result.Usage.CPUUserMs + result.Usage.CPUSystemMs; used < 290 {
 		t.Errorf("killed after %d ms of CPU time, before its limit", used)
 	}
@@ -270,7 +271,7 @@ func TestOutputTotal(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("flood", `{"n":100}`)
 	r.Limits, r.Grace = supervisor.Limits{OutputTotalBytes: 5 << 20}, budget.NoGrace
-	wantStatus(t, call(t, host, r), supervisor.StatusOutputLimit)
+	wantStatus(t, call(t, host, r), api.StatusOutputLimit)
 }
 
 func TestFloodIsBoundedAndCounted(t *testing.T) {
@@ -286,7 +287,7 @@ func TestFloodIsBoundedAndCounted(t *testing.T) {
 		result := call(t, host, request("flood", fmt.Sprintf(`{"n":%d,"line":%v}`, mib, lines)))
 		runtime.GC() // what is not freed yet is not kept
 		runtime.ReadMemStats(&after)
-		wantStatus(t, result, supervisor.StatusOK)
+		wantStatus(t, result, api.StatusOK)
 		out := result.Output.Stdout
 		if out.SeenBytes != int64(mib)<<20 || out.KeptBytes != 1<<20 || out.DroppedBytes != out.SeenBytes-out.KeptBytes {
 			t.Errorf("seen %d, kept %d, dropped %d", out.SeenBytes, out.KeptBytes, out.DroppedBytes)
@@ -303,7 +304,7 @@ func TestSpill(t *testing.T) {
 	r := request("flood", `{"n":3}`)
 	r.Limits = supervisor.Limits{OutputBytes: 1 << 10, SpillBytes: 2 << 20}
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	path := result.Output.Stdout.SpillPath
 	info, err := os.Stat(path)
 	if err != nil || filepath.Dir(path) != dir || info.Size() != 2<<20 {
@@ -317,7 +318,7 @@ func TestSpill(t *testing.T) {
 func TestStdioOfPlugin(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	result := call(t, host, request("noisy", `{"text":"a\u0007b"}`))
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if result.Output.Stdout.Head != "to stdout: a\u0007b\n" || result.Output.Stderr.Head != "to stderr: a\u0007b\n" {
 		t.Errorf("output %+v", result.Output)
 	}
@@ -330,7 +331,7 @@ func TestTimeoutHint(t *testing.T) {
 	r := request("echo", `{"n":5000,"_meta":{"x":1}}`)
 	r.Timeouts = nil
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if *result.Timing.TimeoutMs != 5000 || result.Timing.Source != "call" {
 		t.Errorf("timing %+v", result.Timing)
 	}
@@ -363,6 +364,6 @@ func TestDeadlineWhileStarting(t *testing.T) {
 	for i := range 60 {
 		r := request("silent", `{}`)
 		r.Timeouts, r.Grace = within(time.Duration(i)*400*time.Microsecond+time.Millisecond), time.Millisecond
-		wantStatus(t, call(t, host, r), supervisor.StatusTimeout)
+		wantStatus(t, call(t, host, r), api.StatusTimeout)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -18,7 +19,7 @@ import (
 // evidence is all that the outcome of a call is decided by.
 type evidence struct {
 	cause     cause
-	reason    string
+	reason    api.Reason
 	final     *pluginv1.Result
 	startErr  error
 	streamErr error
@@ -78,43 +79,10 @@ func (e evidence) noMemory() bool {
 	return errors.As(e.streamErr, &full)
 }
 
-// Reasons within a status that others than this file give or look for.
-const (
-	// reasonHostMemory: all calls together had reached the host's total.
-	reasonHostMemory = "hostMemory"
-	// reasonOutputTotal: more output than is allowed in all, kept or not.
-	reasonOutputTotal = "outputTotal"
-	// As env(1) tells them apart, by 127 and 126.
-	reasonNotFound      = "not_found"
-	reasonNotExecutable = "not_executable"
-	// Who has failed to start: the tool, by what it did, or the host, which could
-	// not make the process.
-	reasonStart = "start"
-	// reasonLauncher: something that is not toolhost's has ended what holds the tool.
-	reasonLauncher = "launcher"
-	reasonSlow     = "slow"
-	reasonHost     = "host"
-	// reasonMemory: the host had none for what the tool sent.
-	reasonMemory = "memory"
-	// What keeps a call from being started: what the host lacks, and what is
-	// wrong with the request.
-	reasonSandbox = "sandbox"
-	reasonAdapter = "adapter"
-	reasonPolicy  = "policy"
-	reasonSecrets = "secrets"
-	reasonLimits  = "limits"
-	reasonKeep    = "keep"
-	reasonDir     = "dir"
-	reasonTool    = "tool"
-	reasonCommand = "command"
-	// reasonSeccomp: the system call filter has killed.
-	reasonSeccomp = "seccomp"
-)
-
 // outcome is what a call came to.
 type outcome struct {
-	status Status
-	reason string
+	status api.Status
+	reason api.Reason
 }
 
 // classify decides the one outcome of a call. The order is the rule: a
@@ -123,29 +91,29 @@ type outcome struct {
 func classify(e evidence) outcome {
 	switch {
 	case e.survivors > 0:
-		return outcome{StatusUnkillable, e.reason}
+		return outcome{api.StatusUnkillable, e.reason}
 	case e.complete():
-		return outcome{StatusOK, ""}
+		return outcome{api.StatusOK, ""}
 	case e.cause == causeOOM && e.usage.OOMEvents+e.usage.OOMKills == 0 && e.usage.AncestorOOMKills > 0:
-		return outcome{StatusOOM, reasonHostMemory}
+		return outcome{api.StatusOOM, api.ReasonHostMemory}
 	case e.cause != causeNone:
 		return outcome{e.cause.status(), e.reason}
 	case e.usage.OOMEvents > 0 || e.usage.OOMKills > 0:
-		return outcome{StatusOOM, "memory"}
+		return outcome{api.StatusOOM, api.ReasonMemory}
 	case e.usage.AncestorOOMKills > 0:
-		return outcome{StatusOOM, reasonHostMemory}
+		return outcome{api.StatusOOM, api.ReasonHostMemory}
 	case e.overTotal:
-		return outcome{StatusOutputLimit, reasonOutputTotal}
+		return outcome{api.StatusOutputLimit, api.ReasonOutputTotal}
 	case e.outOfTasks():
-		return outcome{StatusPidsLimit, "pids"}
+		return outcome{api.StatusPidsLimit, api.ReasonPids}
 	case e.startErr != nil:
 		return startOutcome(e.startErr)
 	case e.noMemory():
-		return outcome{StatusOverloaded, reasonMemory}
+		return outcome{api.StatusOverloaded, api.ReasonMemory}
 	case e.brokeProtocol():
-		return outcome{StatusProtocolError, "protocol"}
+		return outcome{api.StatusProtocolError, api.ReasonProtocol}
 	case e.final != nil && e.succeeded():
-		return outcome{StatusToolError, "output"}
+		return outcome{api.StatusToolError, api.ReasonOutput}
 	case e.final != nil:
 		return finalOutcome(e.final)
 	}
@@ -187,9 +155,9 @@ func startOutcome(err error) outcome {
 	}
 	var overloaded *admission.OverloadedError
 	if errors.As(err, &overloaded) {
-		return outcome{StatusOverloaded, "admission"}
+		return outcome{api.StatusOverloaded, api.ReasonAdmission}
 	}
-	return outcome{StatusStartFailed, reasonStart}
+	return outcome{api.StatusStartFailed, api.ReasonStart}
 }
 
 // finalOutcome is that of a result which is not a success.
@@ -197,51 +165,48 @@ func finalOutcome(final *pluginv1.Result) outcome {
 	switch final.GetExit().GetSignal() {
 	case "":
 	case "SIGSYS":
-		return outcome{StatusPolicyViolation, reasonSeccomp}
+		return outcome{api.StatusPolicyViolation, api.ReasonSeccomp}
 	default:
-		return outcome{StatusCrashed, "signal"}
+		return outcome{api.StatusCrashed, api.ReasonSignal}
 	}
 	switch final.GetError().GetKind() {
 	case pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
-		return outcome{StatusInvalidArgs, "arguments"}
+		return outcome{api.StatusInvalidArgs, api.ReasonArguments}
 	case pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:
-		return outcome{StatusStartFailed, reasonNotFound}
+		return outcome{api.StatusStartFailed, api.ReasonNotFound}
 	case pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE:
-		return outcome{StatusStartFailed, reasonNotExecutable}
+		return outcome{api.StatusStartFailed, api.ReasonNotExecutable}
 	case pluginv1.ToolError_KIND_PANIC:
-		return outcome{StatusToolError, "panic"}
+		return outcome{api.StatusToolError, api.ReasonPanic}
 	}
 	if status, ok := behindTool[final.GetError().GetKind()]; ok {
-		return outcome{status, reasonBehind}
+		return outcome{status, api.ReasonServer}
 	}
-	return outcome{StatusToolError, "error"}
+	return outcome{api.StatusToolError, api.ReasonError}
 }
 
-// reasonBehind: it happened to the program behind the tool, not to the tool.
-const reasonBehind = "server"
-
 // behindTool are the outcomes of what happened to the program behind an adapter.
-var behindTool = map[pluginv1.ToolError_Kind]Status{
-	pluginv1.ToolError_KIND_START_FAILED: StatusStartFailed,
-	pluginv1.ToolError_KIND_CRASHED:      StatusCrashed,
-	pluginv1.ToolError_KIND_PROTOCOL:     StatusProtocolError,
+var behindTool = map[pluginv1.ToolError_Kind]api.Status{
+	pluginv1.ToolError_KIND_START_FAILED: api.StatusStartFailed,
+	pluginv1.ToolError_KIND_CRASHED:      api.StatusCrashed,
+	pluginv1.ToolError_KIND_PROTOCOL:     api.StatusProtocolError,
 }
 
 // deathOutcome is that of a tool that is gone, or deaf, without a result.
 func deathOutcome(e evidence) outcome {
 	switch {
 	case !e.exited:
-		return outcome{StatusProtocolError, "connection closed"}
+		return outcome{api.StatusProtocolError, api.ReasonConnectionClosed}
 	case e.exit.Signaled() && e.exit.Signal() == syscall.SIGSYS:
-		return outcome{StatusPolicyViolation, reasonSeccomp}
+		return outcome{api.StatusPolicyViolation, api.ReasonSeccomp}
 	case e.launcherLost:
-		return outcome{StatusCrashed, reasonLauncher}
+		return outcome{api.StatusCrashed, api.ReasonLauncher}
 	case e.exit.Signaled():
-		return outcome{StatusCrashed, "signal"}
+		return outcome{api.StatusCrashed, api.ReasonSignal}
 	case e.exit.ExitStatus() == 0:
-		return outcome{StatusNoResult, "exit"}
+		return outcome{api.StatusNoResult, api.ReasonExit}
 	}
-	return outcome{StatusCrashed, "exit"}
+	return outcome{api.StatusCrashed, api.ReasonExit}
 }
 
 // maxToolErrorBytes bounds the message and the stack of a tool's error.
@@ -284,7 +249,7 @@ func wholeToolError(e evidence) *ToolError {
 func startError(e evidence) *ToolError {
 	text := e.startErr.Error()
 	if broken, ok := errors.AsType[*host.HandshakeError](e.startErr); ok && broken.Ended {
-		if classify(e).status != StatusStartFailed {
+		if classify(e).status != api.StatusStartFailed {
 			return nil
 		}
 		text = endedStarting(e, text)

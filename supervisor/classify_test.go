@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -33,51 +34,51 @@ func TestClassify(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		e    evidence
-		want Status
+		want api.Status
 	}{
-		{"success", evidence{final: success}, StatusOK},
-		{"success during grace", evidence{final: success, cause: causeDeadline}, StatusOK},
-		{"success after an OOM kill of a grandchild", evidence{final: success, usage: oom}, StatusOK},
-		{"success with survivors", evidence{final: success, survivors: 1}, StatusUnkillable},
-		{"error", evidence{final: failure}, StatusToolError},
-		{"error after the deadline", evidence{final: failure, cause: causeDeadline}, StatusTimeout},
-		{"cancelled after an abort", evidence{final: cancelled, cause: causeAbort}, StatusCancelled},
-		{"non-zero exit", evidence{final: exit3}, StatusToolError},
-		{"non-zero exit after the deadline", evidence{final: exit3, cause: causeDeadline}, StatusTimeout},
-		{"non-zero exit after an OOM kill", evidence{final: exit3, usage: oom}, StatusOOM},
-		{"command died of a signal", evidence{final: segv}, StatusCrashed},
-		{"command not found", evidence{final: missing}, StatusStartFailed},
-		{"undecodable arguments", evidence{final: badArgs}, StatusInvalidArgs},
-		{"idle", evidence{cause: causeIdle, exited: true, exit: killed}, StatusTimeout},
-		{"stream total", evidence{cause: causeTotal}, StatusTimeout},
-		{"OOM event", evidence{cause: causeOOM}, StatusOOM},
-		{"OOM found afterwards", evidence{exited: true, exit: killed, usage: oom}, StatusOOM},
-		{"OOM of the host's total", evidence{exited: true, exit: killed, usage: outerOOM}, StatusOOM},
-		{"non-zero exit after an OOM of the host's total", evidence{final: exit3, usage: outerOOM}, StatusOOM},
-		{"success after an OOM of the host's total", evidence{final: success, usage: outerOOM}, StatusOK},
-		{"OOM while starting", evidence{startErr: errors.New("x"), usage: oom}, StatusOOM},
-		{"OOM after the deadline", evidence{cause: causeDeadline, usage: oom}, StatusTimeout},
-		{"CPU time", evidence{cause: causeCPU}, StatusCPULimit},
-		{"output", evidence{cause: causeOutputTotal}, StatusOutputLimit},
-		{"start failed", evidence{startErr: errors.New("x")}, StatusStartFailed},
-		{"deadline while starting", evidence{startErr: errors.New("x"), cause: causeDeadline}, StatusTimeout},
-		{"refused arguments", evidence{startErr: refuse(StatusInvalidArgs, "schema", errors.New("x"))}, StatusInvalidArgs},
-		{"second result", evidence{final: success, streamErr: broken}, StatusProtocolError},
-		{"broken stream after the deadline", evidence{streamErr: broken, cause: causeDeadline}, StatusTimeout},
-		{"closed connection", evidence{streamErr: host.ErrDisconnected}, StatusProtocolError},
-		{"no result", evidence{exited: true, exit: exit0, streamErr: host.ErrDisconnected}, StatusNoResult},
-		{"exit before a result", evidence{exited: true, exit: exit1}, StatusCrashed},
-		{"signal", evidence{exited: true, exit: killed}, StatusCrashed},
-		{"seccomp", evidence{exited: true, exit: sigsys}, StatusPolicyViolation},
-		{"pids limit", evidence{exited: true, exit: exit1, usage: pids}, StatusPidsLimit},
-		{"pids limit while starting", evidence{startErr: errors.New("x"), exited: true, exit: exit1, usage: pids}, StatusPidsLimit},
-		{"pids limit of what is behind a refusal", evidence{startErr: refuse(StatusInvalidArgs, "schema", errors.New("x")), usage: pids}, StatusInvalidArgs},
-		{"pids limit, and lives on", evidence{streamErr: host.ErrDisconnected, usage: pids}, StatusPidsLimit},
-		{"command died of the filter", evidence{final: &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSYS"}}}, StatusPolicyViolation},
-		{"an error and too much output", evidence{final: failure, overTotal: true}, StatusOutputLimit},
-		{"a success and too much output", evidence{final: success, overTotal: true}, StatusOK},
-		{"a death and too much output", evidence{exited: true, exit: exit1, overTotal: true}, StatusOutputLimit},
-		{"pids limit with a result is evidence only", evidence{final: failure, usage: pids}, StatusToolError},
+		{"success", evidence{final: success}, api.StatusOK},
+		{"success during grace", evidence{final: success, cause: causeDeadline}, api.StatusOK},
+		{"success after an OOM kill of a grandchild", evidence{final: success, usage: oom}, api.StatusOK},
+		{"success with survivors", evidence{final: success, survivors: 1}, api.StatusUnkillable},
+		{"error", evidence{final: failure}, api.StatusToolError},
+		{"error after the deadline", evidence{final: failure, cause: causeDeadline}, api.StatusTimeout},
+		{"cancelled after an abort", evidence{final: cancelled, cause: causeAbort}, api.StatusCancelled},
+		{"non-zero exit", evidence{final: exit3}, api.StatusToolError},
+		{"non-zero exit after the deadline", evidence{final: exit3, cause: causeDeadline}, api.StatusTimeout},
+		{"non-zero exit after an OOM kill", evidence{final: exit3, usage: oom}, api.StatusOOM},
+		{"command died of a signal", evidence{final: segv}, api.StatusCrashed},
+		{"command not found", evidence{final: missing}, api.StatusStartFailed},
+		{"undecodable arguments", evidence{final: badArgs}, api.StatusInvalidArgs},
+		{"idle", evidence{cause: causeIdle, exited: true, exit: killed}, api.StatusTimeout},
+		{"stream total", evidence{cause: causeTotal}, api.StatusTimeout},
+		{"OOM event", evidence{cause: causeOOM}, api.StatusOOM},
+		{"OOM found afterwards", evidence{exited: true, exit: killed, usage: oom}, api.StatusOOM},
+		{"OOM of the host's total", evidence{exited: true, exit: killed, usage: outerOOM}, api.StatusOOM},
+		{"non-zero exit after an OOM of the host's total", evidence{final: exit3, usage: outerOOM}, api.StatusOOM},
+		{"success after an OOM of the host's total", evidence{final: success, usage: outerOOM}, api.StatusOK},
+		{"OOM while starting", evidence{startErr: errors.New("x"), usage: oom}, api.StatusOOM},
+		{"OOM after the deadline", evidence{cause: causeDeadline, usage: oom}, api.StatusTimeout},
+		{"CPU time", evidence{cause: causeCPU}, api.StatusCPULimit},
+		{"output", evidence{cause: causeOutputTotal}, api.StatusOutputLimit},
+		{"start failed", evidence{startErr: errors.New("x")}, api.StatusStartFailed},
+		{"deadline while starting", evidence{startErr: errors.New("x"), cause: causeDeadline}, api.StatusTimeout},
+		{"refused arguments", evidence{startErr: refuse(api.StatusInvalidArgs, "schema", errors.New("x"))}, api.StatusInvalidArgs},
+		{"second result", evidence{final: success, streamErr: broken}, api.StatusProtocolError},
+		{"broken stream after the deadline", evidence{streamErr: broken, cause: causeDeadline}, api.StatusTimeout},
+		{"closed connection", evidence{streamErr: host.ErrDisconnected}, api.StatusProtocolError},
+		{"no result", evidence{exited: true, exit: exit0, streamErr: host.ErrDisconnected}, api.StatusNoResult},
+		{"exit before a result", evidence{exited: true, exit: exit1}, api.StatusCrashed},
+		{"signal", evidence{exited: true, exit: killed}, api.StatusCrashed},
+		{"seccomp", evidence{exited: true, exit: sigsys}, api.StatusPolicyViolation},
+		{"pids limit", evidence{exited: true, exit: exit1, usage: pids}, api.StatusPidsLimit},
+		{"pids limit while starting", evidence{startErr: errors.New("x"), exited: true, exit: exit1, usage: pids}, api.StatusPidsLimit},
+		{"pids limit of what is behind a refusal", evidence{startErr: refuse(api.StatusInvalidArgs, "schema", errors.New("x")), usage: pids}, api.StatusInvalidArgs},
+		{"pids limit, and lives on", evidence{streamErr: host.ErrDisconnected, usage: pids}, api.StatusPidsLimit},
+		{"command died of the filter", evidence{final: &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: "SIGSYS"}}}, api.StatusPolicyViolation},
+		{"an error and too much output", evidence{final: failure, overTotal: true}, api.StatusOutputLimit},
+		{"a success and too much output", evidence{final: success, overTotal: true}, api.StatusOK},
+		{"a death and too much output", evidence{exited: true, exit: exit1, overTotal: true}, api.StatusOutputLimit},
+		{"pids limit with a result is evidence only", evidence{final: failure, usage: pids}, api.StatusToolError},
 	} {
 		if got := classify(test.e); got.status != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got.status, test.want)
@@ -97,30 +98,30 @@ func TestToolErrorIsBounded(t *testing.T) {
 func TestAFailureOfTheHostIsItsOwn(t *testing.T) {
 	for _, test := range []struct {
 		err  error
-		want string
+		want api.Reason
 	}{
 		{errors.New("no handshake"), "start"},
 		{hostFailure(errors.New("no cgroup can be made")), "host"},
-		{hostFailure(refuse(StatusStartFailed, reasonNotExecutable, errors.New("x"))), "not_executable"},
+		{hostFailure(refuse(api.StatusStartFailed, api.ReasonNotExecutable, errors.New("x"))), "not_executable"},
 	} {
-		if got := classify(evidence{startErr: test.err}); got.status != StatusStartFailed || got.reason != test.want {
+		if got := classify(evidence{startErr: test.err}); got.status != api.StatusStartFailed || got.reason != test.want {
 			t.Errorf("%v: %+v, want reason %s", test.err, got, test.want)
 		}
 	}
 }
 
 func TestEveryStatusHasACode(t *testing.T) {
-	want := map[Status]int{
-		StatusOK: 0, StatusCancelled: 1, StatusToolError: 2, StatusInvalidArgs: 3, StatusTimeout: 4,
-		StatusDenied: 7, StatusPolicyViolation: 7, StatusOOM: 8, StatusPidsLimit: 8, StatusOutputLimit: 8,
-		StatusCPULimit: 8, StatusStartFailed: 9, StatusCollateral: 10, StatusCrashed: 13, StatusNoResult: 13,
-		StatusProtocolError: 13, StatusUnkillable: 13, StatusOverloaded: 14,
+	want := map[api.Status]int{
+		api.StatusOK: 0, api.StatusCancelled: 1, api.StatusToolError: 2, api.StatusInvalidArgs: 3, api.StatusTimeout: 4,
+		api.StatusDenied: 7, api.StatusPolicyViolation: 7, api.StatusOOM: 8, api.StatusPidsLimit: 8, api.StatusOutputLimit: 8,
+		api.StatusCPULimit: 8, api.StatusStartFailed: 9, api.StatusCollateral: 10, api.StatusCrashed: 13, api.StatusNoResult: 13,
+		api.StatusProtocolError: 13, api.StatusUnkillable: 13, api.StatusOverloaded: 14,
 	}
 	for status, code := range want {
-		if got := int(status.GRPC()); got != code {
+		if got := int(GRPC(status)); got != code {
 			t.Errorf("%s: code %d, want %d", status, got, code)
 		}
-		if codeNames[status.GRPC()] == "" {
+		if codeNames[GRPC(status)] == "" {
 			t.Errorf("%s: its code has no name", status)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
@@ -113,7 +114,7 @@ func (c *Call) checkClocks(now time.Time) {
 		c.checkBudget(now)
 		if due(c.progressAt) {
 			c.progressAt = now.Add(progressEvery)
-			c.events.publish(Event{Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+			c.events.publish(Event{Kind: EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 		}
 		if due(c.cpuAt) {
 			c.checkCPU(now)
@@ -152,7 +153,7 @@ func (c *Call) checkClocks(now time.Time) {
 // is not waited for.
 func (c *Call) lateStart() error {
 	why := fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", c.startBy.Sub(c.marks.admitted), budget.Registration)
-	return refuse(StatusStartFailed, reasonSlow, why)
+	return refuse(api.StatusStartFailed, api.ReasonSlow, why)
 }
 
 func (c *Call) checkBudget(now time.Time) {
@@ -166,7 +167,7 @@ func (c *Call) checkBudget(now time.Time) {
 			c.overrun(now)
 			continue
 		}
-		c.stop(budgetCauses[reason], reason, now)
+		c.stop(budgetCauses[reason], api.Reason(reason), now)
 		return
 	}
 }
@@ -202,7 +203,7 @@ func (c *Call) checkCPU(now time.Time) {
 	}
 	left := c.limits.CPUTime - used
 	if left <= 0 {
-		c.stop(causeCPU, "cpuTime", now)
+		c.stop(causeCPU, api.ReasonCPUTime, now)
 		return
 	}
 	c.cpuAt = now.Add(max(left/time.Duration(runtime.NumCPU()), minCPUCheck))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -84,7 +85,7 @@ func (c *Call) buildCommand() error {
 		err = errors.New("they make an empty command")
 	}
 	if err != nil {
-		return refuse(StatusInvalidArgs, "arguments", err)
+		return refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	command := *c.request.Command
 	command.Argv = append(command.Argv[:1:1], argv[1:]...) // argv[0] is what was looked up

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -16,8 +17,8 @@ func TestCurrent(t *testing.T) {
 		now, ok := c.Current()
 		return ok && now.CPU > 50*time.Millisecond && now.MemoryBytes > 1<<20 && now.Pids > 1
 	})
-	c.Abort(supervisor.AbortUser)
-	c.Abort(supervisor.AbortUser)
+	c.Abort(api.ReasonUser)
+	c.Abort(api.ReasonUser)
 	c.Result()
 	if now, ok := c.Current(); ok {
 		t.Errorf("a call that is over uses %+v", now)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -195,7 +196,7 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	}
 	dir := t.TempDir()
 	host := newHost(t, supervisor.Config{RuntimeDir: dir})
-	one := func() { wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), supervisor.StatusOK) }
+	one := func() { wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK) }
 	one()
 	eventually(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
 	fds, goroutines := open(t)
@@ -248,7 +249,7 @@ func TestAKilledLauncherIsNoCrashOfTheTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := running.Result()
-	wantStatus(t, result, supervisor.StatusCrashed)
+	wantStatus(t, result, api.StatusCrashed)
 	if result.Reason != "launcher" || !strings.Contains(result.Message, "outside of toolhost") || strings.Contains(result.Message, "rashed") || result.Exit.Signal != "" {
 		t.Errorf("reason %s, exit %+v, message %q", result.Reason, result.Exit, result.Message)
 	}

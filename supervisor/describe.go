@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
@@ -61,10 +62,10 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*described, binary, error) {
 	found, err := s.binaries.find(request.Tool.Path)
 	if err != nil {
-		return nil, binary{}, refuse(StatusStartFailed, reasonTool, err)
+		return nil, binary{}, refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	if want := request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
-		return nil, binary{}, refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
+		return nil, binary{}, refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	d, err := s.describe(ctx, request, found)
 	return d, found, err
@@ -92,13 +93,13 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 	if e := c.responded.GetError(); e != nil {
 		status, ok := behindTool[e.GetKind()]
 		if !ok {
-			status = StatusToolError
+			status = api.StatusToolError
 		}
-		return nil, &refusal{status: status, reason: reasonBehind, err: errors.New(e.GetMessage()), describing: c.result}
+		return nil, &refusal{status: status, reason: api.ReasonServer, err: errors.New(e.GetMessage()), describing: c.result}
 	}
 	d, err := s.described.read(ctx, c.responded)
 	if err != nil {
-		return nil, &refusal{status: StatusProtocolError, reason: "describe", err: err, describing: c.result}
+		return nil, &refusal{status: api.StatusProtocolError, reason: api.ReasonDescribe, err: err, describing: c.result}
 	}
 	return d, nil
 }
@@ -184,13 +185,13 @@ func ofWork(a budget.Ask) bool {
 func describeError(c *Call) error {
 	what := string(c.result.Status)
 	switch e := c.result.ToolError; {
-	case c.result.Status == StatusOOM:
+	case c.result.Status == api.StatusOOM:
 		what = fmt.Sprintf("it ran out of memory: its limit is %d bytes for all its processes", c.result.Limits.MemoryBytes)
-	case c.result.Status == StatusPidsLimit:
+	case c.result.Status == api.StatusPidsLimit:
 		what = fmt.Sprintf("it ran out of processes: its limit is %d, threads included", c.result.Limits.Pids)
 	case e != nil:
 		what = e.Message
-	case c.result.Status == StatusTimeout:
+	case c.result.Status == api.StatusTimeout:
 		what = "it has not answered within " + seconds(c.result.Timing.ElapsedMs)
 	}
 	if said := lastWords(c.result.Output.Stderr); said != "" {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Describes have slots of their own: tools that hang while they are described
@@ -75,7 +77,7 @@ func (d *describing) do(ctx context.Context, key [sha256.Size]byte, work func(co
 		<-f.done
 		return f.found, f.err
 	}
-	return nil, refuse(StatusCancelled, string(abortReason(ctx)), errors.New("its description was not waited for"))
+	return nil, refuse(api.StatusCancelled, abortReason(ctx), errors.New("its description was not waited for"))
 }
 
 // join finds the flight, or begins one. An error is that of one which rests.
@@ -161,7 +163,7 @@ func pause(took time.Duration, tries int) time.Duration {
 // again. One that was given too little time says nothing about the tool, and the
 // next call is to have its own.
 func failsAgain(err error) bool {
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.status == StatusTimeout && refused.describing != nil {
+	if refused, ok := errors.AsType[*refusal](err); ok && refused.status == api.StatusTimeout && refused.describing != nil {
 		if given := refused.describing.Timing.TimeoutMs; given != nil && milliseconds(*given) < minRest {
 			return false
 		}
@@ -176,12 +178,12 @@ func isTheTools(err error) bool {
 		return false
 	}
 	switch refused.status {
-	case StatusTimeout, StatusPidsLimit, StatusCPULimit, StatusOutputLimit, StatusCrashed, StatusNoResult, StatusProtocolError, StatusToolError, StatusUnkillable:
+	case api.StatusTimeout, api.StatusPidsLimit, api.StatusCPULimit, api.StatusOutputLimit, api.StatusCrashed, api.StatusNoResult, api.StatusProtocolError, api.StatusToolError, api.StatusUnkillable:
 		return true
-	case StatusOOM:
-		return refused.reason != reasonHostMemory
-	case StatusStartFailed:
-		return refused.reason != reasonHost && refused.describing != nil
+	case api.StatusOOM:
+		return refused.reason != api.ReasonHostMemory
+	case api.StatusStartFailed:
+		return refused.reason != api.ReasonHost && refused.describing != nil
 	}
 	return false
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -52,16 +53,16 @@ func TestDescribesAreShared(t *testing.T) {
 	wait.Until(t, "it is described", func() bool { return starts(hung) > 0 })
 	all.Wait()
 	for _, r := range results {
-		wantStatus(t, r, supervisor.StatusTimeout)
+		wantStatus(t, r, api.StatusTimeout)
 	}
 	r := host.Call(t.Context(), hung)
-	wantStatus(t, r, supervisor.StatusTimeout)
+	wantStatus(t, r, api.StatusTimeout)
 	if starts(hung) != 1 || !strings.Contains(r.Message, "it is tried again in") || !strings.Contains(r.Retry.Hint, "call again in") || r.Retry.SideEffects != "none" {
 		t.Errorf("%d starts; %s; %+v", starts(hung), r.Message, r.Retry)
 	}
 	other := hung
 	other.Limits.MemoryBytes = 100 << 20
-	wantStatus(t, host.Call(t.Context(), other), supervisor.StatusTimeout)
+	wantStatus(t, host.Call(t.Context(), other), api.StatusTimeout)
 	if starts(hung) != 2 {
 		t.Errorf("%d starts with other limits, want 2", starts(hung))
 	}
@@ -82,7 +83,7 @@ func TestAHastyDescribeDoesNotRest(t *testing.T) {
 	slow.Timeouts = within(20 * time.Millisecond)
 	for range 5 {
 		r := host.Call(t.Context(), slow)
-		wantStatus(t, r, supervisor.StatusTimeout)
+		wantStatus(t, r, api.StatusTimeout)
 		if r.Timing.ElapsedMs < 20 || strings.Contains(r.Message, "tried again") {
 			t.Errorf("timed out after %d ms of 20: %s", r.Timing.ElapsedMs, r.Message)
 		}
@@ -124,7 +125,7 @@ func TestAFailedDescribeTellsTheTruth(t *testing.T) {
 	hog.Limits.MemoryBytes = 48 << 20
 	_, r := host.Describe(t.Context(), hog)
 	if host.Controller("memory") {
-		wantStatus(t, r, supervisor.StatusOOM)
+		wantStatus(t, r, api.StatusOOM)
 		if !strings.Contains(r.Message, "its limit is 50331648 bytes") || r.Limits.MemoryBytes != 48<<20 {
 			t.Errorf("%s; limits %+v", r.Message, r.Limits)
 		}
@@ -132,7 +133,7 @@ func TestAFailedDescribeTellsTheTruth(t *testing.T) {
 	bad := request("work", `{}`)
 	bad.Tool = supervisor.Tool{Path: self, Args: []string{"describe-twice"}}
 	_, r = host.Describe(t.Context(), bad)
-	wantStatus(t, r, supervisor.StatusProtocolError)
+	wantStatus(t, r, api.StatusProtocolError)
 	if r.Timing.ElapsedMs == 0 || r.Retry.SideEffects != "possible" || strings.Contains(r.Message, "after 0s") || strings.Contains(r.Message, "changed nothing") {
 		t.Errorf("%s; timing %+v; retry %+v", r.Message, r.Timing, r.Retry)
 	}

@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -18,6 +19,6 @@ func TestEndIdle(t *testing.T) {
 	host.EndIdle()
 	eventually(t, "the idle one ends", func() bool { return host.Host().Kept == 1 })
 	wantServed(t, call(t, host, idle), "fresh", 1)
-	running.Abort(supervisor.AbortUser)
-	wantStatus(t, running.Result(), supervisor.StatusCancelled)
+	running.Abort(api.ReasonUser)
+	wantStatus(t, running.Result(), api.StatusCancelled)
 }

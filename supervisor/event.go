@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // EventKind names what happened.
@@ -37,10 +39,10 @@ type Event struct {
 
 	// ElapsedMs, Status (running), Fraction and Message belong to progress,
 	// which comes every 5 s of a long call and when the tool reports.
-	ElapsedMs int64    `json:"elapsedMs,omitempty"`
-	Status    Status   `json:"status,omitempty"`
-	Fraction  *float64 `json:"fraction,omitempty"`
-	Message   string   `json:"message,omitempty"`
+	ElapsedMs int64      `json:"elapsedMs,omitempty"`
+	Status    api.Status `json:"status,omitempty"`
+	Fraction  *float64   `json:"fraction,omitempty"`
+	Message   string     `json:"message,omitempty"`
 	// Stream (content, stdout, stderr) and Content belong to output.
 	Stream  string   `json:"stream,omitempty"`
 	Content *Content `json:"content,omitempty"`
@@ -50,9 +52,6 @@ type Event struct {
 	// finished and failed.
 	Display string `json:"display,omitempty"`
 }
-
-// StatusRunning is the status in progress events.
-const StatusRunning Status = "running"
 
 const maxDisplayRunes = 2000
 

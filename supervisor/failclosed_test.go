@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -34,7 +35,7 @@ func TestFailsClosed(t *testing.T) {
 		}
 		s.features = offered.Without(finding.Feature)
 		r := s.Call(t.Context(), request)
-		if r.Status != StatusStartFailed || r.Reason != "sandbox" || r.Retry.SideEffects != "none" || r.Usage.MemoryPeakBytes != 0 {
+		if r.Status != api.StatusStartFailed || r.Reason != "sandbox" || r.Retry.SideEffects != "none" || r.Usage.MemoryPeakBytes != 0 {
 			t.Errorf("%s: status %s, reason %s, usage %+v", finding.Feature, r.Status, r.Reason, r.Usage)
 		}
 		if r.ToolError == nil || !strings.Contains(r.ToolError.Message, finding.Feature) || !strings.Contains(r.ToolError.Message, "give it back") {

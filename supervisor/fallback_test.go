@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -35,9 +36,9 @@ func TestWithoutPIDNamespace(t *testing.T) {
 			t.Fatal(c.Result().Message)
 		}
 	}
-	c.Abort(AbortUser)
+	c.Abort(api.ReasonUser)
 	r := c.Result()
-	if r.Status != StatusCancelled || r.Kill.Survivors != 0 || r.Kill.Reaped < 20 {
+	if r.Status != api.StatusCancelled || r.Kill.Survivors != 0 || r.Kill.Reaped < 20 {
 		t.Errorf("status %s, kill %+v", r.Status, r.Kill)
 	}
 	if slices.Contains(r.Sandbox.Enforced, "pidns") || !slices.Contains(r.Sandbox.Enforced, "subreaper") {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
@@ -38,9 +39,6 @@ func (c *Call) lockWait() time.Duration {
 	return max(wait, c.resolution.Timeout)
 }
 
-// reasonData: the tool's own data were in use for too long.
-const reasonData = "data"
-
 // lock waits until the call may use the tool's files. Errors are a refusal, ctx's
 // cause, and those of the file.
 func (c *Call) lock(ctx context.Context) (unlock func(), err error) {
@@ -50,11 +48,11 @@ func (c *Call) lock(ctx context.Context) (unlock func(), err error) {
 	most := c.s.config.Admission.limits().Queue
 	if n := c.s.locking.Add(1); n > int64(most) {
 		c.s.locking.Add(-1)
-		return nil, refuse(StatusOverloaded, reasonData, fmt.Errorf("%d calls wait for data of tools already: call again later", most))
+		return nil, refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls wait for data of tools already: call again later", most))
 	}
 	defer c.s.locking.Add(-1)
 	wait := c.lockWait()
-	ctx, cancel := context.WithTimeoutCause(ctx, wait, refuse(StatusOverloaded, reasonData,
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, refuse(api.StatusOverloaded, api.ReasonData,
 		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, c.request.Lock.File)))
 	defer cancel()
 	if c.line != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -41,32 +42,32 @@ func TestALockKeepsCallsOfAllHostsApart(t *testing.T) {
 		r.Lock, r.Timeouts = l, within(timeout)
 		return call(t, other, r)
 	}
-	wantStatus(t, quick(lock, time.Minute), supervisor.StatusOK) // which also describes
+	wantStatus(t, quick(lock, time.Minute), api.StatusOK) // which also describes
 	for _, test := range []struct {
 		holds, wants supervisor.Lock
-		status       supervisor.Status
+		status       api.Status
 	}{
-		{lock, lock, supervisor.StatusOverloaded},
-		{lock, shared, supervisor.StatusOverloaded},
-		{shared, lock, supervisor.StatusOverloaded},
-		{shared, shared, supervisor.StatusOK},
-		{lock, supervisor.Lock{}, supervisor.StatusOK},
+		{lock, lock, api.StatusOverloaded},
+		{lock, shared, api.StatusOverloaded},
+		{shared, lock, api.StatusOverloaded},
+		{shared, shared, api.StatusOK},
+		{lock, supervisor.Lock{}, api.StatusOK},
 	} {
 		ctx, leave := context.WithCancel(t.Context())
 		holder := holding(t, one, ctx, test.holds)
 		timeout := time.Minute
-		if test.status != supervisor.StatusOK {
+		if test.status != api.StatusOK {
 			timeout = 200 * time.Millisecond
 		}
 		r := quick(test.wants, timeout)
-		if wantStatus(t, r, test.status); r.Status != supervisor.StatusOK {
+		if wantStatus(t, r, test.status); r.Status != api.StatusOK {
 			if r.Reason != "data" || !r.Retry.Retryable || !strings.Contains(r.Message, "was not called: another call, or a process that is kept, has used the tool's data for 200ms") {
 				t.Errorf("reason %q, retryable %t: %s", r.Reason, r.Retry.Retryable, r.Message)
 			}
 		}
 		leave()
-		wantStatus(t, holder.Result(), supervisor.StatusCancelled)
-		wantStatus(t, quick(test.wants, time.Minute), supervisor.StatusOK) // a lock ends with its call
+		wantStatus(t, holder.Result(), api.StatusCancelled)
+		wantStatus(t, quick(test.wants, time.Minute), api.StatusOK) // a lock ends with its call
 	}
 }
 
@@ -79,12 +80,12 @@ func TestAKeptProcessHasTheLock(t *testing.T) {
 	wantServed(t, call(t, one, r), "fresh", 1)
 	wantServed(t, call(t, one, r), "reused", 2)
 	elsewhere := request("echo", `{}`)
-	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOK) // which also describes
+	wantStatus(t, call(t, other, elsewhere), api.StatusOK) // which also describes
 	elsewhere.Lock, elsewhere.Timeouts = r.Lock, within(200*time.Millisecond)
-	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOverloaded)
+	wantStatus(t, call(t, other, elsewhere), api.StatusOverloaded)
 	wantServed(t, call(t, one, r), "reused", 3) // its last
 	elsewhere.Timeouts = within(time.Minute)
-	wantStatus(t, call(t, other, elsewhere), supervisor.StatusOK)
+	wantStatus(t, call(t, other, elsewhere), api.StatusOK)
 }
 
 // So many calls may wait for data, and no more.
@@ -102,14 +103,14 @@ func TestCallsThatWaitForALockAreBounded(t *testing.T) {
 	}
 	eventually(t, "two wait", func() bool { return host.Host().Waiting == 2 })
 	refused := call(t, host, r)
-	wantStatus(t, refused, supervisor.StatusOverloaded)
+	wantStatus(t, refused, api.StatusOverloaded)
 	if refused.Reason != "data" {
 		t.Errorf("reason %q: %s", refused.Reason, refused.Message)
 	}
 	leave()
-	wantStatus(t, holder.Result(), supervisor.StatusCancelled)
+	wantStatus(t, holder.Result(), api.StatusCancelled)
 	for _, c := range waiting {
-		wantStatus(t, c.Result(), supervisor.StatusOK)
+		wantStatus(t, c.Result(), api.StatusOK)
 	}
 }
 
@@ -129,8 +130,8 @@ func TestASharedLockIsLeftForOthers(t *testing.T) {
 	eventually(t, "a later reader waits behind it", func() bool { return host.Host().Waiting == 2 })
 	leave()
 	reader.Result()
-	wantStatus(t, writer.Result(), supervisor.StatusOK)
-	wantStatus(t, later.Result(), supervisor.StatusOK)
+	wantStatus(t, writer.Result(), api.StatusOK)
+	wantStatus(t, later.Result(), api.StatusOK)
 }
 
 func locked(path string) bool {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/sandbox/export"
 )
@@ -105,7 +106,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		return nil
 	}
 	if !policy.Confines() {
-		return refuse(StatusStartFailed, reasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
+		return refuse(api.StatusStartFailed, api.ReasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
 	}
 	if to, err = filepath.Abs(to); err == nil && policy.MayWrite(to) {
 		err = fmt.Errorf("cannot take files to %s: the call may write there itself; choose another folder", to)
@@ -114,7 +115,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		c.filesTo, err = export.Open(to)
 	}
 	if err != nil {
-		return refuse(StatusStartFailed, reasonPolicy, err)
+		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	return nil
 }

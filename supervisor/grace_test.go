@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -19,9 +20,9 @@ func TestResultAfterAnAbortCounts(t *testing.T) {
 	r.Grace, r.Events = 20*time.Second, events
 	running := host.Start(t.Context(), r)
 	waitFor(t, events, supervisor.EventStarted)
-	running.Abort(supervisor.AbortUser)
+	running.Abort(api.ReasonUser)
 	result := running.Result()
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if result.Overran || result.Kill.Cause != "abort" || !strings.HasPrefix(result.Message, `[NOTE] Tool "late" was aborted after `) || !strings.Contains(result.Message, "(user). Its result came all the same, and is complete.") {
 		t.Errorf("overran %v, cause %q, message %q", result.Overran, result.Kill.Cause, result.Message)
 	}
@@ -37,10 +38,10 @@ func TestSoftBudgetPassesInTheGrace(t *testing.T) {
 	r.Grace, r.Events = 20*time.Second, events
 	running := host.Start(t.Context(), r)
 	waitForMessage(t, running, events, "flushed")
-	running.Abort(supervisor.AbortUser)
+	running.Abort(api.ReasonUser)
 	waitFor(t, events, supervisor.EventOverran)
-	running.Abort(supervisor.AbortUser)
-	if result := running.Result(); !result.Overran || result.Status != supervisor.StatusCancelled {
+	running.Abort(api.ReasonUser)
+	if result := running.Result(); !result.Overran || result.Status != api.StatusCancelled {
 		t.Errorf("overran %v, %s", result.Overran, result.Status)
 	}
 }

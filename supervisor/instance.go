@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -157,7 +158,7 @@ func hostFailure(err error) error {
 	if _, known := errors.AsType[*refusal](err); known || err == nil {
 		return err
 	}
-	return refuse(StatusStartFailed, reasonHost, err)
+	return refuse(api.StatusStartFailed, api.ReasonHost, err)
 }
 
 // adopt has the owner take over a kept instance as if it had just come up.
@@ -333,5 +334,5 @@ func (c *Call) explainStart(err error) error {
 	case syscall.ENOENT:
 		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", c.dir)
 	}
-	return refuse(StatusStartFailed, reasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.binary.path, why))
+	return refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.binary.path, why))
 }

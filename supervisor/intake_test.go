@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -16,7 +17,7 @@ func TestEmptyPartsTakeNoMemory(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			before := allocated()
 			r := call(t, host, hostileRequest(how))
-			wantStatus(t, r, supervisor.StatusProtocolError)
+			wantStatus(t, r, api.StatusProtocolError)
 			if !strings.Contains(r.ToolError.Message, "once it is decoded") {
 				t.Errorf("error %q", r.ToolError.Message)
 			}
@@ -27,7 +28,7 @@ func TestEmptyPartsTakeNoMemory(t *testing.T) {
 	}
 	// What the message's type does not have is thrown away.
 	before := allocated()
-	wantStatus(t, call(t, host, hostileRequest("describe-empty-15")), supervisor.StatusOK)
+	wantStatus(t, call(t, host, hostileRequest("describe-empty-15")), api.StatusOK)
 	if took := allocated() - before; took > 64<<20 {
 		t.Errorf("%d MiB were allocated for 4 MiB of unknown fields", took>>20)
 	}

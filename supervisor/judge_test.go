@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/wirejson"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -34,19 +35,19 @@ func TestOddJSONOfATool(t *testing.T) {
 	for _, what := range odd {
 		t.Run(what, func(t *testing.T) {
 			structured := call(t, host, hostileRequest("json-structured-"+what))
-			wantStatus(t, structured, supervisor.StatusOK)
+			wantStatus(t, structured, api.StatusOK)
 			if structured.Structured != nil || structured.Text() != "kept " || !dropped(structured) {
 				t.Errorf("structured %.40s, text %q, warnings %q", structured.Structured, structured.Text(), structured.Warnings)
 			}
 			passes(t, structured)
 			content := call(t, host, hostileRequest("json-content-"+what))
-			wantStatus(t, content, supervisor.StatusOK)
+			wantStatus(t, content, api.StatusOK)
 			if len(content.Content) > 3 || !strings.HasPrefix(content.Text(), `kept {"`) || !dropped(content) {
 				t.Errorf("%d parts, %.40q, warnings %q", len(content.Content), content.Text(), content.Warnings)
 			}
 			passes(t, content)
 			promised := call(t, host, hostileRequest("json-promised-"+what))
-			wantStatus(t, promised, supervisor.StatusToolError)
+			wantStatus(t, promised, api.StatusToolError)
 			if promised.Reason != "output" || promised.Structured != nil || promised.Text() != "kept " || !dropped(promised) || !strings.Contains(promised.ToolError.Message, "output schema") {
 				t.Errorf("reason %q, error %v, warnings %q", promised.Reason, promised.ToolError, promised.Warnings)
 			}
@@ -63,7 +64,7 @@ func TestOddJSONOfATool(t *testing.T) {
 	}
 	for what, want := range map[string]string{"half": `{"a":"\ufffd"}`, "tiny": `{"a":1e-400,"b":-0}`, "126": string(oddJSON("126"))} {
 		r := call(t, host, hostileRequest("json-promised-"+what))
-		wantStatus(t, r, supervisor.StatusOK)
+		wantStatus(t, r, api.StatusOK)
 		if string(r.Structured) != want || dropped(r) {
 			t.Errorf("%s: %s, warnings %q", what, r.Structured, r.Warnings)
 		}
@@ -75,11 +76,11 @@ func TestOddArguments(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	for _, what := range odd {
 		r := call(t, host, request("echo", `{"text":`+string(oddJSON(what)[:min(len(oddJSON(what)), 900_000)])+`}`))
-		wantStatus(t, r, supervisor.StatusInvalidArgs)
+		wantStatus(t, r, api.StatusInvalidArgs)
 	}
 	meta := request("echo", `{}`)
 	meta.Meta = oddJSON("5000")
-	wantStatus(t, call(t, host, meta), supervisor.StatusInvalidArgs)
+	wantStatus(t, call(t, host, meta), api.StatusInvalidArgs)
 }
 
 // Secrets that are names of members become equal where they are hidden.
@@ -88,7 +89,7 @@ func TestHiddenNamesAreNoTwins(t *testing.T) {
 	r := hostileRequest("json-structured-secrets")
 	r.Secrets = []supervisor.Secret{{Variable: "ONE", Value: "first-secret-value"}, {Variable: "TWO", Value: "second-secret-value"}}
 	got := call(t, host, r)
-	wantStatus(t, got, supervisor.StatusOK)
+	wantStatus(t, got, api.StatusOK)
 	if strings.Contains(string(got.Structured), "secret-value") || len(got.Structured) == 0 {
 		t.Errorf("%s", got.Structured)
 	}

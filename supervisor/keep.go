@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
@@ -74,11 +75,11 @@ func (c *Call) checkKeep() error {
 	case keep == nil:
 		return nil
 	case c.request.Command != nil:
-		return refuse(StatusStartFailed, reasonKeep, errors.New("a plain command ends with its call: leave out Keep"))
+		return refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a plain command ends with its call: leave out Keep"))
 	case c.request.FilesTo != "":
-		return refuse(StatusStartFailed, reasonKeep, errors.New("a kept process keeps its workspace: leave out Keep, or the folder for its files"))
+		return refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process keeps its workspace: leave out Keep, or the folder for its files"))
 	case keep.Idle < 0 || keep.MaxCalls < 0:
-		return refuse(StatusStartFailed, reasonKeep, fmt.Errorf("a negative limit of a kept process (idle %s, %d calls): leave it out, or make it positive", keep.Idle, keep.MaxCalls))
+		return refuse(api.StatusStartFailed, api.ReasonKeep, fmt.Errorf("a negative limit of a kept process (idle %s, %d calls): leave it out, or make it positive", keep.Idle, keep.MaxCalls))
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (k *keeper) join(key string, keep Keep) (*line, error) {
 	l := k.lines[key]
 	if l == nil {
 		if len(k.lines) >= maxKept && !k.evict() {
-			return nil, refuse(StatusOverloaded, reasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
+			return nil, refuse(api.StatusOverloaded, api.ReasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
 		}
 		l = newLine(k, key, keep)
 		k.lines[key] = l
@@ -175,7 +176,7 @@ func (l *line) enter(ctx context.Context, shared bool, wait time.Duration) (done
 	}
 	done, err = l.gate.AcquireSlots(ctx, slots, wait)
 	if _, full := errors.AsType[*admission.OverloadedError](err); full {
-		err = refuse(StatusOverloaded, reasonKeep, errors.New("other calls have its kept process, or wait for it: call again later"))
+		err = refuse(api.StatusOverloaded, api.ReasonKeep, errors.New("other calls have its kept process, or wait for it: call again later"))
 	}
 	return done, err
 }

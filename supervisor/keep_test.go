@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -28,7 +29,7 @@ func kept(tool, arguments string, keep supervisor.Keep) supervisor.Request {
 
 func wantServed(t *testing.T, r *supervisor.Result, instance string, n int) {
 	t.Helper()
-	wantStatus(t, r, supervisor.StatusOK)
+	wantStatus(t, r, api.StatusOK)
 	if want := fmt.Sprintf(`{"n":%d}`, n); string(r.Structured) != want || r.Instance != instance {
 		t.Errorf("%s process has served %s, want %s %s", r.Instance, r.Structured, instance, want)
 	}
@@ -128,13 +129,13 @@ func TestKeptProcessAfterFailures(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	on := func(tool string) supervisor.Request { return kept(tool, `{}`, supervisor.Keep{}) }
 	wantServed(t, call(t, host, on("count")), "fresh", 1)
-	wantStatus(t, call(t, host, on("fail")), supervisor.StatusToolError)
-	wantStatus(t, call(t, host, on("panic")), supervisor.StatusToolError)
+	wantStatus(t, call(t, host, on("fail")), api.StatusToolError)
+	wantStatus(t, call(t, host, on("panic")), api.StatusToolError)
 	wantServed(t, call(t, host, on("count")), "reused", 2)
 	late := on("silent")
 	late.Timeouts = within(500 * time.Millisecond)
 	r := call(t, host, late)
-	wantStatus(t, r, supervisor.StatusTimeout)
+	wantStatus(t, r, api.StatusTimeout)
 	if r.Instance != "reused" || r.Kill.Stage != "kill" || r.Kill.Reaped != 1 {
 		t.Errorf("instance %s, kill %+v", r.Instance, r.Kill)
 	}
@@ -161,7 +162,7 @@ func TestKeptProcessKeepsOutputApart(t *testing.T) {
 	for i := range 20 {
 		text := fmt.Sprintf("call %d", i)
 		r := call(t, host, kept("noisy", fmt.Sprintf(`{"text":%q}`, text), supervisor.Keep{}))
-		wantStatus(t, r, supervisor.StatusOK)
+		wantStatus(t, r, api.StatusOK)
 		for stream, out := range map[string]supervisor.StreamOutput{"stdout": r.Output.Stdout, "stderr": r.Output.Stderr} {
 			if want := "to " + stream + ": " + text + "\n"; out.Head != want {
 				t.Errorf("%s %q, want %q", stream, out.Head, want)
@@ -182,7 +183,7 @@ func TestKeptProcessServesOneAtATime(t *testing.T) {
 	fresh := 0
 	for _, c := range calls {
 		r := c.Result()
-		wantStatus(t, r, supervisor.StatusOK)
+		wantStatus(t, r, api.StatusOK)
 		if r.Instance == "fresh" {
 			fresh++
 		}
@@ -202,11 +203,11 @@ func TestCollateral(t *testing.T) {
 		others = append(others, startWaiting(t, host, kept("stream", `{"n":1}`, keep)))
 	}
 	culprit := startWaiting(t, host, kept("stream", `{"n":1}`, keep))
-	culprit.Abort(supervisor.AbortUser)
-	wantStatus(t, culprit.Result(), supervisor.StatusCancelled)
+	culprit.Abort(api.ReasonUser)
+	wantStatus(t, culprit.Result(), api.StatusCancelled)
 	for _, c := range others {
 		r := c.Result()
-		wantStatus(t, r, supervisor.StatusCollateral)
+		wantStatus(t, r, api.StatusCollateral)
 		if r.Text() != "message 0\n" || r.Kill.Cause != "collateral" || r.Code != "ABORTED" || !strings.Contains(r.Message, "another call") {
 			t.Errorf("text %q, kill %+v, message %q", r.Text(), r.Kill, r.Message)
 		}
@@ -240,7 +241,7 @@ func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 	files.FilesTo = t.TempDir()
 	for _, r := range []supervisor.Request{command, files, kept("count", `{}`, supervisor.Keep{Idle: -1})} {
 		result := call(t, host, r)
-		wantStatus(t, result, supervisor.StatusStartFailed)
+		wantStatus(t, result, api.StatusStartFailed)
 		if result.Reason != "keep" {
 			t.Errorf("reason %q: %s", result.Reason, result.Message)
 		}
@@ -269,10 +270,10 @@ func TestKeptProcessesInDisorder(t *testing.T) {
 			r.Timeouts, r.Grace = within(time.Duration(1000+rand.IntN(500))*time.Millisecond), 20*time.Millisecond
 			c := host.Start(t.Context(), r)
 			if rand.IntN(5) == 0 {
-				c.Abort(supervisor.AbortUser)
+				c.Abort(api.ReasonUser)
 			}
 			result := c.Result()
-			if result.Kill.Survivors != 0 || result.Status == supervisor.StatusUnkillable {
+			if result.Kill.Survivors != 0 || result.Status == api.StatusUnkillable {
 				t.Errorf("%s: survivors: %+v", tool, result.Kill)
 			}
 			if result.OK() && tool == "echo" && result.Text() != text {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -34,9 +35,9 @@ func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, chang
 	}
 	c := host.Start(t.Context(), r)
 	waitFor(t, events, supervisor.EventProgress)
-	c.Abort(supervisor.AbortUser)
+	c.Abort(api.ReasonUser)
 	result := c.Result()
-	wantStatus(t, result, supervisor.StatusCancelled)
+	wantStatus(t, result, api.StatusCancelled)
 	if result.Kill.Survivors != 0 || result.Kill.Stage != "kill" {
 		t.Errorf("kill %+v", result.Kill)
 	}
@@ -84,7 +85,7 @@ func TestKillUnderTwoPercentOfCPU(t *testing.T) {
 func TestWrapperExitsFirst(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	result := call(t, host, request("children", `{"n":4,"text":"orphan","line":true}`))
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if left := alive(); left != 0 {
 		t.Errorf("%d processes left after the answer", left)
 	}

@@ -5,17 +5,18 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
 // stop begins the kill ladder. The first cause stays.
-func (c *Call) stop(why cause, reason string, now time.Time) {
+func (c *Call) stop(why cause, reason api.Reason, now time.Time) {
 	if _, ok := next(c.state, stopRequested); !ok {
 		return
 	}
 	c.cause, c.reason, c.silence = why, reason, c.clock.Silence()
 	c.marks.stop = now
-	if why.status() == StatusTimeout {
+	if why.status() == api.StatusTimeout {
 		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
 	if c.grace == 0 || why == causeOOM { // the kernel has begun to kill already
@@ -55,7 +56,7 @@ func (c *Call) signal() bool {
 // cancelTimeout bounds the wait for a tool's answer to Cancel.
 const cancelTimeout = time.Second
 
-func (c *Call) requestCancel(reason string) {
+func (c *Call) requestCancel(reason api.Reason) {
 	if c.conn == nil {
 		return
 	}
@@ -63,7 +64,7 @@ func (c *Call) requestCancel(reason string) {
 	c.helpers.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
 		defer cancel()
-		_ = conn.Cancel(ctx, id, reason)
+		_ = conn.Cancel(ctx, id, string(reason))
 	})
 }
 
@@ -74,7 +75,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 		return
 	}
 	if c.cause == causeNone && c.final == nil && c.instance != nil && c.instance.doomedByOther(c) {
-		c.cause, c.reason = causeCollateral, "collateral" // its death came before the word of it
+		c.cause, c.reason = causeCollateral, api.ReasonCollateral // its death came before the word of it
 	}
 	ladder := c.cause != causeNone
 	if c.marks.stop.IsZero() {

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // A start that is late to be given up has no process that survives: its call
@@ -14,7 +16,7 @@ func TestALateStarterIsNoSurvivor(t *testing.T) {
 		c.launching.Store(launching)
 		c.giveUp(time.Now())
 		e := c.evidence()
-		if c.kill.survivors != 0 || classify(e).status != StatusTimeout {
+		if c.kill.survivors != 0 || classify(e).status != api.StatusTimeout {
 			t.Errorf("%d survivors, %+v", c.kill.survivors, classify(e))
 		}
 		if len(c.warnings) != 1 {

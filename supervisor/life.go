@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -57,7 +58,7 @@ type life struct {
 	marks  marks
 
 	cause    cause
-	reason   string        // within the cause
+	reason   api.Reason    // within the cause
 	silence  time.Duration // that was allowed then
 	final    *pluginv1.Result
 	startErr error
@@ -139,9 +140,9 @@ func (c *Call) take(in input) {
 	case inExited:
 		c.onExited(in.exit, now)
 	case inOOM:
-		c.stop(causeOOM, "memory", now)
+		c.stop(causeOOM, api.ReasonMemory, now)
 	case inOutputTotal:
-		c.stop(causeOutputTotal, reasonOutputTotal, now)
+		c.stop(causeOutputTotal, api.ReasonOutputTotal, now)
 	case inEmptied:
 		c.onEmptied(now)
 	case inAnswered:
@@ -149,7 +150,7 @@ func (c *Call) take(in input) {
 	case inContent:
 		c.onContent(in)
 	case inCollateral:
-		c.stop(causeCollateral, "collateral", now)
+		c.stop(causeCollateral, api.ReasonCollateral, now)
 	case inOutputEnded:
 		c.outputOver = true
 		c.tryDrained()
@@ -269,10 +270,10 @@ func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
 	c.settle(now)
 }
 
-func (c *Call) onAbort(reason AbortReason, now time.Time) {
+func (c *Call) onAbort(reason api.Reason, now time.Time) {
 	switch c.state {
 	case stateQueued:
-		c.cause, c.reason = causeAbort, string(reason)
+		c.cause, c.reason = causeAbort, reason
 		c.leaveQueue()
 		c.onRefused(errAborted)
 	case stateStopping:
@@ -280,7 +281,7 @@ func (c *Call) onAbort(reason AbortReason, now time.Time) {
 	case stateDraining:
 		c.to(killRequested) // whoever reads the output is not waited for
 	default:
-		c.stop(causeAbort, string(reason), now)
+		c.stop(causeAbort, reason, now)
 	}
 }
 

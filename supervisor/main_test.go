@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/supervisor"
@@ -104,7 +105,7 @@ func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supe
 // processor is emulated.
 func slow() bool { return testing.Short() || os.Getenv("TOOLHOST_VM") != "" }
 
-func wantStatus(t testing.TB, r *supervisor.Result, want supervisor.Status) {
+func wantStatus(t testing.TB, r *supervisor.Result, want api.Status) {
 	t.Helper()
 	if r.Status != want {
 		t.Fatalf("status %s (reason %s), want %s\nmessage: %s\ntool error: %+v\nstderr: %s", r.Status, r.Reason, want, r.Message, r.ToolError, r.Output.Stderr.Head)

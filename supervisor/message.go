@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
@@ -17,7 +18,7 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 	o := classify(e)
 	r.Status, r.Reason = o.status, o.reason
 	r.Code = codeNames[grpcCode(o.status, e.cause)]
-	r.Partial = o.status != StatusOK && (len(r.Content) > 0 || r.Output.Stdout.SeenBytes > 0)
+	r.Partial = o.status != api.StatusOK && (len(r.Content) > 0 || r.Output.Stdout.SeenBytes > 0)
 	r.ToolError = toolErrorOf(e)
 	r.Exit = exitOf(e, c.request.Command != nil)
 	r.Usage = usageOf(e.usage)
@@ -36,11 +37,11 @@ func (c *Call) fillOutcome(r *Result, e evidence) {
 }
 
 // grpcCode of an unkillable call is that of what began its ladder.
-func grpcCode(status Status, why cause) codes.Code {
-	if status == StatusUnkillable && why != causeNone {
-		return why.status().GRPC()
+func grpcCode(status api.Status, why cause) codes.Code {
+	if status == api.StatusUnkillable && why != causeNone {
+		return GRPC(why.status())
 	}
-	return status.GRPC()
+	return GRPC(status)
 }
 
 // fillRetry gives advice: what never started, and what is confirmed to be
@@ -54,17 +55,17 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 	r.Retry.Retryable = r.mayComeOutOtherwise() && (!e.began() || tool.ReadOnly || tool.Idempotent)
 	r.Retry.Hint = hintOf(r)
 	switch {
-	case r.Status == StatusTimeout && e.cause == causeDeadline:
+	case r.Status == api.StatusTimeout && e.cause == causeDeadline:
 		c.suggestTimeout(r)
 		if r.Retry.SuggestedTimeoutMs != nil && c.askable() > 0 {
 			r.Retry.Hint = "ask for more time or do less in one call"
 		}
-	case r.Status == StatusTimeout && e.cause == causeIdle:
+	case r.Status == api.StatusTimeout && e.cause == causeIdle:
 		r.Retry.Hint = "take smaller steps, each of which says something"
-	case r.Status == StatusTimeout: // more time is not what was wanting
+	case r.Status == api.StatusTimeout: // more time is not what was wanting
 		r.Retry.Hint = "take smaller steps"
 	}
-	if r.Status == StatusProtocolError && tool.Adapter {
+	if r.Status == api.StatusProtocolError && tool.Adapter {
 		r.Retry.Hint = "tell who made the server"
 	}
 }
@@ -73,10 +74,10 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 // nor against what somebody has decided.
 func (r *Result) mayComeOutOtherwise() bool {
 	switch r.Status {
-	case StatusOK, StatusInvalidArgs, StatusDenied, StatusPolicyViolation:
+	case api.StatusOK, api.StatusInvalidArgs, api.StatusDenied, api.StatusPolicyViolation:
 		return false
-	case StatusCancelled:
-		return r.Reason != string(AbortUser) && r.Reason != string(AbortParent)
+	case api.StatusCancelled:
+		return r.Reason != api.ReasonUser && r.Reason != api.ReasonParent
 	}
 	return true
 }
@@ -107,59 +108,59 @@ func (c *Call) maxTimeout() time.Duration {
 	return c.resolution.Max
 }
 
-var hints = map[Status]string{
-	StatusTimeout:       "do less in one call",
-	StatusOOM:           "do less in one call, or have the operator raise the memory limit",
-	StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
-	StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
-	StatusOutputLimit:   "write less, or have the operator raise the output limit",
-	StatusOverloaded:    "wait and call again",
-	StatusCollateral:    "call again",
-	StatusInvalidArgs:   "correct the arguments",
-	StatusCrashed:       "look at the tool's stderr",
-	StatusNoResult:      "look at the tool's stderr",
-	StatusProtocolError: "rebuild the tool with a matching SDK",
+var hints = map[api.Status]string{
+	api.StatusTimeout:       "do less in one call",
+	api.StatusOOM:           "do less in one call, or have the operator raise the memory limit",
+	api.StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
+	api.StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
+	api.StatusOutputLimit:   "write less, or have the operator raise the output limit",
+	api.StatusOverloaded:    "wait and call again",
+	api.StatusCollateral:    "call again",
+	api.StatusInvalidArgs:   "correct the arguments",
+	api.StatusCrashed:       "look at the tool's stderr",
+	api.StatusNoResult:      "look at the tool's stderr",
+	api.StatusProtocolError: "rebuild the tool with a matching SDK",
 }
 
 // startHints are those of the reasons for which a tool has not started: only some
 // of them are the tool's.
-var startHints = map[string]string{
-	reasonStart:         "correct the tool's set-up",
-	reasonBehind:        "correct the server's set-up",
-	reasonSlow:          lateHint,
-	reasonHost:          "leave the tool as it is and call again later; if it fails again, have the operator look at the host",
-	reasonSandbox:       "leave the tool as it is, and have the operator give the host what it lacks",
-	reasonAdapter:       "leave the tool as it is, and have the operator install toolhost in full",
-	reasonPolicy:        "correct what the call is granted",
-	reasonSecrets:       "correct the secrets that the call is given",
-	reasonLimits:        "correct the limits of the call",
-	reasonKeep:          "correct how the tool's process is kept",
-	reasonDir:           "correct the working directory, or grant it to the call",
-	reasonTool:          "correct the path or the name of the tool",
-	reasonCommand:       "name a command",
-	reasonNotFound:      "correct the command, or have it installed",
-	reasonNotExecutable: "make the file a program that can be executed",
+var startHints = map[api.Reason]string{
+	api.ReasonStart:         "correct the tool's set-up",
+	api.ReasonServer:        "correct the server's set-up",
+	api.ReasonSlow:          lateHint,
+	api.ReasonHost:          "leave the tool as it is and call again later; if it fails again, have the operator look at the host",
+	api.ReasonSandbox:       "leave the tool as it is, and have the operator give the host what it lacks",
+	api.ReasonAdapter:       "leave the tool as it is, and have the operator install toolhost in full",
+	api.ReasonPolicy:        "correct what the call is granted",
+	api.ReasonSecrets:       "correct the secrets that the call is given",
+	api.ReasonLimits:        "correct the limits of the call",
+	api.ReasonKeep:          "correct how the tool's process is kept",
+	api.ReasonDir:           "correct the working directory, or grant it to the call",
+	api.ReasonTool:          "correct the path or the name of the tool",
+	api.ReasonCommand:       "name a command",
+	api.ReasonNotFound:      "correct the command, or have it installed",
+	api.ReasonNotExecutable: "make the file a program that can be executed",
 }
 
 func hintOf(r *Result) string {
 	switch {
-	case r.Status == StatusStartFailed:
+	case r.Status == api.StatusStartFailed:
 		return startHints[r.Reason]
-	case r.Status == StatusCrashed && r.Reason == reasonLauncher:
+	case r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher:
 		return "call again; where it happens again, have the operator find what kills processes on this machine"
 	}
 	return hints[r.Status]
 }
 
-var prefixes = map[Status]string{
-	StatusTimeout: "[TIMEOUT]", StatusCancelled: "[CANCELLED]", StatusDenied: "[DENIED]", StatusOOM: "[OOM]",
-	StatusPidsLimit: "[LIMIT]", StatusOutputLimit: "[LIMIT]", StatusCPULimit: "[LIMIT]",
+var prefixes = map[api.Status]string{
+	api.StatusTimeout: "[TIMEOUT]", api.StatusCancelled: "[CANCELLED]", api.StatusDenied: "[DENIED]", api.StatusOOM: "[OOM]",
+	api.StatusPidsLimit: "[LIMIT]", api.StatusOutputLimit: "[LIMIT]", api.StatusCPULimit: "[LIMIT]",
 }
 
 // causePrefix keeps the first cause's prefix for a call that is unkillable.
 func causePrefix(r *Result) string {
 	status := r.Status
-	if status == StatusUnkillable {
+	if status == api.StatusUnkillable {
 		status = cause(r.Kill.Cause).status()
 	}
 	if p, ok := prefixes[status]; ok {
@@ -171,10 +172,10 @@ func causePrefix(r *Result) string {
 // message is the paragraph for the model. A success needs none, unless something
 // had begun to end the call before.
 func message(r *Result, began outcome, askable time.Duration) string {
-	if r.Status == StatusOK && began.status == "" {
+	if r.Status == api.StatusOK && began.status == "" {
 		return ""
 	}
-	if r.Status == StatusOK {
+	if r.Status == api.StatusOK {
 		return fmt.Sprintf("[NOTE] Tool %q %s. Its result came all the same, and is complete.", r.Tool, whatHappened(r, began))
 	}
 	parts := []string{causePrefix(r), fmt.Sprintf("Tool %q %s.", r.Tool, whatHappened(r, outcome{r.Status, r.Reason}))}
@@ -190,64 +191,64 @@ func message(r *Result, began outcome, askable time.Duration) string {
 func whatHappened(r *Result, o outcome) string {
 	ran := seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
 	switch o.status {
-	case StatusTimeout:
+	case api.StatusTimeout:
 		return timeoutPhrase(r, o.reason)
-	case StatusCancelled:
+	case api.StatusCancelled:
 		return fmt.Sprintf("was aborted after %s (%s)", ran, o.reason)
-	case StatusOOM:
-		if o.reason == reasonHostMemory {
+	case api.StatusOOM:
+		if o.reason == api.ReasonHostMemory {
 			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
 		}
 		return fmt.Sprintf("ran out of memory after %s: its limit is %d bytes for all its processes", ran, r.Limits.MemoryBytes)
-	case StatusPidsLimit:
+	case api.StatusPidsLimit:
 		return fmt.Sprintf("ended after %s without a result when it had reached its limit of %d processes and threads", ran, r.Limits.Pids)
-	case StatusCPULimit:
+	case api.StatusCPULimit:
 		return fmt.Sprintf("was stopped after %s: it had used up its CPU time limit of %s", ran, seconds(r.Limits.CPUTimeMs))
-	case StatusOutputLimit:
+	case api.StatusOutputLimit:
 		if r.Kill.Cause == "" {
 			return fmt.Sprintf("ended after %s, and had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
 		}
 		return fmt.Sprintf("was stopped after %s: it had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
-	case StatusCollateral:
+	case api.StatusCollateral:
 		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)
-	case StatusUnkillable:
+	case api.StatusUnkillable:
 		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, seconds(r.Kill.LatencyUs/1000))
-	case StatusCrashed:
-		if o.reason == reasonLauncher {
+	case api.StatusCrashed:
+		if o.reason == api.ReasonLauncher {
 			return fmt.Sprintf("was ended after %s by something outside of toolhost, which killed its launcher and so all its processes", ran)
 		}
 		return fmt.Sprintf("crashed after %s without a result (%s)", ran, crashPhrase(r))
-	case StatusNoResult:
+	case api.StatusNoResult:
 		return fmt.Sprintf("exited after %s without giving a result", ran)
 	}
 	return failurePhrase(r, o, ran)
 }
 
 func failurePhrase(r *Result, o outcome, ran string) string {
-	detail := cmp.Or(o.reason, string(o.status))
+	detail := cmp.Or(string(o.reason), string(o.status))
 	if r.ToolError != nil && r.Kill.Cause != string(causeProtocol) { // of which the tool has said nothing
 		detail = shorten(firstLine(r.ToolError.Message))
 	}
 	switch o.status {
-	case StatusInvalidArgs:
+	case api.StatusInvalidArgs:
 		if r.Timing.RunMs > 0 || r.Retry.SideEffects != "none" {
 			return "refused its arguments: " + detail
 		}
 		return "was not called, for its arguments are invalid: " + detail
-	case StatusStartFailed:
+	case api.StatusStartFailed:
 		return "could not be started: " + detail
-	case StatusOverloaded:
+	case api.StatusOverloaded:
 		switch o.reason {
-		case reasonData, reasonKeep:
+		case api.ReasonData, api.ReasonKeep:
 			return "was not called: " + detail
-		case reasonMemory:
+		case api.ReasonMemory:
 			return "was stopped after " + ran + ", for the host is overloaded: " + detail
 		}
 		return "was not called, for the host is overloaded: " + detail
-	case StatusProtocolError:
+	case api.StatusProtocolError:
 		return "broke the protocol after " + ran + ": " + detail
-	case StatusPolicyViolation:
-		if o.reason == reasonSeccomp {
+	case api.StatusPolicyViolation:
+		if o.reason == api.ReasonSeccomp {
 			return "was killed after " + ran + " for a system call that its sandbox does not allow (SIGSYS)"
 		}
 		return "was not run: " + detail
@@ -259,7 +260,7 @@ func failurePhrase(r *Result, o outcome, ran string) string {
 // was itself stopped, or starved, takes longer.
 const lateMs = 100
 
-func timeoutPhrase(r *Result, reason string) string {
+func timeoutPhrase(r *Result, reason api.Reason) string {
 	ran := max(r.Timing.StartMs+r.Timing.RunMs-r.Timing.HumanWaitMs, 0)
 	over := overPhrase(r, reason)
 	if r.Timing.TimeoutMs == nil {
@@ -276,7 +277,7 @@ func timeoutPhrase(r *Result, reason string) string {
 }
 
 // overPhrase is which of a call's times was over.
-func overPhrase(r *Result, reason string) string {
+func overPhrase(r *Result, reason api.Reason) string {
 	switch reason {
 	case budget.ReasonIdle:
 		return "it had sent nothing for " + seconds(r.Timing.SilenceLimitMs)
@@ -290,7 +291,7 @@ const lateHint = "give its start more time, or see why it is slow"
 
 // lateMessage is that of a tool which was not ready in time to be called.
 func lateMessage(r *Result) string {
-	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[StatusTimeout], r.Tool, shorten(firstLine(r.ToolError.Message)))
+	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, shorten(firstLine(r.ToolError.Message)))
 	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
 }
 
@@ -351,10 +352,10 @@ func partialSentence(r *Result) string {
 }
 
 func nextStep(r *Result, askable time.Duration) string {
-	if r.Status == StatusTimeout && r.Retry.SuggestedTimeoutMs != nil && askable > 0 {
+	if r.Status == api.StatusTimeout && r.Retry.SuggestedTimeoutMs != nil && askable > 0 {
 		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(askable)))
 	}
-	if r.Status == StatusTimeout && r.Reason != budget.ReasonIdle {
+	if r.Status == api.StatusTimeout && r.Reason != budget.ReasonIdle {
 		return "Next: take smaller steps."
 	}
 	if hint := r.Retry.Hint; hint != "" {

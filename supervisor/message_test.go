@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -12,10 +13,10 @@ import (
 // A message says what is known: how what an adapter runs has ended, and times
 // as people would ask for them.
 func TestMessages(t *testing.T) {
-	crash := &Result{Status: StatusCrashed, Tool: "t", ToolError: &ToolError{Message: "MCP server \"s\" exited with status 3\nits stderr"}}
-	alone := &Result{Status: StatusCrashed, Tool: "t", Exit: Exit{Signal: "SIGSEGV"}}
-	late := &Result{Status: StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(54_998))}}
-	soon := &Result{Status: StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(1_500))}}
+	crash := &Result{Status: api.StatusCrashed, Tool: "t", ToolError: &ToolError{Message: "MCP server \"s\" exited with status 3\nits stderr"}}
+	alone := &Result{Status: api.StatusCrashed, Tool: "t", Exit: Exit{Signal: "SIGSEGV"}}
+	late := &Result{Status: api.StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(54_998))}}
+	soon := &Result{Status: api.StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(1_500))}}
 	for _, test := range []struct {
 		result *Result
 		limit  time.Duration
@@ -39,7 +40,7 @@ func TestMoreTimeIsAskedByAnArgument(t *testing.T) {
 		if argument != "" {
 			c.description = &pluginv1.ToolDescription{TimeoutArgument: argument}
 		}
-		r := &Result{Status: StatusTimeout, Reason: "deadline", Tool: "t"}
+		r := &Result{Status: api.StatusTimeout, Reason: "deadline", Tool: "t"}
 		c.fillRetry(r, evidence{cause: causeDeadline})
 		got := message(r, outcome{}, c.askable())
 		if strings.Contains(got, "Next: ask for more time (up to 1h)") != asked || !strings.Contains(got, "smaller steps.") || strings.Contains(r.Retry.Hint, "more time") != asked {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -25,12 +26,12 @@ func TestAPoolLeavesSlotsToOthers(t *testing.T) {
 	}
 	wait.Until(t, "one runs and two wait", func() bool { h := host.Host(); return h.Running == 1 && h.Waiting == 2 })
 	for range 3 {
-		wantStatus(t, host.Call(t.Context(), request("echo", `{"n":1}`)), supervisor.StatusOK)
+		wantStatus(t, host.Call(t.Context(), request("echo", `{"n":1}`)), api.StatusOK)
 	}
 	cancel()
 	for _, call := range calls {
-		wantStatus(t, call.Result(), supervisor.StatusCancelled)
+		wantStatus(t, call.Result(), api.StatusCancelled)
 	}
 	wait.Until(t, "nothing waits", func() bool { h := host.Host(); return h.Running+h.Waiting == 0 })
-	wantStatus(t, host.Call(t.Context(), pooled("echo")), supervisor.StatusOK)
+	wantStatus(t, host.Call(t.Context(), pooled("echo")), api.StatusOK)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -18,8 +19,8 @@ const maxArgumentBytes = 1 << 20
 
 // refusal is why a call never began.
 type refusal struct {
-	status Status
-	reason string
+	status api.Status
+	reason api.Reason
 	err    error
 	// describing is the result of the Describe that failed, if that was it.
 	describing *Result
@@ -30,7 +31,7 @@ type refusal struct {
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-func refuse(status Status, reason string, err error) error {
+func refuse(status api.Status, reason api.Reason, err error) error {
 	return &refusal{status: status, reason: reason, err: err}
 }
 
@@ -39,7 +40,7 @@ func refuse(status Status, reason string, err error) error {
 func (c *Call) prepare(ctx context.Context) error {
 	c.limits = c.request.Limits.over(c.s.config.Limits)
 	if err := c.limits.Validate(); err != nil {
-		return refuse(StatusStartFailed, reasonLimits, err)
+		return refuse(api.StatusStartFailed, api.ReasonLimits, err)
 	}
 	if err := c.checkKeep(); err != nil {
 		return err
@@ -74,22 +75,22 @@ func (c *Call) findBinary() error {
 	path := c.request.Tool.Path
 	if c.request.Command != nil {
 		if len(c.request.Command.Argv) == 0 {
-			return refuse(StatusStartFailed, reasonCommand, errors.New("no command given"))
+			return refuse(api.StatusStartFailed, api.ReasonCommand, errors.New("no command given"))
 		}
 		adapter, err := c.s.config.adapter()
 		if err != nil {
-			return refuse(StatusStartFailed, reasonAdapter, err)
+			return refuse(api.StatusStartFailed, api.ReasonAdapter, err)
 		}
 		path = adapter
 	}
 	found, err := c.s.binaries.find(path)
 	if err != nil {
-		return refuse(StatusStartFailed, reasonTool, err)
+		return refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	c.binary = found
 	want := c.request.SHA256
 	if want != "" && c.request.Command == nil && !strings.EqualFold(want, found.sha256) {
-		return refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
+		return refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (c *Call) checkTool(ctx context.Context) error {
 	c.events.tool = cmp.Or(c.request.Name, tool.description.GetName())
 	hint, rest, err := budget.Hint(c.arguments, c.request.Meta, tool.description.GetTimeoutArgument())
 	if err != nil {
-		return refuse(StatusInvalidArgs, "arguments", err)
+		return refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	c.arguments = rest
 	soft, warnings := budget.SoftHint(c.request.Meta)
@@ -134,7 +135,7 @@ func (c *Call) checkTool(ctx context.Context) error {
 		return nil
 	}
 	if err := tool.validate(c.arguments); err != nil {
-		return refuse(StatusInvalidArgs, "schema", err)
+		return refuse(api.StatusInvalidArgs, api.ReasonSchema, err)
 	}
 	return c.buildCommand()
 }
@@ -153,7 +154,7 @@ func (c *Call) findTool(ctx context.Context) (*describedTool, error) {
 	}
 	tool, err := described.find(c.request.Tool.Name)
 	if err != nil {
-		return nil, refuse(StatusStartFailed, reasonTool, err)
+		return nil, refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	return tool, nil
 }
@@ -189,7 +190,7 @@ func (c *Call) tellDescribe(r *Result, refused *refusal) {
 	if refused.again > 0 {
 		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), true
 		what := "was not called"
-		if r.Status == StatusStartFailed {
+		if r.Status == api.StatusStartFailed {
 			what = "could not be started"
 		}
 		r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, shorten(firstLine(refused.err.Error())), r.Retry.Hint)
@@ -200,7 +201,7 @@ func (c *Call) tellDescribe(r *Result, refused *refusal) {
 	}
 	r.copyEvidence(refused.describing)
 	r.Message = message(r, outcome{}, c.maxTimeout())
-	if r.Status == StatusTimeout {
+	if r.Status == api.StatusTimeout {
 		r.Message, r.Retry.Hint = lateMessage(r), lateHint
 	}
 }

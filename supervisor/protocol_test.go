@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -43,7 +44,7 @@ func TestBrokenHandshakes(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			r := call(t, host, hostileRequest(how))
-			if r.Status != supervisor.StatusStartFailed && r.Status != supervisor.StatusProtocolError {
+			if r.Status != api.StatusStartFailed && r.Status != api.StatusProtocolError {
 				t.Fatalf("status %s: %s", r.Status, r.Message)
 			}
 			if r.Exit.Signal != "" { // that would be of the clean-up
@@ -64,7 +65,7 @@ func TestALateStartNamesWhatIsLate(t *testing.T) {
 	r := hostileRequest("describe-hang")
 	r.Tool.Label, r.Timeouts = "the server of Alice", within(10*time.Second)
 	got := call(t, host, r)
-	wantStatus(t, got, supervisor.StatusTimeout)
+	wantStatus(t, got, api.StatusTimeout)
 	if !strings.HasPrefix(got.ToolError.Message, "the server of Alice cannot be described: it has not answered within ") {
 		t.Errorf("error %q", got.ToolError.Message)
 	}
@@ -80,13 +81,13 @@ func TestProfilesOfTheOperator(t *testing.T) {
 	two := []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: 2 * time.Second}}
 	host := newHost(t, supervisor.Config{Profiles: map[string][]budget.Ask{budget.Registration: two}})
 	late := call(t, host, hostileRequest("late"))
-	wantStatus(t, late, supervisor.StatusStartFailed)
+	wantStatus(t, late, api.StatusStartFailed)
 	if !strings.Contains(late.ToolError.Message, "has not answered within 2s of its start: give it more with timeouts.registration") {
 		t.Errorf("error %q", late.ToolError.Message)
 	}
 	host = newHost(t, supervisor.Config{Profiles: map[string][]budget.Ask{budget.MessageRoute: two}})
 	hung := call(t, host, hostileRequest("describe-hang"))
-	wantStatus(t, hung, supervisor.StatusTimeout)
+	wantStatus(t, hung, api.StatusTimeout)
 	if hung.Timing.ElapsedMs > 9_000 { // the standard is 10 s
 		t.Errorf("described for %d ms", hung.Timing.ElapsedMs)
 	}
@@ -95,14 +96,14 @@ func TestProfilesOfTheOperator(t *testing.T) {
 // A tool that fails to start is not a failure of the host's, and the other way round.
 func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	if r := call(t, host, hostileRequest("exit")); r.Status != supervisor.StatusStartFailed || r.Reason != "start" {
+	if r := call(t, host, hostileRequest("exit")); r.Status != api.StatusStartFailed || r.Reason != "start" {
 		t.Errorf("a tool without a handshake: %s, reason %q", r.Status, r.Reason)
 	}
 	program := filepath.Join(t.TempDir(), "of-no-machine")
 	if err := os.WriteFile(program, []byte("no program"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if r := call(t, host, supervisor.Request{Tool: supervisor.Tool{Path: program}}); r.Status != supervisor.StatusStartFailed || r.Reason != "not_executable" {
+	if r := call(t, host, supervisor.Request{Tool: supervisor.Tool{Path: program}}); r.Status != api.StatusStartFailed || r.Reason != "not_executable" {
 		t.Errorf("a tool of no machine: %s, reason %q", r.Status, r.Reason)
 	}
 }
@@ -120,7 +121,7 @@ func TestBrokenProtocol(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			r := call(t, host, hostileRequest(how))
-			wantStatus(t, r, supervisor.StatusProtocolError)
+			wantStatus(t, r, api.StatusProtocolError)
 			if !strings.Contains(r.ToolError.Message, want) || !strings.HasPrefix(r.Text(), "kept ") || !r.Partial {
 				t.Errorf("error %q, text %q, partial %v", r.ToolError.Message, r.Text(), r.Partial)
 			}
@@ -133,7 +134,7 @@ func TestHostileButOK(t *testing.T) {
 	for _, how := range []string{"ok", "forgedlog", "result-hang", "flush-flood"} {
 		t.Run(how, func(t *testing.T) {
 			r := call(t, host, hostileRequest(how))
-			wantStatus(t, r, supervisor.StatusOK)
+			wantStatus(t, r, api.StatusOK)
 		})
 	}
 }
@@ -143,7 +144,7 @@ func TestQuestionFloodEnds(t *testing.T) {
 	r := hostileRequest("ask-flood")
 	r.Timeouts = within(5 * time.Second)
 	result := call(t, host, r)
-	if result.Status != supervisor.StatusProtocolError && result.Status != supervisor.StatusTimeout {
+	if result.Status != api.StatusProtocolError && result.Status != api.StatusTimeout {
 		t.Errorf("status %s", result.Status)
 	}
 }
@@ -168,14 +169,14 @@ func TestMissingTools(t *testing.T) {
 		"":                  "no tool given",
 	} {
 		r := call(t, host, supervisor.Request{Tool: supervisor.Tool{Path: path}})
-		wantStatus(t, r, supervisor.StatusStartFailed)
+		wantStatus(t, r, api.StatusStartFailed)
 		if !strings.Contains(r.ToolError.Message, want) || strings.Contains(r.ToolError.Message, "\n") {
 			t.Errorf("%q: error %q, want %q in it", path, r.ToolError.Message, want)
 		}
 	}
 	r := request("echo", `{}`)
 	r.SHA256 = strings.Repeat("0", 64)
-	wantStatus(t, call(t, host, r), supervisor.StatusPolicyViolation)
+	wantStatus(t, call(t, host, r), api.StatusPolicyViolation)
 }
 
 func TestBadConfig(t *testing.T) {
@@ -210,11 +211,11 @@ func TestOverload(t *testing.T) {
 	first := host.Start(t.Context(), r)
 	waitFor(t, events, supervisor.EventStarted)
 	waited := host.Call(t.Context(), request("echo", `{}`))
-	if waited.Status != supervisor.StatusOverloaded || !waited.Retry.Retryable || waited.Timing.QueueMs < 50 {
+	if waited.Status != api.StatusOverloaded || !waited.Retry.Retryable || waited.Timing.QueueMs < 50 {
 		t.Errorf("status %s, retry %+v, timing %+v", waited.Status, waited.Retry, waited.Timing)
 	}
-	first.Abort(supervisor.AbortUser)
+	first.Abort(api.ReasonUser)
 	first.Result()
 	eventually(t, "the slot is free", func() bool { return host.Host().Running == 0 }) // somewhat after the answer
-	wantStatus(t, call(t, host, request("echo", `{}`)), supervisor.StatusOK)
+	wantStatus(t, call(t, host, request("echo", `{}`)), api.StatusOK)
 }

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -15,7 +16,7 @@ import (
 func TestNotReadyWithoutDescriptors(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	one := request("echo", `{"text":"x"}`)
-	wantStatus(t, call(t, host, one), supervisor.StatusOK)
+	wantStatus(t, call(t, host, one), api.StatusOK)
 	if err := host.Ready(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func TestNotReadyWithoutDescriptors(t *testing.T) {
 			t.Errorf("%d spare descriptors: %s", spare, refused.Status)
 		}
 		wait.Until(t, "the host is ready again", func() bool { return host.Ready() == nil })
-		wantStatus(t, call(t, host, one), supervisor.StatusOK)
+		wantStatus(t, call(t, host, one), api.StatusOK)
 	}
 }
 

@@ -117,16 +117,3 @@ type Request struct {
 	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
 	EventOutputBytes int64
 }
-
-// AbortReason says who ended a call.
-type AbortReason string
-
-// Reasons for an abort.
-const (
-	AbortUser       AbortReason = "user"
-	AbortParent     AbortReason = "parent"
-	AbortDisconnect AbortReason = "disconnect"
-	AbortTimeout    AbortReason = "timeout"
-	AbortError      AbortReason = "error"
-	AbortShutdown   AbortReason = "shutdown"
-)

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -29,10 +30,10 @@ type Result struct {
 	Instance string `json:"instance"`
 	// Status is the one outcome, Code the gRPC view of it, Reason what it was
 	// within the status (deadline, idle, user, ...).
-	Status  Status `json:"status"`
-	Code    string `json:"code"`
-	Reason  string `json:"reason"`
-	Decider string `json:"decider"`
+	Status  api.Status `json:"status"`
+	Code    string     `json:"code"`
+	Reason  api.Reason `json:"reason"`
+	Decider string     `json:"decider"`
 	// ToolError is what the tool itself reported, also where something else
 	// was the outcome.
 	ToolError *ToolError `json:"toolError"`
@@ -267,7 +268,7 @@ func (r *Result) OutputBytes() int {
 }
 
 // OK is true for a complete result.
-func (r *Result) OK() bool { return r.Status == StatusOK }
+func (r *Result) OK() bool { return r.Status == api.StatusOK }
 
 // Text joins the text content. Of a call that gave no result but what it wrote, as
 // a plain command does, it is that: stdout, with a note where bytes are missing.

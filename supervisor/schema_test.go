@@ -8,23 +8,24 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/toolhost/toolhost/api"
 )
 
 // resultSchema is the JSON Schema of a Result, from its Go type.
 func resultSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	statuses := &jsonschema.Schema{Type: "string"}
-	for _, status := range []Status{
-		StatusOK, StatusToolError, StatusTimeout, StatusCancelled, StatusDenied, StatusOOM, StatusPidsLimit,
-		StatusOutputLimit, StatusCPULimit, StatusCrashed, StatusNoResult, StatusStartFailed, StatusProtocolError,
-		StatusPolicyViolation, StatusCollateral, StatusUnkillable, StatusOverloaded, StatusInvalidArgs,
+	for _, status := range []api.Status{
+		api.StatusOK, api.StatusToolError, api.StatusTimeout, api.StatusCancelled, api.StatusDenied, api.StatusOOM, api.StatusPidsLimit,
+		api.StatusOutputLimit, api.StatusCPULimit, api.StatusCrashed, api.StatusNoResult, api.StatusStartFailed, api.StatusProtocolError,
+		api.StatusPolicyViolation, api.StatusCollateral, api.StatusUnkillable, api.StatusOverloaded, api.StatusInvalidArgs,
 	} {
 		statuses.Enum = append(statuses.Enum, string(status))
 	}
 	schema, err := jsonschema.For[Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
-		reflect.TypeFor[Status]():          statuses,
+		reflect.TypeFor[api.Status]():      statuses,
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +74,8 @@ func TestResultsSatisfyTheirSchema(t *testing.T) {
 	}
 	code := 3
 	for _, r := range []*Result{
-		{Status: StatusOK, Warnings: []string{}, Files: []File{}, Content: []Content{{Type: "blob", Data: []byte{1}}}, Kill: Kill{Signals: []string{}}, Structured: json.RawMessage(`{"x":1}`)},
-		{Status: StatusTimeout, Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Signals: []string{"SIGTERM"}}, Exit: Exit{Code: &code}, ToolError: &ToolError{}},
+		{Status: api.StatusOK, Warnings: []string{}, Files: []File{}, Content: []Content{{Type: "blob", Data: []byte{1}}}, Kill: Kill{Signals: []string{}}, Structured: json.RawMessage(`{"x":1}`)},
+		{Status: api.StatusTimeout, Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Signals: []string{"SIGTERM"}}, Exit: Exit{Code: &code}, ToolError: &ToolError{}},
 	} {
 		raw, err := json.Marshal(r)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -35,12 +36,12 @@ func (c *Call) checkSecrets() error {
 			err = fmt.Errorf("the secret %s is empty: leave it out, or give its value", s.Variable)
 		}
 		if err != nil {
-			return refuse(StatusStartFailed, reasonSecrets, err)
+			return refuse(api.StatusStartFailed, api.ReasonSecrets, err)
 		}
 	}
 	var err error
 	if c.veil, err = newVeil(c.request.Secrets); err != nil {
-		return refuse(StatusStartFailed, reasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
+		return refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
 }

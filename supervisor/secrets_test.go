@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -64,7 +65,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		r.Events, r.Secrets = events, []supervisor.Secret{{Variable: "TOKEN", Value: secret, File: file}}
 		r.Limits.OutputBytes = 64
 		result := call(t, host, r)
-		wantStatus(t, result, supervisor.StatusToolError)
+		wantStatus(t, result, api.StatusToolError)
 		if !strings.HasPrefix(result.Text(), "it is [REDACTED], and ") {
 			t.Errorf("text %q", result.Text())
 		}
@@ -92,7 +93,7 @@ func TestSecretAnswersAreNowhere(t *testing.T) {
 		return supervisor.Answer{Value: must(json.Marshal(secret))}
 	}
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusOK)
+	wantStatus(t, result, api.StatusOK)
 	if result.Text() != "thanks for [REDACTED]" {
 		t.Errorf("text %q", result.Text())
 	}
@@ -105,12 +106,12 @@ func TestBadSecrets(t *testing.T) {
 		r := request("echo", `{"text":"x"}`)
 		r.Secrets = []supervisor.Secret{s}
 		result := call(t, host, r)
-		wantStatus(t, result, supervisor.StatusStartFailed)
+		wantStatus(t, result, api.StatusStartFailed)
 		if result.Reason != "secrets" {
 			t.Errorf("%v: reason %q: %s", s, result.Reason, result.Message)
 		}
 	}
 	r := request("echo", `{}`)
 	r.Sandbox, r.Secrets = &supervisor.Policy{Tier: "none"}, []supervisor.Secret{{Variable: "A", Value: "long enough", File: true}}
-	wantStatus(t, call(t, host, r), supervisor.StatusStartFailed)
+	wantStatus(t, call(t, host, r), api.StatusStartFailed)
 }

@@ -1,54 +1,24 @@
 package supervisor
 
 import (
-	"maps"
-	"slices"
-
+	"github.com/toolhost/toolhost/api"
 	"google.golang.org/grpc/codes"
 )
 
-// Status is a call's one outcome.
-type Status string
-
-// The outcomes.
-const (
-	StatusOK              Status = "ok"
-	StatusToolError       Status = "tool_error"
-	StatusTimeout         Status = "timeout"
-	StatusCancelled       Status = "cancelled"
-	StatusDenied          Status = "denied"
-	StatusOOM             Status = "oom"
-	StatusPidsLimit       Status = "pids_limit"
-	StatusOutputLimit     Status = "output_limit"
-	StatusCPULimit        Status = "cpu_limit"
-	StatusCrashed         Status = "crashed"
-	StatusNoResult        Status = "no_result"
-	StatusStartFailed     Status = "start_failed"
-	StatusProtocolError   Status = "protocol_error"
-	StatusPolicyViolation Status = "policy_violation"
-	StatusCollateral      Status = "collateral"
-	StatusUnkillable      Status = "unkillable"
-	StatusOverloaded      Status = "overloaded"
-	StatusInvalidArgs     Status = "invalid_args"
-)
-
-var grpcCodes = map[Status]codes.Code{
-	StatusOK: codes.OK, StatusToolError: codes.Unknown, StatusTimeout: codes.DeadlineExceeded,
-	StatusCancelled: codes.Canceled, StatusDenied: codes.PermissionDenied,
-	StatusOOM: codes.ResourceExhausted, StatusPidsLimit: codes.ResourceExhausted,
-	StatusOutputLimit: codes.ResourceExhausted, StatusCPULimit: codes.ResourceExhausted,
-	StatusCrashed: codes.Internal, StatusNoResult: codes.Internal, StatusProtocolError: codes.Internal,
-	StatusStartFailed: codes.FailedPrecondition, StatusPolicyViolation: codes.PermissionDenied,
-	StatusCollateral: codes.Aborted, StatusUnkillable: codes.Internal,
-	StatusOverloaded: codes.Unavailable, StatusInvalidArgs: codes.InvalidArgument,
+var grpcCodes = map[api.Status]codes.Code{
+	api.StatusOK: codes.OK, api.StatusToolError: codes.Unknown, api.StatusTimeout: codes.DeadlineExceeded,
+	api.StatusCancelled: codes.Canceled, api.StatusDenied: codes.PermissionDenied,
+	api.StatusOOM: codes.ResourceExhausted, api.StatusPidsLimit: codes.ResourceExhausted,
+	api.StatusOutputLimit: codes.ResourceExhausted, api.StatusCPULimit: codes.ResourceExhausted,
+	api.StatusCrashed: codes.Internal, api.StatusNoResult: codes.Internal, api.StatusProtocolError: codes.Internal,
+	api.StatusStartFailed: codes.FailedPrecondition, api.StatusPolicyViolation: codes.PermissionDenied,
+	api.StatusCollateral: codes.Aborted, api.StatusUnkillable: codes.Internal,
+	api.StatusOverloaded: codes.Unavailable, api.StatusInvalidArgs: codes.InvalidArgument,
 }
 
-// Statuses are all outcomes, sorted.
-func Statuses() []Status { return slices.Sorted(maps.Keys(grpcCodes)) }
-
-// GRPC is the outcome as a gRPC status code. The Code of an unkillable call's
-// result is that of what began its ladder instead.
-func (s Status) GRPC() codes.Code {
+// GRPC returns an outcome as a gRPC status code. The Code of an unkillable
+// call's result is that of what began its ladder instead.
+func GRPC(s api.Status) codes.Code {
 	if code, ok := grpcCodes[s]; ok {
 		return code
 	}
@@ -81,22 +51,22 @@ const (
 )
 
 // status is the outcome that a cause leads to.
-func (c cause) status() Status {
+func (c cause) status() api.Status {
 	switch c {
 	case causeDeadline, causeTotal, causeIdle:
-		return StatusTimeout
+		return api.StatusTimeout
 	case causeAbort:
-		return StatusCancelled
+		return api.StatusCancelled
 	case causeOOM:
-		return StatusOOM
+		return api.StatusOOM
 	case causeCPU:
-		return StatusCPULimit
+		return api.StatusCPULimit
 	case causeOutputTotal:
-		return StatusOutputLimit
+		return api.StatusOutputLimit
 	case causeProtocol:
-		return StatusProtocolError
+		return api.StatusProtocolError
 	case causeCollateral:
-		return StatusCollateral
+		return api.StatusCollateral
 	}
 	return ""
 }

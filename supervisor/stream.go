@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
@@ -63,7 +64,7 @@ func (c *Call) onEvent(in input, now time.Time) {
 		c.keepSent(e.Content)
 	case *pluginv1.CallEvent_Progress:
 		c.events.note(Event{
-			Kind: EventProgress, Status: StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
+			Kind: EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
 			Fraction: sane(e.Progress.Fraction), Message: c.veil.text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:

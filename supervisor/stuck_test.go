@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/unkillable"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -34,15 +35,15 @@ func TestUnkillable(t *testing.T) {
 		return stuck != 0
 	})
 	thaw := unkillable.Freeze(t, stuck)
-	running.Abort(supervisor.AbortUser)
+	running.Abort(api.ReasonUser)
 	result := running.Result()
-	if result.Status != supervisor.StatusUnkillable || result.Kill.Survivors == 0 || result.Kill.Cause != "abort" {
+	if result.Status != api.StatusUnkillable || result.Kill.Survivors == 0 || result.Kill.Cause != "abort" {
 		t.Errorf("status %s, kill %+v", result.Status, result.Kill)
 	}
 	if !strings.HasPrefix(result.Message, "[CANCELLED] ") || !strings.Contains(result.Message, "could not be killed") || !strings.Contains(result.Message, "survived") {
 		t.Errorf("message %q", result.Message)
 	}
-	if refused := host.Call(t.Context(), request("echo", `{}`)); refused.Status != supervisor.StatusOverloaded {
+	if refused := host.Call(t.Context(), request("echo", `{}`)); refused.Status != api.StatusOverloaded {
 		t.Errorf("beside an unkillable call in the only slot: %s", refused.Status)
 	}
 	wait.Until(t, "the call is told as stuck", func() bool { return host.Host().Stuck == 1 }) // somewhat after its answer

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
@@ -169,7 +170,7 @@ func (s *Supervisor) close() error {
 	s.mu.Unlock()
 	s.ready.close()
 	for _, c := range running {
-		c.Abort(AbortShutdown)
+		c.Abort(api.ReasonShutdown)
 	}
 	s.active.Wait()
 	s.keeper.close()
@@ -210,7 +211,7 @@ func (s *Supervisor) register(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return refuse(StatusStartFailed, reasonHost, errors.New("the supervisor is closed"))
+		return refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
 	}
 	s.calls[c] = struct{}{}
 	s.active.Add(1)

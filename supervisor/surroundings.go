@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -37,12 +38,12 @@ func (c *Call) surround() error {
 	}
 	resolved, err := policy.Resolve()
 	if err != nil {
-		return refuse(StatusStartFailed, reasonPolicy, err)
+		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	c.policy = resolved
 	c.warnings = append(c.warnings, resolved.Warnings()...)
 	if err := c.s.keepOwn(&resolved); err != nil {
-		return refuse(StatusStartFailed, reasonPolicy, err)
+		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	if err := c.openFilesTo(resolved); err != nil {
 		return err
@@ -52,17 +53,17 @@ func (c *Call) surround() error {
 		return err
 	}
 	if c.plan, err = resolved.Plan(c.s.offered(), c.task(programs)); err != nil {
-		return refuse(StatusStartFailed, planReason(err), err)
+		return refuse(api.StatusStartFailed, planReason(err), err)
 	}
 	return c.findDir(resolved)
 }
 
 // planReason tells what the host lacks from what cannot be meant.
-func planReason(err error) string {
+func planReason(err error) api.Reason {
 	if _, missing := errors.AsType[*sandbox.MissingError](err); missing {
-		return reasonSandbox
+		return api.ReasonSandbox
 	}
-	return reasonPolicy
+	return api.ReasonPolicy
 }
 
 func (c *Call) task(programs []sandbox.Program) sandbox.Task {
@@ -122,7 +123,7 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 		path = c.request.Command.Argv[0]
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return refuse(StatusStartFailed, reasonNotFound, err)
+		return refuse(api.StatusStartFailed, api.ReasonNotFound, err)
 	}
 	if want == "" && (!policy.Confines() || c.s.offered().Runtime(path) || policy.Covers(path)) {
 		c.command.path = path
@@ -130,10 +131,10 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	}
 	found, err := c.s.binaries.find(path)
 	if err != nil {
-		return refuse(StatusStartFailed, reasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
+		return refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
 	}
 	if want != "" && !strings.EqualFold(want, found.sha256) {
-		return refuse(StatusPolicyViolation, "sha256", wrongHash(found, want))
+		return refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	found.path = visiblePath(found.path, policy)
 	c.command = found
@@ -149,7 +150,7 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 			name = filepath.Join(c.request.Dir, name)
 		}
 		if _, err := os.Stat(name); err != nil {
-			return "", refuse(StatusStartFailed, reasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
+			return "", refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
 		}
 		return name, nil
 	}
@@ -203,7 +204,7 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 	if dir == "" {
 		here, err := os.Getwd()
 		if err != nil {
-			return refuse(StatusStartFailed, reasonDir, fmt.Errorf("cannot find the working directory: %w", err))
+			return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w", err))
 		}
 		dir = here
 		if c.plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
@@ -211,14 +212,14 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 		}
 	}
 	if c.dir, err = filepath.Abs(dir); err != nil {
-		return refuse(StatusStartFailed, reasonDir, err)
+		return refuse(api.StatusStartFailed, api.ReasonDir, err)
 	}
 	dir = c.dir
 	if c.plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
 	if c.plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
-		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
+		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)
 }
@@ -226,10 +227,10 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
+		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
 	}
 	if !info.IsDir() {
-		return refuse(StatusStartFailed, reasonDir, fmt.Errorf("the working directory %s is not a folder", dir))
+		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not a folder", dir))
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -17,7 +18,7 @@ func TestTimeoutOfARequest(t *testing.T) {
 		one := request("echo", `{"text":"hello"}`)
 		one.Timeout = asked
 		r := call(t, host, one)
-		wantStatus(t, r, supervisor.StatusOK)
+		wantStatus(t, r, api.StatusOK)
 		if *r.Timing.TimeoutMs != want || (len(r.Warnings) > 0) != (asked != 0 && asked != 5*time.Second) {
 			t.Errorf("%s: %d ms, want %d; warnings %q", asked, *r.Timing.TimeoutMs, want, r.Warnings)
 		}
@@ -48,7 +49,7 @@ func TestTextOfAResult(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, one.want)
 		}
 	}
-	long := supervisor.Result{Status: supervisor.StatusOK, Output: supervisor.Output{Stdout: supervisor.StreamOutput{Head: strings.Repeat("é", 1<<20)}}}
+	long := supervisor.Result{Status: api.StatusOK, Output: supervisor.Output{Stdout: supervisor.StreamOutput{Head: strings.Repeat("é", 1<<20)}}}
 	if n := len([]rune(long.Display())); n > 2001 {
 		t.Errorf("%d characters are displayed", n)
 	}

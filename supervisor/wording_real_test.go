@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -15,7 +16,7 @@ func TestATermBeforeTheHandshakeIsNotTheToolsFault(t *testing.T) {
 	r := hostileRequest("late")
 	r.Timeouts, r.Grace = within(2*time.Second), 20*time.Second
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusTimeout)
+	wantStatus(t, result, api.StatusTimeout)
 	if said := result.Message + result.ToolError.Message; strings.Contains(said, "not a toolhost tool") || !strings.Contains(said, "it has not answered within 2") {
 		t.Errorf("%q", said)
 	}
@@ -27,7 +28,7 @@ func TestAFailureOfTheHostSparesTheTool(t *testing.T) {
 	r := request("echo", `{}`)
 	r.Lock.File = filepath.Join(t.TempDir(), "nowhere", "lock")
 	result := call(t, host, r)
-	wantStatus(t, result, supervisor.StatusStartFailed)
+	wantStatus(t, result, api.StatusStartFailed)
 	if result.Reason != "host" || !strings.Contains(result.Message, "leave the tool as it is") || strings.Contains(result.Message, "set-up") {
 		t.Errorf("%s: %q", result.Reason, result.Message)
 	}

@@ -7,20 +7,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
 // began are all causes, with a reason that each can have.
-var began = map[cause]struct{ reason, want string }{
+var began = map[cause]struct {
+	reason api.Reason
+	want   string
+}{
 	causeDeadline:    {budget.ReasonDeadline, "was stopped after 2s, its limit"},
 	causeTotal:       {budget.ReasonTotal, "was stopped after 2s because the time of its stream was over (its whole limit is 2s)"},
 	causeIdle:        {budget.ReasonIdle, "was stopped after 2s because it had sent nothing for 0.5s (its whole limit is 2s)"},
-	causeAbort:       {string(AbortParent), "was aborted after 2s (parent)"},
+	causeAbort:       {api.ReasonParent, "was aborted after 2s (parent)"},
 	causeOOM:         {"memory", "ran out of memory after 2s: its limit is 1048576 bytes for all its processes"},
 	causeCPU:         {"cpuTime", "was stopped after 2s: it had used up its CPU time limit of 1s"},
-	causeOutputTotal: {reasonOutputTotal, "was stopped after 2s: it had written more than its limit of 4096 bytes"},
+	causeOutputTotal: {api.ReasonOutputTotal, "was stopped after 2s: it had written more than its limit of 4096 bytes"},
 	causeProtocol:    {"too many questions at once", "broke the protocol after 2s: too many questions at once"},
 	causeCollateral:  {"collateral", "was killed after 2s together with another call that its process was serving"},
 }
@@ -44,7 +48,7 @@ func TestASuccessNamesWhatHadBegunToEndIt(t *testing.T) {
 	for why, is := range began {
 		r := outcomeFor(evidence{cause: why, reason: is.reason, final: &pluginv1.Result{}, ran: true})
 		want := `[NOTE] Tool "t" ` + is.want + ". Its result came all the same, and is complete."
-		if r.Status != StatusOK || r.Reason != "" || r.Overran || r.Message != want || r.Retry.Hint != "" {
+		if r.Status != api.StatusOK || r.Reason != "" || r.Overran || r.Message != want || r.Retry.Hint != "" {
 			t.Errorf("%s: %s (%s), overran %v, hint %q: %q, want %q", why, r.Status, r.Reason, r.Overran, r.Retry.Hint, r.Message, want)
 		}
 		if failed := outcomeFor(evidence{cause: why, reason: is.reason, ran: true}); failed.OK() || failed.Overran || !strings.Contains(failed.Message, is.want) {
@@ -62,9 +66,9 @@ func TestASuccessNamesWhatHadBegunToEndIt(t *testing.T) {
 // The host's own failures are not laid at the tool's door, and every reason has a
 // remedy of its own.
 func TestRemediesOfFailedStarts(t *testing.T) {
-	hosts := map[string]bool{reasonHost: true, reasonSandbox: true, reasonAdapter: true}
+	hosts := map[api.Reason]bool{api.ReasonHost: true, api.ReasonSandbox: true, api.ReasonAdapter: true}
 	for reason := range startHints {
-		r := outcomeFor(evidence{startErr: refuse(StatusStartFailed, reason, errors.New("why"))})
+		r := outcomeFor(evidence{startErr: refuse(api.StatusStartFailed, reason, errors.New("why"))})
 		blames := strings.Contains(r.Retry.Hint, "tool's") || strings.Contains(r.Retry.Hint, "name of the tool")
 		if r.Retry.Hint == "" || !strings.HasSuffix(r.Message, "Next: "+r.Retry.Hint+".") || hosts[reason] && blames {
 			t.Errorf("%s: %q", reason, r.Message)
@@ -75,7 +79,7 @@ func TestRemediesOfFailedStarts(t *testing.T) {
 		t.Logf("%s: %s", reason, r.Message)
 	}
 	closed := outcomeFor(evidence{startErr: hostFailure(errors.New("cannot clone: too many open files"))})
-	if closed.Reason != reasonHost || !closed.Retry.Retryable {
+	if closed.Reason != api.ReasonHost || !closed.Retry.Retryable {
 		t.Errorf("%s, retry %+v", closed.Reason, closed.Retry)
 	}
 }
@@ -114,7 +118,7 @@ func TestAToolThatEndsBeforeItsHandshake(t *testing.T) {
 // A host that was stopped, or starved, says for how long a call really ran.
 func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 	for _, test := range []struct {
-		reason         string
+		reason         api.Reason
 		ran, human     int64
 		timeout        *int64
 		want, notFound string
@@ -126,7 +130,7 @@ func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 		{budget.ReasonTotal, 3600, 0, nil, "was stopped after 3.6s because the time of its stream was over.", "limit"},
 		{budget.ReasonIdle, 3600, 0, nil, "was stopped after 3.6s because it had sent nothing for 0.5s.", "limit"},
 	} {
-		r := &Result{Tool: "t", Status: StatusTimeout, Reason: test.reason}
+		r := &Result{Tool: "t", Status: api.StatusTimeout, Reason: test.reason}
 		r.Timing = Timing{RunMs: test.ran, HumanWaitMs: test.human, TimeoutMs: test.timeout, SilenceLimitMs: 500}
 		if got := message(r, outcome{}, time.Hour); !strings.Contains(got, test.want) || strings.Contains(got, test.notFound) {
 			t.Errorf("%q, want %q in it and %q not", got, test.want, test.notFound)
@@ -142,7 +146,7 @@ func TestNoMessageIsEmptyOfMeaning(t *testing.T) {
 		"exit": {exited: true, exit: 1 << 8}, "signal": {exited: true, exit: syscall.WaitStatus(syscall.SIGSEGV)},
 		"seccomp": {exited: true, exit: syscall.WaitStatus(syscall.SIGSYS)}, "disconnected": {streamErr: host.ErrDisconnected},
 		"start": {startErr: errors.New("why")}, "total": {overTotal: true}, "survivor": {survivors: 1},
-		"hash": {startErr: refuse(StatusPolicyViolation, "sha256", errors.New("wrong hash"))},
+		"hash": {startErr: refuse(api.StatusPolicyViolation, api.ReasonSHA256, errors.New("wrong hash"))},
 	}
 	began := began
 	causes := []cause{causeNone}
@@ -153,7 +157,7 @@ func TestNoMessageIsEmptyOfMeaning(t *testing.T) {
 		for _, why := range causes {
 			e.cause, e.reason, e.ran = why, began[why].reason, e.startErr == nil
 			r := outcomeFor(e)
-			for _, empty := range []string{"()", ": .", "  ", "limit is 0", "limit of 0", "none", "<nil>", string(StatusPolicyViolation)} {
+			for _, empty := range []string{"()", ": .", "  ", "limit is 0", "limit of 0", "none", "<nil>", string(api.StatusPolicyViolation)} {
 				if strings.Contains(r.Message, empty) {
 					t.Errorf("%s, %q: %q has %q", name, why, r.Message, empty)
 				}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -40,7 +41,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	host := newHost(t, supervisor.Config{RuntimeDir: dir, Admission: supervisor.Admission{Running: beside}})
-	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), supervisor.StatusOK)
+	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK)
 	wait.Until(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
 	pid := zygote(t)
 	its := descriptors(t, pid)
@@ -51,7 +52,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 			all.Go(func() {
 				r := request("echo", `{"text":"x"}`)
 				r.Timeouts, r.Grace = within(time.Duration(1+(i*beside+j)%20)*time.Millisecond), budget.NoGrace
-				if result := call(t, host, r); result.Status != supervisor.StatusTimeout && result.Status != supervisor.StatusOK {
+				if result := call(t, host, r); result.Status != api.StatusTimeout && result.Status != api.StatusOK {
 					t.Errorf("status %s: %s", result.Status, result.Message)
 				}
 			})

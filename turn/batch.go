@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -142,8 +143,8 @@ func (b *batch) ended(e *entry, result *supervisor.Result) {
 	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
 		own = *b.notBegun(e, reason) // its preparation was cut short
 	}
-	if e.unasked && own.Status == supervisor.StatusToolError {
-		own.Reason = OutcomeHeadless
+	if e.unasked && own.Status == api.StatusToolError {
+		own.Reason = api.ReasonHeadless
 	}
 	b.finish(e, &own)
 	b.advance()
@@ -151,7 +152,7 @@ func (b *batch) ended(e *entry, result *supervisor.Result) {
 }
 
 func (b *batch) noteTimeout(e *entry, r *supervisor.Result) {
-	if r.Status == supervisor.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
+	if r.Status == api.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
 	}
 }
@@ -214,7 +215,7 @@ func (b *batch) isStatus(e *entry) bool {
 func (b *batch) closePendings(e *entry) {
 	for _, p := range b.t.pendings {
 		if p.CallID == e.key {
-			b.t.close(p, OutcomeCancelled, Answer{By: "call"})
+			b.t.close(p, api.OutcomeCancelled, Answer{By: "call"})
 		}
 	}
 }
@@ -226,14 +227,14 @@ func (b *batch) endIfOver() {
 	}
 }
 
-func (b *batch) abort(reason supervisor.AbortReason) {
+func (b *batch) abort(reason api.Reason) {
 	for _, e := range b.entries {
 		b.abortEntry(e, reason)
 	}
 	b.endIfOver()
 }
 
-func (b *batch) abortEntry(e *entry, reason supervisor.AbortReason) {
+func (b *batch) abortEntry(e *entry, reason api.Reason) {
 	switch e.stage {
 	case stageRunning:
 		e.running.abort(reason)
@@ -242,7 +243,7 @@ func (b *batch) abortEntry(e *entry, reason supervisor.AbortReason) {
 	}
 }
 
-func (b *batch) abortCall(id string, reason supervisor.AbortReason) bool {
+func (b *batch) abortCall(id string, reason api.Reason) bool {
 	i := slices.IndexFunc(b.entries, func(e *entry) bool { return e.key == id || e.call.ID == id })
 	if i < 0 || b.entries[i].stage == stageDone {
 		return false
@@ -262,7 +263,7 @@ func (b *batch) abortCall(id string, reason supervisor.AbortReason) bool {
 
 // notBegun is the result of a call that an abort of its own, or of the turn, came
 // before.
-func (b *batch) notBegun(e *entry, reason supervisor.AbortReason) *supervisor.Result {
+func (b *batch) notBegun(e *entry, reason api.Reason) *supervisor.Result {
 	if b.t.reason != "" {
 		return cancelled(e.call, b.t.reason)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -20,11 +21,11 @@ func (b *batch) check(e *entry) {
 		return
 	}
 	if refused := t.budget.Count(); refused != "" && !b.isStatus(e) { // which tells of the cap
-		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		b.deny(e, api.ReasonTurnBudget, deciderBudget, string(refused))
 		return
 	}
 	if e.call.Problem != "" {
-		b.finish(e, invalid(e.call, "call", e.call.Problem))
+		b.finish(e, invalid(e.call, api.ReasonCall, e.call.Problem))
 		return
 	}
 	if b.isStatus(e) {
@@ -40,7 +41,7 @@ func (b *batch) check(e *entry) {
 }
 
 func (b *batch) noTool(e *entry) {
-	b.finish(e, invalid(e.call, "call", fmt.Sprintf("there is no tool %q", e.call.Tool)))
+	b.finish(e, invalid(e.call, api.ReasonCall, fmt.Sprintf("there is no tool %q", e.call.Tool)))
 }
 
 // judge refuses calls by what is known of the tool. Only the rest is worth a
@@ -48,11 +49,11 @@ func (b *batch) noTool(e *entry) {
 func (b *batch) judge(e *entry) {
 	t, mode := b.t, e.tool.mode()
 	if mode == ModeDeny {
-		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
+		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow this tool")
 		return
 	}
 	if refused := t.budget.Refuses(t.now()); refused != "" && e.tool.Describe != nil {
-		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		b.deny(e, api.ReasonTurnBudget, deciderBudget, string(refused))
 		return
 	}
 	if refused := b.checkRepeat(e); refused {
@@ -109,7 +110,7 @@ func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *supervi
 func (b *batch) judgeDescribed(e *entry) {
 	switch e.tool.mode() {
 	case ModeDeny:
-		b.deny(e, "policy", deciderMode, "the operator does not allow this tool")
+		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow this tool")
 	case ModeAsk:
 		b.ask(e)
 	}
@@ -119,7 +120,7 @@ func (b *batch) judgeDescribed(e *entry) {
 func (b *batch) ask(e *entry) {
 	if check := e.tool.Check; check != nil {
 		if err := check(e.call.Arguments, e.call.Meta); err != nil {
-			b.finish(e, invalid(e.call, "schema", err.Error()))
+			b.finish(e, invalid(e.call, api.ReasonSchema, err.Error()))
 			return
 		}
 	}
@@ -153,22 +154,22 @@ func (b *batch) decided(e *entry, outcome string, a Answer) {
 	}
 	e.stage = stageReady
 	switch {
-	case outcome == OutcomeAnswered && a.Approve:
+	case outcome == api.OutcomeAnswered && a.Approve:
 		if a.Always && !e.tool.Destructive {
 			b.always(e.call.Tool, a)
 		}
-	case outcome == OutcomeTimedOut:
-		b.deny(e, "timeout", deciderMode, "nobody approved it in time"+e.whyCut())
-	case outcome == OutcomeHeadless:
-		b.deny(e, "headless", deciderMode, "it needs an approval, and nobody is there to give one")
-	case outcome == OutcomeCancelled:
+	case outcome == api.OutcomeTimedOut:
+		b.deny(e, api.ReasonTimeout, deciderMode, "nobody approved it in time"+e.whyCut())
+	case outcome == api.OutcomeHeadless:
+		b.deny(e, api.ReasonHeadless, deciderMode, "it needs an approval, and nobody is there to give one")
+	case outcome == api.OutcomeCancelled:
 		b.finish(e, cancelled(e.call, b.t.reason))
-	case outcome == OutcomeDismissed:
-		b.deny(e, OutcomeDismissed, deciderMode, "a human was asked for an approval and dismissed the question without an answer")
-	case outcome == OutcomeFailed:
-		b.deny(e, OutcomeFailed, deciderMode, "it needs an approval, and asking for one has failed")
+	case outcome == api.OutcomeDismissed:
+		b.deny(e, api.ReasonDismissed, deciderMode, "a human was asked for an approval and dismissed the question without an answer")
+	case outcome == api.OutcomeFailed:
+		b.deny(e, api.ReasonFailed, deciderMode, "it needs an approval, and asking for one has failed")
 	default:
-		b.deny(e, "user", deciderMode, "a human has denied it")
+		b.deny(e, api.ReasonUser, deciderMode, "a human has denied it")
 	}
 	b.advance()
 	b.endIfOver()
@@ -188,13 +189,13 @@ func (b *batch) always(tool string, a Answer) {
 	b.t.always[tool] = true
 	for _, p := range b.t.pendings {
 		if p.Tool == tool && p.Kind == KindApproval {
-			b.t.close(p, OutcomeAnswered, a)
+			b.t.close(p, api.OutcomeAnswered, a)
 		}
 	}
 }
 
 // deny gives a call its refusal, and the audit its record.
-func (b *batch) deny(e *entry, reason, decider, why string) {
+func (b *batch) deny(e *entry, reason api.Reason, decider, why string) {
 	audit := b.event(e, AuditDenied)
 	audit.Reason, audit.Decider = reason, decider
 	b.t.emit(audit, nil)

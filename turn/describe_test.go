@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -36,7 +37,7 @@ func (d *describing) describe(ctx context.Context, name string) (*Tool, *supervi
 	select {
 	case <-time.After(d.takes[name] + 1):
 	case <-ctx.Done():
-		return nil, supervisor.Verdict{Status: supervisor.StatusCancelled}.Result()
+		return nil, supervisor.Verdict{Status: api.StatusCancelled}.Result()
 	}
 	if failed := d.fails[name]; failed != nil {
 		return nil, failed
@@ -106,7 +107,7 @@ func TestADescribeHoldsUpItsOwnCalls(t *testing.T) {
 		var calls []Call
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 			d.known[name], d.takes[name] = Tool{}, 10*time.Second
-			d.fails[name] = supervisor.Verdict{Status: supervisor.StatusTimeout, Message: "[TIMEOUT] not ready"}.Result()
+			d.fails[name] = supervisor.Verdict{Status: api.StatusTimeout, Message: "[TIMEOUT] not ready"}.Result()
 			calls = append(calls, callOf(name, name, 1))
 		}
 		d.known["quick"], d.tools["quick"] = Tool{}, Tool{Name: "quick"}
@@ -188,7 +189,7 @@ func TestAnAbortEndsADescribe(t *testing.T) {
 			}
 			turn.AbortCall("1")
 			synctest.Wait()
-			turn.Abort(supervisor.AbortUser)
+			turn.Abort(api.ReasonUser)
 		}()
 		began := time.Now()
 		got := statuses(run(t, turn, callOf("1", "slow", 1), callOf("2", "slower", 1)))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -47,7 +48,7 @@ type Event struct {
 	// Of tool_progress, tool_started, tool_timeout, tool_output, tool_finished
 	// and tool_failed, as in supervisor.Event.
 	ElapsedMs int64               `json:"elapsedMs,omitempty"`
-	Status    supervisor.Status   `json:"status,omitempty"`
+	Status    api.Status          `json:"status,omitempty"`
 	Fraction  *float64            `json:"fraction,omitempty"`
 	Message   string              `json:"message,omitempty"`
 	Stream    string              `json:"stream,omitempty"`
@@ -59,8 +60,8 @@ type Event struct {
 	Missed int `json:"missed,omitempty"`
 
 	// Reason and Decider, of turn_abort and ToolCallDenied.
-	Reason  string `json:"reason,omitempty"`
-	Decider string `json:"decider,omitempty"`
+	Reason  api.Reason `json:"reason,omitempty"`
+	Decider string     `json:"decider,omitempty"`
 
 	// AgentID, SessionID and ParentID, of turn_start.
 	AgentID   string `json:"agentId,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -27,11 +28,11 @@ type fakes struct {
 type fakeCall struct {
 	result *supervisor.Result
 	done   chan struct{}
-	aborts chan supervisor.AbortReason // those that count: two
-	stop   context.CancelFunc          // of what is asked
+	aborts chan api.Reason    // those that count: two
+	stop   context.CancelFunc // of what is asked
 }
 
-func (c *fakeCall) Abort(r supervisor.AbortReason) {
+func (c *fakeCall) Abort(r api.Reason) {
 	c.stop()
 	select {
 	case c.aborts <- r:
@@ -76,7 +77,7 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 	var args fakeArgs
 	_ = json.Unmarshal(r.Arguments, &args)
 	if !slept(ctx, args.Slow) {
-		return over{supervisor.Verdict{Status: supervisor.StatusStartFailed, Message: "[FAILED]"}.Result()}
+		return over{supervisor.Verdict{Status: api.StatusStartFailed, Message: "[FAILED]"}.Result()}
 	}
 	timeout := 30 * time.Second
 	for _, ask := range r.Timeouts {
@@ -87,7 +88,7 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 		timeout = min(timeout, ask.Timeout)
 	}
 	ctx, stop := context.WithCancel(ctx)
-	c := &fakeCall{done: make(chan struct{}), aborts: make(chan supervisor.AbortReason, 2), stop: stop}
+	c := &fakeCall{done: make(chan struct{}), aborts: make(chan api.Reason, 2), stop: stop}
 	f.mu.Lock()
 	exclusive := r.Tool.Name == "alone"
 	if f.alone || exclusive && f.running > 0 {
@@ -119,7 +120,7 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 // over is a call that came to nothing.
 type over struct{ result *supervisor.Result }
 
-func (over) Abort(supervisor.AbortReason) {}
+func (over) Abort(api.Reason)             {}
 func (o over) Result() *supervisor.Result { return o.result }
 
 // ask puts the call's question, and tells the kind of what came of it.
@@ -148,19 +149,19 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []super
 }
 
 func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervisor.Result {
-	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
+	verdict := supervisor.Verdict{Status: api.StatusOK}
 	end := time.NewTimer(max(min(time.Duration(args.Ms)*time.Millisecond, timeout), 1)) // see slept
 	select {
 	case <-end.C:
 		if time.Duration(args.Ms)*time.Millisecond > timeout {
-			verdict = supervisor.Verdict{Status: supervisor.StatusTimeout, Reason: "deadline", Message: "[TIMEOUT]"}
+			verdict = supervisor.Verdict{Status: api.StatusTimeout, Reason: "deadline", Message: "[TIMEOUT]"}
 		}
 	case reason := <-c.aborts:
 		select {
 		case <-time.After(max(time.Duration(args.Grace)*time.Millisecond, 1)): // see slept
 		case <-c.aborts: // kills at once
 		}
-		verdict = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: string(reason), Message: "[CANCELLED]"}
+		verdict = supervisor.Verdict{Status: api.StatusCancelled, Reason: reason, Message: "[CANCELLED]"}
 	}
 	r := verdict.Result()
 	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: args.Say})
@@ -267,7 +268,7 @@ func statuses(results []*supervisor.Result) (list []string) {
 	for _, r := range results {
 		text := string(r.Status)
 		if r.Reason != "" {
-			text += "/" + r.Reason
+			text += "/" + string(r.Reason)
 		}
 		list = append(list, text)
 	}

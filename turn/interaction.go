@@ -60,17 +60,6 @@ func WaitFor(kind Kind, asked time.Duration) (wait time.Duration, warning string
 	return asked, "", nil
 }
 
-// Outcomes of an interaction.
-const (
-	OutcomeAnswered  = "answered"
-	OutcomeDenied    = "denied"    // a human said no
-	OutcomeDismissed = "dismissed" // a human was asked, and said neither yes nor no
-	OutcomeFailed    = "failed"    // nobody could be asked
-	OutcomeTimedOut  = "timeout"   // nobody said anything in time
-	OutcomeHeadless  = "headless"  // nobody was asked
-	OutcomeCancelled = "cancelled" // the call or turn ended first
-)
-
 // Interaction is a question to a human that waits for an answer.
 type Interaction struct {
 	ID     string `json:"interactionId"`

@@ -14,13 +14,14 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Running is a call under way; *supervisor.Call is one.
 type Running interface {
-	Abort(supervisor.AbortReason)
+	Abort(api.Reason)
 	Result() *supervisor.Result // waits for it
 }
 
@@ -228,7 +229,7 @@ func (m *Manager) Close() {
 	var ending sync.WaitGroup
 	for _, t := range all {
 		ending.Go(func() {
-			t.Abort(supervisor.AbortShutdown)
+			t.Abort(api.ReasonShutdown)
 			t.End()
 		})
 	}

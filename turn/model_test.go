@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // TestInterleavings plays random turns against what must hold in every one: one
@@ -110,7 +110,7 @@ func disturb(random *rand.Rand, turn *Turn, stop <-chan struct{}) {
 		info, ok := turn.Info()
 		switch n := random.IntN(20); {
 		case n == 0:
-			turn.Abort([]supervisor.AbortReason{supervisor.AbortUser, supervisor.AbortError}[random.IntN(2)])
+			turn.Abort([]api.Reason{api.ReasonUser, api.ReasonError}[random.IntN(2)])
 		case n < 4 && ok && len(info.CurrentTools) > 0:
 			turn.AbortCall(info.CurrentTools[random.IntN(len(info.CurrentTools))].CallID)
 		case n < 16 && ok && len(info.PendingInteractions) > 0:

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // pending is an interaction that the owner keeps. Its answer is handed to done
@@ -31,9 +33,9 @@ func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome stri
 	p.check, p.Default = readSchema(i)
 	if t.headless {
 		audit := t.interactionEvent(AuditRequested, p)
-		audit.Outcome, audit.By, audit.Default = OutcomeHeadless, OutcomeHeadless, p.Default
+		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
-		done(OutcomeHeadless, Answer{Value: p.Default, By: OutcomeHeadless})
+		done(api.OutcomeHeadless, Answer{Value: p.Default, By: api.OutcomeHeadless})
 		return i.ID
 	}
 	t.pendings[i.ID] = p
@@ -67,7 +69,7 @@ func (t *Turn) raise(p *pending) {
 	request.TimeoutMs, request.ExpiresAt = p.TimeoutMs, &p.ExpiresAt
 	t.emit(request, nil)
 	t.flush() // nobody is asked what is not on record
-	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, OutcomeTimedOut, Answer{By: "timeout"}) }) })
+	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, api.OutcomeTimedOut, Answer{By: "timeout"}) }) })
 	t.ask(p)
 }
 
@@ -96,7 +98,7 @@ func (t *Turn) ask(p *pending) {
 		}
 		t.post(func() {
 			if err := t.settle(p.ID, a); err != nil { // what does not fit is not a yes
-				t.close(p, OutcomeDenied, Answer{By: a.By})
+				t.close(p, api.OutcomeDenied, Answer{By: a.By})
 			}
 		})
 	})
@@ -115,7 +117,7 @@ func (t *Turn) Answer(id string, a Answer) error {
 func (t *Turn) Expire() {
 	t.do(func() {
 		for _, p := range t.pendings {
-			t.close(p, OutcomeTimedOut, Answer{By: "timeout"})
+			t.close(p, api.OutcomeTimedOut, Answer{By: "timeout"})
 		}
 	})
 }
@@ -136,7 +138,7 @@ func (t *Turn) settle(id string, a Answer) error {
 	}
 	switch a.Unanswered {
 	case "":
-	case OutcomeDismissed, OutcomeFailed, OutcomeTimedOut:
+	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut:
 		t.close(p, a.Unanswered, Answer{By: a.By})
 		return nil
 	default:
@@ -149,10 +151,10 @@ func (t *Turn) settle(id string, a Answer) error {
 		return fmt.Errorf("the answer does not fit: %w", err)
 	}
 	if !a.Approve && len(a.Value) == 0 {
-		t.close(p, OutcomeDenied, a)
+		t.close(p, api.OutcomeDenied, a)
 		return nil
 	}
-	t.close(p, OutcomeAnswered, a)
+	t.close(p, api.OutcomeAnswered, a)
 	return nil
 }
 
@@ -214,9 +216,9 @@ func (t *Turn) tellClosed(p *pending, outcome, by string) {
 func (t *Turn) audit(p *pending, outcome, by string) {
 	kind := AuditAnswered
 	switch outcome {
-	case OutcomeCancelled:
+	case api.OutcomeCancelled:
 		return
-	case OutcomeTimedOut:
+	case api.OutcomeTimedOut:
 		kind = AuditTimedOut
 	}
 	e := t.interactionEvent(kind, p)

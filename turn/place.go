@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -37,7 +38,7 @@ func (b *batch) hasPlace(e *entry, err error) {
 
 func unplaced(c Call, err error) *supervisor.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOverloaded, Reason: "session",
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonSession,
 		Message: notMade(c, err.Error()),
 	}.Result()
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -70,7 +71,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 	var id string
 	open = do(func() {
 		if t.reason != "" || !begin() {
-			answered <- settled{outcome: OutcomeCancelled}
+			answered <- settled{outcome: api.OutcomeCancelled}
 			return
 		}
 		id = t.request(i, wait, func(outcome string, a Answer) {
@@ -79,7 +80,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 		})
 	})
 	if !open {
-		return settled{outcome: OutcomeCancelled}, false
+		return settled{outcome: api.OutcomeCancelled}, false
 	}
 	select {
 	case s := <-answered:
@@ -87,10 +88,10 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 	case <-ctx.Done():
 		t.post(func() {
 			if p := t.pendings[id]; p != nil {
-				t.close(p, OutcomeCancelled, Answer{By: "call"})
+				t.close(p, api.OutcomeCancelled, Answer{By: "call"})
 			}
 		})
-		return settled{outcome: OutcomeCancelled}, true
+		return settled{outcome: api.OutcomeCancelled}, true
 	}
 }
 
@@ -114,9 +115,9 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	answer := reply(q, s)
 	switch {
-	case answer.Denied == OutcomeHeadless:
+	case answer.Denied == api.OutcomeHeadless:
 		b.t.post(func() { e.unasked = true })
-	case answer.Denied == OutcomeTimedOut && cut:
+	case answer.Denied == api.OutcomeTimedOut && cut:
 		b.t.post(func() { e.notes = append(e.notes, "nobody answered the tool in time: "+e.call.Until.Why) })
 	}
 	return answer
@@ -152,11 +153,11 @@ func (b *batch) goOn(e *entry) {
 
 func reply(q supervisor.Question, s settled) supervisor.Answer {
 	switch {
-	case (s.outcome == OutcomeAnswered || s.outcome == OutcomeHeadless) && len(s.answer.Value) > 0:
+	case (s.outcome == api.OutcomeAnswered || s.outcome == api.OutcomeHeadless) && len(s.answer.Value) > 0:
 		return supervisor.Answer{Value: s.answer.Value}
-	case s.outcome == OutcomeAnswered && len(q.Schema) == 0:
+	case s.outcome == api.OutcomeAnswered && len(q.Schema) == 0:
 		return supervisor.Answer{Value: json.RawMessage(strconv.FormatBool(s.answer.Approve))}
-	case s.outcome == OutcomeAnswered, s.outcome == OutcomeDenied:
+	case s.outcome == api.OutcomeAnswered, s.outcome == api.OutcomeDenied:
 		return supervisor.Answer{Denied: "user"}
 	}
 	return supervisor.Answer{Denied: s.outcome}

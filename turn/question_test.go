@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // asking is a call of a tool that puts a question, and then takes a second.
@@ -47,7 +47,7 @@ func TestHeadlessTakesTheDeclaredDefault(t *testing.T) {
 			}
 			for _, record := range w.journal.list() {
 				e := record.Event
-				if e.Kind == AuditRequested && (e.Outcome != OutcomeHeadless || (len(e.Default) > 0) != strings.Contains(want, "answered")) {
+				if e.Kind == AuditRequested && (e.Outcome != api.OutcomeHeadless || (len(e.Default) > 0) != strings.Contains(want, "answered")) {
 					t.Errorf("%s: the record is %s", schema, record.JSON)
 				}
 			}
@@ -258,12 +258,12 @@ func TestHostAsks(t *testing.T) {
 		turn := w.begin(t, Spec{})
 		go answer(t, turn, "", Answer{Approve: true, By: "me"})
 		outcome, a, _, err := turn.Ask(t.Context(), Question{Kind: KindEscalation, Prompt: "Take over?"})
-		if outcome != OutcomeAnswered || !a.Approve || a.By != "me" || err != nil {
+		if outcome != api.OutcomeAnswered || !a.Approve || a.By != "me" || err != nil {
 			t.Errorf("%s, %+v, %v", outcome, a, err)
 		}
 		began := time.Now()
 		outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: KindEscalation, Prompt: "And now?", Timeout: time.Second})
-		if took := time.Since(began); outcome != OutcomeTimedOut || warning == "" || took != time.Minute || err != nil {
+		if took := time.Since(began); outcome != api.OutcomeTimedOut || warning == "" || took != time.Minute || err != nil {
 			t.Errorf("%s after %s, warning %q, %v", outcome, took, warning, err)
 		}
 		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: KindDeviceCode, Prompt: "Go to"}); err == nil {
@@ -271,7 +271,7 @@ func TestHostAsks(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if outcome, _, _, _ := turn.Ask(ctx, Question{Kind: KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); outcome != OutcomeCancelled {
+		if outcome, _, _, _ := turn.Ask(ctx, Question{Kind: KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); outcome != api.OutcomeCancelled {
 			t.Errorf("%s after the context's end", outcome)
 		}
 		turn.End()
@@ -288,7 +288,7 @@ func TestAbortCutsPreparationShort(t *testing.T) {
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		began := time.Now()
-		time.AfterFunc(time.Second, func() { turn.Abort(supervisor.AbortUser) })
+		time.AfterFunc(time.Second, func() { turn.Abort(api.ReasonUser) })
 		slow := Call{ID: "a", Tool: "work", Arguments: []byte(`{"slow":60000}`)}
 		results := run(t, turn, slow)
 		want(t, results, "cancelled/user")

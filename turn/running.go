@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -25,7 +26,7 @@ func (b *batch) start(e *entry) {
 	}
 	granted, refused := t.budget.Reserve(now, budget.Infinite)
 	if refused != "" {
-		b.deny(e, "turn_budget", deciderBudget, string(refused))
+		b.deny(e, api.ReasonTurnBudget, deciderBudget, string(refused))
 		return
 	}
 	e.stage, e.since, e.counted = stageRunning, now, true
@@ -75,10 +76,10 @@ type starting struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	ready   chan struct{}
-	running Running                // written before ready is closed
-	reason  supervisor.AbortReason // of an abort that came before it; the owner's
-	after   chan func()            // to the owner, behind the events so far
-	over    chan struct{}          // closed when after is read no more
+	running Running       // written before ready is closed
+	reason  api.Reason    // of an abort that came before it; the owner's
+	after   chan func()   // to the owner, behind the events so far
+	over    chan struct{} // closed when after is read no more
 }
 
 func newStarting() *starting {
@@ -101,7 +102,7 @@ func (s *starting) begun() Running {
 }
 
 // abort is called by the owner, and doesn't wait.
-func (s *starting) abort(reason supervisor.AbortReason) {
+func (s *starting) abort(reason api.Reason) {
 	select {
 	case <-s.ready:
 		s.running.Abort(reason)

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // oneByOne answers each question 50 s after it was asked.
@@ -67,7 +67,7 @@ func TestUnraisedQuestionsEndWithTheTurn(t *testing.T) {
 			if n := len(info.PendingInteractions); n != 1 {
 				t.Errorf("%d questions are pending", n)
 			}
-			turn.Abort(supervisor.AbortUser)
+			turn.Abort(api.ReasonUser)
 		}()
 		want(t, run(t, turn, callOf("a", "wipe", 1), callOf("b", "wipe", 1), callOf("c", "wipe", 1)), "cancelled/user", "cancelled/user", "cancelled/user")
 		if len(human.asked) != 1 {

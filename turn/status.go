@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -65,7 +66,7 @@ func (t *Turn) status(c Call) *supervisor.Result {
 		s.RemainingMs = new(left.Milliseconds())
 	}
 	s.Host = ShortHealth(t.m.config.Health)
-	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOK}.Result()
+	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusOK}.Result()
 	r.Structured, _ = json.Marshal(s)
 	return r
 }

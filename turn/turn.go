@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -33,8 +34,8 @@ type Turn struct {
 	unraised []*pending      // wait for the question before them
 	always   map[string]bool // tools that a human has approved for the turn
 	repeats  map[[32]byte]int
-	seen     map[string]bool        // the keys of all calls
-	reason   supervisor.AbortReason // of the abort
+	seen     map[string]bool // the keys of all calls
+	reason   api.Reason      // of the abort
 	seq      int64
 	outbox   []Record // new, not yet shown
 	flushed  []*batch // over with the next flush
@@ -187,14 +188,14 @@ func (t *Turn) Run(ctx context.Context, calls []Call) ([]*supervisor.Result, err
 // ErrDisconnected is the cause of a context whose client has gone.
 var ErrDisconnected = errors.New("the client has gone")
 
-func abortReason(ctx context.Context) supervisor.AbortReason {
+func abortReason(ctx context.Context) api.Reason {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, ErrDisconnected):
-		return supervisor.AbortDisconnect
+		return api.ReasonDisconnect
 	case errors.Is(cause, context.DeadlineExceeded):
-		return supervisor.AbortTimeout
+		return api.ReasonTimeout
 	}
-	return supervisor.AbortUser
+	return api.ReasonUser
 }
 
 // checkBatch names what keeps a batch from being one.
@@ -228,7 +229,7 @@ func (t *Turn) begin(b *batch, calls []Call) error {
 // not begun get a result that says so. Aborting again, while the ladder runs,
 // kills at once. Child turns are aborted too. The turn itself goes on until
 // End, but runs nothing any more.
-func (t *Turn) Abort(reason supervisor.AbortReason) {
+func (t *Turn) Abort(reason api.Reason) {
 	t.aborted.Store(true)
 	t.do(func() { t.abort(reason) })
 	t.abortChildren()
@@ -236,17 +237,17 @@ func (t *Turn) Abort(reason supervisor.AbortReason) {
 
 func (t *Turn) abortChildren() {
 	for _, child := range t.m.turns(func(c *Turn) bool { return c.info.ParentID == t.info.TurnID }) {
-		child.Abort(supervisor.AbortParent)
+		child.Abort(api.ReasonParent)
 	}
 }
 
-func (t *Turn) abort(reason supervisor.AbortReason) {
+func (t *Turn) abort(reason api.Reason) {
 	if t.reason == "" {
 		t.reason = reason
 		t.emit(Event{Kind: EventTurnAbort, Reason: eventReason(reason)}, nil)
 	}
 	for _, p := range t.pendings {
-		t.close(p, OutcomeCancelled, Answer{By: string(t.reason)})
+		t.close(p, api.OutcomeCancelled, Answer{By: string(t.reason)})
 	}
 	if t.batch != nil {
 		t.batch.abort(reason)
@@ -254,14 +255,14 @@ func (t *Turn) abort(reason supervisor.AbortReason) {
 }
 
 // eventReason is one of user, timeout and error, as events have it.
-func eventReason(r supervisor.AbortReason) string {
+func eventReason(r api.Reason) api.Reason {
 	switch r {
-	case supervisor.AbortUser, supervisor.AbortTimeout:
-		return string(r)
-	case supervisor.AbortParent, supervisor.AbortDisconnect, supervisor.AbortShutdown:
-		return string(supervisor.AbortUser)
+	case api.ReasonUser, api.ReasonTimeout:
+		return r
+	case api.ReasonParent, api.ReasonDisconnect, api.ReasonShutdown:
+		return api.ReasonUser
 	}
-	return string(supervisor.AbortError)
+	return api.ReasonError
 }
 
 // AbortCall ends one call and leaves the turn running; false if it is not, or
@@ -269,7 +270,7 @@ func eventReason(r supervisor.AbortReason) string {
 func (t *Turn) AbortCall(id string) (found bool) {
 	t.do(func() {
 		if t.batch != nil {
-			found = t.batch.abortCall(id, supervisor.AbortUser)
+			found = t.batch.abortCall(id, api.ReasonUser)
 		}
 	})
 	return found
@@ -291,7 +292,7 @@ func (t *Turn) End() {
 			break
 		}
 		if !t.aborted.Load() { // a second abort would cut the grace short
-			t.Abort(supervisor.AbortUser)
+			t.Abort(api.ReasonUser)
 		}
 		<-wait
 	}
@@ -306,7 +307,7 @@ func (t *Turn) finish() {
 	}
 	t.m.remove(t)
 	for _, p := range t.pendings {
-		t.close(p, OutcomeCancelled, Answer{By: "end"})
+		t.close(p, api.OutcomeCancelled, Answer{By: "end"})
 	}
 	t.emit(Event{Kind: EventTurnEnd}, nil)
 	t.recorded.failed = time.Time{} // tried once more, now or never
@@ -325,5 +326,5 @@ func (t *Turn) armDeadline() {
 	if !ok || t.reason != "" {
 		return
 	}
-	t.deadline = time.AfterFunc(at.Sub(t.now()), func() { t.Abort(supervisor.AbortTimeout) })
+	t.deadline = time.AfterFunc(at.Sub(t.now()), func() { t.Abort(api.ReasonTimeout) })
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -69,7 +70,7 @@ func TestAbortDuringTheFirstOfFive(t *testing.T) {
 		}()
 		go func() {
 			time.Sleep(time.Second)
-			turn.Abort(supervisor.AbortUser)
+			turn.Abort(api.ReasonUser)
 		}()
 		var calls []Call
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
@@ -110,9 +111,9 @@ func TestSecondAbortKillsAtOnce(t *testing.T) {
 		began := time.Now()
 		go func() {
 			time.Sleep(time.Second)
-			turn.Abort(supervisor.AbortUser)
+			turn.Abort(api.ReasonUser)
 			time.Sleep(time.Second)
-			turn.Abort(supervisor.AbortUser)
+			turn.Abort(api.ReasonUser)
 		}()
 		call := Call{ID: "a", Tool: "work", Arguments: []byte(`{"ms":60000,"grace":20000}`)}
 		want(t, run(t, turn, call), "cancelled/user")

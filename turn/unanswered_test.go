@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // says answers each question alike.
@@ -17,14 +17,14 @@ func (s says) Ask(context.Context, Interaction) (Answer, error) { return s.answe
 
 // Each way in which there is no yes has a reason of its own.
 func TestNoYes(t *testing.T) {
-	for reason, one := range map[string]struct {
+	for reason, one := range map[api.Reason]struct {
 		answer Answer
 		says   string
 	}{
-		"user":           {Answer{}, "a human has denied it"},
-		OutcomeDismissed: {Answer{Unanswered: OutcomeDismissed, Approve: true}, "dismissed the question"},
-		OutcomeFailed:    {Answer{Unanswered: OutcomeFailed}, "has failed"},
-		OutcomeTimedOut:  {Answer{Unanswered: OutcomeTimedOut}, "nobody approved it in time"},
+		"user":               {Answer{}, "a human has denied it"},
+		api.OutcomeDismissed: {Answer{Unanswered: api.OutcomeDismissed, Approve: true}, "dismissed the question"},
+		api.OutcomeFailed:    {Answer{Unanswered: api.OutcomeFailed}, "has failed"},
+		api.OutcomeTimedOut:  {Answer{Unanswered: api.OutcomeTimedOut}, "nobody approved it in time"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
@@ -32,7 +32,7 @@ func TestNoYes(t *testing.T) {
 			turn := w.begin(t, Spec{})
 			defer turn.End()
 			r := run(t, turn, callOf("a", "wipe", 1))[0]
-			if r.Status != supervisor.StatusDenied || r.Reason != reason || !strings.Contains(r.Message, one.says) {
+			if r.Status != api.StatusDenied || r.Reason != reason || !strings.Contains(r.Message, one.says) {
 				t.Errorf("%s: %s/%s: %s", reason, r.Status, r.Reason, r.Message)
 			}
 		})
@@ -83,7 +83,7 @@ func TestUntil(t *testing.T) {
 			began := time.Now()
 			one.call.Until = Until{At: began.Add(one.until), Why: "the caller has gone by then"}
 			r := run(t, turn, one.call)[0]
-			if got := string(r.Status) + "/" + r.Reason; got != one.want || !strings.Contains(r.Message, one.says) {
+			if got := string(r.Status) + "/" + string(r.Reason); got != one.want || !strings.Contains(r.Message, one.says) {
 				t.Errorf("%s: %s, want %s: %s", name, got, one.want, r.Message)
 			}
 			if took := time.Since(began); took < one.least || took > one.most {

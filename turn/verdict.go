@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -19,31 +20,31 @@ const (
 )
 
 // cancelled is the result of a call that an abort came before.
-func cancelled(c Call, reason supervisor.AbortReason) *supervisor.Result {
+func cancelled(c Call, reason api.Reason) *supervisor.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Reason: string(reason),
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
 		Message: "[CANCELLED] Turn aborted by " + string(reason) + ".",
 	}.Result()
 }
 
 // callAborted is the result of one call that was aborted before it began.
-func callAborted(c Call, reason supervisor.AbortReason) *supervisor.Result {
+func callAborted(c Call, reason api.Reason) *supervisor.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Reason: string(reason),
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
 		Message: "[CANCELLED] Call aborted by " + string(reason) + " before it began. Nothing was changed.",
 	}.Result()
 }
 
-func denied(c Call, reason, decider, why string) *supervisor.Result {
+func denied(c Call, reason api.Reason, decider, why string) *supervisor.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusDenied, Reason: reason, Decider: decider,
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusDenied, Reason: reason, Decider: decider,
 		Message: fmt.Sprintf("[DENIED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why),
 	}.Result()
 }
 
-func invalid(c Call, reason, why string) *supervisor.Result {
+func invalid(c Call, reason api.Reason, why string) *supervisor.Result {
 	r := supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusInvalidArgs, Reason: reason,
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusInvalidArgs, Reason: reason,
 		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed. Next: correct the call.", c.Tool, why),
 	}.Result()
 	r.ToolError = &supervisor.ToolError{Kind: "invalid_arguments", Message: why}
@@ -57,7 +58,7 @@ func notMade(c Call, why string) string {
 
 func unjournalled(c Call, err error) *supervisor.Result {
 	return supervisor.Verdict{
-		CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusOverloaded, Reason: "journal",
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonJournal,
 		Message: notMade(c, "the journal cannot be written: "+err.Error()),
 	}.Result()
 }
@@ -80,7 +81,7 @@ func (b *batch) checkRepeat(e *entry) (refused bool) {
 	n := b.t.repeats[key] + e.call.Before
 	switch {
 	case n >= repeatRefuse:
-		b.deny(e, "repeat", deciderRepeat, fmt.Sprintf("it is the same call for the %s time; do something else", ordinal(n)))
+		b.deny(e, api.ReasonRepeat, deciderRepeat, fmt.Sprintf("it is the same call for the %s time; do something else", ordinal(n)))
 		return true
 	case n >= repeatNote:
 		e.notes = append(e.notes, fmt.Sprintf("this is the same call for the %s time; the %s is refused", ordinal(n), ordinal(repeatRefuse)))

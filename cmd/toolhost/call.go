@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // callCommand is a call by the daemon. Of callFlags it has those that the API
@@ -79,7 +79,7 @@ func (c *callCommand) run(tool string, words []string) error {
 		if result == nil {
 			return err
 		}
-		if result.Status == supervisor.StatusInvalidArgs && result.Reason == "call" {
+		if result.Status == api.StatusInvalidArgs && result.Reason == api.ReasonCall {
 			list, err := daemon.Tools(context.Background())
 			if err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -66,7 +67,7 @@ func (s *callSession) run(call client.Call) (*supervisor.Result, error) {
 	}
 	// A daemon that stops has ended the turn. By a socket of systemd's, one more
 	// request would start it again.
-	if results[0].Reason != string(supervisor.AbortShutdown) {
+	if results[0].Reason != api.ReasonShutdown {
 		_ = s.daemon.End(s.ctx, s.turnID) // closing the stream does so too
 	}
 	<-shown

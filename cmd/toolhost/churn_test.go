@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/supervisor"
@@ -220,20 +221,20 @@ func abortLater(call *supervisor.Call, cancel func(), wait time.Duration, way in
 	case 0:
 		cancel()
 	case 1:
-		call.Abort(supervisor.AbortUser)
+		call.Abort(api.ReasonUser)
 	case 2:
-		call.Abort(supervisor.AbortParent)
-		call.Abort(supervisor.AbortParent)
+		call.Abort(api.ReasonParent)
+		call.Abort(api.ReasonParent)
 	}
 }
 
 // judge says what is untrue in a result.
 func judge(kind life, fate, text string, timeout time.Duration, r *supervisor.Result, events <-chan supervisor.Event) string {
-	ended := map[string]supervisor.Status{"whole": supervisor.StatusOK, "hurried": supervisor.StatusTimeout, "aborted": supervisor.StatusCancelled}[fate]
+	ended := map[string]api.Status{"whole": api.StatusOK, "hurried": api.StatusTimeout, "aborted": api.StatusCancelled}[fate]
 	switch {
-	case r.Status == supervisor.StatusOK && kind.whole == nil:
+	case r.Status == api.StatusOK && kind.whole == nil:
 		return "it ended well, and never ends by itself"
-	case r.Status == supervisor.StatusOK:
+	case r.Status == api.StatusOK:
 		if wrong := kind.whole(r, text); wrong != "" {
 			return wrong
 		}
@@ -253,7 +254,7 @@ func judge(kind life, fate, text string, timeout time.Duration, r *supervisor.Re
 // oneEnd wants exactly one event that says that the call is over.
 func oneEnd(r *supervisor.Result, events <-chan supervisor.Event) string {
 	want, other, ends := supervisor.EventFinished, supervisor.EventFailed, 0
-	if r.Status != supervisor.StatusOK {
+	if r.Status != api.StatusOK {
 		want, other = other, want
 	}
 	for len(events) > 0 {

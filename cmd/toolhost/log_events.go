@@ -126,7 +126,7 @@ func telling(e turn.Event) string {
 	if e.TimeoutMs > 0 {
 		parts = append(parts, fmt.Sprintf("timeout %s", time.Duration(e.TimeoutMs)*time.Millisecond))
 	}
-	parts = append(parts, e.Reason, e.Decider, e.Outcome, string(e.Default), e.By, e.Message, e.Display, e.Prompt)
+	parts = append(parts, string(e.Reason), e.Decider, e.Outcome, string(e.Default), e.By, e.Message, e.Display, e.Prompt)
 	if e.Content != nil {
 		parts = append(parts, e.Content.Text)
 	}

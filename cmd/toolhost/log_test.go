@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -84,7 +85,7 @@ func TestTelling(t *testing.T) {
 	for want, e := range map[string]turn.Event{
 		"approval": {Kind: turn.AuditRequested, Interaction: turn.KindApproval},
 		"approval  headless  true  nobody": {
-			Kind: turn.AuditRequested, Interaction: turn.KindApproval, Outcome: turn.OutcomeHeadless, Default: json.RawMessage("true"), By: "nobody",
+			Kind: turn.AuditRequested, Interaction: turn.KindApproval, Outcome: api.OutcomeHeadless, Default: json.RawMessage("true"), By: "nobody",
 		},
 		"confirm  pending true":  {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(true)},
 		"confirm  pending false": {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(false)},

@@ -6,12 +6,12 @@ import (
 	"io"
 	"os"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox/signals"
 	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // printRaw prints what is JSON already.
@@ -87,7 +87,7 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 		return true
 	}
 	switch r.Status {
-	case supervisor.StatusOK, supervisor.StatusToolError, supervisor.StatusCrashed:
+	case api.StatusOK, api.StatusToolError, api.StatusCrashed:
 		return r.Kill.Cause != "" // or had begun to
 	}
 	return true
@@ -99,7 +99,7 @@ func exitCode(r *supervisor.Result, command bool) int {
 		return exit.Headless
 	}
 	switch r.Status {
-	case supervisor.StatusOK:
+	case api.StatusOK:
 		if r.Output.Undelivered && r.Kill.Cause == "" {
 			return exit.Host
 		}
@@ -107,25 +107,25 @@ func exitCode(r *supervisor.Result, command bool) int {
 			return exit.Timeout
 		}
 		return exit.OK
-	case supervisor.StatusDenied:
+	case api.StatusDenied:
 		return exit.Failed
-	case supervisor.StatusTimeout:
+	case api.StatusTimeout:
 		return exit.Timeout
-	case supervisor.StatusCancelled:
+	case api.StatusCancelled:
 		return exit.Aborted
-	case supervisor.StatusInvalidArgs:
+	case api.StatusInvalidArgs:
 		return exit.Usage
-	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
-		if r.Reason == "seccomp" {
+	case api.StatusStartFailed, api.StatusPolicyViolation:
+		if r.Reason == api.ReasonSeccomp {
 			return ownExitCode(r, command)
 		}
 		return startExitCode(r, command)
-	case supervisor.StatusOverloaded:
-		if r.Reason == "data" { // in use by another call
+	case api.StatusOverloaded:
+		if r.Reason == api.ReasonData { // in use by another call
 			return exit.Failed
 		}
 		return exit.Host
-	case supervisor.StatusUnkillable:
+	case api.StatusUnkillable:
 		return causeExitCode(r)
 	}
 	return ownExitCode(r, command)
@@ -133,15 +133,15 @@ func exitCode(r *supervisor.Result, command bool) int {
 
 // headless: the call failed since somebody was to be asked, and nobody could be.
 func headless(r *supervisor.Result) bool {
-	return !r.OK() && r.Reason == turn.OutcomeHeadless
+	return !r.OK() && r.Reason == api.ReasonHeadless
 }
 
 // startExitCode: only exec has codes for its command.
 func startExitCode(r *supervisor.Result, command bool) int {
 	switch {
-	case command && r.Reason == "not_found":
+	case command && r.Reason == api.ReasonNotFound:
 		return exit.NotFound
-	case command && r.Reason == "not_executable":
+	case command && r.Reason == api.ReasonNotExecutable:
 		return exit.NotExec
 	}
 	return exit.Start(r.Reason)
@@ -160,13 +160,13 @@ func causeExitCode(r *supervisor.Result) int {
 // ownExitCode is that of a death by signal, or a command's own: a tool cannot
 // choose one.
 func ownExitCode(r *supervisor.Result, command bool) int {
-	died := r.Status == supervisor.StatusCrashed || r.Status == supervisor.StatusPolicyViolation
+	died := r.Status == api.StatusCrashed || r.Status == api.StatusPolicyViolation
 	if died && r.Exit.Signal != "" {
 		if n := signals.Number(r.Exit.Signal); n > 0 {
 			return exit.SignalBase + int(n)
 		}
 	}
-	if code := r.Exit.Code; command && r.Status == supervisor.StatusToolError && code != nil && *code > 0 && *code < 256 {
+	if code := r.Exit.Code; command && r.Status == api.StatusToolError && code != nil && *code > 0 && *code < 256 {
 		return *code
 	}
 	return exit.Failed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -59,7 +60,7 @@ func (s *session) run() (results []*supervisor.Result, err error) {
 	}
 	defer t.End()
 	if asks != nil {
-		asks.Interrupted = func() { t.Abort(supervisor.AbortUser) } // before the denial is heard
+		asks.Interrupted = func() { t.Abort(api.ReasonUser) } // before the denial is heard
 	}
 	defer abortOnSignal(t)()
 	shown := s.show(t, view)
@@ -127,7 +128,7 @@ func abortOnSignal(t *turn.Turn) (release func()) {
 		if n > 2 {
 			os.Exit(exit.Aborted)
 		}
-		go t.Abort(supervisor.AbortUser)
+		go t.Abort(api.ReasonUser)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -65,7 +66,7 @@ func soakOnce(t *testing.T, host *supervisor.Supervisor, stubborn string, timeou
 		Tool: supervisor.Tool{Path: stubborn}, Grace: 500 * time.Millisecond,
 		Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: timeout}},
 	})
-	if result.Status != supervisor.StatusTimeout || result.Kill.Survivors != 0 || reaped > 0 && result.Kill.Reaped != reaped {
+	if result.Status != api.StatusTimeout || result.Kill.Survivors != 0 || reaped > 0 && result.Kill.Reaped != reaped {
 		t.Errorf("status %s, kill %+v: %s", result.Status, result.Kill, result.Message)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
@@ -135,7 +136,7 @@ func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
 func (k *kit) tellRefused(results []*supervisor.Result) {
 	n := 0
 	for _, r := range results {
-		if r.Status == supervisor.StatusDenied && r.Reason == "turn_budget" {
+		if r.Status == api.StatusDenied && r.Reason == api.ReasonTurnBudget {
 			n++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
@@ -236,15 +237,15 @@ func answers(texts []string) (list []json.RawMessage) {
 // exitCode of a call that did not succeed.
 func exitCode(r *supervisor.Result) int {
 	switch r.Status {
-	case supervisor.StatusTimeout:
+	case api.StatusTimeout:
 		return exit.Timeout
-	case supervisor.StatusCancelled:
+	case api.StatusCancelled:
 		return exit.Aborted
-	case supervisor.StatusInvalidArgs:
+	case api.StatusInvalidArgs:
 		return exit.Usage
-	case supervisor.StatusOverloaded:
+	case api.StatusOverloaded:
 		return exit.Host
-	case supervisor.StatusStartFailed, supervisor.StatusPolicyViolation:
+	case api.StatusStartFailed, api.StatusPolicyViolation:
 		return exit.Start(r.Reason)
 	}
 	return exit.Failed

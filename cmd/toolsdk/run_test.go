@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -11,18 +12,18 @@ import (
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		status supervisor.Status
-		reason string
+		status api.Status
+		reason api.Reason
 		want   int
 	}{
-		{supervisor.StatusStartFailed, "start", exit.Usage},
-		{supervisor.StatusStartFailed, "not_executable", exit.Usage},
-		{supervisor.StatusPolicyViolation, "sha256", exit.Usage},
-		{supervisor.StatusStartFailed, "sandbox", exit.Host},
-		{supervisor.StatusStartFailed, "server", exit.Failed},
-		{supervisor.StatusInvalidArgs, "arguments", exit.Usage},
-		{supervisor.StatusTimeout, "deadline", exit.Timeout},
-		{supervisor.StatusToolError, "error", exit.Failed},
+		{api.StatusStartFailed, "start", exit.Usage},
+		{api.StatusStartFailed, "not_executable", exit.Usage},
+		{api.StatusPolicyViolation, "sha256", exit.Usage},
+		{api.StatusStartFailed, "sandbox", exit.Host},
+		{api.StatusStartFailed, "server", exit.Failed},
+		{api.StatusInvalidArgs, "arguments", exit.Usage},
+		{api.StatusTimeout, "deadline", exit.Timeout},
+		{api.StatusToolError, "error", exit.Failed},
 	} {
 		if got := exitCode(&supervisor.Result{Status: test.status, Reason: test.reason}); got != test.want {
 			t.Errorf("%s, %s: %d, want %d", test.status, test.reason, got, test.want)

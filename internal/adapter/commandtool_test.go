@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -78,19 +79,19 @@ func TestCommandTool(t *testing.T) {
 	host := newHost(t)
 	for _, test := range []struct {
 		name, script string
-		want         supervisor.Status
+		want         api.Status
 		content      string
 		structured   string
 		toolError    string
 		exit         int // -1 is none
 	}{
-		{"content", "cat; printf 'a\\nb\\n'", supervisor.StatusOK, "from stdinab", "15", "", 0},
-		{"a success after all", "exit 1", supervisor.StatusOK, "nothing found", "0", "", 1},
-		{"an explained failure", "echo x; exit 2", supervisor.StatusToolError, "x", "", "status 2: bad question", 2},
-		{"an unexplained failure", "exit 3", supervisor.StatusToolError, "", "", "status 3", 3},
-		{"broken output", "echo broken", supervisor.StatusToolError, "broken", "", "this is broken", 0},
-		{"killed", "echo x; kill -9 $$", supervisor.StatusCrashed, "x", "", "SIGKILL", -1},
-		{"refused", "refuse", supervisor.StatusInvalidArgs, "", "", "not this one", -1},
+		{"content", "cat; printf 'a\\nb\\n'", api.StatusOK, "from stdinab", "15", "", 0},
+		{"a success after all", "exit 1", api.StatusOK, "nothing found", "0", "", 1},
+		{"an explained failure", "echo x; exit 2", api.StatusToolError, "x", "", "status 2: bad question", 2},
+		{"an unexplained failure", "exit 3", api.StatusToolError, "", "", "status 3", 3},
+		{"broken output", "echo broken", api.StatusToolError, "broken", "", "this is broken", 0},
+		{"killed", "echo x; kill -9 $$", api.StatusCrashed, "x", "", "SIGKILL", -1},
+		{"refused", "refuse", api.StatusInvalidArgs, "", "", "not this one", -1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := host.Call(t.Context(), scripted(t, test.script))
@@ -127,9 +128,9 @@ func TestCommandToolKeepsPartialContent(t *testing.T) {
 			break
 		}
 	}
-	c.Abort(supervisor.AbortUser)
+	c.Abort(api.ReasonUser)
 	result := c.Result()
-	wantStatus(t, result, supervisor.StatusCancelled)
+	wantStatus(t, result, api.StatusCancelled)
 	if result.Text() != "early" || !result.Partial || result.Structured != nil {
 		t.Errorf("text %q, partial %v, structured %s", result.Text(), result.Partial, result.Structured)
 	}
@@ -140,11 +141,11 @@ func TestCommandToolChecksItsArguments(t *testing.T) {
 	host := newHost(t)
 	r := scripted(t, "true")
 	r.Arguments = json.RawMessage(`{"script":5}`)
-	wantStatus(t, host.Call(t.Context(), r), supervisor.StatusInvalidArgs)
+	wantStatus(t, host.Call(t.Context(), r), api.StatusInvalidArgs)
 	r.Arguments = json.RawMessage(`{"script":"exec sleep 100","wait":1000}`)
 	r.Timeouts = nil
 	result := host.Call(t.Context(), r)
-	wantStatus(t, result, supervisor.StatusTimeout)
+	wantStatus(t, result, api.StatusTimeout)
 	if result.Timing.Source != "call" || *result.Timing.TimeoutMs != time.Second.Milliseconds() {
 		t.Errorf("timing %+v", result.Timing)
 	}
@@ -162,7 +163,7 @@ func TestStoppedWhileStarting(t *testing.T) {
 		r.Grace = time.Minute
 		r.Timeouts[0].Timeout = time.Duration(i+1) * 500 * time.Microsecond
 		got := host.Call(t.Context(), r)
-		wantStatus(t, got, supervisor.StatusTimeout)
+		wantStatus(t, got, api.StatusTimeout)
 		if got.Timing.GraceMs > 30_000 || got.Kill.Survivors != 0 {
 			t.Fatalf("stopped after %s: %+v, %+v", r.Timeouts[0].Timeout, got.Kill, got.Timing)
 		}
@@ -180,7 +181,7 @@ func TestCommandTakesAllTasks(t *testing.T) {
 			r.Limits.Pids, r.Grace = 32, time.Second
 			r.Timeouts[0].Timeout = 8 * time.Second
 			got := host.Call(t.Context(), r)
-			if got.Status != supervisor.StatusTimeout || got.Usage.PidsLimitHits == 0 || got.Kill.Survivors != 0 {
+			if got.Status != api.StatusTimeout || got.Usage.PidsLimitHits == 0 || got.Kill.Survivors != 0 {
 				t.Errorf("%s, %+v, %+v, stderr %.300q", got.Status, got.Usage, got.Kill, got.Output.Stderr.Head)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/adapter"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -38,7 +39,7 @@ func newHost(t *testing.T) *supervisor.Supervisor {
 	return host
 }
 
-func wantStatus(t *testing.T, r *supervisor.Result, want supervisor.Status) {
+func wantStatus(t *testing.T, r *supervisor.Result, want api.Status) {
 	t.Helper()
 	if r.Status != want {
 		t.Fatalf("status %s (reason %s), want %s\nmessage: %s\ntool error: %+v\nstderr: %s", r.Status, r.Reason, want, r.Message, r.ToolError, r.Output.Stderr.Head)

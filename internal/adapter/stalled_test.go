@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -39,7 +40,7 @@ func TestAReaderThatTakesNothing(t *testing.T) {
 				t.Fatal("no answer")
 			}
 			result := call.Result()
-			wantStatus(t, result, supervisor.StatusTimeout)
+			wantStatus(t, result, api.StatusTimeout)
 			if !result.Output.Undelivered || result.Kill.Survivors != 0 {
 				t.Errorf("undelivered %t, kill %+v", result.Output.Undelivered, result.Kill)
 			}

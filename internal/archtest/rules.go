@@ -29,14 +29,15 @@ type File struct {
 
 // ranks orders the rooms. A package imports only from rooms of a lower rank, and from its own.
 var ranks = map[string]int{
-	"budget": 0, "cgroup": 0, "plugin": 0, "sandbox": 0,
-	"supervisor": 1,
-	"turn":       2,
-	"client":     3,
-	"internal":   4,
-	"cmd":        5,
-	"bench":      5,
-	"examples":   5,
+	"api":    0,
+	"budget": 1, "cgroup": 1, "plugin": 1, "sandbox": 1,
+	"supervisor": 2,
+	"turn":       3,
+	"client":     4,
+	"internal":   5,
+	"cmd":        6,
+	"bench":      6,
+	"examples":   6,
 }
 
 const (
@@ -90,6 +91,9 @@ func forbidden(module, path, imported string, test bool) string {
 		}
 		return ""
 	}
+	if room(path) == "api" && !test && !standard(imported) {
+		return "wire types need the standard library only"
+	}
 	ours, ok := strings.CutPrefix(imported, module+"/")
 	if !ok {
 		return ""
@@ -106,8 +110,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 	case from == "examples":
 		// A test may look at what a tool sends.
 		sent := test && imported == "plugin/proto/v1"
-		if imported != "plugin" && imported != "supervisor" && !within(imported, "turn") && !sent {
-			return "an example shows plugin, supervisor and turn, as a user has them"
+		if imported != "api" && imported != "plugin" && imported != "supervisor" && !within(imported, "turn") && !sent {
+			return "an example shows api, plugin, supervisor and turn, as a user has them"
 		}
 	case to == "cmd" || to == "bench" || to == "examples":
 		if from != to {
@@ -134,6 +138,12 @@ func forbiddenLeaf(path, imported string, test bool) string {
 		return ""
 	}
 	return "it is for tests only"
+}
+
+// standard says whether an import is of the standard library: others begin with a host's name.
+func standard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
 }
 
 func leaf(path string) bool { return within(path, testenv) || within(path, archtest) }

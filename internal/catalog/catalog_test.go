@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -38,7 +39,7 @@ func (d *describer) Describe(_ context.Context, r supervisor.Request) (*supervis
 	if tools, ok := d.tools[key]; ok {
 		return &supervisor.Description{Version: "1", SHA256: "abc", Tools: tools, Warnings: d.warnings}, nil
 	}
-	return nil, &supervisor.Result{Status: supervisor.StatusStartFailed, Message: "no such server"}
+	return nil, &supervisor.Result{Status: api.StatusStartFailed, Message: "no such server"}
 }
 
 func tool(name string) *pluginv1.ToolDescription {
@@ -355,7 +356,7 @@ func (p *patient) Describe(ctx context.Context, r supervisor.Request) (*supervis
 	case <-p.mayMake:
 		return p.describer.Describe(ctx, r)
 	case <-ctx.Done():
-		return nil, &supervisor.Result{Status: supervisor.StatusCancelled, Message: "given up"}
+		return nil, &supervisor.Result{Status: api.StatusCancelled, Message: "given up"}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -58,7 +59,7 @@ func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *supe
 		return nil, nil
 	}
 	return nil, supervisor.Verdict{
-		Tool: name, Status: supervisor.StatusStartFailed, Reason: "tool",
+		Tool: name, Status: api.StatusStartFailed, Reason: api.ReasonTool,
 		Message: "[FAILED] The tool cannot be started: " + err.Error() + ". Nothing was changed.",
 	}.Result()
 }

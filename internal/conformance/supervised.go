@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -98,7 +99,7 @@ func (s *suite) describeAlone() (Finding, error) {
 		return passed("in %s", short(s.starts)), nil
 	}
 	s.report.SHA256 = failure.SHA256
-	if failure.Status == supervisor.StatusStartFailed {
+	if failure.Status == api.StatusStartFailed {
 		switch failure.Reason {
 		case "tool", "policy", "sandbox", "dir":
 			return Finding{}, errors.New(firstLine(failure.ToolError.Message))
@@ -131,11 +132,11 @@ func (s *suite) supervised(tool string, calls []call) Finding {
 }
 
 func judgeResult(c call, r *supervisor.Result) Finding {
-	refused := r.Status == supervisor.StatusToolError || r.Status == supervisor.StatusInvalidArgs
+	refused := r.Status == api.StatusToolError || r.Status == api.StatusInvalidArgs
 	switch {
 	case c.MadeUp && (r.OK() || refused), c.Expect == expectError && refused:
 		return passed("%s: %s", c.Name, r.Status)
-	case c.MadeUp && r.Status == supervisor.StatusTimeout:
+	case c.MadeUp && r.Status == api.StatusTimeout:
 		return skipped("%s: still running after %s", c.Name, short(c.timeout()))
 	case c.Expect == expectOK && r.OK() && (c.Text == "" || strings.Contains(r.Text(), c.Text)):
 		return passed("%s: ok in %s", c.Name, short(time.Duration(r.Timing.ElapsedMs)*time.Millisecond))
@@ -178,7 +179,7 @@ func judgePartial(c call, r *supervisor.Result) Finding {
 		return passed("%s: its result came within the grace period and counts, %s", c.Name, kept)
 	case r.OK():
 		return skipped("%s: it ended before its time was over", c.Name)
-	case r.Status != supervisor.StatusTimeout:
+	case r.Status != api.StatusTimeout:
 		return failed(partialFix, "%s: instead of running out of time it came to %s", c.Name, outcomeOf(r))
 	case len(r.Content) > 0:
 		return passed("%s: %s", c.Name, kept)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/sandbox"
@@ -41,9 +42,9 @@ type fakeArgs struct {
 	// Question is one of its own; the answer is added to the text.
 	Question *supervisor.Question `json:"question"`
 	// Status, Reason and Message are how it ends, if not well.
-	Status  supervisor.Status `json:"status"`
-	Reason  string            `json:"reason"`
-	Message string            `json:"message"`
+	Status  api.Status `json:"status"`
+	Reason  api.Reason `json:"reason"`
+	Message string     `json:"message"`
 	// PeakMiB is what it uses of a limit of 256 MiB, TimeoutMs its timeout.
 	PeakMiB   int64 `json:"peakMib"`
 	TimeoutMs int64 `json:"timeoutMs"`
@@ -55,12 +56,12 @@ type fakeCall struct {
 	asked  time.Duration // waited for a human
 	abort  time.Time
 	ctx    context.Context
-	aborts chan supervisor.AbortReason
+	aborts chan api.Reason
 	done   chan struct{}
 	result *supervisor.Result
 }
 
-func (c *fakeCall) Abort(r supervisor.AbortReason) {
+func (c *fakeCall) Abort(r api.Reason) {
 	select { // as the real one, it never waits
 	case c.aborts <- r:
 	default:
@@ -73,7 +74,7 @@ func (c *fakeCall) Result() *supervisor.Result {
 }
 
 func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
-	c := &fakeCall{began: time.Now(), aborts: make(chan supervisor.AbortReason, 2), done: make(chan struct{})}
+	c := &fakeCall{began: time.Now(), aborts: make(chan api.Reason, 2), done: make(chan struct{})}
 	_ = json.Unmarshal(r.Arguments, &c.args)
 	if c.args.TimeoutMs == 0 {
 		c.args.TimeoutMs = 30_000
@@ -114,7 +115,7 @@ func (f *fakes) letGo(name string) {
 
 func (f *fakes) play(c *fakeCall, r supervisor.Request) *supervisor.Result {
 	a := &c.args
-	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
+	verdict := supervisor.Verdict{Status: api.StatusOK}
 	if a.Status != "" {
 		verdict = supervisor.Verdict{Status: a.Status, Reason: a.Reason, Message: a.Message}
 	}
@@ -137,7 +138,7 @@ func (f *fakes) play(c *fakeCall, r supervisor.Request) *supervisor.Result {
 		if a.Grace {
 			<-c.aborts
 		}
-		verdict = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: string(reason), Message: "[CANCELLED] The call was cancelled by the user. All its processes were killed."}
+		verdict = supervisor.Verdict{Status: api.StatusCancelled, Reason: reason, Message: "[CANCELLED] The call was cancelled by the user. All its processes were killed."}
 	}
 	result := c.fill(verdict.Result())
 	if a.Echo {
@@ -147,7 +148,7 @@ func (f *fakes) play(c *fakeCall, r supervisor.Request) *supervisor.Result {
 }
 
 // talk sends output and progress, unless an abort comes.
-func (c *fakeCall) talk(r supervisor.Request) supervisor.AbortReason {
+func (c *fakeCall) talk(r supervisor.Request) api.Reason {
 	a := &c.args
 	if a.Stderr != "" {
 		r.Events <- output("stderr", a.Stderr)
@@ -158,7 +159,7 @@ func (c *fakeCall) talk(r supervisor.Request) supervisor.AbortReason {
 		}
 		if i < a.Steps {
 			part := float64(i+1) / float64(max(a.Of, a.Steps))
-			r.Events <- supervisor.Event{Kind: supervisor.EventProgress, Status: supervisor.StatusRunning, Fraction: &part, Message: a.Says}
+			r.Events <- supervisor.Event{Kind: supervisor.EventProgress, Status: api.StatusRunning, Fraction: &part, Message: a.Says}
 		}
 		if reason := c.pause(time.Duration(a.EveryMs) * time.Millisecond); reason != "" {
 			return reason
@@ -171,7 +172,7 @@ func output(stream, text string) supervisor.Event {
 	return supervisor.Event{Kind: supervisor.EventOutput, Stream: stream, Content: &supervisor.Content{Type: "text", Text: text}}
 }
 
-func (c *fakeCall) pause(d time.Duration) supervisor.AbortReason {
+func (c *fakeCall) pause(d time.Duration) api.Reason {
 	select {
 	case <-time.After(d):
 		return ""
@@ -180,7 +181,7 @@ func (c *fakeCall) pause(d time.Duration) supervisor.AbortReason {
 	}
 }
 
-func (c *fakeCall) wait(f *fakes) supervisor.AbortReason {
+func (c *fakeCall) wait(f *fakes) api.Reason {
 	if c.args.Hold == "" {
 		return c.pause(time.Duration(c.args.Ms) * time.Millisecond)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -55,7 +56,7 @@ func TestADeniedToolIsNeverRun(t *testing.T) {
 	var got []string
 	for _, r := range w.batch(begun.TurnID, client.Call{ID: "1", Tool: "denied"}, client.Call{ID: "2", Tool: "asked"}, client.Call{ID: "3", Tool: "server__x"},
 		client.Call{ID: "4", Tool: "nosuch"}, client.Call{ID: "5", Tool: "nosuch__x"}, client.Call{ID: "6", Tool: "capped"}) {
-		got = append(got, string(r.Status)+"/"+r.Reason)
+		got = append(got, string(r.Status)+"/"+string(r.Reason))
 	}
 	if want := "denied/policy denied/headless denied/policy invalid_args/call invalid_args/call denied/turn_budget"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
@@ -111,17 +112,17 @@ func TestAHungToolHoldsUpItsOwnCalls(t *testing.T) {
 		info, err := w.client.Turn(wait.Context(t), id)
 		return err == nil && len(info.CurrentTools) == 1 && info.CurrentTools[0].CallID == "h"
 	})
-	if r := <-both; r[0].Status != supervisor.StatusTimeout || !r[1].OK() {
+	if r := <-both; r[0].Status != api.StatusTimeout || !r[1].OK() {
 		t.Errorf("%s and %s, want timeout and ok", r[0].Status, r[1].Status)
 	}
 	for _, r := range <-hung {
-		if r.Status != supervisor.StatusTimeout {
+		if r.Status != api.StatusTimeout {
 			t.Errorf("%s: %s", r.CallID, r.Message)
 		}
 	}
 	again := w.batch(w.begin(), calls...)
 	for i, r := range again {
-		if r.Status != supervisor.StatusTimeout || !strings.Contains(r.Message, "it is tried again in") || r.Timing.ElapsedMs > 0 {
+		if r.Status != api.StatusTimeout || !strings.Contains(r.Message, "it is tried again in") || r.Timing.ElapsedMs > 0 {
 			t.Errorf("%s: %s after %d ms: %s", r.CallID, r.Status, r.Timing.ElapsedMs, r.Message)
 		}
 		if n := w.starts(fmt.Sprint("hung", i/2)); n != 1 {
@@ -141,7 +142,7 @@ func TestAMendedToolIsAskedAnew(t *testing.T) {
 	w.configure("  broken: {plugin: " + broken + "}\n")
 	w.daemon()
 	for _, want := range []string{"not a toolhost tool", "it is tried again in"} {
-		if r := w.batch(w.begin(), client.Call{ID: "1", Tool: "broken"})[0]; r.Status != supervisor.StatusStartFailed || !strings.Contains(r.Message, want) {
+		if r := w.batch(w.begin(), client.Call{ID: "1", Tool: "broken"})[0]; r.Status != api.StatusStartFailed || !strings.Contains(r.Message, want) {
 			t.Errorf("%s: %s, want %s", r.Status, r.Message, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/telemetry"
 	"github.com/toolhost/toolhost/supervisor"
@@ -102,7 +103,7 @@ func logCall(logger hclog.Logger, r *supervisor.Result) {
 	if r.Reason != "" {
 		fields = append(fields, "reason", r.Reason)
 	}
-	if r.Status != supervisor.StatusTimeout {
+	if r.Status != api.StatusTimeout {
 		logger.Info("call ended", fields...)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -55,10 +56,10 @@ func TestReadyDependsOnTheJournal(t *testing.T) {
 func TestLog(t *testing.T) {
 	var out bytes.Buffer
 	r := &recorder{logger: hclog.New(&hclog.LoggerOptions{Output: &out})}
-	late := supervisor.Verdict{Status: supervisor.StatusTimeout, Reason: "deadline"}.Result()
+	late := supervisor.Verdict{Status: api.StatusTimeout, Reason: "deadline"}.Result()
 	limit := int64(1500)
 	late.Timing.TimeoutMs, late.Timing.Profile, late.Timing.ElapsedMs = &limit, "tool_call", 1600
-	fine := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	fine := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.observe([]turn.Record{
 		{Event: turn.Event{TurnID: "t1", CallID: "c1", Tool: "slow"}, Result: late},
 		{Event: turn.Event{TurnID: "t2", CallID: "c2", Tool: "quick"}, Result: fine},
@@ -133,7 +134,7 @@ func TestClampIsLogged(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		recorded := &recorder{logger: hclog.New(&hclog.LoggerOptions{Output: &out, JSONFormat: true})}
-		r := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+		r := supervisor.Verdict{Status: api.StatusOK}.Result()
 		r.Timing = supervisor.Timing{Profile: "tool_call", RequestedTimeoutMs: one.requested, TimeoutMs: new(int64(55_000)), Source: "client", Clamped: one.clamped}
 		recorded.observe([]turn.Record{{Event: turn.Event{CallID: "c", Tool: "x"}, Result: r}})
 		if n := strings.Count(out.String(), `"timeout clamped"`); (n == 1) != one.clamped || !strings.Contains(out.String(), one.want) {

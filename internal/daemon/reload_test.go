@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 func (w *world) tools() map[string]client.Tool {
@@ -90,7 +90,7 @@ func TestReloadOfTheStart(t *testing.T) {
 	d.signal(syscall.SIGHUP)
 	d.waitLog("configuration loaded")
 	o := w.run(w.begin(), client.Call{ID: "1", Tool: "slow"})
-	if o.err != nil || o.result.Status != supervisor.StatusStartFailed || o.result.Reason != "slow" || !strings.Contains(o.result.ToolError.Message, "within 2s of its start") {
+	if o.err != nil || o.result.Status != api.StatusStartFailed || o.result.Reason != "slow" || !strings.Contains(o.result.ToolError.Message, "within 2s of its start") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 const (
@@ -100,7 +100,7 @@ func (d *daemon) endTurns() {
 func (d *daemon) abortAll() {
 	for _, info := range d.turns.Active() {
 		if t, ok := d.turns.Turn(info.TurnID); ok {
-			t.Abort(supervisor.AbortShutdown)
+			t.Abort(api.ReasonShutdown)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // While calls that run finish, new ones are sent away.
@@ -53,7 +53,7 @@ func TestStopEndsHungCalls(t *testing.T) {
 	done := w.launch(id, "work", workArgs{Deaf: true})
 	d.signal(syscall.SIGTERM)
 	o := w.outcome(done)
-	if o.err != nil || o.result.Status != supervisor.StatusCancelled || o.result.Kill.Stage != "kill" || o.result.Content[0].Text != "begun" {
+	if o.err != nil || o.result.Status != api.StatusCancelled || o.result.Kill.Stage != "kill" || o.result.Content[0].Text != "begun" {
 		t.Errorf("the hung call: %+v", o)
 	}
 	d.waitLog("waitedMs=100") // with its unit
@@ -62,7 +62,7 @@ func TestStopEndsHungCalls(t *testing.T) {
 	}
 	w.daemon()
 	kept, err := w.client.PastResult(t.Context(), id, "launched")
-	if err != nil || kept.Status != supervisor.StatusCancelled {
+	if err != nil || kept.Status != api.StatusCancelled {
 		t.Errorf("on record: %v, %+v", err, kept)
 	}
 }
@@ -79,7 +79,7 @@ func TestSignalsCutShort(t *testing.T) {
 	d.waitLog("ending calls")
 	d.signal(syscall.SIGTERM)
 	d.waitLog("killing calls")
-	if o := w.outcome(done); o.err != nil || o.result.Status != supervisor.StatusCancelled {
+	if o := w.outcome(done); o.err != nil || o.result.Status != api.StatusCancelled {
 		t.Errorf("the call: %+v", o)
 	}
 	if code := d.code(); code != 0 || w.left() > 0 {

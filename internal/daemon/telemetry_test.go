@@ -21,6 +21,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -79,7 +80,7 @@ func (w *world) hang(turnID, id string) *supervisor.Result {
 	o := w.run(turnID, client.Call{
 		ID: id, Tool: "work", Arguments: arguments(w.t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000}`),
 	})
-	if o.err != nil || o.result.Status != supervisor.StatusTimeout {
+	if o.err != nil || o.result.Status != api.StatusTimeout {
 		w.t.Fatalf("%v: %+v", o.err, o.result)
 	}
 	return o.result
@@ -101,7 +102,7 @@ func TestMetrics(t *testing.T) {
 	turnID := w.begin()
 	w.mustRun(turnID, "lines", map[string]string{"text": "s3cret"})
 	killed := w.hang(turnID, "hung")
-	if o := w.run(turnID, client.Call{ID: "n", Tool: "s3cret"}); o.err != nil || o.result.Status != supervisor.StatusInvalidArgs {
+	if o := w.run(turnID, client.Call{ID: "n", Tool: "s3cret"}); o.err != nil || o.result.Status != api.StatusInvalidArgs {
 		t.Errorf("%+v", o)
 	}
 	var text string

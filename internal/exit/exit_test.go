@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestOf(t *testing.T) {
@@ -84,7 +86,7 @@ func TestStdout(t *testing.T) {
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	for reason, want := range map[string]int{"start": Usage, "not_executable": Usage, "sha256": Usage, "not_found": Failed, "server": Failed, "slow": Failed, "host": Host, "": Host} {
+	for reason, want := range map[api.Reason]int{"start": Usage, "not_executable": Usage, "sha256": Usage, "not_found": Failed, "server": Failed, "slow": Failed, "host": Host, "": Host} {
 		if got := Start(reason); got != want {
 			t.Errorf("%q: %d, want %d", reason, got, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -234,7 +235,7 @@ func TestADisconnectAborts(t *testing.T) {
 		w.fakes.await(t, "held", false)
 		until(t, "the end of the turn", func() bool { _, active := w.turns.Turn(id); return !active })
 		r, err := w.client.PastResult(w.ctx(), id, "held")
-		if err != nil || r.Status != supervisor.StatusCancelled || r.Reason != string(supervisor.AbortDisconnect) {
+		if err != nil || r.Status != api.StatusCancelled || r.Reason != api.ReasonDisconnect {
 			t.Errorf("streamed %t: %v, %+v", streamed, err, r)
 		}
 	}

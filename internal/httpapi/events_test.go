@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -87,7 +87,7 @@ func TestClosingTheStreamAbortsItsTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := w.wait(done)
-	if r.err != nil || r.results[0].Status != supervisor.StatusCancelled || r.results[0].Reason != string(supervisor.AbortDisconnect) {
+	if r.err != nil || r.results[0].Status != api.StatusCancelled || r.results[0].Reason != api.ReasonDisconnect {
 		t.Errorf("%v, %+v", r.err, r.results)
 	}
 	until(t, "the end of the turn", func() bool { _, active := w.turns.Turn(first.TurnID); return !active })
@@ -389,7 +389,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	done := w.runLater(w.ctx(), first.TurnID, callOf("held", "work", fakeArgs{Hold: true}))
 	w.fakes.await(t, "held", true)
 	w.server.Close()
-	if r := w.wait(done); r.err != nil || r.results[0].Status != supervisor.StatusCancelled {
+	if r := w.wait(done); r.err != nil || r.results[0].Status != api.StatusCancelled {
 		t.Errorf("%+v", r)
 	}
 	until(t, "the end of the stream", func() bool { return w.server.streams.Load() == 0 })

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Whatever id a batch may have, its call can be stopped, and its result read.
@@ -24,7 +24,7 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 		w.fakes.await(t, id, true)
 		if status, body := w.raw("POST", "/api/turns/t/abort-tool/"+url.PathEscape(id), ""); status != 200 {
 			t.Errorf("abort of %q: %d %s", id, status, body)
-			w.fakes.await(t, id, true).Abort(supervisor.AbortUser)
+			w.fakes.await(t, id, true).Abort(api.ReasonUser)
 		}
 	}
 	ran := w.wait(done)
@@ -32,7 +32,7 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 		t.Fatal(ran.err)
 	}
 	for i, id := range ids {
-		if r := ran.results[i]; r.CallID != id || r.Status != supervisor.StatusCancelled {
+		if r := ran.results[i]; r.CallID != id || r.Status != api.StatusCancelled {
 			t.Errorf("%q: %s %s", id, r.CallID, r.Status)
 		}
 		past, err := w.client.PastResult(w.ctx(), turnID, id)

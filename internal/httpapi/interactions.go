@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -25,7 +26,7 @@ func (s *Server) answer(q *request) error {
 	if err := q.decode(&a); err != nil {
 		return err
 	}
-	if a.Unanswered != "" && (a.Approve || a.Always || len(a.Value) > 0 || a.Unanswered != turn.OutcomeDismissed && a.Unanswered != turn.OutcomeFailed) {
+	if a.Unanswered != "" && (a.Approve || a.Always || len(a.Value) > 0 || a.Unanswered != api.OutcomeDismissed && a.Unanswered != api.OutcomeFailed) {
 		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
 	}
 	id := q.r.PathValue("interactionId")

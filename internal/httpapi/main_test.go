@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -49,13 +50,13 @@ type fakeArgs struct {
 
 type fakeCall struct {
 	args   fakeArgs
-	aborts chan supervisor.AbortReason
+	aborts chan api.Reason
 	letGo  chan struct{}
 	done   chan struct{}
 	result *supervisor.Result
 }
 
-func (c *fakeCall) Abort(r supervisor.AbortReason) {
+func (c *fakeCall) Abort(r api.Reason) {
 	select { // as the real one, it never waits
 	case c.aborts <- r:
 	default:
@@ -68,7 +69,7 @@ func (c *fakeCall) Result() *supervisor.Result {
 }
 
 func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
-	c := &fakeCall{aborts: make(chan supervisor.AbortReason, 2), letGo: make(chan struct{}), done: make(chan struct{})}
+	c := &fakeCall{aborts: make(chan api.Reason, 2), letGo: make(chan struct{}), done: make(chan struct{})}
 	_ = json.Unmarshal(r.Arguments, &c.args)
 	r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
 	f.note(c.args.Say, c)
@@ -112,7 +113,7 @@ func (f *fakes) await(t testing.TB, say string, runs bool) *fakeCall {
 }
 
 func (c *fakeCall) play(r supervisor.Request) *supervisor.Result {
-	verdict := supervisor.Verdict{Status: supervisor.StatusOK}
+	verdict := supervisor.Verdict{Status: api.StatusOK}
 	said := "chatter\n\r\x00<b>" + strings.Repeat("x", c.args.Size)
 	for range c.args.Chatter {
 		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: said}}
@@ -128,7 +129,7 @@ func (c *fakeCall) play(r supervisor.Request) *supervisor.Result {
 			if c.args.Grace {
 				<-c.aborts
 			}
-			verdict = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: string(reason), Message: "[CANCELLED]"}
+			verdict = supervisor.Verdict{Status: api.StatusCancelled, Reason: reason, Message: "[CANCELLED]"}
 		case <-c.letGo:
 		}
 	}

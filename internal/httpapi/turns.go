@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -127,7 +127,7 @@ func (s *Server) accompany(q *request, t *turn.Turn) {
 	st := s.newStream(q)
 	defer st.close()
 	if st.send() != nil || st.follow(ctx, t, 0) != nil {
-		t.Abort(supervisor.AbortDisconnect)
+		t.Abort(api.ReasonDisconnect)
 	}
 }
 
@@ -156,7 +156,7 @@ func (s *Server) abort(q *request) error {
 	if err != nil {
 		return err
 	}
-	t.Abort(supervisor.AbortUser)
+	t.Abort(api.ReasonUser)
 	return q.answer(client.Done{OK: true, TurnID: t.ID()})
 }
 

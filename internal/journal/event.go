@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Limits of what is appended. Above them Append answers ErrTooLarge.
@@ -44,8 +46,8 @@ type Event struct {
 
 // Outcome is how a call went, committed together with the event that ends it.
 type Outcome struct {
-	Status  string // one word: ok, timeout, denied, ...
-	Reason  string
+	Status  api.Status
+	Reason  api.Reason
 	Elapsed time.Duration // kept to the millisecond
 	// Result is the whole result as JSON, stored as given; nil stores none.
 	Result []byte
@@ -68,7 +70,7 @@ func (e *Event) check() error {
 		if len(o.Result) > MaxResultBytes {
 			return fmt.Errorf("%w: result of %d bytes, over %d", ErrTooLarge, len(o.Result), MaxResultBytes)
 		}
-		ids = append(ids, o.Status, o.Reason)
+		ids = append(ids, string(o.Status), string(o.Reason))
 	}
 	for _, id := range ids {
 		if len(id) > MaxIDBytes {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // content is all that a journal tells: turns, calls, events and results.
@@ -52,7 +54,7 @@ func variety(t *testing.T, dir string) (data []byte, told []string) {
 	t.Helper()
 	j := mustOpen(t, dir, Options{})
 	for n := range 60 {
-		list := wholeTurn(fmt.Sprint("turn-", n), "shell", []string{"ok", "timeout"}[n%2])
+		list := wholeTurn(fmt.Sprint("turn-", n), "shell", []api.Status{"ok", "timeout"}[n%2])
 		list[3].Outcome.Result = bytes.Repeat([]byte(`{"x":1}`), 1+n*n)
 		mustAppend(t, j, list...)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -35,7 +35,7 @@ const defaultLimit = 100
 // Statuses are what a call can have for its status.
 func Statuses() []string {
 	all := []string{StatusOpen}
-	for _, s := range supervisor.Statuses() {
+	for _, s := range api.Statuses() {
 		all = append(all, string(s))
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"go.uber.org/goleak"
 )
 
@@ -63,7 +64,7 @@ func callEvent(turn string, seq int64, kind, call, tool string) Event {
 }
 
 // ending makes the event that ends a call.
-func ending(turn string, seq int64, call, tool, status string) Event {
+func ending(turn string, seq int64, call, tool string, status api.Status) Event {
 	kind := KindToolFinished
 	if status != "ok" {
 		kind = KindToolFailed
@@ -74,7 +75,7 @@ func ending(turn string, seq int64, call, tool, status string) Event {
 }
 
 // wholeTurn is a turn with one call.
-func wholeTurn(turn, tool, status string) []Event {
+func wholeTurn(turn, tool string, status api.Status) []Event {
 	return []Event{
 		event(turn, 1, "turn_start"),
 		callEvent(turn, 2, KindToolQueued, "c1", tool),

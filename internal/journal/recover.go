@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -172,7 +173,7 @@ func (r *remains) close() []Event {
 		return nil
 	}
 	if !r.aborted {
-		reason := string(supervisor.AbortError)
+		reason := api.ReasonError
 		r.add(turn.Event{Kind: turn.EventTurnAbort, Reason: reason}, &Outcome{Reason: reason})
 	}
 	for _, q := range r.asked {
@@ -196,7 +197,7 @@ func (r *remains) closeQuestion(q *lostQuestion) {
 	if q.request {
 		response := e
 		response.Kind, response.Presentation = turn.EventInteractionResponse, ""
-		response.Outcome, response.By = turn.OutcomeCancelled, "host"
+		response.Outcome, response.By = api.OutcomeCancelled, "host"
 		r.add(response, nil)
 	}
 	if q.open {
@@ -217,13 +218,13 @@ func (r *remains) closeCall(c *lostCall) {
 		ElapsedMs: result.Timing.ElapsedMs,
 	}
 	elapsed := time.Duration(result.Timing.ElapsedMs) * time.Millisecond
-	r.add(e, &Outcome{Status: string(result.Status), Reason: result.Reason, Elapsed: elapsed, Result: raw})
+	r.add(e, &Outcome{Status: result.Status, Reason: result.Reason, Elapsed: elapsed, Result: raw})
 }
 
 // result says that the host died, and what that means for the call.
 func (c *lostCall) result(turnID string) *supervisor.Result {
 	result := supervisor.Verdict{
-		CallID: c.id, Tool: c.tool, Status: supervisor.StatusCancelled, Reason: string(supervisor.AbortError), Message: c.message(),
+		CallID: c.id, Tool: c.tool, Status: api.StatusCancelled, Reason: api.ReasonError, Message: c.message(),
 	}.Result()
 	result.TurnID = turnID
 	if c.began { // as far as there is a record of it

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -37,7 +38,7 @@ func TestRecoveredResults(t *testing.T) {
 		turn.Event{Kind: turn.EventInteractionRequest, CallID: "asked", InteractionID: "i"},
 		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(true)},
 		turn.Event{Kind: turn.EventInteractionRequest, CallID: "answered", InteractionID: "k"},
-		turn.Event{Kind: turn.EventInteractionResponse, CallID: "answered", InteractionID: "k", Outcome: turn.OutcomeAnswered},
+		turn.Event{Kind: turn.EventInteractionResponse, CallID: "answered", InteractionID: "k", Outcome: api.OutcomeAnswered},
 		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(false)},
 	)...)
 	if err != nil {
@@ -62,7 +63,7 @@ func TestRecoveredResults(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(raw, &result)
 		}
-		if err != nil || result.Status != supervisor.StatusCancelled || result.Reason != "error" || result.CallID != call || result.TurnID != "t" {
+		if err != nil || result.Status != api.StatusCancelled || result.Reason != "error" || result.CallID != call || result.TurnID != "t" {
 			t.Errorf("%s: %v, %s", call, err, raw)
 		}
 		if seen := result.Output.Content; seen.SeenBytes != int64(len(want.text)) || seen.KeptBytes != seen.SeenBytes {

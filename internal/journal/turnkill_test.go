@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -61,7 +62,7 @@ func playTurn(m *turn.Manager, id string) {
 			calls = append(calls, turn.Call{ID: fmt.Sprint(b, ".", c), Tool: tool, Arguments: fmt.Appendf(nil, `{"n":%d}`, c)})
 		}
 		if rand.IntN(6) == 0 {
-			time.AfterFunc(rand.N(3*time.Millisecond), func() { t.Abort(supervisor.AbortUser) })
+			time.AfterFunc(rand.N(3*time.Millisecond), func() { t.Abort(api.ReasonUser) })
 		}
 		if _, err := t.Run(context.Background(), calls); err != nil {
 			panic(err)
@@ -89,7 +90,7 @@ type fakeCall struct {
 	abort  func()
 }
 
-func (c *fakeCall) Abort(supervisor.AbortReason) { c.abort() }
+func (c *fakeCall) Abort(api.Reason) { c.abort() }
 
 func (c *fakeCall) Result() *supervisor.Result {
 	<-c.done
@@ -103,7 +104,7 @@ func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 	go func() {
 		defer close(c.done)
 		defer cancel()
-		v := supervisor.Verdict{Status: supervisor.StatusOK}
+		v := supervisor.Verdict{Status: api.StatusOK}
 		for n := range rand.IntN(4) {
 			select {
 			case r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: fmt.Sprint("part ", n)}}:
@@ -112,7 +113,7 @@ func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 			select {
 			case <-time.After(rand.N(time.Millisecond)):
 			case <-ctx.Done():
-				v = supervisor.Verdict{Status: supervisor.StatusCancelled, Reason: "user", Message: "[CANCELLED] x"}
+				v = supervisor.Verdict{Status: api.StatusCancelled, Reason: "user", Message: "[CANCELLED] x"}
 			}
 		}
 		if rand.IntN(3) == 0 {

@@ -60,7 +60,7 @@ func outcomeOf(r turn.Record) *Outcome {
 		return nil
 	}
 	o := &Outcome{
-		Status: string(r.Result.Status), Reason: r.Result.Reason,
+		Status: r.Result.Status, Reason: r.Result.Reason,
 		Elapsed: time.Duration(r.Result.Timing.ElapsedMs) * time.Millisecond,
 	}
 	if r.Result.OutputBytes() > MaxResultBytes {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -13,10 +14,10 @@ import (
 
 type instant struct{}
 
-func (instant) Abort(supervisor.AbortReason) {}
+func (instant) Abort(api.Reason) {}
 
 func (instant) Result() *supervisor.Result {
-	return supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	return supervisor.Verdict{Status: api.StatusOK}.Result()
 }
 
 func manager(j *journal.Journal) *turn.Manager {

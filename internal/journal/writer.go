@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // writer is the owner's connection with what it remembers. Only who holds Journal.mu uses it.
@@ -151,11 +153,11 @@ func (w *writer) note(turn *turnState, e *Event) error {
 		turn.calls[e.CallID] = true
 		return w.endCall(turn, e, at)
 	case KindTurnAbort:
-		reason := ""
+		reason := api.Reason("")
 		if e.Outcome != nil {
 			reason = e.Outcome.Reason
 		}
-		return run(w.do.abortTurn, reason, turn.id)
+		return run(w.do.abortTurn, string(reason), turn.id)
 	case KindTurnEnd:
 		turn.ended = true
 		return run(w.do.endTurn, at, turn.id)
@@ -165,7 +167,7 @@ func (w *writer) note(turn *turnState, e *Event) error {
 
 func (w *writer) endCall(turn *turnState, e *Event, at int64) error {
 	o := e.Outcome
-	if err := run(w.do.endCall, o.Status, o.Reason, at, o.Elapsed.Milliseconds(), turn.id, e.CallID); err != nil {
+	if err := run(w.do.endCall, string(o.Status), string(o.Reason), at, o.Elapsed.Milliseconds(), turn.id, e.CallID); err != nil {
 		return err
 	}
 	if o.Result == nil {

@@ -8,10 +8,10 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 type noTools struct{}
@@ -39,7 +39,7 @@ func TestBehindTheAPI(t *testing.T) {
 	s := newServer(t, setup{})
 	pages := http.NewServeMux()
 	pages.Handle("/mcp", s.Handler())
-	api, err := httpapi.New(httpapi.Config{Turns: s.config.Turns, Tools: noTools{}, Token: "right", Pages: pages})
+	served, err := httpapi.New(httpapi.Config{Turns: s.config.Turns, Tools: noTools{}, Token: "right", Pages: pages})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,13 +47,13 @@ func TestBehindTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := api.HTTP()
+	web := served.HTTP()
 	go func() { _ = web.Serve(listener) }()
 	t.Cleanup(func() {
 		_ = web.Close()
-		api.Close()
+		served.Close()
 		s.config.Turns.Close()
-		api.Wait()
+		served.Wait()
 	})
 	transport := func(token string) *mcpsdk.StreamableClientTransport {
 		wires := &http.Transport{}
@@ -74,7 +74,7 @@ func TestBehindTheAPI(t *testing.T) {
 		p := params("hang", arguments{Mark: newMark()})
 		p.SetProgressToken("token")
 		r, _ := timedOut(t, c, p)
-		if own := execution(t, r); own.Status != supervisor.StatusTimeout {
+		if own := execution(t, r); own.Status != api.StatusTimeout {
 			t.Errorf("%s", own.Status)
 		}
 		wait.Until(t, "progress is told", func() bool { return len(told) > 0 })

@@ -9,7 +9,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -67,7 +67,7 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 			return turn.Answer{}, errors.New(secretNote)
 		}
 		c.note(secretNote)
-		return turn.Answer{By: "MCP: no secrets by form", Unanswered: turn.OutcomeFailed}, nil
+		return turn.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
 	result, err := c.elicit(ctx, i, f.params(i))
@@ -77,7 +77,7 @@ func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error)
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
 		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
-		return turn.Answer{By: by + ", which could not ask", Unanswered: turn.OutcomeFailed}, nil
+		return turn.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
 	answer := f.answer(result)
 	answer.By = by
@@ -222,6 +222,6 @@ func (c *call) abandoned() {
 	alone := len(c.legs) == 0
 	c.mu.Unlock()
 	if alone {
-		c.abort(supervisor.AbortDisconnect)
+		c.abort(api.ReasonDisconnect)
 	}
 }

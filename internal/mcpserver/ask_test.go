@@ -11,9 +11,9 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // human answers what clients are asked, and remembers it.
@@ -47,11 +47,11 @@ func says(action string, content map[string]any) *human {
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {
-		for action, want := range map[string]supervisor.Status{"accept": supervisor.StatusOK, "decline": supervisor.StatusDenied, "cancel": supervisor.StatusDenied} {
+		for action, want := range map[string]api.Status{"accept": api.StatusOK, "decline": api.StatusDenied, "cancel": api.StatusDenied} {
 			h := says(action, nil)
 			c := connect(t, newServer(t, setup{}), k, h.options())
 			r := invoke(t, c, params("wipe", arguments{}))
-			if own := execution(t, r); own.Status != want || h.times() != 1 || r.IsError != (want != supervisor.StatusOK) {
+			if own := execution(t, r); own.Status != want || h.times() != 1 || r.IsError != (want != api.StatusOK) {
 				t.Errorf("%s: %s, asked %d times: %s", action, own.Status, h.times(), text(r))
 			}
 			if m := h.asked[0].Message; !strings.Contains(m, "wipe") || !strings.Contains(m, "may touch") {
@@ -69,8 +69,9 @@ func TestNoAnswerIsNoDenial(t *testing.T) {
 			return nil, errors.New("no window")
 		}}
 		for name, one := range map[string]struct {
-			client       *mcpsdk.ClientOptions
-			reason, says string
+			client *mcpsdk.ClientOptions
+			reason api.Reason
+			says   string
 		}{
 			"declined":  {says("decline", nil).options(), "user", "a human has denied it"},
 			"dismissed": {says("cancel", nil).options(), "dismissed", "dismissed the question"},
@@ -82,7 +83,7 @@ func TestNoAnswerIsNoDenial(t *testing.T) {
 			c := connect(t, newServer(t, setup{}), k, one.client)
 			r := invoke(t, c, params("wipe", arguments{}))
 			own := execution(t, r)
-			if own.Status != supervisor.StatusDenied || own.Reason != one.reason || own.Decider != "modeGate" || !strings.Contains(text(r), one.says) {
+			if own.Status != api.StatusDenied || own.Reason != one.reason || own.Decider != "modeGate" || !strings.Contains(text(r), one.says) {
 				t.Errorf("%s: %s/%s by %s: %s", name, own.Status, own.Reason, own.Decider, text(r))
 			}
 			if name != "declined" && strings.Contains(text(r), "a human has denied it") {
@@ -120,7 +121,7 @@ func TestWithoutElicitation(t *testing.T) {
 	ofEachKind(t, func(t *testing.T, k kind) {
 		c := connect(t, newServer(t, setup{}), k, nil)
 		own := execution(t, invoke(t, c, params("wipe", arguments{})))
-		if own.Status != supervisor.StatusDenied || own.Reason != "headless" {
+		if own.Status != api.StatusDenied || own.Reason != "headless" {
 			t.Errorf("%s, %s", own.Status, own.Reason)
 		}
 	})
@@ -192,7 +193,7 @@ func TestHumanIsTooSlow(t *testing.T) {
 	t.Cleanup(func() { close(stop) })
 	r := invoke(t, c, params("wipe", arguments{}))
 	own := execution(t, r)
-	if own.Status != supervisor.StatusDenied || own.Reason != "timeout" || !strings.Contains(text(r), "clientTimeout") {
+	if own.Status != api.StatusDenied || own.Reason != "timeout" || !strings.Contains(text(r), "clientTimeout") {
 		t.Errorf("%s, %s: %s", own.Status, own.Reason, text(r))
 	}
 }
@@ -209,7 +210,7 @@ func TestComingBackTwice(t *testing.T) {
 		first := invoke(t, c, params("wipe", arguments{}))
 		other := params("wipe", arguments{Text: "other"})
 		other.RequestState = first.RequestState
-		if r := invoke(t, c, other); execution(t, r).Status != supervisor.StatusDenied || !strings.Contains(text(r), "other arguments: come back") {
+		if r := invoke(t, c, other); execution(t, r).Status != api.StatusDenied || !strings.Contains(text(r), "other arguments: come back") {
 			t.Errorf("other arguments with the same state: %s", text(r))
 		}
 		if len(first.InputRequests) != 1 || first.RequestState == "" {
@@ -224,7 +225,7 @@ func TestComingBackTwice(t *testing.T) {
 		for range 2 {
 			r := invoke(t, c, again)
 			own := execution(t, r)
-			if own.Status != supervisor.StatusOK {
+			if own.Status != api.StatusOK {
 				t.Fatal(text(r))
 			}
 			calls = append(calls, own.CallID)
@@ -233,7 +234,7 @@ func TestComingBackTwice(t *testing.T) {
 			t.Errorf("calls %q", calls)
 		}
 		again.Name = "say"
-		if own := execution(t, invoke(t, c, again)); own.Status != supervisor.StatusDenied {
+		if own := execution(t, invoke(t, c, again)); own.Status != api.StatusDenied {
 			t.Errorf("another tool with the same state: %s", own.Status)
 		}
 	}

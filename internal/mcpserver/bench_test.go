@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -15,10 +16,10 @@ import (
 // instant is a call that takes no time, so that only what is around it is left.
 type instant struct{}
 
-func (instant) Abort(supervisor.AbortReason) {}
+func (instant) Abort(api.Reason) {}
 
 func (instant) Result() *supervisor.Result {
-	r := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.Content = []supervisor.Content{{Type: "text", Text: "said"}}
 	r.Structured = json.RawMessage(`{"text":"said"}`)
 	return r

@@ -13,6 +13,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -65,7 +66,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	}
 	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
 	if err != nil {
-		return present(refusal(made, supervisor.StatusOverloaded, fullOf(err), "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
+		return present(refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
 	}
 	c.rounds = rounds
 	l := c.attach(ctx, r) // before anything can be asked
@@ -74,17 +75,17 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 }
 
 // fullOf is the reason of a call that there is no room for.
-func fullOf(err error) string {
+func fullOf(err error) api.Reason {
 	if errors.Is(err, errFull) || errors.Is(err, errShare) {
-		return "session"
+		return api.ReasonSession
 	}
-	return "host"
+	return api.ReasonHost
 }
 
 // refusal is the result of a call that has no turn.
-func refusal(made turn.Call, status supervisor.Status, reason, decider, why string) *supervisor.Result {
+func refusal(made turn.Call, status api.Status, reason api.Reason, decider, why string) *supervisor.Result {
 	prefix := "[FAILED]"
-	if status == supervisor.StatusDenied {
+	if status == api.StatusDenied {
 		prefix = "[DENIED]"
 	}
 	return supervisor.Verdict{
@@ -198,7 +199,7 @@ func (c *call) run() {
 	defer c.t.End() // before leaving
 	results, err := c.t.Run(context.Background(), []turn.Call{c.made})
 	if err != nil {
-		results = []*supervisor.Result{refusal(c.made, supervisor.StatusOverloaded, "host", "", err.Error())}
+		results = []*supervisor.Result{refusal(c.made, api.StatusOverloaded, "host", "", err.Error())}
 	}
 	c.session.ended(results[0])
 	c.finish(results[0])
@@ -239,7 +240,7 @@ const keepResult = time.Minute
 
 // abort begins the kill ladder, once: a client that cancels and goes away has
 // not asked for more than one.
-func (c *call) abort(reason supervisor.AbortReason) {
+func (c *call) abort(reason api.Reason) {
 	c.mu.Lock()
 	before := c.aborted
 	c.aborted = true
@@ -250,7 +251,7 @@ func (c *call) abort(reason supervisor.AbortReason) {
 }
 
 // kill ends the call at once.
-func (c *call) kill(reason supervisor.AbortReason) {
+func (c *call) kill(reason api.Reason) {
 	c.abort(reason)
 	c.t.Abort(reason)
 }
@@ -270,7 +271,7 @@ func (c *call) because(cause string) {
 // attend keeps a request waiting until there is an answer to it.
 func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
 	defer c.detach(l)
-	defer c.s.whenDisconnected(r, func() { c.abort(supervisor.AbortDisconnect) })()
+	defer c.s.whenDisconnected(r, func() { c.abort(api.ReasonDisconnect) })()
 	limits := limitsOf(c.s.timeout(c.client), received)
 	defer limits.stop()
 	for {
@@ -284,7 +285,7 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 		case <-limits.end:
 			c.timeUp()
 		case <-limits.kill:
-			c.kill(supervisor.AbortTimeout)
+			c.kill(api.ReasonTimeout)
 		case <-ctx.Done():
 			c.abort(reasonOf(ctx))
 			<-c.done
@@ -304,11 +305,11 @@ func (c *call) present(version string) *mcpsdk.CallToolResult {
 }
 
 // reasonOf tells a cancellation from a connection that has ended.
-func reasonOf(ctx context.Context) supervisor.AbortReason {
+func reasonOf(ctx context.Context) api.Reason {
 	if cause := context.Cause(ctx); cause == context.Canceled { //nolint:errorlint // wrapped, it is another's
-		return supervisor.AbortUser
+		return api.ReasonUser
 	}
-	return supervisor.AbortDisconnect
+	return api.ReasonDisconnect
 }
 
 // timeUp ends a call whose own deadline comes too late for the client: it has
@@ -320,7 +321,7 @@ func (c *call) timeUp() {
 	if !ending {
 		c.because("The call was ended: " + whyUntil(c.s.timeout(c.client)) + ".")
 		c.t.Expire() // what nobody has approved is denied for that
-		c.abort(supervisor.AbortTimeout)
+		c.abort(api.ReasonTimeout)
 	}
 }
 
@@ -339,7 +340,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
 	}
 	if why != "" {
-		return present(refusal(turn.Call{ID: newID(), Tool: p.Name}, supervisor.StatusDenied, "timeout", "modeGate", why), s.offerOf(p.Name).promise, r.ProtocolVersion(), nil), nil
+		return present(refusal(turn.Call{ID: newID(), Tool: p.Name}, api.StatusDenied, "timeout", "modeGate", why), s.offerOf(p.Name).promise, r.ProtocolVersion(), nil), nil
 	}
 	for id, response := range maps.All(p.InputResponses) {
 		answer, ok := response.(*mcpsdk.ElicitResult)
@@ -362,4 +363,4 @@ func (s *Server) continues(ctx context.Context, r *mcpsdk.CallToolRequest, c *ca
 }
 
 // cut cuts s to at most n bytes of valid UTF-8.
-func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(n, len(s))], "") }
+func cut[S ~string](s S, n int) S { return S(strings.ToValidUTF8(string(s[:min(n, len(s))]), "")) }

@@ -17,11 +17,11 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // asClient is how the test binary is told to be a client that gets killed.
@@ -365,7 +365,7 @@ tools:
 		Meta: mcpsdk.Meta{"dev.toolhost/timeoutMs": enough, "progressToken": "p"},
 	})
 	own := execution(t, r)
-	if !r.IsError || own.Status != supervisor.StatusTimeout || own.Kill.Survivors != 0 || !strings.HasPrefix(text(r), "[TIMEOUT]") || !strings.Contains(text(r), "the last progress was") {
+	if !r.IsError || own.Status != api.StatusTimeout || own.Kill.Survivors != 0 || !strings.HasPrefix(text(r), "[TIMEOUT]") || !strings.Contains(text(r), "the last progress was") {
 		t.Errorf("%s, %+v: %s", own.Status, own.Kill, text(r))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -88,9 +89,9 @@ func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
 	case "decline":
 		return turn.Answer{}
 	case "cancel":
-		return turn.Answer{Unanswered: turn.OutcomeDismissed}
+		return turn.Answer{Unanswered: api.OutcomeDismissed}
 	default:
-		return turn.Answer{Unanswered: turn.OutcomeFailed}
+		return turn.Answer{Unanswered: api.OutcomeFailed}
 	}
 	if f.plain {
 		always, _ := r.Content["always"].(bool)
@@ -105,13 +106,13 @@ func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
 	}
 	if text, ok := value.(string); f.text {
 		if !ok || !json.Valid([]byte(text)) {
-			return turn.Answer{Unanswered: turn.OutcomeFailed}
+			return turn.Answer{Unanswered: api.OutcomeFailed}
 		}
 		return turn.Answer{Approve: true, Value: json.RawMessage(text)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil || value == nil {
-		return turn.Answer{Unanswered: turn.OutcomeFailed}
+		return turn.Answer{Unanswered: api.OutcomeFailed}
 	}
 	return turn.Answer{Approve: true, Value: raw}
 }

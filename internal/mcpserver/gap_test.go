@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -15,10 +16,10 @@ import (
 // finished is a call that has said text.
 type finished string
 
-func (finished) Abort(supervisor.AbortReason) {}
+func (finished) Abort(api.Reason) {}
 
 func (f finished) Result() *supervisor.Result {
-	r := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: string(f)})
 	return r
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget/memory"
 	"github.com/toolhost/toolhost/internal/strictjson"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 const (
@@ -161,7 +161,7 @@ func (s *Server) abortSession(id string) {
 	}
 	s.mu.Unlock()
 	for _, c := range all {
-		c.abort(supervisor.AbortDisconnect)
+		c.abort(api.ReasonDisconnect)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -114,7 +115,7 @@ func TestInspector(t *testing.T) {
 	}
 	var r wire
 	raw := inspect("--method", "tools/call", "--tool-name", "say", "--tool-arg", "text=hello")
-	if json.Unmarshal(raw, &r) != nil || r.IsError || r.Content[0].Text != "hello" || r.Meta[executionKey].Status != supervisor.StatusOK {
+	if json.Unmarshal(raw, &r) != nil || r.IsError || r.Content[0].Text != "hello" || r.Meta[executionKey].Status != api.StatusOK {
 		t.Errorf("%s", raw)
 	}
 }

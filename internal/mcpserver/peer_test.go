@@ -14,6 +14,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -85,7 +86,7 @@ func TestApprovalsAreOfOneSession(t *testing.T) {
 			t.Helper()
 			no := says("decline", nil)
 			c := newClient(who, no.options())
-			if own := execution(t, invoke(t, c, params("say", arguments{}))); own.Status != supervisor.StatusDenied || no.times() != 1 {
+			if own := execution(t, invoke(t, c, params("say", arguments{}))); own.Status != api.StatusDenied || no.times() != 1 {
 				t.Errorf("%s, beside uid 1: %s, asked %d times", who, own.Status, no.times())
 			}
 		}
@@ -233,10 +234,10 @@ func TestARequestStateOfAnother(t *testing.T) {
 	for id := range first.InputRequests {
 		again.InputResponses[id] = &mcpsdk.ElicitResult{Action: "accept"}
 	}
-	if own := execution(t, invoke(t, newClient("uid 2", rounds), again)); own.Status != supervisor.StatusDenied {
+	if own := execution(t, invoke(t, newClient("uid 2", rounds), again)); own.Status != api.StatusDenied {
 		t.Errorf("another user's answer: %s", own.Status)
 	}
-	if own := execution(t, invoke(t, newClient("uid 1", rounds), again)); own.Status != supervisor.StatusOK {
+	if own := execution(t, invoke(t, newClient("uid 1", rounds), again)); own.Status != api.StatusOK {
 		t.Errorf("the same user's answer, by another connection: %s", own.Status)
 	}
 }
@@ -264,7 +265,7 @@ func TestNamesAreOfTheirOwnCalls(t *testing.T) {
 			t.Fatal(text(r))
 		}
 	}
-	if own := execution(t, invoke(t, named("hasty"), params("hang", arguments{Mark: newMark()}))); own.Status != supervisor.StatusTimeout {
+	if own := execution(t, invoke(t, named("hasty"), params("hang", arguments{Mark: newMark()}))); own.Status != api.StatusTimeout {
 		t.Errorf("a client that waits for eight seconds: %s, %s", own.Status, own.Message)
 	}
 }

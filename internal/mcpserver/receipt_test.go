@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -13,13 +14,13 @@ import (
 // else none.
 func TestReceiptIsNoStructuredContent(t *testing.T) {
 	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
-		r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 		r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
 		out := present(r, promise{}, newest, nil)
 		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
 			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
 		}
-		if own := execution(t, out); own.Status != supervisor.StatusOK || len(own.Content) != 0 {
+		if own := execution(t, out); own.Status != api.StatusOK || len(own.Content) != 0 {
 			t.Errorf("%s: receipt %+v", structured, own)
 		}
 	}
@@ -41,10 +42,12 @@ func TestReceiptIsBounded(t *testing.T) {
 		"files":    func(r *supervisor.Result) { r.Files = slices.Repeat([]supervisor.File{{Path: "some/file"}}, 1000) },
 		"warnings": func(r *supervisor.Result) { r.Warnings = slices.Repeat([]string{"a warning"}, 10_000) },
 		"sandbox":  func(r *supervisor.Result) { r.Sandbox.Read = slices.Repeat([]string{"/some/folder"}, 10_000) },
-		"words":    func(r *supervisor.Result) { r.CallID, r.Tool, r.Reason, r.Timing.SourceDetail = long, long, long, long },
-		"advice":   func(r *supervisor.Result) { r.Retry.Hint, r.Limits.Pids = long, 7 },
+		"words": func(r *supervisor.Result) {
+			r.CallID, r.Tool, r.Reason, r.Timing.SourceDetail = long, long, api.Reason(long), long
+		},
+		"advice": func(r *supervisor.Result) { r.Retry.Hint, r.Limits.Pids = long, 7 },
 	} {
-		for _, status := range []supervisor.Status{supervisor.StatusOK, supervisor.StatusTimeout} {
+		for _, status := range []api.Status{api.StatusOK, api.StatusTimeout} {
 			r := supervisor.Verdict{Status: status, Tool: "x"}.Result()
 			r.Timing.ElapsedMs = 5
 			fill(r)

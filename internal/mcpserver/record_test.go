@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -46,7 +47,7 @@ func TestUnrecordedResult(t *testing.T) {
 		}()
 		waitAlive(t, mark)
 		journal.full.Store(true)
-		if own := <-done; !own.Unrecorded || own.Status != supervisor.StatusTimeout {
+		if own := <-done; !own.Unrecorded || own.Status != api.StatusTimeout {
 			t.Errorf("%+v", own)
 		}
 	})

@@ -15,9 +15,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -245,7 +245,7 @@ func (s *Server) offerOf(name string) offer {
 }
 
 // Abort ends all calls; see Kill.
-func (s *Server) Abort(reason supervisor.AbortReason) {
+func (s *Server) Abort(reason api.Reason) {
 	for _, c := range s.running() {
 		c.abort(reason)
 	}
@@ -269,7 +269,7 @@ func (s *Server) Drain() {
 // by itself for a second.
 func (s *Server) Close() {
 	s.Drain()
-	s.Abort(supervisor.AbortShutdown)
+	s.Abort(api.ReasonShutdown)
 	defer time.AfterFunc(lastWords, s.endListing).Stop()
 	s.calls.Wait()
 	s.close()

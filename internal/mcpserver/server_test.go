@@ -16,9 +16,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -54,11 +54,11 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 	if r.IsError || text(r) != "hello" || string(structured) != `{"text":"hello"}` {
 		t.Errorf("%+v, structured %s", r, structured)
 	}
-	if own := execution(t, r); own.Status != supervisor.StatusOK || own.Tool != "say" || own.TurnID == "" || own.Sandbox.Tier != "native" {
+	if own := execution(t, r); own.Status != api.StatusOK || own.Tool != "say" || own.TurnID == "" || own.Sandbox.Tier != "native" {
 		t.Errorf("execution %+v", own)
 	}
 	r = invoke(t, c, params("fail", arguments{}))
-	if own := execution(t, r); !r.IsError || r.StructuredContent != nil || own.Status != supervisor.StatusToolError || !strings.Contains(text(r), "it does not work") {
+	if own := execution(t, r); !r.IsError || r.StructuredContent != nil || own.Status != api.StatusToolError || !strings.Contains(text(r), "it does not work") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -86,7 +86,7 @@ func TestBlocks(t *testing.T) {
 	if !slices.Equal(kinds, want) || !strings.Contains(text(r), `{"n":1}`) {
 		t.Errorf("blocks %q, text %q", kinds, text(r))
 	}
-	if own := execution(t, r); r.StructuredContent != nil || own.Status != supervisor.StatusOK || len(own.Content) != 0 {
+	if own := execution(t, r); r.StructuredContent != nil || own.Status != api.StatusOK || len(own.Content) != 0 {
 		t.Errorf("execution %+v, structured %v", own, r.StructuredContent)
 	}
 }
@@ -124,7 +124,7 @@ func TestBlocksOfOldVersions(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, &mcpsdk.CallToolParams{Name: "say", Arguments: map[string]any{"text": 5}})
-	if own := execution(t, r); !r.IsError || own.Status != supervisor.StatusInvalidArgs || !strings.HasPrefix(text(r), "[FAILED]") {
+	if own := execution(t, r); !r.IsError || own.Status != api.StatusInvalidArgs || !strings.HasPrefix(text(r), "[FAILED]") {
 		t.Errorf("%+v", r)
 	}
 	if _, err := c.CallTool(wait.Context(t), params("nosuch", arguments{})); err == nil || !strings.Contains(err.Error(), "unknown tool") {

@@ -11,6 +11,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -173,7 +174,7 @@ func (s *session) ended(r *supervisor.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastAt = time.Now()
-	if r.Status == supervisor.StatusTimeout && !slices.Contains(s.timedOut, r.Tool) {
+	if r.Status == api.StatusTimeout && !slices.Contains(s.timedOut, r.Tool) {
 		s.timedOut = append(s.timedOut, r.Tool)
 	}
 }
@@ -265,7 +266,7 @@ func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	}
 	one.mu.Unlock()
 	status.Host = turn.ShortHealth(s.config.Health)
-	result := supervisor.Verdict{CallID: newID(), Tool: turn.StatusTool, Status: supervisor.StatusOK}.Result()
+	result := supervisor.Verdict{CallID: newID(), Tool: turn.StatusTool, Status: api.StatusOK}.Result()
 	var err error
 	if result.Structured, err = json.Marshal(status); err != nil {
 		return nil, fmt.Errorf("bug: cannot write the status: %w", err)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -106,7 +107,7 @@ func TestRepeatIsRefused(t *testing.T) {
 	for i := range 5 { // as in a turn
 		r := invoke(t, c, params("say", arguments{Text: "again"}))
 		last = text(r)
-		if own := execution(t, r); (own.Status == supervisor.StatusDenied) != (i == 4) {
+		if own := execution(t, r); (own.Status == api.StatusDenied) != (i == 4) {
 			t.Fatalf("%d: %s", i, last)
 		}
 		if execution(t, r).TurnID == "" {
@@ -140,7 +141,7 @@ func TestManyCalls(t *testing.T) {
 
 // What a tool promises and does not give costs nobody its content.
 func TestBrokenPromise(t *testing.T) {
-	r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	r.Content = []supervisor.Content{{Type: "text", Text: "words"}}
 	if out := present(r, promise{made: true}, newest, nil); !out.IsError || !strings.Contains(text(out), "words") || !strings.Contains(text(out), "[NOTE]") {
 		t.Errorf("%+v", out)
@@ -152,21 +153,21 @@ func TestBrokenPromise(t *testing.T) {
 func TestStructuredResultAgainstItsSchema(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"v":{"type":"number"}},"required":["v"],"additionalProperties":false}`)
 	for structured, fits := range map[string]bool{`{"v":1}`: true, `{"v":"x"}`: false, `{}`: false, `{"v":1,"w":2}`: false, `[1]`: false} {
-		r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 		r.Content = []supervisor.Content{{Type: "text", Text: "words"}}
 		r.Structured = json.RawMessage(structured)
 		out := present(r, promiseOf(schema), newest, nil)
 		if out.IsError == fits || (out.StructuredContent != nil) != fits || !strings.HasPrefix(text(out), "words") {
 			t.Errorf("%s: %+v, %q", structured, out, text(out))
 		}
-		if own := execution(t, out); own.Status != supervisor.StatusOK || (string(own.Structured) == structured) == fits {
+		if own := execution(t, out); own.Status != api.StatusOK || (string(own.Structured) == structured) == fits {
 			t.Errorf("%s: the receipt has %s", structured, own.Structured)
 		}
 		if note := strings.Contains(text(out), "[NOTE] the tool"); note == fits || strings.Count(text(out), "[NOTE]") > 1 {
 			t.Errorf("%s: %q", structured, text(out))
 		}
 	}
-	r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	r.Structured = json.RawMessage(`{"v":1}`)
 	if out := present(r, promiseOf(schema), newest, nil); text(out) != `{"v":1}` {
 		t.Errorf("without content: %q", text(out))
@@ -178,7 +179,7 @@ func TestStructuredResultAgainstItsSchema(t *testing.T) {
 
 // Where the model's text is cut, it says how much is missing in all.
 func TestCutResult(t *testing.T) {
-	r := supervisor.Verdict{Status: supervisor.StatusOK, Tool: "x"}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	half := strings.Repeat("y", 1<<19)
 	r.Content = []supervisor.Content{{Type: "text", Text: half}, {Type: "text", Text: "[gap]", LeftOutBytes: 1_000_000}, {Type: "text", Text: half}}
 	out := present(r, promise{}, newest, nil)

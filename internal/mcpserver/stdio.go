@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Serve serves one client over in and out until in ends or ctx does, and closes the
@@ -23,10 +23,10 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	}
 	over := make(chan error, 1)
 	go func() { over <- connection.Wait() }()
-	reason := supervisor.AbortDisconnect
+	reason := api.ReasonDisconnect
 	select {
 	case <-ctx.Done():
-		reason = supervisor.AbortShutdown
+		reason = api.ReasonShutdown
 	case <-p.ended:
 		if err = p.err; errors.Is(err, io.EOF) {
 			err = nil
@@ -45,6 +45,6 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 // Kill ends all calls at once.
 func (s *Server) Kill() {
 	for _, c := range s.running() {
-		c.kill(supervisor.AbortShutdown)
+		c.kill(api.ReasonShutdown)
 	}
 }

@@ -8,10 +8,10 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // A timeout that the model asks for is its own word, and what became of it is
@@ -26,7 +26,7 @@ func TestTimeoutByMeta(t *testing.T) {
 			t.Error("its child is still there")
 		}
 		own := execution(t, r)
-		if !r.IsError || own.Status != supervisor.StatusTimeout || own.Timing.Source != "call" || own.Kill.Survivors != 0 || *own.Timing.TimeoutMs != ms {
+		if !r.IsError || own.Status != api.StatusTimeout || own.Timing.Source != "call" || own.Kill.Survivors != 0 || *own.Timing.TimeoutMs != ms {
 			t.Errorf("%+v", own)
 		}
 		if s := text(r); !strings.HasPrefix(s, "[TIMEOUT]") || !strings.Contains(s, "begun") {
@@ -63,7 +63,7 @@ func TestClientTimeout(t *testing.T) {
 		}
 	}
 	own := execution(t, r)
-	if own.Status != supervisor.StatusTimeout || own.Timing.Source != "client" || !strings.Contains(text(r), "begun") {
+	if own.Status != api.StatusTimeout || own.Timing.Source != "client" || !strings.Contains(text(r), "begun") {
 		t.Errorf("%s by %s: %s", own.Status, own.Timing.Source, text(r))
 	}
 	if took := time.Since(began); took < time.Second {

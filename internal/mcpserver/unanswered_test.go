@@ -11,8 +11,8 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -58,7 +58,7 @@ func TestUnansweredApproval(t *testing.T) {
 			s := newServer(t, setup{Config: Config{Timeout: ends(2 * time.Second), Elsewhere: elsewhere}, adjust: asking, journal: l})
 			r := invoke(t, connect(t, s, k, silent(t, k)), params(tool, arguments{}))
 			own := execution(t, r)
-			if own.Status != supervisor.StatusDenied || own.Reason != "timeout" || own.Decider != "modeGate" {
+			if own.Status != api.StatusDenied || own.Reason != "timeout" || own.Decider != "modeGate" {
 				t.Errorf("%s: %s/%s by %s", tool, own.Status, own.Reason, own.Decider)
 			}
 			if s := text(r); !strings.HasPrefix(s, "[DENIED]") || !strings.Contains(s, "mcp: clientTimeout") {
@@ -87,7 +87,7 @@ func TestUnansweredQuestion(t *testing.T) {
 		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), Elsewhere: elsewhere}, journal: l})
 		r := invoke(t, connect(t, s, k, silent(t, k)), asks(t, plugin.Question{Prompt: "go on?"}))
 		own := execution(t, r)
-		if own.Status != supervisor.StatusToolError || len(l.of(turn.AuditTimedOut)) != 1 || len(l.of(turn.EventTurnAbort)) != 0 {
+		if own.Status != api.StatusToolError || len(l.of(turn.AuditTimedOut)) != 1 || len(l.of(turn.EventTurnAbort)) != 0 {
 			t.Errorf("%s/%s, on record %+v: %s", own.Status, own.Reason, l.of(turn.AuditTimedOut), text(r))
 		}
 	})
@@ -106,7 +106,7 @@ func TestAnErrorEndsTheWait(t *testing.T) {
 			s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second), Elsewhere: elsewhere}, adjust: asking})
 			r := invoke(t, connect(t, s, k, o), params("say", arguments{}))
 			own := execution(t, r)
-			if own.Status != supervisor.StatusDenied || own.Reason != "failed" || own.Decider != "modeGate" || own.Timing.HumanWaitMs >= 10_000 {
+			if own.Status != api.StatusDenied || own.Reason != "failed" || own.Decider != "modeGate" || own.Timing.HumanWaitMs >= 10_000 {
 				t.Errorf("%s: %s/%s by %s after %d ms: %s", name, own.Status, own.Reason, own.Decider, own.Timing.HumanWaitMs, text(r))
 			}
 		}
@@ -126,7 +126,7 @@ func TestAnotherAnswerEndsTheWait(t *testing.T) {
 			//lint:ignore SA1019 it is what a client may still send
 			p.InputResponses[id] = &mcpsdk.ListRootsResult{Roots: []*mcpsdk.Root{}}
 		}
-		if own := execution(t, invoke(t, c, p)); own.Status != supervisor.StatusDenied || own.Reason != "failed" {
+		if own := execution(t, invoke(t, c, p)); own.Status != api.StatusDenied || own.Reason != "failed" {
 			t.Errorf("%s: %s/%s", k.name, own.Status, own.Reason)
 		}
 	}

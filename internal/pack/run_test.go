@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -69,7 +70,7 @@ func TestAPackRuns(t *testing.T) {
 	if err := os.WriteFile(o.Binary, append(raw, 'x'), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if r := host.Call(t.Context(), request); r.Status != supervisor.StatusPolicyViolation {
+	if r := host.Call(t.Context(), request); r.Status != api.StatusPolicyViolation {
 		t.Errorf("changed after it was opened: %s", r.Status)
 	}
 }

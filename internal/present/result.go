@@ -12,6 +12,7 @@ import (
 
 	"github.com/docker/go-units"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -88,7 +89,7 @@ func outcome(r *supervisor.Result) string {
 	if NeverBegan(r) {
 		return string(r.Status) + ": " + Problem(r)
 	}
-	if r.Status == supervisor.StatusDenied || r.Status == supervisor.StatusCancelled && r.Timing.ElapsedMs == 0 {
+	if r.Status == api.StatusDenied || r.Status == api.StatusCancelled && r.Timing.ElapsedMs == 0 {
 		_, why, _ := strings.Cut(r.Message, "] ") // nothing ran that there could be more to say of
 		return string(r.Status) + ": " + brief(why)
 	}
@@ -124,10 +125,10 @@ func brief(s string) string { return terminal.OneLine(terminal.Cut(FirstLine(s),
 // not count.
 func NeverBegan(r *supervisor.Result) bool {
 	switch r.Status {
-	case supervisor.StatusProtocolError:
+	case api.StatusProtocolError:
 		return r.ToolError != nil && r.Timing.ElapsedMs == 0
-	case supervisor.StatusStartFailed, supervisor.StatusInvalidArgs, supervisor.StatusPolicyViolation, supervisor.StatusOverloaded:
-		missing := r.Reason == "not_found" || r.Reason == "not_executable"
+	case api.StatusStartFailed, api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusOverloaded:
+		missing := r.Reason == api.ReasonNotFound || r.Reason == api.ReasonNotExecutable
 		return r.ToolError != nil && (missing || r.Timing.RunMs == 0)
 	}
 	return false
@@ -147,7 +148,7 @@ func timePhrase(r *supervisor.Result) string {
 	switch {
 	case r.Timing.TimeoutMs == nil:
 		return took
-	case r.Status == supervisor.StatusTimeout && r.Reason == "deadline":
+	case r.Status == api.StatusTimeout && r.Reason == api.ReasonDeadline:
 		return fmt.Sprintf("timed out after %s, gone after %s", Elapsed(*r.Timing.TimeoutMs), took)
 	}
 	return took + " of " + Elapsed(*r.Timing.TimeoutMs)
@@ -200,7 +201,7 @@ var causePhrases = map[string]string{
 // exitPhrase is how a tool has ended that has not said so itself.
 func exitPhrase(r *supervisor.Result) string {
 	switch r.Status {
-	case supervisor.StatusCrashed, supervisor.StatusNoResult, supervisor.StatusPolicyViolation, supervisor.StatusPidsLimit:
+	case api.StatusCrashed, api.StatusNoResult, api.StatusPolicyViolation, api.StatusPidsLimit:
 	default:
 		return ""
 	}

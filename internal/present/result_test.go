@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 func result(change func(*supervisor.Result)) *supervisor.Result {
-	r := supervisor.Verdict{Tool: "x", Status: supervisor.StatusOK}.Result()
+	r := supervisor.Verdict{Tool: "x", Status: api.StatusOK}.Result()
 	r.Timing.ElapsedMs, r.Timing.TimeoutMs = 1500, new(int64(30_000))
 	change(r)
 	return r
@@ -24,45 +25,45 @@ func TestOutcome(t *testing.T) {
 		"overran":               {func(r *supervisor.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
 		"complete in the grace": {func(r *supervisor.Result) { r.Kill.Cause = "abort" }, "ok: x, 1.5s of 30s, aborted, but complete\n"},
 		"crashed by a signal": {func(r *supervisor.Result) {
-			r.Status, r.Exit.Signal = supervisor.StatusCrashed, "SIGSEGV"
+			r.Status, r.Exit.Signal = api.StatusCrashed, "SIGSEGV"
 		}, "crashed: x, 1.5s of 30s, died of SIGSEGV\n"},
 		"crashed by an exit": {func(r *supervisor.Result) {
-			r.Status, r.Exit.Code = supervisor.StatusCrashed, new(3)
+			r.Status, r.Exit.Code = api.StatusCrashed, new(3)
 		}, "crashed: x, 1.5s of 30s, exit status 3\n"},
 		"no result": {func(r *supervisor.Result) {
-			r.Status, r.Exit.Code = supervisor.StatusNoResult, new(0)
+			r.Status, r.Exit.Code = api.StatusNoResult, new(0)
 		}, "no_result: x, 1.5s of 30s, exit status 0\n"},
 		"crashed behind an adapter": {func(r *supervisor.Result) {
-			r.Status, r.Exit.Signal, r.ToolError = supervisor.StatusCrashed, "SIGSEGV", &supervisor.ToolError{Message: "server died of SIGSEGV"}
+			r.Status, r.Exit.Signal, r.ToolError = api.StatusCrashed, "SIGSEGV", &supervisor.ToolError{Message: "server died of SIGSEGV"}
 		}, "crashed: x, 1.5s of 30s, server died of SIGSEGV\n"},
 		"human": {func(r *supervisor.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
 		"timeout": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.Kill = supervisor.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
+			r.Status, r.Reason, r.Kill = api.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
 			r.Partial, r.Output.Content.KeptBytes = true, 2048
 		}, "timeout: x, timed out after 30s, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
 		"survivors": {func(r *supervisor.Result) {
-			r.Status, r.Kill = supervisor.StatusUnkillable, supervisor.Kill{Stage: "kill", Survivors: 2}
+			r.Status, r.Kill = api.StatusUnkillable, supervisor.Kill{Stage: "kill", Survivors: 2}
 		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},
 		"denied": {func(r *supervisor.Result) {
-			r.Status, r.Message = supervisor.StatusDenied, "[DENIED] The call was not made: \x1b[2Jno."
+			r.Status, r.Message = api.StatusDenied, "[DENIED] The call was not made: \x1b[2Jno."
 		}, `denied: The call was not made: \x1b[2Jno.` + "\n"},
 		"cancelled": {func(r *supervisor.Result) {
-			r.Status, r.Message, r.Timing.ElapsedMs = supervisor.StatusCancelled, "[CANCELLED] Turn aborted by user.", 0
+			r.Status, r.Message, r.Timing.ElapsedMs = api.StatusCancelled, "[CANCELLED] Turn aborted by user.", 0
 		}, "cancelled: Turn aborted by user.\n"},
 		"never began": {func(r *supervisor.Result) {
-			r.Status, r.ToolError = supervisor.StatusInvalidArgs, &supervisor.ToolError{Message: "no tool\nmore"}
+			r.Status, r.ToolError = api.StatusInvalidArgs, &supervisor.ToolError{Message: "no tool\nmore"}
 		}, "invalid_args: no tool\n"},
 		"no command": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "not_found", &supervisor.ToolError{Message: "no command"}, 31
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_found", &supervisor.ToolError{Message: "no command"}, 31
 		}, "start_failed: no command\n"},
 		"not executable": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "not_executable", &supervisor.ToolError{Message: "cannot execute"}, 31
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_executable", &supervisor.ToolError{Message: "cannot execute"}, 31
 		}, "start_failed: cannot execute\n"},
 		"failed at its start": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = supervisor.StatusStartFailed, "server", &supervisor.ToolError{Message: "no server"}, 31
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "server", &supervisor.ToolError{Message: "no server"}, 31
 		}, "start_failed: x, 1.5s of 30s, no server\n"},
 		"endless": {func(r *supervisor.Result) {
-			r.Status, r.ToolError = supervisor.StatusToolError, &supervisor.ToolError{Message: strings.Repeat("ä", 4<<20)}
+			r.Status, r.ToolError = api.StatusToolError, &supervisor.ToolError{Message: strings.Repeat("ä", 4<<20)}
 		}, "tool_error: x, 1.5s of 30s, " + strings.Repeat("ä", maxErrorRunes-1) + "…\n"},
 		"warnings": {func(r *supervisor.Result) { r.Warnings = []string{"one\ntwo", "three"} }, "ok: x, 1.5s of 30s\nwarning: one\\ntwo\nwarning: three\n"},
 	} {
@@ -119,15 +120,15 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("full") }
 func TestLastWords(t *testing.T) {
 	long := strings.Repeat("line of text\n", 1000)
 	for name, test := range map[string]struct {
-		status supervisor.Status
+		status api.Status
 		stderr string
 		want   string
 	}{
-		"success":  {supervisor.StatusOK, "warning", ""},
-		"silent":   {supervisor.StatusToolError, " \n", ""},
-		"short":    {supervisor.StatusToolError, "no such\x1b[2J file\n", `no such\x1b[2J file` + "\n"},
-		"lines":    {supervisor.StatusCrashed, long + "last", "...\n" + long[len(long)-13*(2044/13):] + "last\n"},
-		"one line": {supervisor.StatusCrashed, strings.Repeat("ä", 3000), "...\n" + strings.Repeat("ä", 1024) + "\n"},
+		"success":  {api.StatusOK, "warning", ""},
+		"silent":   {api.StatusToolError, " \n", ""},
+		"short":    {api.StatusToolError, "no such\x1b[2J file\n", `no such\x1b[2J file` + "\n"},
+		"lines":    {api.StatusCrashed, long + "last", "...\n" + long[len(long)-13*(2044/13):] + "last\n"},
+		"one line": {api.StatusCrashed, strings.Repeat("ä", 3000), "...\n" + strings.Repeat("ä", 1024) + "\n"},
 	} {
 		r := result(func(r *supervisor.Result) { r.Status, r.Output.Stderr.Head = test.status, test.stderr })
 		if got := LastWords(r); got != test.want {

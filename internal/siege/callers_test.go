@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -57,7 +58,7 @@ func (m *mob) count(tool string, r *supervisor.Result) {
 		m.tale.Statuses[tool] = map[string]int{}
 	}
 	if r != nil {
-		m.tale.Statuses[tool][strings.TrimSuffix(string(r.Status)+" "+r.Reason, " ")]++
+		m.tale.Statuses[tool][strings.TrimSuffix(string(r.Status)+" "+string(r.Reason), " ")]++
 	}
 }
 
@@ -68,13 +69,13 @@ func untrue(tool, id string, r *supervisor.Result) string {
 		return tool + ": no result"
 	case r.CallID != id:
 		return tool + ": the result of another call"
-	case r.Status == supervisor.StatusUnkillable, r.Kill.Survivors > 0:
+	case r.Status == api.StatusUnkillable, r.Kill.Survivors > 0:
 		return fmt.Sprintf("%s: %s, %d survivors: %s", tool, r.Status, r.Kill.Survivors, r.Message)
-	case r.Status == supervisor.StatusStartFailed && r.Reason == "host":
+	case r.Status == api.StatusStartFailed && r.Reason == "host":
 		return tool + ": the host cannot start it: " + r.Message
-	case r.Status != supervisor.StatusOK && r.Message == "":
+	case r.Status != api.StatusOK && r.Message == "":
 		return tool + ": no message with " + string(r.Status)
-	case strings.HasPrefix(tool, "start") && r.Status == supervisor.StatusOK:
+	case strings.HasPrefix(tool, "start") && r.Status == api.StatusOK:
 		return tool + ": ok without a handshake"
 	case depth(r.Structured) > maxDepth:
 		return fmt.Sprintf("%s: a structured result %d deep", tool, depth(r.Structured))

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -29,7 +30,7 @@ func newTraced(c *ended) traced {
 			attribute.String("toolhost.status", statuses.of(string(r.Status))),
 		},
 	}
-	if r.Status != supervisor.StatusOK {
+	if r.Status != api.StatusOK {
 		t.attributes = append(t.attributes, attribute.String(errorType, statuses.of(string(r.Status))))
 	}
 	t.attributes = append(t.attributes, details(r)...)

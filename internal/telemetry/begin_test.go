@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -18,10 +18,10 @@ func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
 	offered = append(offered, "slow") // as a reload does
 	before := samples(t, told)
 	limited := timedOut()
-	limited.Result.Status, limited.Result.Reason = supervisor.StatusOverloaded, "queue"
+	limited.Result.Status, limited.Result.Reason = api.StatusOverloaded, "queue"
 	denied := refused()
-	denied.Result.Status, denied.Result.Reason = supervisor.StatusDenied, "user"
-	asked := turn.Record{Event: turn.Event{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: turn.OutcomeDenied}}
+	denied.Result.Status, denied.Result.Reason = api.StatusDenied, "user"
+	asked := turn.Record{Event: turn.Event{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: api.OutcomeDenied}}
 	told.Observe([]turn.Record{timedOut(), fine(), refused(), limited, denied, asked})
 	counted := 0
 	for name, value := range samples(t, told) {

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -27,7 +28,7 @@ func at(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecon
 
 // timedOut is a call that was killed at its deadline, full of secret text.
 func timedOut() turn.Record {
-	r := supervisor.Verdict{Status: supervisor.StatusTimeout, Reason: "deadline", Message: secretText}.Result()
+	r := supervisor.Verdict{Status: api.StatusTimeout, Reason: "deadline", Message: secretText}.Result()
 	r.Content = []supervisor.Content{{Type: "text", Text: secretText}}
 	r.Output.Stdout = supervisor.StreamOutput{Head: secretText, SeenBytes: 100, KeptBytes: 60, DroppedBytes: 40, SpillPath: secretText}
 	r.ToolError = &supervisor.ToolError{Kind: secretText, Message: secretText, Stack: secretText}
@@ -47,7 +48,7 @@ func timedOut() turn.Record {
 
 // fine is a call that went well.
 func fine() turn.Record {
-	r := supervisor.Verdict{Status: supervisor.StatusOK}.Result()
+	r := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.Timing.Profile = "tool_call"
 	r.Marks = supervisor.Marks{Queued: at(0), Admitted: at(1), Ready: at(5), Stop: at(8), Kill: at(8), Empty: at(9), Done: at(9)}
 	return turn.Record{Event: turn.Event{TurnID: "turn1", CallID: "2", Tool: "quick", Kind: string(supervisor.EventFinished), Time: at(10)}, Result: r, Asked: began}
@@ -55,7 +56,7 @@ func fine() turn.Record {
 
 // refused is a call of a tool that there is not: its name is the model's.
 func refused() turn.Record {
-	r := supervisor.Verdict{Status: supervisor.StatusInvalidArgs, Reason: "call"}.Result()
+	r := supervisor.Verdict{Status: api.StatusInvalidArgs, Reason: "call"}.Result()
 	return turn.Record{Event: turn.Event{TurnID: "turn1", CallID: "3", Tool: secretText, Kind: string(supervisor.EventFailed), Time: at(10)}, Result: r, Asked: began}
 }
 

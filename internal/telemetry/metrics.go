@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -113,12 +114,12 @@ func (m *metrics) event(e *turn.Event) {
 	case turn.EventTurnStart:
 		m.turns.WithLabelValues().Inc()
 	case turn.EventTurnAbort:
-		m.aborts.WithLabelValues(abortReasons.of(e.Reason)).Inc()
+		m.aborts.WithLabelValues(abortReasons.of(string(e.Reason))).Inc()
 	case turn.EventInteractionResponse:
 		m.interactions.WithLabelValues(questions.of(string(e.Interaction)), outcomes.of(e.Outcome)).Inc()
 	case turn.AuditRequested:
-		if e.Outcome == turn.OutcomeHeadless { // it has no response
-			m.interactions.WithLabelValues(questions.of(string(e.Interaction)), turn.OutcomeHeadless).Inc()
+		if e.Outcome == api.OutcomeHeadless { // it has no response
+			m.interactions.WithLabelValues(questions.of(string(e.Interaction)), api.OutcomeHeadless).Inc()
 		}
 	}
 }
@@ -128,10 +129,10 @@ func (m *metrics) call(c *ended) {
 	r := c.result
 	m.calls.WithLabelValues(c.tool, statuses.of(string(r.Status))).Inc()
 	switch r.Status {
-	case supervisor.StatusTimeout:
-		m.timeouts.WithLabelValues(c.tool, profiles.of(r.Timing.Profile), timeoutReasons.of(r.Reason)).Inc()
-	case supervisor.StatusDenied:
-		m.denials.WithLabelValues(denyReasons.of(r.Reason)).Inc()
+	case api.StatusTimeout:
+		m.timeouts.WithLabelValues(c.tool, profiles.of(r.Timing.Profile), timeoutReasons.of(string(r.Reason))).Inc()
+	case api.StatusDenied:
+		m.denials.WithLabelValues(denyReasons.of(string(r.Reason))).Inc()
 	}
 	if r.Overran {
 		m.overran.WithLabelValues(c.tool).Inc()
@@ -162,7 +163,7 @@ func (m *metrics) times(c *ended) {
 	observe(m.start, at.Admitted, at.Ready)
 	observe(m.duration, at.Admitted, at.Done, c.tool)
 	if !at.Admitted.IsZero() {
-		m.rpc(c.result.Timing.Profile, "Call", at.Done.Sub(at.Admitted), c.result.Status == supervisor.StatusTimeout)
+		m.rpc(c.result.Timing.Profile, "Call", at.Done.Sub(at.Admitted), c.result.Status == api.StatusTimeout)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -47,7 +48,7 @@ func TestCallsAreCounted(t *testing.T) {
 	told := newTelemetry(t, Config{Version: "v1"})
 	told.Observe([]turn.Record{timedOut(), fine(), refused()})
 	told.Described(250*time.Millisecond, nil)
-	told.Described(10*time.Second, supervisor.Verdict{Status: supervisor.StatusTimeout}.Result())
+	told.Described(10*time.Second, supervisor.Verdict{Status: api.StatusTimeout}.Result())
 	told.JournalFailed()
 	told.Reloaded(false)
 	const call, describe = "{method=Call,profile=tool_call,service=toolhost.plugin.v1.Tool}", "{method=Describe,profile=message_route,service=toolhost.plugin.v1.Tool}"
@@ -113,7 +114,7 @@ func TestCallsAreCounted(t *testing.T) {
 func TestSurvivorsAreCounted(t *testing.T) {
 	told := newTelemetry(t, Config{})
 	one := timedOut()
-	one.Result.Status, one.Result.Kill.Survivors = supervisor.StatusUnkillable, 2
+	one.Result.Status, one.Result.Kill.Survivors = api.StatusUnkillable, 2
 	told.Observe([]turn.Record{one})
 	got := samples(t, told)
 	if got["toolhost_kill_survivors_total{}"] != 2 || got["toolhost_kills_total{cause=deadline}"] != 1 || got["toolhost_kill_latency_seconds{cause=deadline} count"] != 0 {
@@ -128,8 +129,8 @@ func TestEventsAreCounted(t *testing.T) {
 		{Kind: turn.EventTurnStart, AgentID: secretText, SessionID: secretText},
 		{Kind: turn.EventTurnAbort, Reason: "user"},
 		{Kind: turn.EventTurnAbort, Reason: secretText},
-		{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: turn.OutcomeAnswered, By: secretText},
-		{Kind: turn.AuditRequested, Interaction: turn.KindConfirm, Outcome: turn.OutcomeHeadless},
+		{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: api.OutcomeAnswered, By: secretText},
+		{Kind: turn.AuditRequested, Interaction: turn.KindConfirm, Outcome: api.OutcomeHeadless},
 		{Kind: turn.AuditRequested, Interaction: turn.KindConfirm}, // whose response is still to come
 		{Kind: string(supervisor.EventOutput), Missed: 5},
 	} {

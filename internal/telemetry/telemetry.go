@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -107,7 +108,7 @@ func (t *Telemetry) one(record *turn.Record) {
 // so.
 func (t *Telemetry) Described(took time.Duration, failed *supervisor.Result) {
 	profile, _ := budget.ForOperation(budget.OpDescribe)
-	t.metrics.rpc(profile.Name, "Describe", took, failed != nil && failed.Status == supervisor.StatusTimeout)
+	t.metrics.rpc(profile.Name, "Describe", took, failed != nil && failed.Status == api.StatusTimeout)
 }
 
 // JournalFailed counts a write to the journal that failed.

@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -34,7 +35,7 @@ type traces struct {
 type traced struct {
 	tool, parent string
 	asked, over  time.Time
-	status       supervisor.Status
+	status       api.Status
 	marks        supervisor.Marks
 	ladder       bool
 	attributes   []attribute.KeyValue
@@ -103,7 +104,7 @@ func (t *traces) make(c traced) {
 	if c.ladder {
 		t.phase(ctx, "kill", c.asked, m.Stop, m.Empty, c.kill...)
 	}
-	if c.status != supervisor.StatusOK {
+	if c.status != api.StatusOK {
 		span.SetStatus(codes.Error, string(c.status))
 	}
 	span.End(trace.WithTimestamp(sameClock(c.asked, c.over)))

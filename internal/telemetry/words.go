@@ -3,9 +3,9 @@ package telemetry
 import (
 	"sync"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -32,26 +32,22 @@ func (w words) of(word string) string {
 }
 
 var (
-	statuses = wordsOf(
-		supervisor.StatusOK, supervisor.StatusToolError, supervisor.StatusTimeout, supervisor.StatusCancelled,
-		supervisor.StatusDenied, supervisor.StatusOOM, supervisor.StatusPidsLimit, supervisor.StatusOutputLimit,
-		supervisor.StatusCPULimit, supervisor.StatusCrashed, supervisor.StatusNoResult, supervisor.StatusStartFailed,
-		supervisor.StatusProtocolError, supervisor.StatusPolicyViolation, supervisor.StatusCollateral,
-		supervisor.StatusUnkillable, supervisor.StatusOverloaded, supervisor.StatusInvalidArgs,
+	statuses       = wordsOf(api.Statuses()...)
+	timeoutReasons = wordsOf(api.ReasonDeadline, api.ReasonTotal, api.ReasonIdle)
+	denyReasons    = wordsOf(
+		api.ReasonTimeout, api.ReasonUser, api.ReasonDismissed, api.ReasonFailed, api.ReasonHeadless, api.ReasonPolicy, api.ReasonTurnBudget, api.ReasonRepeat,
 	)
-	timeoutReasons = wordsOf(budget.ReasonDeadline, budget.ReasonTotal, budget.ReasonIdle)
-	denyReasons    = wordsOf("timeout", "user", turn.OutcomeDismissed, turn.OutcomeFailed, "headless", "policy", "turn_budget", "repeat")
-	abortReasons   = wordsOf(supervisor.AbortUser, supervisor.AbortTimeout, supervisor.AbortError)
-	killCauses     = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral")
-	killStages     = wordsOf("none", "term", "kill")
-	signals        = wordsOf("SIGTERM", "SIGKILL")
-	tiers          = wordsOf(sandbox.TierNative, sandbox.TierNone)
-	hierarchies    = wordsOf("v2", "hybrid", "v1")
-	profiles       = profileNames()
-	questions      = wordsOf(
+	abortReasons = wordsOf(api.ReasonUser, api.ReasonTimeout, api.ReasonError)
+	killCauses   = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral")
+	killStages   = wordsOf("none", "term", "kill")
+	signals      = wordsOf("SIGTERM", "SIGKILL")
+	tiers        = wordsOf(sandbox.TierNative, sandbox.TierNone)
+	hierarchies  = wordsOf("v2", "hybrid", "v1")
+	profiles     = profileNames()
+	questions    = wordsOf(
 		turn.KindApproval, turn.KindConfirm, turn.KindPassword, turn.KindDeviceCode, turn.KindQuestionnaire, turn.KindEscalation,
 	)
-	outcomes = wordsOf(turn.OutcomeAnswered, turn.OutcomeDenied, turn.OutcomeDismissed, turn.OutcomeFailed, turn.OutcomeTimedOut, turn.OutcomeHeadless, turn.OutcomeCancelled)
+	outcomes = wordsOf(api.OutcomeAnswered, api.OutcomeDenied, api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut, api.OutcomeHeadless, api.OutcomeCancelled)
 )
 
 func profileNames() words {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -76,7 +77,7 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 	}
 	if inBackground() { // to use the terminal would stop this process, and its calls' keeper with it
 		fmt.Fprintf(i.tty, "toolhost is in the background and cannot ask: %s: denied\r\n", OneLine(q.Prompt))
-		return turn.Answer{By: by, Unanswered: turn.OutcomeFailed}, nil
+		return turn.Answer{By: by, Unanswered: api.OutcomeFailed}, nil
 	}
 	text, short := question(q, cut)
 	a, interrupted, err := i.put(ctx, q, text, short)
@@ -112,10 +113,10 @@ func (i *Interactor) put(ctx context.Context, q turn.Interaction, text string, s
 		return turn.Answer{}, false, ctx.Err()
 	case err != nil && p.interrupted && isApproval(q) && i.Interrupted != nil:
 		p.end("cancelled")
-		return turn.Answer{Unanswered: turn.OutcomeDismissed}, true, nil
+		return turn.Answer{Unanswered: api.OutcomeDismissed}, true, nil
 	case err != nil: // ^C, ^D, or a terminal that is gone: no yes
 		p.end("denied")
-		return turn.Answer{Unanswered: turn.OutcomeDismissed}, p.interrupted, nil
+		return turn.Answer{Unanswered: api.OutcomeDismissed}, p.interrupted, nil
 	}
 	return a, p.interrupted, nil
 }

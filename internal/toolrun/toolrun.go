@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -74,7 +75,7 @@ func abortOn(call *supervisor.Call, signals <-chan os.Signal) (aborted bool) {
 		select {
 		case <-signals:
 			aborted = true
-			call.Abort(supervisor.AbortUser)
+			call.Abort(api.ReasonUser)
 		case <-call.Done():
 			return aborted
 		}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -143,7 +144,7 @@ func (w *onFirst) Write(p []byte) (int, error) {
 func TestASignalAborts(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	_, _, r, aborted := shown(t, newHost(t), "wait", Options{Signals: signals, Out: &onFirst{tell: func() { signals <- os.Interrupt }}})
-	if !aborted || r.Status != supervisor.StatusCancelled {
+	if !aborted || r.Status != api.StatusCancelled {
 		t.Errorf("aborted %v, %s", aborted, r.Status)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -150,7 +151,7 @@ func TestHostileOutput(t *testing.T) {
 		supervisor.Content{Type: "json", JSON: json.RawMessage(`"\u0000\ud800"`)},
 		supervisor.Content{Type: "blob", MIMEType: nasty, Data: nil}, supervisor.Content{Type: "resource_link", Name: nasty, URI: nasty},
 		supervisor.Content{Type: "unheard of", Text: "shown"})
-	r.Message, r.Reason, r.Warnings, r.Timing.Clamped = nasty, nasty, []string{nasty}, true
+	r.Message, r.Reason, r.Warnings, r.Timing.Clamped = nasty, api.Reason(nasty), []string{nasty}, true
 	for _, p := range providers {
 		raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{r})
 		if err != nil || !json.Valid(raw) || !utf8.Valid(raw) {

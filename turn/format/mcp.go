@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -71,9 +72,9 @@ type (
 	}
 	// mcpExecution is a part of supervisor.Result, with its names.
 	mcpExecution struct {
-		Status supervisor.Status `json:"status"`
+		Status api.Status        `json:"status"`
 		Code   string            `json:"code"`
-		Reason string            `json:"reason"`
+		Reason api.Reason        `json:"reason"`
 		Timing supervisor.Timing `json:"timing"`
 		Kill   supervisor.Kill   `json:"kill"`
 		Usage  supervisor.Usage  `json:"usage"`

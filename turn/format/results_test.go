@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -25,7 +26,7 @@ var png = func() []byte {
 func text1(s string) []supervisor.Content { return []supervisor.Content{{Type: "text", Text: s}} }
 
 // failed is a result that is not ok, as the supervisor makes it.
-func failed(status supervisor.Status, code, reason, message string) *supervisor.Result {
+func failed(status api.Status, code string, reason api.Reason, message string) *supervisor.Result {
 	return &supervisor.Result{
 		Tool: "search", Status: status, Code: code, Reason: reason, Message: message,
 		Retry: supervisor.Retry{SideEffects: "possible"}, Kill: supervisor.Kill{Stage: "none", Signals: []string{}},
@@ -33,11 +34,11 @@ func failed(status supervisor.Status, code, reason, message string) *supervisor.
 }
 
 func ok(content ...supervisor.Content) *supervisor.Result {
-	return &supervisor.Result{Tool: "search", Status: supervisor.StatusOK, Code: "OK", Content: content, Kill: supervisor.Kill{Stage: "none", Signals: []string{}}}
+	return &supervisor.Result{Tool: "search", Status: api.StatusOK, Code: "OK", Content: content, Kill: supervisor.Kill{Stage: "none", Signals: []string{}}}
 }
 
 func timeoutWithPartial() *supervisor.Result {
-	r := failed(supervisor.StatusTimeout, "DEADLINE_EXCEEDED", "deadline",
+	r := failed(api.StatusTimeout, "DEADLINE_EXCEEDED", "deadline",
 		`[TIMEOUT] Tool "search" was stopped after 2s, its limit. All 3 of its processes were killed. Side effects may have happened. `+
 			`Its partial output follows: 22 bytes of content. Next: ask for more time (up to 1h) or take smaller steps.`)
 	r.Partial, r.Content = true, text1("main.go:3: one result\n")
@@ -90,7 +91,7 @@ var resultCases = map[string]func() *supervisor.Result{
 	},
 	"command_ok": func() *supervisor.Result { return commandWithDrops(ok()) },
 	"command_failed": func() *supervisor.Result {
-		return commandWithDrops(failed(supervisor.StatusToolError, "UNKNOWN", "exit", `[FAILED] Tool "make" failed after 1.2s: exit status 2. Side effects may have happened.`))
+		return commandWithDrops(failed(api.StatusToolError, "UNKNOWN", "exit", `[FAILED] Tool "make" failed after 1.2s: exit status 2. Side effects may have happened.`))
 	},
 	"timeout": timeoutWithPartial,
 	"timeout_streams": func() *supervisor.Result {
@@ -99,20 +100,20 @@ var resultCases = map[string]func() *supervisor.Result{
 		return clamped(r)
 	},
 	"cancelled": func() *supervisor.Result {
-		return failed(supervisor.StatusCancelled, "CANCELLED", "user", "[CANCELLED] Turn aborted by user.")
+		return failed(api.StatusCancelled, "CANCELLED", "user", "[CANCELLED] Turn aborted by user.")
 	},
 	"denied": func() *supervisor.Result {
-		return failed(supervisor.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
+		return failed(api.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
 	},
 	"oom": func() *supervisor.Result {
-		return failed(supervisor.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
+		return failed(api.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
 	},
 	"tool_error": func() *supervisor.Result {
-		r := failed(supervisor.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: no such folder: src. Side effects may have happened.`)
+		r := failed(api.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: no such folder: src. Side effects may have happened.`)
 		r.ToolError = &supervisor.ToolError{Kind: "error", Message: "no such folder: src"}
 		return r
 	},
-	"no_message": func() *supervisor.Result { return failed(supervisor.StatusCollateral, "ABORTED", "", "") },
+	"no_message": func() *supervisor.Result { return failed(api.StatusCollateral, "ABORTED", "", "") },
 }
 
 // A note is in no text of the tool's, and what settings have brought about is in

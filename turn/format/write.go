@@ -54,21 +54,21 @@ func match(calls []Call, results []*supervisor.Result) error {
 	return nil
 }
 
-// api is what an API refuses.
-type api struct {
+// dialect is what an API refuses.
+type dialect struct {
 	names      *regexp.Regexp
 	namesRule  string
 	flatSchema bool // no anyOf and the like at the top of an input schema
 }
 
 var (
-	modelAPI = api{regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), "1 to 64 letters, digits, _ and -", true}
-	mcpAPI   = api{regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`), "1 to 128 letters, digits, _, - and dots", false}
+	modelAPI = dialect{regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), "1 to 64 letters, digits, _ and -", true}
+	mcpAPI   = dialect{regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`), "1 to 128 letters, digits, _, - and dots", false}
 )
 
 // mapTools makes one entry for each tool, whose texts and schemas one gets
 // clean. A tool without a description is described by its title.
-func mapTools[T any](name string, a api, tools []Tool, one func(Tool) T) ([]T, error) {
+func mapTools[T any](name string, a dialect, tools []Tool, one func(Tool) T) ([]T, error) {
 	out := make([]T, 0, len(tools))
 	errs := []error{checkNames(a, tools)}
 	for _, t := range tools {
@@ -90,7 +90,7 @@ func mapTools[T any](name string, a api, tools []Tool, one func(Tool) T) ([]T, e
 }
 
 // checkNames names every bad name.
-func checkNames(a api, tools []Tool) error {
+func checkNames(a dialect, tools []Tool) error {
 	seen := map[string]bool{}
 	var errs []error
 	for _, t := range tools {
@@ -106,7 +106,7 @@ func checkNames(a api, tools []Tool) error {
 }
 
 // inputSchema is clean, and of an object.
-func inputSchema(a api, t Tool) (json.RawMessage, error) {
+func inputSchema(a dialect, t Tool) (json.RawMessage, error) {
 	if absent(t.InputSchema) {
 		return json.RawMessage(`{"type":"object","properties":{}}`), nil
 	}

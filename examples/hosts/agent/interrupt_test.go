@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -14,10 +15,10 @@ import (
 // deaf is a call that ends when it has been aborted twice.
 type deaf struct {
 	t      *testing.T
-	aborts chan supervisor.AbortReason
+	aborts chan api.Reason
 }
 
-func (d deaf) Abort(reason supervisor.AbortReason) { d.aborts <- reason }
+func (d deaf) Abort(reason api.Reason) { d.aborts <- reason }
 
 // Result presses Ctrl-C, and again once that has arrived.
 func (d deaf) Result() *supervisor.Result {
@@ -31,12 +32,12 @@ func (d deaf) Result() *supervisor.Result {
 			d.t.Error("Ctrl-C has not aborted the call")
 		}
 	}
-	return supervisor.Verdict{Status: supervisor.StatusCancelled}.Result()
+	return supervisor.Verdict{Status: api.StatusCancelled}.Result()
 }
 
 // The supervisor asks a call to end at the first abort, and kills at the second.
 func TestEachCtrlCAborts(t *testing.T) {
-	call := deaf{t, make(chan supervisor.AbortReason, 2)}
+	call := deaf{t, make(chan api.Reason, 2)}
 	m := turn.New(turn.Config{
 		Start: func(context.Context, supervisor.Request) turn.Running { return call },
 		Tool:  func(name string) (turn.Tool, bool) { return turn.Tool{Name: name}, true },

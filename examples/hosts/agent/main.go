@@ -24,6 +24,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -184,7 +185,7 @@ func interruptible(t *turn.Turn) (ctx context.Context, release func()) {
 				continue
 			}
 			signal.Stop(signals)
-			t.Abort(supervisor.AbortUser)
+			t.Abort(api.ReasonUser)
 		}
 	}()
 	return ctx, func() { signal.Stop(signals); close(done) }

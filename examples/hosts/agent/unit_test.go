@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -160,7 +161,7 @@ func TestHistoryIsValidAfterAnAbort(t *testing.T) {
 		run: func(_ context.Context, calls []turn.Call) (results []*supervisor.Result, err error) {
 			cancel(errInterrupted)
 			for _, c := range calls {
-				results = append(results, supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: supervisor.StatusCancelled, Message: "[CANCELLED]"}.Result())
+				results = append(results, supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Message: "[CANCELLED]"}.Result())
 			}
 			return results, nil
 		},

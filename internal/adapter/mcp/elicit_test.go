@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -85,7 +86,7 @@ func TestElicitation(t *testing.T) {
 			return test.answer
 		}
 		result := run(t, host, r)
-		if result.Status != supervisor.StatusOK || !strings.Contains(text(result), test.want) || (asked != nil) != test.asked {
+		if result.Status != api.StatusOK || !strings.Contains(text(result), test.want) || (asked != nil) != test.asked {
 			t.Errorf("%s: %s %q, want %q; asked %+v\nstderr: %s", test.name, result.Status, text(result), test.want, asked, result.Output.Stderr.Head)
 		}
 		if test.name == "form" && (asked.Prompt != "Which?" || !strings.Contains(string(asked.Schema), `"enum":["red","blue"]`)) {
@@ -120,7 +121,7 @@ func TestASIGTERMThatTheServerHeeds(t *testing.T) {
 	r = enough(t, host, r, request(argv("heeds SIGTERM"), "plain", `{}`, unconfined))
 	r.Grace = 20 * time.Second
 	result := run(t, host, r)
-	if result.Status != supervisor.StatusOK || !result.Overran || !strings.Contains(text(result), "finished in time") {
+	if result.Status != api.StatusOK || !result.Overran || !strings.Contains(text(result), "finished in time") {
 		t.Errorf("%s, %q: %s\nstderr: %s", result.Status, text(result), result.Message, result.Output.Stderr.Head)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/supervisor"
@@ -61,7 +62,7 @@ func text(r *supervisor.Result) string {
 
 func wantOK(t testing.TB, r *supervisor.Result, part string) {
 	t.Helper()
-	if r.Status != supervisor.StatusOK || !strings.Contains(text(r), part) {
+	if r.Status != api.StatusOK || !strings.Contains(text(r), part) {
 		t.Fatalf("%s, %q; want %q\nmessage: %s\nerror: %+v\nstderr: %s", r.Status, text(r), part, r.Message, r.ToolError, r.Output.Stderr.Head)
 	}
 }
@@ -96,10 +97,10 @@ func TestFilesystemServer(t *testing.T) {
 		return run(t, host, request(argv, tool, string(raw), policy))
 	}
 	wantOK(t, call("read_text_file", map[string]string{"path": granted + "/note.txt"}), "noted in "+granted)
-	if r := call("read_text_file", map[string]string{"path": other + "/note.txt"}); r.Status != supervisor.StatusToolError || !strings.Contains(r.ToolError.Message, "ENOENT") {
+	if r := call("read_text_file", map[string]string{"path": other + "/note.txt"}); r.Status != api.StatusToolError || !strings.Contains(r.ToolError.Message, "ENOENT") {
 		t.Errorf("read what was not granted: %s, %+v", r.Status, r.ToolError)
 	}
-	if r := call("write_file", map[string]string{"path": granted + "/new.txt", "content": "x"}); r.Status != supervisor.StatusToolError || !strings.Contains(r.ToolError.Message, "EROFS") {
+	if r := call("write_file", map[string]string{"path": granted + "/new.txt", "content": "x"}); r.Status != api.StatusToolError || !strings.Contains(r.ToolError.Message, "EROFS") {
 		t.Errorf("wrote where it may only read: %s, %+v", r.Status, r.ToolError)
 	}
 	policy.Read, policy.Write = []string{node}, []string{granted}
@@ -107,7 +108,7 @@ func TestFilesystemServer(t *testing.T) {
 	if data, err := os.ReadFile(granted + "/new.txt"); err != nil || string(data) != "written" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	if r := call("read_text_file", map[string]string{}); r.Status != supervisor.StatusInvalidArgs {
+	if r := call("read_text_file", map[string]string{}); r.Status != api.StatusInvalidArgs {
 		t.Errorf("no path: %s, %s", r.Status, r.Message)
 	}
 }
@@ -173,7 +174,7 @@ func TestALongOperationIsStopped(t *testing.T) {
 	r := enough(t, host, request(argv, "trigger-long-running-operation", `{"duration":600,"steps":3000}`, policy), echo)
 	r.Events = events
 	stopped := run(t, host, r)
-	if stopped.Status != supervisor.StatusTimeout || !stopped.Partial || !strings.Contains(text(stopped), "of 3000") {
+	if stopped.Status != api.StatusTimeout || !stopped.Partial || !strings.Contains(text(stopped), "of 3000") {
 		t.Errorf("%s, partial %t: %q, %s\nstderr: %s", stopped.Status, stopped.Partial, text(stopped), stopped.Message, stopped.Output.Stderr.Head)
 	}
 	close(events)
@@ -198,14 +199,14 @@ func TestTypedFailures(t *testing.T) {
 	host := newHost(t)
 	for _, test := range []struct {
 		role   string
-		status supervisor.Status
+		status api.Status
 		want   string // part of the tool's error
 	}{
-		{"dies at start", supervisor.StatusStartFailed, "Cannot find module"},
-		{"only bad tools", supervisor.StatusStartFailed, "no tools that can be used"},
-		{"dies in call", supervisor.StatusCrashed, "exited with status 4"},
-		{"garbage in call", supervisor.StatusProtocolError, "not JSON-RPC"},
-		{"refuses call", supervisor.StatusInvalidArgs, "no tool of that name"},
+		{"dies at start", api.StatusStartFailed, "Cannot find module"},
+		{"only bad tools", api.StatusStartFailed, "no tools that can be used"},
+		{"dies in call", api.StatusCrashed, "exited with status 4"},
+		{"garbage in call", api.StatusProtocolError, "not JSON-RPC"},
+		{"refuses call", api.StatusInvalidArgs, "no tool of that name"},
 	} {
 		r := run(t, host, request(argv(test.role), "plain", `{}`, unconfined))
 		if r.Status != test.status || r.ToolError == nil || !strings.Contains(r.ToolError.Message, test.want) {
@@ -214,7 +215,7 @@ func TestTypedFailures(t *testing.T) {
 		t.Log(r.Message)
 	}
 	r := request([]string{"/no/such/server"}, "plain", `{}`, unconfined)
-	if result := run(t, host, r); result.Status != supervisor.StatusStartFailed || !strings.Contains(result.Message, "/no/such/server") {
+	if result := run(t, host, r); result.Status != api.StatusStartFailed || !strings.Contains(result.Message, "/no/such/server") {
 		t.Errorf("no server: %s, %s", result.Status, result.Message)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -96,7 +97,7 @@ func TestOutlinesAFile(t *testing.T) {
 	host, outline := newHost(t), tool(t)
 	path := write(t, t.TempDir()+"/shapes.py", shapes)
 	r := host.Call(t.Context(), request(outline, path, plenty))
-	if r.Status != supervisor.StatusOK || r.Text() != shapesOutline {
+	if r.Status != api.StatusOK || r.Text() != shapesOutline {
 		t.Fatalf("status %s, message %s, stderr %s\n%s", r.Status, r.Message, r.Output.Stderr.Head, r.Text())
 	}
 	if want := `{"files": 1, "classes": 2, "functions": 4, "skipped": 0}`; string(r.Structured) != want {
@@ -112,15 +113,15 @@ func TestFailuresAreToldInWords(t *testing.T) {
 	dir := t.TempDir()
 	for name, test := range map[string]struct {
 		path, arguments string
-		status          supervisor.Status
+		status          api.Status
 		want            string
 	}{
-		"syntax":   {path: write(t, dir+"/bad.py", "def ("), status: supervisor.StatusToolError, want: "SyntaxError"},
-		"nul":      {path: write(t, dir+"/nul.py", "a\x00b"), status: supervisor.StatusToolError, want: "null bytes"},
-		"ungiven":  {path: dir, arguments: `{"path":"/root/x.py"}`, status: supervisor.StatusToolError, want: "not granted"},
-		"no path":  {path: dir, arguments: `{}`, status: supervisor.StatusInvalidArgs, want: "path"},
-		"too much": {path: dir, arguments: `{"path":"x","y":1}`, status: supervisor.StatusInvalidArgs, want: "y"},
-		"deep":     {path: write(t, dir+"/deep.py", strings.Repeat("(", 5000)), status: supervisor.StatusToolError, want: "Error"},
+		"syntax":   {path: write(t, dir+"/bad.py", "def ("), status: api.StatusToolError, want: "SyntaxError"},
+		"nul":      {path: write(t, dir+"/nul.py", "a\x00b"), status: api.StatusToolError, want: "null bytes"},
+		"ungiven":  {path: dir, arguments: `{"path":"/root/x.py"}`, status: api.StatusToolError, want: "not granted"},
+		"no path":  {path: dir, arguments: `{}`, status: api.StatusInvalidArgs, want: "path"},
+		"too much": {path: dir, arguments: `{"path":"x","y":1}`, status: api.StatusInvalidArgs, want: "y"},
+		"deep":     {path: write(t, dir+"/deep.py", strings.Repeat("(", 5000)), status: api.StatusToolError, want: "Error"},
 	} {
 		r := request(outline, test.path, plenty)
 		if test.arguments != "" {
@@ -151,7 +152,7 @@ func TestTimeoutKeepsWhatIsThere(t *testing.T) {
 	late := request(outline, endless(t), 6*time.Second)
 	late.Grace = 30 * time.Second
 	r := host.Call(t.Context(), late)
-	if r.Status != supervisor.StatusTimeout || !r.Partial || !strings.Contains(r.Text(), "class Circle(Shape)") {
+	if r.Status != api.StatusTimeout || !r.Partial || !strings.Contains(r.Text(), "class Circle(Shape)") {
 		t.Fatalf("status %s, partial %v, message %s, stderr %s", r.Status, r.Partial, r.Message, r.Output.Stderr.Head)
 	}
 	if r.ToolError == nil || r.ToolError.Kind != "cancelled" || r.Kill.Stage != "term" {
@@ -169,9 +170,9 @@ func TestAbortIsHeeded(t *testing.T) {
 	request.Events, request.Grace = events, 30*time.Second
 	call := host.Start(ctx, request)
 	awaitSecondFile(t, ctx, events)
-	call.Abort(supervisor.AbortUser)
+	call.Abort(api.ReasonUser)
 	r := call.Result()
-	if r.Status != supervisor.StatusCancelled || r.ToolError == nil || r.ToolError.Kind != "cancelled" || r.Kill.Stage != "term" {
+	if r.Status != api.StatusCancelled || r.ToolError == nil || r.ToolError.Kind != "cancelled" || r.Kill.Stage != "term" {
 		t.Fatalf("status %s, error %+v, kill %+v", r.Status, r.ToolError, r.Kill)
 	}
 	if strings.Count(r.Text(), "def main()") < 200 {
