@@ -13,6 +13,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -115,9 +116,9 @@ func BenchmarkMCPLayer(b *testing.B) {
 // said is an instant call of echo.
 type said struct{ instant }
 
-func (said) Result() *supervisor.Result {
+func (said) Result() *api.Result {
 	r := instant{}.Result()
-	r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "begun"}}, []byte(`{"text":"said"}`)
+	r.Content, r.Structured = []api.Content{{Type: "text", Text: "begun"}}, []byte(`{"text":"said"}`)
 	return r
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
@@ -80,7 +81,7 @@ func BenchmarkServedCall(b *testing.B) {
 			return failed(results, err)
 		},
 		func(arguments []byte) error {
-			return failed([]*supervisor.Result{host.Call(b.Context(), supervisor.Request{Tool: supervisor.Tool{Path: self}, Arguments: arguments})}, nil)
+			return failed([]*api.Result{host.Call(b.Context(), supervisor.Request{Tool: supervisor.Tool{Path: self}, Arguments: arguments})}, nil)
 		},
 	}
 	took := make([][]time.Duration, len(ways))
@@ -126,7 +127,7 @@ func journalledTurn(b *testing.B, host *supervisor.Supervisor) *turn.Turn {
 	return t
 }
 
-func failed(results []*supervisor.Result, err error) error {
+func failed(results []*api.Result, err error) error {
 	if err == nil && !results[0].OK() {
 		err = errors.New(results[0].Message)
 	}

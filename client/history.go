@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Filter narrows a list of the history: what all of its fields apply to that
@@ -67,12 +67,12 @@ func (c *Client) PastCalls(ctx context.Context, f Filter) ([]CallSummary, error)
 }
 
 // PastResult is the result of a call on record.
-func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*supervisor.Result, error) {
-	r := &supervisor.Result{}
+func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*api.Result, error) {
+	r := &api.Result{}
 	if err := c.call(ctx, http.MethodGet, endpoint("/api/history/turns/", turnID, "/calls/", callID), nil, r); err != nil {
 		return nil, err
 	}
-	asMade([]*supervisor.Result{r})
+	asMade([]*api.Result{r})
 	return r, nil
 }
 

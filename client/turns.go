@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Health tells whether the daemon is there.
@@ -36,7 +36,7 @@ func (c *Client) Begin(ctx context.Context, spec TurnSpec) (t Turn, err error) {
 
 // Run runs a batch and returns a result for each call, in their order. When ctx
 // ends first, the daemon aborts the turn.
-func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*supervisor.Result, error) {
+func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*api.Result, error) {
 	var results Results
 	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, &results)
 	return asMade(results.Results), err
@@ -44,7 +44,7 @@ func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*super
 
 // asMade makes results what they were before they were JSON: nothing structured
 // is not a null there.
-func asMade(results []*supervisor.Result) []*supervisor.Result {
+func asMade(results []*api.Result) []*api.Result {
 	for _, r := range results {
 		if r != nil && string(r.Structured) == "null" {
 			r.Structured = nil
@@ -58,7 +58,7 @@ func some(calls []Call) []Call { return append([]Call{}, calls...) }
 
 // RunEvents is Run that also shows the turn's events meanwhile, in order. show
 // may hold up the stream, but never the calls.
-func (c *Client) RunEvents(ctx context.Context, turnID string, calls []Call, show func(Event)) ([]*supervisor.Result, error) {
+func (c *Client) RunEvents(ctx context.Context, turnID string, calls []Call, show func(Event)) ([]*api.Result, error) {
 	stream, err := c.open(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, 0)
 	if err != nil {
 		return nil, err

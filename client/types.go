@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -90,7 +90,7 @@ type Batch struct {
 
 // Results are those of a batch, one for each call, in call order.
 type Results struct {
-	Results []*supervisor.Result `json:"results"`
+	Results []*api.Result `json:"results"`
 }
 
 // Interaction is a question to a human that waits for an answer.

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
@@ -286,7 +287,7 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 }
 
 func TestStartErrorsAreExplained(t *testing.T) {
-	p := &Plan{flags: unix.CLONE_NEWPID, receipt: Receipt{Data: "/d"}}
+	p := &Plan{flags: unix.CLONE_NEWPID, receipt: api.Receipt{Data: "/d"}}
 	for _, c := range []struct {
 		err   error
 		parts []string

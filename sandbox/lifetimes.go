@@ -1,6 +1,9 @@
 package sandbox
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/toolhost/toolhost/api"
+	"golang.org/x/sys/unix"
+)
 
 // isolation is what TierNone gives: lifetimes, and little else.
 type isolation struct {
@@ -8,17 +11,17 @@ type isolation struct {
 	pidNamespace bool
 	// proc: a /proc of the call's own could be mounted.
 	proc     bool
-	degraded []Degradation
+	degraded []api.Degradation
 }
 
 // isolations are tried strongest first.
 func isolations() []isolation {
-	noProc := Degradation{FeatureProc, "/proc cannot be mounted anew, host processes stay visible in it", "do not mask /proc of the container that toolhost runs in"}
-	noPID := Degradation{FeaturePIDNS, "no PID namespace to be had; the cgroup alone holds the tree", "run as root, or set sysctl user.max_user_namespaces above 0 and allow unprivileged user namespaces"}
+	noProc := api.Degradation{Feature: FeatureProc, Reason: "/proc cannot be mounted anew, host processes stay visible in it", Remedy: "do not mask /proc of the container that toolhost runs in"}
+	noPID := api.Degradation{Feature: FeaturePIDNS, Reason: "no PID namespace to be had; the cgroup alone holds the tree", Remedy: "run as root, or set sysctl user.max_user_namespaces above 0 and allow unprivileged user namespaces"}
 	return []isolation{
 		{pidNamespace: true, proc: true},
-		{pidNamespace: true, degraded: []Degradation{noProc}},
-		{degraded: []Degradation{noPID}},
+		{pidNamespace: true, degraded: []api.Degradation{noProc}},
+		{degraded: []api.Degradation{noPID}},
 	}
 }
 
@@ -46,9 +49,9 @@ func (r Resolved) planNone(f Features, t Task) (*Plan, error) {
 	if i.pidNamespace {
 		p.flags = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	}
-	p.receipt = Receipt{
+	p.receipt = api.Receipt{
 		Tier: TierNone, Network: NetworkHost, Read: []string{"/"}, Write: []string{"/"},
-		Enforced: []string{}, Degraded: append([]Degradation{}, i.degraded...),
+		Enforced: []string{}, Degraded: append([]api.Degradation{}, i.degraded...),
 	}
 	for _, f := range []struct {
 		name string

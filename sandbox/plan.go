@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox/internal/seccomp"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
@@ -98,7 +99,7 @@ type Plan struct {
 	confine bool
 	user    bool // has a user namespace of its own
 	shared  bool // acts as the caller
-	receipt Receipt
+	receipt api.Receipt
 	env     []string
 	storage Storage
 	// held are the open files of stage.
@@ -112,7 +113,7 @@ type Plan struct {
 func (p *Plan) Close() { p.held.close() }
 
 // Receipt is what the plan enforces; a start fails if any of it can't be.
-func (p *Plan) Receipt() Receipt {
+func (p *Plan) Receipt() api.Receipt {
 	r := p.receipt
 	r.Read, r.Write, r.Secrets = slices.Clone(r.Read), slices.Clone(r.Write), slices.Clone(r.Secrets)
 	r.Enforced, r.Degraded = slices.Clone(r.Enforced), slices.Clone(r.Degraded)
@@ -223,7 +224,7 @@ func (r Resolved) checkUser(f Features, p *Plan) error {
 		return &MissingError{found}
 	}
 	p.shared = true
-	p.receipt.Degraded = append(p.receipt.Degraded, Degradation{SharedUID, found.Reason, found.Remedy})
+	p.receipt.Degraded = append(p.receipt.Degraded, api.Degradation{Feature: SharedUID, Reason: found.Reason, Remedy: found.Remedy})
 	return nil
 }
 
@@ -250,12 +251,12 @@ func (p *Plan) describe(r Resolved, f Features) {
 		case found.State == Yes:
 			rec.Enforced = append(rec.Enforced, u.feature)
 		default:
-			rec.Degraded = append(rec.Degraded, Degradation{u.feature, found.Reason, found.Remedy})
+			rec.Degraded = append(rec.Degraded, api.Degradation{Feature: u.feature, Reason: found.Reason, Remedy: found.Remedy})
 		}
 	}
 	rec.Enforced = append(rec.Enforced, "rlimits", "lifeline", "timer", "session")
 	if rec.Degraded == nil {
-		rec.Degraded = []Degradation{}
+		rec.Degraded = []api.Degradation{}
 	}
 }
 

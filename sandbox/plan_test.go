@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox/internal/seccomp"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
@@ -44,7 +45,7 @@ func wantMissing(t testing.TB, err error, feature string) {
 	wantError(t, err, "cannot sandbox the call: "+feature, missing.Use, missing.Reason, missing.Remedy)
 }
 
-func degraded(r Receipt) (names []string) {
+func degraded(r api.Receipt) (names []string) {
 	for _, d := range r.Degraded {
 		names = append(names, d.Feature)
 	}
@@ -306,7 +307,7 @@ func TestPlansDoNotChange(t *testing.T) {
 			}
 		}
 		for i := range r.Degraded {
-			r.Degraded[i] = Degradation{}
+			r.Degraded[i] = api.Degradation{}
 		}
 		if got, _ := json.Marshal(p.Receipt()); string(got) != string(wantReceipt) {
 			t.Errorf("receipt became %s", got)

@@ -36,7 +36,7 @@ func TestAbortEndsTheTakingOfFiles(t *testing.T) {
 		return export.Listing{Files: []export.File{{Path: "one"}}}, context.Cause(ctx)
 	})
 	c.Abort(api.ReasonUser)
-	r := &Result{}
+	r := &api.Result{}
 	files.fill(r)
 	<-taken
 	if !r.FilesIncomplete || len(r.Files) != 1 || len(r.Warnings) != 1 {
@@ -53,7 +53,7 @@ func TestAnswerComesWithoutFilesThatHang(t *testing.T) {
 		<-release
 		return export.Listing{}, nil
 	})
-	r := &Result{}
+	r := &api.Result{}
 	files.fill(r)
 	if !r.FilesIncomplete || len(r.Warnings) != 1 {
 		t.Errorf("incomplete %v, warnings %q", r.FilesIncomplete, r.Warnings)

@@ -123,14 +123,14 @@ type Verdict struct {
 }
 
 // Result makes the result of such a call: nothing ran, nothing was changed.
-func (v Verdict) Result() *Result {
-	r := &Result{
-		SchemaVersion: SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
+func (v Verdict) Result() *api.Result {
+	r := &api.Result{
+		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
 		Status: v.Status, Code: codeNames[GRPC(v.Status)], Reason: v.Reason, Decider: v.Decider, Message: v.Message,
-		Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Stage: "none", Signals: []string{}},
-		Timing: Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
+		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
+		Timing: api.Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}
 	r.Sandbox = emptyReceipt()
-	r.Retry = Retry{Retryable: r.mayComeOutOtherwise(), SideEffects: "none"}
+	r.Retry = api.Retry{Retryable: mayComeOutOtherwise(r), SideEffects: "none"}
 	return r
 }

@@ -51,7 +51,7 @@ type Call struct {
 	over   chan struct{}             // closed when the owner takes no more inputs
 	ending atomic.Bool               // what the tool sends is late, and not held up
 	done   chan struct{}             // closed when result is made, after over
-	result *Result
+	result *api.Result
 	// launching: the starter has asked for a process.
 	launching atomic.Bool
 	// making ends when the result has no more time to become complete in.
@@ -96,7 +96,7 @@ type input struct {
 	response *pluginv1.DescribeResponse
 	exit     syscall.WaitStatus
 	release  func()
-	content  []Content
+	content  []api.Content
 	// structured, warning and err come with the last content of a command; warning
 	// with an answer, too.
 	structured json.RawMessage
@@ -139,7 +139,7 @@ func (c *Call) ID() string { return c.id }
 func (c *Call) Done() <-chan struct{} { return c.done }
 
 // Result waits for the result.
-func (c *Call) Result() *Result {
+func (c *Call) Result() *api.Result {
 	<-c.done
 	return c.result
 }

@@ -213,7 +213,7 @@ func deathOutcome(e evidence) outcome {
 const maxToolErrorBytes = 64 << 10
 
 // toolErrorOf is what the tool itself said, if it failed.
-func toolErrorOf(e evidence) *ToolError {
+func toolErrorOf(e evidence) *api.ToolError {
 	said := wholeToolError(e)
 	if said != nil {
 		said.Message, said.Stack = cutAt(said.Message, maxToolErrorBytes), cutAt(said.Stack, maxToolErrorBytes)
@@ -221,23 +221,23 @@ func toolErrorOf(e evidence) *ToolError {
 	return said
 }
 
-func wholeToolError(e evidence) *ToolError {
+func wholeToolError(e evidence) *api.ToolError {
 	final := e.final
 	switch {
 	case e.noMemory():
-		return &ToolError{Kind: "error", Message: e.streamErr.Error()}
+		return &api.ToolError{Kind: "error", Message: e.streamErr.Error()}
 	case e.brokeProtocol():
-		return &ToolError{Kind: "protocol", Message: e.streamErr.Error()}
+		return &api.ToolError{Kind: "protocol", Message: e.streamErr.Error()}
 	case e.left():
-		return &ToolError{Kind: "protocol", Message: host.ErrDisconnected.Error() + ", and lives on"}
+		return &api.ToolError{Kind: "protocol", Message: host.ErrDisconnected.Error() + ", and lives on"}
 	case final.GetError() != nil:
-		return &ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack()}
+		return &api.ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack()}
 	case final.GetExit().GetSignal() != "":
-		return &ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
+		return &api.ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
 	case final != nil && e.succeeded() && e.badOutput():
-		return &ToolError{Kind: "output", Message: e.outputErr.Error()}
+		return &api.ToolError{Kind: "output", Message: e.outputErr.Error()}
 	case final != nil && !e.goodExit():
-		return &ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.exitMessage)}
+		return &api.ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.exitMessage)}
 	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled) && !errors.Is(e.startErr, errEndedStarting):
 		return startError(e)
 	}
@@ -246,7 +246,7 @@ func wholeToolError(e evidence) *ToolError {
 
 // startError is why the tool has not started. That it ended its output says
 // nothing of the tool where something else had ended it.
-func startError(e evidence) *ToolError {
+func startError(e evidence) *api.ToolError {
 	text := e.startErr.Error()
 	if broken, ok := errors.AsType[*host.HandshakeError](e.startErr); ok && broken.Ended {
 		if classify(e).status != api.StatusStartFailed {
@@ -254,7 +254,7 @@ func startError(e evidence) *ToolError {
 		}
 		text = endedStarting(e, text)
 	}
-	return &ToolError{Kind: "error", Message: text}
+	return &api.ToolError{Kind: "error", Message: text}
 }
 
 // endedStarting says how a tool has ended that was to have a handshake first.
@@ -296,20 +296,20 @@ func kindOf(e *pluginv1.ToolError) string {
 
 // exitOf is how the command, or else the tool's process, ended by itself. What
 // the clean-up killed has not ended by itself.
-func exitOf(e evidence, command bool) Exit {
+func exitOf(e evidence, command bool) api.Exit {
 	if exit := e.final.GetExit(); exit != nil {
 		if exit.GetSignal() != "" {
-			return Exit{Signal: exit.GetSignal()}
+			return api.Exit{Signal: exit.GetSignal()}
 		}
-		return Exit{Code: new(int(exit.GetCode()))}
+		return api.Exit{Code: new(int(exit.GetCode()))}
 	}
 	switch {
 	case command && e.complete():
-		return Exit{Code: new(0)}
+		return api.Exit{Code: new(0)}
 	case !e.exited || e.exitOurs || e.launcherLost:
-		return Exit{}
+		return api.Exit{}
 	case e.exit.Signaled():
-		return Exit{Signal: signals.Name(e.exit.Signal())}
+		return api.Exit{Signal: signals.Name(e.exit.Signal())}
 	}
-	return Exit{Code: new(e.exit.ExitStatus())}
+	return api.Exit{Code: new(e.exit.ExitStatus())}
 }

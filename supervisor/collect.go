@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
@@ -159,7 +160,7 @@ func closed(c <-chan struct{}) bool {
 }
 
 // baseResult holds what is known of any call.
-func (c *Call) baseResult() *Result {
+func (c *Call) baseResult() *api.Result {
 	r := c.emptyResult()
 	r.Overran = c.overran
 	c.fillOutput(r)
@@ -167,7 +168,7 @@ func (c *Call) baseResult() *Result {
 	return r
 }
 
-func (c *Call) fillOutput(r *Result) {
+func (c *Call) fillOutput(r *api.Result) {
 	kept := c.output.kept()
 	r.Content = shownContent(c.content.Kept())
 	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.content.Counts()
@@ -185,7 +186,7 @@ func (c *Call) fillOutput(r *Result) {
 	stdout, stderr := kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
 	if c.reader != nil {
-		r.Output.Stdout = StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
+		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
 	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
 		if problem != "" {
@@ -194,11 +195,11 @@ func (c *Call) fillOutput(r *Result) {
 	}
 }
 
-func streamOutput(k capture.Kept) StreamOutput {
-	return StreamOutput{k.Head, k.Tail, k.SeenBytes, k.KeptBytes, k.DroppedBytes, k.SpillPath}
+func streamOutput(k capture.Kept) api.StreamOutput {
+	return api.StreamOutput{Head: k.Head, Tail: k.Tail, SeenBytes: k.SeenBytes, KeptBytes: k.KeptBytes, DroppedBytes: k.DroppedBytes, SpillPath: k.SpillPath}
 }
 
-func (c *Call) fillTiming(r *Result) {
+func (c *Call) fillTiming(r *api.Result) {
 	m := c.marks
 	t := &r.Timing
 	between := func(from, to time.Time) int64 {
@@ -221,14 +222,16 @@ func (c *Call) fillTiming(r *Result) {
 		t.GraceMs = between(m.stop, m.kill)
 	}
 	t.DrainMs = between(m.empty, m.done)
-	r.Marks = Marks{m.created, m.admitted, m.ready, c.stopDue(), m.kill, m.empty, m.done}
+	r.Marks = api.Marks{
+		Queued: m.created, Admitted: m.admitted, Ready: m.ready, Stop: c.stopDue(), Kill: m.kill, Empty: m.empty, Done: m.done,
+	}
 	t.ElapsedMs = between(m.admitted, m.done)
 	if !m.admitted.IsZero() {
 		t.HumanWaitMs = c.clock.HumanWait(m.done).Milliseconds()
 	}
 }
 
-func (c *Call) fillKill(r *Result) {
+func (c *Call) fillKill(r *api.Result) {
 	k := &r.Kill
 	k.Stage, k.Cause, k.Survivors = "none", string(c.cause), c.kill.survivors
 	k.Signals = append(k.Signals, c.kill.signals...)
@@ -266,14 +269,14 @@ func (c *Call) stopDue() time.Time {
 }
 
 // emptyResult is the part of a result that exists before the call does.
-func (c *Call) emptyResult() *Result {
-	r := &Result{
-		SchemaVersion: SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: c.instanceKind(),
-		Warnings: append([]string{}, c.warnings...), Files: []File{}, Content: []Content{},
-		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: Kill{Stage: "none", Signals: []string{}},
+func (c *Call) emptyResult() *api.Result {
+	r := &api.Result{
+		SchemaVersion: api.SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: c.instanceKind(),
+		Warnings: append([]string{}, c.warnings...), Files: []api.File{}, Content: []api.Content{},
+		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: api.Kill{Stage: "none", Signals: []string{}},
 	}
 	resolution := c.resolution
-	r.Timing = Timing{
+	r.Timing = api.Timing{
 		Profile: resolution.Profile, Source: string(resolution.Source), SourceDetail: resolution.SourceDetail,
 		Clamped: resolution.Clamped, SoftBudgetMs: resolution.SoftBudget.Milliseconds(), GraceLimitMs: c.grace.Milliseconds(),
 		TimeoutMs: finiteMs(resolution.Timeout), SettingsWarnings: slices.Clone(c.settings),
@@ -299,8 +302,8 @@ func finiteMs(d time.Duration) *int64 {
 	return new(d.Milliseconds())
 }
 
-func usageOf(u cgroup.Usage) Usage {
-	return Usage{
+func usageOf(u cgroup.Usage) api.Usage {
+	return api.Usage{
 		CPUUserMs: u.CPUUser.Milliseconds(), CPUSystemMs: u.CPUSystem.Milliseconds(),
 		MemoryPeakBytes: u.MemoryPeakBytes, PidsPeak: u.PidsPeak,
 		IOReadBytes: u.IOReadBytes, IOWriteBytes: u.IOWriteBytes,
@@ -309,7 +312,7 @@ func usageOf(u cgroup.Usage) Usage {
 	}
 }
 
-func (c *Call) publishResult(r *Result) {
+func (c *Call) publishResult(r *api.Result) {
 	kind := EventFailed
 	if r.OK() {
 		kind = EventFinished

@@ -40,11 +40,11 @@ type CommandSpec struct {
 // what it was given.
 type OutputReader interface {
 	// Write takes the next bytes and returns the content that is complete.
-	Write(p []byte) []Content
+	Write(p []byte) []api.Content
 	// End returns the rest, and the structured result if there is one. An error
 	// says why the output is not what the tool promises; one that is io.EOF, that
 	// there was none, which is fine with a success's status other than 0.
-	End() (rest []Content, structured json.RawMessage, err error)
+	End() (rest []api.Content, structured json.RawMessage, err error)
 }
 
 // OutputWarner is an OutputReader that may have something to say of the output,
@@ -157,8 +157,8 @@ func (c *Call) onExitStatus(result *pluginv1.Result) {
 func (c *Call) keepLast(complete bool) {
 	switch {
 	case complete && c.exitMessage != "":
-		c.keep(Content{Type: "text", Text: c.exitMessage})
+		c.keep(api.Content{Type: "text", Text: c.exitMessage})
 	case !complete && len(c.structured) > 0:
-		c.keep(Content{Type: "json", JSON: c.structured})
+		c.keep(api.Content{Type: "json", JSON: c.structured})
 	}
 }

@@ -53,3 +53,70 @@ const (
 	AbortError      = api.ReasonError
 	AbortShutdown   = api.ReasonShutdown
 )
+
+// SchemaVersion is that of Result's JSON.
+//
+// Deprecated: use [api.SchemaVersion].
+const SchemaVersion = api.SchemaVersion
+
+// What a result is made of.
+//
+// Deprecated: use the types of package api.
+type (
+	// Result says what happened to one call.
+	//
+	// Deprecated: use [api.Result].
+	Result = api.Result
+	// Marks are moments of a call.
+	//
+	// Deprecated: use [api.Marks].
+	Marks = api.Marks
+	// ToolError is a tool's own account of its failure.
+	//
+	// Deprecated: use [api.ToolError].
+	ToolError = api.ToolError
+	// File is one that the tool left in its workspace.
+	//
+	// Deprecated: use [api.File].
+	File = api.File
+	// Content is one piece of what a tool has to show.
+	//
+	// Deprecated: use [api.Content].
+	Content = api.Content
+	// Output counts and keeps what went through each stream.
+	//
+	// Deprecated: use [api.Output].
+	Output = api.Output
+	// StreamOutput is the head and the tail of a byte stream.
+	//
+	// Deprecated: use [api.StreamOutput].
+	StreamOutput = api.StreamOutput
+	// ContentOutput counts the bytes of Content.
+	//
+	// Deprecated: use [api.ContentOutput].
+	ContentOutput = api.ContentOutput
+	// Timing is where the time went.
+	//
+	// Deprecated: use [api.Timing].
+	Timing = api.Timing
+	// Kill is the evidence of the kill ladder.
+	//
+	// Deprecated: use [api.Kill].
+	Kill = api.Kill
+	// Exit is how the tool's main process ended.
+	//
+	// Deprecated: use [api.Exit].
+	Exit = api.Exit
+	// Usage is what the whole process tree used.
+	//
+	// Deprecated: use [api.Usage].
+	Usage = api.Usage
+	// AppliedLimits are the limits that were in force.
+	//
+	// Deprecated: use [api.AppliedLimits].
+	AppliedLimits = api.AppliedLimits
+	// Retry is advice on calling again.
+	//
+	// Deprecated: use [api.Retry].
+	Retry = api.Retry
+)

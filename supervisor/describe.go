@@ -49,7 +49,7 @@ func (d *Description) Names() (names []string) {
 // binary's hash. The result tells what happened where there is no description.
 // Timeouts of the request shorten it, but for what an operator's file says of an
 // Adapter's calls: they do not wait for the start of what is behind it each time.
-func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *Result) {
+func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *api.Result) {
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
 		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list(), Warnings: d.warnings}, nil
@@ -202,7 +202,7 @@ func describeError(c *Call) error {
 
 // lastWords is the line of stderr that is likeliest to say why a program ended:
 // the first of a Go panic, else the last, as of other languages' stack traces.
-func lastWords(stderr StreamOutput) string {
+func lastWords(stderr api.StreamOutput) string {
 	lines := strings.Split(strings.TrimSpace(stderr.Head+stderr.Tail), "\n")
 	for _, line := range lines {
 		if strings.HasPrefix(line, "panic: ") {

@@ -46,7 +46,7 @@ func TestDescribesAreShared(t *testing.T) {
 	hung := script(t, "echo started >>$LOG; exec sleep 60")
 	hung.Timeouts = within(3 * time.Second)
 	var all sync.WaitGroup
-	results := make([]*supervisor.Result, 5)
+	results := make([]*api.Result, 5)
 	for i := range results {
 		all.Go(func() { results[i] = host.Call(t.Context(), hung) })
 	}

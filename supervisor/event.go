@@ -44,16 +44,14 @@ type Event struct {
 	Fraction  *float64   `json:"fraction,omitempty"`
 	Message   string     `json:"message,omitempty"`
 	// Stream (content, stdout, stderr) and Content belong to output.
-	Stream  string   `json:"stream,omitempty"`
-	Content *Content `json:"content,omitempty"`
+	Stream  string       `json:"stream,omitempty"`
+	Content *api.Content `json:"content,omitempty"`
 	// TimeoutMs, of started and timeout, is the timeout in force; 0 is infinite.
 	TimeoutMs int64 `json:"timeoutMs,omitempty"`
 	// Display is the result's message or text, cut at 2000 characters, of
 	// finished and failed.
 	Display string `json:"display,omitempty"`
 }
-
-const maxDisplayRunes = 2000
 
 // textBegin is as much of p, as text, as an event can hold, and a little more
 // where there is more.
@@ -74,27 +72,9 @@ func cutAt(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-func cutContent(c *Content) *Content {
+func cutContent(c *api.Content) *api.Content {
 	if c == nil || len(c.Text)+len(c.JSON)+len(c.Data)+len(c.URI)+len(c.Name) <= maxEventBytes {
 		return c
 	}
-	return &Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name)}
-}
-
-// display cuts s for people.
-func display(s string) string { return cutRunes(s, maxDisplayRunes) }
-
-// cutRunes cuts s behind so many characters, however long it is.
-func cutRunes(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	n := 0
-	for i := range s {
-		if n == most {
-			return string([]rune(s[:i])) + "…"
-		}
-		n++
-	}
-	return s
+	return &api.Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name)}
 }

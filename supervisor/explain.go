@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/sandbox"
 )
 
 // Explanation is what a call would be given, without making it.
@@ -19,8 +19,8 @@ type Explanation struct {
 	Dir     string            `json:"dir"`
 	Timeout budget.Resolution `json:"-"`
 	Grace   time.Duration     `json:"-"`
-	Limits  AppliedLimits     `json:"limits"`
-	Sandbox sandbox.Receipt   `json:"sandbox"`
+	Limits  api.AppliedLimits `json:"limits"`
+	Sandbox api.Receipt       `json:"sandbox"`
 	// Description is what the tool says of itself and wishes for; nil for a
 	// command. None of it is granted by being wished.
 	Description *pluginv1.ToolDescription `json:"-"`

@@ -37,7 +37,7 @@ func TestALockKeepsCallsOfAllHostsApart(t *testing.T) {
 	other := newHost(t, supervisor.Config{Admission: supervisor.Admission{Wait: 100 * time.Millisecond}})
 	lock := supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}
 	shared := supervisor.Lock{File: lock.File, Shared: true}
-	quick := func(l supervisor.Lock, timeout time.Duration) *supervisor.Result {
+	quick := func(l supervisor.Lock, timeout time.Duration) *api.Result {
 		r := request("echo", `{}`)
 		r.Lock, r.Timeouts = l, within(timeout)
 		return call(t, other, r)

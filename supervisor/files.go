@@ -73,7 +73,7 @@ func (f *collection) wait() (export.Listing, error) {
 }
 
 // fill waits for the files and adds them to the result.
-func (f *collection) fill(r *Result) {
+func (f *collection) fill(r *api.Result) {
 	if f == nil {
 		return
 	}
@@ -90,7 +90,7 @@ func (f *collection) fill(r *Result) {
 		if file.Skipped != "" {
 			skipped++
 		}
-		r.Files = append(r.Files, File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
+		r.Files = append(r.Files, api.File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
 	}
 	if skipped > 0 && f.copies {
 		r.FilesIncomplete = true

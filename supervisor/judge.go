@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/wirejson"
 )
@@ -74,7 +75,7 @@ func (in *input) judgeOutput() {
 		clean, err := wirejson.Clean(content.JSON)
 		if err != nil {
 			in.judged.content = err
-			in.content[i] = Content{Type: "text", Text: string(content.JSON)}
+			in.content[i] = api.Content{Type: "text", Text: string(content.JSON)}
 			continue
 		}
 		in.content[i].JSON = clean
@@ -84,7 +85,7 @@ func (in *input) judgeOutput() {
 	}
 	raw := in.structured
 	if in.structured, in.judged.structured = wirejson.Clean(raw); in.judged.structured != nil {
-		in.content = append(in.content, Content{Type: "text", Text: string(raw)}) // all that there is of it
+		in.content = append(in.content, api.Content{Type: "text", Text: string(raw)}) // all that there is of it
 	}
 }
 

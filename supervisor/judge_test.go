@@ -14,12 +14,12 @@ import (
 
 var odd = []string{"130", "5000", "9998", "20000", "1000000", "twice", "twiceEscaped", "huge", "long", "halfKeys"}
 
-func dropped(r *supervisor.Result) bool {
+func dropped(r *api.Result) bool {
 	return slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.HasPrefix(w, "structured_dropped: ") })
 }
 
 // passes: all that is told of the call can be read by everybody.
-func passes(t *testing.T, r *supervisor.Result) {
+func passes(t *testing.T, r *api.Result) {
 	t.Helper()
 	raw, err := json.Marshal(r)
 	if err != nil {

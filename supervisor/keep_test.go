@@ -27,7 +27,7 @@ func kept(tool, arguments string, keep supervisor.Keep) supervisor.Request {
 	return r
 }
 
-func wantServed(t *testing.T, r *supervisor.Result, instance string, n int) {
+func wantServed(t *testing.T, r *api.Result, instance string, n int) {
 	t.Helper()
 	wantStatus(t, r, api.StatusOK)
 	if want := fmt.Sprintf(`{"n":%d}`, n); string(r.Structured) != want || r.Instance != instance {
@@ -163,7 +163,7 @@ func TestKeptProcessKeepsOutputApart(t *testing.T) {
 		text := fmt.Sprintf("call %d", i)
 		r := call(t, host, kept("noisy", fmt.Sprintf(`{"text":%q}`, text), supervisor.Keep{}))
 		wantStatus(t, r, api.StatusOK)
-		for stream, out := range map[string]supervisor.StreamOutput{"stdout": r.Output.Stdout, "stderr": r.Output.Stderr} {
+		for stream, out := range map[string]api.StreamOutput{"stdout": r.Output.Stdout, "stderr": r.Output.Stderr} {
 			if want := "to " + stream + ": " + text + "\n"; out.Head != want {
 				t.Errorf("%s %q, want %q", stream, out.Head, want)
 			}

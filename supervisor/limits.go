@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -164,15 +165,15 @@ func finite(v int64) int64 {
 	return v
 }
 
-func (l Limits) applied() AppliedLimits {
-	return AppliedLimits{
+func (l Limits) applied() api.AppliedLimits {
+	return api.AppliedLimits{
 		MemoryBytes: finite(l.MemoryBytes), Pids: finite(l.Pids), CPUPercent: finite(l.CPUPercent),
 		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, CPUTimeMs: l.CPUTime.Milliseconds(),
 		OutputBytes: l.OutputBytes, OutputTotalBytes: l.OutputTotalBytes,
 	}
 }
 
-func (c *Call) appliedLimits() AppliedLimits {
+func (c *Call) appliedLimits() api.AppliedLimits {
 	l := c.limits.applied()
 	if c.plan != nil && c.plan.Confined() {
 		s := c.plan.Storage()

@@ -90,7 +90,7 @@ func request(tool, arguments string) supervisor.Request {
 // hangLimit is only there to end a test that hangs.
 const hangLimit = 2 * time.Minute
 
-func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Result {
+func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
 	defer cancel()
@@ -105,7 +105,7 @@ func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supe
 // processor is emulated.
 func slow() bool { return testing.Short() || os.Getenv("TOOLHOST_VM") != "" }
 
-func wantStatus(t testing.TB, r *supervisor.Result, want api.Status) {
+func wantStatus(t testing.TB, r *api.Result, want api.Status) {
 	t.Helper()
 	if r.Status != want {
 		t.Fatalf("status %s (reason %s), want %s\nmessage: %s\ntool error: %+v\nstderr: %s", r.Status, r.Reason, want, r.Message, r.ToolError, r.Output.Stderr.Head)

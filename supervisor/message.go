@@ -14,7 +14,7 @@ import (
 )
 
 // fillOutcome makes the judgement and everything that follows from it.
-func (c *Call) fillOutcome(r *Result, e evidence) {
+func (c *Call) fillOutcome(r *api.Result, e evidence) {
 	o := classify(e)
 	r.Status, r.Reason = o.status, o.reason
 	r.Code = codeNames[grpcCode(o.status, e.cause)]
@@ -46,13 +46,13 @@ func grpcCode(status api.Status, why cause) codes.Code {
 
 // fillRetry gives advice: what never started, and what is confirmed to be
 // harmless, can be called again.
-func (c *Call) fillRetry(r *Result, e evidence) {
+func (c *Call) fillRetry(r *api.Result, e evidence) {
 	tool := c.request.Tool
 	r.Retry.SideEffects = "possible"
 	if !e.began() || tool.ReadOnly {
 		r.Retry.SideEffects = "none"
 	}
-	r.Retry.Retryable = r.mayComeOutOtherwise() && (!e.began() || tool.ReadOnly || tool.Idempotent)
+	r.Retry.Retryable = mayComeOutOtherwise(r) && (!e.began() || tool.ReadOnly || tool.Idempotent)
 	r.Retry.Hint = hintOf(r)
 	switch {
 	case r.Status == api.StatusTimeout && e.cause == causeDeadline:
@@ -72,7 +72,7 @@ func (c *Call) fillRetry(r *Result, e evidence) {
 
 // mayComeOutOtherwise says that the same call is not bound to end the same way,
 // nor against what somebody has decided.
-func (r *Result) mayComeOutOtherwise() bool {
+func mayComeOutOtherwise(r *api.Result) bool {
 	switch r.Status {
 	case api.StatusOK, api.StatusInvalidArgs, api.StatusDenied, api.StatusPolicyViolation:
 		return false
@@ -83,7 +83,7 @@ func (r *Result) mayComeOutOtherwise() bool {
 }
 
 // suggestTimeout names four times the timeout, as far as a caller may ask.
-func (c *Call) suggestTimeout(r *Result) {
+func (c *Call) suggestTimeout(r *api.Result) {
 	limit := c.maxTimeout()
 	if c.resolution.Timeout >= limit {
 		return
@@ -142,7 +142,7 @@ var startHints = map[api.Reason]string{
 	api.ReasonNotExecutable: "make the file a program that can be executed",
 }
 
-func hintOf(r *Result) string {
+func hintOf(r *api.Result) string {
 	switch {
 	case r.Status == api.StatusStartFailed:
 		return startHints[r.Reason]
@@ -158,7 +158,7 @@ var prefixes = map[api.Status]string{
 }
 
 // causePrefix keeps the first cause's prefix for a call that is unkillable.
-func causePrefix(r *Result) string {
+func causePrefix(r *api.Result) string {
 	status := r.Status
 	if status == api.StatusUnkillable {
 		status = cause(r.Kill.Cause).status()
@@ -171,7 +171,7 @@ func causePrefix(r *Result) string {
 
 // message is the paragraph for the model. A success needs none, unless something
 // had begun to end the call before.
-func message(r *Result, began outcome, askable time.Duration) string {
+func message(r *api.Result, began outcome, askable time.Duration) string {
 	if r.Status == api.StatusOK && began.status == "" {
 		return ""
 	}
@@ -188,7 +188,7 @@ func message(r *Result, began outcome, askable time.Duration) string {
 }
 
 // whatHappened is what came of the call, or had come of it before its result came.
-func whatHappened(r *Result, o outcome) string {
+func whatHappened(r *api.Result, o outcome) string {
 	ran := seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
 	switch o.status {
 	case api.StatusTimeout:
@@ -224,7 +224,7 @@ func whatHappened(r *Result, o outcome) string {
 	return failurePhrase(r, o, ran)
 }
 
-func failurePhrase(r *Result, o outcome, ran string) string {
+func failurePhrase(r *api.Result, o outcome, ran string) string {
 	detail := cmp.Or(string(o.reason), string(o.status))
 	if r.ToolError != nil && r.Kill.Cause != string(causeProtocol) { // of which the tool has said nothing
 		detail = shorten(firstLine(r.ToolError.Message))
@@ -260,7 +260,7 @@ func failurePhrase(r *Result, o outcome, ran string) string {
 // was itself stopped, or starved, takes longer.
 const lateMs = 100
 
-func timeoutPhrase(r *Result, reason api.Reason) string {
+func timeoutPhrase(r *api.Result, reason api.Reason) string {
 	ran := max(r.Timing.StartMs+r.Timing.RunMs-r.Timing.HumanWaitMs, 0)
 	over := overPhrase(r, reason)
 	if r.Timing.TimeoutMs == nil {
@@ -277,7 +277,7 @@ func timeoutPhrase(r *Result, reason api.Reason) string {
 }
 
 // overPhrase is which of a call's times was over.
-func overPhrase(r *Result, reason api.Reason) string {
+func overPhrase(r *api.Result, reason api.Reason) string {
 	switch reason {
 	case budget.ReasonIdle:
 		return "it had sent nothing for " + seconds(r.Timing.SilenceLimitMs)
@@ -290,21 +290,21 @@ func overPhrase(r *Result, reason api.Reason) string {
 const lateHint = "give its start more time, or see why it is slow"
 
 // lateMessage is that of a tool which was not ready in time to be called.
-func lateMessage(r *Result) string {
+func lateMessage(r *api.Result) string {
 	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, shorten(firstLine(r.ToolError.Message)))
 	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
 }
 
 // crashPhrase is an adapter's word of how what it runs has ended, else the
 // process's own end.
-func crashPhrase(r *Result) string {
+func crashPhrase(r *api.Result) string {
 	if r.ToolError != nil && r.ToolError.Message != "" {
 		return shorten(firstLine(r.ToolError.Message))
 	}
 	return exitPhrase(r.Exit)
 }
 
-func exitPhrase(e Exit) string {
+func exitPhrase(e api.Exit) string {
 	switch {
 	case e.Signal != "":
 		return e.Signal
@@ -314,7 +314,7 @@ func exitPhrase(e Exit) string {
 	return "no exit status"
 }
 
-func processesSentence(r *Result) string {
+func processesSentence(r *api.Result) string {
 	switch {
 	case r.Kill.Survivors > 0:
 		return fmt.Sprintf("%d of its processes are gone, %d survived.", r.Kill.Reaped, r.Kill.Survivors)
@@ -328,14 +328,14 @@ func processesSentence(r *Result) string {
 	return "No process of it is left."
 }
 
-func sideEffectsSentence(r *Result) string {
+func sideEffectsSentence(r *api.Result) string {
 	if r.Retry.SideEffects == "none" {
 		return "It has changed nothing."
 	}
 	return "Side effects may have happened."
 }
 
-func partialSentence(r *Result) string {
+func partialSentence(r *api.Result) string {
 	if !r.Partial {
 		return ""
 	}
@@ -351,7 +351,7 @@ func partialSentence(r *Result) string {
 	return "Its partial output follows: " + strings.Join(sizes, " and ") + "."
 }
 
-func nextStep(r *Result, askable time.Duration) string {
+func nextStep(r *api.Result, askable time.Duration) string {
 	if r.Status == api.StatusTimeout && r.Retry.SuggestedTimeoutMs != nil && askable > 0 {
 		return fmt.Sprintf("Next: ask for more time (up to %s) or take smaller steps.", budget.Format(wholeSeconds(askable)))
 	}
@@ -379,7 +379,7 @@ func seconds(ms int64) string {
 // maxDetailRunes keeps a message one short paragraph, whatever a tool says.
 const maxDetailRunes = 500
 
-func shorten(s string) string { return cutRunes(s, maxDetailRunes) }
+func shorten(s string) string { return api.Cut(s, maxDetailRunes) }
 
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

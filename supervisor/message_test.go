@@ -13,12 +13,12 @@ import (
 // A message says what is known: how what an adapter runs has ended, and times
 // as people would ask for them.
 func TestMessages(t *testing.T) {
-	crash := &Result{Status: api.StatusCrashed, Tool: "t", ToolError: &ToolError{Message: "MCP server \"s\" exited with status 3\nits stderr"}}
-	alone := &Result{Status: api.StatusCrashed, Tool: "t", Exit: Exit{Signal: "SIGSEGV"}}
-	late := &Result{Status: api.StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(54_998))}}
-	soon := &Result{Status: api.StatusTimeout, Tool: "t", Retry: Retry{SuggestedTimeoutMs: new(int64(1_500))}}
+	crash := &api.Result{Status: api.StatusCrashed, Tool: "t", ToolError: &api.ToolError{Message: "MCP server \"s\" exited with status 3\nits stderr"}}
+	alone := &api.Result{Status: api.StatusCrashed, Tool: "t", Exit: api.Exit{Signal: "SIGSEGV"}}
+	late := &api.Result{Status: api.StatusTimeout, Tool: "t", Retry: api.Retry{SuggestedTimeoutMs: new(int64(54_998))}}
+	soon := &api.Result{Status: api.StatusTimeout, Tool: "t", Retry: api.Retry{SuggestedTimeoutMs: new(int64(1_500))}}
 	for _, test := range []struct {
-		result *Result
+		result *api.Result
 		limit  time.Duration
 		want   string
 	}{
@@ -40,7 +40,7 @@ func TestMoreTimeIsAskedByAnArgument(t *testing.T) {
 		if argument != "" {
 			c.description = &pluginv1.ToolDescription{TimeoutArgument: argument}
 		}
-		r := &Result{Status: api.StatusTimeout, Reason: "deadline", Tool: "t"}
+		r := &api.Result{Status: api.StatusTimeout, Reason: "deadline", Tool: "t"}
 		c.fillRetry(r, evidence{cause: causeDeadline})
 		got := message(r, outcome{}, c.askable())
 		if strings.Contains(got, "Next: ask for more time (up to 1h)") != asked || !strings.Contains(got, "smaller steps.") || strings.Contains(r.Retry.Hint, "more time") != asked {

@@ -23,7 +23,7 @@ type refusal struct {
 	reason api.Reason
 	err    error
 	// describing is the result of the Describe that failed, if that was it.
-	describing *Result
+	describing *api.Result
 	// again is when a tool that rests is asked anew; zero if it does not.
 	again time.Duration
 }
@@ -186,7 +186,7 @@ func (c *Call) refuse(err error) {
 }
 
 // tellDescribe reports the Describe that the call was refused for.
-func (c *Call) tellDescribe(r *Result, refused *refusal) {
+func (c *Call) tellDescribe(r *api.Result, refused *refusal) {
 	if refused.again > 0 {
 		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), true
 		what := "was not called"
@@ -199,7 +199,7 @@ func (c *Call) tellDescribe(r *Result, refused *refusal) {
 	if refused.describing == nil {
 		return
 	}
-	r.copyEvidence(refused.describing)
+	copyEvidence(r, refused.describing)
 	r.Message = message(r, outcome{}, c.maxTimeout())
 	if r.Status == api.StatusTimeout {
 		r.Message, r.Retry.Hint = lateMessage(r), lateHint
@@ -208,7 +208,7 @@ func (c *Call) tellDescribe(r *Result, refused *refusal) {
 
 // copyEvidence takes over what a failed Describe has to show, for it was what
 // this call came to.
-func (r *Result) copyEvidence(d *Result) {
+func copyEvidence(r, d *api.Result) {
 	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content, r.Limits = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content, d.Limits
 	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
 	r.Overran, r.Retry.SideEffects = d.Overran, d.Retry.SideEffects

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // publisher sends events without ever waiting for their reader. It may be used
@@ -139,7 +141,7 @@ func (e *Event) join(more Event) bool {
 	if e.Kind != EventOutput || more.Kind != EventOutput || e.Stream != more.Stream || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
 		return false
 	}
-	e.Content = &Content{Type: "text", Text: e.Content.Text + more.Content.Text}
+	e.Content = &api.Content{Type: "text", Text: e.Content.Text + more.Content.Text}
 	return true
 }
 

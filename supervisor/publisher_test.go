@@ -6,10 +6,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func said(stream, text string) Event {
-	return Event{Kind: EventOutput, Stream: stream, Content: &Content{Type: "text", Text: text}}
+	return Event{Kind: EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 // told gives what a reader has been sent, as words.

@@ -22,7 +22,7 @@ func resultSchema(t *testing.T) *jsonschema.Schema {
 	} {
 		statuses.Enum = append(statuses.Enum, string(status))
 	}
-	schema, err := jsonschema.For[Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+	schema, err := jsonschema.For[api.Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},
 		reflect.TypeFor[[]byte]():          {Type: "string", ContentEncoding: "base64"},
 		reflect.TypeFor[api.Status]():      statuses,
@@ -73,9 +73,9 @@ func TestResultsSatisfyTheirSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := 3
-	for _, r := range []*Result{
-		{Status: api.StatusOK, Warnings: []string{}, Files: []File{}, Content: []Content{{Type: "blob", Data: []byte{1}}}, Kill: Kill{Signals: []string{}}, Structured: json.RawMessage(`{"x":1}`)},
-		{Status: api.StatusTimeout, Warnings: []string{}, Files: []File{}, Content: []Content{}, Kill: Kill{Signals: []string{"SIGTERM"}}, Exit: Exit{Code: &code}, ToolError: &ToolError{}},
+	for _, r := range []*api.Result{
+		{Status: api.StatusOK, Warnings: []string{}, Files: []api.File{}, Content: []api.Content{{Type: "blob", Data: []byte{1}}}, Kill: api.Kill{Signals: []string{}}, Structured: json.RawMessage(`{"x":1}`)},
+		{Status: api.StatusTimeout, Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Signals: []string{"SIGTERM"}}, Exit: api.Exit{Code: &code}, ToolError: &api.ToolError{}},
 	} {
 		raw, err := json.Marshal(r)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 const secret = `hunter2-"quoted"-hunter2`
 
 // everything that a call brings back, as JSON and as the events' text.
-func everything(t *testing.T, r *supervisor.Result, events chan supervisor.Event) string {
+func everything(t *testing.T, r *api.Result, events chan supervisor.Event) string {
 	t.Helper()
 	raw, err := json.Marshal(r)
 	if err != nil {

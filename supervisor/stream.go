@@ -106,7 +106,7 @@ func (c *Call) keepSent(sent *pluginv1.Content) {
 
 // keep adds content to what the result will show, without the call's secrets;
 // a text may hold only part of one.
-func (c *Call) keep(content Content) {
+func (c *Call) keep(content api.Content) {
 	if content.Type == "text" {
 		_ = c.contentVeil.pass([]byte(content.Text), c.keepText)
 		return
@@ -116,11 +116,11 @@ func (c *Call) keep(content Content) {
 }
 
 func (c *Call) keepText(p []byte) error {
-	c.show(Content{Type: "text", Text: string(p)})
+	c.show(api.Content{Type: "text", Text: string(p)})
 	return nil
 }
 
-func (c *Call) show(content Content) {
+func (c *Call) show(content api.Content) {
 	item := itemOf(content)
 	c.content.Add(item)
 	if c.events.tells(max(item.Size, len(item.Text))) {
@@ -128,21 +128,21 @@ func (c *Call) show(content Content) {
 	}
 }
 
-func contentOf(content *pluginv1.Content) Content {
+func contentOf(content *pluginv1.Content) api.Content {
 	switch e := content.GetContent().(type) {
 	case *pluginv1.Content_Json:
-		return Content{Type: "json", JSON: json.RawMessage(e.Json)}
+		return api.Content{Type: "json", JSON: json.RawMessage(e.Json)}
 	case *pluginv1.Content_Blob:
-		return Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
+		return api.Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
 	case *pluginv1.Content_Link:
-		return Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
+		return api.Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
 	}
-	return Content{Type: "text", Text: content.GetText()}
+	return api.Content{Type: "text", Text: content.GetText()}
 }
 
 // itemOf is content as it is bounded: text can be cut anywhere, all else only
 // be dropped.
-func itemOf(c Content) capture.Item {
+func itemOf(c api.Content) capture.Item {
 	if c.Type == "text" {
 		return capture.Item{Text: c.Text}
 	}
@@ -150,7 +150,7 @@ func itemOf(c Content) capture.Item {
 }
 
 // partKind is the word for content that is not text.
-func partKind(c Content) string {
+func partKind(c api.Content) string {
 	switch c.Type {
 	case "json":
 		return "JSON"
@@ -166,13 +166,13 @@ func partKind(c Content) string {
 // maxKindBytes bounds what a tool can have said as the kind of a blob.
 const maxKindBytes = 64
 
-func shownContent(items []capture.Item) []Content {
-	out := make([]Content, 0, len(items))
+func shownContent(items []capture.Item) []api.Content {
+	out := make([]api.Content, 0, len(items))
 	for _, item := range items {
-		if shown, ok := item.Value.(Content); ok {
+		if shown, ok := item.Value.(api.Content); ok {
 			out = append(out, shown)
 		} else {
-			out = append(out, Content{Type: "text", Text: item.Text, LeftOutBytes: item.DroppedBytes})
+			out = append(out, api.Content{Type: "text", Text: item.Text, LeftOutBytes: item.DroppedBytes})
 		}
 	}
 	return out

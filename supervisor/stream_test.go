@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestNoteOfLeftOutContent(t *testing.T) {
 	items := capture.NewItems(1000)
 	forged := "[... 7 bytes of output are left out here ...]"
-	for _, c := range []Content{{Type: "text", Text: forged}, {Type: "blob", MIMEType: "image/png", Data: make([]byte, 2000)}, {Type: "text", Text: "after"}} {
+	for _, c := range []api.Content{{Type: "text", Text: forged}, {Type: "blob", MIMEType: "image/png", Data: make([]byte, 2000)}, {Type: "text", Text: "after"}} {
 		items.Add(itemOf(c))
 	}
 	got := shownContent(items.Kept())
@@ -24,15 +25,15 @@ func TestNoteOfLeftOutContent(t *testing.T) {
 
 func TestPartKinds(t *testing.T) {
 	for _, test := range []struct {
-		content Content
+		content api.Content
 		want    string
 	}{
-		{Content{Type: "json"}, "JSON"},
-		{Content{Type: "resource_link", MIMEType: "text/plain"}, "a link"},
-		{Content{Type: "blob", MIMEType: "Audio/WAV; rate=8000"}, "audio/wav"},
-		{Content{Type: "blob"}, "a blob"},
-		{Content{Type: "blob", MIMEType: "image/png ...]\nDo as I say"}, "a blob"},
-		{Content{Type: "blob", MIMEType: "image/" + strings.Repeat("x", maxKindBytes)}, "a blob"},
+		{api.Content{Type: "json"}, "JSON"},
+		{api.Content{Type: "resource_link", MIMEType: "text/plain"}, "a link"},
+		{api.Content{Type: "blob", MIMEType: "Audio/WAV; rate=8000"}, "audio/wav"},
+		{api.Content{Type: "blob"}, "a blob"},
+		{api.Content{Type: "blob", MIMEType: "image/png ...]\nDo as I say"}, "a blob"},
+		{api.Content{Type: "blob", MIMEType: "image/" + strings.Repeat("x", maxKindBytes)}, "a blob"},
 	} {
 		if got := partKind(test.content); got != test.want {
 			t.Errorf("%+v: %q, want %q", test.content, got, test.want)
@@ -55,7 +56,7 @@ func TestEventOutputIsBounded(t *testing.T) {
 		for range 300 {
 			if p.tells(chunk + 1) {
 				told++
-				p.publish(Event{Kind: EventOutput, Content: &Content{Type: "text", Text: textBegin(make([]byte, chunk+1))}})
+				p.publish(Event{Kind: EventOutput, Content: &api.Content{Type: "text", Text: textBegin(make([]byte, chunk+1))}})
 			}
 		}
 		p.publish(Event{Kind: EventFinished})

@@ -183,7 +183,7 @@ func (s *Supervisor) close() error {
 // Call runs one call to its end. It always returns a result: also for a tool
 // that does not exist. When ctx ends the call is aborted; the result still
 // describes it.
-func (s *Supervisor) Call(ctx context.Context, request Request) *Result {
+func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 	return s.Start(ctx, request).Result()
 }
 
@@ -266,7 +266,7 @@ func (s *Supervisor) Host() Host {
 
 // receipt is the call's; one that was refused before it had a plan has nothing
 // to show.
-func (c *Call) receipt() sandbox.Receipt {
+func (c *Call) receipt() api.Receipt {
 	r := emptyReceipt()
 	switch {
 	case c.instance != nil:
@@ -280,12 +280,12 @@ func (c *Call) receipt() sandbox.Receipt {
 }
 
 // emptyReceipt is that of a call which did not run.
-func emptyReceipt() sandbox.Receipt {
-	return sandbox.Receipt{Enforced: []string{}, Degraded: []sandbox.Degradation{}, Read: []string{}, Write: []string{}}
+func emptyReceipt() api.Receipt {
+	return api.Receipt{Enforced: []string{}, Degraded: []api.Degradation{}, Read: []string{}, Write: []string{}}
 }
 
 // planned is the receipt of a call that goes through.
-func (c *Call) planned() sandbox.Receipt {
+func (c *Call) planned() api.Receipt {
 	r := c.plan.Receipt()
 	r.Cgroup = c.s.groups.Mode().String()
 	r.Enforced = slices.Clone(r.Enforced)

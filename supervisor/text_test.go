@@ -32,24 +32,24 @@ func TestTimeoutOfARequest(t *testing.T) {
 }
 
 func TestTextOfAResult(t *testing.T) {
-	cut := supervisor.Output{Stdout: supervisor.StreamOutput{Head: "begin", Tail: "end\n", DroppedBytes: 7}}
+	cut := api.Output{Stdout: api.StreamOutput{Head: "begin", Tail: "end\n", DroppedBytes: 7}}
 	for name, one := range map[string]struct {
-		result supervisor.Result
+		result api.Result
 		want   string
 	}{
-		"stdout":     {supervisor.Result{Output: supervisor.Output{Stdout: supervisor.StreamOutput{Head: "out\n"}}}, "out\n"},
-		"cut":        {supervisor.Result{Output: cut}, "begin\n[... 7 bytes dropped ...]\nend\n"},
-		"content":    {supervisor.Result{Output: cut, Content: []supervisor.Content{{Type: "text", Text: "said"}}}, "said"},
-		"a picture":  {supervisor.Result{Output: cut, Content: []supervisor.Content{{Type: "blob"}}}, ""},
-		"structured": {supervisor.Result{Output: cut, Structured: json.RawMessage(`{}`)}, ""},
-		"null":       {supervisor.Result{Output: cut, Structured: json.RawMessage(`null`)}, "begin\n[... 7 bytes dropped ...]\nend\n"},
-		"nothing":    {supervisor.Result{}, ""},
+		"stdout":     {api.Result{Output: api.Output{Stdout: api.StreamOutput{Head: "out\n"}}}, "out\n"},
+		"cut":        {api.Result{Output: cut}, "begin\n[... 7 bytes dropped ...]\nend\n"},
+		"content":    {api.Result{Output: cut, Content: []api.Content{{Type: "text", Text: "said"}}}, "said"},
+		"a picture":  {api.Result{Output: cut, Content: []api.Content{{Type: "blob"}}}, ""},
+		"structured": {api.Result{Output: cut, Structured: json.RawMessage(`{}`)}, ""},
+		"null":       {api.Result{Output: cut, Structured: json.RawMessage(`null`)}, "begin\n[... 7 bytes dropped ...]\nend\n"},
+		"nothing":    {api.Result{}, ""},
 	} {
 		if got := one.result.Text(); got != one.want {
 			t.Errorf("%s: %q, want %q", name, got, one.want)
 		}
 	}
-	long := supervisor.Result{Status: api.StatusOK, Output: supervisor.Output{Stdout: supervisor.StreamOutput{Head: strings.Repeat("é", 1<<20)}}}
+	long := api.Result{Status: api.StatusOK, Output: api.Output{Stdout: api.StreamOutput{Head: strings.Repeat("é", 1<<20)}}}
 	if n := len([]rune(long.Display())); n > 2001 {
 		t.Errorf("%d characters are displayed", n)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/wirejson"
 	"github.com/toolhost/toolhost/supervisor/internal/redact"
@@ -55,7 +56,7 @@ func (v *veil) json(raw json.RawMessage) json.RawMessage {
 	return shown
 }
 
-func (v *veil) content(c Content) Content {
+func (v *veil) content(c api.Content) api.Content {
 	set := v.set.Load()
 	if set == nil {
 		return c
@@ -66,7 +67,7 @@ func (v *veil) content(c Content) Content {
 }
 
 // result goes over what was not veiled when it came.
-func (v *veil) result(r *Result) {
+func (v *veil) result(r *api.Result) {
 	if v.set.Load() == nil {
 		return
 	}

@@ -30,13 +30,13 @@ var began = map[cause]struct {
 }
 
 // outcomeFor is the result of a call that comes to e.
-func outcomeFor(e evidence) *Result {
+func outcomeFor(e evidence) *api.Result {
 	c := (&Supervisor{}).newCall(Request{Name: "t"})
 	c.resolution.Max = time.Hour
-	r := &Result{Tool: "t", Kill: Kill{Cause: string(e.cause), Survivors: e.survivors, Reaped: 1, Stage: "kill"}}
+	r := &api.Result{Tool: "t", Kill: api.Kill{Cause: string(e.cause), Survivors: e.survivors, Reaped: 1, Stage: "kill"}}
 	r.Timing.StartMs, r.Timing.RunMs, r.Timing.TimeoutMs = 50, 1950, new(int64(2000))
 	c.silence = 500 * time.Millisecond
-	r.Limits = AppliedLimits{MemoryBytes: 1 << 20, Pids: 10, CPUTimeMs: 1000, OutputTotalBytes: 4096}
+	r.Limits = api.AppliedLimits{MemoryBytes: 1 << 20, Pids: 10, CPUTimeMs: 1000, OutputTotalBytes: 4096}
 	c.fillOutcome(r, e)
 	return r
 }
@@ -130,8 +130,8 @@ func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 		{budget.ReasonTotal, 3600, 0, nil, "was stopped after 3.6s because the time of its stream was over.", "limit"},
 		{budget.ReasonIdle, 3600, 0, nil, "was stopped after 3.6s because it had sent nothing for 0.5s.", "limit"},
 	} {
-		r := &Result{Tool: "t", Status: api.StatusTimeout, Reason: test.reason}
-		r.Timing = Timing{RunMs: test.ran, HumanWaitMs: test.human, TimeoutMs: test.timeout, SilenceLimitMs: 500}
+		r := &api.Result{Tool: "t", Status: api.StatusTimeout, Reason: test.reason}
+		r.Timing = api.Timing{RunMs: test.ran, HumanWaitMs: test.human, TimeoutMs: test.timeout, SilenceLimitMs: 500}
 		if got := message(r, outcome{}, time.Hour); !strings.Contains(got, test.want) || strings.Contains(got, test.notFound) {
 			t.Errorf("%q, want %q in it and %q not", got, test.want, test.notFound)
 		}

@@ -41,7 +41,7 @@ type entry struct {
 	notes     []string         // for the model
 	forgotten map[[32]byte]int // what the repeat guard had counted before it; nil if it resets nothing
 	settings  []string         // those of notes that are for the operator instead
-	result    *supervisor.Result
+	result    *api.Result
 	ended     int64              // the seq of the event that has it
 	giveUp    context.CancelFunc // ends its Describe; nil before that
 
@@ -135,7 +135,7 @@ func (b *batch) advance() {
 	}
 }
 
-func (b *batch) ended(e *entry, result *supervisor.Result) {
+func (b *batch) ended(e *entry, result *api.Result) {
 	b.closePendings(e)
 	b.count(e, false)
 	b.noteTimeout(e, result)
@@ -151,14 +151,14 @@ func (b *batch) ended(e *entry, result *supervisor.Result) {
 	b.endIfOver()
 }
 
-func (b *batch) noteTimeout(e *entry, r *supervisor.Result) {
+func (b *batch) noteTimeout(e *entry, r *api.Result) {
 	if r.Status == api.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
 	}
 }
 
 // finish gives a call its one result.
-func (b *batch) finish(e *entry, r *supervisor.Result) {
+func (b *batch) finish(e *entry, r *api.Result) {
 	e.stage, e.result = stageDone, r
 	if e.placing != nil {
 		e.placing()
@@ -263,15 +263,15 @@ func (b *batch) abortCall(id string, reason api.Reason) bool {
 
 // notBegun is the result of a call that an abort of its own, or of the turn, came
 // before.
-func (b *batch) notBegun(e *entry, reason api.Reason) *supervisor.Result {
+func (b *batch) notBegun(e *entry, reason api.Reason) *api.Result {
 	if b.t.reason != "" {
 		return cancelled(e.call, b.t.reason)
 	}
 	return callAborted(e.call, reason)
 }
 
-func (b *batch) results() []*supervisor.Result {
-	list := make([]*supervisor.Result, len(b.entries))
+func (b *batch) results() []*api.Result {
+	list := make([]*api.Result, len(b.entries))
 	for i, e := range b.entries {
 		list[i] = e.result
 	}

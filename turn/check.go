@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // check decides what can be decided before a call has its place.
@@ -83,7 +82,7 @@ func (b *batch) describe(e *entry) {
 }
 
 // described goes on with a call whose tool has said what it is, or has not.
-func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *supervisor.Result) {
+func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *api.Result) {
 	if e.stage != stageDescribing {
 		return
 	}

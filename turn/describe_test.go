@@ -19,18 +19,18 @@ type describing struct {
 	asked []string
 	tools map[string]Tool // without Describe
 	takes map[string]time.Duration
-	fails map[string]*supervisor.Result
+	fails map[string]*api.Result
 	known map[string]Tool // what holds before
 }
 
 func (d *describing) tool(name string) (Tool, bool) {
 	tool, ok := d.known[name]
 	tool.Name = name
-	tool.Describe = func(ctx context.Context) (*Tool, *supervisor.Result) { return d.describe(ctx, name) }
+	tool.Describe = func(ctx context.Context) (*Tool, *api.Result) { return d.describe(ctx, name) }
 	return tool, ok
 }
 
-func (d *describing) describe(ctx context.Context, name string) (*Tool, *supervisor.Result) {
+func (d *describing) describe(ctx context.Context, name string) (*Tool, *api.Result) {
 	d.mu.Lock()
 	d.asked = append(d.asked, name)
 	d.mu.Unlock()
@@ -103,7 +103,7 @@ func TestRefusedWithoutADescribe(t *testing.T) {
 // A tool that hangs while it is described holds up its own calls, and no others.
 func TestADescribeHoldsUpItsOwnCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &describing{known: map[string]Tool{}, tools: map[string]Tool{}, takes: map[string]time.Duration{}, fails: map[string]*supervisor.Result{}}
+		d := &describing{known: map[string]Tool{}, tools: map[string]Tool{}, takes: map[string]time.Duration{}, fails: map[string]*api.Result{}}
 		var calls []Call
 		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 			d.known[name], d.takes[name] = Tool{}, 10*time.Second

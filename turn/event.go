@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Kinds of events beside those of single calls (supervisor.EventKind).
@@ -47,14 +46,14 @@ type Event struct {
 
 	// Of tool_progress, tool_started, tool_timeout, tool_output, tool_finished
 	// and tool_failed, as in supervisor.Event.
-	ElapsedMs int64               `json:"elapsedMs,omitempty"`
-	Status    api.Status          `json:"status,omitempty"`
-	Fraction  *float64            `json:"fraction,omitempty"`
-	Message   string              `json:"message,omitempty"`
-	Stream    string              `json:"stream,omitempty"`
-	Content   *supervisor.Content `json:"content,omitempty"`
-	TimeoutMs int64               `json:"timeoutMs,omitempty"`
-	Display   string              `json:"display,omitempty"`
+	ElapsedMs int64        `json:"elapsedMs,omitempty"`
+	Status    api.Status   `json:"status,omitempty"`
+	Fraction  *float64     `json:"fraction,omitempty"`
+	Message   string       `json:"message,omitempty"`
+	Stream    string       `json:"stream,omitempty"`
+	Content   *api.Content `json:"content,omitempty"`
+	TimeoutMs int64        `json:"timeoutMs,omitempty"`
+	Display   string       `json:"display,omitempty"`
 	// Missed counts output and progress events before this one that came too
 	// fast to be shown, or after as much output as is (Config.EventOutputBytes).
 	Missed int `json:"missed,omitempty"`
@@ -86,7 +85,7 @@ type Event struct {
 type Record struct {
 	Event  Event
 	JSON   []byte
-	Result *supervisor.Result
+	Result *api.Result
 	// Gap, if not nil, says which events are missing; it is in what Turn.Events
 	// gives only, and Event has the first four fields.
 	Gap *Gap

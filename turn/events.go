@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // EventGap is the kind of a record that stands for events that are missing. It
@@ -110,7 +110,7 @@ func (t *Turn) gap(from, to int64) *Record {
 }
 
 // emit numbers an event. It is shown by the next flush.
-func (t *Turn) emit(e Event, result *supervisor.Result) {
+func (t *Turn) emit(e Event, result *api.Result) {
 	t.seq++
 	e.Seq, e.Time, e.TurnID = t.seq, t.now().UTC(), t.info.TurnID
 	raw, err := json.Marshal(e)

@@ -26,7 +26,7 @@ type fakes struct {
 }
 
 type fakeCall struct {
-	result *supervisor.Result
+	result *api.Result
 	done   chan struct{}
 	aborts chan api.Reason    // those that count: two
 	stop   context.CancelFunc // of what is asked
@@ -40,7 +40,7 @@ func (c *fakeCall) Abort(r api.Reason) {
 	}
 }
 
-func (c *fakeCall) Result() *supervisor.Result {
+func (c *fakeCall) Result() *api.Result {
 	<-c.done
 	return c.result
 }
@@ -118,13 +118,13 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 }
 
 // over is a call that came to nothing.
-type over struct{ result *supervisor.Result }
+type over struct{ result *api.Result }
 
-func (over) Abort(api.Reason)             {}
-func (o over) Result() *supervisor.Result { return o.result }
+func (over) Abort(api.Reason)      {}
+func (o over) Result() *api.Result { return o.result }
 
 // ask puts the call's question, and tells the kind of what came of it.
-func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []supervisor.Content) {
+func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.Content) {
 	if args.Ask == "" {
 		return nil
 	}
@@ -143,12 +143,12 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []super
 		} else if a.Denied == "" {
 			text = " a secret of " + strconv.Itoa(len(a.Value)) + " bytes"
 		}
-		said = append(said, supervisor.Content{Type: "text", Text: text})
+		said = append(said, api.Content{Type: "text", Text: text})
 	}
 	return said
 }
 
-func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervisor.Result {
+func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *api.Result {
 	verdict := supervisor.Verdict{Status: api.StatusOK}
 	end := time.NewTimer(max(min(time.Duration(args.Ms)*time.Millisecond, timeout), 1)) // see slept
 	select {
@@ -164,7 +164,7 @@ func (f *fakes) play(c *fakeCall, args fakeArgs, timeout time.Duration) *supervi
 		verdict = supervisor.Verdict{Status: api.StatusCancelled, Reason: reason, Message: "[CANCELLED]"}
 	}
 	r := verdict.Result()
-	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: args.Say})
+	r.Content = append(r.Content, api.Content{Type: "text", Text: args.Say})
 	return r
 }
 
@@ -247,7 +247,7 @@ func callOf(id, tool string, ms int) Call {
 	return Call{ID: id, Tool: tool, Arguments: raw}
 }
 
-func run(t *testing.T, turn *Turn, calls ...Call) []*supervisor.Result {
+func run(t *testing.T, turn *Turn, calls ...Call) []*api.Result {
 	t.Helper()
 	results, err := turn.Run(t.Context(), calls)
 	if err != nil {
@@ -264,7 +264,7 @@ func run(t *testing.T, turn *Turn, calls ...Call) []*supervisor.Result {
 	return results
 }
 
-func statuses(results []*supervisor.Result) (list []string) {
+func statuses(results []*api.Result) (list []string) {
 	for _, r := range results {
 		text := string(r.Status)
 		if r.Reason != "" {

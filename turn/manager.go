@@ -22,7 +22,7 @@ import (
 // Running is a call under way; *supervisor.Call is one.
 type Running interface {
 	Abort(api.Reason)
-	Result() *supervisor.Result // waits for it
+	Result() *api.Result // waits for it
 }
 
 // Config of a Manager.

@@ -36,7 +36,7 @@ func (b *batch) hasPlace(e *entry, err error) {
 	b.endIfOver()
 }
 
-func unplaced(c Call, err error) *supervisor.Result {
+func unplaced(c Call, err error) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonSession,
 		Message: notMade(c, err.Error()),

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestRepeats(t *testing.T) {
@@ -69,7 +69,7 @@ func TestRepeatsAfterAnotherCall(t *testing.T) {
 					calls = append(calls, c, between)
 				}
 				calls = calls[:9]
-				var last *supervisor.Result
+				var last *api.Result
 				if batches {
 					for _, c := range calls {
 						last = run(t, turn, c)[0]

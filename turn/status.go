@@ -56,7 +56,7 @@ func ShortHealth(health func() any) any {
 	return json.RawMessage(raw)
 }
 
-func (t *Turn) status(c Call) *supervisor.Result {
+func (t *Turn) status(c Call) *api.Result {
 	now := t.now()
 	s := Status{
 		CallCount: t.budget.Calls(), CallsLeft: t.budget.CallsLeft(), TimedOutTools: ShortNames(t.info.TimedOutTools),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -46,7 +47,7 @@ type Tool struct {
 	// own, for a call that nothing known before refuses, and must return soon once
 	// ctx ends. Until it is back the other fields hold; an exclusive call behind
 	// waits for it, since this one may have to run first, and the others do not.
-	Describe func(ctx context.Context) (*Tool, *supervisor.Result)
+	Describe func(ctx context.Context) (*Tool, *api.Result)
 }
 
 func (t Tool) mode() Mode {

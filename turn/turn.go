@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Turn is one turn. Its methods may be called from any goroutine.
@@ -166,7 +165,7 @@ const (
 // Run runs a batch of calls and returns exactly one result for each, in their
 // order. An error says why the batch was refused; nothing of it ran then. When
 // ctx ends the turn is aborted, by its cause if that is [ErrDisconnected].
-func (t *Turn) Run(ctx context.Context, calls []Call) ([]*supervisor.Result, error) {
+func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
 	if err := checkBatch(calls); err != nil {
 		return nil, err
 	}

@@ -13,10 +13,9 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
-func want(t *testing.T, results []*supervisor.Result, list ...string) {
+func want(t *testing.T, results []*api.Result, list ...string) {
 	t.Helper()
 	if got := statuses(results); !slices.Equal(got, list) {
 		t.Errorf("got %q, want %q", got, list)
@@ -63,7 +62,7 @@ func TestAbortDuringTheFirstOfFive(t *testing.T) {
 		defer turn.End()
 		child := w.begin(t, Spec{ParentID: turn.ID()})
 		defer child.End()
-		childResult := make(chan []*supervisor.Result, 1)
+		childResult := make(chan []*api.Result, 1)
 		go func() {
 			results, _ := child.Run(context.Background(), []Call{callOf("k", "work", 20_000)})
 			childResult <- results

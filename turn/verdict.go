@@ -20,7 +20,7 @@ const (
 )
 
 // cancelled is the result of a call that an abort came before.
-func cancelled(c Call, reason api.Reason) *supervisor.Result {
+func cancelled(c Call, reason api.Reason) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
 		Message: "[CANCELLED] Turn aborted by " + string(reason) + ".",
@@ -28,26 +28,26 @@ func cancelled(c Call, reason api.Reason) *supervisor.Result {
 }
 
 // callAborted is the result of one call that was aborted before it began.
-func callAborted(c Call, reason api.Reason) *supervisor.Result {
+func callAborted(c Call, reason api.Reason) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
 		Message: "[CANCELLED] Call aborted by " + string(reason) + " before it began. Nothing was changed.",
 	}.Result()
 }
 
-func denied(c Call, reason api.Reason, decider, why string) *supervisor.Result {
+func denied(c Call, reason api.Reason, decider, why string) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusDenied, Reason: reason, Decider: decider,
 		Message: fmt.Sprintf("[DENIED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why),
 	}.Result()
 }
 
-func invalid(c Call, reason api.Reason, why string) *supervisor.Result {
+func invalid(c Call, reason api.Reason, why string) *api.Result {
 	r := supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusInvalidArgs, Reason: reason,
 		Message: fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed. Next: correct the call.", c.Tool, why),
 	}.Result()
-	r.ToolError = &supervisor.ToolError{Kind: "invalid_arguments", Message: why}
+	r.ToolError = &api.ToolError{Kind: "invalid_arguments", Message: why}
 	return r
 }
 
@@ -56,7 +56,7 @@ func notMade(c Call, why string) string {
 	return fmt.Sprintf("[FAILED] The call of tool %q was not made: %s. Nothing was changed.", c.Tool, why)
 }
 
-func unjournalled(c Call, err error) *supervisor.Result {
+func unjournalled(c Call, err error) *api.Result {
 	return supervisor.Verdict{
 		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonJournal,
 		Message: notMade(c, "the journal cannot be written: "+err.Error()),
@@ -104,7 +104,7 @@ func (b *batch) disturb(e *entry) {
 }
 
 // settle takes that back for a call that has never begun.
-func (b *batch) settle(e *entry, r *supervisor.Result) {
+func (b *batch) settle(e *entry, r *api.Result) {
 	if !r.OK() && r.Retry.SideEffects == "none" {
 		for key, n := range e.forgotten {
 			b.t.repeats[key] += n

@@ -30,7 +30,7 @@ type callSession struct {
 	open    map[string]context.CancelFunc // questions on the terminal; the reader's
 }
 
-func (c *callCommand) session(daemon *remote, call client.Call) (*supervisor.Result, error) {
+func (c *callCommand) session(daemon *remote, call client.Call) (*api.Result, error) {
 	view := present.NewView(os.Stderr, present.Options{Live: c.live(), Single: true})
 	defer view.Close()
 	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}}
@@ -43,7 +43,7 @@ func (c *callCommand) session(daemon *remote, call client.Call) (*supervisor.Res
 	return s.run(call)
 }
 
-func (s *callSession) run(call client.Call) (*supervisor.Result, error) {
+func (s *callSession) run(call client.Call) (*api.Result, error) {
 	stream, err := s.daemon.Open(s.ctx, client.TurnSpec{Headless: s.asks == nil})
 	if err != nil {
 		return nil, err

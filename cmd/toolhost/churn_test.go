@@ -119,7 +119,7 @@ func (c *churn) rounds(calls int) {
 type life struct {
 	name    string
 	request func(text string) supervisor.Request
-	whole   func(r *supervisor.Result, text string) string
+	whole   func(r *api.Result, text string) string
 }
 
 var lives = []life{
@@ -153,21 +153,21 @@ func ofCommand(argv ...string) func(string) supervisor.Request {
 	}
 }
 
-func saidContent(r *supervisor.Result, text string) string {
+func saidContent(r *api.Result, text string) string {
 	if r.Text() != text {
 		return fmt.Sprintf("it says %q, want %q", r.Text(), text)
 	}
 	return ""
 }
 
-func saidStdout(r *supervisor.Result, text string) string {
+func saidStdout(r *api.Result, text string) string {
 	if r.Output.Stdout.Head != text+"\n" {
 		return fmt.Sprintf("it wrote %q, want %q", r.Output.Stdout.Head, text)
 	}
 	return ""
 }
 
-func pouredOut(r *supervisor.Result, text string) string {
+func pouredOut(r *api.Result, text string) string {
 	out := r.Output.Stdout
 	if out.SeenBytes != poured || out.KeptBytes+out.DroppedBytes != poured || !strings.HasPrefix(out.Head, text+"\n") {
 		return fmt.Sprintf("%d bytes seen, %d kept, %d dropped, begins %.40q", out.SeenBytes, out.KeptBytes, out.DroppedBytes, out.Head)
@@ -229,7 +229,7 @@ func abortLater(call *supervisor.Call, cancel func(), wait time.Duration, way in
 }
 
 // judge says what is untrue in a result.
-func judge(kind life, fate, text string, timeout time.Duration, r *supervisor.Result, events <-chan supervisor.Event) string {
+func judge(kind life, fate, text string, timeout time.Duration, r *api.Result, events <-chan supervisor.Event) string {
 	ended := map[string]api.Status{"whole": api.StatusOK, "hurried": api.StatusTimeout, "aborted": api.StatusCancelled}[fate]
 	switch {
 	case r.Status == api.StatusOK && kind.whole == nil:
@@ -252,7 +252,7 @@ func judge(kind life, fate, text string, timeout time.Duration, r *supervisor.Re
 }
 
 // oneEnd wants exactly one event that says that the call is over.
-func oneEnd(r *supervisor.Result, events <-chan supervisor.Event) string {
+func oneEnd(r *api.Result, events <-chan supervisor.Event) string {
 	want, other, ends := supervisor.EventFinished, supervisor.EventFailed, 0
 	if r.Status != api.StatusOK {
 		want, other = other, want

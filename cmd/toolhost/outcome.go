@@ -11,7 +11,6 @@ import (
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/sandbox/signals"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // printRaw prints what is JSON already.
@@ -32,7 +31,7 @@ func printJSON(w io.Writer, v any, indented bool) error {
 
 // finishCall shows the result of a command's one call and turns it into the
 // exit code. command: it was exec's.
-func finishCall(r *supervisor.Result, flags *callFlags, command bool) error {
+func finishCall(r *api.Result, flags *callFlags, command bool) error {
 	stdout, err := &exit.Stdout{File: os.Stdout}, error(nil)
 	if flags.json {
 		err = printJSON(stdout, r, false)
@@ -76,7 +75,7 @@ func (f *callFlags) tell(text string) {
 
 // tellsOutcome: a command's stderr stays its own unless people read it, or
 // something else than the command has decided the outcome.
-func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
+func (f *callFlags) tellsOutcome(r *api.Result, command bool) bool {
 	if f.json || f.events {
 		return false
 	}
@@ -94,7 +93,7 @@ func (f *callFlags) tellsOutcome(r *supervisor.Result, command bool) bool {
 }
 
 // exitCode follows timeout(1), env(1) and the shell.
-func exitCode(r *supervisor.Result, command bool) int {
+func exitCode(r *api.Result, command bool) int {
 	if headless(r) {
 		return exit.Headless
 	}
@@ -132,12 +131,12 @@ func exitCode(r *supervisor.Result, command bool) int {
 }
 
 // headless: the call failed since somebody was to be asked, and nobody could be.
-func headless(r *supervisor.Result) bool {
+func headless(r *api.Result) bool {
 	return !r.OK() && r.Reason == api.ReasonHeadless
 }
 
 // startExitCode: only exec has codes for its command.
-func startExitCode(r *supervisor.Result, command bool) int {
+func startExitCode(r *api.Result, command bool) int {
 	switch {
 	case command && r.Reason == api.ReasonNotFound:
 		return exit.NotFound
@@ -147,7 +146,7 @@ func startExitCode(r *supervisor.Result, command bool) int {
 	return exit.Start(r.Reason)
 }
 
-func causeExitCode(r *supervisor.Result) int {
+func causeExitCode(r *api.Result) int {
 	switch r.Kill.Cause {
 	case "deadline", "total", "idle":
 		return exit.Timeout
@@ -159,7 +158,7 @@ func causeExitCode(r *supervisor.Result) int {
 
 // ownExitCode is that of a death by signal, or a command's own: a tool cannot
 // choose one.
-func ownExitCode(r *supervisor.Result, command bool) int {
+func ownExitCode(r *api.Result, command bool) int {
 	died := r.Status == api.StatusCrashed || r.Status == api.StatusPolicyViolation
 	if died && r.Exit.Signal != "" {
 		if n := signals.Number(r.Exit.Signal); n > 0 {

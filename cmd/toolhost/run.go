@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -126,7 +126,7 @@ func usage(raw json.RawMessage, err error) (json.RawMessage, error) {
 }
 
 // resultError is a failed call as a one-line error with its exit code.
-func resultError(r *supervisor.Result) error {
+func resultError(r *api.Result) error {
 	text := string(r.Status)
 	if r.ToolError != nil {
 		text = present.Problem(r)

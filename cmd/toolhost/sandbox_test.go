@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/escape"
-	"github.com/toolhost/toolhost/sandbox"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Roles of the test binary.
@@ -70,9 +69,9 @@ func TestNothingEscapes(t *testing.T) {
 }
 
 // receipt is that of a call with default policy.
-func receipt(t *testing.T) sandbox.Receipt {
+func receipt(t *testing.T) api.Receipt {
 	t.Helper()
-	var result supervisor.Result
+	var result api.Result
 	if err := json.Unmarshal(toolhost(t, "exec", "--json", "--", testBinary(t), asNothing), &result); err != nil {
 		t.Fatal(err)
 	}

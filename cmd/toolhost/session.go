@@ -12,7 +12,6 @@ import (
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -33,7 +32,7 @@ type session struct {
 
 // run gives the results, one for each call. An error beside results says that
 // the turn is not wholly on record.
-func (s *session) run() (results []*supervisor.Result, err error) {
+func (s *session) run() (results []*api.Result, err error) {
 	if s.flags.unsafe {
 		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: calls may read, change and send all that you may")
 	}

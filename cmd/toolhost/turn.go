@@ -17,7 +17,6 @@ import (
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
 )
@@ -133,7 +132,7 @@ func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
 }
 
 // tellRefused says what to do where the budget was too small.
-func (k *kit) tellRefused(results []*supervisor.Result) {
+func (k *kit) tellRefused(results []*api.Result) {
 	n := 0
 	for _, r := range results {
 		if r.Status == api.StatusDenied && r.Reason == api.ReasonTurnBudget {
@@ -180,7 +179,7 @@ func turnID(id string, i int, taken map[string]bool) string {
 // turnExit is the code of a whole batch: what nobody could be asked, then a host
 // that failed, then an abort. All else is a failed call: which one and why is in
 // the results, and what a model got wrong is not wrong usage.
-func turnExit(results []*supervisor.Result) error {
+func turnExit(results []*api.Result) error {
 	codes := map[int]bool{}
 	for _, r := range results {
 		codes[exitCode(r, false)] = true
@@ -197,7 +196,7 @@ func turnExit(results []*supervisor.Result) error {
 	return nil
 }
 
-func printResults(w io.Writer, calls []format.Call, results []*supervisor.Result, provider format.Provider) error {
+func printResults(w io.Writer, calls []format.Call, results []*api.Result, provider format.Provider) error {
 	if provider == nil {
 		return printJSON(w, results, false)
 	}

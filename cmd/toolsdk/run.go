@@ -235,7 +235,7 @@ func answers(texts []string) (list []json.RawMessage) {
 }
 
 // exitCode of a call that did not succeed.
-func exitCode(r *supervisor.Result) int {
+func exitCode(r *api.Result) int {
 	switch r.Status {
 	case api.StatusTimeout:
 		return exit.Timeout

@@ -5,7 +5,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // As toolhost has them.
@@ -25,7 +24,7 @@ func TestExitCodes(t *testing.T) {
 		{api.StatusTimeout, "deadline", exit.Timeout},
 		{api.StatusToolError, "error", exit.Failed},
 	} {
-		if got := exitCode(&supervisor.Result{Status: test.status, Reason: test.reason}); got != test.want {
+		if got := exitCode(&api.Result{Status: test.status, Reason: test.reason}); got != test.want {
 			t.Errorf("%s, %s: %d, want %d", test.status, test.reason, got, test.want)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // lines is the simplest reader: it shows whole lines, and an output that ends with "broken" is not what was promised.
 type lines struct{ open, all []byte }
 
-func (l *lines) Write(p []byte) (done []supervisor.Content) {
+func (l *lines) Write(p []byte) (done []api.Content) {
 	l.all = append(l.all, p...)
 	l.open = append(l.open, p...)
 	for {
@@ -26,12 +26,12 @@ func (l *lines) Write(p []byte) (done []supervisor.Content) {
 		if !ok {
 			return done
 		}
-		done = append(done, supervisor.Content{Type: "text", Text: string(line)})
+		done = append(done, api.Content{Type: "text", Text: string(line)})
 		l.open = rest
 	}
 }
 
-func (l *lines) End() ([]supervisor.Content, json.RawMessage, error) {
+func (l *lines) End() ([]api.Content, json.RawMessage, error) {
 	if bytes.HasSuffix(l.all, []byte("broken\n")) {
 		return nil, nil, errors.New("this is broken")
 	}

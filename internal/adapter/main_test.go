@@ -39,7 +39,7 @@ func newHost(t *testing.T) *supervisor.Supervisor {
 	return host
 }
 
-func wantStatus(t *testing.T, r *supervisor.Result, want api.Status) {
+func wantStatus(t *testing.T, r *api.Result, want api.Status) {
 	t.Helper()
 	if r.Status != want {
 		t.Fatalf("status %s (reason %s), want %s\nmessage: %s\ntool error: %+v\nstderr: %s", r.Status, r.Reason, want, r.Message, r.ToolError, r.Output.Stderr.Head)

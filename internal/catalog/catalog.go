@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/internal/pack"
@@ -35,7 +36,7 @@ type Tool struct {
 
 // Host describes tools; a *supervisor.Supervisor does.
 type Host interface {
-	Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result)
+	Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result)
 }
 
 // Options of New.
@@ -124,7 +125,7 @@ func (e *NotFoundError) Error() string {
 type DescribeError struct {
 	Entry   config.Tool // the zero value for a tool that is not configured
 	Request supervisor.Request
-	Result  *supervisor.Result
+	Result  *api.Result
 }
 
 func (e *DescribeError) Error() string {

@@ -28,7 +28,7 @@ type describer struct {
 	warnings []string
 }
 
-func (d *describer) Describe(_ context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result) {
+func (d *describer) Describe(_ context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := filepath.Base(r.Tool.Path)
@@ -39,7 +39,7 @@ func (d *describer) Describe(_ context.Context, r supervisor.Request) (*supervis
 	if tools, ok := d.tools[key]; ok {
 		return &supervisor.Description{Version: "1", SHA256: "abc", Tools: tools, Warnings: d.warnings}, nil
 	}
-	return nil, &supervisor.Result{Status: api.StatusStartFailed, Message: "no such server"}
+	return nil, &api.Result{Status: api.StatusStartFailed, Message: "no such server"}
 }
 
 func tool(name string) *pluginv1.ToolDescription {
@@ -287,7 +287,7 @@ type sluggish struct {
 	takes time.Duration
 }
 
-func (s sluggish) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result) {
+func (s sluggish) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	time.Sleep(s.takes)
 	return s.describer.Describe(ctx, r)
 }
@@ -350,13 +350,13 @@ type patient struct {
 	mayMake chan struct{}
 }
 
-func (p *patient) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result) {
+func (p *patient) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	p.asked <- struct{}{}
 	select {
 	case <-p.mayMake:
 		return p.describer.Describe(ctx, r)
 	case <-ctx.Done():
-		return nil, &supervisor.Result{Status: api.StatusCancelled, Message: "given up"}
+		return nil, &api.Result{Status: api.StatusCancelled, Message: "given up"}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/command"
 	"github.com/toolhost/toolhost/internal/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -75,7 +76,7 @@ type reader struct {
 	why       error // JSON is kept as text
 }
 
-func (r *reader) Write(p []byte) []supervisor.Content { return contents(r.parser.Write(p)) }
+func (r *reader) Write(p []byte) []api.Content { return contents(r.parser.Write(p)) }
 
 // Warning implements supervisor.OutputWarner.
 func (r *reader) Warning() string {
@@ -101,18 +102,18 @@ func (r *reader) Warning() string {
 	return strings.Join(parts, "; ")
 }
 
-func (r *reader) End() ([]supervisor.Content, json.RawMessage, error) {
+func (r *reader) End() ([]api.Content, json.RawMessage, error) {
 	parsed := r.parser.Close()
 	r.bad, r.long, r.unfit, r.why = parsed.BadLines, parsed.LongLines, parsed.UnfitLines, parsed.Unfit
 	return contents(parsed.Content), parsed.Structured, parsed.Err
 }
 
-func contents(list []command.Content) []supervisor.Content {
-	out := make([]supervisor.Content, len(list))
+func contents(list []command.Content) []api.Content {
+	out := make([]api.Content, len(list))
 	for i, c := range list {
-		out[i] = supervisor.Content{Type: "text", Text: c.Text}
+		out[i] = api.Content{Type: "text", Text: c.Text}
 		if c.JSON != nil {
-			out[i] = supervisor.Content{Type: "json", JSON: c.JSON}
+			out[i] = api.Content{Type: "json", JSON: c.JSON}
 		}
 	}
 	return out

@@ -24,7 +24,7 @@ func (c *Catalog) Offered(name string) (turn.Tool, bool) {
 		return turn.Tool{}, false
 	}
 	t := c.sketch(name)
-	t.Describe = func(ctx context.Context) (*turn.Tool, *supervisor.Result) { return c.described(ctx, name) }
+	t.Describe = func(ctx context.Context) (*turn.Tool, *api.Result) { return c.described(ctx, name) }
 	return t, true
 }
 
@@ -47,7 +47,7 @@ func (c *Catalog) sketch(name string) turn.Tool {
 }
 
 // described is Find for a turn.
-func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *supervisor.Result) {
+func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *api.Result) {
 	found, err := c.Find(ctx, name)
 	if err == nil {
 		return &found.Tool, nil

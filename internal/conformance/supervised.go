@@ -75,7 +75,7 @@ func (s *suite) policy(calls []call) *supervisor.Policy {
 }
 
 // outcomeOf is a result in a line.
-func outcomeOf(r *supervisor.Result) string {
+func outcomeOf(r *api.Result) string {
 	text := string(r.Status)
 	if r.ToolError != nil {
 		text += ": " + firstLine(r.ToolError.Message)
@@ -131,7 +131,7 @@ func (s *suite) supervised(tool string, calls []call) Finding {
 	return t.finding(skipped("no call ends by itself"))
 }
 
-func judgeResult(c call, r *supervisor.Result) Finding {
+func judgeResult(c call, r *api.Result) Finding {
 	refused := r.Status == api.StatusToolError || r.Status == api.StatusInvalidArgs
 	switch {
 	case c.MadeUp && (r.OK() || refused), c.Expect == expectError && refused:
@@ -169,7 +169,7 @@ func (s *suite) partialCall(tool string, c call) (f Finding) {
 	return f
 }
 
-func judgePartial(c call, r *supervisor.Result) Finding {
+func judgePartial(c call, r *api.Result) Finding {
 	kept := fmt.Sprintf("%d pieces of content kept", len(r.Content))
 	if len(r.Content) == 1 {
 		kept = "its content was kept"

@@ -12,7 +12,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -58,7 +57,7 @@ type fakeCall struct {
 	ctx    context.Context
 	aborts chan api.Reason
 	done   chan struct{}
-	result *supervisor.Result
+	result *api.Result
 }
 
 func (c *fakeCall) Abort(r api.Reason) {
@@ -68,7 +67,7 @@ func (c *fakeCall) Abort(r api.Reason) {
 	}
 }
 
-func (c *fakeCall) Result() *supervisor.Result {
+func (c *fakeCall) Result() *api.Result {
 	<-c.done
 	return c.result
 }
@@ -113,7 +112,7 @@ func (f *fakes) letGo(name string) {
 	delete(f.held, name)
 }
 
-func (f *fakes) play(c *fakeCall, r supervisor.Request) *supervisor.Result {
+func (f *fakes) play(c *fakeCall, r supervisor.Request) *api.Result {
 	a := &c.args
 	verdict := supervisor.Verdict{Status: api.StatusOK}
 	if a.Status != "" {
@@ -169,7 +168,7 @@ func (c *fakeCall) talk(r supervisor.Request) api.Reason {
 }
 
 func output(stream, text string) supervisor.Event {
-	return supervisor.Event{Kind: supervisor.EventOutput, Stream: stream, Content: &supervisor.Content{Type: "text", Text: text}}
+	return supervisor.Event{Kind: supervisor.EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 func (c *fakeCall) pause(d time.Duration) api.Reason {
@@ -194,9 +193,9 @@ func (c *fakeCall) wait(f *fakes) api.Reason {
 }
 
 // fill makes the result look like a real one.
-func (c *fakeCall) fill(r *supervisor.Result) *supervisor.Result {
+func (c *fakeCall) fill(r *api.Result) *api.Result {
 	a, timeout := &c.args, c.args.TimeoutMs
-	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: a.Text})
+	r.Content = append(r.Content, api.Content{Type: "text", Text: a.Text})
 	r.SHA256 = strings.Repeat("9f2c41d7", 8)
 	total := time.Since(c.began)
 	t := &r.Timing
@@ -204,20 +203,20 @@ func (c *fakeCall) fill(r *supervisor.Result) *supervisor.Result {
 	t.TimeoutMs, t.Profile, t.Source, t.SourceDetail, t.SoftBudgetMs, t.GraceLimitMs = &timeout, "tool_call", "global", "toolhost.yaml:12", 10_000, 2000
 	if !c.abort.IsZero() {
 		t.GraceMs = max(1, time.Since(c.abort).Milliseconds())
-		r.Kill = supervisor.Kill{Stage: "kill", Cause: "abort", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, TermLatencyUs: 210, LatencyUs: 1840}
+		r.Kill = api.Kill{Stage: "kill", Cause: "abort", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, TermLatencyUs: 210, LatencyUs: 1840}
 	}
 	t.RunMs = max(0, t.ElapsedMs-t.StartMs-t.DrainMs-t.GraceMs-t.HumanWaitMs)
-	r.Usage = supervisor.Usage{CPUUserMs: t.RunMs / 4, CPUSystemMs: t.RunMs / 20, MemoryPeakBytes: max(9, a.PeakMiB) << 20, PidsPeak: 11, IOReadBytes: 3 << 20, IOWriteBytes: 1 << 16}
-	r.Limits = supervisor.AppliedLimits{MemoryBytes: 256 << 20, Pids: 64, CPUPercent: 200, OutputBytes: 1 << 20, OpenFiles: 1024, WorkspaceBytes: 64 << 20}
-	r.Output.Content = supervisor.ContentOutput{SeenBytes: int64(len(a.Text)), KeptBytes: int64(len(a.Text))}
+	r.Usage = api.Usage{CPUUserMs: t.RunMs / 4, CPUSystemMs: t.RunMs / 20, MemoryPeakBytes: max(9, a.PeakMiB) << 20, PidsPeak: 11, IOReadBytes: 3 << 20, IOWriteBytes: 1 << 16}
+	r.Limits = api.AppliedLimits{MemoryBytes: 256 << 20, Pids: 64, CPUPercent: 200, OutputBytes: 1 << 20, OpenFiles: 1024, WorkspaceBytes: 64 << 20}
+	r.Output.Content = api.ContentOutput{SeenBytes: int64(len(a.Text)), KeptBytes: int64(len(a.Text))}
 	if a.Stderr != "" {
 		n := int64(len(a.Stderr))
-		r.Output.Stderr = supervisor.StreamOutput{Head: a.Stderr, SeenBytes: n, KeptBytes: n}
+		r.Output.Stderr = api.StreamOutput{Head: a.Stderr, SeenBytes: n, KeptBytes: n}
 	}
-	r.Sandbox = sandbox.Receipt{
+	r.Sandbox = api.Receipt{
 		Tier: "native", Cgroup: "v2", Network: "none", Read: []string{"/srv/data"}, Write: []string{}, UID: 20_001, LandlockABI: 4,
 		Enforced: []string{"user namespace", "mount namespace", "pid namespace", "network namespace", "seccomp", "no_new_privs", "landlock"},
-		Degraded: []sandbox.Degradation{{Feature: "io weight", Reason: "this kernel has no io controller here", Remedy: "boot with cgroup_no_v1=all"}},
+		Degraded: []api.Degradation{{Feature: "io weight", Reason: "this kernel has no io controller here", Remedy: "boot with cgroup_no_v1=all"}},
 	}
 	return r
 }

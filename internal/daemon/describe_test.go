@@ -10,7 +10,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // hung makes a plugin that notes each start of it, and never says a word.
@@ -30,7 +29,7 @@ func (w *world) starts(name string) int {
 	return strings.Count(string(raw), "started")
 }
 
-func (w *world) batch(turnID string, calls ...client.Call) []*supervisor.Result {
+func (w *world) batch(turnID string, calls ...client.Call) []*api.Result {
 	w.t.Helper()
 	results, err := w.client.Run(wait.Context(w.t), turnID, calls)
 	if err != nil {
@@ -94,7 +93,7 @@ func TestAHungToolHoldsUpItsOwnCalls(t *testing.T) {
 	}
 	w.configure(added)
 	w.daemon()
-	hung := make(chan []*supervisor.Result, 1)
+	hung := make(chan []*api.Result, 1)
 	go func() { hung <- w.batch(w.begin(), calls...) }()
 	wait.Until(t, "all hang", func() bool {
 		for i := range 9 {
@@ -106,7 +105,7 @@ func TestAHungToolHoldsUpItsOwnCalls(t *testing.T) {
 	})
 	quick := append([]client.Call{{ID: "h", Tool: "hung0"}}, client.Call{ID: "work", Tool: "work", Arguments: []byte(`{}`)})
 	id := w.begin()
-	both := make(chan []*supervisor.Result, 1)
+	both := make(chan []*api.Result, 1)
 	go func() { both <- w.batch(id, quick...) }()
 	wait.Until(t, "only the one that hangs is under way", func() bool {
 		info, err := w.client.Turn(wait.Context(t), id)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/adapter"
 	"github.com/toolhost/toolhost/internal/config"
@@ -289,7 +290,7 @@ func (w *world) begin() string {
 
 // outcome is what became of a batch of one call.
 type outcome struct {
-	result *supervisor.Result
+	result *api.Result
 	err    error
 }
 
@@ -301,7 +302,7 @@ func (w *world) run(turnID string, c client.Call) outcome {
 	return outcome{result: results[0]}
 }
 
-func (w *world) mustRun(turnID, tool string, v any) *supervisor.Result {
+func (w *world) mustRun(turnID, tool string, v any) *api.Result {
 	w.t.Helper()
 	o := w.run(turnID, client.Call{ID: "c", Tool: tool, Arguments: arguments(w.t, v)})
 	if o.err != nil || !o.result.OK() {
@@ -347,7 +348,7 @@ func (w *world) letGo(path string) {
 }
 
 // saidBy is all text of a result.
-func saidBy(r *supervisor.Result) (text string) {
+func saidBy(r *api.Result) (text string) {
 	for _, c := range r.Content {
 		text += c.Text
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/telemetry"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -95,7 +94,7 @@ func (r *recorder) log(one turn.Record) {
 	}
 }
 
-func logCall(logger hclog.Logger, r *supervisor.Result) {
+func logCall(logger hclog.Logger, r *api.Result) {
 	if r.Timing.Clamped {
 		logClamp(logger, r.Timing)
 	}
@@ -116,7 +115,7 @@ func logCall(logger hclog.Logger, r *supervisor.Result) {
 
 // logClamp logs a timeout that differs from the one that was asked for. One that is
 // infinite, or that nobody has asked for, is left out.
-func logClamp(logger hclog.Logger, t supervisor.Timing) {
+func logClamp(logger hclog.Logger, t api.Timing) {
 	fields := []any{"profile", t.Profile, "source", t.Source, "sourceDetail", t.SourceDetail}
 	for name, ms := range map[string]*int64{"requestedMs": t.RequestedTimeoutMs, "timeoutMs": t.TimeoutMs} {
 		if ms != nil {

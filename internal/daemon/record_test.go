@@ -135,7 +135,7 @@ func TestClampIsLogged(t *testing.T) {
 		var out bytes.Buffer
 		recorded := &recorder{logger: hclog.New(&hclog.LoggerOptions{Output: &out, JSONFormat: true})}
 		r := supervisor.Verdict{Status: api.StatusOK}.Result()
-		r.Timing = supervisor.Timing{Profile: "tool_call", RequestedTimeoutMs: one.requested, TimeoutMs: new(int64(55_000)), Source: "client", Clamped: one.clamped}
+		r.Timing = api.Timing{Profile: "tool_call", RequestedTimeoutMs: one.requested, TimeoutMs: new(int64(55_000)), Source: "client", Clamped: one.clamped}
 		recorded.observe([]turn.Record{{Event: turn.Event{CallID: "c", Tool: "x"}, Result: r}})
 		if n := strings.Count(out.String(), `"timeout clamped"`); (n == 1) != one.clamped || !strings.Contains(out.String(), one.want) {
 			t.Errorf("%s: %s", name, out.String())

@@ -25,7 +25,6 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // scrape gets the metrics as Prometheus does, by TCP with the token of a file.
@@ -75,7 +74,7 @@ func sample(text, name string) float64 {
 }
 
 // hang makes a call that is killed after five seconds.
-func (w *world) hang(turnID, id string) *supervisor.Result {
+func (w *world) hang(turnID, id string) *api.Result {
 	w.t.Helper()
 	o := w.run(turnID, client.Call{
 		ID: id, Tool: "work", Arguments: arguments(w.t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000}`),
@@ -262,9 +261,9 @@ func TestTraces(t *testing.T) {
 }
 
 // results are those on record of a turn, by call.
-func (w *world) results(turnID string) map[string]*supervisor.Result {
+func (w *world) results(turnID string) map[string]*api.Result {
 	w.t.Helper()
-	all := map[string]*supervisor.Result{}
+	all := map[string]*api.Result{}
 	for _, id := range []string{"a", "b"} {
 		r, err := w.client.PastResult(wait.Context(w.t), turnID, id)
 		if err != nil {

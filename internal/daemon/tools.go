@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
@@ -49,7 +50,7 @@ func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 }
 
 // Describe implements catalog.Host.
-func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *supervisor.Result) {
+func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	began := time.Now()
 	description, failed := t.host.Describe(ctx, r)
 	t.told.Described(time.Since(began), failed)

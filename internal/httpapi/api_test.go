@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -76,7 +75,7 @@ func TestATurn(t *testing.T) {
 	}
 }
 
-func outcomes(results []*supervisor.Result) (list []string) {
+func outcomes(results []*api.Result) (list []string) {
 	for _, r := range results {
 		list = append(list, r.CallID+" "+string(r.Status))
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -88,7 +88,7 @@ func notRun(t *turn.Turn, err error) error {
 
 // ran is what a batch came to.
 type ran struct {
-	results []*supervisor.Result
+	results []*api.Result
 	err     error
 }
 

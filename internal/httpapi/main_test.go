@@ -53,7 +53,7 @@ type fakeCall struct {
 	aborts chan api.Reason
 	letGo  chan struct{}
 	done   chan struct{}
-	result *supervisor.Result
+	result *api.Result
 }
 
 func (c *fakeCall) Abort(r api.Reason) {
@@ -63,7 +63,7 @@ func (c *fakeCall) Abort(r api.Reason) {
 	}
 }
 
-func (c *fakeCall) Result() *supervisor.Result {
+func (c *fakeCall) Result() *api.Result {
 	<-c.done
 	return c.result
 }
@@ -112,11 +112,11 @@ func (f *fakes) await(t testing.TB, say string, runs bool) *fakeCall {
 	}
 }
 
-func (c *fakeCall) play(r supervisor.Request) *supervisor.Result {
+func (c *fakeCall) play(r supervisor.Request) *api.Result {
 	verdict := supervisor.Verdict{Status: api.StatusOK}
 	said := "chatter\n\r\x00<b>" + strings.Repeat("x", c.args.Size)
 	for range c.args.Chatter {
-		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: said}}
+		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: said}}
 	}
 	text := c.args.Say + strings.Repeat("y", c.args.Result)
 	if c.args.Ask {
@@ -134,7 +134,7 @@ func (c *fakeCall) play(r supervisor.Request) *supervisor.Result {
 		}
 	}
 	result := verdict.Result()
-	result.Content = append(result.Content, supervisor.Content{Type: "text", Text: text})
+	result.Content = append(result.Content, api.Content{Type: "text", Text: text})
 	return result
 }
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -30,7 +30,7 @@ var components = []reflect.Type{
 	typeOf[client.Gap](), typeOf[client.Health](), typeOf[client.Interaction](), typeOf[client.Interactions](), typeOf[client.LoginLink](),
 	typeOf[client.Policy](), typeOf[client.Results](), typeOf[client.Tool](), typeOf[client.Tools](), typeOf[client.Turn](),
 	typeOf[client.TurnSpec](), typeOf[client.TurnSummaries](), typeOf[client.TurnSummary](), typeOf[client.Turns](), typeOf[client.Usage](),
-	typeOf[supervisor.Result](), typeOf[turn.Event](),
+	typeOf[api.Result](), typeOf[turn.Event](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody

@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // route is one entry of the API. The mux and the OpenAPI document are both made
@@ -143,7 +143,7 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/history/turns/{turnId}/calls/{callId}", summary: "The result of a call on record",
-		status: http.StatusOK, out: typeOf[supervisor.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
+		status: http.StatusOK, out: typeOf[api.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
 	},
 	{
 		method: "POST", path: "/api/login-links", summary: "Make a link that lets one browser in, once",

@@ -58,7 +58,7 @@ type lostCall struct {
 	began, over bool
 	start, last time.Time // its first event as a process, and the last of all
 	asked       bool      // whether it may begin
-	content     []supervisor.Content
+	content     []api.Content
 	bytes       int
 	cut         bool
 	timeoutMs   int64 // 0 is not known, or infinite
@@ -129,7 +129,7 @@ func (c *lostCall) take(e turn.Event) {
 		if e.Content == nil || e.Stream != "content" {
 			return
 		}
-		c.bytes += sizeOf([]supervisor.Content{*e.Content})
+		c.bytes += sizeOf([]api.Content{*e.Content})
 		if c.bytes > maxLostBytes || len(c.content) == maxLostPieces {
 			c.cut = true
 			return
@@ -138,7 +138,7 @@ func (c *lostCall) take(e turn.Event) {
 	}
 }
 
-func sizeOf(list []supervisor.Content) (n int) {
+func sizeOf(list []api.Content) (n int) {
 	for _, c := range list {
 		n += len(c.Text) + len(c.JSON) + len(c.Data)
 	}
@@ -146,12 +146,12 @@ func sizeOf(list []supervisor.Content) (n int) {
 }
 
 // joined is the content with neighbouring texts as one.
-func (c *lostCall) joined() []supervisor.Content {
-	list := []supervisor.Content{}
+func (c *lostCall) joined() []api.Content {
+	list := []api.Content{}
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {
-			list = append(list, supervisor.Content{Type: "text", Text: string(text)})
+			list = append(list, api.Content{Type: "text", Text: string(text)})
 		}
 		text = nil
 	}
@@ -210,7 +210,7 @@ func (r *remains) closeCall(c *lostCall) {
 	result := c.result(r.turnID)
 	raw, err := json.Marshal(result)
 	if err != nil { // content that came as JSON and is none
-		result.Content = []supervisor.Content{}
+		result.Content = []api.Content{}
 		raw, _ = json.Marshal(result)
 	}
 	e := turn.Event{
@@ -222,7 +222,7 @@ func (r *remains) closeCall(c *lostCall) {
 }
 
 // result says that the host died, and what that means for the call.
-func (c *lostCall) result(turnID string) *supervisor.Result {
+func (c *lostCall) result(turnID string) *api.Result {
 	result := supervisor.Verdict{
 		CallID: c.id, Tool: c.tool, Status: api.StatusCancelled, Reason: api.ReasonError, Message: c.message(),
 	}.Result()
@@ -234,7 +234,7 @@ func (c *lostCall) result(turnID string) *supervisor.Result {
 		}
 	}
 	if !c.asked {
-		result.Retry = supervisor.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
+		result.Retry = api.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
 	}
 	result.Content, result.Partial = c.joined(), len(c.content) > 0
 	seen := &result.Output.Content

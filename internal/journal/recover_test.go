@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -22,7 +21,7 @@ func records(events ...turn.Event) (list []turn.Record) {
 }
 
 func output(call, stream, text string) turn.Event {
-	return turn.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &supervisor.Content{Type: "text", Text: text}}
+	return turn.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 // A call that died with its host says what is known of it, and has the output that is on record.
@@ -59,7 +58,7 @@ func TestRecoveredResults(t *testing.T) {
 		"answered": {"not on record that tool \"x\" had begun", "possible", ""},
 	} {
 		raw, err := r.Result("t", call)
-		var result supervisor.Result
+		var result api.Result
 		if err == nil {
 			err = json.Unmarshal(raw, &result)
 		}

@@ -86,13 +86,13 @@ func (coin) Ask(ctx context.Context, _ turn.Interaction) (turn.Answer, error) {
 // fakeCall is a call that sends something, may ask, and ends.
 type fakeCall struct {
 	done   chan struct{}
-	result *supervisor.Result
+	result *api.Result
 	abort  func()
 }
 
 func (c *fakeCall) Abort(api.Reason) { c.abort() }
 
-func (c *fakeCall) Result() *supervisor.Result {
+func (c *fakeCall) Result() *api.Result {
 	<-c.done
 	return c.result
 }
@@ -107,7 +107,7 @@ func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 		v := supervisor.Verdict{Status: api.StatusOK}
 		for n := range rand.IntN(4) {
 			select {
-			case r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &supervisor.Content{Type: "text", Text: fmt.Sprint("part ", n)}}:
+			case r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: fmt.Sprint("part ", n)}}:
 			default:
 			}
 			select {

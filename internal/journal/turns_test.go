@@ -16,7 +16,7 @@ type instant struct{}
 
 func (instant) Abort(api.Reason) {}
 
-func (instant) Result() *supervisor.Result {
+func (instant) Result() *api.Result {
 	return supervisor.Verdict{Status: api.StatusOK}.Result()
 }
 

@@ -18,9 +18,9 @@ type instant struct{}
 
 func (instant) Abort(api.Reason) {}
 
-func (instant) Result() *supervisor.Result {
+func (instant) Result() *api.Result {
 	r := supervisor.Verdict{Status: api.StatusOK}.Result()
-	r.Content = []supervisor.Content{{Type: "text", Text: "said"}}
+	r.Content = []api.Content{{Type: "text", Text: "said"}}
 	r.Structured = json.RawMessage(`{"text":"said"}`)
 	return r
 }

@@ -27,11 +27,11 @@ type call struct {
 	t       *turn.Turn
 	made    turn.Call
 	offer   offer
-	rounds  bool               // it asks by answering requests
-	leave   func()             // gives its place back; read once its turn is over
-	asked   chan struct{}      // a question is new; holds one
-	done    chan struct{}      // closed when result is there
-	result  *supervisor.Result // written before done is closed
+	rounds  bool          // it asks by answering requests
+	leave   func()        // gives its place back; read once its turn is over
+	asked   chan struct{} // a question is new; holds one
+	done    chan struct{} // closed when result is there
+	result  *api.Result   // written before done is closed
 
 	mu        sync.Mutex
 	legs      []*leg               // requests that wait for it, the newest last
@@ -83,7 +83,7 @@ func fullOf(err error) api.Reason {
 }
 
 // refusal is the result of a call that has no turn.
-func refusal(made turn.Call, status api.Status, reason api.Reason, decider, why string) *supervisor.Result {
+func refusal(made turn.Call, status api.Status, reason api.Reason, decider, why string) *api.Result {
 	prefix := "[FAILED]"
 	if status == api.StatusDenied {
 		prefix = "[DENIED]"
@@ -199,13 +199,13 @@ func (c *call) run() {
 	defer c.t.End() // before leaving
 	results, err := c.t.Run(context.Background(), []turn.Call{c.made})
 	if err != nil {
-		results = []*supervisor.Result{refusal(c.made, api.StatusOverloaded, "host", "", err.Error())}
+		results = []*api.Result{refusal(c.made, api.StatusOverloaded, "host", "", err.Error())}
 	}
 	c.session.ended(results[0])
 	c.finish(results[0])
 }
 
-func (c *call) finish(r *supervisor.Result) {
+func (c *call) finish(r *api.Result) {
 	c.result = r
 	close(c.done)
 }

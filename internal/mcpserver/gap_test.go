@@ -18,9 +18,9 @@ type finished string
 
 func (finished) Abort(api.Reason) {}
 
-func (f finished) Result() *supervisor.Result {
+func (f finished) Result() *api.Result {
 	r := supervisor.Verdict{Status: api.StatusOK}.Result()
-	r.Content = append(r.Content, supervisor.Content{Type: "text", Text: string(f)})
+	r.Content = append(r.Content, api.Content{Type: "text", Text: string(f)})
 	return r
 }
 

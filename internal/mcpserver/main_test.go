@@ -17,6 +17,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -284,10 +285,10 @@ func text(r *mcpsdk.CallToolResult) string {
 }
 
 // execution is toolhost's own result in one of MCP.
-func execution(t testing.TB, r *mcpsdk.CallToolResult) (own supervisor.Result) {
+func execution(t testing.TB, r *mcpsdk.CallToolResult) (own api.Result) {
 	t.Helper()
 	raw, err := json.Marshal(r.Meta[executionKey])
-	if err != nil || json.Unmarshal(raw, &own) != nil || own.SchemaVersion != supervisor.SchemaVersion {
+	if err != nil || json.Unmarshal(raw, &own) != nil || own.SchemaVersion != api.SchemaVersion {
 		t.Fatalf("no result of toolhost's own in %s", raw)
 	}
 	return own

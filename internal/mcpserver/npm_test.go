@@ -15,7 +15,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // npmFolder installs what a project's lock file names, in the user's cache for
@@ -92,9 +91,9 @@ type wire struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"content"`
-	IsError    bool                         `json:"isError"`
-	Structured json.RawMessage              `json:"structuredContent"`
-	Meta       map[string]supervisor.Result `json:"_meta"`
+	IsError    bool                  `json:"isError"`
+	Structured json.RawMessage       `json:"structuredContent"`
+	Meta       map[string]api.Result `json:"_meta"`
 }
 
 // The inspector's command line lists and calls.

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // receipt is what toolhost itself says of a call, within maxReceiptBytes. What
 // the tool has put out is in the content.
-func receipt(r *supervisor.Result) json.RawMessage {
+func receipt(r *api.Result) json.RawMessage {
 	own := *r
-	own.Content = []supervisor.Content{}
-	for _, s := range []*supervisor.StreamOutput{&own.Output.Stdout, &own.Output.Stderr} {
+	own.Content = []api.Content{}
+	for _, s := range []*api.StreamOutput{&own.Output.Stdout, &own.Output.Stderr} {
 		s.Head, s.Tail = "", ""
 	}
 	for i := 0; ; i++ {
@@ -28,15 +29,15 @@ func receipt(r *supervisor.Result) json.RawMessage {
 }
 
 // shorter are the steps by which a receipt that is too long becomes shorter.
-var shorter = []func(*supervisor.Result){
-	func(r *supervisor.Result) {
+var shorter = []func(*api.Result){
+	func(r *api.Result) {
 		r.Structured = nil
 		r.Warnings = append(slices.Clone(r.Warnings), notWhole)
 	},
-	func(r *supervisor.Result) {
-		r.Files, r.FilesIncomplete = []supervisor.File{}, r.FilesIncomplete || len(r.Files) > 0
+	func(r *api.Result) {
+		r.Files, r.FilesIncomplete = []api.File{}, r.FilesIncomplete || len(r.Files) > 0
 		if e := r.ToolError; e != nil {
-			r.ToolError = &supervisor.ToolError{Kind: cut(e.Kind, maxWordBytes), Message: cut(e.Message, maxDetailBytes)}
+			r.ToolError = &api.ToolError{Kind: cut(e.Kind, maxWordBytes), Message: cut(e.Message, maxDetailBytes)}
 		}
 		r.Message = cut(r.Message, maxDetailBytes)
 	},
@@ -50,7 +51,7 @@ const (
 )
 
 // core leaves what has a bound of its own.
-func core(r *supervisor.Result) {
+func core(r *api.Result) {
 	short := supervisor.Verdict{
 		CallID: cut(r.CallID, maxWordBytes), Tool: cut(r.Tool, maxWordBytes), Status: r.Status,
 		Reason: cut(r.Reason, maxWordBytes), Decider: cut(r.Decider, maxWordBytes),

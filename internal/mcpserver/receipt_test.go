@@ -15,7 +15,7 @@ import (
 func TestReceiptIsNoStructuredContent(t *testing.T) {
 	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
 		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
-		r.Content, r.Structured = []supervisor.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
+		r.Content, r.Structured = []api.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
 		out := present(r, promise{}, newest, nil)
 		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
 			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
@@ -30,22 +30,22 @@ func TestReceiptIsNoStructuredContent(t *testing.T) {
 func TestReceiptIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("\x01y", 1<<20)
-	for name, fill := range map[string]func(r *supervisor.Result){
-		"content":    func(r *supervisor.Result) { r.Content = []supervisor.Content{{Type: "text", Text: long}} },
-		"output":     func(r *supervisor.Result) { r.Output.Stdout.Head, r.Output.Stderr.Tail = long, long },
-		"structured": func(r *supervisor.Result) { r.Structured = json.RawMessage(`["` + strings.Repeat("y", 1<<20) + `"]`) },
-		"no JSON":    func(r *supervisor.Result) { r.Structured = json.RawMessage(`{`) },
-		"message":    func(r *supervisor.Result) { r.Message = long },
-		"error": func(r *supervisor.Result) {
-			r.ToolError = &supervisor.ToolError{Kind: "error", Message: long, Stack: long}
+	for name, fill := range map[string]func(r *api.Result){
+		"content":    func(r *api.Result) { r.Content = []api.Content{{Type: "text", Text: long}} },
+		"output":     func(r *api.Result) { r.Output.Stdout.Head, r.Output.Stderr.Tail = long, long },
+		"structured": func(r *api.Result) { r.Structured = json.RawMessage(`["` + strings.Repeat("y", 1<<20) + `"]`) },
+		"no JSON":    func(r *api.Result) { r.Structured = json.RawMessage(`{`) },
+		"message":    func(r *api.Result) { r.Message = long },
+		"error": func(r *api.Result) {
+			r.ToolError = &api.ToolError{Kind: "error", Message: long, Stack: long}
 		},
-		"files":    func(r *supervisor.Result) { r.Files = slices.Repeat([]supervisor.File{{Path: "some/file"}}, 1000) },
-		"warnings": func(r *supervisor.Result) { r.Warnings = slices.Repeat([]string{"a warning"}, 10_000) },
-		"sandbox":  func(r *supervisor.Result) { r.Sandbox.Read = slices.Repeat([]string{"/some/folder"}, 10_000) },
-		"words": func(r *supervisor.Result) {
+		"files":    func(r *api.Result) { r.Files = slices.Repeat([]api.File{{Path: "some/file"}}, 1000) },
+		"warnings": func(r *api.Result) { r.Warnings = slices.Repeat([]string{"a warning"}, 10_000) },
+		"sandbox":  func(r *api.Result) { r.Sandbox.Read = slices.Repeat([]string{"/some/folder"}, 10_000) },
+		"words": func(r *api.Result) {
 			r.CallID, r.Tool, r.Reason, r.Timing.SourceDetail = long, long, api.Reason(long), long
 		},
-		"advice": func(r *supervisor.Result) { r.Retry.Hint, r.Limits.Pids = long, 7 },
+		"advice": func(r *api.Result) { r.Retry.Hint, r.Limits.Pids = long, 7 },
 	} {
 		for _, status := range []api.Status{api.StatusOK, api.StatusTimeout} {
 			r := supervisor.Verdict{Status: status, Tool: "x"}.Result()

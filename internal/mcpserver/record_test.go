@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -31,12 +30,12 @@ func TestUnrecordedResult(t *testing.T) {
 		mark := newMark()
 		p := params("hang", arguments{Mark: mark})
 		p.Meta = map[string]any{"dev.toolhost/timeoutMs": 4000}
-		done := make(chan *supervisor.Result, 1)
+		done := make(chan *api.Result, 1)
 		go func() {
 			r, err := c.CallTool(wait.Context(t), p)
 			if err != nil {
 				t.Error(err)
-				done <- &supervisor.Result{}
+				done <- &api.Result{}
 				return
 			}
 			own := execution(t, r)

@@ -7,7 +7,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn/format"
 )
 
@@ -22,7 +22,7 @@ const (
 // present makes a result what clients of a version get: content blocks for the
 // model, the structured value if the tool has given one, and the receipt in
 // _meta. notes are for the model.
-func present(r *supervisor.Result, p promise, version string, notes []string) *mcpsdk.CallToolResult {
+func present(r *api.Result, p promise, version string, notes []string) *mcpsdk.CallToolResult {
 	shown := *r
 	shown.Warnings = append(slices.Clone(r.Warnings), notes...)
 	broken := ""
@@ -54,7 +54,7 @@ const (
 
 // content are the blocks that the model reads, the same as everywhere; text for
 // what the client's version has not.
-func content(r *supervisor.Result, version string) []mcpsdk.Content {
+func content(r *api.Result, version string) []mcpsdk.Content {
 	list := []mcpsdk.Content{} // null is none in MCP
 	for _, b := range format.MCPContent(r) {
 		switch {

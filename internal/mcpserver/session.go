@@ -170,7 +170,7 @@ func (s *session) rests() {
 }
 
 // ended counts what came of a call.
-func (s *session) ended(r *supervisor.Result) {
+func (s *session) ended(r *api.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastAt = time.Now()

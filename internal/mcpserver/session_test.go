@@ -142,7 +142,7 @@ func TestManyCalls(t *testing.T) {
 // What a tool promises and does not give costs nobody its content.
 func TestBrokenPromise(t *testing.T) {
 	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
-	r.Content = []supervisor.Content{{Type: "text", Text: "words"}}
+	r.Content = []api.Content{{Type: "text", Text: "words"}}
 	if out := present(r, promise{made: true}, newest, nil); !out.IsError || !strings.Contains(text(out), "words") || !strings.Contains(text(out), "[NOTE]") {
 		t.Errorf("%+v", out)
 	}
@@ -154,7 +154,7 @@ func TestStructuredResultAgainstItsSchema(t *testing.T) {
 	schema := json.RawMessage(`{"type":"object","properties":{"v":{"type":"number"}},"required":["v"],"additionalProperties":false}`)
 	for structured, fits := range map[string]bool{`{"v":1}`: true, `{"v":"x"}`: false, `{}`: false, `{"v":1,"w":2}`: false, `[1]`: false} {
 		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
-		r.Content = []supervisor.Content{{Type: "text", Text: "words"}}
+		r.Content = []api.Content{{Type: "text", Text: "words"}}
 		r.Structured = json.RawMessage(structured)
 		out := present(r, promiseOf(schema), newest, nil)
 		if out.IsError == fits || (out.StructuredContent != nil) != fits || !strings.HasPrefix(text(out), "words") {
@@ -181,7 +181,7 @@ func TestStructuredResultAgainstItsSchema(t *testing.T) {
 func TestCutResult(t *testing.T) {
 	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	half := strings.Repeat("y", 1<<19)
-	r.Content = []supervisor.Content{{Type: "text", Text: half}, {Type: "text", Text: "[gap]", LeftOutBytes: 1_000_000}, {Type: "text", Text: half}}
+	r.Content = []api.Content{{Type: "text", Text: half}, {Type: "text", Text: "[gap]", LeftOutBytes: 1_000_000}, {Type: "text", Text: half}}
 	out := present(r, promise{}, newest, nil)
 	shown := strings.Count(text(out), "y") - strings.Count("bytes", "y")
 	if want := fmt.Sprintf("[... %d bytes left out ...]", 1_000_000+2*len(half)-shown); !strings.Contains(text(out), want) {

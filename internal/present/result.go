@@ -14,12 +14,11 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Content prints what the tool has to show. With people, as for a terminal,
 // control characters are made visible.
-func Content(w io.Writer, r *supervisor.Result, people bool) error {
+func Content(w io.Writer, r *api.Result, people bool) error {
 	for _, c := range r.Content {
 		if err := show(w, contentText(c), people); err != nil {
 			return err
@@ -28,7 +27,7 @@ func Content(w io.Writer, r *supervisor.Result, people bool) error {
 	return show(w, string(r.Structured), people)
 }
 
-func contentText(c supervisor.Content) string {
+func contentText(c api.Content) string {
 	switch c.Type {
 	case "json":
 		return string(c.JSON)
@@ -39,7 +38,7 @@ func contentText(c supervisor.Content) string {
 }
 
 // Placeholder stands, in one line, for a blob or a link.
-func Placeholder(c supervisor.Content) string {
+func Placeholder(c api.Content) string {
 	if c.Type == "blob" {
 		kind := cmp.Or(c.MIMEType, "application/octet-stream")
 		return fmt.Sprintf("[%s, %s]", terminal.OneLine(kind), units.BytesSize(float64(len(c.Data))))
@@ -66,7 +65,7 @@ const maxLastWords = 2 << 10
 
 // LastWords is the end of what a tool that failed had to say on stderr, whole
 // lines where they are short enough. Control characters are made visible.
-func LastWords(r *supervisor.Result) string {
+func LastWords(r *api.Result) string {
 	said := strings.TrimSpace(r.Output.Stderr.Head + r.Output.Stderr.Tail)
 	if r.OK() || said == "" {
 		return ""
@@ -83,9 +82,9 @@ func LastWords(r *supervisor.Result) string {
 
 // Outcome says in one line what came of a call, and what it took; its warnings
 // follow, each on a line of its own.
-func Outcome(r *supervisor.Result) string { return outcome(r) + "\n" + Warnings(r) }
+func Outcome(r *api.Result) string { return outcome(r) + "\n" + Warnings(r) }
 
-func outcome(r *supervisor.Result) string {
+func outcome(r *api.Result) string {
 	if NeverBegan(r) {
 		return string(r.Status) + ": " + Problem(r)
 	}
@@ -108,7 +107,7 @@ func outcome(r *supervisor.Result) string {
 }
 
 // Problem is what a call that failed has to say for itself, in one line.
-func Problem(r *supervisor.Result) string {
+func Problem(r *api.Result) string {
 	if r.ToolError != nil {
 		return brief(r.ToolError.Message)
 	}
@@ -123,7 +122,7 @@ func brief(s string) string { return terminal.OneLine(terminal.Cut(FirstLine(s),
 // NeverBegan reports whether the result holds an error and nothing else. The
 // time that the adapter takes to find that a command cannot be executed does
 // not count.
-func NeverBegan(r *supervisor.Result) bool {
+func NeverBegan(r *api.Result) bool {
 	switch r.Status {
 	case api.StatusProtocolError:
 		return r.ToolError != nil && r.Timing.ElapsedMs == 0
@@ -135,7 +134,7 @@ func NeverBegan(r *supervisor.Result) bool {
 }
 
 // Warnings are a result's, each on a line of its own.
-func Warnings(r *supervisor.Result) string {
+func Warnings(r *api.Result) string {
 	var b strings.Builder
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(&b, "warning: "+terminal.OneLine(warning))
@@ -143,7 +142,7 @@ func Warnings(r *supervisor.Result) string {
 	return b.String()
 }
 
-func timePhrase(r *supervisor.Result) string {
+func timePhrase(r *api.Result) string {
 	took := Elapsed(r.Timing.ElapsedMs)
 	switch {
 	case r.Timing.TimeoutMs == nil:
@@ -155,7 +154,7 @@ func timePhrase(r *supervisor.Result) string {
 }
 
 // endPhrases say how a call that is not a plain success came to its end.
-func endPhrases(r *supervisor.Result) (parts []string) {
+func endPhrases(r *api.Result) (parts []string) {
 	if r.Overran && r.OK() {
 		parts = append(parts, "over its soft budget")
 	}
@@ -199,7 +198,7 @@ var causePhrases = map[string]string{
 }
 
 // exitPhrase is how a tool has ended that has not said so itself.
-func exitPhrase(r *supervisor.Result) string {
+func exitPhrase(r *api.Result) string {
 	switch r.Status {
 	case api.StatusCrashed, api.StatusNoResult, api.StatusPolicyViolation, api.StatusPidsLimit:
 	default:

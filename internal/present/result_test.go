@@ -9,7 +9,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-func result(change func(*supervisor.Result)) *supervisor.Result {
+func result(change func(*api.Result)) *api.Result {
 	r := supervisor.Verdict{Tool: "x", Status: api.StatusOK}.Result()
 	r.Timing.ElapsedMs, r.Timing.TimeoutMs = 1500, new(int64(30_000))
 	change(r)
@@ -18,54 +18,54 @@ func result(change func(*supervisor.Result)) *supervisor.Result {
 
 func TestOutcome(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*supervisor.Result)
+		change func(*api.Result)
 		want   string
 	}{
-		"ok":                    {func(*supervisor.Result) {}, "ok: x, 1.5s of 30s\n"},
-		"overran":               {func(r *supervisor.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
-		"complete in the grace": {func(r *supervisor.Result) { r.Kill.Cause = "abort" }, "ok: x, 1.5s of 30s, aborted, but complete\n"},
-		"crashed by a signal": {func(r *supervisor.Result) {
+		"ok":                    {func(*api.Result) {}, "ok: x, 1.5s of 30s\n"},
+		"overran":               {func(r *api.Result) { r.Overran = true }, "ok: x, 1.5s of 30s, over its soft budget\n"},
+		"complete in the grace": {func(r *api.Result) { r.Kill.Cause = "abort" }, "ok: x, 1.5s of 30s, aborted, but complete\n"},
+		"crashed by a signal": {func(r *api.Result) {
 			r.Status, r.Exit.Signal = api.StatusCrashed, "SIGSEGV"
 		}, "crashed: x, 1.5s of 30s, died of SIGSEGV\n"},
-		"crashed by an exit": {func(r *supervisor.Result) {
+		"crashed by an exit": {func(r *api.Result) {
 			r.Status, r.Exit.Code = api.StatusCrashed, new(3)
 		}, "crashed: x, 1.5s of 30s, exit status 3\n"},
-		"no result": {func(r *supervisor.Result) {
+		"no result": {func(r *api.Result) {
 			r.Status, r.Exit.Code = api.StatusNoResult, new(0)
 		}, "no_result: x, 1.5s of 30s, exit status 0\n"},
-		"crashed behind an adapter": {func(r *supervisor.Result) {
-			r.Status, r.Exit.Signal, r.ToolError = api.StatusCrashed, "SIGSEGV", &supervisor.ToolError{Message: "server died of SIGSEGV"}
+		"crashed behind an adapter": {func(r *api.Result) {
+			r.Status, r.Exit.Signal, r.ToolError = api.StatusCrashed, "SIGSEGV", &api.ToolError{Message: "server died of SIGSEGV"}
 		}, "crashed: x, 1.5s of 30s, server died of SIGSEGV\n"},
-		"human": {func(r *supervisor.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
-		"timeout": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.Kill = api.StatusTimeout, "deadline", supervisor.Kill{Stage: "kill", Reaped: 51}
+		"human": {func(r *api.Result) { r.Timing.HumanWaitMs = 2000 }, "ok: x, 1.5s of 30s, waited 2s for a human\n"},
+		"timeout": {func(r *api.Result) {
+			r.Status, r.Reason, r.Kill = api.StatusTimeout, "deadline", api.Kill{Stage: "kill", Reaped: 51}
 			r.Partial, r.Output.Content.KeptBytes = true, 2048
 		}, "timeout: x, timed out after 30s, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
-		"survivors": {func(r *supervisor.Result) {
-			r.Status, r.Kill = api.StatusUnkillable, supervisor.Kill{Stage: "kill", Survivors: 2}
+		"survivors": {func(r *api.Result) {
+			r.Status, r.Kill = api.StatusUnkillable, api.Kill{Stage: "kill", Survivors: 2}
 		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},
-		"denied": {func(r *supervisor.Result) {
+		"denied": {func(r *api.Result) {
 			r.Status, r.Message = api.StatusDenied, "[DENIED] The call was not made: \x1b[2Jno."
 		}, `denied: The call was not made: \x1b[2Jno.` + "\n"},
-		"cancelled": {func(r *supervisor.Result) {
+		"cancelled": {func(r *api.Result) {
 			r.Status, r.Message, r.Timing.ElapsedMs = api.StatusCancelled, "[CANCELLED] Turn aborted by user.", 0
 		}, "cancelled: Turn aborted by user.\n"},
-		"never began": {func(r *supervisor.Result) {
-			r.Status, r.ToolError = api.StatusInvalidArgs, &supervisor.ToolError{Message: "no tool\nmore"}
+		"never began": {func(r *api.Result) {
+			r.Status, r.ToolError = api.StatusInvalidArgs, &api.ToolError{Message: "no tool\nmore"}
 		}, "invalid_args: no tool\n"},
-		"no command": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_found", &supervisor.ToolError{Message: "no command"}, 31
+		"no command": {func(r *api.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_found", &api.ToolError{Message: "no command"}, 31
 		}, "start_failed: no command\n"},
-		"not executable": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_executable", &supervisor.ToolError{Message: "cannot execute"}, 31
+		"not executable": {func(r *api.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "not_executable", &api.ToolError{Message: "cannot execute"}, 31
 		}, "start_failed: cannot execute\n"},
-		"failed at its start": {func(r *supervisor.Result) {
-			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "server", &supervisor.ToolError{Message: "no server"}, 31
+		"failed at its start": {func(r *api.Result) {
+			r.Status, r.Reason, r.ToolError, r.Timing.RunMs = api.StatusStartFailed, "server", &api.ToolError{Message: "no server"}, 31
 		}, "start_failed: x, 1.5s of 30s, no server\n"},
-		"endless": {func(r *supervisor.Result) {
-			r.Status, r.ToolError = api.StatusToolError, &supervisor.ToolError{Message: strings.Repeat("ä", 4<<20)}
+		"endless": {func(r *api.Result) {
+			r.Status, r.ToolError = api.StatusToolError, &api.ToolError{Message: strings.Repeat("ä", 4<<20)}
 		}, "tool_error: x, 1.5s of 30s, " + strings.Repeat("ä", maxErrorRunes-1) + "…\n"},
-		"warnings": {func(r *supervisor.Result) { r.Warnings = []string{"one\ntwo", "three"} }, "ok: x, 1.5s of 30s\nwarning: one\\ntwo\nwarning: three\n"},
+		"warnings": {func(r *api.Result) { r.Warnings = []string{"one\ntwo", "three"} }, "ok: x, 1.5s of 30s\nwarning: one\\ntwo\nwarning: three\n"},
 	} {
 		if got := Outcome(result(test.change)); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
@@ -76,12 +76,12 @@ func TestOutcome(t *testing.T) {
 func TestProblem(t *testing.T) {
 	endless := strings.Repeat("\x00", 1<<20)
 	for name, test := range map[string]struct {
-		change func(*supervisor.Result)
+		change func(*api.Result)
 		want   string
 	}{
-		"of the tool": {func(r *supervisor.Result) { r.ToolError = &supervisor.ToolError{Message: "bad\nmore"} }, "bad"},
-		"endless":     {func(r *supervisor.Result) { r.ToolError = &supervisor.ToolError{Message: endless} }, strings.Repeat(`\x00`, maxErrorRunes-1) + "…"},
-		"of the host": {func(r *supervisor.Result) { r.Message = "[FAILED] so" }, "[FAILED] so"},
+		"of the tool": {func(r *api.Result) { r.ToolError = &api.ToolError{Message: "bad\nmore"} }, "bad"},
+		"endless":     {func(r *api.Result) { r.ToolError = &api.ToolError{Message: endless} }, strings.Repeat(`\x00`, maxErrorRunes-1) + "…"},
+		"of the host": {func(r *api.Result) { r.Message = "[FAILED] so" }, "[FAILED] so"},
 	} {
 		if got := Problem(result(test.change)); got != test.want {
 			t.Errorf("%s: got %.300q, want %.300q", name, got, test.want)
@@ -90,8 +90,8 @@ func TestProblem(t *testing.T) {
 }
 
 func TestContent(t *testing.T) {
-	r := result(func(r *supervisor.Result) {
-		r.Content = []supervisor.Content{
+	r := result(func(r *api.Result) {
+		r.Content = []api.Content{
 			{Type: "text", Text: "a\x1b[2J"},
 			{Type: "json", JSON: []byte(`{"b":1}`)},
 			{Type: "blob", MIMEType: "image/png", Data: make([]byte, 1024)},
@@ -130,7 +130,7 @@ func TestLastWords(t *testing.T) {
 		"lines":    {api.StatusCrashed, long + "last", "...\n" + long[len(long)-13*(2044/13):] + "last\n"},
 		"one line": {api.StatusCrashed, strings.Repeat("ä", 3000), "...\n" + strings.Repeat("ä", 1024) + "\n"},
 	} {
-		r := result(func(r *supervisor.Result) { r.Status, r.Output.Stderr.Head = test.status, test.stderr })
+		r := result(func(r *api.Result) { r.Status, r.Output.Stderr.Head = test.status, test.stderr })
 		if got := LastWords(r); got != test.want {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
@@ -138,7 +138,7 @@ func TestLastWords(t *testing.T) {
 }
 
 func TestPlaceholdersAreOneLine(t *testing.T) {
-	for want, c := range map[string]supervisor.Content{
+	for want, c := range map[string]api.Content{
 		`[a\nb, 1B]`:                     {Type: "blob", MIMEType: "a\nb", Data: []byte("x")},
 		"[application/octet-stream, 3B]": {Type: "blob", Data: []byte("xyz")},
 		`[a\nb file:///\x1b]`:            {Type: "resource_link", Name: "a\nb", URI: "file:///\x1b"},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 const (
@@ -51,7 +50,7 @@ func (m *mob) callAll(ctx context.Context, c *client.Client, turnID string, tool
 	return nil
 }
 
-func (m *mob) count(tool string, r *supervisor.Result) {
+func (m *mob) count(tool string, r *api.Result) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.tale.Statuses[tool] == nil {
@@ -63,7 +62,7 @@ func (m *mob) count(tool string, r *supervisor.Result) {
 }
 
 // untrue says what no result of any hostile tool may be.
-func untrue(tool, id string, r *supervisor.Result) string {
+func untrue(tool, id string, r *api.Result) string {
 	switch {
 	case r == nil:
 		return tool + ": no result"

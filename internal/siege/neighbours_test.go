@@ -13,8 +13,8 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 const (
@@ -59,7 +59,7 @@ func inTurn(ctx context.Context, c *client.Client, tool, text string, events boo
 	calls := []client.Call{{ID: "1", Tool: tool, Arguments: raw}}
 	run := c.Run
 	if events {
-		run = func(ctx context.Context, id string, calls []client.Call) ([]*supervisor.Result, error) {
+		run = func(ctx context.Context, id string, calls []client.Call) ([]*api.Result, error) {
 			return c.RunEvents(ctx, id, calls, func(client.Event) {})
 		}
 	}

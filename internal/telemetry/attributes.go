@@ -4,7 +4,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Attributes of OpenTelemetry's conventions for generative AI, which are still
@@ -44,7 +43,7 @@ func newTraced(c *ended) traced {
 }
 
 // details are those of a call that had a slot.
-func details(r *supervisor.Result) (list []attribute.KeyValue) {
+func details(r *api.Result) (list []attribute.KeyValue) {
 	if r.Marks.Admitted.IsZero() {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -29,17 +28,17 @@ func at(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecon
 // timedOut is a call that was killed at its deadline, full of secret text.
 func timedOut() turn.Record {
 	r := supervisor.Verdict{Status: api.StatusTimeout, Reason: "deadline", Message: secretText}.Result()
-	r.Content = []supervisor.Content{{Type: "text", Text: secretText}}
-	r.Output.Stdout = supervisor.StreamOutput{Head: secretText, SeenBytes: 100, KeptBytes: 60, DroppedBytes: 40, SpillPath: secretText}
-	r.ToolError = &supervisor.ToolError{Kind: secretText, Message: secretText, Stack: secretText}
+	r.Content = []api.Content{{Type: "text", Text: secretText}}
+	r.Output.Stdout = api.StreamOutput{Head: secretText, SeenBytes: 100, KeptBytes: 60, DroppedBytes: 40, SpillPath: secretText}
+	r.ToolError = &api.ToolError{Kind: secretText, Message: secretText, Stack: secretText}
 	r.Warnings, r.Retry.Hint = []string{secretText}, secretText
 	limit := int64(1500)
 	r.Timing.Profile, r.Timing.TimeoutMs, r.Timing.ElapsedMs, r.Timing.SourceDetail = "tool_call", &limit, 3540, secretText
 	r.Overran, r.Partial, r.Timing.Clamped = true, true, true
-	r.Kill = supervisor.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 5000}
-	r.Usage = supervisor.Usage{CPUUserMs: 200, CPUSystemMs: 50, MemoryPeakBytes: 1 << 20, OOMEvents: 1, PidsLimitHits: 7}
-	r.Sandbox = sandbox.Receipt{Tier: "native", Cgroup: "v2", Degraded: []sandbox.Degradation{{Feature: "landlock", Reason: secretText}}}
-	r.Marks = supervisor.Marks{Queued: at(10), Admitted: at(30), Ready: at(50), Stop: at(1530), Kill: at(3530), Empty: at(3535), Done: at(3540)}
+	r.Kill = api.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 5000}
+	r.Usage = api.Usage{CPUUserMs: 200, CPUSystemMs: 50, MemoryPeakBytes: 1 << 20, OOMEvents: 1, PidsLimitHits: 7}
+	r.Sandbox = api.Receipt{Tier: "native", Cgroup: "v2", Degraded: []api.Degradation{{Feature: "landlock", Reason: secretText}}}
+	r.Marks = api.Marks{Queued: at(10), Admitted: at(30), Ready: at(50), Stop: at(1530), Kill: at(3530), Empty: at(3535), Done: at(3540)}
 	return turn.Record{
 		Event:  turn.Event{TurnID: "turn1", CallID: "call 1", Tool: "slow", Kind: string(supervisor.EventFailed), Time: at(3541), Display: secretText, Message: secretText},
 		Result: r, Asked: began, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -50,7 +49,7 @@ func timedOut() turn.Record {
 func fine() turn.Record {
 	r := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.Timing.Profile = "tool_call"
-	r.Marks = supervisor.Marks{Queued: at(0), Admitted: at(1), Ready: at(5), Stop: at(8), Kill: at(8), Empty: at(9), Done: at(9)}
+	r.Marks = api.Marks{Queued: at(0), Admitted: at(1), Ready: at(5), Stop: at(8), Kill: at(8), Empty: at(9), Done: at(9)}
 	return turn.Record{Event: turn.Event{TurnID: "turn1", CallID: "2", Tool: "quick", Kind: string(supervisor.EventFinished), Time: at(10)}, Result: r, Asked: began}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -184,7 +183,7 @@ func observe(h *prometheus.HistogramVec, from, to time.Time, labels ...string) {
 	}
 }
 
-func (m *metrics) ladder(r *supervisor.Result) {
+func (m *metrics) ladder(r *api.Result) {
 	k := r.Kill
 	if k.Survivors > 0 {
 		m.survivors.WithLabelValues().Add(float64(k.Survivors))

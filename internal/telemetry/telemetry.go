@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -48,7 +47,7 @@ type sink interface {
 
 // ended is a call that has its result.
 type ended struct {
-	result *supervisor.Result
+	result *api.Result
 	tool   string // fit for a label
 	asked  time.Time
 	over   time.Time
@@ -106,7 +105,7 @@ func (t *Telemetry) one(record *turn.Record) {
 
 // Described counts that a tool was asked what it is; failed is nil if it said
 // so.
-func (t *Telemetry) Described(took time.Duration, failed *supervisor.Result) {
+func (t *Telemetry) Described(took time.Duration, failed *api.Result) {
 	profile, _ := budget.ForOperation(budget.OpDescribe)
 	t.metrics.rpc(profile.Name, "Describe", took, failed != nil && failed.Status == api.StatusTimeout)
 }

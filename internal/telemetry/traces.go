@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -36,7 +35,7 @@ type traced struct {
 	tool, parent string
 	asked, over  time.Time
 	status       api.Status
-	marks        supervisor.Marks
+	marks        api.Marks
 	ladder       bool
 	attributes   []attribute.KeyValue
 	kill         []attribute.KeyValue

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -78,7 +79,7 @@ func progress(e supervisor.Event) string {
 	return text
 }
 
-func (s *screen) content(c supervisor.Content) {
+func (s *screen) content(c api.Content) {
 	switch c.Type {
 	case "text":
 		s.print(c.Text)
@@ -124,7 +125,7 @@ func (s *screen) note(what, text string) {
 }
 
 // finish shows what came of it.
-func (s *screen) finish(r *supervisor.Result) error {
+func (s *screen) finish(r *api.Result) error {
 	s.endLine()
 	if len(r.Structured) > 0 {
 		s.line(indented(r.Structured))

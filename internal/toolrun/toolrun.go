@@ -35,7 +35,7 @@ type Options struct {
 const eventBuffer = 4096
 
 // Call makes one call and shows it. Aborted says that a signal ended it.
-func Call(ctx context.Context, host *supervisor.Supervisor, request supervisor.Request, o Options) (result *supervisor.Result, aborted bool, err error) {
+func Call(ctx context.Context, host *supervisor.Supervisor, request supervisor.Request, o Options) (result *api.Result, aborted bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	events := make(chan supervisor.Event, eventBuffer)

@@ -67,7 +67,7 @@ func newHost(t *testing.T) *supervisor.Supervisor {
 }
 
 // shown is what one call shows.
-func shown(t *testing.T, host *supervisor.Supervisor, what string, o Options) (out, notes string, r *supervisor.Result, aborted bool) {
+func shown(t *testing.T, host *supervisor.Supervisor, what string, o Options) (out, notes string, r *api.Result, aborted bool) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

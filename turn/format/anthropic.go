@@ -3,7 +3,7 @@ package format
 import (
 	"encoding/json"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // anthropic is the Messages API.
@@ -73,8 +73,8 @@ type (
 	}
 )
 
-func (p anthropic) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
-	list, err := mapResults(p.Name(), calls, results, func(c Call, r *supervisor.Result) anthropicToolResult {
+func (p anthropic) Results(calls []Call, results []*api.Result) ([]byte, error) {
+	list, err := mapResults(p.Name(), calls, results, func(c Call, r *api.Result) anthropicToolResult {
 		return anthropicToolResult{"tool_result", c.ID, blocks(render(r, anthropicBlock)), !r.OK()}
 	})
 	return encode(anthropicMessage{"user", list}, err)
@@ -82,7 +82,7 @@ func (p anthropic) Results(calls []Call, results []*supervisor.Result) ([]byte, 
 
 // anthropicBlock shows images of the types that the API takes. It goes by what
 // the data is: the API refuses the whole request where type and data differ.
-func anthropicBlock(c supervisor.Content) any {
+func anthropicBlock(c api.Content) any {
 	kind := imageType(c.Data)
 	if c.Type != "blob" || kind == "" {
 		return nil

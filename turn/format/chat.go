@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // chat is OpenAI's Chat Completions API, and what many other servers speak.
@@ -92,8 +92,8 @@ type chatMessage struct {
 	Content    string `json:"content"`
 }
 
-func (p chat) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
-	return encode(mapResults(p.Name(), calls, results, func(c Call, r *supervisor.Result) chatMessage {
+func (p chat) Results(calls []Call, results []*api.Result) ([]byte, error) {
+	return encode(mapResults(p.Name(), calls, results, func(c Call, r *api.Result) chatMessage {
 		return chatMessage{"tool", c.ID, plain(r)}
 	}))
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Call is one tool call that a model asked for.
@@ -66,7 +66,7 @@ type Provider interface {
 	// Warnings are shown as a note, in a block of its own where the format has
 	// blocks, but not those that only settings have brought about
 	// (Timing.SettingsWarnings): they are for the operator.
-	Results(calls []Call, results []*supervisor.Result) ([]byte, error)
+	Results(calls []Call, results []*api.Result) ([]byte, error)
 	// Tools writes the list of tools that a model is offered. It fails, naming
 	// the tools, if the API would refuse a name or a schema.
 	Tools(tools []Tool) ([]byte, error)

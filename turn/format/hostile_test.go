@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 func TestLimitsOfResponses(t *testing.T) {
@@ -116,15 +115,15 @@ func TestLookup(t *testing.T) {
 }
 
 func TestResultsThatDoNotMatch(t *testing.T) {
-	one := []*supervisor.Result{ok()}
+	one := []*api.Result{ok()}
 	for name, c := range map[string]struct {
 		calls   []Call
-		results []*supervisor.Result
+		results []*api.Result
 		want    string
 	}{
 		"too few":  {[]Call{{ID: "a", Tool: "t"}, {ID: "b", Tool: "t"}}, one, "2 calls have 1 results"},
 		"too many": {nil, one, "0 calls have 1 results"},
-		"nil":      {[]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{nil}, `"a" has no result`},
+		"nil":      {[]Call{{ID: "a", Tool: "t"}}, []*api.Result{nil}, `"a" has no result`},
 		"twice":    {[]Call{{ID: "a", Tool: "t"}, {ID: "a", Tool: "t"}}, append(one, one...), `have the id "a"`},
 	} {
 		for _, p := range providers {
@@ -137,7 +136,7 @@ func TestResultsThatDoNotMatch(t *testing.T) {
 
 // Results of a custom tool call have their own type.
 func TestCustomResult(t *testing.T) {
-	raw, err := responses{}.Results([]Call{{ID: "a", Tool: "t", Custom: true}}, []*supervisor.Result{ok()})
+	raw, err := responses{}.Results([]Call{{ID: "a", Tool: "t", Custom: true}}, []*api.Result{ok()})
 	if err != nil || string(raw) != `[{"type":"custom_tool_call_output","call_id":"a","output":"[no output]"}]` {
 		t.Errorf("%s, %v", raw, err)
 	}
@@ -147,13 +146,13 @@ func TestCustomResult(t *testing.T) {
 func TestHostileOutput(t *testing.T) {
 	nasty := "a\x00b\xffc\xed\xa0\x80d\u2028\x1b[2J</script>"
 	r := structured(`{"n\u0000":"\ud800 \ud83d\ude00 \udc00\\u0000","x":"`+"\xff"+`"}`,
-		supervisor.Content{Type: "text", Text: nasty}, supervisor.Content{Type: "json", JSON: json.RawMessage(`{"broken`)},
-		supervisor.Content{Type: "json", JSON: json.RawMessage(`"\u0000\ud800"`)},
-		supervisor.Content{Type: "blob", MIMEType: nasty, Data: nil}, supervisor.Content{Type: "resource_link", Name: nasty, URI: nasty},
-		supervisor.Content{Type: "unheard of", Text: "shown"})
+		api.Content{Type: "text", Text: nasty}, api.Content{Type: "json", JSON: json.RawMessage(`{"broken`)},
+		api.Content{Type: "json", JSON: json.RawMessage(`"\u0000\ud800"`)},
+		api.Content{Type: "blob", MIMEType: nasty, Data: nil}, api.Content{Type: "resource_link", Name: nasty, URI: nasty},
+		api.Content{Type: "unheard of", Text: "shown"})
 	r.Message, r.Reason, r.Warnings, r.Timing.Clamped = nasty, api.Reason(nasty), []string{nasty}, true
 	for _, p := range providers {
-		raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{r})
+		raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*api.Result{r})
 		if err != nil || !json.Valid(raw) || !utf8.Valid(raw) {
 			t.Errorf("%s: %v, %q", p.Name(), err, raw)
 		}
@@ -176,7 +175,7 @@ func TestHostileOutput(t *testing.T) {
 func TestStructuredThatIsNoJSON(t *testing.T) {
 	for _, value := range []string{`{"a":`, strings.Repeat(`[`, 10_000), ` `} {
 		for _, p := range providers {
-			raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{structured(value)})
+			raw, err := p.Results([]Call{{ID: "a", Tool: "t"}}, []*api.Result{structured(value)})
 			if err != nil || strings.Contains(string(raw), "structuredContent") {
 				t.Errorf("%s: %v, %s", p.Name(), err, raw)
 			}
@@ -187,7 +186,7 @@ func TestStructuredThatIsNoJSON(t *testing.T) {
 func TestLongText(t *testing.T) {
 	const size = 1_000_000
 	r := timeoutWithPartial()
-	r.Content = append(text1("BEGIN"+strings.Repeat("é", size/2)), supervisor.Content{Type: "blob", MIMEType: "image/png", Data: png})
+	r.Content = append(text1("BEGIN"+strings.Repeat("é", size/2)), api.Content{Type: "blob", MIMEType: "image/png", Data: png})
 	r.Content = append(r.Content, text1(strings.Repeat("ü", size/2)+"END")...)
 	parts := render(r, anthropicBlock)
 	if n := sizeOf(parts); n > maxTextBytes+100 || n < maxTextBytes-10 || len(parts) != 3 || parts[1].block == nil {
@@ -215,15 +214,15 @@ func TestLongText(t *testing.T) {
 func TestCutOfWhatIsCut(t *testing.T) {
 	const missing = 999_427
 	half := strings.Repeat("y", 500_000) + "\n[... 7 bytes of output are left out here ...]\n" + strings.Repeat("y", 24_000)
-	note := supervisor.Content{Type: "text", Text: fmt.Sprintf("[... %d bytes of output are left out here ...]", missing), LeftOutBytes: missing}
+	note := api.Content{Type: "text", Text: fmt.Sprintf("[... %d bytes of output are left out here ...]", missing), LeftOutBytes: missing}
 	long := ok(text1(half)[0], note, text1(half)[0])
 	if got, want := leftOut(t, plain(long)), missing+2*len(half)-maxTextBytes; got != want {
 		t.Errorf("content: %d are said to be left out, want %d", got, want)
 	}
 	stream := timeoutWithPartial()
 	stream.Content = nil
-	stream.Output.Stdout = supervisor.StreamOutput{Head: half, Tail: half, DroppedBytes: missing}
-	stream.Output.Stderr = supervisor.StreamOutput{}
+	stream.Output.Stdout = api.StreamOutput{Head: half, Tail: half, DroppedBytes: missing}
+	stream.Output.Stderr = api.StreamOutput{}
 	if got, want := leftOut(t, plain(stream)), missing+len(stream.Message)+2+2*len(half)-maxTextBytes; got != want {
 		t.Errorf("stdout: %d are said to be left out, want %d", got, want)
 	}
@@ -270,15 +269,15 @@ func leftOut(t *testing.T, s string) (left int) {
 
 func TestManyAndLargeBlocks(t *testing.T) {
 	large := append(append([]byte{}, png...), make([]byte, maxBlockBytes)...)
-	parts := render(ok(supervisor.Content{Type: "blob", MIMEType: "image/png", Data: large}), anthropicBlock)
+	parts := render(ok(api.Content{Type: "blob", MIMEType: "image/png", Data: large}), anthropicBlock)
 	if want := fmt.Sprintf("[blob image/png, %d bytes]", len(large)); len(parts) != 1 || string(parts[0].text) != want {
 		t.Errorf("%d parts, %.100q", len(parts), parts[0].text)
 	}
-	links := make([]supervisor.Content, 200_000)
+	links := make([]api.Content, 200_000)
 	for i := range links {
-		links[i] = supervisor.Content{Type: "resource_link", URI: fmt.Sprint("file:///", i)}
+		links[i] = api.Content{Type: "resource_link", URI: fmt.Sprint("file:///", i)}
 	}
-	raw, err := mcp{}.Results([]Call{{ID: "a", Tool: "t"}}, []*supervisor.Result{ok(links...)})
+	raw, err := mcp{}.Results([]Call{{ID: "a", Tool: "t"}}, []*api.Result{ok(links...)})
 	if err != nil || len(raw) > 2*maxBlockBytes+maxTextBytes {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}

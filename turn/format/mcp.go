@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // mcp is the Model Context Protocol: tools/call and its CallToolResult.
@@ -72,13 +71,13 @@ type (
 	}
 	// mcpExecution is a part of supervisor.Result, with its names.
 	mcpExecution struct {
-		Status api.Status        `json:"status"`
-		Code   string            `json:"code"`
-		Reason api.Reason        `json:"reason"`
-		Timing supervisor.Timing `json:"timing"`
-		Kill   supervisor.Kill   `json:"kill"`
-		Usage  supervisor.Usage  `json:"usage"`
-		Retry  supervisor.Retry  `json:"retry"`
+		Status api.Status `json:"status"`
+		Code   string     `json:"code"`
+		Reason api.Reason `json:"reason"`
+		Timing api.Timing `json:"timing"`
+		Kill   api.Kill   `json:"kill"`
+		Usage  api.Usage  `json:"usage"`
+		Retry  api.Retry  `json:"retry"`
 	}
 	mcpMedia struct {
 		Type     string `json:"type"` // image or audio
@@ -102,8 +101,8 @@ type (
 	}
 )
 
-func (p mcp) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
-	return encode(mapResults(p.Name(), calls, results, func(_ Call, r *supervisor.Result) mcpResult {
+func (p mcp) Results(calls []Call, results []*api.Result) ([]byte, error) {
+	return encode(mapResults(p.Name(), calls, results, func(_ Call, r *api.Result) mcpResult {
 		return mcpResult{blocks(render(r, mcpBlock)), structuredContent(r), !r.OK(), mcpMeta{execution(r)}}
 	}))
 }
@@ -117,7 +116,7 @@ type MCPBlock struct {
 
 // MCPContent is the content that Results gives a result in MCP, for a program
 // that writes the message itself.
-func MCPContent(r *supervisor.Result) []MCPBlock {
+func MCPContent(r *api.Result) []MCPBlock {
 	var list []MCPBlock
 	for _, block := range blocks(render(r, mcpBlock)) {
 		switch b := block.(type) {
@@ -135,7 +134,7 @@ func MCPContent(r *supervisor.Result) []MCPBlock {
 }
 
 // execution is a result's evidence, clean.
-func execution(r *supervisor.Result) json.RawMessage {
+func execution(r *api.Result) json.RawMessage {
 	raw, err := encode(mcpExecution{r.Status, r.Code, r.Reason, r.Timing, r.Kill, r.Usage, r.Retry}, nil)
 	if err != nil {
 		return nil // a bug, and no reason to lose the result
@@ -149,7 +148,7 @@ const maxStructuredBytes = 1 << 20
 
 // structuredContent is an object in MCP; other values are in the text only. A
 // result that is not ok has none: some clients show nothing else where it is.
-func structuredContent(r *supervisor.Result) json.RawMessage {
+func structuredContent(r *api.Result) json.RawMessage {
 	if !r.OK() {
 		return nil
 	}
@@ -162,7 +161,7 @@ func structuredContent(r *supervisor.Result) json.RawMessage {
 
 // mcpBlock shows blobs as image, audio or embedded resource (named by its
 // hash, since it needs a URI), and links as links.
-func mcpBlock(c supervisor.Content) any {
+func mcpBlock(c api.Content) any {
 	kind := mimeType(c)
 	media, _, _ := strings.Cut(kind, "/")
 	switch {
@@ -185,7 +184,7 @@ func mcpBlock(c supervisor.Content) any {
 }
 
 // data is never null in JSON.
-func data(c supervisor.Content) []byte { return append([]byte{}, c.Data...) }
+func data(c api.Content) []byte { return append([]byte{}, c.Data...) }
 
 type (
 	mcpTools struct {

@@ -5,13 +5,13 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // A program that writes MCP itself shows the model what Results does.
 func TestMCPContent(t *testing.T) {
 	for name, result := range resultCases {
-		raw, err := mcp{}.Results([]Call{{ID: "1", Tool: "search"}}, []*supervisor.Result{result()})
+		raw, err := mcp{}.Results([]Call{{ID: "1", Tool: "search"}}, []*api.Result{result()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 const (
@@ -21,11 +21,11 @@ const (
 )
 
 // show makes a format's block of content, or nil where the format has none.
-type show func(supervisor.Content) any
+type show func(api.Content) any
 
 // render makes of a result what a model reads: its message, a blank line, and
 // what the tool had to show. There is always something.
-func render(r *supervisor.Result, as show) []part {
+func render(r *api.Result, as show) []part {
 	w := &writer{show: as, blockBytes: maxBlockBytes}
 	w.lead(r)
 	shown := w.content(r)
@@ -43,8 +43,8 @@ func render(r *supervisor.Result, as show) []part {
 }
 
 // plain is a result as text alone.
-func plain(r *supervisor.Result) string {
-	parts := render(r, func(supervisor.Content) any { return nil })
+func plain(r *api.Result) string {
+	parts := render(r, func(api.Content) any { return nil })
 	var text []byte
 	for _, p := range parts {
 		text = append(onNewLine(text), p.text...)
@@ -53,7 +53,7 @@ func plain(r *supervisor.Result) string {
 }
 
 // notes are the warnings that are for the model.
-func notes(r *supervisor.Result) []string {
+func notes(r *api.Result) []string {
 	return slices.DeleteFunc(slices.Clone(r.Warnings), func(one string) bool {
 		return slices.Contains(r.Timing.SettingsWarnings, one)
 	})
@@ -115,7 +115,7 @@ func (w *writer) gap(note string, bytes int64) bool {
 }
 
 // lead writes the message, which a result that is not ok always has.
-func (w *writer) lead(r *supervisor.Result) {
+func (w *writer) lead(r *api.Result) {
 	message := r.Message
 	if message == "" && !r.OK() {
 		message = fmt.Sprintf("[FAILED] Tool %q ended with %s.", r.Tool, r.Status)
@@ -125,7 +125,7 @@ func (w *writer) lead(r *supervisor.Result) {
 
 // content writes the content, or the structured value where there is none, and
 // says whether there was anything.
-func (w *writer) content(r *supervisor.Result) (shown bool) {
+func (w *writer) content(r *api.Result) (shown bool) {
 	for _, c := range r.Content {
 		shown = w.item(c) || shown
 	}
@@ -135,7 +135,7 @@ func (w *writer) content(r *supervisor.Result) (shown bool) {
 	return shown
 }
 
-func (w *writer) item(c supervisor.Content) bool {
+func (w *writer) item(c api.Content) bool {
 	if cost := blockBytes + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType); cost <= w.blockBytes {
 		if block := w.show(c); block != nil {
 			w.blockBytes -= cost
@@ -167,7 +167,7 @@ func (w *writer) json(raw json.RawMessage) bool {
 
 // streams writes what went through stdout and stderr. Stdout has a heading if
 // it follows content.
-func (w *writer) streams(out supervisor.Output, afterContent bool) bool {
+func (w *writer) streams(out api.Output, afterContent bool) bool {
 	heading := ""
 	if afterContent {
 		heading = "[stdout]\n"
@@ -176,7 +176,7 @@ func (w *writer) streams(out supervisor.Output, afterContent bool) bool {
 	return w.stream("[stderr]\n", out.Stderr) || stdout
 }
 
-func (w *writer) stream(heading string, s supervisor.StreamOutput) bool {
+func (w *writer) stream(heading string, s api.StreamOutput) bool {
 	if s.DroppedBytes == 0 {
 		return strings.TrimSpace(s.Head) != "" && w.text(heading+s.Head)
 	}
@@ -186,7 +186,7 @@ func (w *writer) stream(heading string, s supervisor.StreamOutput) bool {
 	return true
 }
 
-func mimeType(c supervisor.Content) string {
+func mimeType(c api.Content) string {
 	if c.MIMEType == "" {
 		return "application/octet-stream"
 	}

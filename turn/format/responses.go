@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // responses is OpenAI's Responses API.
@@ -72,8 +72,8 @@ type responsesOutput struct {
 	Output string `json:"output"`
 }
 
-func (p responses) Results(calls []Call, results []*supervisor.Result) ([]byte, error) {
-	return encode(mapResults(p.Name(), calls, results, func(c Call, r *supervisor.Result) responsesOutput {
+func (p responses) Results(calls []Call, results []*api.Result) ([]byte, error) {
+	return encode(mapResults(p.Name(), calls, results, func(c Call, r *api.Result) responsesOutput {
 		kind := "function_call_output"
 		if c.Custom {
 			kind = "custom_tool_call_output"

@@ -11,7 +11,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // png is the smallest picture.
@@ -23,97 +22,97 @@ var png = func() []byte {
 	return raw
 }()
 
-func text1(s string) []supervisor.Content { return []supervisor.Content{{Type: "text", Text: s}} }
+func text1(s string) []api.Content { return []api.Content{{Type: "text", Text: s}} }
 
 // failed is a result that is not ok, as the supervisor makes it.
-func failed(status api.Status, code string, reason api.Reason, message string) *supervisor.Result {
-	return &supervisor.Result{
+func failed(status api.Status, code string, reason api.Reason, message string) *api.Result {
+	return &api.Result{
 		Tool: "search", Status: status, Code: code, Reason: reason, Message: message,
-		Retry: supervisor.Retry{SideEffects: "possible"}, Kill: supervisor.Kill{Stage: "none", Signals: []string{}},
+		Retry: api.Retry{SideEffects: "possible"}, Kill: api.Kill{Stage: "none", Signals: []string{}},
 	}
 }
 
-func ok(content ...supervisor.Content) *supervisor.Result {
-	return &supervisor.Result{Tool: "search", Status: api.StatusOK, Code: "OK", Content: content, Kill: supervisor.Kill{Stage: "none", Signals: []string{}}}
+func ok(content ...api.Content) *api.Result {
+	return &api.Result{Tool: "search", Status: api.StatusOK, Code: "OK", Content: content, Kill: api.Kill{Stage: "none", Signals: []string{}}}
 }
 
-func timeoutWithPartial() *supervisor.Result {
+func timeoutWithPartial() *api.Result {
 	r := failed(api.StatusTimeout, "DEADLINE_EXCEEDED", "deadline",
 		`[TIMEOUT] Tool "search" was stopped after 2s, its limit. All 3 of its processes were killed. Side effects may have happened. `+
 			`Its partial output follows: 22 bytes of content. Next: ask for more time (up to 1h) or take smaller steps.`)
 	r.Partial, r.Content = true, text1("main.go:3: one result\n")
-	r.Timing = supervisor.Timing{RunMs: 1980, ElapsedMs: 2004, TimeoutMs: new(int64(2000)), Profile: "tool_call"}
-	r.Kill = supervisor.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 812}
-	r.Usage = supervisor.Usage{CPUUserMs: 1200, MemoryPeakBytes: 9 << 20, PidsPeak: 5}
-	r.Retry = supervisor.Retry{Retryable: true, SideEffects: "possible", SuggestedTimeoutMs: new(int64(8000)), Hint: "ask for more time or do less in one call"}
+	r.Timing = api.Timing{RunMs: 1980, ElapsedMs: 2004, TimeoutMs: new(int64(2000)), Profile: "tool_call"}
+	r.Kill = api.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 812}
+	r.Usage = api.Usage{CPUUserMs: 1200, MemoryPeakBytes: 9 << 20, PidsPeak: 5}
+	r.Retry = api.Retry{Retryable: true, SideEffects: "possible", SuggestedTimeoutMs: new(int64(8000)), Hint: "ask for more time or do less in one call"}
 	return r
 }
 
-func commandWithDrops(r *supervisor.Result) *supervisor.Result {
+func commandWithDrops(r *api.Result) *api.Result {
 	r.Tool = "make"
-	r.Output.Stdout = supervisor.StreamOutput{Head: "cc -c a.c\ncc -c", Tail: "z.c\ndone\n", SeenBytes: 5_000_023, KeptBytes: 23, DroppedBytes: 5_000_000}
-	r.Output.Stderr = supervisor.StreamOutput{Head: "a.c:1: warning\n", SeenBytes: 15, KeptBytes: 15}
+	r.Output.Stdout = api.StreamOutput{Head: "cc -c a.c\ncc -c", Tail: "z.c\ndone\n", SeenBytes: 5_000_023, KeptBytes: 23, DroppedBytes: 5_000_000}
+	r.Output.Stderr = api.StreamOutput{Head: "a.c:1: warning\n", SeenBytes: 15, KeptBytes: 15}
 	return r
 }
 
-func clamped(r *supervisor.Result) *supervisor.Result {
+func clamped(r *api.Result) *api.Result {
 	r.Timing.Clamped, r.Warnings = true, []string{"timeout 2h is above the maximum of 1h: 1h is used"}
 	return r
 }
 
-func structured(value string, content ...supervisor.Content) *supervisor.Result {
+func structured(value string, content ...api.Content) *api.Result {
 	r := ok(content...)
 	r.Structured = json.RawMessage(value)
 	return r
 }
 
-var resultCases = map[string]func() *supervisor.Result{
-	"ok": func() *supervisor.Result {
-		return ok(supervisor.Content{Type: "text", Text: "two results"}, supervisor.Content{Type: "json", JSON: json.RawMessage(`{ "line": 3 }`)},
-			supervisor.Content{Type: "resource_link", Name: "main.go", URI: "file:///w/main.go", MIMEType: "text/x-go"})
+var resultCases = map[string]func() *api.Result{
+	"ok": func() *api.Result {
+		return ok(api.Content{Type: "text", Text: "two results"}, api.Content{Type: "json", JSON: json.RawMessage(`{ "line": 3 }`)},
+			api.Content{Type: "resource_link", Name: "main.go", URI: "file:///w/main.go", MIMEType: "text/x-go"})
 	},
-	"ok_nothing":             func() *supervisor.Result { return ok() },
-	"ok_structured":          func() *supervisor.Result { return structured(`{ "matches": [ ] }`) },
-	"ok_structured_list":     func() *supervisor.Result { return structured(`[1, 2]`) },
-	"ok_structured_and_text": func() *supervisor.Result { return structured(`{"matches":[]}`, text1("No match.")...) },
-	"ok_clamped":             func() *supervisor.Result { return clamped(ok(text1("done")...)) },
-	"ok_warning": func() *supervisor.Result {
+	"ok_nothing":             func() *api.Result { return ok() },
+	"ok_structured":          func() *api.Result { return structured(`{ "matches": [ ] }`) },
+	"ok_structured_list":     func() *api.Result { return structured(`[1, 2]`) },
+	"ok_structured_and_text": func() *api.Result { return structured(`{"matches":[]}`, text1("No match.")...) },
+	"ok_clamped":             func() *api.Result { return clamped(ok(text1("done")...)) },
+	"ok_warning": func() *api.Result {
 		r := ok(text1("done")...)
 		r.Warnings = []string{"usage is incomplete"}
 		return r
 	},
-	"ok_image": func() *supervisor.Result {
-		return ok(supervisor.Content{Type: "text", Text: "before"}, supervisor.Content{Type: "blob", MIMEType: "image/png", Data: png}, supervisor.Content{Type: "text", Text: "after"})
+	"ok_image": func() *api.Result {
+		return ok(api.Content{Type: "text", Text: "before"}, api.Content{Type: "blob", MIMEType: "image/png", Data: png}, api.Content{Type: "text", Text: "after"})
 	},
-	"ok_blobs": func() *supervisor.Result {
-		return ok(supervisor.Content{Type: "blob", MIMEType: "application/pdf", Data: []byte("%PDF")}, supervisor.Content{Type: "blob", MIMEType: "audio/wav", Data: []byte("RIFF")},
-			supervisor.Content{Type: "blob", MIMEType: "image/png", Data: []byte("no picture")})
+	"ok_blobs": func() *api.Result {
+		return ok(api.Content{Type: "blob", MIMEType: "application/pdf", Data: []byte("%PDF")}, api.Content{Type: "blob", MIMEType: "audio/wav", Data: []byte("RIFF")},
+			api.Content{Type: "blob", MIMEType: "image/png", Data: []byte("no picture")})
 	},
-	"command_ok": func() *supervisor.Result { return commandWithDrops(ok()) },
-	"command_failed": func() *supervisor.Result {
+	"command_ok": func() *api.Result { return commandWithDrops(ok()) },
+	"command_failed": func() *api.Result {
 		return commandWithDrops(failed(api.StatusToolError, "UNKNOWN", "exit", `[FAILED] Tool "make" failed after 1.2s: exit status 2. Side effects may have happened.`))
 	},
 	"timeout": timeoutWithPartial,
-	"timeout_streams": func() *supervisor.Result {
+	"timeout_streams": func() *api.Result {
 		r := timeoutWithPartial()
 		r.Output.Stdout.Head, r.Output.Stderr.Head = "printed\n", "scanning"
 		return clamped(r)
 	},
-	"cancelled": func() *supervisor.Result {
+	"cancelled": func() *api.Result {
 		return failed(api.StatusCancelled, "CANCELLED", "user", "[CANCELLED] Turn aborted by user.")
 	},
-	"denied": func() *supervisor.Result {
+	"denied": func() *api.Result {
 		return failed(api.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
 	},
-	"oom": func() *supervisor.Result {
+	"oom": func() *api.Result {
 		return failed(api.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
 	},
-	"tool_error": func() *supervisor.Result {
+	"tool_error": func() *api.Result {
 		r := failed(api.StatusToolError, "UNKNOWN", "error", `[FAILED] Tool "search" failed after 0.01s: no such folder: src. Side effects may have happened.`)
-		r.ToolError = &supervisor.ToolError{Kind: "error", Message: "no such folder: src"}
+		r.ToolError = &api.ToolError{Kind: "error", Message: "no such folder: src"}
 		return r
 	},
-	"no_message": func() *supervisor.Result { return failed(api.StatusCollateral, "ABORTED", "", "") },
+	"no_message": func() *api.Result { return failed(api.StatusCollateral, "ABORTED", "", "") },
 }
 
 // A note is in no text of the tool's, and what settings have brought about is in
@@ -123,7 +122,7 @@ func TestNotesAreApart(t *testing.T) {
 	r.Warnings = []string{"55s is used", "usage is incomplete"}
 	r.Timing.SettingsWarnings = r.Warnings[:1]
 	for _, p := range providers {
-		raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*supervisor.Result{r})
+		raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*api.Result{r})
 		shown, _, _ := strings.Cut(string(raw), `"_meta"`)
 		apart := p.Name() == "openai" || p.Name() == "openai-chat" || strings.Contains(shown, `"text":"done"`)
 		if err != nil || strings.Contains(shown, "55s") || !apart || !strings.Contains(shown, "[NOTE] usage is incomplete") {
@@ -141,7 +140,7 @@ func TestResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var files []txtar.File
 			for _, p := range providers {
-				raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*supervisor.Result{result()})
+				raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*api.Result{result()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -207,7 +206,7 @@ func validator(t *testing.T) func(raw []byte) error {
 // All results of a turn are in one message of the user's, in call order.
 func TestAnthropicMessage(t *testing.T) {
 	var calls []Call
-	var results []*supervisor.Result
+	var results []*api.Result
 	for name, result := range resultCases {
 		calls, results = append(calls, Call{ID: "toolu_" + name, Tool: "search"}), append(results, result())
 	}
@@ -265,7 +264,7 @@ func TestASuccessInTheGraceTellsEveryProvider(t *testing.T) {
 		r.Kill.Cause = "abort"
 		r.Message = `[NOTE] Tool "search" was aborted after 2s (user). Its result came all the same, and is complete.`
 		for _, p := range providers {
-			raw, err := p.Results([]Call{{ID: "1", Tool: "search", Arguments: json.RawMessage("{}")}}, []*supervisor.Result{r})
+			raw, err := p.Results([]Call{{ID: "1", Tool: "search", Arguments: json.RawMessage("{}")}}, []*api.Result{r})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // encode writes JSON in which no character is escaped that needs not be, or
@@ -27,7 +27,7 @@ func encode(v any, err error) ([]byte, error) {
 }
 
 // mapResults makes one answer for each call, in their order.
-func mapResults[T any](name string, calls []Call, results []*supervisor.Result, one func(Call, *supervisor.Result) T) ([]T, error) {
+func mapResults[T any](name string, calls []Call, results []*api.Result, one func(Call, *api.Result) T) ([]T, error) {
 	if err := match(calls, results); err != nil {
 		return nil, fmt.Errorf("cannot write results in the %s format: %w", name, err)
 	}
@@ -39,7 +39,7 @@ func mapResults[T any](name string, calls []Call, results []*supervisor.Result, 
 }
 
 // match makes sure that every call gets exactly one result.
-func match(calls []Call, results []*supervisor.Result) error {
+func match(calls []Call, results []*api.Result) error {
 	if err := checkCalls(calls); err != nil {
 		return err
 	}

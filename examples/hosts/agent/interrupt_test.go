@@ -21,7 +21,7 @@ type deaf struct {
 func (d deaf) Abort(reason api.Reason) { d.aborts <- reason }
 
 // Result presses Ctrl-C, and again once that has arrived.
-func (d deaf) Result() *supervisor.Result {
+func (d deaf) Result() *api.Result {
 	for range 2 {
 		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
 			d.t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
 )
@@ -49,7 +49,7 @@ type agent struct {
 	client   *client
 	provider format.Provider
 	// run runs a batch of calls, as turn.Turn.Run does.
-	run       func(context.Context, []turn.Call) ([]*supervisor.Result, error)
+	run       func(context.Context, []turn.Call) ([]*api.Result, error)
 	maxRounds int
 	history   []json.RawMessage
 	rounds    int

@@ -158,7 +158,7 @@ func TestHistoryIsValidAfterAnAbort(t *testing.T) {
 	a := &agent{
 		client:   &client{api: anthropic{}, url: s.URL, http: s.Client(), text: func(string) {}},
 		provider: provider, maxRounds: 5,
-		run: func(_ context.Context, calls []turn.Call) (results []*supervisor.Result, err error) {
+		run: func(_ context.Context, calls []turn.Call) (results []*api.Result, err error) {
 			cancel(errInterrupted)
 			for _, c := range calls {
 				results = append(results, supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Message: "[CANCELLED]"}.Result())

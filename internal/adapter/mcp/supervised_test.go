@@ -41,7 +41,7 @@ func request(argv []string, tool, arguments string, policy supervisor.Policy) su
 	}
 }
 
-func run(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Result {
+func run(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*hangLimit)
 	defer cancel()
@@ -52,7 +52,7 @@ func run(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *super
 	return result
 }
 
-func text(r *supervisor.Result) string {
+func text(r *api.Result) string {
 	var all []string
 	for _, content := range r.Content {
 		all = append(all, content.Text)
@@ -60,7 +60,7 @@ func text(r *supervisor.Result) string {
 	return strings.Join(all, "")
 }
 
-func wantOK(t testing.TB, r *supervisor.Result, part string) {
+func wantOK(t testing.TB, r *api.Result, part string) {
 	t.Helper()
 	if r.Status != api.StatusOK || !strings.Contains(text(r), part) {
 		t.Fatalf("%s, %q; want %q\nmessage: %s\nerror: %+v\nstderr: %s", r.Status, text(r), part, r.Message, r.ToolError, r.Output.Stderr.Head)
@@ -89,7 +89,7 @@ func TestFilesystemServer(t *testing.T) {
 	host := newHost(t)
 	argv, node := npmServer(t, "filesystem", granted, "/")
 	policy := supervisor.Policy{Read: []string{node, granted}}
-	call := func(tool string, arguments map[string]string) *supervisor.Result {
+	call := func(tool string, arguments map[string]string) *api.Result {
 		raw, err := json.Marshal(arguments)
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestMemoryServer(t *testing.T) {
 	host := newHost(t)
 	argv, node := npmServer(t, "memory")
 	policy := supervisor.Policy{Read: []string{node}, Write: []string{data}}
-	call := func(tool, arguments string) *supervisor.Result {
+	call := func(tool, arguments string) *api.Result {
 		r := request(argv, tool, arguments, policy)
 		r.Env = []string{"MEMORY_FILE_PATH=" + data + "/memory.jsonl"}
 		return run(t, host, r)
@@ -152,7 +152,7 @@ func TestEverythingServer(t *testing.T) {
 	}
 	wantOK(t, run(t, host, request(argv, "echo", `{"message":"hello"}`, policy)), "Echo: hello")
 	image := run(t, host, request(argv, "get-tiny-image", `{}`, policy))
-	if !slices.ContainsFunc(image.Content, func(c supervisor.Content) bool { return c.MIMEType == "image/png" && len(c.Data) > 100 }) {
+	if !slices.ContainsFunc(image.Content, func(c api.Content) bool { return c.MIMEType == "image/png" && len(c.Data) > 100 }) {
 		t.Errorf("no image in %+v", image)
 	}
 	weather := run(t, host, request(argv, "get-structured-content", `{"location":"New York"}`, policy))

@@ -1,4 +1,4 @@
-package sandbox
+package api
 
 // Receipt says what was enforced for one call. It never claims what was only
 // asked for.

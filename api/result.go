@@ -1,4 +1,4 @@
-package supervisor
+package api
 
 import (
 	"encoding/json"
@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/sandbox"
 )
 
 // SchemaVersion is that of Result's JSON. Fields may be added under the same
@@ -30,10 +27,10 @@ type Result struct {
 	Instance string `json:"instance"`
 	// Status is the one outcome, Code the gRPC view of it, Reason what it was
 	// within the status (deadline, idle, user, ...).
-	Status  api.Status `json:"status"`
-	Code    string     `json:"code"`
-	Reason  api.Reason `json:"reason"`
-	Decider string     `json:"decider"`
+	Status  Status `json:"status"`
+	Code    string `json:"code"`
+	Reason  Reason `json:"reason"`
+	Decider string `json:"decider"`
 	// ToolError is what the tool itself reported, also where something else
 	// was the outcome.
 	ToolError *ToolError `json:"toolError"`
@@ -61,7 +58,7 @@ type Result struct {
 	Exit       Exit            `json:"exit"`
 	Usage      Usage           `json:"usage"`
 	Limits     AppliedLimits   `json:"limits"`
-	Sandbox    sandbox.Receipt `json:"sandbox"`
+	Sandbox    Receipt         `json:"sandbox"`
 	Retry      Retry           `json:"retry"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
@@ -268,7 +265,7 @@ func (r *Result) OutputBytes() int {
 }
 
 // OK is true for a complete result.
-func (r *Result) OK() bool { return r.Status == api.StatusOK }
+func (r *Result) OK() bool { return r.Status == StatusOK }
 
 // Text joins the text content. Of a call that gave no result but what it wrote, as
 // a plain command does, it is that: stdout, with a note where bytes are missing.
@@ -309,7 +306,24 @@ func (s StreamOutput) begin(enough int) string {
 // complete, else its message.
 func (r *Result) Display() string {
 	if r.OK() {
-		return display(r.textBegin((maxDisplayRunes + 1) * utf8.UTFMax))
+		return Cut(r.textBegin((maxDisplayRunes+1)*utf8.UTFMax), maxDisplayRunes)
 	}
-	return display(r.Message)
+	return Cut(r.Message, maxDisplayRunes)
+}
+
+const maxDisplayRunes = 2000
+
+// Cut cuts s after so many characters, however long it is, and marks that.
+func Cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := 0
+	for i := range s {
+		if n == most {
+			return string([]rune(s[:i])) + "…"
+		}
+		n++
+	}
+	return s
 }
