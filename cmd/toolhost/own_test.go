@@ -12,6 +12,7 @@ import (
 // A tool that may read the folder in which the daemon's files lie sees none of them
 // but the configuration.
 func TestDaemonsFilesBelowAGrant(t *testing.T) {
+	t.Parallel()
 	d := serve(t, `tools: {look: {command: [sh, -c, "ls $1/state $1/store; cat $1/state/token $1/state/journal.db $1/api.sock $1/api.sock.lock; cat $1/toolhost.yaml", sh, "{dir}"], read: [.]}}`)
 	token, err := os.ReadFile(d.token)
 	if err != nil {
@@ -57,6 +58,7 @@ func runIn(dir string, binary string, args ...string) (output string, code int) 
 
 // What is toolhost's own is refused where it is granted, on every surface.
 func TestGrantsOfOwnFilesAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, grant := range []string{"read: [state]", "write: [state]", "read: [state/token]", "write: [../link/data]", "read: [/run/secrets, ../link]", "write: [toolhost.yaml]"} {
 		dir := ownFolder(t, "look: {command: [id], "+grant+"}")
 		for _, args := range [][]string{
@@ -82,6 +84,7 @@ func TestGrantsOfOwnFilesAreRefused(t *testing.T) {
 
 // Below a granted folder the state is hidden, and the configuration read-only.
 func TestOwnFilesBelowAGrantOfTheCommandLine(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("needs a shell, which the VM does not have")
 	}

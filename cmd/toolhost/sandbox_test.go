@@ -38,6 +38,7 @@ func toolhost(t *testing.T, args ...string) []byte {
 const canary = "THCANARY-7b1f"
 
 func TestNothingEscapes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("its probes are in other processes, which the race detector does not see")
 	}

@@ -169,6 +169,7 @@ func needRange(t *testing.T) {
 }
 
 func TestNothingEscapesAnUnprivilegedHost(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("its probes are in other processes, which the race detector does not see")
 	}
@@ -204,6 +205,7 @@ func TestNothingEscapesAnUnprivilegedHost(t *testing.T) {
 // Bound paths of an unprivileged host act as its user; so does everything where
 // it has no other users, but then only if that is allowed.
 func TestSharedUser(t *testing.T) {
+	t.Parallel()
 	needRange(t)
 	dir := userDir(t)
 	project := filepath.Join(dir, "project")

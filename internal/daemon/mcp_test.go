@@ -133,6 +133,7 @@ func TestMCPCallsEnd(t *testing.T) {
 	t.Parallel()
 	for _, version := range mcpVersions {
 		t.Run(version, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, "mcp: {clientTimeout: infinite}\n")
 			w.daemon()
 			told := make(chan string, 256)
