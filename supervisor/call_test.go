@@ -148,6 +148,7 @@ func TestErrorDuringGraceIsKept(t *testing.T) {
 }
 
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := request("silent", `{}`)
 	r.Stream, r.Grace = budget.Stream{Initial: 50 * time.Millisecond}, budget.NoGrace
@@ -359,6 +360,7 @@ func TestSoftBudgetHint(t *testing.T) {
 
 // A deadline may come at any moment of the start.
 func TestDeadlineWhileStarting(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	call(t, host, request("echo", `{}`)) // describes the binary
 	for i := range 60 {

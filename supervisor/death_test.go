@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"os"
@@ -51,11 +52,11 @@ func runHost(dir string, n int, timeout time.Duration) {
 	select {}
 }
 
-// startHost starts such a host and returns it with its cgroup's path.
-func startHost(t *testing.T, dir string, n int, timeout time.Duration) (*exec.Cmd, string) {
+// startHost starts such a host, with more in its environment, and returns it with its cgroup's path.
+func startHost(t *testing.T, dir string, n int, timeout time.Duration, more ...string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", hostVar, dir, n, timeout))
+	cmd.Env = append(append(os.Environ(), more...), fmt.Sprintf("%s=%s %d %d", hostVar, dir, n, timeout))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -154,11 +155,17 @@ func TestStoppedHostTakesItsToolsWithIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the launcher's own timer: left out by -short")
 	}
-	cmd, _ := startHost(t, t.TempDir(), 1, 10*time.Second) // which has to cover the start of seven processes, too
+	t.Parallel()
+	own := rand.Text()                                                     // alive counts the tools of other tests, too
+	cmd, _ := startHost(t, t.TempDir(), 1, 10*time.Second, runVar+"="+own) // which has to cover the start of seven processes, too
+	left := func() int { return len(processes.WithEnvironment(toolVar + "=" + own)) }
+	if left() == 0 {
+		t.Error("no tool was running")
+	}
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the stopped host's tools are gone", func() bool { return alive() == 0 })
+	eventually(t, "the stopped host's tools are gone", func() bool { return left() == 0 })
 }
 
 // open counts what calls must not leave in the host. The users that it has had

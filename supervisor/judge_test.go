@@ -31,6 +31,7 @@ func passes(t *testing.T, r *api.Result) {
 }
 
 func TestOddJSONOfATool(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for _, what := range odd {
 		t.Run(what, func(t *testing.T) {

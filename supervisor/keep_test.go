@@ -251,6 +251,7 @@ func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 // Whatever happens to kept processes, each call has a result of its own and
 // nothing stays.
 func TestKeptProcessesInDisorder(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 6, Queue: 500, Wait: time.Minute}})
 	n := 200
 	if slow() {

@@ -20,6 +20,7 @@ func hostileRequest(how string) supervisor.Request {
 }
 
 func TestBrokenHandshakes(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for how, want := range map[string]string{
 		"notplugin": "hello, world",
@@ -109,6 +110,7 @@ func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 }
 
 func TestBrokenProtocol(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for how, want := range map[string]string{
 		"second-result": "a second result",
@@ -130,6 +132,7 @@ func TestBrokenProtocol(t *testing.T) {
 }
 
 func TestHostileButOK(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for _, how := range []string{"ok", "forgedlog", "result-hang", "flush-flood"} {
 		t.Run(how, func(t *testing.T) {
@@ -140,6 +143,7 @@ func TestHostileButOK(t *testing.T) {
 }
 
 func TestQuestionFloodEnds(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	r := hostileRequest("ask-flood")
 	r.Timeouts = within(5 * time.Second)

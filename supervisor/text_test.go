@@ -13,6 +13,7 @@ import (
 
 // A timeout of the request's own is clamped as any.
 func TestTimeoutOfARequest(t *testing.T) {
+	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	for asked, want := range map[time.Duration]int64{0: 60_000, time.Nanosecond: 1000, -time.Second: 1000, 100 * time.Hour: 3_600_000, budget.Infinite: 3_600_000, 5 * time.Second: 5000} {
 		one := request("echo", `{"text":"hello"}`)
