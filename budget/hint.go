@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const (
@@ -192,10 +194,4 @@ func isNumber(value json.RawMessage) bool {
 }
 
 // shown is a value for a warning, which is bounded itself.
-func shown(value json.RawMessage) string {
-	const most = 60
-	if runes := []rune(string(value)); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return string(value)
-}
+func shown(value json.RawMessage) string { return text.Cut(string(value), 61) }

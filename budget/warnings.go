@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const maxWarningRunes = 400
@@ -24,8 +26,5 @@ func oneLine(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if runes := []rune(line); len(runes) > maxWarningRunes {
-		return string(runes[:maxWarningRunes-1]) + "…"
-	}
-	return line
+	return text.Cut(line, maxWarningRunes)
 }

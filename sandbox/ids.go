@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // maxSlots bounds how many calls can have a user of their own at once, over
@@ -57,7 +57,7 @@ func (s *slots) take() (slot, error) {
 		return got, nil
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return slot{}, fmt.Errorf("cannot make the folder of users %s: %w", s.dir, cause.Of(err))
+		return slot{}, fmt.Errorf("cannot make the folder of users %s: %w", s.dir, text.Cause(err))
 	}
 	for range s.ids.count { // from the start again too: others let go of theirs
 		number := s.next
@@ -85,7 +85,7 @@ func inUse(uid int) bool {
 func lockSlot(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the user's lock %s: %w", path, cause.Of(err))
+		return nil, fmt.Errorf("cannot open the user's lock %s: %w", path, text.Cause(err))
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // kernelTrees are never the host's.
@@ -77,7 +77,7 @@ func (r *Resolved) openGrant(j *judge, path string, write bool) (grant, error) {
 	}
 	o, err := openOnce(target, false)
 	if err != nil {
-		return grant{}, fmt.Errorf("cannot grant %s: %w", shown, cause.Of(err))
+		return grant{}, fmt.Errorf("cannot grant %s: %w", shown, text.Cause(err))
 	}
 	if err := j.check(o, shown, write); err != nil {
 		_ = o.file.Close()

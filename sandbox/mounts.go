@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // mountPoint is one line of proc_pid_mountinfo(5).
@@ -22,7 +22,7 @@ type mountTable []mountPoint
 func readMounts() (mountTable, error) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil, fmt.Errorf("cannot read /proc/self/mountinfo: %w", cause.Of(err))
+		return nil, fmt.Errorf("cannot read /proc/self/mountinfo: %w", text.Cause(err))
 	}
 	return parseMounts(string(raw)), nil
 }

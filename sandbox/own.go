@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
@@ -68,7 +68,7 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 		for _, path := range list.paths {
 			found, err := g.find(path)
 			if err != nil {
-				return fmt.Errorf("cannot keep %s out of the grants: %w", path, cause.Of(err))
+				return fmt.Errorf("cannot keep %s out of the grants: %w", path, text.Cause(err))
 			}
 			for _, o := range found {
 				if err := r.keepOut(o, path, list.fixed, own.Data); err != nil {

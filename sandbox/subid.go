@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // errNoRange says that an unprivileged host has no users for calls.
@@ -100,7 +100,7 @@ func mapSelf(pid int) error {
 		{"/gid_map", fmt.Sprintf("0 %d 1", os.Getegid())},
 	} {
 		if err := os.WriteFile(proc+f.name, []byte(f.text), 0); err != nil {
-			return fmt.Errorf("cannot map the caller into a user namespace: %w", cause.Of(err))
+			return fmt.Errorf("cannot map the caller into a user namespace: %w", text.Cause(err))
 		}
 	}
 	return nil

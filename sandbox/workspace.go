@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
@@ -39,7 +39,7 @@ func findWorkspace(j *judge, path string) (*opened, error) {
 	case errors.Is(err, lookup.ErrLink):
 		return nil, errWorkspace
 	case err != nil:
-		return nil, fmt.Errorf("%w; make the folder first, with mode 0700", cause.Of(err))
+		return nil, fmt.Errorf("%w; make the folder first, with mode 0700", text.Cause(err))
 	}
 	if err := j.checkWorkspace(o); err != nil {
 		_ = o.file.Close()

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -130,11 +130,11 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 func explainZygote(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot make a user namespace: %w", cause.Of(err))
+		return fmt.Errorf("cannot make a user namespace: %w", text.Cause(err))
 	case errors.Is(err, unix.ENOSPC):
-		return fmt.Errorf("cannot make a user namespace: sysctl user.max_user_namespaces is reached: %w", cause.Of(err))
+		return fmt.Errorf("cannot make a user namespace: sysctl user.max_user_namespaces is reached: %w", text.Cause(err))
 	}
-	return fmt.Errorf("cannot start the zygote: %w", cause.Of(err))
+	return fmt.Errorf("cannot start the zygote: %w", text.Cause(err))
 }
 
 // send asks for a birth.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/supervisor/internal/store"
 )
 
@@ -59,7 +60,7 @@ func lookUp(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("no tool at %s: build it, or correct the path", path)
 	case err != nil:
-		return "", fmt.Errorf("cannot look at the tool %s: %w", path, reason(err))
+		return "", fmt.Errorf("cannot look at the tool %s: %w", path, text.Cause(err))
 	case info.IsDir():
 		return "", fmt.Errorf("the tool %s is a folder: name the executable in it", path)
 	case !info.Mode().IsRegular():
@@ -68,14 +69,6 @@ func lookUp(path string) (string, error) {
 		return "", fmt.Errorf("the tool %s is not executable: run chmod +x on it", path)
 	}
 	return filepath.Abs(path)
-}
-
-// reason is a path error without its path, which the caller names.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
 }
 
 func baseName(path string) string {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -120,7 +121,7 @@ const maxWarnings = 100
 
 func boundedWarnings(list []string) (kept []string) {
 	for _, w := range list[:min(len(list), maxWarnings)] {
-		kept = append(kept, shorten(firstLine(w)))
+		kept = append(kept, shorten(text.FirstLine(w)))
 	}
 	return kept
 }

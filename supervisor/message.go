@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // fillOutcome makes the judgement and everything that follows from it.
@@ -227,7 +228,7 @@ func whatHappened(r *api.Result, o outcome) string {
 func failurePhrase(r *api.Result, o outcome, ran string) string {
 	detail := cmp.Or(string(o.reason), string(o.status))
 	if r.ToolError != nil && r.Kill.Cause != string(causeProtocol) { // of which the tool has said nothing
-		detail = shorten(firstLine(r.ToolError.Message))
+		detail = shorten(text.FirstLine(r.ToolError.Message))
 	}
 	switch o.status {
 	case api.StatusInvalidArgs:
@@ -291,7 +292,7 @@ const lateHint = "give its start more time, or see why it is slow"
 
 // lateMessage is that of a tool which was not ready in time to be called.
 func lateMessage(r *api.Result) string {
-	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, shorten(firstLine(r.ToolError.Message)))
+	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, shorten(text.FirstLine(r.ToolError.Message)))
 	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
 }
 
@@ -299,7 +300,7 @@ func lateMessage(r *api.Result) string {
 // process's own end.
 func crashPhrase(r *api.Result) string {
 	if r.ToolError != nil && r.ToolError.Message != "" {
-		return shorten(firstLine(r.ToolError.Message))
+		return shorten(text.FirstLine(r.ToolError.Message))
 	}
 	return exitPhrase(r.Exit)
 }
@@ -380,8 +381,3 @@ func seconds(ms int64) string {
 const maxDetailRunes = 500
 
 func shorten(s string) string { return api.Cut(s, maxDetailRunes) }
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}

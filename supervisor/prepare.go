@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -193,7 +194,7 @@ func (c *Call) tellDescribe(r *api.Result, refused *refusal) {
 		if r.Status == api.StatusStartFailed {
 			what = "could not be started"
 		}
-		r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, shorten(firstLine(refused.err.Error())), r.Retry.Hint)
+		r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, shorten(text.FirstLine(refused.err.Error())), r.Retry.Hint)
 		return
 	}
 	if refused.describing == nil {

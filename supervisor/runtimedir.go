@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // runtimeDir is a folder of one supervisor's own. It is locked for as long as
@@ -18,7 +20,7 @@ const lockName = "lock"
 
 func openRuntimeDir(base string) (*runtimeDir, error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+		return nil, fmt.Errorf("cannot make the runtime folder %s: %w; set RuntimeDir to a folder that you can write to", base, text.Cause(err))
 	}
 	if err := ownAlone(base); err != nil {
 		return nil, err
@@ -28,7 +30,7 @@ func openRuntimeDir(base string) (*runtimeDir, error) {
 	for range maxOwnTries {
 		var path string
 		if path, err = os.MkdirTemp(base, "h"); err != nil {
-			return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, reason(err))
+			return nil, fmt.Errorf("cannot make a folder in %s: %w; set RuntimeDir to a folder that you can write to", base, text.Cause(err))
 		}
 		var lock *os.File
 		if lock, err = lockDir(path); err == nil {
@@ -47,7 +49,7 @@ const maxOwnTries = 100
 func ownAlone(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("cannot look at the runtime folder %s: %w", path, reason(err))
+		return fmt.Errorf("cannot look at the runtime folder %s: %w", path, text.Cause(err))
 	}
 	st := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -76,7 +78,7 @@ func usersDir() (string, error) {
 		base = fmt.Sprintf("/tmp/toolhost-%d", uid)
 	}
 	if err := os.MkdirAll(base, 0o700); err != nil {
-		return "", fmt.Errorf("cannot make the runtime folder %s: %w", base, reason(err))
+		return "", fmt.Errorf("cannot make the runtime folder %s: %w", base, text.Cause(err))
 	}
 	return filepath.Join(base, "users"), ownAlone(base)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -227,7 +228,7 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, reason(err)))
+		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, text.Cause(err)))
 	}
 	if !info.IsDir() {
 		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not a folder", dir))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -66,7 +67,7 @@ func (b *batch) begin(calls []Call) {
 	for _, call := range calls {
 		e := &entry{call: call, key: b.t.uniqueKey(call.ID), asked: b.t.now(), stage: stageReady}
 		if len(call.Tool) > maxNameBytes {
-			e.call.Tool = truncate(call.Tool, maxNameBytes)
+			e.call.Tool = text.Bytes(call.Tool, maxNameBytes)
 			e.call.Problem = "there is no tool of such a long name"
 		}
 		b.entries = append(b.entries, e)

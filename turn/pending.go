@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // pending is an interaction that the owner keeps. Its answer is handed to done
@@ -193,7 +194,7 @@ func (t *Turn) close(p *pending, outcome string, a Answer) {
 		return
 	}
 	delete(t.pendings, p.ID)
-	a.By = truncate(a.By, maxByBytes)
+	a.By = text.Bytes(a.By, maxByBytes)
 	t.budget.Resumed(t.now())
 	t.armDeadline()
 	if p.raised {

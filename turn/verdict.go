@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
@@ -150,9 +149,4 @@ func canonical(arguments json.RawMessage) []byte {
 		return arguments
 	}
 	return raw
-}
-
-// truncate cuts s to at most n bytes of valid UTF-8.
-func truncate(s string, n int) string {
-	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }

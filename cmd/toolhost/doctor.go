@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -150,7 +150,7 @@ func checkTrial(host *supervisor.Supervisor) finding {
 	})
 	if !result.OK() {
 		detail, remedy := result.Message, "see to what is missing above"
-		if said := present.FirstLine(result.Output.Stderr.Head); said != "" {
+		if said := text.FirstLine(result.Output.Stderr.Head); said != "" {
 			detail += " It wrote: " + said
 		}
 		return finding{"trial call", levelFail, detail, remedy}

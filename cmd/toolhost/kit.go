@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -226,7 +227,7 @@ const (
 func named(names []string) string {
 	var list []string
 	for _, name := range names[:min(len(names), maxNamed)] {
-		list = append(list, terminal.Cut(terminal.OneLine(name), maxNameRunes))
+		list = append(list, text.Cut(terminal.OneLine(name), maxNameRunes))
 	}
 	text := strings.Join(list, ", ")
 	if more := len(names) - len(list); more > 0 {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -113,7 +113,7 @@ func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
 	if err := json.Unmarshal(e.JSON, &said); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%9s  %-22s %-14s %-12s %s\n", when, e.Kind, terminal.OneLine(e.CallID), terminal.OneLine(e.Tool), terminal.OneLine(present.FirstLine(telling(said))))
+	_, err := fmt.Fprintf(w, "%9s  %-22s %-14s %-12s %s\n", when, e.Kind, terminal.OneLine(e.CallID), terminal.OneLine(e.Tool), terminal.OneLine(text.FirstLine(telling(said))))
 	return err
 }
 

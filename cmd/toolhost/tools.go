@@ -15,8 +15,8 @@ import (
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn/format"
@@ -216,9 +216,9 @@ func printTools(w io.Writer, infos []toolInfo) error {
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(table, "TOOL\tARGUMENTS\tCLAIMS\tDESCRIPTION")
 	for _, info := range infos {
-		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), present.FirstLine(info.Description)}
+		line := []string{info.Name, strings.Join(parameters(info.InputSchema), " "), strings.Join(info.Claims, ","), text.FirstLine(info.Description)}
 		for i, cell := range line {
-			line[i] = cmp.Or(terminal.Cell(terminal.Cut(cell, maxCellRunes)), "-")
+			line[i] = cmp.Or(terminal.Cell(text.Cut(cell, maxCellRunes)), "-")
 		}
 		fmt.Fprintln(table, strings.Join(line, "\t"))
 	}

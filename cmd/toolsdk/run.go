@@ -20,8 +20,8 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/toolrun"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
@@ -198,7 +198,7 @@ func heading(tool supervisor.Tool, d *pluginv1.ToolDescription) string {
 	if d.GetDescription() == "" {
 		return name
 	}
-	return name + ": " + present.FirstLine(d.GetDescription())
+	return name + ": " + text.FirstLine(d.GetDescription())
 }
 
 func (f *runFlags) policy(t *target) *supervisor.Policy {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	jsonschema "github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -176,7 +177,7 @@ func keys(types map[string][]string) string {
 	}
 	var list []string
 	for _, key := range slices.Sorted(maps.Keys(types)) {
-		list = append(list, terminal.Cut(terminal.OneLine(key), maxKeyRunes)+"=")
+		list = append(list, text.Cut(terminal.OneLine(key), maxKeyRunes)+"=")
 	}
 	if more := len(list) - maxKeys; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxKeys], " "), more)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Status is what came of a check.
@@ -149,10 +151,4 @@ func short(d time.Duration) string {
 }
 
 // excerpt is the beginning of what a tool wrote, for a line of a report.
-func excerpt(text string) string {
-	const limit = 200
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return text
-}
+func excerpt(s string) string { return text.Cut(s, 201) }

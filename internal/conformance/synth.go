@@ -117,7 +117,7 @@ func (m *maker) typed(s map[string]any, depth int) (any, error) {
 	case "array":
 		return m.array(s, depth)
 	case "string":
-		return text(s), nil
+		return textFor(s), nil
 	case "integer", "number":
 		return number(s), nil
 	case "boolean":
@@ -187,7 +187,7 @@ var formats = map[string]string{
 	"json-pointer": "/x", "regex": "x",
 }
 
-func text(s map[string]any) string {
+func textFor(s map[string]any) string {
 	format, _ := s["format"].(string)
 	if value, ok := formats[format]; ok {
 		return value

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // maxLineRunes bounds a line of an error: names in it may be a plugin's.
@@ -15,7 +16,7 @@ const maxLineRunes = 2000
 // errors.Join on a line each. Whatever is quoted in them forges no other line.
 func Tell(w io.Writer, program string, err error) {
 	for _, line := range lines(err) {
-		fmt.Fprintf(w, "%s: %s\n", program, terminal.OneLine(terminal.Cut(line, maxLineRunes)))
+		fmt.Fprintf(w, "%s: %s\n", program, terminal.OneLine(text.Cut(line, maxLineRunes)))
 	}
 }
 

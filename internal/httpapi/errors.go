@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Codes of errors.
@@ -98,8 +99,5 @@ func printable(s string) string { return printableUpTo(s, maxShownRunes) }
 func printableUpTo(s string, maxRunes int) string {
 	quoted := strconv.QuoteToGraphic(strings.ToValidUTF8(s, "\uFFFD"))
 	shown := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
-	if r := []rune(shown); len(r) > maxRunes {
-		return string(r[:maxRunes]) + "…"
-	}
-	return shown
+	return text.Cut(shown, maxRunes+1)
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Opened is a pack that was found to be what its manifest says. It is a copy
@@ -171,16 +173,16 @@ func (x *extraction) takeManifest(content io.Reader) error {
 // copy writes a file into the private folder.
 func (x *extraction) copy(name string, content io.Reader) (copied, error) {
 	if err := x.root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return copied{}, fmt.Errorf("cannot place %q: %w", name, reason(err))
+		return copied{}, fmt.Errorf("cannot place %q: %w", name, text.Cause(err))
 	}
 	file, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return copied{}, fmt.Errorf("cannot place %q: %w", name, reason(err))
+		return copied{}, fmt.Errorf("cannot place %q: %w", name, text.Cause(err))
 	}
 	h := sha256.New()
 	n, err := io.Copy(io.MultiWriter(file, h), io.LimitReader(content, x.left+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return copied{}, fmt.Errorf("cannot copy %q: %w", name, reason(err))
+		return copied{}, fmt.Errorf("cannot copy %q: %w", name, text.Cause(err))
 	}
 	if n > x.left {
 		return copied{}, fmt.Errorf("its files have more than %d bytes together", int64(MaxBytes))

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // source hands over each file of a pack, in any order.
@@ -103,12 +105,12 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 func openSource(name string) (source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, text.Cause(err)
 	}
 	if info.IsDir() {
 		root, err := os.OpenRoot(name)
 		if err != nil {
-			return nil, reason(err)
+			return nil, text.Cause(err)
 		}
 		return dirSource{root}, nil
 	}
@@ -117,17 +119,9 @@ func openSource(name string) (source, error) {
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, text.Cause(err)
 	}
 	return tarSource{file}, nil
-}
-
-// reason is an error without the path, which the message names already.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // sparse files unfold to more than the tar has.

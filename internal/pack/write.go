@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -42,7 +43,7 @@ func (s Spec) Executable() (string, error) {
 	info, err := os.Stat(s.Source)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot pack %s: %w", s.Source, reason(err))
+		return "", fmt.Errorf("cannot pack %s: %w", s.Source, text.Cause(err))
 	case !info.IsDir() && s.Binary != "":
 		return "", fmt.Errorf("cannot pack %s: it is a file; name a binary in it only of a folder", s.Source)
 	case !info.IsDir():
@@ -60,7 +61,7 @@ func (s Spec) Executable() (string, error) {
 func (s Spec) onlyExecutable() (string, error) {
 	entries, err := os.ReadDir(s.Source)
 	if err != nil {
-		return "", fmt.Errorf("cannot pack %s: %w", s.Source, reason(err))
+		return "", fmt.Errorf("cannot pack %s: %w", s.Source, text.Cause(err))
 	}
 	var found []string
 	for _, entry := range entries {
@@ -119,7 +120,7 @@ func collect(s Spec) (*Contents, error) {
 func (c *Contents) addOne(name string) error {
 	file, err := os.Open(filepath.Join(c.base, name)) // which may be a link: it is named by the user
 	if err != nil {
-		return reason(err)
+		return text.Cause(err)
 	}
 	defer file.Close()
 	return c.add(name, file)
@@ -128,7 +129,7 @@ func (c *Contents) addOne(name string) error {
 func (c *Contents) addAll() error {
 	root, err := os.OpenRoot(c.base)
 	if err != nil {
-		return reason(err)
+		return text.Cause(err)
 	}
 	from := dirSource{root}
 	defer from.Close()
@@ -229,7 +230,7 @@ func (c *Contents) copyTo(w io.Writer, f File) error {
 // Dir writes the pack as the new folder path. After an error nothing is left.
 func (c *Contents) Dir(path string) (err error) {
 	if err := os.Mkdir(path, 0o755); err != nil {
-		return fmt.Errorf("cannot make the pack %s: %w", path, reason(err))
+		return fmt.Errorf("cannot make the pack %s: %w", path, text.Cause(err))
 	}
 	defer func() {
 		if err != nil {

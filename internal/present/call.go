@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -108,7 +109,7 @@ func (c *call) line(now time.Time) string {
 
 // progressText is empty for the progress that only says that the call goes on.
 func progressText(e turn.Event) string {
-	text := terminal.OneLine(FirstLine(e.Message))
+	text := terminal.OneLine(text.FirstLine(e.Message))
 	if e.Fraction != nil {
 		return fmt.Sprintf("%3.0f%%  %s", *e.Fraction*100, text)
 	}

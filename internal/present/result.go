@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Content prints what the tool has to show. With people, as for a terminal,
@@ -117,7 +118,7 @@ func Problem(r *api.Result) string {
 // maxErrorRunes bounds what is shown of an error; a tool's may have 4 MiB.
 const maxErrorRunes = 500
 
-func brief(s string) string { return terminal.OneLine(terminal.Cut(FirstLine(s), maxErrorRunes)) }
+func brief(s string) string { return terminal.OneLine(text.Cut(text.FirstLine(s), maxErrorRunes)) }
 
 // NeverBegan reports whether the result holds an error and nothing else. The
 // time that the adapter takes to find that a command cannot be executed does
@@ -224,9 +225,3 @@ func count(n int, one, many string) string {
 
 // Elapsed is a time for people.
 func Elapsed(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
-
-// FirstLine is s up to its first newline.
-func FirstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}

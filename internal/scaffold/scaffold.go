@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"text/template"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 //go:embed template
@@ -64,15 +66,7 @@ func cannotMake(dir string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: remove it, or name another folder with --dir", dir)
 	}
-	return fmt.Errorf("cannot make the folder %s: %w", dir, reason(err))
-}
-
-// reason is an error without the path, which the message names already.
-func reason(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
+	return fmt.Errorf("cannot make the folder %s: %w", dir, text.Cause(err))
 }
 
 var (

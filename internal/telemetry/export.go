@@ -17,6 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // closeLimit bounds how long the end of the host waits for a collector.
@@ -111,10 +113,12 @@ func (x *exports) close() {
 // where ours do. Their arguments are left out: among them is what it cannot read
 // of the environment, such as a header.
 func silence(logger hclog.Logger) {
-	otel.SetLogger(funcr.New(func(prefix, args string) { logger.Debug("opentelemetry: "+prefix, "detail", cut(args)) }, funcr.Options{
+	otel.SetLogger(funcr.New(func(prefix, args string) {
+		logger.Debug("opentelemetry: "+prefix, "detail", text.Bytes(args, maxErrorBytes))
+	}, funcr.Options{
 		RenderArgsHook: func([]any) []any { return nil },
 	}))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Debug("opentelemetry", "error", cut(err.Error())) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Debug("opentelemetry", "error", text.Bytes(err.Error(), maxErrorBytes)) }))
 }
 
 // tellEvery is how often an unreachable collector is reported.
@@ -149,15 +153,13 @@ func (g *guard) tell(err error) {
 	defer g.mu.Unlock()
 	g.since++
 	if now := time.Now(); g.told.IsZero() || now.Sub(g.told) >= tellEvery {
-		g.logger.Warn("telemetry cannot be sent, and is lost", "signal", g.signal, "failures", g.since, "error", cut(err.Error()))
+		g.logger.Warn("telemetry cannot be sent, and is lost", "signal", g.signal, "failures", g.since, "error", text.Bytes(err.Error(), maxErrorBytes))
 		g.told, g.since = now, 0
 	}
 }
 
 // maxErrorBytes bounds what a collector can write into the log.
 const maxErrorBytes = 300
-
-func cut(s string) string { return s[:min(len(s), maxErrorBytes)] }
 
 type spanGuard struct {
 	sdktrace.SpanExporter

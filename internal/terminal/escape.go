@@ -44,17 +44,6 @@ func OneLine(s string) string { return strings.ReplaceAll(Escape(s, false), "\n"
 // Cell is OneLine for a table whose columns tabs part.
 func Cell(s string) string { return strings.ReplaceAll(OneLine(s), "\t", `\t`) }
 
-// Cut bounds text to a number of characters.
-func Cut(s string, most int) string {
-	if len(s) <= most { // each has a byte at least
-		return s
-	}
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
-}
-
 func writeVisible(b *strings.Builder, r rune, raw string) {
 	switch {
 	case r == '\n' || r == '\t':

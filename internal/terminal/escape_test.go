@@ -35,15 +35,3 @@ func TestOneLineAndCell(t *testing.T) {
 		}
 	}
 }
-
-func TestCut(t *testing.T) {
-	for _, test := range []struct {
-		in   string
-		most int
-		want string
-	}{{"äöü", 3, "äöü"}, {"äöüx", 3, "äö…"}, {"", 3, ""}} {
-		if got := Cut(test.in, test.most); got != test.want {
-			t.Errorf("%q of %d: %q, want %q", test.in, test.most, got, test.want)
-		}
-	}
-}

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
@@ -34,11 +34,11 @@ func Open(to string) (*os.Root, error) {
 		return nil, fmt.Errorf("cannot open the folder %q: %w", to, err)
 	}
 	if err := lookup.MakeFolder(to); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %s: %w", to, cause.Of(err))
+		return nil, fmt.Errorf("cannot make the folder %s: %w", to, text.Cause(err))
 	}
 	root, err := lookup.Folder(to)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the folder %s: %w", to, cause.Of(err))
+		return nil, fmt.Errorf("cannot open the folder %s: %w", to, text.Cause(err))
 	}
 	return root, nil
 }
@@ -53,7 +53,7 @@ func (d *destination) vacant(files []File) error {
 		case err == nil:
 			return fmt.Errorf("%s exists already: remove it, or choose another folder", d.name(f))
 		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("cannot look for %s: %w", d.name(f), cause.Of(err))
+			return fmt.Errorf("cannot look for %s: %w", d.name(f), text.Cause(err))
 		}
 	}
 	return nil
@@ -65,14 +65,14 @@ func (d *destination) name(f File) string { return filepath.Join(d.root.Name(), 
 func (d *destination) take(ctx context.Context, source io.Reader, f File) (skipped string, err error) {
 	file, err := d.create(f)
 	if unusable(err) {
-		return "its name cannot be used there: " + cause.Of(err).Error(), nil
+		return "its name cannot be used there: " + text.Cause(err).Error(), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot make %s: %w", d.name(f), cause.Of(err))
+		return "", fmt.Errorf("cannot make %s: %w", d.name(f), text.Cause(err))
 	}
 	skipped, err = d.fill(ctx, file, source, f)
 	if closeErr := file.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("cannot write %s: %w", d.name(f), cause.Of(closeErr))
+		err = fmt.Errorf("cannot write %s: %w", d.name(f), text.Cause(closeErr))
 	}
 	if err != nil || skipped != "" {
 		err = errors.Join(err, d.root.Remove(f.Path))
@@ -111,12 +111,12 @@ func (d *destination) fill(ctx context.Context, file io.Writer, source io.Reader
 		end := errors.Is(readErr, io.EOF)
 		switch {
 		case readErr != nil && !end:
-			return "unreadable: " + cause.Of(readErr).Error(), nil
+			return "unreadable: " + text.Cause(readErr).Error(), nil
 		case written > f.Bytes || end && written < f.Bytes:
 			return errChanged.Error(), nil
 		}
 		if _, err := file.Write(d.chunk[:n]); err != nil {
-			return "", fmt.Errorf("cannot write %s: %w", d.name(f), cause.Of(err))
+			return "", fmt.Errorf("cannot write %s: %w", d.name(f), text.Cause(err))
 		}
 		if end {
 			return "", nil

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/sandbox/internal/cause"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // walk is one pass over a workspace.
@@ -56,7 +56,7 @@ func (w *walk) names(dir *os.File) (names []string, err error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return names, cause.Of(err)
+	return names, text.Cause(err)
 }
 
 func (w *walk) entry(dir *os.File, name, at string, depth int) error {
@@ -139,7 +139,7 @@ func (w *walk) failed(f File, err error) error {
 	case errors.Is(err, errChanged):
 		return w.skip(f, err.Error())
 	}
-	return w.skip(f, "unreadable: "+cause.Of(err).Error())
+	return w.skip(f, "unreadable: "+text.Cause(err).Error())
 }
 
 // kind names what is never taken.

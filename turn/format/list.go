@@ -70,7 +70,7 @@ func listed(raw json.RawMessage) (c Call, err error) {
 	}
 	if id, given := fields["id"]; given && !absent(id) {
 		var ok bool
-		if c.ID, ok = text(id); !ok {
+		if c.ID, ok = textOf(id); !ok {
 			return c, errors.New("has an id that is not text: put it in quotes, or leave it out")
 		}
 	}

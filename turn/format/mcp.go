@@ -49,7 +49,7 @@ func mcpCall(message object) Call {
 
 // mcpID is a string or a number.
 func mcpID(raw json.RawMessage) string {
-	if s, ok := text(raw); ok {
+	if s, ok := textOf(raw); ok {
 		return s
 	}
 	var number json.Number

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const (
@@ -137,11 +139,11 @@ func parseObject(raw json.RawMessage) (object, error) {
 
 // text is the string under key, or empty.
 func (o object) text(key string) string {
-	s, _ := text(o[key])
+	s, _ := textOf(o[key])
 	return s
 }
 
-func text(raw json.RawMessage) (s string, ok bool) {
+func textOf(raw json.RawMessage) (s string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' {
 		return "", false
 	}
@@ -233,7 +235,7 @@ func apiError(top object) error {
 	if absent(raw) {
 		return nil
 	}
-	message, ok := text(raw)
+	message, ok := textOf(raw)
 	if !ok {
 		o, _ := parseObject(raw)
 		message = o.text("message")
@@ -283,7 +285,7 @@ func (c *Call) tooDeep(raw json.RawMessage) bool {
 // leave the string empty for tools that take none, and some servers send the
 // object itself.
 func (c *Call) takeText(raw json.RawMessage) {
-	s, ok := text(raw)
+	s, ok := textOf(raw)
 	if !ok {
 		c.takeObject(raw)
 		return
@@ -305,12 +307,4 @@ func (c *Call) refuse(problem string) { c.Arguments, c.Problem = nil, problem }
 // maxQuotedRunes bounds what errors quote of a response.
 const maxQuotedRunes = 200
 
-func shorten(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > maxQuotedRunes {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func shorten(s string) string { return text.Cut(s, maxQuotedRunes+1) }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // chunkBytes is what is read, hashed and written at a time.
@@ -25,7 +27,7 @@ func (s *Store) take(path string, id identity) (Entry, error) {
 	// Without O_NONBLOCK, a FIFO in place of the file would hang us.
 	source, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return Entry{}, fmt.Errorf("cannot read the tool %s: %w", path, reason(err))
+		return Entry{}, fmt.Errorf("cannot read the tool %s: %w", path, text.Cause(err))
 	}
 	defer source.Close()
 	begun := s.now()
@@ -43,7 +45,7 @@ func (s *Store) unchanged(source *os.File, id identity) error {
 	info, err := source.Stat()
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot look at the tool %s: %w", source.Name(), reason(err))
+		return fmt.Errorf("cannot look at the tool %s: %w", source.Name(), text.Cause(err))
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("the tool %s is not a regular file: name an executable", source.Name())
 	case identify(info) != id:
@@ -81,7 +83,7 @@ func (s *Store) fill(temp string, source io.Reader, name string) (hash string, s
 		n, err := io.ReadFull(source, buf)
 		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
-			return "", 0, fmt.Errorf("cannot read the tool %s: %w", name, reason(err))
+			return "", 0, fmt.Errorf("cannot read the tool %s: %w", name, text.Cause(err))
 		}
 		h.Write(buf[:n])
 		if err := write(temp, os.O_APPEND, buf[:n]); err != nil {
@@ -181,7 +183,7 @@ func (s *Store) explain(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("cannot %s in the store %s: %w; free space there, or choose another folder", what, s.dir, reason(err))
+		return fmt.Errorf("cannot %s in the store %s: %w; free space there, or choose another folder", what, s.dir, text.Cause(err))
 	}
-	return fmt.Errorf("cannot %s in the store %s: %w", what, s.dir, reason(err))
+	return fmt.Errorf("cannot %s in the store %s: %w", what, s.dir, text.Cause(err))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 const (
@@ -62,11 +64,11 @@ func makeFolder(dir string) (string, error) {
 		return "", fmt.Errorf("cannot find the store: %w; give an absolute path", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("cannot make the store %s: %w; choose a folder that you can write to", dir, reason(err))
+		return "", fmt.Errorf("cannot make the store %s: %w; choose a folder that you can write to", dir, text.Cause(err))
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
-		return "", fmt.Errorf("cannot find the store %s: %w", dir, reason(err))
+		return "", fmt.Errorf("cannot find the store %s: %w", dir, text.Cause(err))
 	}
 	return filepath.Join(parent, filepath.Base(dir)), nil
 }
@@ -76,7 +78,7 @@ func checkFolder(dir string) error {
 	info, err := os.Lstat(dir)
 	switch {
 	case err != nil:
-		return fmt.Errorf("cannot look at the store %s: %w", dir, reason(err))
+		return fmt.Errorf("cannot look at the store %s: %w", dir, text.Cause(err))
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("the store %s is a symbolic link: give the folder itself", dir)
 	case !info.IsDir():
@@ -93,13 +95,13 @@ func checkFolder(dir string) error {
 func checkParents(dir string) error {
 	root, err := os.Stat("/")
 	if err != nil {
-		return fmt.Errorf("cannot look at /: %w", reason(err))
+		return fmt.Errorf("cannot look at /: %w", text.Cause(err))
 	}
 	for at := dir; at != "/"; {
 		at = filepath.Dir(at)
 		info, err := os.Stat(at)
 		if err != nil {
-			return fmt.Errorf("cannot look at %s, above the store %s: %w", at, dir, reason(err))
+			return fmt.Errorf("cannot look at %s, above the store %s: %w", at, dir, text.Cause(err))
 		}
 		if why := untrusted(info, owner(root)); why != "" {
 			return fmt.Errorf("the store %s could be replaced by others, because %s %s: change that, or choose another folder", dir, at, why)
@@ -147,7 +149,7 @@ func checkExec(dir string) error {
 func (s *Store) makeIdentities() error {
 	path := filepath.Join(s.dir, identities)
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("cannot make %s: %w; choose a store that you can write to", path, reason(err))
+		return fmt.Errorf("cannot make %s: %w; choose a store that you can write to", path, text.Cause(err))
 	}
 	return checkFolder(path)
 }
@@ -174,7 +176,7 @@ func (s *Store) sweep() {
 func (s *Store) lock() (unlock func(), err error) {
 	file, err := os.Open(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot lock the store %s: %w", s.dir, reason(err))
+		return nil, fmt.Errorf("cannot lock the store %s: %w", s.dir, text.Cause(err))
 	}
 	for err = syscall.EINTR; err == syscall.EINTR; {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)

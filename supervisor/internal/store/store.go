@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // DefaultMaxBytes bounds a store that is opened without a bound of its own.
@@ -84,7 +86,7 @@ func (s *Store) Add(path string) (Entry, error) {
 func (s *Store) add(path string) (Entry, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return Entry{}, fmt.Errorf("cannot look at the tool %s: %w", path, reason(err))
+		return Entry{}, fmt.Errorf("cannot look at the tool %s: %w", path, text.Cause(err))
 	}
 	id := identify(info)
 	if entry, ok := s.known(id); ok {
@@ -189,15 +191,4 @@ func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) 
 func isHash(name string) bool {
 	raw, err := hex.DecodeString(name)
 	return err == nil && len(raw) == 32
-}
-
-// reason is an error without the call and path, which the caller names.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	if linkErr, ok := errors.AsType[*os.LinkError](err); ok {
-		return linkErr.Err
-	}
-	return err
 }

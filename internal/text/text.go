@@ -1,0 +1,50 @@
+// Package text shortens what messages quote: it is below every other room.
+package text
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Cut bounds s to a number of characters; one that is cut ends with "…".
+func Cut(s string, most int) string {
+	count, last := 0, 0
+	for i := range s {
+		if count++; count == most {
+			last = i
+		} else if count > most {
+			return string([]rune(s[:last])) + "…"
+		}
+	}
+	return s
+}
+
+// Bytes bounds s to a number of bytes, of valid UTF-8 where s is cut.
+func Bytes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
+}
+
+// FirstLine is s up to its first newline.
+func FirstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// Cause is err without its call and path, which the message names already.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.SyscallError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+package text
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+)
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		most int
+		want string
+	}{{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöüß", 4, "äöüß"}, {"äöüß", 3, "äö…"}, {"ab", 1, "…"}, {"\xff\xffbc", 3, "\uFFFD\uFFFD…"}} {
+		if got := Cut(c.s, c.most); got != c.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		most int
+		want string
+	}{{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"aä", 2, "a"}, {"\xff", 1, "\xff"}, {"", 0, ""}} {
+		if got := Bytes(c.s, c.most); got != c.want {
+			t.Errorf("Bytes(%q, %d) = %q, want %q", c.s, c.most, got, c.want)
+		}
+	}
+}
+
+func TestCause(t *testing.T) {
+	want := errors.New("why")
+	for _, err := range []error{want, &fs.PathError{Err: want}, &os.LinkError{Err: want}, &os.SyscallError{Err: want}} {
+		if got := Cause(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+}
