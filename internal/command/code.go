@@ -167,8 +167,8 @@ func (p *plan) wrapped(index int) int {
 	return len(p.words)
 }
 
-// findCode checks the words of the interpreter at index, and says which is its
-// code; beyond all words is none.
+// findCode checks the words of the interpreter at index, and returns the index of
+// its code, or the number of words where it has no code.
 func (p *plan) findCode(index int, found interpreter) int {
 	name := programName(p.words[index].prefix())
 	for i := index + 1; i < len(p.words); i++ {
