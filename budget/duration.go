@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -28,23 +27,6 @@ func Format(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
-}
-
-// Parse reads a timeout as config files and flags spell it: "infinite", or a Go
-// duration with its unit. It judges no further: whether the asker may have that
-// value is for [Resolve] to say.
-func Parse(s string) (time.Duration, error) {
-	if s == infiniteWord {
-		return Infinite, nil
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil {
-		return 0, fmt.Errorf("cannot read timeout %q: want a duration such as 30s, or %s", s, infiniteWord)
-	}
-	if d == Infinite {
-		return 0, fmt.Errorf("cannot read timeout %q: too long, write %s if that is meant", s, infiniteWord)
-	}
-	return d, nil
 }
 
 // Milliseconds gives d for a wire, in whole milliseconds. [Infinite] becomes 0,

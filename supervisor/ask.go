@@ -99,7 +99,7 @@ func (c *Call) moveTimer(now time.Time) {
 		c.warnOf(lateTimer, c.instance.hold(c, 0))
 		return
 	}
-	left := c.clock.Remaining(now) + c.grace + budget.AnswerMargin
+	left := budget.AnswerWithin(c.clock.Remaining(now), c.grace)
 	if c.questions > 0 {
 		left += maxHumanWait
 	}

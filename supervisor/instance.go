@@ -295,7 +295,7 @@ func (c *Call) launcherTimer() time.Duration {
 	if c.resolution.Timeout == budget.Infinite {
 		return 0
 	}
-	return c.resolution.Timeout + c.grace + budget.AnswerMargin
+	return budget.AnswerWithin(c.resolution.Timeout, c.grace)
 }
 
 // watch reports the tool's end and its memory limit.

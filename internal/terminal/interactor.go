@@ -135,7 +135,7 @@ type prompt struct {
 // question could be seen.
 func (i *Interactor) open(ctx context.Context, expires time.Time) (*prompt, error) {
 	p := &prompt{tty: i.tty, expires: expires}
-	err := control(i.tty, func(fd int) (err error) {
+	err := Control(i.tty, func(fd int) (err error) {
 		p.before, err = term.MakeRaw(fd)
 		return err
 	})
@@ -177,11 +177,11 @@ func (p *prompt) close() {
 	if p.stop != nil {
 		p.stop()
 	}
-	_ = control(p.tty, func(fd int) error { return term.Restore(fd, p.before) })
+	_ = Control(p.tty, func(fd int) error { return term.Restore(fd, p.before) })
 }
 
-// control uses the file's descriptor and leaves the file able to time out.
-func control(f *os.File, use func(fd int) error) error {
+// Control uses the file's descriptor and leaves the file able to time out.
+func Control(f *os.File, use func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func control(f *os.File, use func(fd int) error) error {
 }
 
 func (p *prompt) fit() {
-	_ = control(p.tty, func(fd int) error {
+	_ = Control(p.tty, func(fd int) error {
 		width, height, err := term.GetSize(fd)
 		if err == nil && width > 0 {
 			err = p.SetSize(width, height)

@@ -67,7 +67,7 @@ func Run(ctx context.Context, daemon Daemon, o Options) error {
 	_, _ = io.WriteString(o.TTY, enter)
 	defer func() {
 		_, _ = io.WriteString(o.TTY, leave)
-		_ = control(o.TTY, func(fd int) error { return term.Restore(fd, before) })
+		_ = terminal.Control(o.TTY, func(fd int) error { return term.Restore(fd, before) })
 	}()
 	s := &screen{daemon: daemon, o: o, polls: make(chan poll, 1), done: make(chan outcome, maxAborts)}
 	return s.run(ctx)
@@ -247,7 +247,7 @@ func (s *screen) told(d outcome) {
 // that becomes narrower meanwhile breaks none that the next drawing leaves.
 func (s *screen) draw() {
 	columns, rows := 80, 24
-	_ = control(s.o.TTY, func(fd int) error {
+	_ = terminal.Control(s.o.TTY, func(fd int) error {
 		c, r, err := term.GetSize(fd)
 		if err == nil && c > 1 && r > 1 {
 			columns, rows = c, r
@@ -259,19 +259,9 @@ func (s *screen) draw() {
 }
 
 func makeRaw(tty *os.File) (before *term.State, err error) {
-	err = control(tty, func(fd int) (err error) {
+	err = terminal.Control(tty, func(fd int) (err error) {
 		before, err = term.MakeRaw(fd)
 		return err
 	})
 	return before, err
-}
-
-// control uses the file's descriptor and leaves the file able to time out.
-func control(f *os.File, use func(fd int) error) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var used error
-	return errors.Join(raw.Control(func(fd uintptr) { used = use(int(fd)) }), used)
 }

@@ -122,13 +122,6 @@ func joined(head []byte, tail ring) string {
 	return text.String()
 }
 
-// Seen is the number of bytes that went through.
-func (s *Stream) Seen() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen
-}
-
 // Close closes the spill file.
 func (s *Stream) Close() {
 	s.writing.Lock()
