@@ -1,5 +1,7 @@
 package top
 
+import "regexp"
+
 // press is what a key means.
 type press int
 
@@ -14,65 +16,23 @@ const (
 	pressQuit
 )
 
-// keyNames are what terminals send. Arrows come in two modes (DECCKM).
-var keyNames = []struct {
-	bytes string
-	press press
-}{
-	{"\x1b[A", pressUp},
-	{"\x1bOA", pressUp},
-	{"\x1b[B", pressDown},
-	{"\x1bOB", pressDown},
-	{"\x1b[H", pressFirst},
-	{"\x1b[1~", pressFirst},
-	{"\x1b[F", pressLast},
-	{"\x1b[4~", pressLast},
-	{"k", pressUp},
-	{"j", pressDown},
-	{"g", pressFirst},
-	{"G", pressLast},
-	{"a", pressAbortCall},
-	{"t", pressAbortTurn},
-	{"q", pressQuit},
-	{"\x03", pressQuit},
-	{"\x04", pressQuit},
+// presses are what terminals send. Arrows come in two modes (DECCKM).
+var presses = map[string]press{
+	"\x1b[A": pressUp, "\x1bOA": pressUp, "k": pressUp, "\x1b[B": pressDown, "\x1bOB": pressDown, "j": pressDown,
+	"\x1b[H": pressFirst, "\x1b[1~": pressFirst, "g": pressFirst, "\x1b[F": pressLast, "\x1b[4~": pressLast, "G": pressLast,
+	"a": pressAbortCall, "t": pressAbortTurn, "q": pressQuit, "\x03": pressQuit, "\x04": pressQuit,
 }
 
-// decode reads the keys of one read. An escape sequence that is not known is
-// skipped whole: its letters are not to abort anything.
+// sequence is one key: an escape sequence (ECMA-48, 5.4), whole, whose letters
+// are not to abort anything, or a character.
+var sequence = regexp.MustCompile(`(?s)\x1b\[[^@-~]*[@-~]?|\x1bO.?|\x1b.?|.`)
+
+// decode reads the keys of one read.
 func decode(b []byte) (keys []press) {
-	for len(b) > 0 {
-		p, n := first(b)
-		if p != pressNone {
+	for _, one := range sequence.FindAll(b, -1) {
+		if p := presses[string(one)]; p != pressNone {
 			keys = append(keys, p)
 		}
-		b = b[n:]
 	}
 	return keys
-}
-
-func first(b []byte) (press, int) {
-	for _, k := range keyNames {
-		if len(b) >= len(k.bytes) && string(b[:len(k.bytes)]) == k.bytes {
-			return k.press, len(k.bytes)
-		}
-	}
-	if b[0] == 0x1b {
-		return pressNone, sequence(b)
-	}
-	return pressNone, 1
-}
-
-// sequence is the length of an escape sequence (ECMA-48, 5.4): CSI ends with a
-// byte from @ to ~; others have one byte more.
-func sequence(b []byte) int {
-	if len(b) < 2 || b[1] != '[' {
-		return min(2, len(b))
-	}
-	for i := 2; i < len(b); i++ {
-		if b[i] >= '@' && b[i] <= '~' {
-			return i + 1
-		}
-	}
-	return len(b)
 }

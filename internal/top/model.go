@@ -24,8 +24,7 @@ type sample struct {
 type row struct {
 	key
 	tool, state, elapsed, memory, cpu string
-	ran                               time.Duration // decides the colour
-	note                              string        // a question, or whose turn it is
+	note                              string // a question, or whose turn it is
 }
 
 // model is what is shown. It belongs to one goroutine.
@@ -60,14 +59,18 @@ func (m *model) take(turns []client.Turn, now time.Time) {
 		}
 	}
 	m.samples = samples
-	m.settle()
-	if m.about != (key{}) && !m.has(m.about) {
+	if i := m.find(m.chosen); i >= 0 {
+		m.place = i
+	} else { // the next key is not to meet another
+		m.chosen, m.place = key{}, min(m.place, max(len(m.rows)-1, 0))
+	}
+	if m.about != (key{}) && m.find(m.about) < 0 {
 		m.say("")
 	}
 }
 
-func (m *model) has(k key) bool {
-	return slices.ContainsFunc(m.rows, func(r row) bool { return r.key == k })
+func (m *model) find(k key) int {
+	return slices.IndexFunc(m.rows, func(r row) bool { return r.key == k })
 }
 
 // percent is the share of one CPU that was used since then; empty if that is not
@@ -97,24 +100,10 @@ func turnRow(t client.Turn) row {
 
 func callRow(t client.Turn, c client.CurrentTool, now time.Time) row {
 	r := row{key: key{t.TurnID, c.CallID}, tool: terminal.OneLine(c.Tool), state: State(t, c), elapsed: Elapsed(c, now), memory: Memory(c)}
-	if !c.StartedAt.IsZero() {
-		r.ran = ran(c, now)
-	}
 	if q := Question(t, c.CallID); q != nil {
 		r.note = "waits for you: " + terminal.OneLine(q.Prompt)
 	}
 	return r
-}
-
-// settle finds the chosen row again. One that has gone leaves nothing chosen:
-// the next key is not to meet another.
-func (m *model) settle() {
-	i := slices.IndexFunc(m.rows, func(r row) bool { return r.key == m.chosen })
-	if i < 0 {
-		m.chosen, m.place = key{}, min(m.place, max(len(m.rows)-1, 0))
-		return
-	}
-	m.place = i
 }
 
 // move chooses another row; the first key only shows where it is.
@@ -131,21 +120,4 @@ func (m *model) move(by int) {
 
 func (m *model) say(format string, args ...any) {
 	m.said, m.failed, m.about = terminal.OneLine(fmt.Sprintf(format, args...)), false, key{}
-}
-
-// counts are the numbers of the first line.
-func (m *model) counts() (turns, running, waiting, asking int) {
-	for _, t := range m.turns {
-		for _, c := range t.CurrentTools {
-			switch State(t, c) {
-			case "asking":
-				asking++
-			case "running":
-				running++
-			default:
-				waiting++
-			}
-		}
-	}
-	return len(m.turns), running, waiting, asking
 }
