@@ -107,7 +107,7 @@ func BenchmarkMCPCall(b *testing.B) { benchMCP(b, turn.Supervised) }
 func BenchmarkMCPLayer(b *testing.B) {
 	benchMCP(b, func(*supervisor.Supervisor) starter {
 		return func(_ context.Context, r supervisor.Request) turn.Running {
-			r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
+			r.Events <- api.Event{Kind: api.EventStarted}
 			return said{}
 		}
 	})

@@ -9,19 +9,20 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // firstReply starts a sandboxed call and waits for its tool's first word.
 func firstReply(b *testing.B, host *supervisor.Supervisor) *supervisor.Call {
-	events := make(chan supervisor.Event, 16)
+	events := make(chan api.Event, 16)
 	call := host.Start(context.Background(), supervisor.Request{
 		Tool: supervisor.Tool{Path: self}, Arguments: arguments, Events: events,
 	})
 	for {
 		select {
 		case e := <-events:
-			if e.Kind == supervisor.EventOutput {
+			if e.Kind == api.EventOutput {
 				return call
 			}
 		case <-call.Done():

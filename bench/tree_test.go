@@ -53,7 +53,7 @@ func BenchmarkKillUnderQuota(b *testing.B) {
 }
 
 func killTree(b *testing.B, host *supervisor.Supervisor, cpuPercent int64) time.Duration {
-	events := make(chan supervisor.Event, 16)
+	events := make(chan api.Event, 16)
 	call := host.Start(context.Background(), supervisor.Request{
 		Tool: supervisor.Tool{Path: self}, Arguments: arguments, Env: []string{"TOOLHOST_BENCH_TREE=1"}, Events: events,
 		Grace: budget.NoGrace, Limits: supervisor.Limits{CPUPercent: cpuPercent, Pids: 4 * treeProcesses},
@@ -61,7 +61,7 @@ func killTree(b *testing.B, host *supervisor.Supervisor, cpuPercent int64) time.
 	for begun := false; !begun; {
 		select {
 		case e := <-events:
-			begun = e.Kind == supervisor.EventOutput
+			begun = e.Kind == api.EventOutput
 		case <-call.Done():
 			b.Fatal(call.Result().Message)
 		}

@@ -12,16 +12,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolhost/toolhost/turn"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Event is one event of a turn or, if Gap is set, word that some are missing.
-type Event struct {
-	turn.Event
-	// JSON is the event's, as it was shown and is on record.
-	JSON []byte
-	Gap  *Gap
-}
+type Event = api.Record
 
 // Stream is a turn's events, as they happen. It is for one goroutine, but for
 // Close.
@@ -126,8 +121,8 @@ func (s *Stream) broken(err error) error {
 }
 
 func (f frame) event() (e Event, err error) {
-	if f.kind == KindGap {
-		e.Kind, e.Gap = f.kind, &Gap{}
+	if f.kind == string(api.EventGap) {
+		e.Kind, e.Gap = api.EventGap, &api.Gap{}
 		err = json.Unmarshal(f.data, e.Gap)
 		e.TurnID, e.Seq = e.Gap.TurnID, e.Gap.To
 	} else {
@@ -179,7 +174,7 @@ func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, sho
 			return ctx.Err() != nil, err
 		}
 		*after = e.Seq
-		if !show(e) || e.Kind == turn.EventTurnEnd {
+		if !show(e) || e.Kind == api.EventTurnEnd {
 			return true, nil
 		}
 	}

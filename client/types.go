@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // Tool is one of the catalogue.
@@ -177,10 +176,10 @@ type Health struct {
 }
 
 // KindGap is the kind of the event that brings a Gap.
-const KindGap = turn.EventGap
+const KindGap = api.EventGap
 
 // Gap is word in a stream of events that some of them are not in it.
-type Gap = turn.Gap
+type Gap = api.Gap
 
 // Lists, as they are on the wire.
 type (

@@ -36,7 +36,7 @@ func TestLargeOutputIsAnsweredInTime(t *testing.T) {
 			}
 			r := request("pieces", string(arguments))
 			r.Limits.OutputBytes, r.Secrets = test.limit, test.secrets
-			events := make(chan supervisor.Event, 1024)
+			events := make(chan api.Event, 1024)
 			r.Events, r.EventOutputBytes = events, 1
 			running := host.Start(t.Context(), r)
 			waitForMessage(t, running, events, "all sent")
@@ -56,7 +56,7 @@ func TestLargeOutputIsAnsweredInTime(t *testing.T) {
 }
 
 // waitForMessage waits until a tool has said something of its progress.
-func waitForMessage(t *testing.T, running *supervisor.Call, events <-chan supervisor.Event, message string) {
+func waitForMessage(t *testing.T, running *supervisor.Call, events <-chan api.Event, message string) {
 	t.Helper()
 	for {
 		select {

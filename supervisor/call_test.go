@@ -76,7 +76,7 @@ func TestPanicKeepsItsStack(t *testing.T) {
 func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
-	events := make(chan supervisor.Event, 10000)
+	events := make(chan api.Event, 10000)
 	r := request("stream", `{"n":3000}`)
 	r.Timeouts, r.Events = within(12*time.Second), events
 	result := call(t, host, r)
@@ -103,7 +103,7 @@ func TestTimeoutKeepsWhatWasFlushed(t *testing.T) {
 
 // checkGrammar: queued, started if it started, others, one of finished and
 // failed at the end.
-func checkGrammar(t *testing.T, events chan supervisor.Event) {
+func checkGrammar(t *testing.T, events chan api.Event) {
 	t.Helper()
 	var kinds []string
 	for len(events) > 0 {
@@ -164,11 +164,11 @@ func TestIdle(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("wait", `{}`)
 	r.Events, r.Grace = events, 20*time.Second
 	c := host.Start(t.Context(), r)
-	waitFor(t, events, supervisor.EventOutput)
+	waitFor(t, events, api.EventOutput)
 	c.Abort(api.ReasonUser)
 	result := c.Result()
 	wantStatus(t, result, api.StatusCancelled)
@@ -180,11 +180,11 @@ func TestAbort(t *testing.T) {
 
 func TestSecondAbortKillsAtOnce(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("stream", `{"n":1}`)
 	r.Events, r.Grace = events, 29*time.Second
 	c := host.Start(t.Context(), r)
-	waitFor(t, events, supervisor.EventProgress)
+	waitFor(t, events, api.EventProgress)
 	c.Abort(api.ReasonUser)
 	c.Abort(api.ReasonUser)
 	result := c.Result()
@@ -206,13 +206,13 @@ func TestContextAborts(t *testing.T) {
 
 // waitFor waits for an event of a kind; of progress, for the tool's own report
 // and not the beat of a long call.
-func waitFor(t *testing.T, events <-chan supervisor.Event, kind supervisor.EventKind) {
+func waitFor(t *testing.T, events <-chan api.Event, kind api.EventKind) {
 	t.Helper()
 	limit := time.After(hangLimit)
 	for {
 		select {
 		case e := <-events:
-			if e.Kind == kind && (kind != supervisor.EventProgress || e.Message != "") {
+			if e.Kind == kind && (kind != api.EventProgress || e.Message != "") {
 				return
 			}
 		case <-limit:

@@ -114,7 +114,7 @@ func (c *Call) checkClocks(now time.Time) {
 		c.checkBudget(now)
 		if due(c.progressAt) {
 			c.progressAt = now.Add(progressEvery)
-			c.events.publish(Event{Kind: EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+			c.events.publish(api.Event{Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 		}
 		if due(c.cpuAt) {
 			c.checkCPU(now)
@@ -181,7 +181,7 @@ func (c *Call) overrun(now time.Time) {
 		return
 	}
 	c.overran = true
-	c.events.publish(Event{Kind: EventOverran, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+	c.events.publish(api.Event{Kind: api.EventOverran, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 }
 
 // minCPUCheck keeps the checks of a call near its CPU limit apart.

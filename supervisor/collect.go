@@ -313,9 +313,9 @@ func usageOf(u cgroup.Usage) api.Usage {
 }
 
 func (c *Call) publishResult(r *api.Result) {
-	kind := EventFailed
+	kind := api.EventFailed
 	if r.OK() {
-		kind = EventFinished
+		kind = api.EventFinished
 	}
-	c.events.publish(Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: r.Display()})
+	c.events.publish(api.Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: r.Display()})
 }

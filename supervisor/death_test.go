@@ -33,7 +33,7 @@ func runHost(dir string, n int, timeout time.Duration) {
 		fmt.Println("cannot:", err)
 		os.Exit(1)
 	}
-	events := make(chan supervisor.Event, 100*n)
+	events := make(chan api.Event, 100*n)
 	for range n {
 		r := request("children", `{"n":3,"text":"orphan"}`)
 		r.Events, r.Timeouts, r.Grace = events, within(timeout), budget.NoGrace
@@ -41,10 +41,10 @@ func runHost(dir string, n int, timeout time.Duration) {
 	}
 	for ready := 0; ready < n; {
 		switch e := <-events; {
-		case e.Kind == supervisor.EventFailed:
+		case e.Kind == api.EventFailed:
 			fmt.Println("failed:", e.Display)
 			os.Exit(1)
-		case e.Kind == supervisor.EventProgress && e.Message != "":
+		case e.Kind == api.EventProgress && e.Message != "":
 			ready++
 		}
 	}
@@ -236,11 +236,11 @@ func TestAKilledLauncherIsNoCrashOfTheTool(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	pid := zygote(t)
 	r := request("wait", `{}`)
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r.Events = events
 	running := host.Start(t.Context(), r)
 	for e := range events {
-		if e.Kind == supervisor.EventStarted {
+		if e.Kind == api.EventStarted {
 			break
 		}
 	}

@@ -120,3 +120,28 @@ type (
 	// Deprecated: use [api.Retry].
 	Retry = api.Retry
 )
+
+// EventKind names what happened.
+//
+// Deprecated: use [api.EventKind].
+type EventKind = api.EventKind
+
+// Event is something that happened to a call.
+//
+// Deprecated: use [api.Event].
+type Event = api.Event
+
+// Kinds of events.
+//
+// Deprecated: use those of package api.
+const (
+	EventQueued   = api.EventQueued
+	EventStarted  = api.EventStarted
+	EventProgress = api.EventProgress
+	EventOutput   = api.EventOutput
+	EventLog      = api.EventLog
+	EventOverran  = api.EventOverran
+	EventTimeout  = api.EventTimeout
+	EventFinished = api.EventFinished
+	EventFailed   = api.EventFailed
+)

@@ -22,7 +22,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 	}
 	defer s.Close()
 	s.features = s.features.Without(sandbox.FeaturePIDNS)
-	events := make(chan Event, 100)
+	events := make(chan api.Event, 100)
 	c := s.Start(t.Context(), Request{
 		Tool: Tool{Path: self, Name: "children"}, Arguments: json.RawMessage(`{"n":20,"text":"orphan"}`),
 		Sandbox: &sandbox.Policy{Tier: sandbox.TierNone},
@@ -31,7 +31,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 	for children := false; !children; {
 		select {
 		case e := <-events:
-			children = e.Kind == EventProgress && e.Message != ""
+			children = e.Kind == api.EventProgress && e.Message != ""
 		case <-c.Done():
 			t.Fatal(c.Result().Message)
 		}

@@ -17,14 +17,14 @@ import (
 func holding(t *testing.T, host *supervisor.Supervisor, ctx context.Context, lock supervisor.Lock) *supervisor.Call {
 	t.Helper()
 	r := request("wait", `{}`)
-	events := make(chan supervisor.Event, 64)
+	events := make(chan api.Event, 64)
 	r.Lock, r.Events, r.Grace = lock, events, 10*time.Millisecond
 	c := host.Start(ctx, r)
 	for e := range events {
-		if e.Kind == supervisor.EventStarted {
+		if e.Kind == api.EventStarted {
 			return c
 		}
-		if e.Kind == supervisor.EventFinished || e.Kind == supervisor.EventFailed {
+		if e.Kind == api.EventFinished || e.Kind == api.EventFailed {
 			t.Fatalf("it did not run: %s", c.Result().Message)
 		}
 	}

@@ -15,11 +15,11 @@ import (
 func TestResultAfterAnAbortCounts(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("late", `{"n":5}`)
 	r.Grace, r.Events = 20*time.Second, events
 	running := host.Start(t.Context(), r)
-	waitFor(t, events, supervisor.EventStarted)
+	waitFor(t, events, api.EventStarted)
 	running.Abort(api.ReasonUser)
 	result := running.Result()
 	wantStatus(t, result, api.StatusOK)
@@ -32,14 +32,14 @@ func TestResultAfterAnAbortCounts(t *testing.T) {
 func TestSoftBudgetPassesInTheGrace(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("stream", `{"n":1}`) // it goes at SIGKILL only
 	r.Timeouts = append(within(time.Minute), budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: 3 * time.Second, Detail: "test"})
 	r.Grace, r.Events = 20*time.Second, events
 	running := host.Start(t.Context(), r)
 	waitForMessage(t, running, events, "flushed")
 	running.Abort(api.ReasonUser)
-	waitFor(t, events, supervisor.EventOverran)
+	waitFor(t, events, api.EventOverran)
 	running.Abort(api.ReasonUser)
 	if result := running.Result(); !result.Overran || result.Status != api.StatusCancelled {
 		t.Errorf("overran %v, %s", result.Overran, result.Status)

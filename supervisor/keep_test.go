@@ -218,7 +218,7 @@ func TestCollateral(t *testing.T) {
 // startWaiting returns once the tool has reported that it hangs.
 func startWaiting(t *testing.T, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Call {
 	t.Helper()
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r.Events = events
 	c := host.Start(t.Context(), r)
 	for {

@@ -26,7 +26,7 @@ func alive() int { return len(processes.WithEnvironment(runMark())) }
 // nothing is left.
 func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, change func(*supervisor.Request)) *api.Result {
 	t.Helper()
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("children", fmt.Sprintf(`{"n":%d,"text":%q}`, n, role))
 	r.Limits = supervisor.Limits{Pids: 4000, MemoryBytes: 4 << 30, CPUPercent: supervisor.Unlimited}
 	r.Events, r.Timeouts = events, within(10*time.Minute)
@@ -34,7 +34,7 @@ func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, chang
 		change(&r)
 	}
 	c := host.Start(t.Context(), r)
-	waitFor(t, events, supervisor.EventProgress)
+	waitFor(t, events, api.EventProgress)
 	c.Abort(api.ReasonUser)
 	result := c.Result()
 	wantStatus(t, result, api.StatusCancelled)

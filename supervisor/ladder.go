@@ -17,7 +17,7 @@ func (c *Call) stop(why cause, reason api.Reason, now time.Time) {
 	c.cause, c.reason, c.silence = why, reason, c.clock.Silence()
 	c.marks.stop = now
 	if why.status() == api.StatusTimeout {
-		c.events.publish(Event{Kind: EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+		c.events.publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
 	if c.grace == 0 || why == causeOOM { // the kernel has begun to kill already
 		c.killNow(killRequested, now)

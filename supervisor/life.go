@@ -100,7 +100,7 @@ func (c *Call) begin() context.Context {
 	c.marks.created = time.Now()
 	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.stream()
 	c.kill.seen = map[int]struct{}{}
-	c.events.publish(Event{Kind: EventQueued})
+	c.events.publish(api.Event{Kind: api.EventQueued})
 	c.lifetime, c.end = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(c.lifetime)
 	c.leaveQueue = cancel
@@ -214,7 +214,7 @@ func (c *Call) onConnected(conn *host.Conn, now time.Time) {
 	c.marks.ready = now
 	c.clock.Started(now)
 	c.progressAt = now.Add(progressEvery)
-	c.events.publish(Event{Kind: EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
+	c.events.publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
 	if c.line != nil {
 		c.moveTimer(now)

@@ -68,7 +68,7 @@ func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer)
 	_, _ = keep.Write(p)
 	o.count(len(p))
 	if (name != "stdout" || o.call.reader == nil) && o.call.events.tells(len(p)) {
-		o.call.events.publish(Event{Kind: EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: textBegin(p)}})
+		o.call.events.publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: textBegin(p)}})
 	}
 	if to == nil {
 		return nil

@@ -179,7 +179,7 @@ func (c *Call) refuse(err error) {
 	}
 	c.closeFilesTo()
 	c.policy.Close()
-	c.events.publish(Event{Kind: EventQueued})
+	c.events.publish(api.Event{Kind: api.EventQueued})
 	c.publishResult(r)
 	c.result = r
 	close(c.over)

@@ -209,11 +209,11 @@ func TestBadConfig(t *testing.T) {
 
 func TestOverload(t *testing.T) {
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 1, Queue: 1, Wait: 50 * time.Millisecond}})
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r := request("silent", `{}`)
 	r.Events, r.Grace = events, budget.NoGrace
 	first := host.Start(t.Context(), r)
-	waitFor(t, events, supervisor.EventStarted)
+	waitFor(t, events, api.EventStarted)
 	waited := host.Call(t.Context(), request("echo", `{}`))
 	if waited.Status != api.StatusOverloaded || !waited.Retry.Retryable || waited.Timing.QueueMs < 50 {
 		t.Errorf("status %s, retry %+v, timing %+v", waited.Status, waited.Retry, waited.Timing)

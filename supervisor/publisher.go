@@ -11,7 +11,7 @@ import (
 // publisher sends events without ever waiting for their reader. It may be used
 // from several goroutines.
 type publisher struct {
-	to     chan<- Event
+	to     chan<- api.Event
 	callID string
 	tool   string
 
@@ -20,7 +20,7 @@ type publisher struct {
 	left   int64 // of the output that may be told of
 	notes  allowance
 	// early is what the tool did before it had started as far as readers know.
-	early   []Event
+	early   []api.Event
 	started bool
 }
 
@@ -85,7 +85,7 @@ func (p *publisher) tells(n int) bool {
 
 // note publishes what the tool says of its work, unless it has said too much of
 // late.
-func (p *publisher) note(e Event) {
+func (p *publisher) note(e api.Event) {
 	if !p.on() {
 		return
 	}
@@ -103,7 +103,7 @@ func (p *publisher) note(e Event) {
 
 // publish sends an event. What a tool does while it starts comes behind the word
 // that it has, or that it never will.
-func (p *publisher) publish(e Event) {
+func (p *publisher) publish(e api.Event) {
 	if !p.on() {
 		return
 	}
@@ -111,12 +111,12 @@ func (p *publisher) publish(e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.started || e.Kind == EventQueued:
+	case p.started || e.Kind == api.EventQueued:
 		p.send(e)
-	case e.Kind == EventStarted:
+	case e.Kind == api.EventStarted:
 		p.send(e)
 		p.begin()
-	case e.Kind == EventOutput || e.Kind == EventOverran:
+	case e.Kind == api.EventOutput || e.Kind == api.EventOverran:
 		p.hold(e)
 	default:
 		p.begin()
@@ -124,9 +124,9 @@ func (p *publisher) publish(e Event) {
 	}
 }
 
-func (p *publisher) hold(e Event) {
+func (p *publisher) hold(e api.Event) {
 	n := len(p.early)
-	if n > 0 && p.early[n-1].join(e) {
+	if n > 0 && join(&p.early[n-1], e) {
 		return
 	}
 	if n == maxEarly {
@@ -137,8 +137,8 @@ func (p *publisher) hold(e Event) {
 }
 
 // join adds text of the same stream to an event that nobody has been sent yet.
-func (e *Event) join(more Event) bool {
-	if e.Kind != EventOutput || more.Kind != EventOutput || e.Stream != more.Stream || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
+func join(e *api.Event, more api.Event) bool {
+	if e.Kind != api.EventOutput || more.Kind != api.EventOutput || e.Stream != more.Stream || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
 		return false
 	}
 	e.Content = &api.Content{Type: "text", Text: e.Content.Text + more.Content.Text}
@@ -153,7 +153,7 @@ func (p *publisher) begin() {
 	p.early = nil
 }
 
-func (p *publisher) send(e Event) {
+func (p *publisher) send(e api.Event) {
 	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
 	select {
 	case p.to <- e:

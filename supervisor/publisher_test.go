@@ -10,12 +10,12 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-func said(stream, text string) Event {
-	return Event{Kind: EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
+func said(stream, text string) api.Event {
+	return api.Event{Kind: api.EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 // told gives what a reader has been sent, as words.
-func told(events chan Event) (words []string) {
+func told(events chan api.Event) (words []string) {
 	for len(events) > 0 {
 		e := <-events
 		word := strings.TrimPrefix(string(e.Kind), "tool_")
@@ -29,14 +29,14 @@ func told(events chan Event) (words []string) {
 
 // Whatever a tool does while it starts is told behind the word that it has.
 func TestStartedComesFirst(t *testing.T) {
-	for end, want := range map[EventKind][]string{
-		EventStarted: {"queued", "started", "output stderr ab", "output stdout c", "overran"},
-		EventTimeout: {"queued", "output stderr ab", "output stdout c", "overran", "timeout"},
-		EventFailed:  {"queued", "output stderr ab", "output stdout c", "overran", "failed"},
+	for end, want := range map[api.EventKind][]string{
+		api.EventStarted: {"queued", "started", "output stderr ab", "output stdout c", "overran"},
+		api.EventTimeout: {"queued", "output stderr ab", "output stdout c", "overran", "timeout"},
+		api.EventFailed:  {"queued", "output stderr ab", "output stdout c", "overran", "failed"},
 	} {
-		events := make(chan Event, 20)
+		events := make(chan api.Event, 20)
 		p := newPublisher(Request{Events: events}, "c")
-		for _, e := range []Event{{Kind: EventQueued}, said("stderr", "a"), said("stderr", "b"), said("stdout", "c"), {Kind: EventOverran}, {Kind: end}, said("stderr", "d")} {
+		for _, e := range []api.Event{{Kind: api.EventQueued}, said("stderr", "a"), said("stderr", "b"), said("stdout", "c"), {Kind: api.EventOverran}, {Kind: end}, said("stderr", "d")} {
 			p.publish(e)
 		}
 		if got := told(events); !slices.Equal(got, append(want, "output stderr d")) {
@@ -48,13 +48,13 @@ func TestStartedComesFirst(t *testing.T) {
 // What is held back of a tool that starts is bounded, and what does not go with
 // the last of it is counted.
 func TestEarlyOutputIsBounded(t *testing.T) {
-	events := make(chan Event, 100)
+	events := make(chan api.Event, 100)
 	p := newPublisher(Request{Events: events}, "c")
 	for i := range 2 * maxEarly {
 		p.publish(said([]string{"stdout", "stderr"}[i%2], "x"))
 	}
-	p.publish(Event{Kind: EventStarted})
-	if first := <-events; first.Kind != EventStarted || first.Missed != maxEarly/2 || len(events) != maxEarly {
+	p.publish(api.Event{Kind: api.EventStarted})
+	if first := <-events; first.Kind != api.EventStarted || first.Missed != maxEarly/2 || len(events) != maxEarly {
 		t.Errorf("%+v, and %d more", first, len(events))
 	}
 }
@@ -62,13 +62,13 @@ func TestEarlyOutputIsBounded(t *testing.T) {
 // A tool that never stops talking of its progress fills no journal.
 func TestNotesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events := make(chan Event, 10_000)
+		events := make(chan api.Event, 10_000)
 		p := newPublisher(Request{Events: events}, "c")
-		p.publish(Event{Kind: EventStarted})
+		p.publish(api.Event{Kind: api.EventStarted})
 		<-events
 		burst := func() (told int) {
 			for range 1000 {
-				p.note(Event{Kind: EventLog, Message: strings.Repeat("x", maxEventBytes)})
+				p.note(api.Event{Kind: api.EventLog, Message: strings.Repeat("x", maxEventBytes)})
 			}
 			for ; len(events) > 0; told++ {
 				<-events
@@ -87,8 +87,8 @@ func TestNotesAreBounded(t *testing.T) {
 			t.Errorf("%d of 1000 were told after an hour", n)
 		}
 		time.Sleep(time.Minute)
-		p.note(Event{Kind: EventProgress})
-		if e := <-events; e.Kind != EventProgress || e.Missed < 900 {
+		p.note(api.Event{Kind: api.EventProgress})
+		if e := <-events; e.Kind != api.EventProgress || e.Missed < 900 {
 			t.Errorf("%+v, with no word of what was missed", e)
 		}
 	})

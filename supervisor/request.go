@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
@@ -112,7 +113,7 @@ type Request struct {
 	// Events, if not nil, gets the call's events as far as it has room: a slow
 	// reader misses some, which the next one counts, and never slows the call.
 	// It is not closed.
-	Events chan<- Event
+	Events chan<- api.Event
 	// EventOutputBytes bounds the output in events, each counted as at least 256
 	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
 	EventOutputBytes int64

@@ -15,7 +15,7 @@ import (
 const secret = `hunter2-"quoted"-hunter2`
 
 // everything that a call brings back, as JSON and as the events' text.
-func everything(t *testing.T, r *api.Result, events chan supervisor.Event) string {
+func everything(t *testing.T, r *api.Result, events chan api.Event) string {
 	t.Helper()
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	host := newHost(t, supervisor.Config{SpillDir: spill})
 	for _, file := range []bool{false, true} {
 		r := request("leak", `{}`)
-		events := make(chan supervisor.Event, 1000)
+		events := make(chan api.Event, 1000)
 		r.Events, r.Secrets = events, []supervisor.Secret{{Variable: "TOKEN", Value: secret, File: file}}
 		r.Limits.OutputBytes = 64
 		result := call(t, host, r)
@@ -87,7 +87,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 func TestSecretAnswersAreNowhere(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("askSecret", `{}`)
-	events := make(chan supervisor.Event, 1000)
+	events := make(chan api.Event, 1000)
 	r.Events = events
 	r.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
 		return supervisor.Answer{Value: must(json.Marshal(secret))}

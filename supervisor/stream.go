@@ -63,12 +63,12 @@ func (c *Call) onEvent(in input, now time.Time) {
 	case *pluginv1.CallEvent_Content:
 		c.keepSent(e.Content)
 	case *pluginv1.CallEvent_Progress:
-		c.events.note(Event{
-			Kind: EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
+		c.events.note(api.Event{
+			Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
 			Fraction: sane(e.Progress.Fraction), Message: c.veil.text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		c.events.note(Event{Kind: EventLog, Message: c.veil.text(e.Log.GetMessage())})
+		c.events.note(api.Event{Kind: api.EventLog, Message: c.veil.text(e.Log.GetMessage())})
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -124,7 +124,7 @@ func (c *Call) show(content api.Content) {
 	item := itemOf(content)
 	c.content.Add(item)
 	if c.events.tells(max(item.Size, len(item.Text))) {
-		c.events.publish(Event{Kind: EventOutput, Stream: "content", Content: &content})
+		c.events.publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
 	}
 }
 

@@ -48,23 +48,23 @@ func TestEventOutputIsBounded(t *testing.T) {
 		limit        int64
 		told, missed int
 	}{{0, 252, 48}, {-1, 0, 300}, {2 * chunk, 1, 299}, {math.MaxInt64, 300, 0}} {
-		events := make(chan Event, 400)
+		events := make(chan api.Event, 400)
 		p := newPublisher(Request{Events: events, EventOutputBytes: test.limit}, "c")
-		p.publish(Event{Kind: EventStarted})
+		p.publish(api.Event{Kind: api.EventStarted})
 		<-events
 		told := 0
 		for range 300 {
 			if p.tells(chunk + 1) {
 				told++
-				p.publish(Event{Kind: EventOutput, Content: &api.Content{Type: "text", Text: textBegin(make([]byte, chunk+1))}})
+				p.publish(api.Event{Kind: api.EventOutput, Content: &api.Content{Type: "text", Text: textBegin(make([]byte, chunk+1))}})
 			}
 		}
-		p.publish(Event{Kind: EventFinished})
-		var last Event
+		p.publish(api.Event{Kind: api.EventFinished})
+		var last api.Event
 		for range told + 1 {
 			last = <-events
 		}
-		if told != test.told || last.Kind != EventFinished || last.Missed != test.missed {
+		if told != test.told || last.Kind != api.EventFinished || last.Missed != test.missed {
 			t.Errorf("limit %d: told %d, the last event %+v", test.limit, told, last)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // stage is where a call of a batch is.
@@ -71,7 +70,7 @@ func (b *batch) begin(calls []Call) {
 			e.call.Problem = "there is no tool of such a long name"
 		}
 		b.entries = append(b.entries, e)
-		b.t.emit(b.event(e, string(supervisor.EventQueued)), nil)
+		b.t.emit(b.event(e, api.EventQueued), nil)
 	}
 	b.t.flush() // so that a journal which fails is known before anything runs
 	for _, e := range b.entries {
@@ -94,8 +93,8 @@ func (t *Turn) uniqueKey(id string) string {
 	return key
 }
 
-func (b *batch) event(e *entry, kind string) Event {
-	return Event{Kind: kind, CallID: e.key, Tool: e.call.Tool}
+func (b *batch) event(e *entry, kind api.EventKind) api.Event {
+	return api.Event{Kind: kind, CallID: e.key, Tool: e.call.Tool}
 }
 
 // advance starts, in call order, whatever has its place: a call runs once no
@@ -177,11 +176,11 @@ func (b *batch) finish(e *entry, r *api.Result) {
 	if left, ok := b.t.budget.Remaining(b.t.now()); ok {
 		r.RemainingMs = new(left.Milliseconds())
 	}
-	kind := supervisor.EventFailed
+	kind := api.EventFailed
 	if r.OK() {
-		kind = supervisor.EventFinished
+		kind = api.EventFinished
 	}
-	event := b.event(e, string(kind))
+	event := b.event(e, kind)
 	event.Status, event.ElapsedMs, event.Reason, event.Decider = r.Status, r.Timing.ElapsedMs, r.Reason, r.Decider
 	event.Display, event.Missed = r.Display(), e.missed
 	b.t.emit(event, r)

@@ -130,9 +130,9 @@ func (b *batch) ask(e *entry) {
 
 // approve asks a human; the call waits for its place meanwhile.
 func (b *batch) approve(e *entry) {
-	kind := KindApproval
+	kind := api.KindApproval
 	if e.tool.Destructive {
-		kind = KindConfirm
+		kind = api.KindConfirm
 	}
 	wait, _, _ := WaitFor(kind, 0)
 	e.stage = stageAsking
@@ -187,7 +187,7 @@ func (e *entry) whyCut() string {
 func (b *batch) always(tool string, a Answer) {
 	b.t.always[tool] = true
 	for _, p := range b.t.pendings {
-		if p.Tool == tool && p.Kind == KindApproval {
+		if p.Tool == tool && p.Kind == api.KindApproval {
 			b.t.close(p, api.OutcomeAnswered, a)
 		}
 	}
@@ -195,7 +195,7 @@ func (b *batch) always(tool string, a Answer) {
 
 // deny gives a call its refusal, and the audit its record.
 func (b *batch) deny(e *entry, reason api.Reason, decider, why string) {
-	audit := b.event(e, AuditDenied)
+	audit := b.event(e, api.AuditDenied)
 	audit.Reason, audit.Decider = reason, decider
 	b.t.emit(audit, nil)
 	b.finish(e, denied(e.call, reason, decider, why))

@@ -118,7 +118,7 @@ func TestADescribeHoldsUpItsOwnCalls(t *testing.T) {
 		got := statuses(run(t, turn, append(calls, callOf("quick", "quick", 1))...))
 		var quick time.Duration
 		for _, r := range w.journal.list() {
-			if r.Event.CallID == "quick" && r.Event.Kind == string(supervisor.EventFinished) {
+			if r.Event.CallID == "quick" && r.Event.Kind == api.EventFinished {
 				quick = r.Event.Time.Sub(began)
 			}
 		}

@@ -8,18 +8,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// EventGap is the kind of a record that stands for events that are missing. It
-// is not an event of the turn: none is numbered, or journalled, for it.
-const EventGap = "gap"
-
-// Gap stands for events that are not in a stream of them: neither in memory any
-// more nor on record.
-type Gap struct {
-	TurnID string `json:"turnId"`
-	From   int64  `json:"fromSeq" jsonschema:"the first event that is missing"`
-	To     int64  `json:"toSeq" jsonschema:"the last one"`
-}
-
 // History reads what a Journal keeps: the first events of a turn after a seq, in
 // order, as many as it likes but at least one if there are any. They lack what
 // only Config.Observe is given, and their Result.
@@ -104,13 +92,13 @@ func (t *Turn) onRecord(seq int64) []*Record {
 }
 
 func (t *Turn) gap(from, to int64) *Record {
-	g := &Gap{TurnID: t.info.TurnID, From: from, To: to}
+	g := &api.Gap{TurnID: t.info.TurnID, From: from, To: to}
 	raw, _ := json.Marshal(g)
-	return &Record{Event: Event{Seq: to, Time: t.now().UTC(), TurnID: g.TurnID, Kind: EventGap}, JSON: raw, Gap: g}
+	return &Record{Record: api.Record{Event: api.Event{Seq: to, Time: t.now().UTC(), TurnID: g.TurnID, Kind: api.EventGap}, JSON: raw, Gap: g}}
 }
 
 // emit numbers an event. It is shown by the next flush.
-func (t *Turn) emit(e Event, result *api.Result) {
+func (t *Turn) emit(e api.Event, result *api.Result) {
 	t.seq++
 	e.Seq, e.Time, e.TurnID = t.seq, t.now().UTC(), t.info.TurnID
 	raw, err := json.Marshal(e)
@@ -118,7 +106,7 @@ func (t *Turn) emit(e Event, result *api.Result) {
 		e.Content, e.Schema, e.Default = nil, nil, nil
 		raw, _ = json.Marshal(e)
 	}
-	t.outbox = append(t.outbox, Record{Event: e, JSON: raw, Result: result})
+	t.outbox = append(t.outbox, Record{Record: api.Record{Event: e, JSON: raw}, Result: result})
 }
 
 // flush has the new events journalled, together, and shows them; who waited for

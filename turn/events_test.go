@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // loud makes a turn run calls whose results have size bytes each.
@@ -25,7 +27,7 @@ func loud(t *testing.T, turn *Turn, calls, size int) {
 // told is what a reader was told of: seqs, and the gaps between them.
 type told struct {
 	seqs []int64
-	gaps []Gap
+	gaps []api.Gap
 	last int64
 }
 
@@ -34,12 +36,12 @@ func (l *told) take(t *testing.T, r *Record) {
 	if g := r.Gap; g != nil {
 		from = g.From
 		l.gaps = append(l.gaps, *g)
-		if want := fmt.Sprintf(`{"turnId":%q,"fromSeq":%d,"toSeq":%d}`, r.Event.TurnID, g.From, g.To); string(r.JSON) != want || r.Event.Kind != EventGap || g.To != r.Event.Seq {
+		if want := fmt.Sprintf(`{"turnId":%q,"fromSeq":%d,"toSeq":%d}`, r.Event.TurnID, g.From, g.To); string(r.JSON) != want || r.Event.Kind != api.EventGap || g.To != r.Event.Seq {
 			t.Errorf("gap %s, event %+v, want %s", r.JSON, r.Event, want)
 		}
 	} else {
 		l.seqs = append(l.seqs, r.Event.Seq)
-		var own Event
+		var own api.Event
 		if err := json.Unmarshal(r.JSON, &own); err != nil || own.Seq != r.Event.Seq || own.Kind != r.Event.Kind {
 			t.Errorf("event %+v has the JSON %s", r.Event, r.JSON)
 		}
@@ -89,9 +91,9 @@ func TestEventsFromAnywhere(t *testing.T) {
 				for seq := range oldest {
 					w.journal.lost[seq] = true
 				}
-				var want []Gap
+				var want []api.Gap
 				if after < oldest-1 {
-					want = []Gap{{turn.ID(), after + 1, oldest - 1}}
+					want = []api.Gap{{TurnID: turn.ID(), From: after + 1, To: oldest - 1}}
 				}
 				if got := all(t, turn, after); got.last != newest || !reflect.DeepEqual(got.gaps, want) {
 					t.Errorf("%d bytes, after %d: up to %d of %d, gaps %v, want %v", size, after, got.last, newest, got.gaps, want)
@@ -117,14 +119,14 @@ func TestGapsAreExact(t *testing.T) {
 		}
 		for _, test := range []struct {
 			lost []int64
-			want []Gap
+			want []api.Gap
 		}{
 			{nil, nil},
-			{[]int64{1}, []Gap{{turn.ID(), 1, 1}}},
-			{[]int64{2, 3}, []Gap{{turn.ID(), 2, 3}}},
-			{[]int64{1, 3, 5}, []Gap{{turn.ID(), 1, 1}, {turn.ID(), 3, 3}, {turn.ID(), 5, 5}}},
-			{[]int64{oldest - 2, oldest - 1}, []Gap{{turn.ID(), oldest - 2, oldest - 1}}},
-			{[]int64{oldest - 1, oldest, oldest + 1}, []Gap{{turn.ID(), oldest - 1, oldest - 1}}},
+			{[]int64{1}, []api.Gap{{TurnID: turn.ID(), From: 1, To: 1}}},
+			{[]int64{2, 3}, []api.Gap{{TurnID: turn.ID(), From: 2, To: 3}}},
+			{[]int64{1, 3, 5}, []api.Gap{{TurnID: turn.ID(), From: 1, To: 1}, {TurnID: turn.ID(), From: 3, To: 3}, {TurnID: turn.ID(), From: 5, To: 5}}},
+			{[]int64{oldest - 2, oldest - 1}, []api.Gap{{TurnID: turn.ID(), From: oldest - 2, To: oldest - 1}}},
+			{[]int64{oldest - 1, oldest, oldest + 1}, []api.Gap{{TurnID: turn.ID(), From: oldest - 1, To: oldest - 1}}},
 		} {
 			w.journal.lost = map[int64]bool{}
 			for _, seq := range test.lost {
@@ -136,7 +138,7 @@ func TestGapsAreExact(t *testing.T) {
 		}
 		w.journal.fail = errFull // a journal that cannot be read is none
 		w.journal.records = nil
-		if got := all(t, turn, 0); !reflect.DeepEqual(got.gaps, []Gap{{turn.ID(), 1, oldest - 1}}) {
+		if got := all(t, turn, 0); !reflect.DeepEqual(got.gaps, []api.Gap{{TurnID: turn.ID(), From: 1, To: oldest - 1}}) {
 			t.Errorf("gaps %v", got.gaps)
 		}
 		w.journal.fail = nil
@@ -190,7 +192,7 @@ func TestPagesAreBounded(t *testing.T) {
 	for _, size := range []int{10, 16 << 10, maxPageBytes, maxPageBytes + 1, maxKeptBytes + 1} {
 		l := eventLog{all: &atomic.Int64{}}
 		for seq := range int64(40) {
-			l.add([]Record{{Event: Event{Seq: seq + 1}, JSON: make([]byte, size)}})
+			l.add([]Record{{Record: api.Record{Event: api.Event{Seq: seq + 1}, JSON: make([]byte, size)}}})
 		}
 		if first := l.first(); first > 40 || l.bytes > maxKeptBytes && len(l.records) > 1 {
 			t.Errorf("%d bytes each: the first is %d, %d bytes", size, first, l.bytes)
@@ -228,7 +230,7 @@ func TestAllTurnsTogetherAreBounded(t *testing.T) {
 	for i := range logs {
 		logs[i].all = &all
 		for seq := range int64(64) {
-			logs[i].add([]Record{{Event: Event{Seq: seq + 1}, JSON: make([]byte, maxPageBytes)}})
+			logs[i].add([]Record{{Record: api.Record{Event: api.Event{Seq: seq + 1}, JSON: make([]byte, maxPageBytes)}}})
 		}
 	}
 	if most := int64(maxAllKeptBytes + maxKeptBytes + turns*2*maxPageBytes); all.Load() > most {

@@ -101,10 +101,10 @@ func (f *fakes) start(ctx context.Context, r supervisor.Request) Running {
 	f.mu.Unlock()
 	go func() {
 		if args.Queue > 0 {
-			r.Events <- supervisor.Event{Kind: supervisor.EventQueued}
+			r.Events <- api.Event{Kind: api.EventQueued}
 			time.Sleep(time.Duration(args.Queue) * time.Millisecond)
 		}
-		r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
+		r.Events <- api.Event{Kind: api.EventStarted}
 		said := ask(ctx, r, args)
 		c.result = f.play(c, args, timeout)
 		c.result.Content = append(c.result.Content, said...)
@@ -196,7 +196,7 @@ func (m *memory) history(turnID string, after int64) (page []*Record, err error)
 	m.reads++
 	for _, r := range m.records {
 		if r.Event.TurnID == turnID && r.Event.Seq > after && !m.lost[r.Event.Seq] && len(page) < 3 {
-			page = append(page, &Record{Event: r.Event, JSON: r.JSON})
+			page = append(page, &Record{Record: api.Record{Event: r.Event, JSON: r.JSON}})
 		}
 	}
 	return page, m.fail

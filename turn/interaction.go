@@ -6,30 +6,18 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
-)
-
-// Kind is what a human is asked for.
-type Kind string
-
-// Kinds.
-const (
-	KindApproval      Kind = "approval"
-	KindConfirm       Kind = "confirm" // of something destructive
-	KindPassword      Kind = "password"
-	KindDeviceCode    Kind = "device_code"
-	KindQuestionnaire Kind = "questionnaire" // a tool's own, in mid-call
-	KindEscalation    Kind = "escalation"    // the agent hands something over to a human
 )
 
 // maxWait is the ceiling of every interaction.
 const maxWait = time.Hour
 
 // waits are the default timeouts; the asker names a device code's.
-var waits = map[Kind]time.Duration{
-	KindApproval: 120 * time.Second, KindConfirm: 60 * time.Second, KindPassword: 120 * time.Second,
-	KindQuestionnaire: 120 * time.Second, KindEscalation: escalation().Default,
+var waits = map[api.InteractionKind]time.Duration{
+	api.KindApproval: 120 * time.Second, api.KindConfirm: 60 * time.Second, api.KindPassword: 120 * time.Second,
+	api.KindQuestionnaire: 120 * time.Second, api.KindEscalation: escalation().Default,
 }
 
 func escalation() budget.Profile {
@@ -40,9 +28,9 @@ func escalation() budget.Profile {
 // WaitFor settles an interaction's timeout: asked for, or the kind's own, at
 // most an hour; an escalation's is that of the profile hitl_escalate. There is
 // none without an end.
-func WaitFor(kind Kind, asked time.Duration) (wait time.Duration, warning string, err error) {
+func WaitFor(kind api.InteractionKind, asked time.Duration) (wait time.Duration, warning string, err error) {
 	least := time.Duration(0)
-	if kind == KindEscalation {
+	if kind == api.KindEscalation {
 		least = escalation().Min
 	}
 	switch {
@@ -62,12 +50,12 @@ func WaitFor(kind Kind, asked time.Duration) (wait time.Duration, warning string
 
 // Interaction is a question to a human that waits for an answer.
 type Interaction struct {
-	ID     string `json:"interactionId"`
-	TurnID string `json:"turnId"`
-	CallID string `json:"toolCallId"`
-	Tool   string `json:"toolName"`
-	Kind   Kind   `json:"kind"`
-	Prompt string `json:"prompt"`
+	ID     string              `json:"interactionId"`
+	TurnID string              `json:"turnId"`
+	CallID string              `json:"toolCallId"`
+	Tool   string              `json:"toolName"`
+	Kind   api.InteractionKind `json:"kind"`
+	Prompt string              `json:"prompt"`
 	// Schema is the JSON Schema of the value wanted; empty asks for yes or no
 	// or, of a Secret, for text. Default is what its "default" declares, for
 	// people to accept; a headless turn takes it at once.

@@ -9,18 +9,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
 // kinds lists what the journal has of one call, by kind.
-func kinds(w *world, call string) (list []string) {
+func kinds(w *world, call string) (list []api.EventKind) {
 	for _, r := range w.journal.list() {
 		if r.Event.CallID != call {
 			continue
 		}
 		kind := r.Event.Kind
 		if r.Event.Pending != nil {
-			kind += map[bool]string{true: " true", false: " false"}[*r.Event.Pending]
+			kind += map[bool]api.EventKind{true: " true", false: " false"}[*r.Event.Pending]
 		}
 		list = append(list, kind)
 	}
@@ -40,9 +41,9 @@ func TestNobodyAnswers(t *testing.T) {
 		if r.Status != "denied" || r.Reason != "timeout" || r.Decider != "modeGate" || r.Timing.HumanWaitMs != 120_000 {
 			t.Errorf("status %s, reason %s, decider %s, waited %d ms", r.Status, r.Reason, r.Decider, r.Timing.HumanWaitMs)
 		}
-		want := []string{
-			"tool_queued", AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse,
-			"interaction_pending false", AuditTimedOut, AuditDenied, "tool_failed",
+		want := []api.EventKind{
+			"tool_queued", api.AuditRequested, "interaction_pending true", api.EventInteractionRequest, api.EventInteractionResponse,
+			"interaction_pending false", api.AuditTimedOut, api.AuditDenied, "tool_failed",
 		}
 		if got := kinds(w, "a"); !slices.Equal(got, want) {
 			t.Errorf("events %q, want %q", got, want)
@@ -65,7 +66,7 @@ func TestHeadlessNeverWaits(t *testing.T) {
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("took %s", took)
 		}
-		if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", AuditRequested, AuditDenied, "tool_failed"}) {
+		if got := kinds(w, "a"); !slices.Equal(got, []api.EventKind{"tool_queued", api.AuditRequested, api.AuditDenied, "tool_failed"}) {
 			t.Errorf("events %q", got)
 		}
 	})
@@ -81,7 +82,7 @@ func TestArgumentsAreCheckedBeforeAnApproval(t *testing.T) {
 		if r.Status != "invalid_args" || r.Reason != "schema" || !strings.Contains(r.Message, "was not made: no such colour. Nothing was changed. Next: correct the call.") {
 			t.Errorf("status %s, reason %s, %q", r.Status, r.Reason, r.Message)
 		}
-		if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", "tool_failed"}) {
+		if got := kinds(w, "a"); !slices.Equal(got, []api.EventKind{"tool_queued", "tool_failed"}) {
 			t.Errorf("events %q", got)
 		}
 	})
@@ -187,8 +188,8 @@ func TestAbortClosesInteractions(t *testing.T) {
 		if info, _ := turn.Info(); len(info.PendingInteractions) != 0 {
 			t.Errorf("pending %+v", info.PendingInteractions)
 		}
-		want := []string{
-			"tool_queued", AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse,
+		want := []api.EventKind{
+			"tool_queued", api.AuditRequested, "interaction_pending true", api.EventInteractionRequest, api.EventInteractionResponse,
 			"interaction_pending false", "tool_failed", // nobody has decided anything
 		}
 		if got := kinds(w, "a"); !slices.Equal(got, want) {
@@ -199,23 +200,23 @@ func TestAbortClosesInteractions(t *testing.T) {
 
 func TestWaitFor(t *testing.T) {
 	for _, test := range []struct {
-		kind  Kind
+		kind  api.InteractionKind
 		asked time.Duration
 		want  time.Duration
 		warns bool
 		fails bool
 	}{
-		{KindApproval, 0, 120 * time.Second, false, false},
-		{KindConfirm, 0, 60 * time.Second, false, false},
-		{KindConfirm, 5 * time.Second, 5 * time.Second, false, false},
-		{KindPassword, 2 * time.Hour, time.Hour, true, false},
-		{KindDeviceCode, 0, 0, false, true},
-		{KindDeviceCode, 10 * time.Minute, 10 * time.Minute, false, false},
-		{KindApproval, -1, 0, false, true},
-		{KindApproval, budget.Infinite, 0, false, true},
-		{KindEscalation, 0, 300 * time.Second, false, false},
-		{KindEscalation, time.Second, 60 * time.Second, true, false},
-		{KindEscalation, 2 * time.Hour, time.Hour, true, false},
+		{api.KindApproval, 0, 120 * time.Second, false, false},
+		{api.KindConfirm, 0, 60 * time.Second, false, false},
+		{api.KindConfirm, 5 * time.Second, 5 * time.Second, false, false},
+		{api.KindPassword, 2 * time.Hour, time.Hour, true, false},
+		{api.KindDeviceCode, 0, 0, false, true},
+		{api.KindDeviceCode, 10 * time.Minute, 10 * time.Minute, false, false},
+		{api.KindApproval, -1, 0, false, true},
+		{api.KindApproval, budget.Infinite, 0, false, true},
+		{api.KindEscalation, 0, 300 * time.Second, false, false},
+		{api.KindEscalation, time.Second, 60 * time.Second, true, false},
+		{api.KindEscalation, 2 * time.Hour, time.Hour, true, false},
 	} {
 		got, warning, err := WaitFor(test.kind, test.asked)
 		if got != test.want || (warning != "") != test.warns || (err != nil) != test.fails {

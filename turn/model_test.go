@@ -123,14 +123,14 @@ func disturb(random *rand.Rand, turn *Turn, stop <-chan struct{}) {
 // checkEvents holds a turn's events against their grammar.
 func checkEvents(t *testing.T, records []Record) {
 	t.Helper()
-	calls := map[string][]Event{}
-	asked := map[string][]string{}
+	calls := map[string][]api.Event{}
+	asked := map[string][]api.EventKind{}
 	for i, r := range records {
 		e := r.Event
 		if e.Seq != int64(i+1) {
 			t.Fatalf("event %d has seq %d", i+1, e.Seq)
 		}
-		if (e.Kind == EventTurnStart) != (i == 0) || (e.Kind == EventTurnEnd) != (i == len(records)-1) {
+		if (e.Kind == api.EventTurnStart) != (i == 0) || (e.Kind == api.EventTurnEnd) != (i == len(records)-1) {
 			t.Errorf("%s is event %d of %d", e.Kind, i+1, len(records))
 		}
 		if e.CallID != "" {
@@ -139,7 +139,7 @@ func checkEvents(t *testing.T, records []Record) {
 		if e.InteractionID != "" {
 			kind := e.Kind
 			if e.Pending != nil {
-				kind += map[bool]string{true: " true", false: " false"}[*e.Pending]
+				kind += map[bool]api.EventKind{true: " true", false: " false"}[*e.Pending]
 			}
 			asked[e.InteractionID] = append(asked[e.InteractionID], kind)
 		}
@@ -154,24 +154,24 @@ func checkEvents(t *testing.T, records []Record) {
 
 // checkInteraction: one that was asked for is closed and, if somebody or the
 // clock decided, audited once.
-func checkInteraction(t *testing.T, id string, list []string) {
+func checkInteraction(t *testing.T, id string, list []api.EventKind) {
 	t.Helper()
-	whole := []string{AuditRequested, "interaction_pending true", EventInteractionRequest, EventInteractionResponse, "interaction_pending false"}
-	if len(list) == 1 && list[0] == AuditRequested { // headless
+	whole := []api.EventKind{api.AuditRequested, "interaction_pending true", api.EventInteractionRequest, api.EventInteractionResponse, "interaction_pending false"}
+	if len(list) == 1 && list[0] == api.AuditRequested { // headless
 		return
 	}
 	if len(list) < len(whole) || !slices.Equal(list[:len(whole)], whole) {
 		t.Errorf("interaction %s: %q", id, list)
 		return
 	}
-	if rest := list[len(whole):]; len(rest) > 1 || len(rest) == 1 && rest[0] != AuditAnswered && rest[0] != AuditTimedOut {
+	if rest := list[len(whole):]; len(rest) > 1 || len(rest) == 1 && rest[0] != api.AuditAnswered && rest[0] != api.AuditTimedOut {
 		t.Errorf("interaction %s: %q", id, list)
 	}
 }
 
-func checkCall(t *testing.T, id string, list []Event) {
+func checkCall(t *testing.T, id string, list []api.Event) {
 	t.Helper()
-	var kinds []string
+	var kinds []api.EventKind
 	ends, started := 0, -1
 	for i, e := range list {
 		kinds = append(kinds, e.Kind)
@@ -181,7 +181,7 @@ func checkCall(t *testing.T, id string, list []Event) {
 		case e.Kind == "tool_started":
 			started = i
 		}
-		if gate := e.Interaction == KindApproval || e.Interaction == KindConfirm; e.Interaction != "" && gate == (started >= 0) {
+		if gate := e.Interaction == api.KindApproval || e.Interaction == api.KindConfirm; e.Interaction != "" && gate == (started >= 0) {
 			t.Errorf("call %s: a %s %d events after its start", id, e.Interaction, i-started)
 		}
 	}

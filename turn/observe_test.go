@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 )
 
 // observed collects what Config.Observe is told.
@@ -25,13 +25,13 @@ func (o *observed) take(records []Record) {
 }
 
 // kinds are those of the events, and of calls their ids and traces.
-func (o *observed) kinds() (list []string) {
+func (o *observed) kinds() (list []api.EventKind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, r := range o.records {
 		kind := r.Event.Kind
 		if r.Result != nil {
-			kind += " " + r.Event.CallID + " " + r.TraceParent
+			kind += api.EventKind(" " + r.Event.CallID + " " + r.TraceParent)
 		}
 		list = append(list, kind)
 	}
@@ -58,9 +58,9 @@ func TestObserve(t *testing.T) {
 		long.TraceParent = strings.Repeat("x", maxTraceBytes+1)
 		want(t, run(t, turn, long), "overloaded/journal")
 		turn.End()
-		kinds := []string{
-			EventTurnStart, string(supervisor.EventQueued), string(supervisor.EventStarted), string(supervisor.EventFinished) + " a trace",
-			string(supervisor.EventQueued), string(supervisor.EventFailed) + " b ", EventTurnEnd,
+		kinds := []api.EventKind{
+			api.EventTurnStart, api.EventQueued, api.EventStarted, api.EventFinished + " a trace",
+			api.EventQueued, api.EventFailed + " b ", api.EventTurnEnd,
 		}
 		if got := o.kinds(); !slices.Equal(got, kinds) {
 			t.Errorf("observed %q, want %q", got, kinds)

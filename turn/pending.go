@@ -33,7 +33,7 @@ func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome stri
 	p := &pending{Interaction: i, done: done, wait: wait}
 	p.check, p.Default = readSchema(i)
 	if t.headless {
-		audit := t.interactionEvent(AuditRequested, p)
+		audit := t.interactionEvent(api.AuditRequested, p)
 		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
 		done(api.OutcomeHeadless, Answer{Value: p.Default, By: api.OutcomeHeadless})
@@ -63,9 +63,9 @@ func (t *Turn) raised() bool {
 // raise puts the question to people; its time begins.
 func (t *Turn) raise(p *pending) {
 	p.raised, p.ExpiresAt = true, t.now().Add(p.wait).UTC()
-	t.emit(t.interactionEvent(AuditRequested, p), nil)
+	t.emit(t.interactionEvent(api.AuditRequested, p), nil)
 	t.emitPending(p, true)
-	request := t.interactionEvent(EventInteractionRequest, p)
+	request := t.interactionEvent(api.EventInteractionRequest, p)
 	request.Prompt, request.Schema, request.Default = p.Prompt, p.Schema, p.Default
 	request.TimeoutMs, request.ExpiresAt = p.TimeoutMs, &p.ExpiresAt
 	t.emit(request, nil)
@@ -206,7 +206,7 @@ func (t *Turn) close(p *pending, outcome string, a Answer) {
 func (t *Turn) tellClosed(p *pending, outcome, by string) {
 	p.timer.Stop()
 	p.cancel()
-	response := t.interactionEvent(EventInteractionResponse, p)
+	response := t.interactionEvent(api.EventInteractionResponse, p)
 	response.Outcome, response.By = outcome, by
 	t.emit(response, nil)
 	t.emitPending(p, false)
@@ -215,12 +215,12 @@ func (t *Turn) tellClosed(p *pending, outcome, by string) {
 
 // audit records who decided, if somebody or the clock did.
 func (t *Turn) audit(p *pending, outcome, by string) {
-	kind := AuditAnswered
+	kind := api.AuditAnswered
 	switch outcome {
 	case api.OutcomeCancelled:
 		return
 	case api.OutcomeTimedOut:
-		kind = AuditTimedOut
+		kind = api.AuditTimedOut
 	}
 	e := t.interactionEvent(kind, p)
 	e.Outcome, e.By = outcome, by
@@ -228,14 +228,14 @@ func (t *Turn) audit(p *pending, outcome, by string) {
 }
 
 func (t *Turn) emitPending(p *pending, is bool) {
-	e := t.interactionEvent(EventInteractionPending, p)
+	e := t.interactionEvent(api.EventInteractionPending, p)
 	e.Pending, e.Presentation = &is, "tool"
-	if p.Kind == KindQuestionnaire {
+	if p.Kind == api.KindQuestionnaire {
 		e.Presentation = "questionnaire"
 	}
 	t.emit(e, nil)
 }
 
-func (t *Turn) interactionEvent(kind string, p *pending) Event {
-	return Event{Kind: kind, CallID: p.CallID, Tool: p.Tool, InteractionID: p.ID, Interaction: p.Kind}
+func (t *Turn) interactionEvent(kind api.EventKind, p *pending) api.Event {
+	return api.Event{Kind: kind, CallID: p.CallID, Tool: p.Tool, InteractionID: p.ID, Interaction: p.Kind}
 }

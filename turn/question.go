@@ -17,7 +17,7 @@ const maxPromptBytes = 16 << 10
 // Question is what a host itself asks a human in a turn: an escalation, a
 // device code, a password.
 type Question struct {
-	Kind   Kind
+	Kind   api.InteractionKind
 	Prompt string
 	// Schema as in Interaction.
 	Schema json.RawMessage
@@ -98,9 +98,9 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 // question puts a tool's own question to a human. It runs on the call's
 // goroutine.
 func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
-	kind := KindQuestionnaire
+	kind := api.KindQuestionnaire
 	if q.Secret {
-		kind = KindPassword
+		kind = api.KindPassword
 	}
 	if err := checkSize(q.Prompt, q.Schema); err != nil {
 		return supervisor.Answer{Denied: err.Error()}

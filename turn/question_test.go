@@ -47,11 +47,11 @@ func TestHeadlessTakesTheDeclaredDefault(t *testing.T) {
 			}
 			for _, record := range w.journal.list() {
 				e := record.Event
-				if e.Kind == AuditRequested && (e.Outcome != api.OutcomeHeadless || (len(e.Default) > 0) != strings.Contains(want, "answered")) {
+				if e.Kind == api.AuditRequested && (e.Outcome != api.OutcomeHeadless || (len(e.Default) > 0) != strings.Contains(want, "answered")) {
 					t.Errorf("%s: the record is %s", schema, record.JSON)
 				}
 			}
-			if got := kinds(w, "a"); !slices.Equal(got, []string{"tool_queued", "tool_started", AuditRequested, "tool_finished"}) {
+			if got := kinds(w, "a"); !slices.Equal(got, []api.EventKind{"tool_queued", "tool_started", api.AuditRequested, "tool_finished"}) {
 				t.Errorf("%s: events %q", schema, got)
 			}
 		})
@@ -77,7 +77,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 		if bytes.Contains(bytes.Join(seen, nil), []byte("hunter2")) {
 			t.Errorf("the secret is in\n%s", bytes.Join(seen, []byte("\n")))
 		}
-		if got := kinds(w, "a"); !slices.Contains(got, AuditAnswered) {
+		if got := kinds(w, "a"); !slices.Contains(got, api.AuditAnswered) {
 			t.Errorf("events %q", got)
 		}
 	})
@@ -257,25 +257,25 @@ func TestHostAsks(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
 		go answer(t, turn, "", Answer{Approve: true, By: "me"})
-		outcome, a, _, err := turn.Ask(t.Context(), Question{Kind: KindEscalation, Prompt: "Take over?"})
+		outcome, a, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Take over?"})
 		if outcome != api.OutcomeAnswered || !a.Approve || a.By != "me" || err != nil {
 			t.Errorf("%s, %+v, %v", outcome, a, err)
 		}
 		began := time.Now()
-		outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: KindEscalation, Prompt: "And now?", Timeout: time.Second})
+		outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "And now?", Timeout: time.Second})
 		if took := time.Since(began); outcome != api.OutcomeTimedOut || warning == "" || took != time.Minute || err != nil {
 			t.Errorf("%s after %s, warning %q, %v", outcome, took, warning, err)
 		}
-		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: KindDeviceCode, Prompt: "Go to"}); err == nil {
+		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: api.KindDeviceCode, Prompt: "Go to"}); err == nil {
 			t.Error("a device code without a timeout was taken")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if outcome, _, _, _ := turn.Ask(ctx, Question{Kind: KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); outcome != api.OutcomeCancelled {
+		if outcome, _, _, _ := turn.Ask(ctx, Question{Kind: api.KindDeviceCode, Prompt: "Go to", Timeout: time.Minute}); outcome != api.OutcomeCancelled {
 			t.Errorf("%s after the context's end", outcome)
 		}
 		turn.End()
-		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: KindEscalation, Prompt: "Late"}); err == nil {
+		if _, _, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Late"}); err == nil {
 			t.Error("a turn that is over asked")
 		}
 	})

@@ -31,7 +31,7 @@ func (b *batch) start(e *entry) {
 	}
 	e.stage, e.since, e.counted = stageRunning, now, true
 	request := b.requestOf(e, e.call.Until.left(granted, now))
-	events := make(chan supervisor.Event, eventBuffer)
+	events := make(chan api.Event, eventBuffer)
 	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
 	e.running = newStarting()
 	t.helpers.Go(func() { b.run(e, request, events) })
@@ -120,7 +120,7 @@ func (s *starting) abort(reason api.Reason) {
 
 // run is a helper for one call: it forwards what happens and hands over the
 // result.
-func (b *batch) run(e *entry, request supervisor.Request, events chan supervisor.Event) {
+func (b *batch) run(e *entry, request supervisor.Request, events chan api.Event) {
 	s := e.running
 	defer s.cancel()
 	ended := make(chan struct{})
@@ -141,11 +141,11 @@ func (b *batch) run(e *entry, request supervisor.Request, events chan supervisor
 
 // forward passes a call's events on until it is over, those that are there at
 // once together.
-func (b *batch) forward(e *entry, events <-chan supervisor.Event, ended <-chan struct{}) {
+func (b *batch) forward(e *entry, events <-chan api.Event, ended <-chan struct{}) {
 	for {
 		select {
 		case event := <-events:
-			some := append([]supervisor.Event{event}, waiting(events)...)
+			some := append([]api.Event{event}, waiting(events)...)
 			b.t.post(func() { b.happened(e, some) })
 		case f := <-e.running.after:
 			some := waiting(events)
@@ -177,7 +177,7 @@ func (b *batch) afterEvents(s *starting, f func()) bool {
 }
 
 // waiting takes the events that are there, at most a buffer of them.
-func waiting(events <-chan supervisor.Event) (list []supervisor.Event) {
+func waiting(events <-chan api.Event) (list []api.Event) {
 	for range eventBuffer {
 		select {
 		case event := <-events:
@@ -191,22 +191,20 @@ func waiting(events <-chan supervisor.Event) (list []supervisor.Event) {
 
 // happened turns a call's events into some of the turn's. The turn has its own
 // beginning and end of a call.
-func (b *batch) happened(e *entry, list []supervisor.Event) {
+func (b *batch) happened(e *entry, list []api.Event) {
 	for _, from := range list {
 		switch from.Kind {
-		case supervisor.EventQueued:
+		case api.EventQueued:
 			b.count(e, false) // it waits for its place, or for its data
 			continue
-		case supervisor.EventFinished, supervisor.EventFailed:
+		case api.EventFinished, api.EventFailed:
 			e.missed = from.Missed
 			continue
-		case supervisor.EventStarted:
+		case api.EventStarted:
 			b.count(e, true)
 			e.timeout = from.TimeoutMs
 		}
-		event := b.event(e, string(from.Kind))
-		event.ElapsedMs, event.Status, event.Fraction, event.Message = from.ElapsedMs, from.Status, from.Fraction, from.Message
-		event.Stream, event.Content, event.TimeoutMs, event.Missed = from.Stream, from.Content, from.TimeoutMs, from.Missed
-		b.t.emit(event, nil)
+		from.CallID, from.Tool = e.key, e.call.Tool
+		b.t.emit(from, nil)
 	}
 }

@@ -57,7 +57,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 }
 
 func (t *Turn) start() error {
-	t.emit(Event{Kind: EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
+	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
 	t.flush()
 	if t.recorded.err != nil {
 		t.over = true
@@ -243,7 +243,7 @@ func (t *Turn) abortChildren() {
 func (t *Turn) abort(reason api.Reason) {
 	if t.reason == "" {
 		t.reason = reason
-		t.emit(Event{Kind: EventTurnAbort, Reason: eventReason(reason)}, nil)
+		t.emit(api.Event{Kind: api.EventTurnAbort, Reason: eventReason(reason)}, nil)
 	}
 	for _, p := range t.pendings {
 		t.close(p, api.OutcomeCancelled, Answer{By: string(t.reason)})
@@ -308,7 +308,7 @@ func (t *Turn) finish() {
 	for _, p := range t.pendings {
 		t.close(p, api.OutcomeCancelled, Answer{By: "end"})
 	}
-	t.emit(Event{Kind: EventTurnEnd}, nil)
+	t.emit(api.Event{Kind: api.EventTurnEnd}, nil)
 	t.recorded.failed = time.Time{} // tried once more, now or never
 	t.flush()
 	t.over = true

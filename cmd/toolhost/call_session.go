@@ -113,11 +113,11 @@ func (s *callSession) showEvent(raw []byte) {
 func (s *callSession) question(e client.Event) {
 	switch {
 	case s.asks == nil:
-	case e.Kind == turn.EventInteractionRequest:
+	case e.Kind == api.EventInteractionRequest:
 		ctx, cancel := context.WithCancel(s.ctx)
 		s.open[e.InteractionID] = cancel
 		s.waiting.Go(func() { s.ask(ctx, e.InteractionID) })
-	case e.Kind == turn.EventInteractionResponse && s.open[e.InteractionID] != nil:
+	case e.Kind == api.EventInteractionResponse && s.open[e.InteractionID] != nil:
 		s.open[e.InteractionID]()
 		delete(s.open, e.InteractionID)
 	}
@@ -166,7 +166,7 @@ func (s *callSession) pending(ctx context.Context, id string) (turn.Interaction,
 
 func asTurnInteraction(i client.Interaction) turn.Interaction {
 	q := turn.Interaction{
-		ID: i.ID, TurnID: i.TurnID, CallID: i.CallID, Tool: i.Tool, Kind: turn.Kind(i.Kind), Prompt: i.Prompt, Schema: i.Schema, Default: i.Default,
+		ID: i.ID, TurnID: i.TurnID, CallID: i.CallID, Tool: i.Tool, Kind: api.InteractionKind(i.Kind), Prompt: i.Prompt, Schema: i.Schema, Default: i.Default,
 		Arguments: i.Arguments, TimeoutMs: i.TimeoutMs, ExpiresAt: i.ExpiresAt, Secret: i.Secret,
 	}
 	if p := i.Policy; p != nil {

@@ -186,7 +186,7 @@ func (c *churn) one(n int) {
 	case dice < 9 || kind.whole == nil:
 		wait, fate = time.Duration(random.IntN(100_000))*time.Microsecond, "aborted"
 	}
-	events := make(chan supervisor.Event, 64)
+	events := make(chan api.Event, 64)
 	r := kind.request(text)
 	r.ID, r.Env, r.Events, r.EventOutputBytes = text, []string{c.mark}, events, -1
 	r.Timeouts = []budget.Ask{{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: timeout, Detail: "churn"}}
@@ -229,7 +229,7 @@ func abortLater(call *supervisor.Call, cancel func(), wait time.Duration, way in
 }
 
 // judge says what is untrue in a result.
-func judge(kind life, fate, text string, timeout time.Duration, r *api.Result, events <-chan supervisor.Event) string {
+func judge(kind life, fate, text string, timeout time.Duration, r *api.Result, events <-chan api.Event) string {
 	ended := map[string]api.Status{"whole": api.StatusOK, "hurried": api.StatusTimeout, "aborted": api.StatusCancelled}[fate]
 	switch {
 	case r.Status == api.StatusOK && kind.whole == nil:
@@ -252,8 +252,8 @@ func judge(kind life, fate, text string, timeout time.Duration, r *api.Result, e
 }
 
 // oneEnd wants exactly one event that says that the call is over.
-func oneEnd(r *api.Result, events <-chan supervisor.Event) string {
-	want, other, ends := supervisor.EventFinished, supervisor.EventFailed, 0
+func oneEnd(r *api.Result, events <-chan api.Event) string {
+	want, other, ends := api.EventFinished, api.EventFailed, 0
 	if r.Status != api.StatusOK {
 		want, other = other, want
 	}

@@ -13,11 +13,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // timeLine prints a turn's events with the time since it began.
@@ -63,15 +62,15 @@ func (f *logFlags) wanted(l record, id string) (func(journal.Event) bool, error)
 
 // ofTool also takes what stands for events that are missing.
 func (f *logFlags) ofTool(e journal.Event) bool {
-	return f.tool == "" || e.Tool == f.tool || e.Kind == client.KindGap
+	return f.tool == "" || e.Tool == f.tool || e.Kind == api.EventGap
 }
 
 func ends(e journal.Event) bool {
-	return e.Kind == journal.KindToolFinished || e.Kind == journal.KindToolFailed
+	return e.Kind == api.EventFinished || e.Kind == api.EventFailed
 }
 
 func statusOf(e journal.Event) (string, error) {
-	var said turn.Event
+	var said api.Event
 	err := json.Unmarshal(e.JSON, &said)
 	return string(said.Status), err
 }
@@ -87,7 +86,7 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 			return true
 		}
 		if f.status != "" {
-			if status, err := statusOf(e); e.Kind != client.KindGap && (err != nil || !ends(e) || status != f.status) {
+			if status, err := statusOf(e); e.Kind != api.EventGap && (err != nil || !ends(e) || status != f.status) {
 				failed = err
 				return err == nil
 			}
@@ -109,7 +108,7 @@ func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
 	if f.json {
 		return printRaw(w, e.JSON)
 	}
-	var said turn.Event
+	var said api.Event
 	if err := json.Unmarshal(e.JSON, &said); err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
 }
 
 // telling is what an event has to say beside its kind. Longer texts come last.
-func telling(e turn.Event) string {
+func telling(e api.Event) string {
 	parts := []string{string(e.Status), string(e.Interaction)}
 	if e.Pending != nil {
 		parts = append(parts, fmt.Sprintf("pending %t", *e.Pending))

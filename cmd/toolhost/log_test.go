@@ -24,10 +24,10 @@ func deadTurn(t *testing.T, dir string) (own string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := turn.Event{Kind: turn.EventTurnStart, TurnID: "dead", Seq: 1, Time: time.Now()}
+	e := api.Event{Kind: api.EventTurnStart, TurnID: "dead", Seq: 1, Time: time.Now()}
 	raw, err := json.Marshal(e)
 	if err == nil {
-		err = journal.Turns{Journal: j}.Append(turn.Record{Event: e, JSON: raw})
+		err = journal.Turns{Journal: j}.Append(turn.Record{Record: api.Record{Event: e, JSON: raw}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -82,18 +82,18 @@ func expectStderr(t *testing.T, name string, args []string, parts ...string) {
 
 // A time line tells what was asked, and for how long somebody could answer.
 func TestTelling(t *testing.T) {
-	for want, e := range map[string]turn.Event{
-		"approval": {Kind: turn.AuditRequested, Interaction: turn.KindApproval},
+	for want, e := range map[string]api.Event{
+		"approval": {Kind: api.AuditRequested, Interaction: api.KindApproval},
 		"approval  headless  true  nobody": {
-			Kind: turn.AuditRequested, Interaction: turn.KindApproval, Outcome: api.OutcomeHeadless, Default: json.RawMessage("true"), By: "nobody",
+			Kind: api.AuditRequested, Interaction: api.KindApproval, Outcome: api.OutcomeHeadless, Default: json.RawMessage("true"), By: "nobody",
 		},
-		"confirm  pending true":  {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(true)},
-		"confirm  pending false": {Kind: turn.EventInteractionPending, Interaction: turn.KindConfirm, Pending: new(false)},
+		"confirm  pending true":  {Kind: api.EventInteractionPending, Interaction: api.KindConfirm, Pending: new(true)},
+		"confirm  pending false": {Kind: api.EventInteractionPending, Interaction: api.KindConfirm, Pending: new(false)},
 		"questionnaire  timeout 2m0s  Which one?\nSay it.": {
-			Kind: turn.EventInteractionRequest, Interaction: turn.KindQuestionnaire, TimeoutMs: 120_000, Prompt: "Which one?\nSay it.",
+			Kind: api.EventInteractionRequest, Interaction: api.KindQuestionnaire, TimeoutMs: 120_000, Prompt: "Which one?\nSay it.",
 		},
 		"timeout 1.5s":              {Kind: "tool_timeout", TimeoutMs: 1500},
-		"policy  modeGate":          {Kind: turn.AuditDenied, Reason: "policy", Decider: "modeGate"},
+		"policy  modeGate":          {Kind: api.AuditDenied, Reason: "policy", Decider: "modeGate"},
 		"timeout  deadline  [TIME]": {Kind: "tool_failed", Status: "timeout", Reason: "deadline", Display: "[TIME]"},
 		"":                          {Kind: "tool_queued"},
 	} {

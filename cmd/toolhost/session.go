@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/present"
@@ -144,11 +143,11 @@ func (s *session) show(t *turn.Turn, view *present.View) <-chan struct{} {
 }
 
 // gapJSON is what stands for missing events where events are printed.
-func gapJSON(gap client.Gap) []byte {
+func gapJSON(gap api.Gap) []byte {
 	raw, _ := json.Marshal(struct {
-		Kind string `json:"kind"`
-		client.Gap
-	}{client.KindGap, gap})
+		Kind api.EventKind `json:"kind"`
+		api.Gap
+	}{api.EventGap, gap})
 	return raw
 }
 
@@ -172,7 +171,7 @@ func line(r *turn.Record) string {
 		return fmt.Sprintf("toolhost: events %d to %d are missing here\n", r.Gap.From, r.Gap.To)
 	case r.Result != nil:
 		return terminal.OneLine(e.CallID) + "  " + present.Outcome(r.Result)
-	case e.Status != "" && (e.Kind == journal.KindToolFinished || e.Kind == journal.KindToolFailed): // from the journal
+	case e.Status != "" && (e.Kind == api.EventFinished || e.Kind == api.EventFailed): // from the journal
 		return terminal.OneLine(fmt.Sprintf("%s  %s: %s", e.CallID, e.Status, e.Tool)) + "\n"
 	}
 	return ""

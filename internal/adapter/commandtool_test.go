@@ -120,11 +120,11 @@ func TestCommandToolKeepsPartialContent(t *testing.T) {
 	t.Parallel()
 	host := newHost(t)
 	r := scripted(t, "echo early; exec sleep 100")
-	events := make(chan supervisor.Event, 100)
+	events := make(chan api.Event, 100)
 	r.Events = events
 	c := host.Start(t.Context(), r)
 	for e := range events {
-		if e.Kind == supervisor.EventOutput && e.Content.Text == "early" {
+		if e.Kind == api.EventOutput && e.Content.Text == "early" {
 			break
 		}
 	}

@@ -78,7 +78,7 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
 	if c.args.TimeoutMs == 0 {
 		c.args.TimeoutMs = 30_000
 	}
-	r.Events <- supervisor.Event{Kind: supervisor.EventStarted, TimeoutMs: c.args.TimeoutMs}
+	r.Events <- api.Event{Kind: api.EventStarted, TimeoutMs: c.args.TimeoutMs}
 	var end context.CancelFunc
 	c.ctx, end = context.WithCancel(context.Background())
 	go func() {
@@ -158,7 +158,7 @@ func (c *fakeCall) talk(r supervisor.Request) api.Reason {
 		}
 		if i < a.Steps {
 			part := float64(i+1) / float64(max(a.Of, a.Steps))
-			r.Events <- supervisor.Event{Kind: supervisor.EventProgress, Status: api.StatusRunning, Fraction: &part, Message: a.Says}
+			r.Events <- api.Event{Kind: api.EventProgress, Status: api.StatusRunning, Fraction: &part, Message: a.Says}
 		}
 		if reason := c.pause(time.Duration(a.EveryMs) * time.Millisecond); reason != "" {
 			return reason
@@ -167,8 +167,8 @@ func (c *fakeCall) talk(r supervisor.Request) api.Reason {
 	return ""
 }
 
-func output(stream, text string) supervisor.Event {
-	return supervisor.Event{Kind: supervisor.EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
+func output(stream, text string) api.Event {
+	return api.Event{Kind: api.EventOutput, Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 func (c *fakeCall) pause(d time.Duration) api.Reason {

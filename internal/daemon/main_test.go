@@ -24,7 +24,6 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // asDaemon in the environment makes the test binary a daemon; it holds that
@@ -318,7 +317,7 @@ func (w *world) launch(turnID, tool string, in workArgs) <-chan outcome {
 	done := make(chan outcome, 1)
 	call := client.Call{ID: "launched", Tool: tool, Arguments: arguments(w.t, in)}
 	go func() { done <- w.run(turnID, call) }()
-	err := w.client.Watch(wait.Context(w.t), turnID, 0, func(e client.Event) bool { return e.Kind != string(supervisor.EventOutput) })
+	err := w.client.Watch(wait.Context(w.t), turnID, 0, func(e client.Event) bool { return e.Kind != api.EventOutput })
 	if err != nil {
 		w.t.Fatal(err)
 	}

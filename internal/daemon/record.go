@@ -79,13 +79,13 @@ func (r *recorder) log(one turn.Record) {
 	e := one.Event
 	logger := r.logger.With("turn", e.TurnID)
 	switch e.Kind {
-	case turn.EventTurnStart:
+	case api.EventTurnStart:
 		logger.Debug("turn begins", "agent", e.AgentID, "session", e.SessionID)
-	case turn.EventTurnEnd:
+	case api.EventTurnEnd:
 		logger.Debug("turn ends")
-	case turn.EventTurnAbort:
+	case api.EventTurnAbort:
 		logger.Info("turn aborted", "reason", e.Reason)
-	case turn.AuditDenied:
+	case api.AuditDenied:
 		logger.Info("call denied", "call", e.CallID, "tool", e.Tool, "reason", e.Reason, "decider", e.Decider)
 	}
 	if one.Result != nil {

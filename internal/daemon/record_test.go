@@ -32,7 +32,7 @@ func TestReadyDependsOnTheJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := &failing{err: journal.ErrFull}
 		r := &recorder{journal: broken, logger: hclog.NewNullLogger()}
-		one := turn.Record{Event: turn.Event{TurnID: "t"}}
+		one := turn.Record{Record: api.Record{Event: api.Event{TurnID: "t"}}}
 		if r.ready() != nil || r.Append(one) == nil || r.ready() == nil {
 			t.Errorf("ready: %v", r.ready())
 		}
@@ -61,9 +61,9 @@ func TestLog(t *testing.T) {
 	late.Timing.TimeoutMs, late.Timing.Profile, late.Timing.ElapsedMs = &limit, "tool_call", 1600
 	fine := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.observe([]turn.Record{
-		{Event: turn.Event{TurnID: "t1", CallID: "c1", Tool: "slow"}, Result: late},
-		{Event: turn.Event{TurnID: "t2", CallID: "c2", Tool: "quick"}, Result: fine},
-		{Event: turn.Event{TurnID: "t3", Kind: turn.EventTurnAbort, Reason: "user"}},
+		{Record: api.Record{Event: api.Event{TurnID: "t1", CallID: "c1", Tool: "slow"}}, Result: late},
+		{Record: api.Record{Event: api.Event{TurnID: "t2", CallID: "c2", Tool: "quick"}}, Result: fine},
+		{Record: api.Record{Event: api.Event{TurnID: "t3", Kind: api.EventTurnAbort, Reason: "user"}}},
 	})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || r.ended.Load() != 2 {
@@ -136,7 +136,7 @@ func TestClampIsLogged(t *testing.T) {
 		recorded := &recorder{logger: hclog.New(&hclog.LoggerOptions{Output: &out, JSONFormat: true})}
 		r := supervisor.Verdict{Status: api.StatusOK}.Result()
 		r.Timing = api.Timing{Profile: "tool_call", RequestedTimeoutMs: one.requested, TimeoutMs: new(int64(55_000)), Source: "client", Clamped: one.clamped}
-		recorded.observe([]turn.Record{{Event: turn.Event{CallID: "c", Tool: "x"}, Result: r}})
+		recorded.observe([]turn.Record{{Record: api.Record{Event: api.Event{CallID: "c", Tool: "x"}}, Result: r}})
 		if n := strings.Count(out.String(), `"timeout clamped"`); (n == 1) != one.clamped || !strings.Contains(out.String(), one.want) {
 			t.Errorf("%s: %s", name, out.String())
 		}

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // A daemon stops in spite of watchers, and of clients that have stopped to read
@@ -53,7 +53,7 @@ func TestStopWithReaders(t *testing.T) {
 				}
 				return true
 			})
-			if err != nil || last.Kind != turn.EventTurnEnd {
+			if err != nil || last.Kind != api.EventTurnEnd {
 				t.Errorf("the last is %s: %v", last.Kind, err)
 			}
 		})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // send sends a request on the unix socket and checks its answer.
@@ -260,7 +259,7 @@ func TestInteractions(t *testing.T) {
 	id := w.begin(client.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("asks", "ask", fakeArgs{Ask: true}))
 	approval := w.pending()
-	if approval.Kind != string(turn.KindApproval) || approval.Policy == nil || approval.Policy.Tier != "native" || !slices.Equal(approval.Policy.Read, []string{"/data"}) {
+	if approval.Kind != string(api.KindApproval) || approval.Policy == nil || approval.Policy.Tier != "native" || !slices.Equal(approval.Policy.Read, []string{"/data"}) {
 		t.Errorf("approval %+v, policy %+v", approval, approval.Policy)
 	}
 	if _, body := w.send("GET", "/api/turns/active", ""); !strings.Contains(body, approval.ID) {
@@ -273,7 +272,7 @@ func TestInteractions(t *testing.T) {
 	w.fakes.await(t, "asks", true)
 	question := w.pending()
 	w.refusesAnswers(question.ID, `{"value":17}`, `{"approve":true}`, `{"approve":true,"value":null}`)
-	if question.Kind != string(turn.KindQuestionnaire) || string(question.Schema) != `{"type":"string"}` {
+	if question.Kind != string(api.KindQuestionnaire) || string(question.Schema) != `{"type":"string"}` {
 		t.Errorf("question %+v", question)
 	}
 	if status, body := w.send("POST", "/api/interactions/"+question.ID+"/answer", `{"value":"sesame"}`); status != 200 {
@@ -310,7 +309,7 @@ func (w *world) wantBy(turnID, prefix string) {
 	w.t.Helper()
 	n := 0
 	if err := w.client.Replay(w.ctx(), turnID, 0, func(e client.Event) bool {
-		if e.Kind == turn.AuditAnswered {
+		if e.Kind == api.AuditAnswered {
 			n++
 			if !strings.HasPrefix(e.By, prefix) {
 				w.t.Errorf("answered by %q, want %s...", e.By, prefix)

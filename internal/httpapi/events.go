@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // events lets a client watch a turn, or the record of one that is over.
@@ -76,10 +76,10 @@ func (s *Server) onRecord(turnID string) bool {
 func (s *Server) sendRecord(ctx context.Context, st *stream, turnID string, seq int64) {
 	err := s.config.History.Events(turnID, seq, func(e journal.Event) bool {
 		if e.Seq > seq+1 {
-			st.putGap(turn.Gap{TurnID: turnID, From: seq + 1, To: e.Seq - 1})
+			st.putGap(api.Gap{TurnID: turnID, From: seq + 1, To: e.Seq - 1})
 		}
 		seq = e.Seq
-		st.put(e.Seq, e.Kind, e.JSON)
+		st.put(e.Seq, string(e.Kind), e.JSON)
 		return st.buf.Len() < pieceBytes || st.send() == nil && ctx.Err() == nil
 	})
 	if err != nil {

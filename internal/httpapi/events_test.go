@@ -45,7 +45,7 @@ func TestAStreamOpensATurn(t *testing.T) {
 	}
 	defer s.Close()
 	first, err := s.Next()
-	if err != nil || first.Kind != turn.EventTurnStart || first.SessionID != "s" {
+	if err != nil || first.Kind != api.EventTurnStart || first.SessionID != "s" {
 		t.Fatalf("first event: %v, %+v", err, first)
 	}
 	if _, err := w.client.Run(w.ctx(), first.TurnID, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
@@ -54,7 +54,7 @@ func TestAStreamOpensATurn(t *testing.T) {
 	if err := w.client.End(w.ctx(), first.TurnID); err != nil {
 		t.Fatal(err)
 	}
-	kinds := []string{first.Kind}
+	kinds := []api.EventKind{first.Kind}
 	for {
 		e, err := s.Next()
 		if errors.Is(err, io.EOF) {
@@ -65,7 +65,7 @@ func TestAStreamOpensATurn(t *testing.T) {
 		}
 		kinds = append(kinds, e.Kind)
 	}
-	want := []string{"turn_start", "tool_queued", "tool_started", "tool_finished", "turn_end"}
+	want := []api.EventKind{"turn_start", "tool_queued", "tool_started", "tool_finished", "turn_end"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("kinds %q, want %q", kinds, want)
 	}
@@ -114,7 +114,7 @@ func (w *world) play(n int) (id string) {
 }
 
 // watched collects the events of a turn up to one of a kind.
-func (w *world) watched(id string, after int64, last string) (events []client.Event) {
+func (w *world) watched(id string, after int64, last api.EventKind) (events []client.Event) {
 	w.t.Helper()
 	if err := w.client.Watch(w.ctx(), id, after, func(e client.Event) bool {
 		events = append(events, e)
@@ -228,13 +228,13 @@ func TestReplayMarksWhatIsNotOnRecord(t *testing.T) {
 	if err := w.client.End(w.ctx(), id); err != nil {
 		t.Fatal(err)
 	}
-	var gaps []client.Gap
+	var gaps []api.Gap
 	for _, e := range w.watched("past", 0, "turn_end") {
 		if e.Gap != nil {
 			gaps = append(gaps, *e.Gap)
 		}
 	}
-	if want := []client.Gap{{TurnID: "past", From: 3, To: 3}}; !slices.Equal(gaps, want) {
+	if want := []api.Gap{{TurnID: "past", From: 3, To: 3}}; !slices.Equal(gaps, want) {
 		t.Errorf("the gaps are %v, want %v", gaps, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -47,7 +48,7 @@ func (c *tally) take(e client.Event) bool {
 		c.t.Errorf("event %d after %d", from, c.last)
 	}
 	c.last = e.Seq
-	return e.Kind != turn.EventTurnEnd
+	return e.Kind != api.EventTurnEnd
 }
 
 // withAndWithout runs a test on a daemon with a journal, and on one without.
@@ -159,10 +160,10 @@ func cutField(line string) (name, value string) {
 
 func eventOf(t testing.TB, kind string, data []byte) (e client.Event) {
 	var err error
-	if kind == client.KindGap {
-		e.Gap = &client.Gap{}
+	if kind == string(api.EventGap) {
+		e.Gap = &api.Gap{}
 		err = json.Unmarshal(data, e.Gap)
-		e.Kind, e.Seq = kind, e.Gap.To
+		e.Kind, e.Seq = api.EventGap, e.Gap.To
 	} else {
 		err = json.Unmarshal(data, &e.Event)
 	}

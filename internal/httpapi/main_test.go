@@ -71,7 +71,7 @@ func (c *fakeCall) Result() *api.Result {
 func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
 	c := &fakeCall{aborts: make(chan api.Reason, 2), letGo: make(chan struct{}), done: make(chan struct{})}
 	_ = json.Unmarshal(r.Arguments, &c.args)
-	r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
+	r.Events <- api.Event{Kind: api.EventStarted}
 	f.note(c.args.Say, c)
 	go func() {
 		defer close(c.done)
@@ -116,7 +116,7 @@ func (c *fakeCall) play(r supervisor.Request) *api.Result {
 	verdict := supervisor.Verdict{Status: api.StatusOK}
 	said := "chatter\n\r\x00<b>" + strings.Repeat("x", c.args.Size)
 	for range c.args.Chatter {
-		r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: said}}
+		r.Events <- api.Event{Kind: api.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: said}}
 	}
 	text := c.args.Say + strings.Repeat("y", c.args.Result)
 	if c.args.Ask {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/turn"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -27,10 +26,10 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 var components = []reflect.Type{
 	typeOf[client.Annotations](), typeOf[client.Answer](), typeOf[client.Batch](), typeOf[client.Call](), typeOf[client.CallSummary](),
 	typeOf[client.CallSummaries](), typeOf[client.CurrentTool](), typeOf[client.Done](), typeOf[client.Error](), typeOf[client.Failure](),
-	typeOf[client.Gap](), typeOf[client.Health](), typeOf[client.Interaction](), typeOf[client.Interactions](), typeOf[client.LoginLink](),
+	typeOf[api.Gap](), typeOf[client.Health](), typeOf[client.Interaction](), typeOf[client.Interactions](), typeOf[client.LoginLink](),
 	typeOf[client.Policy](), typeOf[client.Results](), typeOf[client.Tool](), typeOf[client.Tools](), typeOf[client.Turn](),
 	typeOf[client.TurnSpec](), typeOf[client.TurnSummaries](), typeOf[client.TurnSummary](), typeOf[client.Turns](), typeOf[client.Usage](),
-	typeOf[api.Result](), typeOf[turn.Event](),
+	typeOf[api.Result](), typeOf[api.Event](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody
@@ -186,7 +185,7 @@ func responses(r route) object {
 	case r.out != nil:
 		success["content"] = object{"application/json": object{"schema": ref(r.out)}}
 	case r.kind == ndjson:
-		success["content"] = object{ndjson: object{"schema": ref(typeOf[turn.Event]())}}
+		success["content"] = object{ndjson: object{"schema": ref(typeOf[api.Event]())}}
 	case r.kind == plainJSON:
 		success["content"] = object{plainJSON: object{"schema": object{"type": "object"}}}
 	case r.kind == exposition:

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -79,9 +80,9 @@ func (st *stream) put(id int64, kind string, data []byte) {
 }
 
 // putGap says which events are missing.
-func (st *stream) putGap(gap turn.Gap) {
+func (st *stream) putGap(gap api.Gap) {
 	raw, _ := json.Marshal(gap)
-	st.put(gap.To, turn.EventGap, raw)
+	st.put(gap.To, string(api.EventGap), raw)
 }
 
 // errGone is why a stream has nobody to send to.
@@ -111,7 +112,7 @@ func (st *stream) pass(ctx context.Context, t *turn.Turn, seq int64) (int64, err
 			return seq, err
 		}
 		seq = r.Event.Seq
-		st.put(seq, r.Event.Kind, r.JSON)
+		st.put(seq, string(r.Event.Kind), r.JSON)
 		if st.buf.Len() < pieceBytes && seq < t.Newest() {
 			continue
 		}

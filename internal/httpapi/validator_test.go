@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // validator holds answers to the document, and to more: no field may be in
@@ -130,9 +130,9 @@ func (v *validator) frames(raw []byte) (kinds []string) {
 			continue
 		}
 		kinds = append(kinds, kind)
-		component := map[string]string{client.KindGap: typeOf[client.Gap]().Name(), kindResults: typeOf[client.Results]().Name(), kindError: typeOf[client.Failure]().Name()}[kind]
+		component := map[string]string{string(api.EventGap): typeOf[client.Gap]().Name(), kindResults: typeOf[client.Results]().Name(), kindError: typeOf[client.Failure]().Name()}[kind]
 		if component == "" {
-			component = typeOf[turn.Event]().Name()
+			component = typeOf[api.Event]().Name()
 		}
 		v.valid(component, []byte(data))
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // killsVar is how often TestKill kills an owner, instead of defaultKills.
@@ -170,7 +172,7 @@ func closing(u Unfinished) []Event {
 	for i, call := range u.OpenCalls {
 		events = append(events, ending(u.TurnID, u.NextSeq+int64(i), call.CallID, call.Tool, "no_result"))
 	}
-	end := event(u.TurnID, u.NextSeq+int64(len(events)), KindTurnEnd)
+	end := event(u.TurnID, u.NextSeq+int64(len(events)), api.EventTurnEnd)
 	end.Time = start
 	return append(events, end)
 }

@@ -16,16 +16,6 @@ const (
 	MaxEvents      = 1024     // of one Append
 )
 
-// The kinds that the journal itself understands, to keep its lists of turns and calls. Any other is stored as it is.
-const (
-	KindToolQueued   = "tool_queued"   // the call begins to exist
-	KindToolStarted  = "tool_started"  //
-	KindToolFinished = "tool_finished" // the call is over; needs an Outcome
-	KindToolFailed   = "tool_failed"   // the call is over; needs an Outcome
-	KindTurnAbort    = "turn_abort"    // may have an Outcome, for its Reason; the turn goes on until its turn_end
-	KindTurnEnd      = "turn_end"      // the turn is over; nothing can follow
-)
-
 // Event is one event of a turn.
 type Event struct {
 	// Pos is the event's place among those of all turns. Readers set it, Append ignores it. It only ever grows, with gaps.
@@ -35,7 +25,11 @@ type Event struct {
 	// Seq is 1, 2, 3, ... within the turn.
 	Seq  int64
 	Time time.Time // kept to the nanosecond; readers give it in UTC
-	Kind string
+	// Kind is stored as it is. The journal itself understands those that keep its
+	// lists: the queueing, start and end of a call, whose end needs an Outcome; a
+	// turn's abort, which may have one for its Reason; and a turn's end, which
+	// nothing can follow.
+	Kind api.EventKind
 	// CallID and Tool are empty where the event belongs to no call.
 	CallID, Tool string
 	// JSON is the event exactly as it is shown.
@@ -65,7 +59,7 @@ func (e *Event) check() error {
 	case len(e.JSON) > MaxEventBytes:
 		return fmt.Errorf("%w: %s of %d bytes, over %d", ErrTooLarge, e.Kind, len(e.JSON), MaxEventBytes)
 	}
-	ids := []string{e.TurnID, e.CallID, e.Tool, e.Kind}
+	ids := []string{e.TurnID, e.CallID, e.Tool, string(e.Kind)}
 	if o := e.Outcome; o != nil {
 		if len(o.Result) > MaxResultBytes {
 			return fmt.Errorf("%w: result of %d bytes, over %d", ErrTooLarge, len(o.Result), MaxResultBytes)
@@ -80,11 +74,11 @@ func (e *Event) check() error {
 	return nil
 }
 
-func aboutCall(kind string) bool {
-	return kind == KindToolQueued || kind == KindToolStarted || endsCall(kind)
+func aboutCall(kind api.EventKind) bool {
+	return kind == api.EventQueued || kind == api.EventStarted || endsCall(kind)
 }
 
-func endsCall(kind string) bool { return kind == KindToolFinished || kind == KindToolFailed }
+func endsCall(kind api.EventKind) bool { return kind == api.EventFinished || kind == api.EventFailed }
 
 // bytes is what the event adds to the database, roughly.
 func (e *Event) bytes() int64 {

@@ -248,7 +248,7 @@ func TestWithoutSums(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := mustOpen(t, dir, Options{})
-	mustAppend(t, j, event("old", 2, KindTurnEnd))
+	mustAppend(t, j, event("old", 2, api.EventTurnEnd))
 	if got := collect(t, mustRead(t, dir), "old", 0); len(got) != 2 || string(got[0].JSON) != "{}" || j.Report().MovedAside != "" {
 		t.Errorf("%+v, %+v", got, j.Report())
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // FollowOptions say what is followed, and from where. The zero value: all turns, from the first event.
@@ -120,7 +122,7 @@ func (f *follower) give(ctx context.Context, page []Event) {
 		}
 		f.after = e.Pos
 		if f.turnID != "" {
-			f.after, f.over = e.Seq, e.Kind == KindTurnEnd
+			f.after, f.over = e.Seq, e.Kind == api.EventTurnEnd
 		}
 	}
 }

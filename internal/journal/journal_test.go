@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestReplayIsIdentical(t *testing.T) {
@@ -43,9 +45,9 @@ func TestAppendRefuses(t *testing.T) {
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, wholeTurn("done", "shell", "ok")...)
-	mustAppend(t, j, event("t", 1, "turn_start"), callEvent("t", 2, KindToolQueued, "c", "x"), ending("t", 3, "c", "x", "ok"))
+	mustAppend(t, j, event("t", 1, "turn_start"), callEvent("t", 2, api.EventQueued, "c", "x"), ending("t", 3, "c", "x", "ok"))
 	long := strings.Repeat("x", MaxIDBytes+1)
-	noOutcome := callEvent("t", 4, KindToolFailed, "c", "x")
+	noOutcome := callEvent("t", 4, api.EventFailed, "c", "x")
 	largeResult := ending("t", 4, "c", "x", "ok")
 	largeResult.Outcome.Result = make([]byte, MaxResultBytes+1)
 	largeJSON := event("t", 4, "x")
@@ -61,12 +63,12 @@ func TestAppendRefuses(t *testing.T) {
 		{"duplicate", []Event{event("t", 3, "x")}, nil, "bug: event 3"},
 		{"not from 1", []Event{event("new", 2, "x")}, nil, "where 1 must come"},
 		{"after the end", []Event{event("done", 6, "x")}, nil, "has ended"},
-		{"after the end in a batch", []Event{event("t", 4, KindTurnEnd), event("t", 5, "x")}, nil, "has ended"},
-		{"queued twice", []Event{callEvent("t", 4, KindToolQueued, "c", "x")}, nil, "second time"},
+		{"after the end in a batch", []Event{event("t", 4, api.EventTurnEnd), event("t", 5, "x")}, nil, "has ended"},
+		{"queued twice", []Event{callEvent("t", 4, api.EventQueued, "c", "x")}, nil, "second time"},
 		{"ended twice", []Event{ending("t", 4, "c", "x", "ok")}, nil, "is over"},
 		{"never queued", []Event{ending("t", 4, "d", "x", "ok")}, nil, "was not queued"},
 		{"no outcome", []Event{noOutcome}, nil, "needs an outcome"},
-		{"no call", []Event{event("t", 4, KindToolQueued)}, nil, "needs a call's id"},
+		{"no call", []Event{event("t", 4, api.EventQueued)}, nil, "needs a call's id"},
 		{"no turn", []Event{event("", 4, "x")}, nil, "needs a turn's id"},
 		{"long turn", []Event{event(long, 1, "x")}, ErrTooLarge, "201 bytes"},
 		{"long call", []Event{callEvent("t", 4, "x", long, "x")}, ErrTooLarge, "201 bytes"},
@@ -78,7 +80,7 @@ func TestAppendRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { expectError(t, j.Append(c.events...), c.target, c.words) })
 	}
 	mustAppend(t, j)
-	mustAppend(t, j, event("t", 4, KindTurnEnd))
+	mustAppend(t, j, event("t", 4, api.EventTurnEnd))
 	if got := collect(t, mustRead(t, dir), "t", 0); len(got) != 4 {
 		t.Errorf("%d events are left of 4 that were right", len(got))
 	}
@@ -135,8 +137,8 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("a new journal has unfinished turns: %v", left)
 	}
 	mustAppend(t, j, wholeTurn("done", "shell", "ok")...)
-	mustAppend(t, j, event("open", 1, "turn_start"), callEvent("open", 2, KindToolQueued, "a", "x"),
-		callEvent("open", 3, KindToolQueued, "b", "y"), ending("open", 4, "a", "x", "ok"))
+	mustAppend(t, j, event("open", 1, "turn_start"), callEvent("open", 2, api.EventQueued, "a", "x"),
+		callEvent("open", 3, api.EventQueued, "b", "y"), ending("open", 4, "a", "x", "ok"))
 	mustClose(t, j)
 
 	j = mustOpen(t, dir, Options{})
@@ -148,9 +150,9 @@ func TestUnfinished(t *testing.T) {
 	if report := j.Report(); report.Unclean || report.Checked || report.MovedAside != "" {
 		t.Errorf("after a clean end the report is %+v", report)
 	}
-	abort := event("open", 6, KindTurnAbort)
+	abort := event("open", 6, api.EventTurnAbort)
 	abort.Outcome = &Outcome{Reason: "error"}
-	mustAppend(t, j, ending("open", 5, "b", "y", "no_result"), abort, event("open", 7, KindTurnEnd))
+	mustAppend(t, j, ending("open", 5, "b", "y", "no_result"), abort, event("open", 7, api.EventTurnEnd))
 	mustClose(t, j)
 	if left := mustOpen(t, dir, Options{}).Unfinished(); len(left) != 0 {
 		t.Errorf("still unfinished: %+v", left)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // StatusOpen is that of a call which is not over.
@@ -220,10 +219,10 @@ func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
 // agentOf reads a turn's first event, which is its turn_start.
 func agentOf(first []byte) string {
 	var e struct {
-		Kind    string `json:"kind"`
-		AgentID string `json:"agentId"`
+		Kind    api.EventKind `json:"kind"`
+		AgentID string        `json:"agentId"`
 	}
-	if json.Unmarshal(first, &e) != nil || e.Kind != turn.EventTurnStart {
+	if json.Unmarshal(first, &e) != nil || e.Kind != api.EventTurnStart {
 		return ""
 	}
 	return e.AgentID

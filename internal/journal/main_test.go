@@ -49,7 +49,7 @@ func childEnv(role string) []string {
 }
 
 // event makes one whose content follows from its turn and seq, of 0 to 600 bytes.
-func event(turn string, seq int64, kind string) Event {
+func event(turn string, seq int64, kind api.EventKind) Event {
 	filler := strings.Repeat("é\x00\n", int(seq*37%200)) // kept as it is, though it is not JSON
 	return Event{
 		TurnID: turn, Seq: seq, Kind: kind, Time: start.Add(time.Duration(seq) * time.Second),
@@ -57,7 +57,7 @@ func event(turn string, seq int64, kind string) Event {
 	}
 }
 
-func callEvent(turn string, seq int64, kind, call, tool string) Event {
+func callEvent(turn string, seq int64, kind api.EventKind, call, tool string) Event {
 	e := event(turn, seq, kind)
 	e.CallID, e.Tool = call, tool
 	return e
@@ -65,9 +65,9 @@ func callEvent(turn string, seq int64, kind, call, tool string) Event {
 
 // ending makes the event that ends a call.
 func ending(turn string, seq int64, call, tool string, status api.Status) Event {
-	kind := KindToolFinished
+	kind := api.EventFinished
 	if status != "ok" {
-		kind = KindToolFailed
+		kind = api.EventFailed
 	}
 	e := callEvent(turn, seq, kind, call, tool)
 	e.Outcome = &Outcome{Status: status, Elapsed: 1500 * time.Millisecond, Result: []byte(`{"call": "` + call + `"}`)}
@@ -78,10 +78,10 @@ func ending(turn string, seq int64, call, tool string, status api.Status) Event 
 func wholeTurn(turn, tool string, status api.Status) []Event {
 	return []Event{
 		event(turn, 1, "turn_start"),
-		callEvent(turn, 2, KindToolQueued, "c1", tool),
-		callEvent(turn, 3, KindToolStarted, "c1", tool),
+		callEvent(turn, 2, api.EventQueued, "c1", tool),
+		callEvent(turn, 3, api.EventStarted, "c1", tool),
 		ending(turn, 4, "c1", tool, status),
-		event(turn, 5, KindTurnEnd),
+		event(turn, 5, api.EventTurnEnd),
 	}
 }
 

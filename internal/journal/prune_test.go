@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestPruneByAge(t *testing.T) {
@@ -117,13 +119,13 @@ func TestPruneWhileAppending(t *testing.T) {
 // appendBulk appends an ended turn of so many events of 20 kB, with a call and its result.
 func appendBulk(t testing.TB, j *Journal, turn string, events int64) {
 	t.Helper()
-	mustAppend(t, j, callEvent(turn, 1, KindToolQueued, "c", "shell"))
+	mustAppend(t, j, callEvent(turn, 1, api.EventQueued, "c", "shell"))
 	for seq := int64(2); seq < events; seq++ {
 		e := bulky(seq)
 		e.TurnID = turn
 		mustAppend(t, j, e)
 	}
-	mustAppend(t, j, ending(turn, events, "c", "shell", "ok"), event(turn, events+1, KindTurnEnd))
+	mustAppend(t, j, ending(turn, events, "c", "shell", "ok"), event(turn, events+1, api.EventTurnEnd))
 }
 
 func fileBytes(t *testing.T, dir string) int64 {
@@ -142,7 +144,7 @@ func TestPrunedWhileRead(t *testing.T) {
 	for seq := range int64(3 * maxPageEvents) {
 		mustAppend(t, j, event("t", seq+1, "x"))
 	}
-	mustAppend(t, j, event("t", 3*maxPageEvents+1, KindTurnEnd))
+	mustAppend(t, j, event("t", 3*maxPageEvents+1, api.EventTurnEnd))
 	expectPruned(t, j, 0)
 	r := mustRead(t, dir)
 	n := 0

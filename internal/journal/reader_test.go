@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestReaderNeedsAJournal(t *testing.T) {
@@ -34,8 +36,8 @@ func listed(t *testing.T) (*Journal, *Reader) {
 	}
 	mustAppend(t, j, wholeTurn("t0", "shell", "ok")...)
 	mustAppend(t, j, shift(wholeTurn("t1", "search", "timeout"), 1)...)
-	second := callEvent("t2", 3, KindToolQueued, "c2", "search")
-	mustAppend(t, j, shift([]Event{event("t2", 1, "turn_start"), callEvent("t2", 2, KindToolQueued, "c1", "shell"), second}, 2)...)
+	second := callEvent("t2", 3, api.EventQueued, "c2", "search")
+	mustAppend(t, j, shift([]Event{event("t2", 1, "turn_start"), callEvent("t2", 2, api.EventQueued, "c1", "shell"), second}, 2)...)
 	mustAppend(t, j, shift([]Event{ending("t2", 4, "c1", "shell", "timeout")}, 2)...)
 	return j, mustRead(t, dir)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // Recover closes the turns that dead owners have left open, so that their events
@@ -65,26 +64,26 @@ type lostCall struct {
 }
 
 type lostQuestion struct {
-	event   turn.Event // its interaction_pending
-	request bool       // and it was asked
+	event   api.Event // its interaction_pending
+	request bool      // and it was asked
 	open    bool
 }
 
 // take notes what an event leaves to be closed.
 func (r *remains) take(stored Event) bool {
-	var e turn.Event
+	var e api.Event
 	if r.err = json.Unmarshal(stored.JSON, &e); r.err != nil {
 		return false
 	}
 	r.seq = stored.Seq
 	switch e.Kind {
-	case turn.EventTurnAbort:
+	case api.EventTurnAbort:
 		r.aborted = true
-	case turn.EventTurnEnd:
+	case api.EventTurnEnd:
 		r.ended = true
-	case turn.EventInteractionPending, turn.EventInteractionRequest, turn.EventInteractionResponse:
+	case api.EventInteractionPending, api.EventInteractionRequest, api.EventInteractionResponse:
 		r.takeQuestion(e)
-	case KindToolQueued:
+	case api.EventQueued:
 		c := &lostCall{id: e.CallID, tool: e.Tool}
 		r.calls, r.byID[c.id] = append(r.calls, c), c
 	default:
@@ -95,16 +94,16 @@ func (r *remains) take(stored Event) bool {
 	return true
 }
 
-func (r *remains) takeQuestion(e turn.Event) {
+func (r *remains) takeQuestion(e api.Event) {
 	i := slices.IndexFunc(r.asked, func(q *lostQuestion) bool { return q.event.InteractionID == e.InteractionID })
 	if i < 0 {
 		r.asked = append(r.asked, &lostQuestion{event: e})
 		i = len(r.asked) - 1
 	}
 	switch q := r.asked[i]; e.Kind {
-	case turn.EventInteractionRequest:
+	case api.EventInteractionRequest:
 		q.request = true
-	case turn.EventInteractionResponse:
+	case api.EventInteractionResponse:
 		q.request = false
 	default:
 		q.open = e.Pending != nil && *e.Pending
@@ -117,14 +116,14 @@ const (
 	maxLostPieces = 16 << 10
 )
 
-func (c *lostCall) take(e turn.Event) {
+func (c *lostCall) take(e api.Event) {
 	c.last = e.Time
 	switch e.Kind {
-	case KindToolStarted:
+	case api.EventStarted:
 		c.began, c.start, c.timeoutMs = true, e.Time, e.TimeoutMs
-	case KindToolFinished, KindToolFailed:
+	case api.EventFinished, api.EventFailed:
 		c.over, c.content = true, nil
-	case string(supervisor.EventOutput):
+	case api.EventOutput:
 		c.cut = c.cut || e.Missed > 0
 		if e.Content == nil || e.Stream != "content" {
 			return
@@ -174,7 +173,7 @@ func (r *remains) close() []Event {
 	}
 	if !r.aborted {
 		reason := api.ReasonError
-		r.add(turn.Event{Kind: turn.EventTurnAbort, Reason: reason}, &Outcome{Reason: reason})
+		r.add(api.Event{Kind: api.EventTurnAbort, Reason: reason}, &Outcome{Reason: reason})
 	}
 	for _, q := range r.asked {
 		r.closeQuestion(q)
@@ -184,7 +183,7 @@ func (r *remains) close() []Event {
 			r.closeCall(c)
 		}
 	}
-	r.add(turn.Event{Kind: turn.EventTurnEnd}, nil)
+	r.add(api.Event{Kind: api.EventTurnEnd}, nil)
 	return r.closing
 }
 
@@ -196,12 +195,12 @@ func (r *remains) closeQuestion(q *lostQuestion) {
 	}
 	if q.request {
 		response := e
-		response.Kind, response.Presentation = turn.EventInteractionResponse, ""
+		response.Kind, response.Presentation = api.EventInteractionResponse, ""
 		response.Outcome, response.By = api.OutcomeCancelled, "host"
 		r.add(response, nil)
 	}
 	if q.open {
-		e.Kind, e.Pending = turn.EventInteractionPending, new(bool)
+		e.Kind, e.Pending = api.EventInteractionPending, new(bool)
 		r.add(e, nil)
 	}
 }
@@ -213,8 +212,8 @@ func (r *remains) closeCall(c *lostCall) {
 		result.Content = []api.Content{}
 		raw, _ = json.Marshal(result)
 	}
-	e := turn.Event{
-		Kind: KindToolFailed, CallID: c.id, Tool: c.tool, Status: result.Status, Reason: result.Reason, Display: result.Display(),
+	e := api.Event{
+		Kind: api.EventFailed, CallID: c.id, Tool: c.tool, Status: result.Status, Reason: result.Reason, Display: result.Display(),
 		ElapsedMs: result.Timing.ElapsedMs,
 	}
 	elapsed := time.Duration(result.Timing.ElapsedMs) * time.Millisecond
@@ -263,7 +262,7 @@ func (c *lostCall) message() string {
 	return text
 }
 
-func (r *remains) add(e turn.Event, o *Outcome) {
+func (r *remains) add(e api.Event, o *Outcome) {
 	r.seq++
 	e.Seq, e.Time, e.TurnID = r.seq, r.now, r.turnID
 	raw, err := json.Marshal(e)

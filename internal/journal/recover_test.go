@@ -11,34 +11,34 @@ import (
 )
 
 // records are a turn's events as a turn makes them.
-func records(events ...turn.Event) (list []turn.Record) {
+func records(events ...api.Event) (list []turn.Record) {
 	for i, e := range events {
 		e.Seq, e.TurnID, e.Time = int64(i+1), "t", start.Add(time.Duration(i)*time.Second)
 		raw, _ := json.Marshal(e)
-		list = append(list, turn.Record{Event: e, JSON: raw})
+		list = append(list, turn.Record{Record: api.Record{Event: e, JSON: raw}})
 	}
 	return list
 }
 
-func output(call, stream, text string) turn.Event {
-	return turn.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &api.Content{Type: "text", Text: text}}
+func output(call, stream, text string) api.Event {
+	return api.Event{Kind: "tool_output", CallID: call, Tool: "x", Stream: stream, Content: &api.Content{Type: "text", Text: text}}
 }
 
 // A call that died with its host says what is known of it, and has the output that is on record.
 func TestRecoveredResults(t *testing.T) {
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
-	queued := func(id string) turn.Event { return turn.Event{Kind: KindToolQueued, CallID: id, Tool: "x"} }
+	queued := func(id string) api.Event { return api.Event{Kind: api.EventQueued, CallID: id, Tool: "x"} }
 	err := Turns{j}.Append(records(
-		turn.Event{Kind: turn.EventTurnStart}, queued("ran"), queued("asked"), queued("waits"), queued("answered"),
-		turn.Event{Kind: KindToolStarted, CallID: "ran", Tool: "x"}, output("ran", "content", "half "), output("ran", "stderr", "noise"),
+		api.Event{Kind: api.EventTurnStart}, queued("ran"), queued("asked"), queued("waits"), queued("answered"),
+		api.Event{Kind: api.EventStarted, CallID: "ran", Tool: "x"}, output("ran", "content", "half "), output("ran", "stderr", "noise"),
 		output("ran", "content", "of it"),
-		turn.Event{Kind: turn.EventInteractionPending, CallID: "asked", InteractionID: "i", Pending: new(true)},
-		turn.Event{Kind: turn.EventInteractionRequest, CallID: "asked", InteractionID: "i"},
-		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(true)},
-		turn.Event{Kind: turn.EventInteractionRequest, CallID: "answered", InteractionID: "k"},
-		turn.Event{Kind: turn.EventInteractionResponse, CallID: "answered", InteractionID: "k", Outcome: api.OutcomeAnswered},
-		turn.Event{Kind: turn.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(false)},
+		api.Event{Kind: api.EventInteractionPending, CallID: "asked", InteractionID: "i", Pending: new(true)},
+		api.Event{Kind: api.EventInteractionRequest, CallID: "asked", InteractionID: "i"},
+		api.Event{Kind: api.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(true)},
+		api.Event{Kind: api.EventInteractionRequest, CallID: "answered", InteractionID: "k"},
+		api.Event{Kind: api.EventInteractionResponse, CallID: "answered", InteractionID: "k", Outcome: api.OutcomeAnswered},
+		api.Event{Kind: api.EventInteractionPending, CallID: "answered", InteractionID: "k", Pending: new(false)},
 	)...)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func mustOpenAgain(t *testing.T, j *Journal, dir string) *Journal {
 func TestRecoverAborted(t *testing.T) {
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
-	if err := (Turns{j}).Append(records(turn.Event{Kind: turn.EventTurnStart}, turn.Event{Kind: turn.EventTurnAbort, Reason: "user"})...); err != nil {
+	if err := (Turns{j}).Append(records(api.Event{Kind: api.EventTurnStart}, api.Event{Kind: api.EventTurnAbort, Reason: "user"})...); err != nil {
 		t.Fatal(err)
 	}
 	j = mustOpenAgain(t, j, dir)

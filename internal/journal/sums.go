@@ -243,5 +243,5 @@ func rowSum(numbers []int64, texts ...string) int64 {
 
 // sum is the event's, at its place.
 func (e *Event) sum(pos int64) int64 {
-	return rowSum([]int64{pos, e.Seq, e.Time.UnixNano()}, e.TurnID, e.Kind, e.CallID, e.Tool, string(e.JSON))
+	return rowSum([]int64{pos, e.Seq, e.Time.UnixNano()}, e.TurnID, string(e.Kind), e.CallID, e.Tool, string(e.JSON))
 }

@@ -100,14 +100,14 @@ func (c *fakeCall) Result() *api.Result {
 func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &fakeCall{done: make(chan struct{}), abort: cancel}
-	r.Events <- supervisor.Event{Kind: supervisor.EventStarted, TimeoutMs: 30_000}
+	r.Events <- api.Event{Kind: api.EventStarted, TimeoutMs: 30_000}
 	go func() {
 		defer close(c.done)
 		defer cancel()
 		v := supervisor.Verdict{Status: api.StatusOK}
 		for n := range rand.IntN(4) {
 			select {
-			case r.Events <- supervisor.Event{Kind: supervisor.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: fmt.Sprint("part ", n)}}:
+			case r.Events <- api.Event{Kind: api.EventOutput, Stream: "content", Content: &api.Content{Type: "text", Text: fmt.Sprint("part ", n)}}:
 			default:
 			}
 			select {
@@ -191,7 +191,7 @@ func expectShown(t *testing.T, dir string, said [][]byte) {
 	defer mustClose(t, r)
 	kept := map[string][]Event{}
 	for _, line := range said {
-		var e turn.Event
+		var e api.Event
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -234,27 +234,27 @@ func expectGrammar(t *testing.T, r *Reader, id string) {
 	events := collect(t, r, id, 0)
 	calls, asked := map[string]string{}, map[string]bool{}
 	for i, stored := range events {
-		var e turn.Event
+		var e api.Event
 		if err := json.Unmarshal(stored.JSON, &e); err != nil {
 			t.Fatal(err)
 		}
-		if (e.Kind == turn.EventTurnStart) != (i == 0) || (e.Kind == turn.EventTurnEnd) != (i == len(events)-1) || e.Seq != int64(i+1) {
+		if (e.Kind == api.EventTurnStart) != (i == 0) || (e.Kind == api.EventTurnEnd) != (i == len(events)-1) || e.Seq != int64(i+1) {
 			t.Errorf("turn %s: event %d of %d is %s", id, i+1, len(events), stored.JSON)
 		}
 		if calls[e.CallID] == "over" && e.CallID != "" {
 			t.Errorf("turn %s: after the end of call %s comes %s", id, e.CallID, stored.JSON)
 		}
 		switch e.Kind {
-		case KindToolQueued:
+		case api.EventQueued:
 			calls[e.CallID] = "open"
-		case KindToolFinished, KindToolFailed:
+		case api.EventFinished, api.EventFailed:
 			calls[e.CallID] = "over"
 			if _, err := r.Result(id, e.CallID); err != nil {
 				t.Errorf("turn %s: call %s: %v", id, e.CallID, err)
 			}
-		case turn.EventInteractionPending:
+		case api.EventInteractionPending:
 			asked[e.InteractionID] = *e.Pending
-		case turn.EventInteractionRequest, turn.EventInteractionResponse:
+		case api.EventInteractionRequest, api.EventInteractionResponse:
 			if !asked[e.InteractionID] {
 				t.Errorf("turn %s: not pending at %s", id, stored.JSON)
 			}

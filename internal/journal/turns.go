@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -34,7 +35,8 @@ func (r *Reader) Records(turnID string, after int64) ([]*turn.Record, error) {
 	}
 	records := make([]*turn.Record, len(page))
 	for i, e := range page {
-		records[i] = &turn.Record{JSON: e.JSON}
+		records[i] = &turn.Record{}
+		records[i].JSON = e.JSON
 		if err := json.Unmarshal(e.JSON, &records[i].Event); err != nil {
 			return records[:i], fmt.Errorf("event %d of the turn %q: %w", e.Seq, turnID, err)
 		}
@@ -54,7 +56,7 @@ func (t Turns) Records(turnID string, after int64) ([]*turn.Record, error) {
 
 func outcomeOf(r turn.Record) *Outcome {
 	switch {
-	case r.Event.Kind == turn.EventTurnAbort:
+	case r.Event.Kind == api.EventTurnAbort:
 		return &Outcome{Reason: r.Event.Reason}
 	case r.Result == nil:
 		return nil

@@ -144,21 +144,21 @@ func (w *writer) append(e *Event) error {
 func (w *writer) note(turn *turnState, e *Event) error {
 	at := e.Time.UnixNano()
 	switch e.Kind {
-	case KindToolQueued:
+	case api.EventQueued:
 		turn.calls[e.CallID] = false
 		return run(w.do.queueCall, turn.id, e.CallID, e.Tool, at)
-	case KindToolStarted:
+	case api.EventStarted:
 		return run(w.do.startCall, at, turn.id, e.CallID)
-	case KindToolFinished, KindToolFailed:
+	case api.EventFinished, api.EventFailed:
 		turn.calls[e.CallID] = true
 		return w.endCall(turn, e, at)
-	case KindTurnAbort:
+	case api.EventTurnAbort:
 		reason := api.Reason("")
 		if e.Outcome != nil {
 			reason = e.Outcome.Reason
 		}
 		return run(w.do.abortTurn, string(reason), turn.id)
-	case KindTurnEnd:
+	case api.EventTurnEnd:
 		turn.ended = true
 		return run(w.do.endTurn, at, turn.id)
 	}
@@ -186,11 +186,11 @@ func (t *turnState) admit(e *Event) error {
 		return fmt.Errorf("bug: %s for the turn %q, which has ended", e.Kind, e.TurnID)
 	case e.Seq != t.next:
 		return fmt.Errorf("bug: event %d of the turn %q where %d must come", e.Seq, e.TurnID, t.next)
-	case e.Kind == KindToolQueued && known:
+	case e.Kind == api.EventQueued && known:
 		return fmt.Errorf("bug: the call %q is queued a second time", e.CallID)
-	case e.Kind != KindToolQueued && aboutCall(e.Kind) && !known:
+	case e.Kind != api.EventQueued && aboutCall(e.Kind) && !known:
 		return fmt.Errorf("bug: %s for the call %q, which was not queued", e.Kind, e.CallID)
-	case e.Kind != KindToolQueued && aboutCall(e.Kind) && over:
+	case e.Kind != api.EventQueued && aboutCall(e.Kind) && over:
 		return fmt.Errorf("bug: %s for the call %q, which is over", e.Kind, e.CallID)
 	}
 	return nil

@@ -59,10 +59,10 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 // yes.
 func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
 	by := c.by()
-	if i.Kind == turn.KindApproval && c.session.approved(i) {
+	if i.Kind == api.KindApproval && c.session.approved(i) {
 		return turn.Answer{Approve: true, By: by + ", for the session"}, nil
 	}
-	if i.Secret || i.Kind == turn.KindPassword {
+	if i.Secret || i.Kind == api.KindPassword {
 		if c.s.config.Elsewhere {
 			return turn.Answer{}, errors.New(secretNote)
 		}

@@ -34,7 +34,7 @@ func BenchmarkCall(b *testing.B) {
 			s := newServer(b, setup{})
 			s.config.Turns = turn.New(turn.Config{
 				Start: func(_ context.Context, r supervisor.Request) turn.Running {
-					r.Events <- supervisor.Event{Kind: supervisor.EventStarted}
+					r.Events <- api.Event{Kind: api.EventStarted}
 					return instant{}
 				},
 				Tool: func(name string) (turn.Tool, bool) { return turn.Tool{Name: name}, true },

@@ -44,7 +44,7 @@ func formOf(i turn.Interaction, keeps bool) form {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	switch {
-	case i.Kind == turn.KindApproval && keeps:
+	case i.Kind == api.KindApproval && keeps:
 		return approvalForm
 	case len(i.Schema) == 0:
 		return confirmForm

@@ -10,7 +10,7 @@ import (
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -83,14 +83,14 @@ func (l *leg) send() {
 
 // watch follows the turn until it is over.
 func (c *call) watch() {
-	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]turn.Kind{}}
+	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]api.InteractionKind{}}
 	for r := range c.t.Events(context.Background(), 0) {
 		switch r.Event.Kind {
-		case string(supervisor.EventTimeout):
+		case api.EventTimeout:
 			c.end()
-		case turn.EventInteractionPending:
+		case api.EventInteractionPending:
 			w.is(r.Event.InteractionID, r.Event.Interaction, *r.Event.Pending)
-		case turn.EventGap:
+		case api.EventGap:
 			w.recount()
 		}
 		if params, tell := p.of(r); tell {
@@ -109,10 +109,10 @@ func (c *call) end() {
 // humanWaits has the session's clock stand still while humans are waited for.
 type humanWaits struct {
 	c    *call
-	open map[string]turn.Kind // questions, by id
+	open map[string]api.InteractionKind // questions, by id
 }
 
-func (w humanWaits) is(id string, kind turn.Kind, pending bool) {
+func (w humanWaits) is(id string, kind api.InteractionKind, pending bool) {
 	if _, known := w.open[id]; known == pending { // since a recount
 		return
 	}
@@ -121,7 +121,7 @@ func (w humanWaits) is(id string, kind turn.Kind, pending bool) {
 	} else {
 		delete(w.open, id)
 	}
-	w.c.session.waits(pending, kind != turn.KindApproval && kind != turn.KindConfirm)
+	w.c.session.waits(pending, kind != api.KindApproval && kind != api.KindConfirm)
 }
 
 // recount asks the turn, where events that say it are missing.
@@ -164,7 +164,7 @@ type progress struct {
 func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams, tell bool) {
 	now, e := time.Now(), r.Event
 	switch e.Kind {
-	case string(supervisor.EventProgress):
+	case api.EventProgress:
 		params.Message = e.Message
 		if e.Fraction != nil && *e.Fraction > 0 && *e.Fraction <= 1 {
 			p.fraction = *e.Fraction
@@ -172,14 +172,14 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 		if params.Message == "" {
 			params.Message = fmt.Sprintf("running for %ds", e.ElapsedMs/1000)
 		}
-	case string(supervisor.EventOutput):
+	case api.EventOutput:
 		if params.Message = lastLine(e); params.Message == "" || now.Sub(p.shown) < outputBeat {
 			return params, false
 		}
 		p.shown = now
-	case turn.EventInteractionRequest:
+	case api.EventInteractionRequest:
 		params.Message = "waiting for a human"
-	case turn.EventGap:
+	case api.EventGap:
 		params.Message = fmt.Sprintf("events %d to %d of this call were lost", r.Gap.From, r.Gap.To)
 	default:
 		return params, false
@@ -193,7 +193,7 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 }
 
 // lastLine is the end of what was put out, in one line.
-func lastLine(e turn.Event) string {
+func lastLine(e api.Event) string {
 	if e.Content == nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -26,7 +27,7 @@ func TestLongArguments(t *testing.T) {
 		"forged": {`{"text":` + string(quote([]rune(forged+long+forged))) + `,"path":"/etc"}`, []string{`,"path":"/etc"}`, `\"path\"`}, `","path":"/tmp`},
 		"many":   {`{` + strings.Repeat(`"k":"v",`, 5000) + `"path":"/etc"}`, []string{"CHARACTERS NOT SHOWN", `"path":"/etc"}`}, strings.Repeat(`"k":"v",`, 2500)},
 	} {
-		got := message(turn.Interaction{Kind: turn.KindApproval, Tool: "write", Prompt: "allow?", Arguments: json.RawMessage(test.arguments)})
+		got := message(turn.Interaction{Kind: api.KindApproval, Tool: "write", Prompt: "allow?", Arguments: json.RawMessage(test.arguments)})
 		for _, want := range test.shown {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %s in %s", name, want, got)

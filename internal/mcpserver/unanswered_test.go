@@ -19,7 +19,7 @@ import (
 // trail keeps what happens.
 type trail struct {
 	mu     sync.Mutex
-	events []turn.Event
+	events []api.Event
 }
 
 func (l *trail) Append(records ...turn.Record) error {
@@ -31,10 +31,10 @@ func (l *trail) Append(records ...turn.Record) error {
 	return nil
 }
 
-func (l *trail) of(kind string) []turn.Event {
+func (l *trail) of(kind api.EventKind) []api.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(l.events), func(e turn.Event) bool { return e.Kind != kind })
+	return slices.DeleteFunc(slices.Clone(l.events), func(e api.Event) bool { return e.Kind != kind })
 }
 
 // withRequests are the kinds of clients that are asked while their request waits.
@@ -53,7 +53,7 @@ func withRequests(t *testing.T, test func(t *testing.T, k kind, elsewhere bool))
 func TestUnansweredApproval(t *testing.T) {
 	t.Parallel()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
-		for tool, asked := range map[string]turn.Kind{"wipe": turn.KindConfirm, "say": turn.KindApproval} {
+		for tool, asked := range map[string]api.InteractionKind{"wipe": api.KindConfirm, "say": api.KindApproval} {
 			l := &trail{}
 			s := newServer(t, setup{Config: Config{Timeout: ends(2 * time.Second), Elsewhere: elsewhere}, adjust: asking, journal: l})
 			r := invoke(t, connect(t, s, k, silent(t, k)), params(tool, arguments{}))
@@ -64,14 +64,14 @@ func TestUnansweredApproval(t *testing.T) {
 			if s := text(r); !strings.HasPrefix(s, "[DENIED]") || !strings.Contains(s, "mcp: clientTimeout") {
 				t.Errorf("%s: the model is told %q", tool, s)
 			}
-			denied, over := l.of(turn.AuditDenied), l.of(turn.AuditTimedOut)
+			denied, over := l.of(api.AuditDenied), l.of(api.AuditTimedOut)
 			if len(denied) != 1 || denied[0].Reason != "timeout" || denied[0].Decider != "modeGate" || len(over) != 1 || over[0].Interaction != asked {
 				t.Errorf("%s: on record are %+v, %+v", tool, denied, over)
 			}
-			if aborts := l.of(turn.EventTurnAbort); len(aborts) != 0 {
+			if aborts := l.of(api.EventTurnAbort); len(aborts) != 0 {
 				t.Errorf("%s: it was aborted: %+v", tool, aborts)
 			}
-			if asked := l.of(turn.EventInteractionRequest); len(asked) != 1 || asked[0].TimeoutMs <= 0 || asked[0].TimeoutMs >= 1000 {
+			if asked := l.of(api.EventInteractionRequest); len(asked) != 1 || asked[0].TimeoutMs <= 0 || asked[0].TimeoutMs >= 1000 {
 				t.Errorf("%s: asked with %+v", tool, asked)
 			}
 		}
@@ -87,8 +87,8 @@ func TestUnansweredQuestion(t *testing.T) {
 		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), Elsewhere: elsewhere}, journal: l})
 		r := invoke(t, connect(t, s, k, silent(t, k)), asks(t, plugin.Question{Prompt: "go on?"}))
 		own := execution(t, r)
-		if own.Status != api.StatusToolError || len(l.of(turn.AuditTimedOut)) != 1 || len(l.of(turn.EventTurnAbort)) != 0 {
-			t.Errorf("%s/%s, on record %+v: %s", own.Status, own.Reason, l.of(turn.AuditTimedOut), text(r))
+		if own.Status != api.StatusToolError || len(l.of(api.AuditTimedOut)) != 1 || len(l.of(api.EventTurnAbort)) != 0 {
+			t.Errorf("%s/%s, on record %+v: %s", own.Status, own.Reason, l.of(api.AuditTimedOut), text(r))
 		}
 	})
 }

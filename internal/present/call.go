@@ -4,16 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
-)
-
-const (
-	eventQueued   = string(supervisor.EventQueued)
-	eventFinished = string(supervisor.EventFinished)
-	eventFailed   = string(supervisor.EventFailed)
 )
 
 // call is one line of a View.
@@ -35,30 +28,30 @@ const (
 	maxShownTool = 24
 )
 
-func newCall(e turn.Event) *call {
+func newCall(e api.Event) *call {
 	return &call{
 		id: e.CallID, shownID: fit(terminal.OneLine(e.CallID), maxShownID), tool: fit(terminal.OneLine(e.Tool), maxShownTool), state: "queued",
 	}
 }
 
-func (c *call) take(e turn.Event) {
+func (c *call) take(e api.Event) {
 	switch e.Kind {
-	case string(supervisor.EventStarted):
+	case api.EventStarted:
 		c.state, c.started = "running", e.Time
 		c.timeout = time.Duration(e.TimeoutMs) * time.Millisecond
-	case string(supervisor.EventProgress):
+	case api.EventProgress:
 		if text := progressText(e); text != "" {
 			c.progress = text
 		}
-	case string(supervisor.EventTimeout):
+	case api.EventTimeout:
 		c.state = "stopping"
-	case turn.EventInteractionPending:
+	case api.EventInteractionPending:
 		c.ask(e)
 	}
 }
 
 // ask stops the call's clock while somebody is asked.
-func (c *call) ask(e turn.Event) {
+func (c *call) ask(e api.Event) {
 	began := c.asked == 0
 	if e.Pending != nil && *e.Pending {
 		c.asked++
@@ -108,7 +101,7 @@ func (c *call) line(now time.Time) string {
 }
 
 // progressText is empty for the progress that only says that the call goes on.
-func progressText(e turn.Event) string {
+func progressText(e api.Event) string {
 	text := terminal.OneLine(text.FirstLine(e.Message))
 	if e.Fraction != nil {
 		return fmt.Sprintf("%3.0f%%  %s", *e.Fraction*100, text)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/toolhost/toolhost/turn"
+	"github.com/toolhost/toolhost/api"
 )
 
 // View shows people on a terminal how the calls of a turn go: what was printed,
@@ -87,7 +87,7 @@ func (v *View) run() {
 }
 
 // Take notes what happens.
-func (v *View) Take(e turn.Event) {
+func (v *View) Take(e api.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.calls.take(e)
@@ -207,16 +207,16 @@ type calls struct {
 	list   []*call
 }
 
-func (c *calls) take(e turn.Event) {
+func (c *calls) take(e api.Event) {
 	if e.CallID == "" {
 		return
 	}
 	i := slices.IndexFunc(c.list, func(one *call) bool { return one.id == e.CallID })
 	switch {
-	case e.Kind == eventQueued:
+	case e.Kind == api.EventQueued:
 		c.list = append(c.list, newCall(e))
 	case i < 0:
-	case e.Kind == eventFinished, e.Kind == eventFailed:
+	case e.Kind == api.EventFinished, e.Kind == api.EventFailed:
 		c.list = slices.Delete(c.list, i, i+1)
 	default:
 		c.list[i].take(e)

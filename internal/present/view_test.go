@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/turn"
+	"github.com/toolhost/toolhost/api"
 )
 
 // screen is a terminal that knows what a View writes: newlines, carriage
@@ -105,15 +105,15 @@ var began = time.Now()
 
 func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
 
-func queued(id, tool string) turn.Event {
-	return turn.Event{Kind: eventQueued, CallID: id, Tool: tool, Time: began}
+func queued(id, tool string) api.Event {
+	return api.Event{Kind: api.EventQueued, CallID: id, Tool: tool, Time: began}
 }
 
-func started(id string, timeoutMs int64) turn.Event {
-	return turn.Event{Kind: "tool_started", CallID: id, Time: began, TimeoutMs: timeoutMs}
+func started(id string, timeoutMs int64) api.Event {
+	return api.Event{Kind: "tool_started", CallID: id, Time: began, TimeoutMs: timeoutMs}
 }
 
-func take(v *View, events ...turn.Event) {
+func take(v *View, events ...api.Event) {
 	for _, e := range events {
 		v.Take(e)
 	}
@@ -131,10 +131,10 @@ func TestLines(t *testing.T) {
 	take(
 		v, queued("a", "search"), queued("long-long-long-id-1", "b"), queued("c", "rm\x1b[2J"), queued("d", "x"),
 		started("a", 30_000), started("long-long-long-id-1", 0),
-		turn.Event{Kind: "tool_progress", CallID: "a", Fraction: new(0.5), Message: "half\x1b]0;t\a\nmore"},
-		turn.Event{Kind: "tool_progress", CallID: "a", ElapsedMs: 5000},
-		turn.Event{Kind: turn.EventInteractionPending, CallID: "c", Pending: new(true), Time: began},
-		turn.Event{Kind: "tool_timeout", CallID: "long-long-long-id-1"},
+		api.Event{Kind: "tool_progress", CallID: "a", Fraction: new(0.5), Message: "half\x1b]0;t\a\nmore"},
+		api.Event{Kind: "tool_progress", CallID: "a", ElapsedMs: 5000},
+		api.Event{Kind: api.EventInteractionPending, CallID: "c", Pending: new(true), Time: began},
+		api.Event{Kind: "tool_timeout", CallID: "long-long-long-id-1"},
 	)
 	expect(t, v.calls.lines(at(1.5), 79, 23),
 		`c                 asking   rm\x1b[2J`,
@@ -147,15 +147,15 @@ func TestLines(t *testing.T) {
 		`a  running  search     1.5s of 30s   50…`,
 		`… and 2 more`,
 	)
-	take(v, turn.Event{Kind: eventFailed, CallID: "c"}, turn.Event{Kind: eventFinished, CallID: "a"}, turn.Event{Kind: eventFinished, CallID: "d"})
+	take(v, api.Event{Kind: api.EventFailed, CallID: "c"}, api.Event{Kind: api.EventFinished, CallID: "a"}, api.Event{Kind: api.EventFinished, CallID: "d"})
 	expect(t, v.calls.lines(at(2), 79, 23), `long-long-long-…  stopping b  2.0s`)
 }
 
 // A call's time stands still while a human is asked, also by two questions.
 func TestClockStandsStill(t *testing.T) {
 	v := still(t, &screen{columns: 80, rows: 24}, Options{Live: true, Single: true})
-	pending := func(seconds float64, is bool) turn.Event {
-		return turn.Event{Kind: turn.EventInteractionPending, CallID: "a", Pending: &is, Time: at(seconds)}
+	pending := func(seconds float64, is bool) api.Event {
+		return api.Event{Kind: api.EventInteractionPending, CallID: "a", Pending: &is, Time: at(seconds)}
 	}
 	take(v, queued("a", "x"), started("a", 0), pending(1, true))
 	expect(t, v.calls.lines(at(9), 79, 23), "x  1.0s")
@@ -196,7 +196,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("while somebody has the screen it shows\n%s", got)
 	}
 	v.Print("later\n")
-	take(v, turn.Event{Kind: eventFinished, CallID: "a"})
+	take(v, api.Event{Kind: api.EventFinished, CallID: "a"})
 	if got := s.text(); got != "printed" {
 		t.Errorf("while somebody has the screen it shows\n%s", got)
 	}
@@ -230,7 +230,7 @@ func TestManyCalls(t *testing.T) {
 		v.Print(fmt.Sprintln("printed", n))
 	}
 	for n := range 100 {
-		take(v, turn.Event{Kind: eventFinished, CallID: fmt.Sprint(n)})
+		take(v, api.Event{Kind: api.EventFinished, CallID: fmt.Sprint(n)})
 		v.Print(fmt.Sprintln("over", n))
 	}
 	v.Close()

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/turn"
@@ -64,20 +65,20 @@ func claim(t *testing.T, dir string) *journal.Journal {
 // begin appends the beginning of a turn; end its end.
 func begin(t *testing.T, j *journal.Journal, id string) {
 	t.Helper()
-	add(t, j, turn.Event{Kind: turn.EventTurnStart, TurnID: id, Seq: 1})
+	add(t, j, api.Event{Kind: api.EventTurnStart, TurnID: id, Seq: 1})
 }
 
 func end(t *testing.T, j *journal.Journal, id string) {
 	t.Helper()
-	add(t, j, turn.Event{Kind: turn.EventTurnEnd, TurnID: id, Seq: 2})
+	add(t, j, api.Event{Kind: api.EventTurnEnd, TurnID: id, Seq: 2})
 }
 
-func add(t *testing.T, j *journal.Journal, e turn.Event) {
+func add(t *testing.T, j *journal.Journal, e api.Event) {
 	t.Helper()
 	e.Time = time.Now()
 	raw, err := json.Marshal(e)
 	if err == nil {
-		err = journal.Turns{Journal: j}.Append(turn.Record{Event: e, JSON: raw})
+		err = journal.Turns{Journal: j}.Append(turn.Record{Record: api.Record{Event: e, JSON: raw}})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +232,7 @@ func TestFollow(t *testing.T) {
 	followed := make(chan error, 1)
 	go func() {
 		followed <- l.Follow(ctx, journal.FollowOptions{Last: true}, func(e journal.Event) bool {
-			seen <- e.TurnID + " " + e.Kind
+			seen <- e.TurnID + " " + string(e.Kind)
 			return true
 		})
 	}()
@@ -271,12 +272,12 @@ func TestFollowOneTurn(t *testing.T) {
 	second := claim(t, dir)
 	begin(t, second, "x")
 	end(t, second, "x")
-	var kinds []string
+	var kinds []api.EventKind
 	err := openLog(t, dir).Follow(wait.Context(t), journal.FollowOptions{TurnID: "x"}, func(e journal.Event) bool {
 		kinds = append(kinds, e.Kind)
 		return true
 	})
-	if want := []string{turn.EventTurnStart, turn.EventTurnEnd}; err != nil || !slices.Equal(kinds, want) {
+	if want := []api.EventKind{api.EventTurnStart, api.EventTurnEnd}; err != nil || !slices.Equal(kinds, want) {
 		t.Errorf("saw %q, want %q; %v", kinds, want, err)
 	}
 	err = openLog(t, dir).Follow(wait.Context(t), journal.FollowOptions{TurnID: "nosuch"}, func(journal.Event) bool { return true })
@@ -311,7 +312,7 @@ func TestResultsThatAreNotThere(t *testing.T) {
 	first, second := claim(t, dir), claim(t, dir)
 	begin(t, first, "other")
 	begin(t, second, "a")
-	add(t, second, turn.Event{Kind: "tool_queued", TurnID: "a", Seq: 2, CallID: "1", Tool: "echo"})
+	add(t, second, api.Event{Kind: "tool_queued", TurnID: "a", Seq: 2, CallID: "1", Tool: "echo"})
 	l := openLog(t, dir)
 	for _, test := range []struct{ turnID, callID, want string }{
 		{"z", "1", `there is no turn "z"`},

@@ -21,7 +21,7 @@ func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
 	limited.Result.Status, limited.Result.Reason = api.StatusOverloaded, "queue"
 	denied := refused()
 	denied.Result.Status, denied.Result.Reason = api.StatusDenied, "user"
-	asked := turn.Record{Event: turn.Event{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: api.OutcomeDenied}}
+	asked := turn.Record{Record: api.Record{Event: api.Event{Kind: api.EventInteractionResponse, Interaction: api.KindApproval, Outcome: api.OutcomeDenied}}}
 	told.Observe([]turn.Record{timedOut(), fine(), refused(), limited, denied, asked})
 	counted := 0
 	for name, value := range samples(t, told) {

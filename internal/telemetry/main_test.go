@@ -40,7 +40,7 @@ func timedOut() turn.Record {
 	r.Sandbox = api.Receipt{Tier: "native", Cgroup: "v2", Degraded: []api.Degradation{{Feature: "landlock", Reason: secretText}}}
 	r.Marks = api.Marks{Queued: at(10), Admitted: at(30), Ready: at(50), Stop: at(1530), Kill: at(3530), Empty: at(3535), Done: at(3540)}
 	return turn.Record{
-		Event:  turn.Event{TurnID: "turn1", CallID: "call 1", Tool: "slow", Kind: string(supervisor.EventFailed), Time: at(3541), Display: secretText, Message: secretText},
+		Record: api.Record{Event: api.Event{TurnID: "turn1", CallID: "call 1", Tool: "slow", Kind: api.EventFailed, Time: at(3541), Display: secretText, Message: secretText}},
 		Result: r, Asked: began, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
 }
@@ -50,13 +50,13 @@ func fine() turn.Record {
 	r := supervisor.Verdict{Status: api.StatusOK}.Result()
 	r.Timing.Profile = "tool_call"
 	r.Marks = api.Marks{Queued: at(0), Admitted: at(1), Ready: at(5), Stop: at(8), Kill: at(8), Empty: at(9), Done: at(9)}
-	return turn.Record{Event: turn.Event{TurnID: "turn1", CallID: "2", Tool: "quick", Kind: string(supervisor.EventFinished), Time: at(10)}, Result: r, Asked: began}
+	return turn.Record{Record: api.Record{Event: api.Event{TurnID: "turn1", CallID: "2", Tool: "quick", Kind: api.EventFinished, Time: at(10)}}, Result: r, Asked: began}
 }
 
 // refused is a call of a tool that there is not: its name is the model's.
 func refused() turn.Record {
 	r := supervisor.Verdict{Status: api.StatusInvalidArgs, Reason: "call"}.Result()
-	return turn.Record{Event: turn.Event{TurnID: "turn1", CallID: "3", Tool: secretText, Kind: string(supervisor.EventFailed), Time: at(10)}, Result: r, Asked: began}
+	return turn.Record{Record: api.Record{Event: api.Event{TurnID: "turn1", CallID: "3", Tool: secretText, Kind: api.EventFailed, Time: at(10)}}, Result: r, Asked: began}
 }
 
 func isKnown(name string) bool { return name == "slow" || name == "quick" }

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // metrics are all there are. A call is counted when it has its result.
@@ -105,18 +104,18 @@ func reloadResult(ok bool) string {
 }
 
 // event implements sink.
-func (m *metrics) event(e *turn.Event) {
+func (m *metrics) event(e *api.Event) {
 	if e.Missed > 0 {
 		m.missed.WithLabelValues().Add(float64(e.Missed))
 	}
 	switch e.Kind {
-	case turn.EventTurnStart:
+	case api.EventTurnStart:
 		m.turns.WithLabelValues().Inc()
-	case turn.EventTurnAbort:
+	case api.EventTurnAbort:
 		m.aborts.WithLabelValues(abortReasons.of(string(e.Reason))).Inc()
-	case turn.EventInteractionResponse:
+	case api.EventInteractionResponse:
 		m.interactions.WithLabelValues(questions.of(string(e.Interaction)), outcomes.of(e.Outcome)).Inc()
-	case turn.AuditRequested:
+	case api.AuditRequested:
 		if e.Outcome == api.OutcomeHeadless { // it has no response
 			m.interactions.WithLabelValues(questions.of(string(e.Interaction)), api.OutcomeHeadless).Inc()
 		}

@@ -125,16 +125,16 @@ func TestSurvivorsAreCounted(t *testing.T) {
 func TestEventsAreCounted(t *testing.T) {
 	told := newTelemetry(t, Config{})
 	var records []turn.Record
-	for _, e := range []turn.Event{
-		{Kind: turn.EventTurnStart, AgentID: secretText, SessionID: secretText},
-		{Kind: turn.EventTurnAbort, Reason: "user"},
-		{Kind: turn.EventTurnAbort, Reason: secretText},
-		{Kind: turn.EventInteractionResponse, Interaction: turn.KindApproval, Outcome: api.OutcomeAnswered, By: secretText},
-		{Kind: turn.AuditRequested, Interaction: turn.KindConfirm, Outcome: api.OutcomeHeadless},
-		{Kind: turn.AuditRequested, Interaction: turn.KindConfirm}, // whose response is still to come
-		{Kind: string(supervisor.EventOutput), Missed: 5},
+	for _, e := range []api.Event{
+		{Kind: api.EventTurnStart, AgentID: secretText, SessionID: secretText},
+		{Kind: api.EventTurnAbort, Reason: "user"},
+		{Kind: api.EventTurnAbort, Reason: secretText},
+		{Kind: api.EventInteractionResponse, Interaction: api.KindApproval, Outcome: api.OutcomeAnswered, By: secretText},
+		{Kind: api.AuditRequested, Interaction: api.KindConfirm, Outcome: api.OutcomeHeadless},
+		{Kind: api.AuditRequested, Interaction: api.KindConfirm}, // whose response is still to come
+		{Kind: api.EventOutput, Missed: 5},
 	} {
-		records = append(records, turn.Record{Event: e})
+		records = append(records, turn.Record{Record: api.Record{Event: e}})
 	}
 	told.Observe(records)
 	got := samples(t, told)

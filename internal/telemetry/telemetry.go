@@ -41,7 +41,7 @@ type Telemetry struct {
 
 // sink takes what happens. It neither waits nor fails, and keeps no pointers.
 type sink interface {
-	event(e *turn.Event)
+	event(e *api.Event)
 	call(c *ended)
 }
 

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // maxWaiting bounds the calls that wait to become spans; more have no trace.
@@ -54,7 +53,7 @@ func newTraces(exporter sdktrace.SpanExporter, of *resource.Resource, version st
 }
 
 // event implements sink.
-func (t *traces) event(*turn.Event) {}
+func (t *traces) event(*api.Event) {}
 
 // call implements sink.
 func (t *traces) call(c *ended) {

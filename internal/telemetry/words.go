@@ -45,7 +45,7 @@ var (
 	hierarchies  = wordsOf("v2", "hybrid", "v1")
 	profiles     = profileNames()
 	questions    = wordsOf(
-		turn.KindApproval, turn.KindConfirm, turn.KindPassword, turn.KindDeviceCode, turn.KindQuestionnaire, turn.KindEscalation,
+		api.KindApproval, api.KindConfirm, api.KindPassword, api.KindDeviceCode, api.KindQuestionnaire, api.KindEscalation,
 	)
 	outcomes = wordsOf(api.OutcomeAnswered, api.OutcomeDenied, api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut, api.OutcomeHeadless, api.OutcomeCancelled)
 )

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -50,13 +51,13 @@ func TestAnswers(t *testing.T) {
 		keys []string
 		want string // approve, always or the value; empty is no
 	}{
-		"yes":                    {turn.Interaction{Kind: turn.KindApproval}, []string{"y\r"}, "approve"},
-		"no":                     {turn.Interaction{Kind: turn.KindApproval}, []string{"n\r"}, ""},
-		"always":                 {turn.Interaction{Kind: turn.KindApproval}, []string{"a\r"}, "always"},
-		"neither":                {turn.Interaction{Kind: turn.KindApproval}, []string{"\r", "hm\r", "y\r"}, "approve"},
-		"no always to a confirm": {turn.Interaction{Kind: turn.KindConfirm}, []string{"a\r", "y\r"}, "approve"},
-		"Ctrl-D":                 {turn.Interaction{Kind: turn.KindApproval}, []string{ctrlD}, ""},
-		"Ctrl-C":                 {turn.Interaction{Kind: turn.KindConfirm}, []string{"y" + interrupt}, ""},
+		"yes":                    {turn.Interaction{Kind: api.KindApproval}, []string{"y\r"}, "approve"},
+		"no":                     {turn.Interaction{Kind: api.KindApproval}, []string{"n\r"}, ""},
+		"always":                 {turn.Interaction{Kind: api.KindApproval}, []string{"a\r"}, "always"},
+		"neither":                {turn.Interaction{Kind: api.KindApproval}, []string{"\r", "hm\r", "y\r"}, "approve"},
+		"no always to a confirm": {turn.Interaction{Kind: api.KindConfirm}, []string{"a\r", "y\r"}, "approve"},
+		"Ctrl-D":                 {turn.Interaction{Kind: api.KindApproval}, []string{ctrlD}, ""},
+		"Ctrl-C":                 {turn.Interaction{Kind: api.KindConfirm}, []string{"y" + interrupt}, ""},
 		"form":                   {form1(flat), []string{"A\r", "Ada\r", "\r", "y\r", "2\r"}, `{"colour":"green","name":"Ada","ok":true}`},
 		"form, all":              {form1(flat), []string{"Ada\r", "x\r", "7\r", "no\r", "blue\r", "red\r"}, `{"age":7,"colour":"red","name":"Ada","ok":false}`},
 		"form, Ctrl-C":           {form1(flat), []string{"Ada\r", interrupt}, ""},
@@ -89,13 +90,13 @@ func TestAnswers(t *testing.T) {
 }
 
 func form1(schema string) turn.Interaction {
-	return turn.Interaction{Kind: turn.KindQuestionnaire, Prompt: "Say more", Schema: json.RawMessage(schema)}
+	return turn.Interaction{Kind: api.KindQuestionnaire, Prompt: "Say more", Schema: json.RawMessage(schema)}
 }
 
 // A password is asked for without echo, and the terminal never shows it.
 func TestSecret(t *testing.T) {
 	p := pty.New(t)
-	a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: turn.KindPassword, Prompt: "Password of the database", Secret: true}, "hun ter2\x7f3 \r")
+	a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: api.KindPassword, Prompt: "Password of the database", Secret: true}, "hun ter2\x7f3 \r")
 	if string(a.Value) != `"hun ter3 "` {
 		t.Errorf("got %s", a.Value)
 	}
@@ -112,7 +113,7 @@ func TestTypedAhead(t *testing.T) {
 	p := pty.New(t)
 	p.Type(t, "y\ny")
 	p.Expect(t, "y", 2)
-	if a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: turn.KindApproval}, "n\r"); a.Approve {
+	if a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
 		t.Errorf("approved:\n%s", p.Screen())
 	}
 }
@@ -124,7 +125,7 @@ func TestNobodyAnswers(t *testing.T) {
 	done := make(chan error, 1)
 	i := &Interactor{tty: p.Slave()}
 	go func() {
-		_, err := i.Ask(ctx, turn.Interaction{Kind: turn.KindApproval, Prompt: "Really?", ExpiresAt: time.Now().Add(time.Hour)})
+		_, err := i.Ask(ctx, turn.Interaction{Kind: api.KindApproval, Prompt: "Really?", ExpiresAt: time.Now().Add(time.Hour)})
 		done <- err
 	}()
 	p.Expect(t, "allow?", 1)
@@ -137,7 +138,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if !p.Echoes(t) {
 		t.Error("the terminal was left without echo")
 	}
-	if a := ask(t, p, i, turn.Interaction{Kind: turn.KindApproval}, "n\r"); a.Approve {
+	if a := ask(t, p, i, turn.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
 		t.Errorf("the next question was approved:\n%s", p.Screen())
 	}
 }
@@ -148,7 +149,7 @@ func TestCountDown(t *testing.T) {
 	i := &Interactor{tty: p.Slave()}
 	done := make(chan error, 1)
 	go func() {
-		_, err := i.Ask(context.Background(), turn.Interaction{Kind: turn.KindApproval, ExpiresAt: time.Now().Add(time.Hour)})
+		_, err := i.Ask(context.Background(), turn.Interaction{Kind: api.KindApproval, ExpiresAt: time.Now().Add(time.Hour)})
 		done <- err
 	}()
 	p.Expect(t, "(59m5", 2)
@@ -161,7 +162,7 @@ func TestCountDown(t *testing.T) {
 // long is a question whose arguments say at their end what matters.
 func long() turn.Interaction {
 	return turn.Interaction{
-		Kind: turn.KindApproval, Prompt: "Run it?", Tool: "shell",
+		Kind: api.KindApproval, Prompt: "Run it?", Tool: "shell",
 		Arguments: json.RawMessage(`{"code":"begin` + strings.Repeat("é", 1500) + "MIDDLE\x1b[2J\u202e" + strings.Repeat("é", 1500) + `; rm -rf end"}`),
 	}
 }
@@ -209,7 +210,7 @@ func TestWhatIsSaidWithoutAnAnswer(t *testing.T) {
 		want        string
 	}{{interrupt, abort, "cancelled"}, {ctrlD, abort, "denied"}, {interrupt, nil, "denied"}} {
 		p := pty.New(t)
-		ask(t, p, &Interactor{tty: p.Slave(), Interrupted: test.interrupted}, turn.Interaction{Kind: turn.KindApproval}, test.key)
+		ask(t, p, &Interactor{tty: p.Slave(), Interrupted: test.interrupted}, turn.Interaction{Kind: api.KindApproval}, test.key)
 		p.Expect(t, "  "+test.want+"\r\n", 1)
 	}
 }
@@ -218,7 +219,7 @@ func TestInterruptTellsTheHost(t *testing.T) {
 	p := pty.New(t)
 	told := make(chan struct{})
 	i := &Interactor{tty: p.Slave(), Interrupted: func() { close(told) }}
-	if a := ask(t, p, i, turn.Interaction{Kind: turn.KindApproval}, interrupt); a.Approve {
+	if a := ask(t, p, i, turn.Interaction{Kind: api.KindApproval}, interrupt); a.Approve {
 		t.Error("approved")
 	}
 	<-told
@@ -226,7 +227,7 @@ func TestInterruptTellsTheHost(t *testing.T) {
 
 func TestQuestionShowsNoControlCharacters(t *testing.T) {
 	text := Question(turn.Interaction{
-		Prompt: "Run it?\n  tool  forged", Tool: "x\x1b[2J", Arguments: []byte(`{"a":"` + "\x1b]0;t\a" + `"}`), Kind: turn.KindApproval,
+		Prompt: "Run it?\n  tool  forged", Tool: "x\x1b[2J", Arguments: []byte(`{"a":"` + "\x1b]0;t\a" + `"}`), Kind: api.KindApproval,
 	})
 	if strings.ContainsAny(text, "\x1b\a") || strings.Contains(text, "\n  tool  forged") {
 		t.Errorf("%q", text)

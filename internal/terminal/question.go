@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -83,7 +84,7 @@ func Touches(p *supervisor.Policy) string {
 }
 
 func isApproval(q turn.Interaction) bool {
-	return q.Kind == turn.KindApproval || q.Kind == turn.KindConfirm
+	return q.Kind == api.KindApproval || q.Kind == api.KindConfirm
 }
 
 // choices are what a yes or no is answered by. What destroys something is
@@ -94,9 +95,9 @@ func choices(q turn.Interaction, short bool) string {
 		more = "/v"
 	}
 	switch q.Kind {
-	case turn.KindApproval:
+	case api.KindApproval:
 		return "allow? [y/n/a" + more + "]"
-	case turn.KindConfirm:
+	case api.KindConfirm:
 		return "destroys things: allow? [y/n" + more + "]"
 	}
 	return "[y/n" + more + "]"
@@ -107,7 +108,7 @@ const explainTwo = "please answer y (yes) or n (no)"
 // explain says what there is to answer.
 func explain(q turn.Interaction, short bool) string {
 	list := []string{"y (yes)", "n (no)"}
-	if q.Kind == turn.KindApproval {
+	if q.Kind == api.KindApproval {
 		list = append(list, "a (yes, for the rest of this turn)")
 	}
 	if !short {
@@ -128,7 +129,7 @@ func parse(text string, q turn.Interaction, short bool) (a turn.Answer, ok bool,
 	case "y", "yes":
 		return turn.Answer{Approve: true}, true, nil
 	case "a", "always":
-		always := q.Kind == turn.KindApproval
+		always := q.Kind == api.KindApproval
 		return turn.Answer{Approve: always, Always: always}, always, nil
 	case "v", "view":
 		if !short {

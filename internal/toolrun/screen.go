@@ -29,7 +29,7 @@ func (s *screen) begin(request supervisor.Request) {
 }
 
 // show prints what happens until the call is over, the last of it too.
-func (s *screen) show(events <-chan supervisor.Event, done <-chan struct{}) {
+func (s *screen) show(events <-chan api.Event, done <-chan struct{}) {
 	for {
 		select {
 		case e := <-events:
@@ -47,10 +47,10 @@ func (s *screen) show(events <-chan supervisor.Event, done <-chan struct{}) {
 	}
 }
 
-func (s *screen) event(e supervisor.Event) {
+func (s *screen) event(e api.Event) {
 	s.missed += e.Missed
 	switch e.Kind {
-	case supervisor.EventOutput:
+	case api.EventOutput:
 		switch {
 		case e.Content == nil:
 		case e.Stream == "content":
@@ -58,20 +58,20 @@ func (s *screen) event(e supervisor.Event) {
 		default:
 			s.printed(e.Stream, e.Content.Text)
 		}
-	case supervisor.EventProgress:
+	case api.EventProgress:
 		if text := progress(e); text != "" {
 			s.note("progress", text)
 		}
-	case supervisor.EventLog:
+	case api.EventLog:
 		s.note("log", e.Message)
-	case supervisor.EventOverran:
+	case api.EventOverran:
 		s.note("overran", "it has passed its soft budget")
-	case supervisor.EventTimeout:
+	case api.EventTimeout:
 		s.note("timeout", "its time is over: it was told to end")
 	}
 }
 
-func progress(e supervisor.Event) string {
+func progress(e api.Event) string {
 	text := e.Message
 	if e.Fraction != nil {
 		text = fmt.Sprintf("%3.0f%% %s", *e.Fraction*100, text)

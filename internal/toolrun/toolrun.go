@@ -38,7 +38,7 @@ const eventBuffer = 4096
 func Call(ctx context.Context, host *supervisor.Supervisor, request supervisor.Request, o Options) (result *api.Result, aborted bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	events := make(chan supervisor.Event, eventBuffer)
+	events := make(chan api.Event, eventBuffer)
 	request.Ask = (&script{answers: o.Answers}).ask
 	s := &screen{o: o}
 	if !o.JSON {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -98,7 +99,7 @@ func showRecord(w io.Writer, r *turn.Record) {
 	switch {
 	case r.Gap != nil: // this reader was too slow
 		fmt.Fprintf(w, "events %d to %d are missing\n", r.Gap.From, r.Gap.To)
-	case r.Event.Kind == string(supervisor.EventStarted):
+	case r.Event.Kind == api.EventStarted:
 		fmt.Fprintf(w, "[%s] started\n", name)
 	case r.Result != nil && r.Result.OK():
 		fmt.Fprintf(w, "[%s] ok after %d ms\n", name, r.Result.Timing.ElapsedMs)

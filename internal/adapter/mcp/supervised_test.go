@@ -170,7 +170,7 @@ func TestALongOperationIsStopped(t *testing.T) {
 	argv, node := npmServer(t, "everything", "stdio", mark)
 	policy := supervisor.Policy{Read: []string{node}}
 	echo := request(argv, "echo", `{"message":"hello"}`, policy)
-	events := make(chan supervisor.Event, 1000)
+	events := make(chan api.Event, 1000)
 	r := enough(t, host, request(argv, "trigger-long-running-operation", `{"duration":600,"steps":3000}`, policy), echo)
 	r.Events = events
 	stopped := run(t, host, r)
@@ -180,7 +180,7 @@ func TestALongOperationIsStopped(t *testing.T) {
 	close(events)
 	progress := 0
 	for event := range events {
-		if event.Kind == supervisor.EventProgress && event.Fraction != nil {
+		if event.Kind == api.EventProgress && event.Fraction != nil {
 			progress++
 		}
 	}

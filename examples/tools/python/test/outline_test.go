@@ -165,7 +165,7 @@ func TestAbortIsHeeded(t *testing.T) {
 	host, outline := newHost(t), tool(t)
 	ctx, cancel := context.WithTimeout(t.Context(), plenty)
 	defer cancel()
-	events := make(chan supervisor.Event, 1024)
+	events := make(chan api.Event, 1024)
 	request := request(outline, endless(t), plenty)
 	request.Events, request.Grace = events, 30*time.Second
 	call := host.Start(ctx, request)
@@ -181,12 +181,12 @@ func TestAbortIsHeeded(t *testing.T) {
 }
 
 // awaitSecondFile waits for progress that says that the first file is done.
-func awaitSecondFile(t *testing.T, ctx context.Context, events <-chan supervisor.Event) {
+func awaitSecondFile(t *testing.T, ctx context.Context, events <-chan api.Event) {
 	t.Helper()
 	for {
 		select {
 		case e := <-events:
-			if e.Kind == supervisor.EventProgress && e.Fraction != nil && *e.Fraction > 0 {
+			if e.Kind == api.EventProgress && e.Fraction != nil && *e.Fraction > 0 {
 				return
 			}
 		case <-ctx.Done():
