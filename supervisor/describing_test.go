@@ -44,7 +44,7 @@ func TestDescribesAreShared(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
 	hung := script(t, "echo started >>$LOG; exec sleep 60")
-	hung.Timeouts = within(3 * time.Second)
+	hung.Timeouts = within(5 * time.Second) // in which a shell starts on a loaded machine
 	var all sync.WaitGroup
 	results := make([]*api.Result, 5)
 	for i := range results {
