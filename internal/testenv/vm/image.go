@@ -107,7 +107,7 @@ func packAdditions(a *archive, additions []string) error {
 }
 
 func packJob(ctx context.Context, a *archive, dir string, o options) error {
-	job := protocol.Job{Run: o.run, Bench: o.bench, Times: o.times, Timeout: o.each, Env: o.env}
+	job := protocol.Job{Run: o.run, Skip: o.skip, Bench: o.bench, Times: o.times, Timeout: o.each, Env: o.env}
 	if o.system {
 		job.Env = append(job.Env, protocol.EnvSystem+"=1")
 	}

@@ -24,6 +24,7 @@ import (
 type options struct {
 	packages []string
 	run      string
+	skip     string
 	bench    string
 	times    string
 	kernel   string
@@ -70,6 +71,7 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("vm", flag.ExitOnError)
 	flags.StringVar(&o.run, "run", "", "run only the tests that match this `pattern`")
+	flags.StringVar(&o.skip, "skip", "", "leave out the tests that match this `pattern`")
 	flags.StringVar(&o.bench, "bench", "", "run the benchmarks that match this `pattern`, and no tests")
 	flags.StringVar(&o.times, "benchtime", "", "how long, or how `often`, each benchmark runs")
 	flags.StringVar(&o.kernel, "kernel", "", "boot this vmlinuz `file` instead of Debian's")

@@ -56,7 +56,7 @@ func runPackage(job protocol.Job, p protocol.Package) {
 func arguments(job protocol.Job) []string {
 	args := []string{"-test.v=test2json", "-test.timeout=" + job.Timeout.String()}
 	if job.Bench == "" {
-		return append(args, "-test.run="+job.Run)
+		return append(args, "-test.run="+job.Run, "-test.skip="+job.Skip)
 	}
 	args = append(args, "-test.run=^$", "-test.bench="+job.Bench)
 	if job.Times != "" {

@@ -25,6 +25,7 @@ const (
 type Job struct {
 	Packages []Package
 	Run      string        // -test.run pattern, empty for all tests
+	Skip     string        // -test.skip pattern, empty for none
 	Bench    string        // -test.bench pattern; if there is one, benchmarks are run and no tests
 	Times    string        // -test.benchtime, empty for Go's default
 	Timeout  time.Duration // for each package
