@@ -16,18 +16,22 @@ RACE_FLAGS ?=
 BENCH_FLAGS ?=
 VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
-RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/tools/(fetch|wordcount|python/test)|internal/(archtest|callargs|command|config|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/internal/.*|plugin/proto/v1|sandbox/(export|internal/.*|signals)|turn/format)$$
+RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
 test race browser interop tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
+# Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
+VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionStopsTheClock|ResultDuringGraceCounts|ErrorDuringGraceIsKept|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
 
 # PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
 	/usr/bin/python3=python3 /usr/lib/python3/dist-packages/grpc/__init__.py=python3-grpcio
 
 COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go))))
-SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost))
+SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/journal turn))
+# The others do the same more often here than in `make test`.
+SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
 BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
 PROTO = plugin/proto/v1/plugin.proto
 LAUNCHERS = sandbox/launcher_linux_amd64 sandbox/launcher_linux_arm64
@@ -96,7 +100,7 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 	@$(call or_die,[ -n "$(SOAK_PACKAGES)" ],there is no package to soak)
 	@tests=$$(go test -list '^TestSoak' $(SOAK_PACKAGES)); \
 	$(call or_die,grep -q '^TestSoak' <<<"$$tests",no test is named TestSoak* in: $(SOAK_PACKAGES))
-	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -v -timeout 1h -run '^TestSoak' $(SOAK_PACKAGES) | \
+	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -p 1 -v -timeout 1h -run '$(SOAK_TESTS)' $(SOAK_PACKAGES) | \
 		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
 
 .PHONY: churn
@@ -109,10 +113,16 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 	TOOLHOST_SIEGE=$(SIEGE_FOR) TOOLHOST_SIEGE_RATIO=$(SIEGE_RATIO) TOOLHOST_SIEGE_ONLY='$(SIEGE_ONLY)' \
 		go test -count=1 -v -timeout 12h -run '^TestSiege$$' ./internal/siege
 
+.PHONY: nightly
+nightly: ## what .ci/run leaves out or does in small numbers; takes hours
+	$(MAKE) race
+	$(MAKE) kernel VM_SKIP=
+	$(MAKE) soak churn siege collector service fuzz
+
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
 	@$(call need,qemu-system-x86_64=qemu-system-x86)
-	go run ./internal/testenv/vm -each 10m -all 30m $(VM_FLAGS) $(VM_PACKAGES)
+	go run ./internal/testenv/vm -each 10m -all 30m -skip '$(VM_SKIP)' $(VM_FLAGS) $(VM_PACKAGES)
 
 .PHONY: packages
 packages: setup ## build the deb and the rpm into dist/ (VERSION, ARCH; see deploy/build-packages)

@@ -277,10 +277,7 @@ func TestOutputTotal(t *testing.T) {
 
 func TestFloodIsBoundedAndCounted(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	mib := 1024
-	if slow() {
-		mib = 64
-	}
+	mib := times(64, 128, 1024)
 	for _, lines := range []bool{false, true} {
 		runtime.GC()
 		var before, after runtime.MemStats

@@ -194,10 +194,7 @@ func childProcesses() []int {
 }
 
 func TestCallsLeaveNothingInTheHost(t *testing.T) {
-	calls := 300
-	if slow() {
-		calls = 30
-	}
+	calls := times(30, 60, 300)
 	if n := os.Getenv("TOOLHOST_LEAK_CALLS"); n != "" {
 		fmt.Sscan(n, &calls)
 	}

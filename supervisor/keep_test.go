@@ -253,10 +253,7 @@ func TestKeepRefusesWhatMakesNoSense(t *testing.T) {
 func TestKeptProcessesInDisorder(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 6, Queue: 500, Wait: time.Minute}})
-	n := 200
-	if slow() {
-		n = 40
-	}
+	n := times(40, 80, 200)
 	tools := []string{"echo", "echo", "echo", "count", "fail", "silent", "wait", "late", "exit", "dying", "signal"}
 	var all sync.WaitGroup
 	for i := range n {

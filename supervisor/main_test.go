@@ -105,6 +105,17 @@ func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.
 // processor is emulated.
 func slow() bool { return testing.Short() || os.Getenv("TOOLHOST_VM") != "" }
 
+// times is how often something is done: few times where it is slow, and many with make soak.
+func times(few, some, many int) int {
+	switch {
+	case os.Getenv("TOOLHOST_SOAK_RUNS") != "":
+		return many
+	case slow():
+		return few
+	}
+	return some
+}
+
 func wantStatus(t testing.TB, r *api.Result, want api.Status) {
 	t.Helper()
 	if r.Status != want {

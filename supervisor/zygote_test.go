@@ -35,10 +35,7 @@ func descriptors(t *testing.T, pid int) int {
 // Calls that are killed at each moment of their birth leave nothing, in the
 // zygote neither.
 func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
-	rounds, beside := 60, 8
-	if slow() {
-		rounds = 6
-	}
+	rounds, beside := times(6, 20, 60), 8
 	dir := t.TempDir()
 	host := newHost(t, supervisor.Config{RuntimeDir: dir, Admission: supervisor.Admission{Running: beside}})
 	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK)

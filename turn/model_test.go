@@ -21,7 +21,10 @@ import (
 // order and numbered without gaps, nothing after turn_end, no interaction left
 // open. TOOLHOST_TURN_SEEDS is how many are played.
 func TestInterleavings(t *testing.T) {
-	seeds := 2000
+	seeds := 500
+	if os.Getenv("TOOLHOST_SOAK_RUNS") != "" {
+		seeds = 2000
+	}
 	if n, err := strconv.Atoi(os.Getenv("TOOLHOST_TURN_SEEDS")); err == nil {
 		seeds = n
 	} else if testing.Short() {

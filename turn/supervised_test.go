@@ -40,9 +40,12 @@ func echo(_ context.Context, in echoed, out *plugin.Output) (echoed, error) {
 // each result has its own call's output and nothing of another's, and what the
 // turn itself holds does not grow with them.
 func TestManySupervisedCalls(t *testing.T) {
-	calls, most := 1000, 8
+	calls, most := 200, 8
 	if testing.Short() {
 		calls = 64
+	}
+	if os.Getenv("TOOLHOST_SOAK_RUNS") != "" {
+		calls = 1000
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -127,10 +127,14 @@ func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 // TestKillTurns kills a host at random moments of whole turns. What any subscriber has been shown is on record, byte for
 // byte; and after Recover every turn is one that has ended as turns do.
 func TestKillTurns(t *testing.T) {
-	kills := killsOf(t, 200)
-	if testing.Short() {
-		kills = 20
+	kills := 50
+	if os.Getenv("TOOLHOST_SOAK_RUNS") != "" {
+		kills = 200
 	}
+	if testing.Short() {
+		kills = 3
+	}
+	kills = killsOf(t, kills)
 	dir := t.TempDir()
 	shown := 0
 	for n := range kills {
