@@ -26,7 +26,7 @@ func TestAPoolLeavesSlotsToOthers(t *testing.T) {
 	}
 	wait.Until(t, "one runs and two wait", func() bool { h := host.Host(); return h.Running == 1 && h.Waiting == 2 })
 	for range 3 {
-		wantStatus(t, host.Call(t.Context(), request("echo", `{"n":1}`)), api.StatusOK)
+		wantStatus(t, host.Call(t.Context(), request("echo", `{}`)), api.StatusOK)
 	}
 	cancel()
 	for _, call := range calls {
