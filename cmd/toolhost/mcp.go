@@ -127,6 +127,12 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 	server, err := mcpserver.New(mcpserver.Config{
 		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel,
 		Tools:   func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
+		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
+			if t, ok := own[name]; ok {
+				return t, nil
+			}
+			return k.catalog.Find(ctx, name)
+		},
 		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
 		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
 		Health:  func() any { return k.host.Health() },

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,6 +106,8 @@ type setup struct {
 	adjust func(*catalog.Tool)
 	// journal keeps what happens; nil keeps nothing.
 	journal turn.Journal
+	// listing, if not nil, is what the list of tools waits for to be closed.
+	listing chan struct{}
 }
 
 // newServer offers the test binary's tools.
@@ -123,7 +126,21 @@ func newServer(t testing.TB, with setup) *Server {
 	config := with.Config
 	config.Asker = NewAsker()
 	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find, Journal: with.journal})
-	config.Tools = func(context.Context) ([]catalog.Tool, []error) { return offered.list(), nil }
+	config.Tools = func(ctx context.Context) ([]catalog.Tool, []error) {
+		if with.listing != nil {
+			select {
+			case <-with.listing:
+			case <-ctx.Done():
+			}
+		}
+		return offered.list(), nil
+	}
+	config.Find = func(_ context.Context, name string) (catalog.Tool, error) {
+		if i := slices.IndexFunc(offered.list(), func(t catalog.Tool) bool { return t.Name == name }); i >= 0 {
+			return offered.list()[i], nil
+		}
+		return catalog.Tool{}, &catalog.NotFoundError{Name: name}
+	}
 	t.Cleanup(config.Turns.Close)
 	s, err := New(config)
 	if err != nil {

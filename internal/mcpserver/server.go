@@ -30,6 +30,9 @@ type Config struct {
 	// Tools lists what is offered. It is asked once at first, and at each
 	// Reload. What cannot be offered is among the problems, one line each.
 	Tools func(ctx context.Context) (tools []catalog.Tool, problems []error)
+	// Find, if not nil, finds one of them, for calls that come while Tools is
+	// asked at first: they wait for no other tool.
+	Find func(ctx context.Context, name string) (catalog.Tool, error)
 	// Budget, if not nil, is that of each call's turn.
 	Budget func() budget.TurnSpec
 	// Timeout, if not nil, is how long the client of this name waits for a
@@ -131,9 +134,13 @@ const instructions = "Tools run supervised and in a sandbox: each call has a tim
 	"A result that begins with [TIMEOUT], [CANCELLED], [DENIED], [OOM], [LIMIT] or [FAILED] says what happened and what to do next; what follows it is partial output. " +
 	"More time can be asked for with the tool's own timeout argument, if it has one. session_status tells what calls were made and how the host is."
 
-// whenLoaded has requests about tools wait until there are any.
+// whenLoaded has requests about tools wait until there are any, and calls until
+// theirs is there.
 func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		if one, is := r.(*mcpsdk.CallToolRequest); is && s.offerEarly(ctx, one.Params.Name) {
+			return next(ctx, method, r)
+		}
 		if method == "tools/list" || method == "tools/call" {
 			select {
 			case <-s.loaded:
@@ -224,6 +231,36 @@ func (s *Server) offer(fresh map[string]offer) {
 	if len(gone) > 0 {
 		s.sdk.RemoveTools(gone...)
 	}
+}
+
+// offerEarly offers a tool before all are listed, and says whether it could.
+func (s *Server) offerEarly(ctx context.Context, name string) bool {
+	select {
+	case <-s.loaded:
+		return false
+	default:
+	}
+	if name == turn.StatusTool || s.config.Find == nil {
+		return name == turn.StatusTool
+	}
+	t, err := s.config.Find(ctx, name)
+	if err != nil {
+		return false
+	}
+	o, err := newOffer(t)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	_, known := s.offered[name]
+	if !known {
+		s.offered[name] = o
+	}
+	s.mu.Unlock()
+	if !known {
+		s.sdk.AddTool(o.tool, s.call)
+	}
+	return true
 }
 
 func newOffer(t catalog.Tool) (offer, error) {

@@ -51,7 +51,7 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, params("say", arguments{Text: "hello"}))
 	structured, _ := json.Marshal(r.StructuredContent)
-	if r.IsError || text(r) != "hello" || string(structured) != `{"text":"hello"}` {
+	if r.IsError || text(r) != "hello" || string(structured) != "hello" {
 		t.Errorf("%+v, structured %s", r, structured)
 	}
 	if own := execution(t, r); own.Status != api.StatusOK || own.Tool != "say" || own.TurnID == "" || own.Sandbox.Tier != "native" {
@@ -289,6 +289,26 @@ func TestReloadTellsClients(t *testing.T) {
 		}
 		if has("wipe") || !has("say") {
 			t.Error("the list is the old one")
+		}
+	})
+}
+
+// A call waits for its own tool, not for all that hang while they are described.
+func TestACallWaitsForNoOtherTool(t *testing.T) {
+	ofEachKind(t, func(t *testing.T, k kind) {
+		listing := make(chan struct{})
+		s := newServer(t, setup{listing: listing})
+		c := connect(t, s, k, nil)
+		for _, name := range []string{"say", turn.StatusTool} {
+			result, err := c.CallTool(wait.Context(t), &mcpsdk.CallToolParams{Name: name, Arguments: map[string]string{"text": "hello"}})
+			if err != nil || name == "say" && (result.IsError || text(result) != "hello") {
+				t.Fatalf("%s before the list: %+v, %v", name, result, err)
+			}
+		}
+		close(listing)
+		listed, err := c.ListTools(wait.Context(t), nil)
+		if err != nil || len(listed.Tools) != 7 {
+			t.Errorf("the list: %+v, %v", listed, err)
 		}
 	})
 }
