@@ -3,7 +3,10 @@ package httpapi
 import (
 	"context"
 	"net"
+	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -19,8 +22,31 @@ type (
 	callerKey     struct{}
 )
 
-// connection is one of a client's. It is not empty: pointers to it differ.
-type connection struct{ _ byte }
+// connection is one of a client's.
+type connection struct{ closed atomic.Bool }
+
+// Closed says whether it has ended.
+func (c *connection) Closed() bool { return c.closed.Load() }
+
+// connections are those that are open.
+type connections struct{ open sync.Map }
+
+// add notes a new one.
+func (l *connections) add(c net.Conn) *connection {
+	one := new(connection)
+	l.open.Store(c, one)
+	return one
+}
+
+// note is the hook for http.Server's ConnState.
+func (l *connections) note(c net.Conn, state http.ConnState) {
+	if state != http.StateClosed && state != http.StateHijacked {
+		return
+	}
+	if one, known := l.open.LoadAndDelete(c); known {
+		one.(*connection).closed.Store(true)
+	}
+}
 
 // Caller is who has sent a request that Config.Pages is to answer.
 type Caller struct {
@@ -28,7 +54,7 @@ type Caller struct {
 	// browser's session. It is not a secret.
 	Identity string
 	// Connection is equal for all requests of one connection, and for no others;
-	// nil if it is not known.
+	// nil if it is not known. Its method Closed() bool says whether it has ended.
 	Connection any
 }
 
@@ -49,8 +75,8 @@ func withCaller(ctx context.Context, who caller) context.Context {
 
 // withPeer notes the connection, and who has connected. Connections of other
 // kinds than unix sockets have no peer.
-func withPeer(ctx context.Context, c net.Conn) context.Context {
-	ctx = context.WithValue(ctx, connectionKey{}, new(connection))
+func withPeer(ctx context.Context, c net.Conn, one *connection) context.Context {
+	ctx = context.WithValue(ctx, connectionKey{}, one)
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
 		return ctx

@@ -164,11 +164,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) HTTP() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
+	open := new(connections)
 	server := &http.Server{
 		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes,
 		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
 		BaseContext: s.listens,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, open.add(c)) },
+		ConnState:   open.note,
 		ErrorLog:    log.New(s.config.Logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
 	}
 	server.RegisterOnShutdown(s.Close)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,6 +128,7 @@ const maxStates = 1024
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
 func (c *call) put(ctx context.Context, i turn.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+	c.s.endLeft(c.session.peer.Identity)
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")
 	}
@@ -176,6 +178,35 @@ func (c *call) keepState() bool {
 	c.state = newID()
 	c.s.states[c.state] = c
 	return true
+}
+
+// maxLeft bounds the questions of one identity that connections have left behind
+// when they ended.
+const maxLeft = 64
+
+// endLeft ends the calls that were left behind first, where an identity has too
+// many of those.
+func (s *Server) endLeft(identity string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left []*call
+	for _, c := range s.states {
+		if c.session.peer.Identity == identity && c.isLeft() {
+			left = append(left, c)
+		}
+	}
+	slices.SortFunc(left, func(a, b *call) int { return a.begun.Compare(b.begun) })
+	for _, c := range left[:max(0, len(left)-maxLeft)] {
+		c.parked.Reset(0)
+	}
+}
+
+// isLeft says that a question was sent over a connection that has ended, and
+// nobody has come back.
+func (c *call) isLeft() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.parked != nil && len(c.legs) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
 }
 
 // answered hands an answer to its question; one that comes twice, or too late,

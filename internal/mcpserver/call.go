@@ -26,6 +26,7 @@ type call struct {
 	client  string // what the client calls itself: it is shown, and says how long it waits
 	t       *turn.Turn
 	made    turn.Call
+	begun   time.Time
 	offer   offer
 	rounds  bool          // it asks by answering requests
 	leave   func()        // gives its place back; read once its turn is over
@@ -118,7 +119,7 @@ var errClosed = errors.New("toolhost is about to end")
 // begin begins a call's turn; run, which must follow, makes the call.
 func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
 	c := &call{
-		s: s, session: one, client: client, made: made, leave: func() {}, offer: s.offerOf(made.Tool),
+		s: s, session: one, client: client, made: made, begun: time.Now(), leave: func() {}, offer: s.offerOf(made.Tool),
 		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
 	}
 	if err := one.enter(); err != nil {

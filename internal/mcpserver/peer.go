@@ -12,8 +12,15 @@ type Peer struct {
 	// Identity is who has authenticated, never what a client calls itself.
 	Identity string
 	// Connection is the same for all requests of one connection, and for no
-	// others; nil if it is not known. It must be comparable.
+	// others; nil if it is not known. It must be comparable. With a method
+	// Closed() bool, which any goroutine may call, it tells that it has ended.
 	Connection any
+}
+
+// gone says whether the peer's connection has ended.
+func (p Peer) gone() bool {
+	one, tells := p.Connection.(interface{ Closed() bool })
+	return tells && one.Closed()
 }
 
 type peerKey struct{}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,23 +30,38 @@ const identityHeader = "Test-Identity"
 func forPeers(t *testing.T, s *Server) (url string) {
 	t.Helper()
 	type connection struct{}
+	var open sync.Map
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := Peer{Identity: r.Header.Get(identityHeader), Connection: r.Context().Value(connection{})}
 		s.Handler().ServeHTTP(w, r.WithContext(WithPeer(r.Context(), p)))
 	}))
 	web.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, connection{}, c)
+		one := new(ending)
+		open.Store(c, one)
+		return context.WithValue(ctx, connection{}, one)
+	}
+	web.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if one, known := open.Load(c); known && state == http.StateClosed {
+			one.(*ending).Store(true)
+		}
 	}
 	web.Start()
 	t.Cleanup(web.Close)
 	return web.URL
 }
 
+// ending is a connection that tells whether it has ended.
+type ending struct{ atomic.Bool }
+
+func (e *ending) Closed() bool { return e.Load() }
+
 // as sends all requests in the name of who.
 type as struct {
 	who   string
 	wires http.RoundTripper
 }
+
+func (a as) CloseIdleConnections() { a.wires.(*http.Transport).CloseIdleConnections() }
 
 func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
@@ -240,6 +256,58 @@ func TestARequestStateOfAnother(t *testing.T) {
 	if own := execution(t, invoke(t, newClient("uid 1", rounds), again)); own.Status != api.StatusOK {
 		t.Errorf("the same user's answer, by another connection: %s", own.Status)
 	}
+}
+
+// Of the questions that clients have left behind by going away only the last
+// stay; those of clients that are there are kept however old they are.
+func TestLeftQuestionsMakeRoom(t *testing.T) {
+	s := newServer(t, setup{})
+	url := forPeers(t, s)
+	rounds := says("accept", nil).options()
+	rounds.MultiRoundTrip = &mcpsdk.MultiRoundTripOptions{Disabled: true}
+	asked := func(c *mcpsdk.ClientSession) *mcpsdk.CallToolParams {
+		t.Helper()
+		first := invoke(t, c, params("wipe", arguments{}))
+		again := params("wipe", arguments{})
+		again.RequestState, again.InputResponses = first.RequestState, mcpsdk.InputResponseMap{}
+		for id := range first.InputRequests {
+			again.InputResponses[id] = &mcpsdk.ElicitResult{Action: "accept"}
+		}
+		return again
+	}
+	stays := connectTo(t, transportOf(t, url, "uid 1"), kinds[3], rounds)
+	oldest := asked(stays)
+	var left *mcpsdk.CallToolParams
+	for range maxLeft + 10 {
+		transport := transportOf(t, url, "uid 1")
+		if again := asked(connectTo(t, transport, kinds[3], rounds)); left == nil {
+			left = again
+		}
+		transport.HTTPClient.CloseIdleConnections()
+	}
+	wait.Until(t, "the server knows that they have gone", func() bool { return s.left("uid 1") >= maxLeft })
+	wait.Until(t, "the first that were left have ended", func() bool {
+		s.endLeft("uid 1")
+		return s.left("uid 1") == maxLeft
+	})
+	if own := execution(t, invoke(t, stays, left)); own.Status != supervisor.StatusCancelled {
+		t.Errorf("the first that was left: %s", own.Status)
+	}
+	if own := execution(t, invoke(t, stays, oldest)); own.Status != supervisor.StatusOK {
+		t.Errorf("the oldest question, of a client that is there: %s", own.Status)
+	}
+}
+
+// left counts what connections of an identity have left behind.
+func (s *Server) left(identity string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.states {
+		if c.session.peer.Identity == identity && c.isLeft() {
+			n++
+		}
+	}
+	return n
 }
 
 // What a client calls itself is its own calls' only, however many there are.
