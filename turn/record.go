@@ -18,7 +18,7 @@ type recorded struct {
 
 const (
 	// maxAppend bounds what is journalled at once.
-	maxAppend = 512
+	maxAppend = 64
 	// journalPause is for how long a journal that has failed is left alone.
 	journalPause = time.Second
 )

@@ -37,8 +37,10 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 	return mcpserver.Config{
 		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
 		Parallel: d.options.Loaded.Turn.Parallel, Health: func() any { return d.host.Health() },
-		Tools:  func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
-		Find:   func(ctx context.Context, name string) (catalog.Tool, error) { return d.tools.current.Load().catalog.Find(ctx, name) },
+		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
+		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
+			return d.tools.current.Load().catalog.Find(ctx, name)
+		},
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Timeout: func(client string) time.Duration {
 			settings := d.tools.loaded().MCP

@@ -26,13 +26,14 @@ const writerPragmas = `
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 PRAGMA journal_size_limit = 8388608;
+PRAGMA wal_autocheckpoint = 0;
 `
 
-// database is the owner's one connection.
+// database is the owner's connection, and one that writes the log to the file.
 type database struct {
-	db   *sql.DB
-	conn *sql.Conn
-	rest *unchecked
+	db, log *sql.DB
+	conn    *sql.Conn
+	rest    *unchecked
 }
 
 // openDatabase opens the database of dir for writing, making or migrating it, and checks what there is time for (see
@@ -44,6 +45,10 @@ func openDatabase(ctx context.Context, dir string, unclean bool, steps []string)
 	}
 	db.SetMaxOpenConns(1)
 	d := &database{db: db}
+	if d.log, err = sql.Open("sqlite", dsn(dir, "")); err != nil {
+		return d, err
+	}
+	d.log.SetMaxOpenConns(1)
 	if err = d.setUp(ctx, dir, unclean, steps); err != nil {
 		return d, classify(dir, err)
 	}
@@ -83,10 +88,21 @@ func (d *database) close() error {
 		return nil
 	}
 	var err error
+	if d.log != nil {
+		err = d.log.Close()
+	}
 	if d.conn != nil {
-		err = d.conn.Close()
+		err = errors.Join(err, d.conn.Close())
 	}
 	return errors.Join(err, d.db.Close())
+}
+
+// checkpoint writes what it can of the log to the file. It tells how many pages are in the log, and whether some are
+// not in the file yet.
+func (d *database) checkpoint() (inLog int64, owed bool, err error) {
+	var busy, written int64
+	err = d.log.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &inLog, &written)
+	return inLog, err != nil || busy != 0 || written < inLog, err
 }
 
 // quickCheck reads the whole database.

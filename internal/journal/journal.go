@@ -31,6 +31,8 @@ type Journal struct {
 	writer *writer
 	closed bool
 
+	// leading is held by the one that commits for all who wait.
+	leading   chan struct{}
 	waitingMu sync.Mutex
 	waiting   []*request // of which whoever gets mu next commits many
 
@@ -39,6 +41,7 @@ type Journal struct {
 
 	prunes   chan chan pruned
 	wake     chan struct{} // there is something to prune
+	full     chan struct{} // there is much in the log
 	quit     chan struct{} // closed by Close
 	done     chan struct{} // closed by run when the database is closed
 	close    sync.Once
@@ -132,7 +135,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 	report.Unclean, report.LastPID = l.unclean, l.pid
 	j := &Journal{
 		dir: dir, report: report, lock: l,
-		prunes: make(chan chan pruned), wake: make(chan struct{}, 1),
+		leading: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {

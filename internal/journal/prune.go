@@ -110,35 +110,30 @@ func (p *pruner) grew(bytes int64) {
 	}
 }
 
-// prune does one step of the pass.
-func (w *writer) prune() {
+// prune does one step of the pass, and says whether that was the last, behind which the log is written to the file
+// and endPass must follow.
+func (w *writer) prune() (over bool, err error) {
 	if w.condemned != nil {
-		w.pruner.end(w.condemned)
-		return
+		return true, w.condemned
 	}
 	more, err := w.pruneStep()
 	if more && err == nil {
 		w.pruner.steps++
-		return
+		return false, nil
 	}
-	if err == nil && (w.pruner.steps > 0 || w.pruner.owed) {
-		err = w.checkpoint()
-	}
-	if err != nil {
+	return true, err
+}
+
+// endPass ends the pass.
+func (w *writer) endPass(err error) {
+	switch {
+	case w.condemned != nil: // which was logged
+	case err != nil:
 		w.log.Warn("cannot prune the journal", "error", err)
-	} else if w.pruner.turns > 0 {
+	case w.pruner.turns > 0:
 		w.log.Debug("pruned the journal", "turns", w.pruner.turns)
 	}
 	w.pruner.end(err)
-}
-
-// checkpoint writes the log to the file, which only then shrinks. Passive: it waits for no reader, and where one was
-// in the way the rest is owed to the next pass.
-func (w *writer) checkpoint() error {
-	var busy, inLog, written int64
-	err := w.database.conn.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &inLog, &written)
-	w.pruner.owed = err != nil || busy != 0 || written < inLog
-	return err
 }
 
 // pruneStep says whether there may be more to do.

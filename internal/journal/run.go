@@ -3,21 +3,29 @@ package journal
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 )
 
-// Bounds of what shares a commit.
+// Bounds of what shares a commit: no request waits long for those before it.
 const (
-	maxGroup      = 128
+	maxGroup      = 128 // events, if there is more than one request
 	maxGroupBytes = 4 << 20
 )
 
-// commit has the request committed, by this goroutine or by another one that waits like it: the one that gets to
-// write commits for all who wait. That takes no hand-over between goroutines where nobody else appends.
+// commit has the request committed, by this goroutine or by another one that waits like it: the one that leads commits
+// for all who wait. That takes no hand-over between goroutines where nobody else appends, and whose request another one
+// has committed need not come to lead.
 func (j *Journal) commit(r *request) error {
 	j.waitingMu.Lock()
 	j.waiting = append(j.waiting, r)
 	j.waitingMu.Unlock()
+	select {
+	case err := <-r.reply:
+		return err
+	case j.leading <- struct{}{}:
+		defer func() { <-j.leading }()
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for {
@@ -33,7 +41,10 @@ func (j *Journal) commit(r *request) error {
 		}
 		j.writer.commitGroup(group)
 		if j.writer.pruner.active {
-			j.wakeUp()
+			wakeUp(j.wake)
+		}
+		if j.writer.commits >= checkpointEvery {
+			wakeUp(j.full)
 		}
 	}
 }
@@ -42,8 +53,9 @@ func (j *Journal) commit(r *request) error {
 func (j *Journal) collect() []*request {
 	j.waitingMu.Lock()
 	defer j.waitingMu.Unlock()
-	n, bytes := 0, int64(0)
-	for n < len(j.waiting) && n < maxGroup && bytes < maxGroupBytes {
+	n, events, bytes := 0, 0, int64(0)
+	for n < len(j.waiting) && events < maxGroup && bytes < maxGroupBytes {
+		events += len(j.waiting[n].events)
 		bytes += j.waiting[n].bytes
 		n++
 	}
@@ -60,9 +72,9 @@ func answer(group []*request, err error) {
 	}
 }
 
-func (j *Journal) wakeUp() {
+func wakeUp(c chan struct{}) {
 	select {
-	case j.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default: // it is awake
 	}
 }
@@ -73,9 +85,11 @@ const ageCheckEvery = time.Minute
 // run prunes, step by step between commits, until Close.
 func (j *Journal) run() {
 	defer close(j.done)
+	var log sync.WaitGroup
+	log.Go(j.keepLog)
 	ticker := time.NewTicker(ageCheckEvery)
 	defer ticker.Stop()
-	j.wakeUp() // the writer has begun with something to prune
+	wakeUp(j.wake) // the writer has begun with something to prune
 	for {
 		var waiter chan pruned
 		begin := true
@@ -87,26 +101,87 @@ func (j *Journal) run() {
 		case <-j.quit:
 			j.endCheck()
 			j.checking.Wait()
+			log.Wait()
 			j.closeErr = j.finish()
 			return
 		}
-		if j.pruneStep(begin, waiter) {
-			j.wakeUp()
+		if j.step(begin, waiter) {
+			wakeUp(j.wake)
 		}
 	}
 }
 
-// pruneStep begins a pass of pruning if it should, and does one step of the one under way; more says that it goes on.
-func (j *Journal) pruneStep(begin bool, waiter chan pruned) (more bool) {
+// step begins a pass of pruning if it should, and does one step of the one under way; more says that it goes on.
+func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	w := j.writer
 	if begin {
-		j.writer.pruner.begin(waiter)
+		w.pruner.begin(waiter)
 	}
-	if j.writer.pruner.active {
-		j.writer.prune()
+	if !w.pruner.active {
+		return false
 	}
-	return j.writer.pruner.active
+	over, err := w.prune()
+	if !over {
+		return true
+	}
+	if err == nil && (w.pruner.steps > 0 || w.pruner.owed) {
+		err = j.shrink(len(w.pruner.waiters) > 0)
+	}
+	w.endPass(err)
+	return w.pruner.active
+}
+
+// shrink has the log written to the file, which only then shrinks; wait until it is. j is locked, and is not meanwhile.
+func (j *Journal) shrink(wait bool) error {
+	if !wait {
+		wakeUp(j.full)
+		return nil
+	}
+	j.mu.Unlock()
+	defer j.mu.Lock()
+	return j.checkpoint()
+}
+
+// keepLog writes the log to the file whenever there is much of it, until Close.
+func (j *Journal) keepLog() {
+	for {
+		select {
+		case <-j.full:
+			if err := j.checkpoint(); err != nil {
+				j.writer.log.Warn("cannot write the journal's log to its file", "error", err)
+			}
+		case <-j.quit:
+			return
+		}
+	}
+}
+
+const (
+	// checkpointEvery is after how many commits the log is written to the file.
+	checkpointEvery = 256
+	// maxLogPages bounds the log that commits may go on to write to meanwhile; with
+	// more of it they wait until it can begin anew.
+	maxLogPages = 4096
+)
+
+// checkpoint writes the log to the file, which only then shrinks, beside commits: it waits for the disk. Passive: it
+// waits for no reader, and where one was in the way the rest is owed to the next pass of pruning.
+func (j *Journal) checkpoint() error {
+	j.mu.Lock()
+	j.writer.commits = 0
+	j.mu.Unlock()
+	inLog, owed, err := j.writer.database.checkpoint()
+	if err == nil && owed && inLog > maxLogPages {
+		j.mu.Lock()
+		_, owed, err = j.writer.database.checkpoint()
+		j.mu.Unlock()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writer.pruner.owed = err != nil || owed
+	return err
 }
 
 func (j *Journal) finish() error {

@@ -20,6 +20,7 @@ type writer struct {
 	// turns are the open ones, as committed or, within a transaction, as they will be.
 	turns   map[string]*turnState
 	pos     int64 // of the last event
+	commits int   // since the log was written to the file
 	pruner  pruner
 	damaged bool // SQLite has said that the database is corrupt
 	// condemned is why nothing is written any more.
@@ -106,6 +107,7 @@ func (w *writer) inTransaction(f func() error) error {
 	if err == nil {
 		if err = f(); err == nil {
 			err = run(w.do.commit)
+			w.commits++
 		}
 		if err != nil {
 			_ = run(w.do.rollback) // fails where SQLite has rolled back itself
