@@ -3,6 +3,7 @@
 package manual
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,22 +33,22 @@ type Options struct {
 func Commands(dir string, root *cobra.Command, o Options) error {
 	root.InitDefaultCompletionCmd()
 	prepare(root)
-	root.Long += o.files()
+	root.Long += list("FILES", o.Files)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Date: &o.Date, Source: o.source(), Manual: o.Manual}, dir)
 }
 
 func (o Options) source() string { return strings.TrimSpace("toolhost " + o.Version) }
 
-func (o Options) files() string {
-	if len(o.Files) == 0 {
+// list is a section of terms and what they mean.
+func list(title string, items [][2]string) string {
+	if len(items) == 0 {
 		return ""
 	}
-	var list strings.Builder
-	list.WriteString("\n\n# FILES\n")
-	for _, f := range o.Files {
-		fmt.Fprintf(&list, "**%s**\n: %s\n\n", f[0], f[1])
+	text := "\n\n# " + title + "\n"
+	for _, one := range items {
+		text += "**" + one[0] + "**\n: " + one[1] + "\n\n"
 	}
-	return strings.TrimRight(list.String(), "\n")
+	return strings.TrimRight(text, "\n")
 }
 
 // prepare makes Markdown of what commands say about themselves.
@@ -64,10 +65,14 @@ func prepare(c *cobra.Command) {
 			lines[i] = "    " + line // a block of its own
 		}
 	}
-	c.Long = strings.Join(lines, "\n")
+	var commands [][2]string
 	for _, sub := range c.Commands() {
 		prepare(sub)
+		if sub.IsAvailableCommand() {
+			commands = append(commands, [2]string{sub.Name(), sub.Short + "."})
+		}
 	}
+	c.Long = cmp.Or(strings.Join(lines, "\n"), c.Short+".") + list("COMMANDS", commands)
 }
 
 // Markdown writes a page of a document as dir/NAME.SECTION; summary is the

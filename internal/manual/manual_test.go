@@ -42,9 +42,9 @@ func TestCommands(t *testing.T) {
 	for name, wanted := range map[string][]string{
 		"tool.1": {
 			`.TH "TOOL" "1" "Jan 1970" "toolhost 1.2" "manual"`, `tool - Do things`, "as they are", `\&.PP is not a request`,
-			`\fBtool-do(1)\fP`, `\fB/etc/tool\fP`,
+			`\fBtool-do(1)\fP`, ".SH COMMANDS\n", "\\fBdo\\fP\nDo one thing.", `\fB/etc/tool\fP`,
 		},
-		"tool-do.1":    {`\fBtool do [flags] THING\fP`, `\fB-p\fP, \fB--path\fP="DIR"`, `where, in \fBDIR\fR`, `C:\\x`},
+		"tool-do.1":        {`\fBtool do [flags] THING\fP`, `\fB-p\fP, \fB--path\fP="DIR"`, `where, in \fBDIR\fR`, `C:\\x`},
 		"tool-group-one.1": {`tool-group-one - The first`},
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

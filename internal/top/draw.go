@@ -92,7 +92,7 @@ func (d drawer) row(r row, isChosen bool) []string {
 // frame is the whole screen, a line each, none wider than columns.
 func (m *model) frame(columns, rows int, coloured bool) []string {
 	d := drawer{columns: columns, coloured: coloured}
-	header := strings.Replace(d.cells("TURN / CALL", "TOOL", "STATE", "ELAPSED", "CPU", "MEMORY"), "  TURN / CALL", "TURN / CALL  ", 1)
+	header := strings.Replace(d.cells("CALL", "TOOL", "STATE", "ELAPSED", "CPU", "MEMORY"), "  CALL", "CALL  ", 1)
 	lines := []string{d.paint(m.title(), bold), d.paint("  "+header, dim)}
 	room := max(rows-len(lines)-2, 0) // below are what was said, and the keys
 	var body []string
