@@ -31,10 +31,10 @@ type Journal struct {
 	writer *writer
 	closed bool
 
-	// leading is held by the one that commits for all who wait.
-	leading   chan struct{}
+	leading   chan struct{} // held by the one that commits for all who wait
+	more      chan struct{} // who leads hands that over to run
 	waitingMu sync.Mutex
-	waiting   []*request // of which whoever gets mu next commits many
+	waiting   []*request
 
 	endCheck context.CancelFunc // of what is checked behind Open
 	checking sync.WaitGroup
@@ -135,7 +135,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 	report.Unclean, report.LastPID = l.unclean, l.pid
 	j := &Journal{
 		dir: dir, report: report, lock: l,
-		leading: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		leading: make(chan struct{}, 1), more: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {

@@ -13,9 +13,8 @@ const (
 	maxGroupBytes = 4 << 20
 )
 
-// commit has the request committed, by this goroutine or by another one that waits like it: the one that leads commits
-// for all who wait. That takes no hand-over between goroutines where nobody else appends, and whose request another one
-// has committed need not come to lead.
+// commit has the request committed, by this goroutine or by another one. Where nobody else appends that takes no
+// hand-over between goroutines; where others do, run goes on with theirs.
 func (j *Journal) commit(r *request) error {
 	j.waitingMu.Lock()
 	j.waiting = append(j.waiting, r)
@@ -24,33 +23,46 @@ func (j *Journal) commit(r *request) error {
 	case err := <-r.reply:
 		return err
 	case j.leading <- struct{}{}:
-		defer func() { <-j.leading }()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for {
-		select {
-		case err := <-r.reply:
-			return err
-		default:
-		}
-		group := j.collect()
-		if j.closed {
-			answer(group, ErrClosed)
-			continue
-		}
-		j.writer.commitGroup(group)
-		if j.writer.pruner.active {
-			wakeUp(j.wake)
-		}
-		if j.writer.commits >= checkpointEvery {
-			wakeUp(j.full)
-		}
+	more := true
+	for len(r.reply) == 0 {
+		more = j.commitNext()
+	}
+	j.passOn(more)
+	return <-r.reply
+}
+
+// passOn lets run lead if others wait, or else the next one who comes. The caller leads.
+func (j *Journal) passOn(more bool) {
+	if more {
+		j.more <- struct{}{}
+	} else {
+		<-j.leading
 	}
 }
 
+// commitNext commits what has waited longest; more says that others wait. The caller leads.
+func (j *Journal) commitNext() (more bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	group, more := j.collect()
+	for ; j.closed; group, more = j.collect() {
+		if answer(group, ErrClosed); !more {
+			return false
+		}
+	}
+	j.writer.commitGroup(group)
+	if j.writer.pruner.active {
+		wakeUp(j.wake)
+	}
+	if j.writer.commits >= checkpointEvery {
+		wakeUp(j.full)
+	}
+	return more
+}
+
 // collect takes those who wait, the first to have come first.
-func (j *Journal) collect() []*request {
+func (j *Journal) collect() (group []*request, more bool) {
 	j.waitingMu.Lock()
 	defer j.waitingMu.Unlock()
 	n, events, bytes := 0, 0, int64(0)
@@ -59,11 +71,11 @@ func (j *Journal) collect() []*request {
 		bytes += j.waiting[n].bytes
 		n++
 	}
-	group := j.waiting[:n:n]
+	group = j.waiting[:n:n]
 	if j.waiting = j.waiting[n:]; len(j.waiting) == 0 {
 		j.waiting = nil
 	}
-	return group
+	return group, j.waiting != nil
 }
 
 func answer(group []*request, err error) {
@@ -82,7 +94,7 @@ func wakeUp(c chan struct{}) {
 // ageCheckEvery is how often an idle journal looks for what is too old.
 const ageCheckEvery = time.Minute
 
-// run prunes, step by step between commits, until Close.
+// run commits for those who come while others do, and prunes step by step in between, until Close.
 func (j *Journal) run() {
 	defer close(j.done)
 	var log sync.WaitGroup
@@ -94,6 +106,9 @@ func (j *Journal) run() {
 		var waiter chan pruned
 		begin := true
 		select {
+		case <-j.more:
+			j.passOn(j.commitNext())
+			continue
 		case waiter = <-j.prunes:
 		case <-ticker.C:
 		case <-j.wake:
@@ -102,11 +117,25 @@ func (j *Journal) run() {
 			j.endCheck()
 			j.checking.Wait()
 			log.Wait()
+			j.takeLead()
 			j.closeErr = j.finish()
+			<-j.leading
 			return
 		}
 		if j.step(begin, waiter) {
 			wakeUp(j.wake)
+		}
+	}
+}
+
+// takeLead leads once nobody else does.
+func (j *Journal) takeLead() {
+	for {
+		select {
+		case <-j.more:
+			j.passOn(j.commitNext())
+		case j.leading <- struct{}{}:
+			return
 		}
 	}
 }
