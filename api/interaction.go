@@ -1,5 +1,10 @@
 package api
 
+import (
+	"encoding/json"
+	"time"
+)
+
 // InteractionKind is what a human is asked for.
 type InteractionKind string
 
@@ -23,3 +28,48 @@ const (
 	OutcomeHeadless  = "headless"  // nobody was asked
 	OutcomeCancelled = "cancelled" // the call or turn ended first
 )
+
+// Interaction is a question to a human that waits for an answer. Without a
+// Schema it wants a yes or no or, of a Secret, text. A headless turn takes the
+// Default at once.
+type Interaction struct {
+	ID        string          `json:"interactionId"`
+	TurnID    string          `json:"turnId"`
+	CallID    string          `json:"toolCallId"`
+	Tool      string          `json:"toolName"`
+	Kind      InteractionKind `json:"kind" jsonschema:"approval, confirm (of something destructive), password, device_code or questionnaire"`
+	Prompt    string          `json:"prompt"`
+	Schema    json.RawMessage `json:"schema,omitempty" jsonschema:"JSON Schema of the value wanted; absent for yes or no"`
+	Default   json.RawMessage `json:"default,omitempty" jsonschema:"what the schema declares as default, for people to accept"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"the call's, for an approval"`
+	Policy    *Policy         `json:"policy,omitempty" jsonschema:"what the call may touch, for an approval"`
+	TimeoutMs int64           `json:"timeoutMs" jsonschema:"from its beginning; then it is denied"`
+	ExpiresAt time.Time       `json:"expiresAt"`
+	Secret    bool            `json:"secret,omitempty" jsonschema:"the answer must be shown and kept nowhere"`
+}
+
+// Policy is what a call may touch, as people are shown it.
+type Policy struct {
+	Tier    string   `json:"tier" jsonschema:"native, or none: no sandbox"`
+	Read    []string `json:"read"`
+	Write   []string `json:"write"`
+	Network string   `json:"network" jsonschema:"none or host"`
+	// Key differs where policies do, also in what people are not shown. It is on no
+	// wire.
+	Key string `json:"-"`
+}
+
+// Answer is a human's to an interaction. Value, of at most 64 KiB, must fit the
+// schema. Always counts for approvals only: what destroys something is confirmed
+// each time.
+type Answer struct {
+	Approve bool            `json:"approve,omitempty" jsonschema:"the answer to yes or no; false denies, unless there is a value"`
+	Value   json.RawMessage `json:"value,omitempty" jsonschema:"answers what has a schema"`
+	Always  bool            `json:"always,omitempty" jsonschema:"approves this tool for the rest of the turn"`
+	// Unanswered says why nothing was answered, where that is known: then the rest
+	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or, in the
+	// process of the turn, OutcomeTimedOut.
+	Unanswered string `json:"unanswered,omitempty" jsonschema:"dismissed: a human was asked and said neither yes nor no; failed: nobody could be asked. All else is then left out"`
+	// By is who answered, for the record. It is on no wire: a daemon knows.
+	By string `json:"-"`
+}

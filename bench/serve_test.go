@@ -65,7 +65,7 @@ func newDaemon(b *testing.B) *client.Client {
 // more than each of these is the median of differences between neighbours.
 func BenchmarkServedCall(b *testing.B) {
 	host, c := newHost(b), newDaemon(b)
-	begun, err := c.Begin(b.Context(), client.TurnSpec{})
+	begun, err := c.Begin(b.Context(), api.TurnSpec{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func BenchmarkServedCall(b *testing.B) {
 	n := 0
 	ways := []func(arguments []byte) error{
 		func(arguments []byte) error {
-			results, err := c.Run(b.Context(), begun.TurnID, []client.Call{{ID: strconv.Itoa(n), Tool: "echo", Arguments: arguments}})
+			results, err := c.Run(b.Context(), begun.TurnID, []api.Call{{ID: strconv.Itoa(n), Tool: "echo", Arguments: arguments}})
 			return failed(results, err)
 		},
 		func(arguments []byte) error {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Options of a Client. Either Socket or URL must be set.
@@ -128,7 +130,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 const maxErrorBytes = 64 << 10
 
 func readError(response *http.Response) error {
-	var failure Failure
+	var failure api.Failure
 	raw, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
 	if err == nil {
 		err = json.Unmarshal(raw, &failure)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // daemon plays one.
@@ -72,7 +74,7 @@ func TestErrorsAreTold(t *testing.T) {
 				t.Errorf("path %s", r.URL.EscapedPath())
 			}
 			w.WriteHeader(http.StatusNotFound)
-			_ = json.NewEncoder(w).Encode(Failure{Error: Error{Code: "not_found", Message: "no turn", Remedy: "look elsewhere"}})
+			_ = json.NewEncoder(w).Encode(api.Failure{Error: api.Error{Code: "not_found", Message: "no turn", Remedy: "look elsewhere"}})
 		case "/api/tools":
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
 		default:
@@ -100,7 +102,7 @@ func TestFrames(t *testing.T) {
 		fmt.Fprint(w, "event: gap\r\ndata: {\"turnId\":\"t\",\"fromSeq\":2,\"toSeq\":5}\r\n\r\nretry: 1\n\n")
 		fmt.Fprintf(w, "data: {\"seq\":6,\"kind\":\"turn_end\",\"message\":%q}\n\ndata: {\"seq\":7", long)
 	})
-	s, err := c.Open(t.Context(), TurnSpec{})
+	s, err := c.Open(t.Context(), api.TurnSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,7 @@ func TestWatchConnectsAgain(t *testing.T) {
 		fmt.Fprint(w, "data: {\"seq\":3,\"kind\":\"turn_end\"}\n\n")
 	})
 	var seqs []int64
-	if err := c.Watch(t.Context(), "t", 0, func(e Event) bool { seqs = append(seqs, e.Seq); return true }); err != nil {
+	if err := c.Watch(t.Context(), "t", 0, func(e api.Record) bool { seqs = append(seqs, e.Seq); return true }); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(seqs, []int64{1, 2, 3}) || !slices.Equal(lasts, []string{"", "2"}) {
@@ -161,11 +163,11 @@ func TestABatchThatBreaksOff(t *testing.T) {
 	if results, err := c.Run(t.Context(), "json", nil); err == nil {
 		t.Errorf("results %v", results)
 	}
-	if results, err := c.RunEvents(t.Context(), "stream", nil, func(Event) {}); err == nil || !strings.Contains(err.Error(), "broke off") {
+	if results, err := c.RunEvents(t.Context(), "stream", nil, func(api.Record) {}); err == nil || !strings.Contains(err.Error(), "broke off") {
 		t.Errorf("results %v, %v", results, err)
 	}
-	_, err := c.RunEvents(t.Context(), "refused", nil, func(Event) {})
-	if refused, ok := errors.AsType[*Error](err); !ok || refused.Code != "conflict" {
+	_, err := c.RunEvents(t.Context(), "refused", nil, func(api.Record) {})
+	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Code != "conflict" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -53,15 +53,15 @@ func (f Filter) query() string {
 }
 
 // PastTurns lists turns on record, the last started first.
-func (c *Client) PastTurns(ctx context.Context, f Filter) ([]TurnSummary, error) {
-	var list TurnSummaries
+func (c *Client) PastTurns(ctx context.Context, f Filter) ([]api.TurnSummary, error) {
+	var list api.TurnSummaries
 	err := c.call(ctx, http.MethodGet, "/api/history/turns"+f.query(), nil, &list)
 	return list.Turns, err
 }
 
 // PastCalls lists calls on record, the last queued first.
-func (c *Client) PastCalls(ctx context.Context, f Filter) ([]CallSummary, error) {
-	var list CallSummaries
+func (c *Client) PastCalls(ctx context.Context, f Filter) ([]api.CallSummary, error) {
+	var list api.CallSummaries
 	err := c.call(ctx, http.MethodGet, "/api/history/calls"+f.query(), nil, &list)
 	return list.Calls, err
 }
@@ -78,7 +78,7 @@ func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*api.Re
 
 // Replay shows a turn's events exactly as they were shown, those with a seq
 // over after, until show returns false or there are no more.
-func (c *Client) Replay(ctx context.Context, turnID string, after int64, show func(Event) bool) error {
+func (c *Client) Replay(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
 	path := endpoint("/api/history/turns/", turnID, "/events")
 	if after > 0 {
 		path += "?after=" + strconv.FormatInt(after, 10)
@@ -96,7 +96,7 @@ func (c *Client) Replay(ctx context.Context, turnID string, after int64, show fu
 		if err != nil {
 			return fmt.Errorf("the replay broke off: %w", err)
 		}
-		e := Event{JSON: line[:len(line)-1]}
+		e := api.Record{JSON: line[:len(line)-1]}
 		if err := json.Unmarshal(e.JSON, &e.Event); err != nil {
 			return fmt.Errorf("cannot read an event of the daemon: %w", err)
 		}

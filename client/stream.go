@@ -15,9 +15,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Event is one event of a turn or, if Gap is set, word that some are missing.
-type Event = api.Record
-
 // Stream is a turn's events, as they happen. It is for one goroutine, but for
 // Close.
 type Stream struct {
@@ -48,16 +45,16 @@ func (c *Client) open(ctx context.Context, method, path string, body any, after 
 // Open begins a turn that lives as long as its stream: closing that, or the
 // end of this process, aborts the turn and ends it. The first event names the
 // turn.
-func (c *Client) Open(ctx context.Context, spec TurnSpec) (*Stream, error) {
+func (c *Client) Open(ctx context.Context, spec api.TurnSpec) (*Stream, error) {
 	return c.open(ctx, http.MethodPost, "/api/turns", spec, 0)
 }
 
 // Next waits for the next event. It returns io.EOF after the last one of the
 // turn, and another error if the stream broke off.
-func (s *Stream) Next() (Event, error) {
+func (s *Stream) Next() (api.Record, error) {
 	frame, err := s.frame()
 	if err != nil {
-		return Event{}, err
+		return api.Record{}, err
 	}
 	return frame.event()
 }
@@ -120,7 +117,7 @@ func (s *Stream) broken(err error) error {
 	return err
 }
 
-func (f frame) event() (e Event, err error) {
+func (f frame) event() (e api.Record, err error) {
 	if f.kind == string(api.EventGap) {
 		e.Kind, e.Gap = api.EventGap, &api.Gap{}
 		err = json.Unmarshal(f.data, e.Gap)
@@ -143,7 +140,7 @@ const retryAfter = 500 * time.Millisecond
 // ends (its cause). It connects again where the connection breaks, and goes on
 // where it was; when the daemon says that the turn is neither active nor on
 // record, that is an *Error.
-func (c *Client) Watch(ctx context.Context, turnID string, after int64, show func(Event) bool) error {
+func (c *Client) Watch(ctx context.Context, turnID string, after int64, show func(api.Record) bool) error {
 	for {
 		over, err := c.watchOnce(ctx, turnID, &after, show)
 		if over {
@@ -159,9 +156,9 @@ func (c *Client) Watch(ctx context.Context, turnID string, after int64, show fun
 
 // watchOnce shows what one connection brings. It is over if another one would
 // bring no more.
-func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, show func(Event) bool) (over bool, err error) {
+func (c *Client) watchOnce(ctx context.Context, turnID string, after *int64, show func(api.Record) bool) (over bool, err error) {
 	s, err := c.open(ctx, http.MethodGet, endpoint("/api/turns/", turnID, "/events"), nil, *after)
-	if _, refused := errors.AsType[*Error](err); refused || ctx.Err() != nil {
+	if _, refused := errors.AsType[*api.Error](err); refused || ctx.Err() != nil {
 		return true, err
 	}
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Health tells whether the daemon is there.
-func (c *Client) Health(ctx context.Context) (h Health, err error) {
+func (c *Client) Health(ctx context.Context) (h api.Health, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/health", nil, &h)
 	return h, err
 }
@@ -22,23 +22,23 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Tools returns the catalogue, and why configured tools are missing from it.
-func (c *Client) Tools(ctx context.Context) (list Tools, err error) {
+func (c *Client) Tools(ctx context.Context) (list api.Tools, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/tools", nil, &list)
 	return list, err
 }
 
 // Begin begins a turn, which End must end. One that nobody speaks of any more is
 // ended by the daemon after a while.
-func (c *Client) Begin(ctx context.Context, spec TurnSpec) (t Turn, err error) {
+func (c *Client) Begin(ctx context.Context, spec api.TurnSpec) (t api.Turn, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/turns", spec, &t)
 	return t, err
 }
 
 // Run runs a batch and returns a result for each call, in their order. When ctx
 // ends first, the daemon aborts the turn.
-func (c *Client) Run(ctx context.Context, turnID string, calls []Call) ([]*api.Result, error) {
-	var results Results
-	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, &results)
+func (c *Client) Run(ctx context.Context, turnID string, calls []api.Call) ([]*api.Result, error) {
+	var results api.Results
+	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, &results)
 	return asMade(results.Results), err
 }
 
@@ -54,12 +54,12 @@ func asMade(results []*api.Result) []*api.Result {
 }
 
 // some is a list that is never null in JSON.
-func some(calls []Call) []Call { return append([]Call{}, calls...) }
+func some(calls []api.Call) []api.Call { return append([]api.Call{}, calls...) }
 
 // RunEvents is Run that also shows the turn's events meanwhile, in order. show
 // may hold up the stream, but never the calls.
-func (c *Client) RunEvents(ctx context.Context, turnID string, calls []Call, show func(Event)) ([]*api.Result, error) {
-	stream, err := c.open(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), Batch{Calls: some(calls)}, 0)
+func (c *Client) RunEvents(ctx context.Context, turnID string, calls []api.Call, show func(api.Record)) ([]*api.Result, error) {
+	stream, err := c.open(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func (c *Client) RunEvents(ctx context.Context, turnID string, calls []Call, sho
 		case err != nil:
 			return nil, fmt.Errorf("the stream broke off before the results: %w", err)
 		case frame.kind == "results":
-			var results Results
+			var results api.Results
 			err := json.Unmarshal(frame.data, &results)
 			return asMade(results.Results), err
 		case frame.kind == "error":
-			var failure Failure
+			var failure api.Failure
 			if err := json.Unmarshal(frame.data, &failure); err != nil {
 				return nil, err
 			}
@@ -104,33 +104,33 @@ func (c *Client) AbortCall(ctx context.Context, turnID, callID string) error {
 }
 
 // Active lists the active turns, oldest first.
-func (c *Client) Active(ctx context.Context) ([]Turn, error) {
-	var list Turns
+func (c *Client) Active(ctx context.Context) ([]api.Turn, error) {
+	var list api.Turns
 	err := c.call(ctx, http.MethodGet, "/api/turns/active", nil, &list)
 	return list.Turns, err
 }
 
 // Turn describes an active turn.
-func (c *Client) Turn(ctx context.Context, turnID string) (t Turn, err error) {
+func (c *Client) Turn(ctx context.Context, turnID string) (t api.Turn, err error) {
 	err = c.call(ctx, http.MethodGet, endpoint("/api/turns/", turnID), nil, &t)
 	return t, err
 }
 
 // Interactions lists the questions that wait for a human, the most urgent
 // first.
-func (c *Client) Interactions(ctx context.Context) ([]Interaction, error) {
-	var list Interactions
+func (c *Client) Interactions(ctx context.Context) ([]api.Interaction, error) {
+	var list api.Interactions
 	err := c.call(ctx, http.MethodGet, "/api/interactions", nil, &list)
 	return list.Interactions, err
 }
 
 // Answer answers a question.
-func (c *Client) Answer(ctx context.Context, interactionID string, a Answer) error {
+func (c *Client) Answer(ctx context.Context, interactionID string, a api.Answer) error {
 	return c.call(ctx, http.MethodPost, endpoint("/api/interactions/", interactionID, "/answer"), a, nil)
 }
 
 // LoginLink makes a link for one browser.
-func (c *Client) LoginLink(ctx context.Context) (l LoginLink, err error) {
+func (c *Client) LoginLink(ctx context.Context) (l api.LoginLink, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/login-links", nil, &l)
 	return l, err
 }
@@ -138,6 +138,6 @@ func (c *Client) LoginLink(ctx context.Context) (l LoginLink, err error) {
 // IsNotFound is true for an error that says that something is not there, or no
 // longer.
 func IsNotFound(err error) bool {
-	refused, ok := errors.AsType[*Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	return ok && refused.Status == http.StatusNotFound
 }

@@ -215,7 +215,7 @@ func (b *batch) isStatus(e *entry) bool {
 func (b *batch) closePendings(e *entry) {
 	for _, p := range b.t.pendings {
 		if p.CallID == e.key {
-			b.t.close(p, api.OutcomeCancelled, Answer{By: "call"})
+			b.t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
 		}
 	}
 }

@@ -1,11 +1,15 @@
 package turn
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // check decides what can be decided before a call has its place.
@@ -138,16 +142,28 @@ func (b *batch) approve(e *entry) {
 	e.stage = stageAsking
 	began := b.t.now()
 	wait, e.cut = e.call.Until.cut(wait, began)
-	b.t.request(Interaction{
+	b.t.request(api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
-		Arguments: e.call.Arguments, Policy: e.tool.Request.Sandbox,
-	}, wait, func(outcome string, a Answer) {
+		Arguments: e.call.Arguments, Policy: policyOf(e.tool.Request.Sandbox),
+	}, wait, func(outcome string, a api.Answer) {
 		e.waited += b.t.now().Sub(began)
 		b.decided(e, outcome, a)
 	})
 }
 
-func (b *batch) decided(e *entry, outcome string, a Answer) {
+// policyOf makes a policy what people are shown; nil is the one of the host.
+func policyOf(p *supervisor.Policy) *api.Policy {
+	if p == nil {
+		return nil
+	}
+	key, _ := json.Marshal(p)
+	return &api.Policy{
+		Tier: cmp.Or(p.Tier, sandbox.TierNative), Network: cmp.Or(p.Network, sandbox.NetworkNone),
+		Read: append([]string{}, p.Read...), Write: append([]string{}, p.Write...), Key: string(key),
+	}
+}
+
+func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 	if e.stage != stageAsking {
 		return
 	}
@@ -184,7 +200,7 @@ func (e *entry) whyCut() string {
 
 // always approves a tool for the rest of the turn, also where its calls wait
 // for an answer now.
-func (b *batch) always(tool string, a Answer) {
+func (b *batch) always(tool string, a api.Answer) {
 	b.t.always[tool] = true
 	for _, p := range b.t.pendings {
 		if p.Tool == tool && p.Kind == api.KindApproval {

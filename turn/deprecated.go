@@ -59,3 +59,13 @@ const (
 	KindQuestionnaire = api.KindQuestionnaire
 	KindEscalation    = api.KindEscalation
 )
+
+// Interaction is a question to a human that waits for an answer.
+//
+// Deprecated: use [api.Interaction].
+type Interaction = api.Interaction
+
+// Answer is a human's.
+//
+// Deprecated: use [api.Answer].
+type Answer = api.Answer

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
@@ -13,7 +14,7 @@ import (
 // schema, or one whose checking might not end, has neither; any JSON is an
 // answer then, and the tool checks it itself. A secret has no default, and a
 // default that does not fit is dropped silently.
-func readSchema(i Interaction) (check func(json.RawMessage) error, declared json.RawMessage) {
+func readSchema(i api.Interaction) (check func(json.RawMessage) error, declared json.RawMessage) {
 	fits := anyJSON
 	if parsed, err := schema.Parse(i.Schema); err == nil {
 		fits = func(raw json.RawMessage) error {

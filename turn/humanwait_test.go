@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Who shows how long a call has run can leave out what it waited for humans.
@@ -33,7 +35,7 @@ func TestTheWaitForAHumanIsTold(t *testing.T) {
 		if got := wait(); got != 5000 {
 			t.Errorf("while it waits: %d ms", got)
 		}
-		answer(t, turn, "a", Answer{Approve: true, By: "me"})
+		answer(t, turn, "a", api.Answer{Approve: true, By: "me"})
 		time.Sleep(500 * time.Millisecond) // of the second that it goes on for
 		if got := wait(); got != 5000 {
 			t.Errorf("afterwards: %d ms", got)

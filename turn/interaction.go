@@ -2,13 +2,11 @@ package turn
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // maxWait is the ceiling of every interaction.
@@ -48,51 +46,11 @@ func WaitFor(kind api.InteractionKind, asked time.Duration) (wait time.Duration,
 	return asked, "", nil
 }
 
-// Interaction is a question to a human that waits for an answer.
-type Interaction struct {
-	ID     string              `json:"interactionId"`
-	TurnID string              `json:"turnId"`
-	CallID string              `json:"toolCallId"`
-	Tool   string              `json:"toolName"`
-	Kind   api.InteractionKind `json:"kind"`
-	Prompt string              `json:"prompt"`
-	// Schema is the JSON Schema of the value wanted; empty asks for yes or no
-	// or, of a Secret, for text. Default is what its "default" declares, for
-	// people to accept; a headless turn takes it at once.
-	Schema  json.RawMessage `json:"schema,omitempty"`
-	Default json.RawMessage `json:"default,omitempty"`
-	// Arguments are the call's, for an approval.
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Policy is what the call may touch.
-	Policy    *supervisor.Policy `json:"policy,omitempty"`
-	TimeoutMs int64              `json:"timeoutMs"`
-	ExpiresAt time.Time          `json:"expiresAt"`
-	// Secret: the answer, one value, is shown and kept nowhere.
-	Secret bool `json:"secret,omitempty"`
-}
-
-// Answer is a human's.
-type Answer struct {
-	// Approve is the answer to a yes or no. Value, of at most 64 KiB, answers
-	// what has a schema, and must fit it.
-	Approve bool
-	Value   json.RawMessage
-	// Always approves this tool for the rest of the turn. It counts for
-	// approvals only: what destroys something is confirmed each time.
-	Always bool
-	// By is who answered, for the record.
-	By string
-	// Unanswered says why nothing was answered, where that is known: then the rest
-	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or
-	// OutcomeTimedOut.
-	Unanswered string
-}
-
 // Interactor asks a human. Ask waits for the answer, or for ctx's end: then
 // somebody else has answered, or nobody in time. An error means that it cannot
 // ask; the interaction goes on to wait for others.
 type Interactor interface {
-	Ask(ctx context.Context, i Interaction) (Answer, error)
+	Ask(ctx context.Context, i api.Interaction) (api.Answer, error)
 }
 
 // OneAtATime marks an Interactor that shows one question at a time. A turn then

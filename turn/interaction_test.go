@@ -89,7 +89,7 @@ func TestArgumentsAreCheckedBeforeAnApproval(t *testing.T) {
 }
 
 // answer waits for the interaction of a call and answers it.
-func answer(t *testing.T, turn *Turn, call string, a Answer) {
+func answer(t *testing.T, turn *Turn, call string, a api.Answer) {
 	t.Helper()
 	for {
 		synctest.Wait()
@@ -115,8 +115,8 @@ func TestApprovals(t *testing.T) {
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		go func() {
-			answer(t, turn, "no", Answer{By: "me"})
-			answer(t, turn, "yes", Answer{Approve: true, Always: true, By: "me"})
+			answer(t, turn, "no", api.Answer{By: "me"})
+			answer(t, turn, "yes", api.Answer{Approve: true, Always: true, By: "me"})
 		}()
 		want(t, run(t, turn, callOf("no", "ask", 1), callOf("yes", "ask", 1), callOf("free", "work", 1)), "denied/user", "ok", "ok")
 		want(t, run(t, turn, callOf("again", "ask", 2)), "ok")
@@ -139,18 +139,18 @@ func TestDestructiveIsConfirmedWithinAMinute(t *testing.T) {
 // scripted is an interactor that answers after a while, or cannot.
 type scripted struct {
 	after time.Duration
-	a     Answer
+	a     api.Answer
 	err   error
 	ended chan error
 }
 
-func (s *scripted) Ask(ctx context.Context, _ Interaction) (Answer, error) {
+func (s *scripted) Ask(ctx context.Context, _ api.Interaction) (api.Answer, error) {
 	select {
 	case <-time.After(s.after):
 		return s.a, s.err
 	case <-ctx.Done():
 		s.ended <- ctx.Err()
-		return Answer{}, ctx.Err()
+		return api.Answer{}, ctx.Err()
 	}
 }
 
@@ -159,10 +159,10 @@ func TestInteractor(t *testing.T) {
 		scripted
 		want string
 	}{
-		"approves":   {scripted{after: time.Second, a: Answer{Approve: true}}, "ok"},
+		"approves":   {scripted{after: time.Second, a: api.Answer{Approve: true}}, "ok"},
 		"denies":     {scripted{after: time.Second}, "denied/user"},
 		"cannot ask": {scripted{err: errors.New("no terminal")}, "denied/timeout"},
-		"too late":   {scripted{after: time.Hour, a: Answer{Approve: true}, ended: make(chan error, 1)}, "denied/timeout"},
+		"too late":   {scripted{after: time.Hour, a: api.Answer{Approve: true}, ended: make(chan error, 1)}, "denied/timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -112,8 +112,8 @@ type Info struct {
 	CurrentTools  []CurrentTool `json:"currentTools"`
 	ToolCallCount int           `json:"toolCallCount"`
 	// TimedOutTools are the names of tools whose time was over, once each.
-	TimedOutTools       []string      `json:"timedOutTools"`
-	PendingInteractions []Interaction `json:"pendingInteractions"`
+	TimedOutTools       []string          `json:"timedOutTools"`
+	PendingInteractions []api.Interaction `json:"pendingInteractions"`
 }
 
 // CurrentTool is a call of the batch under way.

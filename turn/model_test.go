@@ -118,7 +118,7 @@ func disturb(random *rand.Rand, turn *Turn, stop <-chan struct{}) {
 			turn.AbortCall(info.CurrentTools[random.IntN(len(info.CurrentTools))].CallID)
 		case n < 16 && ok && len(info.PendingInteractions) > 0:
 			p := info.PendingInteractions[random.IntN(len(info.PendingInteractions))]
-			_ = turn.Answer(p.ID, Answer{Approve: random.IntN(2) == 0, Always: random.IntN(4) == 0})
+			_ = turn.Answer(p.ID, api.Answer{Approve: random.IntN(2) == 0, Always: random.IntN(4) == 0})
 		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 // pending is an interaction that the owner keeps. Its answer is handed to done
 // and kept nowhere.
 type pending struct {
-	Interaction
+	api.Interaction
 	timer  *time.Timer
 	cancel context.CancelFunc
 	check  func(json.RawMessage) error
-	done   func(outcome string, a Answer)
+	done   func(outcome string, a api.Answer)
 	wait   time.Duration
 	raised bool
 }
@@ -28,7 +28,7 @@ type pending struct {
 // request opens an interaction and gives its id; done is called once by the
 // owner with what came of it. Nothing ever approves by itself: all that a
 // headless turn takes is a declared default.
-func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome string, a Answer)) (id string) {
+func (t *Turn) request(i api.Interaction, wait time.Duration, done func(outcome string, a api.Answer)) (id string) {
 	i.ID, i.TurnID, i.TimeoutMs = rand.Text(), t.info.TurnID, wait.Milliseconds()
 	p := &pending{Interaction: i, done: done, wait: wait}
 	p.check, p.Default = readSchema(i)
@@ -36,7 +36,7 @@ func (t *Turn) request(i Interaction, wait time.Duration, done func(outcome stri
 		audit := t.interactionEvent(api.AuditRequested, p)
 		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
-		done(api.OutcomeHeadless, Answer{Value: p.Default, By: api.OutcomeHeadless})
+		done(api.OutcomeHeadless, api.Answer{Value: p.Default, By: api.OutcomeHeadless})
 		return i.ID
 	}
 	t.pendings[i.ID] = p
@@ -70,7 +70,7 @@ func (t *Turn) raise(p *pending) {
 	request.TimeoutMs, request.ExpiresAt = p.TimeoutMs, &p.ExpiresAt
 	t.emit(request, nil)
 	t.flush() // nobody is asked what is not on record
-	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, api.OutcomeTimedOut, Answer{By: "timeout"}) }) })
+	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, api.OutcomeTimedOut, api.Answer{By: "timeout"}) }) })
 	t.ask(p)
 }
 
@@ -99,7 +99,7 @@ func (t *Turn) ask(p *pending) {
 		}
 		t.post(func() {
 			if err := t.settle(p.ID, a); err != nil { // what does not fit is not a yes
-				t.close(p, api.OutcomeDenied, Answer{By: a.By})
+				t.close(p, api.OutcomeDenied, api.Answer{By: a.By})
 			}
 		})
 	})
@@ -108,7 +108,7 @@ func (t *Turn) ask(p *pending) {
 // Answer answers a pending interaction. An error says that it is not, or no
 // longer, pending (ErrNotPending), or how the answer does not fit, and that it
 // goes on to wait.
-func (t *Turn) Answer(id string, a Answer) error {
+func (t *Turn) Answer(id string, a api.Answer) error {
 	err := ErrNotPending
 	t.do(func() { err = t.settle(id, a) })
 	return err
@@ -118,7 +118,7 @@ func (t *Turn) Answer(id string, a Answer) error {
 func (t *Turn) Expire() {
 	t.do(func() {
 		for _, p := range t.pendings {
-			t.close(p, api.OutcomeTimedOut, Answer{By: "timeout"})
+			t.close(p, api.OutcomeTimedOut, api.Answer{By: "timeout"})
 		}
 	})
 }
@@ -132,7 +132,7 @@ const (
 	maxByBytes     = 128
 )
 
-func (t *Turn) settle(id string, a Answer) error {
+func (t *Turn) settle(id string, a api.Answer) error {
 	p := t.pendings[id]
 	if p == nil || !p.raised {
 		return ErrNotPending
@@ -140,7 +140,7 @@ func (t *Turn) settle(id string, a Answer) error {
 	switch a.Unanswered {
 	case "":
 	case api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut:
-		t.close(p, a.Unanswered, Answer{By: a.By})
+		t.close(p, a.Unanswered, api.Answer{By: a.By})
 		return nil
 	default:
 		return fmt.Errorf("bug: %q does not say why there is no answer", a.Unanswered)
@@ -162,7 +162,7 @@ func (t *Turn) settle(id string, a Answer) error {
 // fit holds an answer to what was asked for. What only wants a yes or no takes it
 // as a value, too; anything else there is a mistake, and no denial. Null is not a
 // value where none is needed: for a yes or no, and to deny what it does not fit.
-func (p *pending) fit(a *Answer) error {
+func (p *pending) fit(a *api.Answer) error {
 	yesNo := len(p.Schema) == 0 && !p.Secret
 	if isNull(a.Value) && (yesNo || !a.Approve && p.check(a.Value) != nil) {
 		a.Value = nil // as clients write it who leave nothing out
@@ -189,7 +189,7 @@ func (p *pending) fit(a *Answer) error {
 func isNull(value json.RawMessage) bool { return string(bytes.TrimSpace(value)) == "null" }
 
 // close ends an interaction, once. One that was never raised is on no record.
-func (t *Turn) close(p *pending, outcome string, a Answer) {
+func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 	if t.pendings[p.ID] != p {
 		return
 	}

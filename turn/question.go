@@ -34,18 +34,18 @@ type Question struct {
 // the default that the schema declares, if any. When ctx or the turn ends the
 // outcome is OutcomeCancelled. warning describes a timeout that was clamped;
 // an error says why there is no such question, or that the turn is over.
-func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a Answer, warning string, err error) {
+func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a api.Answer, warning string, err error) {
 	wait, warning, err := WaitFor(q.Kind, q.Timeout)
 	if err != nil {
-		return "", Answer{}, "", err
+		return "", api.Answer{}, "", err
 	}
 	if err := checkSize(q.Prompt, q.Schema); err != nil {
-		return "", Answer{}, "", err
+		return "", api.Answer{}, "", err
 	}
-	i := Interaction{CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
+	i := api.Interaction{CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
 	s, open := t.await(ctx, t.do, i, wait, func() bool { return true }, func() {})
 	if !open {
-		return "", Answer{}, "", errOver
+		return "", api.Answer{}, "", errOver
 	}
 	return s.outcome, s.answer, warning, nil
 }
@@ -60,13 +60,13 @@ func checkSize(prompt string, schema json.RawMessage) error {
 // settled is what came of an interaction.
 type settled struct {
 	outcome string
-	answer  Answer
+	answer  api.Answer
 }
 
 // await opens an interaction and waits for its end. do has the owner open it,
 // which runs begin before it, and that may refuse, and end after it. open is
 // false if the turn is over.
-func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
+func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interaction, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
 	answered := make(chan settled, 1)
 	var id string
 	open = do(func() {
@@ -74,7 +74,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 			answered <- settled{outcome: api.OutcomeCancelled}
 			return
 		}
-		id = t.request(i, wait, func(outcome string, a Answer) {
+		id = t.request(i, wait, func(outcome string, a api.Answer) {
 			end()
 			answered <- settled{outcome, a}
 		})
@@ -88,7 +88,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i Interaction, w
 	case <-ctx.Done():
 		t.post(func() {
 			if p := t.pendings[id]; p != nil {
-				t.close(p, api.OutcomeCancelled, Answer{By: "call"})
+				t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
 			}
 		})
 		return settled{outcome: api.OutcomeCancelled}, true
@@ -110,7 +110,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 		return supervisor.Answer{Denied: err.Error()}
 	}
 	wait, cut := e.call.Until.cut(wait, b.t.now())
-	i := Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
+	i := api.Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
 	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	answer := reply(q, s)

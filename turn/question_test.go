@@ -63,7 +63,7 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
-		go answer(t, turn, "a", Answer{Value: json.RawMessage(`"hunter2"`), By: "me"})
+		go answer(t, turn, "a", api.Answer{Value: json.RawMessage(`"hunter2"`), By: "me"})
 		r := run(t, turn, asking("a", "", func(a *fakeArgs) { a.Secret = true }))[0]
 		if r.Text() != "a a secret of 9 bytes" {
 			t.Errorf("the tool got %q", r.Text())
@@ -102,11 +102,11 @@ func TestAnswersAreChecked(t *testing.T) {
 			info, _ := turn.Info()
 			id := info.PendingInteractions[0].ID
 			for _, value := range []string{`"x"`, `7`, `{`, `"` + strings.Repeat("x", maxAnswerBytes) + `"`} {
-				if err := turn.Answer(id, Answer{Value: json.RawMessage(value)}); err == nil {
+				if err := turn.Answer(id, api.Answer{Value: json.RawMessage(value)}); err == nil {
 					t.Errorf("%.20s was taken", value)
 				}
 			}
-			if err := turn.Answer(id, Answer{Value: json.RawMessage("3")}); err != nil {
+			if err := turn.Answer(id, api.Answer{Value: json.RawMessage("3")}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -120,17 +120,17 @@ func TestAnswersAreChecked(t *testing.T) {
 func TestNullAsAnAnswer(t *testing.T) {
 	for _, c := range []struct {
 		schema        string
-		answer        Answer
+		answer        api.Answer
 		approve, fits bool
 		value         string
 	}{
-		{"", Answer{Approve: true, Value: json.RawMessage(" null\n")}, true, true, ""},
-		{"", Answer{Value: json.RawMessage("null")}, false, true, ""},
-		{`{"type":"string"}`, Answer{Value: json.RawMessage("null")}, false, true, ""},
-		{`{"type":"string"}`, Answer{Approve: true, Value: json.RawMessage("null")}, true, false, "null"},
-		{`{"type":"null"}`, Answer{Value: json.RawMessage("null")}, false, true, "null"},
+		{"", api.Answer{Approve: true, Value: json.RawMessage(" null\n")}, true, true, ""},
+		{"", api.Answer{Value: json.RawMessage("null")}, false, true, ""},
+		{`{"type":"string"}`, api.Answer{Value: json.RawMessage("null")}, false, true, ""},
+		{`{"type":"string"}`, api.Answer{Approve: true, Value: json.RawMessage("null")}, true, false, "null"},
+		{`{"type":"null"}`, api.Answer{Value: json.RawMessage("null")}, false, true, "null"},
 	} {
-		p := &pending{Interaction: Interaction{Schema: json.RawMessage(c.schema)}}
+		p := &pending{Interaction: api.Interaction{Schema: json.RawMessage(c.schema)}}
 		p.check, _ = readSchema(p.Interaction)
 		a := c.answer
 		if err := p.fit(&a); (err == nil) != c.fits || a.Approve != c.approve || string(a.Value) != c.value {
@@ -140,7 +140,7 @@ func TestNullAsAnAnswer(t *testing.T) {
 }
 
 func TestSecretsThatAreNoSingleValue(t *testing.T) {
-	check, declared := readSchema(Interaction{Secret: true, Schema: json.RawMessage(`{"default":"x"}`)})
+	check, declared := readSchema(api.Interaction{Secret: true, Schema: json.RawMessage(`{"default":"x"}`)})
 	for value, fits := range map[string]bool{`"x"`: true, "12": true, `["x"]`: false, ` {"a":"x"}`: false, "": false} {
 		if err := check(json.RawMessage(value)); (err == nil) != fits {
 			t.Errorf("%s: %v", value, err)
@@ -153,7 +153,7 @@ func TestSecretsThatAreNoSingleValue(t *testing.T) {
 
 // A property's schema may be true or false.
 func TestDefaultsBesideABooleanSchema(t *testing.T) {
-	_, declared := readSchema(Interaction{Schema: json.RawMessage(`{"properties":{"any":true,"count":{"default":3}}}`)})
+	_, declared := readSchema(api.Interaction{Schema: json.RawMessage(`{"properties":{"any":true,"count":{"default":3}}}`)})
 	if string(declared) != `{"count":3}` {
 		t.Errorf("the default is %s", declared)
 	}
@@ -163,7 +163,7 @@ func TestDefaultsBesideABooleanSchema(t *testing.T) {
 func TestWrongAnswerOfTheInteractor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.config.Interactor = &scripted{a: Answer{Value: json.RawMessage(`"x"`)}, ended: make(chan error, 1)}
+		w.config.Interactor = &scripted{a: api.Answer{Value: json.RawMessage(`"x"`)}, ended: make(chan error, 1)}
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		if r := run(t, turn, asking("a", `{"type":"integer"}`, nil))[0]; r.Text() != "a denied: user" {
@@ -179,8 +179,8 @@ func TestAlwaysIsForApprovalsOnly(t *testing.T) {
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		go func() {
-			answer(t, turn, "a", Answer{Approve: true, Always: true})
-			answer(t, turn, "b", Answer{})
+			answer(t, turn, "a", api.Answer{Approve: true, Always: true})
+			answer(t, turn, "b", api.Answer{})
 		}()
 		want(t, run(t, turn, callOf("a", "wipe", 1), callOf("b", "wipe", 2)), "ok", "denied/user")
 	})
@@ -192,7 +192,7 @@ func TestAlwaysAnswersWhatWaits(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
 		defer turn.End()
-		go answer(t, turn, "b", Answer{Approve: true, Always: true})
+		go answer(t, turn, "b", api.Answer{Approve: true, Always: true})
 		want(t, run(t, turn, callOf("a", "ask", 1), callOf("b", "ask", 2)), "ok", "ok")
 	})
 }
@@ -256,7 +256,7 @@ func TestHostAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		turn := w.begin(t, Spec{})
-		go answer(t, turn, "", Answer{Approve: true, By: "me"})
+		go answer(t, turn, "", api.Answer{Approve: true, By: "me"})
 		outcome, a, _, err := turn.Ask(t.Context(), Question{Kind: api.KindEscalation, Prompt: "Take over?"})
 		if outcome != api.OutcomeAnswered || !a.Approve || a.By != "me" || err != nil {
 			t.Errorf("%s, %+v, %v", outcome, a, err)

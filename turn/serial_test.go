@@ -19,7 +19,7 @@ type oneByOne struct {
 
 func (o *oneByOne) OneAtATime() {}
 
-func (o *oneByOne) Ask(ctx context.Context, i Interaction) (Answer, error) {
+func (o *oneByOne) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	if o.busy {
 		o.t.Errorf("%s is asked beside another", i.CallID)
 	}
@@ -31,9 +31,9 @@ func (o *oneByOne) Ask(ctx context.Context, i Interaction) (Answer, error) {
 	}
 	select {
 	case <-time.After(50 * time.Second):
-		return Answer{Approve: !o.no[i.CallID], By: "me"}, nil
+		return api.Answer{Approve: !o.no[i.CallID], By: "me"}, nil
 	case <-ctx.Done():
-		return Answer{}, ctx.Err()
+		return api.Answer{}, ctx.Err()
 	}
 }
 

@@ -49,7 +49,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
-		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []Interaction{},
+		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []api.Interaction{},
 	}
 	t.budget = budget.NewTurn(t.now(), spec.Budget)
 	t.log.all = &m.kept
@@ -139,7 +139,7 @@ func (t *Turn) describe() Info {
 	info.ToolCallCount = t.budget.Calls()
 	info.CurrentTools = t.batch.current()
 	info.TimedOutTools = append([]string{}, t.info.TimedOutTools...)
-	info.PendingInteractions = []Interaction{}
+	info.PendingInteractions = []api.Interaction{}
 	for _, p := range t.pendings {
 		if p.raised {
 			info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
@@ -246,7 +246,7 @@ func (t *Turn) abort(reason api.Reason) {
 		t.emit(api.Event{Kind: api.EventTurnAbort, Reason: eventReason(reason)}, nil)
 	}
 	for _, p := range t.pendings {
-		t.close(p, api.OutcomeCancelled, Answer{By: string(t.reason)})
+		t.close(p, api.OutcomeCancelled, api.Answer{By: string(t.reason)})
 	}
 	if t.batch != nil {
 		t.batch.abort(reason)
@@ -306,7 +306,7 @@ func (t *Turn) finish() {
 	}
 	t.m.remove(t)
 	for _, p := range t.pendings {
-		t.close(p, api.OutcomeCancelled, Answer{By: "end"})
+		t.close(p, api.OutcomeCancelled, api.Answer{By: "end"})
 	}
 	t.emit(api.Event{Kind: api.EventTurnEnd}, nil)
 	t.recorded.failed = time.Time{} // tried once more, now or never

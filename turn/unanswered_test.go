@@ -11,20 +11,20 @@ import (
 )
 
 // says answers each question alike.
-type says struct{ answer Answer }
+type says struct{ answer api.Answer }
 
-func (s says) Ask(context.Context, Interaction) (Answer, error) { return s.answer, nil }
+func (s says) Ask(context.Context, api.Interaction) (api.Answer, error) { return s.answer, nil }
 
 // Each way in which there is no yes has a reason of its own.
 func TestNoYes(t *testing.T) {
 	for reason, one := range map[api.Reason]struct {
-		answer Answer
+		answer api.Answer
 		says   string
 	}{
-		"user":               {Answer{}, "a human has denied it"},
-		api.OutcomeDismissed: {Answer{Unanswered: api.OutcomeDismissed, Approve: true}, "dismissed the question"},
-		api.OutcomeFailed:    {Answer{Unanswered: api.OutcomeFailed}, "has failed"},
-		api.OutcomeTimedOut:  {Answer{Unanswered: api.OutcomeTimedOut}, "nobody approved it in time"},
+		"user":               {api.Answer{}, "a human has denied it"},
+		api.OutcomeDismissed: {api.Answer{Unanswered: api.OutcomeDismissed, Approve: true}, "dismissed the question"},
+		api.OutcomeFailed:    {api.Answer{Unanswered: api.OutcomeFailed}, "has failed"},
+		api.OutcomeTimedOut:  {api.Answer{Unanswered: api.OutcomeTimedOut}, "nobody approved it in time"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
@@ -77,7 +77,7 @@ func TestUntil(t *testing.T) {
 			if one.answers > 0 {
 				go func() {
 					time.Sleep(one.answers)
-					answer(t, turn, "a", Answer{Approve: true})
+					answer(t, turn, "a", api.Answer{Approve: true})
 				}()
 			}
 			began := time.Now()

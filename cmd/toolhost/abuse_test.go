@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -64,7 +64,7 @@ func TestAbuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Begin(wait.Context(t), client.TurnSpec{TurnID: "t"}); err != nil {
+	if _, err := d.Begin(wait.Context(t), api.TurnSpec{TurnID: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	token := "Authorization: Bearer " + strings.TrimSpace(string(raw)) + "\r\n"
@@ -126,7 +126,7 @@ func TestAbuse(t *testing.T) {
 // checkAnswer wants an error that says what is wrong and what to do, or none.
 func checkAnswer(t *testing.T, name, code, answer string) {
 	t.Helper()
-	var failure client.Failure
+	var failure api.Failure
 	if err := json.Unmarshal([]byte(answer), &failure); err != nil {
 		t.Errorf("%s: answered %.300q: %v", name, answer, err)
 		return

@@ -14,7 +14,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/present"
@@ -100,7 +99,7 @@ func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, er
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list.Tools, func(t client.Tool) bool { return t.Name == tool })
+	i := slices.IndexFunc(list.Tools, func(t api.Tool) bool { return t.Name == tool })
 	switch {
 	case i >= 0:
 		return list.Tools[i].InputSchema, nil
@@ -112,8 +111,8 @@ func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, er
 
 // call is what the daemon is asked for. A tool that it could not describe has no
 // schema: the daemon reports why.
-func (c *callCommand) call(name string, words []string, schema json.RawMessage) (call client.Call, err error) {
-	call = client.Call{ID: rand.Text(), Tool: name, Arguments: json.RawMessage("{}")}
+func (c *callCommand) call(name string, words []string, schema json.RawMessage) (call api.Call, err error) {
+	call = api.Call{ID: rand.Text(), Tool: name, Arguments: json.RawMessage("{}")}
 	switch {
 	case c.args != "":
 		call.Arguments, err = usage(callargs.Whole(c.args, os.Stdin))
@@ -143,14 +142,14 @@ func (c *callCommand) meta() (json.RawMessage, error) {
 
 // noTool returns a usage error for an unknown tool, and says why configured ones
 // are missing.
-func noTool(name string, list client.Tools) error {
+func noTool(name string, list api.Tools) error {
 	for _, problem := range list.Problems {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(problem))
 	}
 	return exit.Usagef("the daemon has no tool %q: %s", name, offered(list.Tools))
 }
 
-func offered(tools []client.Tool) string {
+func offered(tools []api.Tool) string {
 	if len(tools) == 0 {
 		return "it has none; name some in its toolhost.yaml"
 	}

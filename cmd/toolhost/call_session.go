@@ -11,8 +11,6 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // callSession is the one turn of a callCommand. The turn lives as long as the
@@ -30,7 +28,7 @@ type callSession struct {
 	open    map[string]context.CancelFunc // questions on the terminal; the reader's
 }
 
-func (c *callCommand) session(daemon *remote, call client.Call) (*api.Result, error) {
+func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error) {
 	view := present.NewView(os.Stderr, present.Options{Live: c.live(), Single: true})
 	defer view.Close()
 	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}}
@@ -43,8 +41,8 @@ func (c *callCommand) session(daemon *remote, call client.Call) (*api.Result, er
 	return s.run(call)
 }
 
-func (s *callSession) run(call client.Call) (*api.Result, error) {
-	stream, err := s.daemon.Open(s.ctx, client.TurnSpec{Headless: s.asks == nil})
+func (s *callSession) run(call api.Call) (*api.Result, error) {
+	stream, err := s.daemon.Open(s.ctx, api.TurnSpec{Headless: s.asks == nil})
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +54,7 @@ func (s *callSession) run(call client.Call) (*api.Result, error) {
 	s.turnID = first.TurnID
 	defer s.abortOnSignal()()
 	shown := s.follow(stream, first)
-	results, err := s.daemon.Run(s.ctx, s.turnID, []client.Call{call})
+	results, err := s.daemon.Run(s.ctx, s.turnID, []api.Call{call})
 	if err == nil && len(results) != 1 {
 		err = fmt.Errorf("bug: there are %d results of one call", len(results))
 	}
@@ -79,7 +77,7 @@ func (s *callSession) run(call client.Call) (*api.Result, error) {
 const maxUnshown = 1024
 
 // follow shows the events and puts the questions until the stream ends.
-func (s *callSession) follow(stream *client.Stream, first client.Event) <-chan struct{} {
+func (s *callSession) follow(stream *client.Stream, first api.Record) <-chan struct{} {
 	done, unshown := make(chan struct{}), make(chan []byte, maxUnshown)
 	s.waiting.Go(func() {
 		for raw := range unshown {
@@ -110,7 +108,7 @@ func (s *callSession) showEvent(raw []byte) {
 }
 
 // question asks on the terminal, and takes back what somebody else has answered.
-func (s *callSession) question(e client.Event) {
+func (s *callSession) question(e api.Record) {
 	switch {
 	case s.asks == nil:
 	case e.Kind == api.EventInteractionRequest:
@@ -144,35 +142,24 @@ func (s *callSession) ask(ctx context.Context, id string) {
 	if err != nil {
 		return // others may answer
 	}
-	err = s.daemon.Answer(s.ctx, id, client.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, Unanswered: a.Unanswered})
+	err = s.daemon.Answer(s.ctx, id, a)
 	if err != nil && !client.IsNotFound(err) { // nobody waits for it any more
 		s.view.Print("toolhost: the answer was not taken: " + terminal.OneLine(err.Error()) + "\n")
 	}
 }
 
 // pending is a question as the daemon has it: events do not tell all of it.
-func (s *callSession) pending(ctx context.Context, id string) (turn.Interaction, bool) {
+func (s *callSession) pending(ctx context.Context, id string) (api.Interaction, bool) {
 	info, err := s.daemon.Turn(ctx, s.turnID)
 	if err != nil {
-		return turn.Interaction{}, false
+		return api.Interaction{}, false
 	}
 	for _, i := range info.PendingInteractions {
 		if i.ID == id {
-			return asTurnInteraction(i), true
+			return i, true
 		}
 	}
-	return turn.Interaction{}, false
-}
-
-func asTurnInteraction(i client.Interaction) turn.Interaction {
-	q := turn.Interaction{
-		ID: i.ID, TurnID: i.TurnID, CallID: i.CallID, Tool: i.Tool, Kind: api.InteractionKind(i.Kind), Prompt: i.Prompt, Schema: i.Schema, Default: i.Default,
-		Arguments: i.Arguments, TimeoutMs: i.TimeoutMs, ExpiresAt: i.ExpiresAt, Secret: i.Secret,
-	}
-	if p := i.Policy; p != nil {
-		q.Policy = &supervisor.Policy{Tier: p.Tier, Read: p.Read, Write: p.Write, Network: p.Network}
-	}
-	return q
+	return api.Interaction{}, false
 }
 
 // abort aborts the turn; again, it kills at once.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/exit"
@@ -176,7 +177,7 @@ func (f *logFlags) check(args []string) error {
 			return err
 		}
 	}
-	if f.follow && f.status == journal.StatusOpen {
+	if f.follow && f.status == string(api.StatusOpen) {
 		return exit.Usagef("--status %s and --follow contradict one another, as all that is followed is open: leave one of them out", f.status)
 	}
 	switch all := journal.Statuses(); {
@@ -243,12 +244,12 @@ func (f *logFlags) list(w io.Writer, l record) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TURN\tSTARTED\tTOOK\tCALLS\tOUTCOMES\tAGENT\tEND")
 	for _, t := range turns {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+t.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", terminal.Cell(t.TurnID), t.Started.Local().Format(time.DateTime), took(t), t.Calls, outcomes(t.Outcomes), terminal.Cell(cmp.Or(t.AgentID, "-")), strings.TrimSpace(string(t.State)+" "+string(t.Reason)))
 	}
 	return table.Flush()
 }
 
-func took(t journal.TurnSummary) string {
+func took(t api.TurnSummary) string {
 	if t.Ended.IsZero() {
 		return "-"
 	}

@@ -53,7 +53,7 @@ func (f *logFlags) wanted(l record, id string) (func(journal.Event) bool, error)
 		case ends(e):
 			status[e.CallID], failed = statusOf(e)
 		case status[e.CallID] == "":
-			status[e.CallID] = journal.StatusOpen
+			status[e.CallID] = string(api.StatusOpen)
 		}
 		return failed == nil
 	})

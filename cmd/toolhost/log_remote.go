@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 )
@@ -15,7 +15,7 @@ import (
 // record is the source of log: journals that it reads itself, or the daemon's
 // answers for users who may not read them.
 type record interface {
-	Turns(f journal.Filter) ([]journal.TurnSummary, error)
+	Turns(f journal.Filter) ([]api.TurnSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error
 	Result(turnID, callID string) ([]byte, error)
 	Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error
@@ -24,22 +24,12 @@ type record interface {
 // remoteRecord is a daemon's.
 type remoteRecord struct{ *remote }
 
-func (r remoteRecord) Turns(f journal.Filter) ([]journal.TurnSummary, error) {
-	list, err := r.PastTurns(context.Background(), client.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(list)
-	if err != nil {
-		return nil, err
-	}
-	var turns []journal.TurnSummary // the same on the wire
-	err = json.Unmarshal(raw, &turns)
-	return turns, err
+func (r remoteRecord) Turns(f journal.Filter) ([]api.TurnSummary, error) {
+	return r.PastTurns(context.Background(), client.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
 }
 
 func (r remoteRecord) Events(turnID string, after int64, yield func(journal.Event) bool) error {
-	return r.Replay(context.Background(), turnID, after, func(e client.Event) bool { return yield(asJournalled(e)) })
+	return r.Replay(context.Background(), turnID, after, func(e api.Record) bool { return yield(asJournalled(e)) })
 }
 
 func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
@@ -54,7 +44,7 @@ func (r remoteRecord) Result(turnID, callID string) ([]byte, error) {
 
 // asJournalled is an event as the journal has it; of a gap only its kind is
 // known.
-func asJournalled(e client.Event) journal.Event {
+func asJournalled(e api.Record) journal.Event {
 	if e.Gap != nil {
 		e.JSON = gapJSON(*e.Gap)
 		e.Time = time.Now()
@@ -66,7 +56,7 @@ func asJournalled(e client.Event) journal.Event {
 // there are and will be. The order of events is that of each turn.
 func (r remoteRecord) Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error {
 	if o.TurnID != "" {
-		return r.Watch(ctx, o.TurnID, o.After, func(e client.Event) bool { return yield(asJournalled(e)) })
+		return r.Watch(ctx, o.TurnID, o.After, func(e api.Record) bool { return yield(asJournalled(e)) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	f := &remoteFollower{remoteRecord: r, yield: yield, cancel: cancel, known: map[string]bool{}}
@@ -101,7 +91,7 @@ func (f *remoteFollower) run(ctx context.Context) error {
 		return err
 	}
 	for _, t := range turns {
-		if t.State == "open" { // of which only what is new
+		if t.State == api.TurnOpen { // of which only what is new
 			f.follow(ctx, t.TurnID, t.Events)
 		}
 	}
@@ -115,7 +105,7 @@ func (f *remoteFollower) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		turns, err := f.PastTurns(ctx, client.Filter{Since: since, Limit: maxNewTurns})
-		if _, refused := errors.AsType[*client.Error](err); refused {
+		if _, refused := errors.AsType[*api.Error](err); refused {
 			return err
 		}
 		if err != nil {
@@ -132,7 +122,7 @@ func (f *remoteFollower) run(ctx context.Context) error {
 
 // knows notes the turns of a look, and gives the time from which the next one has
 // to look.
-func (f *remoteFollower) knows(turns []client.TurnSummary, since time.Time) time.Time {
+func (f *remoteFollower) knows(turns []api.TurnSummary, since time.Time) time.Time {
 	clear(f.known) // those before since are not listed again
 	for _, t := range turns {
 		f.known[t.TurnID] = true
@@ -145,7 +135,7 @@ func (f *remoteFollower) knows(turns []client.TurnSummary, since time.Time) time
 
 func (f *remoteFollower) follow(ctx context.Context, turnID string, after int64) {
 	f.watching.Go(func() {
-		_ = f.Watch(ctx, turnID, after, func(e client.Event) bool {
+		_ = f.Watch(ctx, turnID, after, func(e api.Record) bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			if ctx.Err() != nil || !f.yield(asJournalled(e)) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -24,12 +24,12 @@ func fitsThePage(t *testing.T, what, text string) {
 // What ps prints fits a page, and ids of usual lengths stay whole.
 func TestPsFitsThePage(t *testing.T) {
 	for _, id := range []string{"mine", strings.Repeat("A", 26), strings.Repeat("C", 128)} {
-		one := client.Turn{
-			TurnID: id, CurrentTools: []client.CurrentTool{{CallID: id, Tool: strings.Repeat("tool_", 12), State: "running", StartedAt: time.Now(), TimeoutMs: 3_600_000, Usage: &client.Usage{MemoryBytes: 123 << 20}}},
-			PendingInteractions: []client.Interaction{{CallID: id, Kind: "questionnaire", Prompt: strings.Repeat("Which one of them? ", 20)}},
+		one := api.Turn{
+			TurnID: id, CurrentTools: []api.CurrentTool{{CallID: id, Tool: strings.Repeat("tool_", 12), State: "running", StartedAt: time.Now(), TimeoutMs: 3_600_000, Usage: &api.CurrentUsage{MemoryBytes: 123 << 20}}},
+			PendingInteractions: []api.Interaction{{CallID: id, Kind: "questionnaire", Prompt: strings.Repeat("Which one of them? ", 20)}},
 		}
 		var out strings.Builder
-		if err := printTurns(&out, []client.Turn{one, {TurnID: id}}, time.Now()); err != nil {
+		if err := printTurns(&out, []api.Turn{one, {TurnID: id}}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		fitsThePage(t, id, out.String())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -29,7 +29,7 @@ turn that runs nothing has one line without a call.`,
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), client.Turns{Turns: turns}, false)
+					return printJSON(cmd.OutOrStdout(), api.Turns{Turns: turns}, false)
 				}
 				return printTurns(cmd.OutOrStdout(), turns, time.Now())
 			})
@@ -40,7 +40,7 @@ turn that runs nothing has one line without a call.`,
 	return cmd
 }
 
-func printTurns(w io.Writer, turns []client.Turn, now time.Time) error {
+func printTurns(w io.Writer, turns []api.Turn, now time.Time) error {
 	rows := [][]string{{"TURN", "CALL", "TOOL", "STATE", "ELAPSED", "MEMORY", "WAITS FOR"}}
 	for _, t := range turns {
 		if len(t.CurrentTools) == 0 {
@@ -74,9 +74,9 @@ func questionsBelow(rows [][]string) (list [][]string) {
 // maxPrompt is how much of a question a table shows, in columns.
 const maxPrompt = 60
 
-func waitsFor(q *client.Interaction) string {
+func waitsFor(q *api.Interaction) string {
 	if q == nil {
 		return ""
 	}
-	return present.Fit(terminal.Cell(q.Kind+": "+q.Prompt), maxPrompt)
+	return present.Fit(terminal.Cell(string(q.Kind)+": "+q.Prompt), maxPrompt)
 }

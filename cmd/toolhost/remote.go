@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/daemon"
@@ -85,7 +86,7 @@ func (r *remote) failure(err error) error {
 	if _, own := errors.AsType[*exit.Error](err); own {
 		return err
 	}
-	refused, ok := errors.AsType[*client.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	switch {
 	case !ok:
 		return hostError(r.unreachable(err))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
@@ -176,10 +177,10 @@ func (d *served) onTerminal(t *testing.T, p *pty.PTY, env []string, args ...stri
 
 // await waits for a state of the one call that the daemon runs, and gives its
 // turn.
-func (d *served) await(t *testing.T, state string) client.Turn {
+func (d *served) await(t *testing.T, state string) api.Turn {
 	t.Helper()
 	ctx := wait.Context(t)
-	var found client.Turn
+	var found api.Turn
 	wait.Until(t, "a call to be "+state, func() bool {
 		turns, err := d.Active(ctx)
 		if err != nil || len(turns) == 0 || len(turns[0].CurrentTools) == 0 || turns[0].CurrentTools[0].State != state {
@@ -231,7 +232,7 @@ func TestCallIsAnsweredElsewhere(t *testing.T) {
 		ended := d.onTerminal(t, p, nil, "call", "--events", "remove", "path=x")
 		p.Expect(t, "allow? [y/n/a]", 1)
 		asked := d.await(t, "asking")
-		if err := d.Answer(wait.Context(t), asked.PendingInteractions[0].ID, client.Answer{Approve: approve}); err != nil {
+		if err := d.Answer(wait.Context(t), asked.PendingInteractions[0].ID, api.Answer{Approve: approve}); err != nil {
 			t.Error(err)
 		}
 		ended(want)
@@ -313,12 +314,12 @@ func TestTop(t *testing.T) {
 	} {
 		ctx := wait.Context(t)
 		id := "top-" + test.key
-		if _, err := d.Begin(ctx, client.TurnSpec{TurnID: id, AgentID: "\x1b[31mevil\x1b[2J"}); err != nil {
+		if _, err := d.Begin(ctx, api.TurnSpec{TurnID: id, AgentID: "\x1b[31mevil\x1b[2J"}); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
 		go func() {
-			_, err := d.Run(ctx, id, []client.Call{{ID: "evil\x1b]0;title\x07\u202e", Tool: "count"}})
+			_, err := d.Run(ctx, id, []api.Call{{ID: "evil\x1b]0;title\x07\u202e", Tool: "count"}})
 			done <- err
 		}()
 		d.await(t, "running")

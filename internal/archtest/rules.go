@@ -93,10 +93,10 @@ func forbidden(module, path, imported string, test bool) string {
 		}
 		return ""
 	}
-	if room(path) == "api" && !test && !standard(imported) {
-		return "wire types need the standard library only"
-	}
 	ours, ok := strings.CutPrefix(imported, module+"/")
+	if wired := room(path) == "api" || room(path) == "client" && ours != "api"; wired && !test && !standard(imported) {
+		return "api needs the standard library only, and client nothing but api beside it"
+	}
 	if !ok {
 		return ""
 	}

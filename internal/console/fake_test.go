@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -239,9 +238,9 @@ func findTool(name string) (turn.Tool, bool) {
 
 type catalogue struct{}
 
-func (catalogue) Tools(context.Context) ([]client.Tool, []error) {
+func (catalogue) Tools(context.Context) ([]api.Tool, []error) {
 	yes, half, most := true, int64(30_000), int64(120_000)
-	return []client.Tool{
+	return []api.Tool{
 		{
 			Name: "work", Title: "Work", Description: "Does what its arguments say, and takes its time for it.\nA second line says more.", Source: "plugin /usr/lib/toolhost/work",
 			InputSchema: json.RawMessage(`{"type":"object","required":["text"],"additionalProperties":false,"properties":{
@@ -249,9 +248,9 @@ func (catalogue) Tools(context.Context) ([]client.Tool, []error) {
 				"hold":{"type":"string"}, "lines":{"type":"integer","default":3}, "big":{"type":"integer"}, "echo":{"type":"boolean"}, "mode":{"enum":["fast","careful"],"default":"fast"},
 				"verbose":{"type":"boolean","description":"say more"}, "tags":{"type":"array","items":{"type":"string"}},
 				"place":{"type":"object","required":["lat"],"properties":{"lat":{"type":"number"},"lon":{"type":"number"}}}, "anything":{}}}`),
-			Annotations: client.Annotations{ReadOnly: &yes, Idempotent: &yes}, Mode: "allow", TimeoutMs: &half, MaxTimeoutMs: &most,
+			Annotations: api.Annotations{ReadOnly: &yes, Idempotent: &yes}, Mode: "allow", TimeoutMs: &half, MaxTimeoutMs: &most,
 		},
 		{Name: "ask", Description: "Asks before it runs.", InputSchema: json.RawMessage(`{"type":"object"}`), Mode: "ask", Exclusive: true, TimeoutMs: &half},
-		{Name: "wipe", Description: "Destroys something.", InputSchema: json.RawMessage(`{"type":"object","properties":{}, "additionalProperties":false}`), Annotations: client.Annotations{Destructive: &yes}, Mode: "ask"},
+		{Name: "wipe", Description: "Destroys something.", InputSchema: json.RawMessage(`{"type":"object","properties":{}, "additionalProperties":false}`), Annotations: api.Annotations{Destructive: &yes}, Mode: "ask"},
 	}, []error{errors.New("tool broken (toolhost.yaml:31): the binary /usr/lib/toolhost/broken is missing")}
 }

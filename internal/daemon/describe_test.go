@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -29,7 +28,7 @@ func (w *world) starts(name string) int {
 	return strings.Count(string(raw), "started")
 }
 
-func (w *world) batch(turnID string, calls ...client.Call) []*api.Result {
+func (w *world) batch(turnID string, calls ...api.Call) []*api.Result {
 	w.t.Helper()
 	results, err := w.client.Run(wait.Context(w.t), turnID, calls)
 	if err != nil {
@@ -48,13 +47,13 @@ func TestADeniedToolIsNeverRun(t *testing.T) {
 		"  server: {mcp: [" + w.hung("server") + "], tier: none, mode: deny}\n" +
 		"  capped: {plugin: " + w.hung("capped") + ", tier: none}\n")
 	w.daemon()
-	begun, err := w.client.Begin(wait.Context(t), client.TurnSpec{Headless: true, MaxCalls: 5})
+	begun, err := w.client.Begin(wait.Context(t), api.TurnSpec{Headless: true, MaxCalls: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range w.batch(begun.TurnID, client.Call{ID: "1", Tool: "denied"}, client.Call{ID: "2", Tool: "asked"}, client.Call{ID: "3", Tool: "server__x"},
-		client.Call{ID: "4", Tool: "nosuch"}, client.Call{ID: "5", Tool: "nosuch__x"}, client.Call{ID: "6", Tool: "capped"}) {
+	for _, r := range w.batch(begun.TurnID, api.Call{ID: "1", Tool: "denied"}, api.Call{ID: "2", Tool: "asked"}, api.Call{ID: "3", Tool: "server__x"},
+		api.Call{ID: "4", Tool: "nosuch"}, api.Call{ID: "5", Tool: "nosuch__x"}, api.Call{ID: "6", Tool: "capped"}) {
 		got = append(got, string(r.Status)+"/"+string(r.Reason))
 	}
 	if want := "denied/policy denied/headless denied/policy invalid_args/call invalid_args/call denied/turn_budget"; strings.Join(got, " ") != want {
@@ -85,11 +84,11 @@ func TestADeniedToolIsNeverRun(t *testing.T) {
 func TestAHungToolHoldsUpItsOwnCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	added, calls := "", []client.Call{}
+	added, calls := "", []api.Call{}
 	for i := range 9 {
 		name := fmt.Sprint("hung", i)
 		added += "  " + name + ": {plugin: " + w.hung(name) + ", tier: none, timeout: 5s}\n"
-		calls = append(calls, client.Call{ID: name, Tool: name}, client.Call{ID: name + "b", Tool: name})
+		calls = append(calls, api.Call{ID: name, Tool: name}, api.Call{ID: name + "b", Tool: name})
 	}
 	w.configure(added)
 	w.daemon()
@@ -103,7 +102,7 @@ func TestAHungToolHoldsUpItsOwnCalls(t *testing.T) {
 		}
 		return true
 	})
-	quick := append([]client.Call{{ID: "h", Tool: "hung0"}}, client.Call{ID: "work", Tool: "work", Arguments: []byte(`{}`)})
+	quick := append([]api.Call{{ID: "h", Tool: "hung0"}}, api.Call{ID: "work", Tool: "work", Arguments: []byte(`{}`)})
 	id := w.begin()
 	both := make(chan []*api.Result, 1)
 	go func() { both <- w.batch(id, quick...) }()
@@ -141,7 +140,7 @@ func TestAMendedToolIsAskedAnew(t *testing.T) {
 	w.configure("  broken: {plugin: " + broken + "}\n")
 	w.daemon()
 	for _, want := range []string{"not a toolhost tool", "it is tried again in"} {
-		if r := w.batch(w.begin(), client.Call{ID: "1", Tool: "broken"})[0]; r.Status != api.StatusStartFailed || !strings.Contains(r.Message, want) {
+		if r := w.batch(w.begin(), api.Call{ID: "1", Tool: "broken"})[0]; r.Status != api.StatusStartFailed || !strings.Contains(r.Message, want) {
 			t.Errorf("%s: %s, want %s", r.Status, r.Message, want)
 		}
 	}

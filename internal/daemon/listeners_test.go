@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -195,7 +196,7 @@ func TestNoState(t *testing.T) {
 	w.State = ""
 	w.daemon()
 	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})
-	var refused *client.Error
+	var refused *api.Error
 	if _, err := w.client.PastTurns(wait.Context(t), client.Filter{}); !errors.As(err, &refused) || refused.Code != "no_history" {
 		t.Errorf("history: %v", err)
 	}

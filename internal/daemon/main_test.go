@@ -280,7 +280,7 @@ func arguments(t *testing.T, v any) json.RawMessage {
 
 func (w *world) begin() string {
 	w.t.Helper()
-	begun, err := w.client.Begin(wait.Context(w.t), client.TurnSpec{Headless: true})
+	begun, err := w.client.Begin(wait.Context(w.t), api.TurnSpec{Headless: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -293,8 +293,8 @@ type outcome struct {
 	err    error
 }
 
-func (w *world) run(turnID string, c client.Call) outcome {
-	results, err := w.client.Run(context.WithoutCancel(w.t.Context()), turnID, []client.Call{c})
+func (w *world) run(turnID string, c api.Call) outcome {
+	results, err := w.client.Run(context.WithoutCancel(w.t.Context()), turnID, []api.Call{c})
 	if err != nil || len(results) != 1 {
 		return outcome{err: fmt.Errorf("%d results: %w", len(results), err)}
 	}
@@ -303,7 +303,7 @@ func (w *world) run(turnID string, c client.Call) outcome {
 
 func (w *world) mustRun(turnID, tool string, v any) *api.Result {
 	w.t.Helper()
-	o := w.run(turnID, client.Call{ID: "c", Tool: tool, Arguments: arguments(w.t, v)})
+	o := w.run(turnID, api.Call{ID: "c", Tool: tool, Arguments: arguments(w.t, v)})
 	if o.err != nil || !o.result.OK() {
 		w.t.Fatalf("%v: %+v", o.err, o.result)
 	}
@@ -315,9 +315,9 @@ func (w *world) launch(turnID, tool string, in workArgs) <-chan outcome {
 	w.t.Helper()
 	in.Text = "begun"
 	done := make(chan outcome, 1)
-	call := client.Call{ID: "launched", Tool: tool, Arguments: arguments(w.t, in)}
+	call := api.Call{ID: "launched", Tool: tool, Arguments: arguments(w.t, in)}
 	go func() { done <- w.run(turnID, call) }()
-	err := w.client.Watch(wait.Context(w.t), turnID, 0, func(e client.Event) bool { return e.Kind != api.EventOutput })
+	err := w.client.Watch(wait.Context(w.t), turnID, 0, func(e api.Record) bool { return e.Kind != api.EventOutput })
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -14,7 +14,7 @@ import (
 )
 
 // offered is a tool as clients see it.
-func offered(t catalog.Tool) client.Tool {
+func offered(t catalog.Tool) api.Tool {
 	d, claims := t.Description, t.Description.GetAnnotations()
 	if claims == nil {
 		claims = &pluginv1.Annotations{}
@@ -24,9 +24,9 @@ func offered(t catalog.Tool) client.Tool {
 		mode = turn.ModeAsk
 	}
 	timeout := budget.Resolve(toolCall, append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], wish(d))...)
-	return client.Tool{
+	return api.Tool{
 		Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: d.GetInputSchema(), OutputSchema: d.GetOutputSchema(),
-		Annotations: client.Annotations{ReadOnly: claims.ReadOnly, Destructive: claims.Destructive, Idempotent: claims.Idempotent, OpenWorld: claims.OpenWorld},
+		Annotations: api.Annotations{ReadOnly: claims.ReadOnly, Destructive: claims.Destructive, Idempotent: claims.Idempotent, OpenWorld: claims.OpenWorld},
 		Mode:        string(mode), Exclusive: t.Exclusive, TimeoutMs: finite(timeout.Timeout), MaxTimeoutMs: finite(timeout.Max), Source: source(t.Entry),
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -36,7 +36,7 @@ func TestManyReaders(t *testing.T) {
 	for range readers() {
 		watching.Go(func() {
 			var once sync.Once
-			_ = w.client.Watch(ctx, watched, 0, func(client.Event) bool { once.Do(seen.Done); return true })
+			_ = w.client.Watch(ctx, watched, 0, func(api.Record) bool { once.Do(seen.Done); return true })
 		})
 	}
 	seen.Wait()
@@ -113,7 +113,7 @@ func TestIdleMemory(t *testing.T) {
 		calls.Go(func() {
 			id := w.begin()
 			for n := range 25 {
-				o := w.run(id, client.Call{ID: strconv.Itoa(n), Tool: "lines", Arguments: arguments(t, map[string]string{"text": strconv.Itoa(n)})})
+				o := w.run(id, api.Call{ID: strconv.Itoa(n), Tool: "lines", Arguments: arguments(t, map[string]string{"text": strconv.Itoa(n)})})
 				if o.err != nil || !o.result.OK() {
 					t.Errorf("%+v", o)
 				}

@@ -10,18 +10,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // unready wants the daemon to say so, with all parts.
 func (p *process) unready(parts ...string) {
 	p.t.Helper()
-	var refused *client.Error
+	var refused *api.Error
 	wait.Until(p.t, "the daemon answers", func() bool {
 		err := p.client.Ready(p.t.Context())
 		var ok bool
-		refused, ok = err.(*client.Error)
+		refused, ok = err.(*api.Error)
 		return ok || err == nil
 	})
 	if refused == nil || refused.Status != http.StatusServiceUnavailable {

@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -88,14 +87,14 @@ func TestTakenTurn(t *testing.T) {
 	w := newWorld(t, "")
 	w.daemon()
 	ctx := wait.Context(t)
-	if _, err := w.client.Begin(ctx, client.TurnSpec{TurnID: "mine"}); err != nil {
+	if _, err := w.client.Begin(ctx, api.TurnSpec{TurnID: "mine"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.client.End(ctx, "mine"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.client.Begin(ctx, client.TurnSpec{TurnID: "mine"})
-	if refused, ok := errors.AsType[*client.Error](err); !ok || refused.Status != http.StatusConflict {
+	_, err := w.client.Begin(ctx, api.TurnSpec{TurnID: "mine"})
+	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != http.StatusConflict {
 		t.Errorf("the id of a turn that has ended: %v", err)
 	}
 	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})

@@ -9,17 +9,16 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-func (w *world) tools() map[string]client.Tool {
+func (w *world) tools() map[string]api.Tool {
 	w.t.Helper()
 	list, err := w.client.Tools(wait.Context(w.t))
 	if err != nil || len(list.Problems) > 0 {
 		w.t.Fatal(err, list.Problems)
 	}
-	tools := map[string]client.Tool{}
+	tools := map[string]api.Tool{}
 	for _, tool := range list.Tools {
 		tools[tool.Name] = tool
 	}
@@ -49,7 +48,7 @@ func TestReload(t *testing.T) {
 	if fresh.Limits.MemoryBytes != 96<<20 || *fresh.Timing.TimeoutMs != 200_000 {
 		t.Errorf("a call after the reload has limits %+v, timeout %d", fresh.Limits, *fresh.Timing.TimeoutMs)
 	}
-	if o := w.run(w.begin(), client.Call{ID: "1", Tool: "old"}); o.err != nil || o.result.OK() {
+	if o := w.run(w.begin(), api.Call{ID: "1", Tool: "old"}); o.err != nil || o.result.OK() {
 		t.Errorf("a tool that is gone: %+v", o)
 	}
 	w.letGo(file)
@@ -89,7 +88,7 @@ func TestReloadOfTheStart(t *testing.T) {
 	w.configure(tool + "timeouts: {registration: {default: 2s, min: 1s}}\n")
 	d.signal(syscall.SIGHUP)
 	d.waitLog("configuration loaded")
-	o := w.run(w.begin(), client.Call{ID: "1", Tool: "slow"})
+	o := w.run(w.begin(), api.Call{ID: "1", Tool: "slow"})
 	if o.err != nil || o.result.Status != api.StatusStartFailed || o.result.Reason != "slow" || !strings.Contains(o.result.ToolError.Message, "within 2s of its start") {
 		t.Errorf("%+v", o)
 	}
@@ -130,7 +129,7 @@ func TestUndescribed(t *testing.T) {
 	w.configure("  broken: {plugin: " + broken + "}\n  asked: {plugin: " + broken + ", mode: ask}\n")
 	w.daemon()
 	id := w.begin()
-	o := w.run(id, client.Call{ID: "1", Tool: "broken"})
+	o := w.run(id, api.Call{ID: "1", Tool: "broken"})
 	if o.err != nil || o.result.Status != "start_failed" || !strings.Contains(o.result.Message, broken) || o.result.Tool != "broken" {
 		t.Errorf("%+v", o)
 	}
@@ -139,7 +138,7 @@ func TestUndescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustRun(w.begin(), "broken", workArgs{})
-	if o := w.run(id, client.Call{ID: "2", Tool: "asked"}); o.err != nil || o.result.Status != "denied" || o.result.Reason != "headless" {
+	if o := w.run(id, api.Call{ID: "2", Tool: "asked"}); o.err != nil || o.result.Status != "denied" || o.result.Reason != "headless" {
 		t.Errorf("it was not asked for: %+v", o)
 	}
 }

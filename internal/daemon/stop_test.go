@@ -21,15 +21,15 @@ func TestStopLetsCallsFinish(t *testing.T) {
 	done := w.launch(id, "work", workArgs{For: file})
 	d.signal(syscall.SIGTERM)
 	d.waitLog("stopping")
-	var refused *client.Error
+	var refused *api.Error
 	wait.Until(t, "the daemon is no longer ready", func() bool { return errors.As(w.client.Ready(t.Context()), &refused) })
 	if refused.Status != 503 || refused.Remedy == "" {
 		t.Errorf("not ready: %+v", refused)
 	}
-	if _, err := w.client.Begin(t.Context(), client.TurnSpec{}); !errors.As(err, &refused) || refused.Status != 503 {
+	if _, err := w.client.Begin(t.Context(), api.TurnSpec{}); !errors.As(err, &refused) || refused.Status != 503 {
 		t.Errorf("a new turn: %v", err)
 	}
-	if o := w.run(id, client.Call{ID: "late", Tool: "lines"}); !errors.As(o.err, &refused) || refused.Status != 503 {
+	if o := w.run(id, api.Call{ID: "late", Tool: "lines"}); !errors.As(o.err, &refused) || refused.Status != 503 {
 		t.Errorf("a new batch: %+v", o)
 	}
 	w.letGo(file)
@@ -132,7 +132,7 @@ func (w *world) checkHistory(ended string, interrupted []string) {
 	}
 	states := map[string]string{}
 	for _, turn := range turns {
-		states[turn.TurnID] = turn.State + " " + turn.Reason
+		states[turn.TurnID] = string(turn.State) + " " + string(turn.Reason)
 	}
 	if states[ended] != "ended " {
 		w.t.Errorf("the turn that was over is %q", states[ended])

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -43,8 +42,8 @@ func TestStopWithReaders(t *testing.T) {
 	for range 3 {
 		seen.Add(1)
 		watching.Go(func() {
-			last, caughtUp := client.Event{}, sync.OnceFunc(seen.Done)
-			err := w.client.Watch(ctx, id, 0, func(e client.Event) bool {
+			last, caughtUp := api.Record{}, sync.OnceFunc(seen.Done)
+			err := w.client.Watch(ctx, id, 0, func(e api.Record) bool {
 				if e.Gap != nil || e.Seq != last.Seq+1 {
 					t.Errorf("event %d after %d, gap %+v", e.Seq, last.Seq, e.Gap)
 				}

@@ -22,7 +22,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -76,7 +75,7 @@ func sample(text, name string) float64 {
 // hang makes a call that is killed after five seconds.
 func (w *world) hang(turnID, id string) *api.Result {
 	w.t.Helper()
-	o := w.run(turnID, client.Call{
+	o := w.run(turnID, api.Call{
 		ID: id, Tool: "work", Arguments: arguments(w.t, workArgs{Deaf: true, Text: "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000}`),
 	})
 	if o.err != nil || o.result.Status != api.StatusTimeout {
@@ -101,7 +100,7 @@ func TestMetrics(t *testing.T) {
 	turnID := w.begin()
 	w.mustRun(turnID, "lines", map[string]string{"text": "s3cret"})
 	killed := w.hang(turnID, "hung")
-	if o := w.run(turnID, client.Call{ID: "n", Tool: "s3cret"}); o.err != nil || o.result.Status != api.StatusInvalidArgs {
+	if o := w.run(turnID, api.Call{ID: "n", Tool: "s3cret"}); o.err != nil || o.result.Status != api.StatusInvalidArgs {
 		t.Errorf("%+v", o)
 	}
 	var text string

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/pack"
@@ -92,7 +91,7 @@ func (t *tools) names() []string {
 }
 
 // Tools implements httpapi.Catalogue.
-func (t *tools) Tools(ctx context.Context) (list []client.Tool, problems []error) {
+func (t *tools) Tools(ctx context.Context) (list []api.Tool, problems []error) {
 	found, problems := t.current.Load().catalog.All(ctx)
 	for _, tool := range found {
 		list = append(list, offered(tool))

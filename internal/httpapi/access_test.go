@@ -16,7 +16,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/strictjson"
 )
 
@@ -113,7 +113,7 @@ func TestAnUnknownServerFailsClosed(t *testing.T) {
 
 func TestAbuse(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxBodyBytes = 1 << 16 })
-	w.begin(client.TurnSpec{TurnID: "t"})
+	w.begin(api.TurnSpec{TurnID: "t"})
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
 	arrays := strings.Repeat("[", strictjson.MaxDepth) + strings.Repeat("]", strictjson.MaxDepth)
 	for name, test := range map[string]struct {
@@ -276,7 +276,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 type panicky struct{}
 
-func (panicky) Tools(context.Context) ([]client.Tool, []error) { panic("oh dear") }
+func (panicky) Tools(context.Context) ([]api.Tool, []error) { panic("oh dear") }
 
 // A panic is one request's, and secrets are nobody's.
 func TestAPanicIsAnswered(t *testing.T) {

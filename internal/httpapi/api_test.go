@@ -53,7 +53,7 @@ func TestATurn(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("run: %d %s", status, body)
 	}
-	var results client.Results
+	var results api.Results
 	if err := json.Unmarshal([]byte(body), &results); err != nil {
 		t.Fatal(err)
 	}
@@ -90,11 +90,11 @@ func TestAClientOnTCP(t *testing.T) {
 	}
 	defer c.Close()
 	ctx := w.ctx()
-	begun, err := c.Begin(ctx, client.TurnSpec{})
+	begun, err := c.Begin(ctx, api.TurnSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, err := c.Run(ctx, begun.TurnID, []client.Call{callOf("a/b?c", "work", fakeArgs{})})
+	results, err := c.Run(ctx, begun.TurnID, []api.Call{callOf("a/b?c", "work", fakeArgs{})})
 	if err != nil || results[0].Text() != "a/b?c" {
 		t.Fatalf("%v, %+v", err, results)
 	}
@@ -118,7 +118,7 @@ func TestAClientOnTCP(t *testing.T) {
 
 func TestAborts(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("kept", "work", fakeArgs{Hold: true, Grace: true}), callOf("single", "work", fakeArgs{Hold: true}))
 	w.fakes.await(t, "kept", true)
 	w.fakes.await(t, "single", true)
@@ -159,7 +159,7 @@ func TestRefusedWork(t *testing.T) {
 			return nil
 		}
 	})
-	id := w.begin(client.TurnSpec{TurnID: "one"})
+	id := w.begin(api.TurnSpec{TurnID: "one"})
 	done := w.runLater(w.ctx(), id, callOf("x", "work", fakeArgs{Hold: true}))
 	w.fakes.await(t, "x", true)
 	two := `{"calls":[{"id":"1","tool":"work"},{"id":"1","tool":"work"}]}`
@@ -190,7 +190,7 @@ func TestRefusedWork(t *testing.T) {
 			t.Errorf("duplicate ids: %d %s", status, body)
 		}
 	}
-	w.begin(client.TurnSpec{TurnID: "aborted"})
+	w.begin(api.TurnSpec{TurnID: "aborted"})
 	w.send("POST", "/api/turns/aborted/abort", "")
 	if status, body := w.send("POST", "/api/turns", `{"parentTurnId":"aborted"}`); status != 409 || !strings.Contains(body, "begin it without a parent") {
 		t.Errorf("child of an aborted turn: %d %s", status, body)
@@ -212,14 +212,14 @@ func TestRefusedWork(t *testing.T) {
 func TestADisconnectAborts(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, streamed := range []bool{false, true} {
-		id := w.begin(client.TurnSpec{})
+		id := w.begin(api.TurnSpec{})
 		ctx, leave := context.WithCancel(w.ctx())
 		done := make(chan error, 1)
 		go func() {
-			calls := []client.Call{callOf("held", "work", fakeArgs{Hold: true})}
+			calls := []api.Call{callOf("held", "work", fakeArgs{Hold: true})}
 			var err error
 			if streamed {
-				_, err = w.client.RunEvents(ctx, id, calls, func(client.Event) {})
+				_, err = w.client.RunEvents(ctx, id, calls, func(api.Record) {})
 			} else {
 				_, err = w.client.Run(ctx, id, calls)
 			}
@@ -256,10 +256,10 @@ func (w *world) refusesAnswers(id string, bodies ...string) {
 
 func TestInteractions(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("asks", "ask", fakeArgs{Ask: true}))
 	approval := w.pending()
-	if approval.Kind != string(api.KindApproval) || approval.Policy == nil || approval.Policy.Tier != "native" || !slices.Equal(approval.Policy.Read, []string{"/data"}) {
+	if approval.Kind != api.KindApproval || approval.Policy == nil || approval.Policy.Tier != "native" || !slices.Equal(approval.Policy.Read, []string{"/data"}) {
 		t.Errorf("approval %+v, policy %+v", approval, approval.Policy)
 	}
 	if _, body := w.send("GET", "/api/turns/active", ""); !strings.Contains(body, approval.ID) {
@@ -272,7 +272,7 @@ func TestInteractions(t *testing.T) {
 	w.fakes.await(t, "asks", true)
 	question := w.pending()
 	w.refusesAnswers(question.ID, `{"value":17}`, `{"approve":true}`, `{"approve":true,"value":null}`)
-	if question.Kind != string(api.KindQuestionnaire) || string(question.Schema) != `{"type":"string"}` {
+	if question.Kind != api.KindQuestionnaire || string(question.Schema) != `{"type":"string"}` {
 		t.Errorf("question %+v", question)
 	}
 	if status, body := w.send("POST", "/api/interactions/"+question.ID+"/answer", `{"value":"sesame"}`); status != 200 {
@@ -281,14 +281,14 @@ func TestInteractions(t *testing.T) {
 	if r := w.wait(done); r.err != nil || r.results[0].Text() != `asks "sesame"` {
 		t.Errorf("%+v", r)
 	}
-	if err := w.client.Answer(w.ctx(), question.ID, client.Answer{}); !client.IsNotFound(err) {
+	if err := w.client.Answer(w.ctx(), question.ID, api.Answer{}); !client.IsNotFound(err) {
 		t.Errorf("answered twice: %v", err)
 	}
 	w.wantBy(id, "uid ")
 }
 
 // pending waits for the one question.
-func (w *world) pending() client.Interaction {
+func (w *world) pending() api.Interaction {
 	w.t.Helper()
 	for ctx := w.ctx(); ctx.Err() == nil; {
 		list, err := w.client.Interactions(ctx)
@@ -301,14 +301,14 @@ func (w *world) pending() client.Interaction {
 		}
 	}
 	w.t.Fatal("no question")
-	return client.Interaction{}
+	return api.Interaction{}
 }
 
 // wantBy checks that the record says who has answered.
 func (w *world) wantBy(turnID, prefix string) {
 	w.t.Helper()
 	n := 0
-	if err := w.client.Replay(w.ctx(), turnID, 0, func(e client.Event) bool {
+	if err := w.client.Replay(w.ctx(), turnID, 0, func(e api.Record) bool {
 		if e.Kind == api.AuditAnswered {
 			n++
 			if !strings.HasPrefix(e.By, prefix) {

@@ -5,24 +5,24 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestABatchAsAStream(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{TurnID: "t"})
+	id := w.begin(api.TurnSpec{TurnID: "t"})
 	status, body := w.send("POST", "/api/turns/t/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"say":"x","chatter":3}}]}`, "Accept", "text/html, "+eventStream)
 	want := []string{"tool_queued", "tool_started", "tool_output", "tool_output", "tool_output", "tool_finished", "results"}
 	if kinds := w.check.frames([]byte(body)); status != 200 || !slices.Equal(kinds[len(kinds)-len(want):], want) {
 		t.Errorf("%d, kinds %q, want %q at the end", status, kinds, want)
 	}
 	var seqs []int64
-	results, err := w.client.RunEvents(w.ctx(), id, []client.Call{callOf("2", "work", fakeArgs{Chatter: 2000})}, func(e client.Event) { seqs = append(seqs, e.Seq) })
+	results, err := w.client.RunEvents(w.ctx(), id, []api.Call{callOf("2", "work", fakeArgs{Chatter: 2000})}, func(e api.Record) { seqs = append(seqs, e.Seq) })
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%v, %+v", err, results)
 	}
 	wantSteps(t, seqs)
-	if results, err := w.client.RunEvents(w.ctx(), id, nil, func(client.Event) {}); err != nil || len(results) != 0 {
+	if results, err := w.client.RunEvents(w.ctx(), id, nil, func(api.Record) {}); err != nil || len(results) != 0 {
 		t.Errorf("empty batch: %v, %v", err, results)
 	}
 }
@@ -31,14 +31,14 @@ func TestABatchAsAStream(t *testing.T) {
 // the one before.
 func TestABatchStreamsItsOwnEvents(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	for i := range 30 {
 		before, own := fmt.Sprint("before", i), fmt.Sprint("own", i)
-		if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf(before, "work", fakeArgs{Chatter: 200})}); err != nil {
+		if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf(before, "work", fakeArgs{Chatter: 200})}); err != nil {
 			t.Fatal(err)
 		}
 		var of []string
-		if _, err := w.client.RunEvents(w.ctx(), id, []client.Call{callOf(own, "work", fakeArgs{})}, func(e client.Event) { of = append(of, e.CallID) }); err != nil {
+		if _, err := w.client.RunEvents(w.ctx(), id, []api.Call{callOf(own, "work", fakeArgs{})}, func(e api.Record) { of = append(of, e.CallID) }); err != nil {
 			t.Fatal(err)
 		}
 		if slices.Contains(of, before) || !slices.Contains(of, own) {

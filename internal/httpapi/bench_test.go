@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -14,8 +14,8 @@ import (
 func BenchmarkRun(b *testing.B) {
 	w := newWorld(b, nil)
 	b.Run("http", func(b *testing.B) {
-		id := w.begin(client.TurnSpec{MaxCalls: 1e9})
-		call := []client.Call{{ID: "1", Tool: turn.StatusTool}}
+		id := w.begin(api.TurnSpec{MaxCalls: 1e9})
+		call := []api.Call{{ID: "1", Tool: turn.StatusTool}}
 		for b.Loop() {
 			if _, err := w.client.Run(b.Context(), id, call); err != nil {
 				b.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -41,7 +40,7 @@ func (s *Server) run(q *request) error {
 	if hasLeft(ctx) {
 		t.End()
 	}
-	return q.answer(client.Results{Results: results})
+	return q.answer(api.Results{Results: results})
 }
 
 // hasLeft is whether the client went away before its batch had results. Then no
@@ -51,7 +50,7 @@ func hasLeft(ctx context.Context) bool {
 }
 
 func (q *request) batch() ([]turn.Call, error) {
-	var batch client.Batch
+	var batch api.Batch
 	if err := q.decode(&batch); err != nil {
 		return nil, err
 	}
@@ -125,14 +124,14 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 // finish sends the results after all events of the batch. A batch that did
 // not run and had no events is answered with the error.
 func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
-	kind, value := kindResults, any(client.Results{Results: r.results})
+	kind, value := kindResults, any(api.Results{Results: r.results})
 	if r.err != nil {
 		err := notRun(t, r.err)
 		if !st.opened {
 			return false, err
 		}
-		refused, _ := errors.AsType[*client.Error](err)
-		kind, value = kindError, client.Failure{Error: *refused}
+		refused, _ := errors.AsType[*api.Error](err)
+		kind, value = kindError, api.Failure{Error: *refused}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
 )
 
@@ -49,15 +49,15 @@ const challenge = `Bearer realm="toolhost"`
 
 // refuse makes the error that a client is told.
 func refuse(code, message, remedy string) error {
-	return &client.Error{Status: statuses[code], Code: code, Message: message, Remedy: remedy}
+	return &api.Error{Status: statuses[code], Code: code, Message: message, Remedy: remedy}
 }
 
 // fail answers with an error. Anything but a refusal is a bug, or the daemon's
 // own trouble.
 func fail(w http.ResponseWriter, r *http.Request, err error) {
-	refused, ok := errors.AsType[*client.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	if !ok {
-		refused = &client.Error{
+		refused = &api.Error{
 			Status: http.StatusInternalServerError, Code: codeInternal, Message: printable(err.Error()), Remedy: "see the daemon's log",
 		}
 	}
@@ -67,7 +67,7 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", retryAfter)
 	}
-	respond(w, r, refused.Status, client.Failure{Error: *refused})
+	respond(w, r, refused.Status, api.Failure{Error: *refused})
 }
 
 // respond writes JSON.

@@ -39,7 +39,7 @@ func until(t testing.TB, what string, condition func() bool) {
 
 func TestAStreamOpensATurn(t *testing.T) {
 	w := newWorld(t, nil)
-	s, err := w.client.Open(w.ctx(), client.TurnSpec{SessionID: "s"})
+	s, err := w.client.Open(w.ctx(), api.TurnSpec{SessionID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestAStreamOpensATurn(t *testing.T) {
 	if err != nil || first.Kind != api.EventTurnStart || first.SessionID != "s" {
 		t.Fatalf("first event: %v, %+v", err, first)
 	}
-	if _, err := w.client.Run(w.ctx(), first.TurnID, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+	if _, err := w.client.Run(w.ctx(), first.TurnID, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.client.End(w.ctx(), first.TurnID); err != nil {
@@ -73,7 +73,7 @@ func TestAStreamOpensATurn(t *testing.T) {
 
 func TestClosingTheStreamAbortsItsTurn(t *testing.T) {
 	w := newWorld(t, nil)
-	s, err := w.client.Open(w.ctx(), client.TurnSpec{})
+	s, err := w.client.Open(w.ctx(), api.TurnSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +106,17 @@ func wantSteps(t *testing.T, seqs []int64) {
 // play has a turn happen that has n events and some.
 func (w *world) play(n int) (id string) {
 	w.t.Helper()
-	id = w.begin(client.TurnSpec{})
-	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{Chatter: n})}); err != nil {
+	id = w.begin(api.TurnSpec{})
+	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{Chatter: n})}); err != nil {
 		w.t.Fatal(err)
 	}
 	return id
 }
 
 // watched collects the events of a turn up to one of a kind.
-func (w *world) watched(id string, after int64, last api.EventKind) (events []client.Event) {
+func (w *world) watched(id string, after int64, last api.EventKind) (events []api.Record) {
 	w.t.Helper()
-	if err := w.client.Watch(w.ctx(), id, after, func(e client.Event) bool {
+	if err := w.client.Watch(w.ctx(), id, after, func(e api.Record) bool {
 		events = append(events, e)
 		return e.Kind != last
 	}); err != nil {
@@ -134,8 +134,8 @@ func TestWatchersResume(t *testing.T) {
 	if err := w.client.End(w.ctx(), id); err != nil {
 		t.Fatal(err)
 	}
-	var replayed []client.Event
-	if err := w.client.Replay(w.ctx(), id, 0, func(e client.Event) bool { replayed = append(replayed, e); return true }); err != nil {
+	var replayed []api.Record
+	if err := w.client.Replay(w.ctx(), id, 0, func(e api.Record) bool { replayed = append(replayed, e); return true }); err != nil {
 		t.Fatal(err)
 	}
 	if len(live) != len(replayed)-1 || len(live) < 300 {
@@ -155,7 +155,7 @@ func TestWatchersResume(t *testing.T) {
 	if status, body := w.send("GET", "/api/turns/"+id+"/events?after=299", "", "Accept", eventStream); status != 200 || !strings.Contains(body, "\nid: 300\n") {
 		t.Errorf("%d %s", status, body)
 	}
-	if err := w.client.Watch(w.ctx(), "never", 0, func(client.Event) bool { return true }); !client.IsNotFound(err) {
+	if err := w.client.Watch(w.ctx(), "never", 0, func(api.Record) bool { return true }); !client.IsNotFound(err) {
 		t.Errorf("a turn that never was: %v", err)
 	}
 }
@@ -221,8 +221,8 @@ func (h holed) Events(turnID string, after int64, yield func(journal.Event) bool
 // A turn that is over is told with what its record lacks.
 func TestReplayMarksWhatIsNotOnRecord(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.History = holed{c.History} })
-	id := w.begin(client.TurnSpec{TurnID: "past"})
-	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+	id := w.begin(api.TurnSpec{TurnID: "past"})
+	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.client.End(w.ctx(), id); err != nil {
@@ -257,11 +257,11 @@ func (w *world) dial(head string) net.Conn {
 // the other readers.
 func TestASlowReaderIsDropped(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Stall = time.Second })
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	until(t, "the stream", func() bool { return w.server.streams.Load() == 1 })
 	for i := range 5 {
-		if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf(fmt.Sprint(i), "work", fakeArgs{Chatter: 2000})}); err != nil {
+		if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf(fmt.Sprint(i), "work", fakeArgs{Chatter: 2000})}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -273,7 +273,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 
 func TestHeartbeats(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Heartbeat = time.Millisecond })
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("held", "work", fakeArgs{Hold: true}))
 	call := w.fakes.await(t, "held", true)
 	conn := w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -293,7 +293,7 @@ func TestHeartbeats(t *testing.T) {
 
 func TestTooManyStreams(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxStreams = 1 })
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	until(t, "the stream", func() bool { return w.server.streams.Load() == 1 })
 	for _, test := range [][3]string{{"GET", "/api/turns/" + id + "/events", ""}, {"POST", "/api/turns", "{}"}, {"POST", "/api/turns/" + id + "/calls", `{"calls":[]}`}} {
@@ -309,7 +309,7 @@ func TestTooManyStreams(t *testing.T) {
 // Many watchers of one turn all see all of it.
 func TestManyWatchers(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{})
+	id := w.begin(api.TurnSpec{})
 	const watchers = 200
 	var seen sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
@@ -317,7 +317,7 @@ func TestManyWatchers(t *testing.T) {
 	for range watchers {
 		seen.Go(func() {
 			last := int64(0)
-			err := w.client.Watch(ctx, id, 0, func(e client.Event) bool {
+			err := w.client.Watch(ctx, id, 0, func(e api.Record) bool {
 				if e.Seq != last+1 {
 					t.Errorf("event %d after %d", e.Seq, last)
 				}
@@ -330,7 +330,7 @@ func TestManyWatchers(t *testing.T) {
 		})
 	}
 	until(t, "the watchers", func() bool { return w.server.streams.Load() == watchers })
-	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{Chatter: 100})}); err != nil {
+	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{Chatter: 100})}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.client.End(w.ctx(), id); err != nil {
@@ -344,7 +344,7 @@ func TestManyWatchers(t *testing.T) {
 func TestIdleTurnsEnd(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.TurnIdle = time.Millisecond })
 	until(t, "the end of an idle turn", func() bool {
-		begun, err := w.client.Begin(w.ctx(), client.TurnSpec{})
+		begun, err := w.client.Begin(w.ctx(), api.TurnSpec{})
 		if err != nil {
 			return client.IsNotFound(err) // it was over before it could be told of
 		}
@@ -377,7 +377,7 @@ func TestIdleTurnsEnd(t *testing.T) {
 // The end of the daemon ends streams, and turns that live by one.
 func TestCloseEndsStreams(t *testing.T) {
 	w := newWorld(t, nil)
-	s, err := w.client.Open(w.ctx(), client.TurnSpec{})
+	s, err := w.client.Open(w.ctx(), api.TurnSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,21 +1,23 @@
 package httpapi
 
-import "github.com/toolhost/toolhost/client"
+import (
+	"github.com/toolhost/toolhost/api"
+)
 
 func (s *Server) health(q *request) error {
-	return q.answer(client.Health{Status: "ok", Version: s.config.Version})
+	return q.answer(api.Health{Status: "ok", Version: s.config.Version})
 }
 
 func (s *Server) ready(q *request) error {
 	if err := s.accepts(); err != nil {
 		return err
 	}
-	return q.answer(client.Health{Status: "ok", Version: s.config.Version})
+	return q.answer(api.Health{Status: "ok", Version: s.config.Version})
 }
 
 func (s *Server) tools(q *request) error {
 	tools, problems := s.config.Tools.Tools(q.r.Context())
-	list := client.Tools{Tools: append([]client.Tool{}, tools...), Problems: []string{}}
+	list := api.Tools{Tools: append([]api.Tool{}, tools...), Problems: []string{}}
 	for _, problem := range problems {
 		list.Problems = append(list.Problems, problem.Error())
 	}

@@ -6,18 +6,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 )
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t, nil)
 	began := time.Now()
-	first := w.begin(client.TurnSpec{TurnID: "first"})
-	calls := []client.Call{callOf("1", "work", fakeArgs{}), callOf("2", "banned", fakeArgs{})}
+	first := w.begin(api.TurnSpec{TurnID: "first"})
+	calls := []api.Call{callOf("1", "work", fakeArgs{}), callOf("2", "banned", fakeArgs{})}
 	if _, err := w.client.Run(w.ctx(), first, calls); err != nil {
 		t.Fatal(err)
 	}
-	w.begin(client.TurnSpec{TurnID: "second"})
+	w.begin(api.TurnSpec{TurnID: "second"})
 	if err := w.client.End(w.ctx(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,8 @@ func TestHistory(t *testing.T) {
 // A bound is one however long ago or far away it is.
 func TestHistoryBounds(t *testing.T) {
 	w := newWorld(t, nil)
-	id := w.begin(client.TurnSpec{TurnID: "one"})
-	if _, err := w.client.Run(w.ctx(), id, []client.Call{callOf("1", "work", fakeArgs{})}); err != nil {
+	id := w.begin(api.TurnSpec{TurnID: "one"})
+	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int{

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 )
 
 // Whatever id a batch may have, its call can be stopped, and its result read.
 func TestEveryIDCanBeAddressed(t *testing.T) {
 	w := newWorld(t, nil)
-	turnID := w.begin(client.TurnSpec{TurnID: "t"})
+	turnID := w.begin(api.TurnSpec{TurnID: "t"})
 	ids := []string{"../x", "..//../x", "a//b", "a/./b", "/", "//", "x/", "./", "https://x/1", "%2F", "%2e%2e", "?", "#", ";a=b", " ", "é/\n", `\`, "...", "abort"}
-	var calls []client.Call
+	var calls []api.Call
 	for _, id := range ids {
 		calls = append(calls, callOf(id, "work", fakeArgs{Hold: true}))
 	}
@@ -45,7 +44,7 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 // What is wrong with a batch is said with its place, the value and the rule.
 func TestBrokenRules(t *testing.T) {
 	w := newWorld(t, nil)
-	w.begin(client.TurnSpec{TurnID: "t"})
+	w.begin(api.TurnSpec{TurnID: "t"})
 	for body, want := range map[string][]string{
 		`{"calls":[{"id":"ok","tool":"work"},{"id":"..","tool":"work"}]}`:               {`calls[1].id`, `".."`, `pattern ^([^.]|[.][^.]|[.][.].)`},
 		`{"calls":[{"id":"","tool":"work"}]}`:                                           {`calls[0].id`, `at least 1 `, `""`},

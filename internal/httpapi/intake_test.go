@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget/memory"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // Twelve bodies of 8 MiB of small elements took gigabytes.
 func TestManyValuesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 	w := newWorld(t, nil)
-	w.begin(client.TurnSpec{TurnID: "t"})
+	w.begin(api.TurnSpec{TurnID: "t"})
 	for name, body := range map[string]string{
 		"arguments": `{"calls":[{"id":"a","tool":"echo","arguments":{"x":[0` + strings.Repeat(",0", 4_000_000) + `]}}]}`,
 		"calls":     `{"calls":[{}` + strings.Repeat(",{}", 2_700_000) + `]}`,

@@ -5,24 +5,21 @@ import (
 	"slices"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
 
 func (s *Server) interactions(q *request) error {
-	list := client.Interactions{Interactions: []client.Interaction{}}
+	list := api.Interactions{Interactions: []api.Interaction{}}
 	for _, info := range s.config.Turns.Active() {
-		for _, i := range info.PendingInteractions {
-			list.Interactions = append(list.Interactions, wireInteraction(i))
-		}
+		list.Interactions = append(list.Interactions, info.PendingInteractions...)
 	}
-	slices.SortFunc(list.Interactions, func(a, b client.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
+	slices.SortFunc(list.Interactions, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
 	return q.answer(list)
 }
 
 // answer is what a human has decided. Its value is given on and kept nowhere.
 func (s *Server) answer(q *request) error {
-	var a client.Answer
+	var a api.Answer
 	if err := q.decode(&a); err != nil {
 		return err
 	}
@@ -33,7 +30,8 @@ func (s *Server) answer(q *request) error {
 	t, ok := s.asking(id)
 	err := turn.ErrNotPending
 	if ok {
-		err = t.Answer(id, turn.Answer{Approve: a.Approve, Value: a.Value, Always: a.Always, By: q.who.name, Unanswered: a.Unanswered})
+		a.By = q.who.name
+		err = t.Answer(id, a)
 	}
 	if err != nil && !errors.Is(err, turn.ErrNotPending) {
 		return refuse(codeInvalid, printable(err.Error()), "answer again: the question still waits")
@@ -41,7 +39,7 @@ func (s *Server) answer(q *request) error {
 	if err != nil {
 		return refuse(codeNotFound, "no question "+printable(id)+" waits for an answer", "see /api/interactions; it was answered, has timed out, or its call is over")
 	}
-	return q.answer(client.Done{OK: true, TurnID: t.ID(), InteractionID: id})
+	return q.answer(api.Done{OK: true, TurnID: t.ID(), InteractionID: id})
 }
 
 // asking finds the turn that an interaction belongs to.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -32,7 +31,7 @@ type tally struct {
 	gaps, lost int64
 }
 
-func (c *tally) take(e client.Event) bool {
+func (c *tally) take(e api.Record) bool {
 	from := e.Seq
 	if e.Gap != nil {
 		from = e.Gap.From
@@ -89,13 +88,13 @@ func TestWatchingMuchOutput(t *testing.T) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			own := w.begin(client.TurnSpec{})
+			own := w.begin(api.TurnSpec{})
 			for i := range 4 {
 				call := callOf(fmt.Sprint(i), "work", one)
 				if _, err := foreign.Run(w.ctx(), []turn.Call{{ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}); err != nil {
 					w.t.Fatal(err)
 				}
-				if _, err := w.client.Run(w.ctx(), own, []client.Call{call}); err != nil {
+				if _, err := w.client.Run(w.ctx(), own, []api.Call{call}); err != nil {
 					w.t.Fatal(err)
 				}
 			}
@@ -106,9 +105,9 @@ func TestWatchingMuchOutput(t *testing.T) {
 }
 
 // batchOf sends a batch by hand and gives the connection, unread.
-func (w *world) batchOf(id string, call client.Call) net.Conn {
+func (w *world) batchOf(id string, call api.Call) net.Conn {
 	w.t.Helper()
-	raw, err := json.Marshal(client.Batch{Calls: []client.Call{call}})
+	raw, err := json.Marshal(api.Batch{Calls: []api.Call{call}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -158,7 +157,7 @@ func cutField(line string) (name, value string) {
 	return name, strings.TrimSpace(value)
 }
 
-func eventOf(t testing.TB, kind string, data []byte) (e client.Event) {
+func eventOf(t testing.TB, kind string, data []byte) (e api.Record) {
 	var err error
 	if kind == string(api.EventGap) {
 		e.Gap = &api.Gap{}
@@ -178,7 +177,7 @@ func eventOf(t testing.TB, kind string, data []byte) (e client.Event) {
 func TestAPausedBatchIsToldOfEverything(t *testing.T) {
 	withAndWithout(t, func(w *world, kept bool) {
 		for _, one := range []fakeArgs{{Chatter: 1000, Size: largeEvent}, {Chatter: 40_000, Size: 300}, {Chatter: 3, Result: largeResult}} {
-			id := w.begin(client.TurnSpec{})
+			id := w.begin(api.TurnSpec{})
 			conn := w.batchOf(id, callOf("1", "work", one))
 			w.awaitEnd(id)
 			c := &tally{t: w.t, last: 1} // the turn's own beginning is before the batch

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 )
 
 const (
@@ -135,7 +135,7 @@ func (s *Server) loginLink(q *request) error {
 	if !ok {
 		return refuse(codeBusy, "too many links have not been opened yet", "open one, or wait two minutes")
 	}
-	link := client.LoginLink{Path: loginPath + "?link=" + secret, ExpiresAt: until.UTC()}
+	link := api.LoginLink{Path: loginPath + "?link=" + secret, ExpiresAt: until.UTC()}
 	if address := s.address.Load(); address != nil {
 		link.URL = "http://" + *address + link.Path
 	}
@@ -172,5 +172,5 @@ func (s *Server) logout(q *request) error {
 		s.sessions.end(cookie.Value)
 	}
 	http.SetCookie(q.w, &http.Cookie{Name: cookieName, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
-	return q.answer(client.Done{OK: true})
+	return q.answer(api.Done{OK: true})
 }

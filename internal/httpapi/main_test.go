@@ -147,10 +147,10 @@ var testTools = map[string]turn.Tool{
 // catalogue is that of the tests.
 type catalogue struct{ problems []error }
 
-func (c catalogue) Tools(context.Context) ([]client.Tool, []error) {
+func (c catalogue) Tools(context.Context) ([]api.Tool, []error) {
 	yes, timeout := true, int64(30_000)
-	return []client.Tool{
-		{Name: "work", Description: "Works.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: client.Annotations{ReadOnly: &yes}, Mode: "allow", TimeoutMs: &timeout},
+	return []api.Tool{
+		{Name: "work", Description: "Works.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: api.Annotations{ReadOnly: &yes}, Mode: "allow", TimeoutMs: &timeout},
 		{Name: "ask", InputSchema: json.RawMessage(`{}`), Mode: "ask", Exclusive: true},
 	}, c.problems
 }
@@ -261,7 +261,7 @@ func (w *world) ctx() context.Context {
 }
 
 // begin begins a turn.
-func (w *world) begin(spec client.TurnSpec) string {
+func (w *world) begin(spec api.TurnSpec) string {
 	w.t.Helper()
 	begun, err := w.client.Begin(w.ctx(), spec)
 	if err != nil {
@@ -270,14 +270,14 @@ func (w *world) begin(spec client.TurnSpec) string {
 	return begun.TurnID
 }
 
-func callOf(id, tool string, args fakeArgs) client.Call {
+func callOf(id, tool string, args fakeArgs) api.Call {
 	args.Say = id
 	raw, _ := json.Marshal(args)
-	return client.Call{ID: id, Tool: tool, Arguments: raw}
+	return api.Call{ID: id, Tool: tool, Arguments: raw}
 }
 
 // runLater runs a batch on a goroutine; the channel gives its results.
-func (w *world) runLater(ctx context.Context, id string, calls ...client.Call) <-chan ran {
+func (w *world) runLater(ctx context.Context, id string, calls ...api.Call) <-chan ran {
 	done := make(chan ran, 1)
 	go func() {
 		results, err := w.client.Run(ctx, id, calls)

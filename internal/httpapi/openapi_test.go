@@ -17,24 +17,23 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
 
 // components are the types that the document has a schema of.
 var components = []reflect.Type{
-	typeOf[client.Annotations](), typeOf[client.Answer](), typeOf[client.Batch](), typeOf[client.Call](), typeOf[client.CallSummary](),
-	typeOf[client.CallSummaries](), typeOf[client.CurrentTool](), typeOf[client.Done](), typeOf[client.Error](), typeOf[client.Failure](),
-	typeOf[api.Gap](), typeOf[client.Health](), typeOf[client.Interaction](), typeOf[client.Interactions](), typeOf[client.LoginLink](),
-	typeOf[client.Policy](), typeOf[client.Results](), typeOf[client.Tool](), typeOf[client.Tools](), typeOf[client.Turn](),
-	typeOf[client.TurnSpec](), typeOf[client.TurnSummaries](), typeOf[client.TurnSummary](), typeOf[client.Turns](), typeOf[client.Usage](),
+	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
+	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
+	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](),
+	typeOf[api.Policy](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
+	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
 	typeOf[api.Result](), typeOf[api.Event](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{typeOf[client.TurnSpec](), typeOf[client.Batch](), typeOf[client.Call](), typeOf[client.Answer]()}
+var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer]()}
 
 // componentSchemas are the schemas of all components. Strict ones allow no
 // fields that the types don't have, which is for tests: clients must take more.
@@ -48,7 +47,7 @@ func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
 		}
 		for _, other := range components {
 			if other != own {
-				known[other] = &jsonschema.Schema{Ref: componentRef + other.Name()}
+				known[other] = &jsonschema.Schema{Ref: componentRef + component(other)}
 			}
 		}
 		schema, err := jsonschema.ForType(own, &jsonschema.ForOptions{TypeSchemas: known})
@@ -56,7 +55,7 @@ func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
 			t.Fatal(err)
 		}
 		tidy(schema, strict || slices.Contains(requests, own))
-		all[own.Name()] = schema
+		all[component(own)] = schema
 	}
 	bound(all)
 	return all
@@ -170,7 +169,15 @@ func operation(r route) object {
 	return o
 }
 
-func ref(t reflect.Type) object { return object{"$ref": componentRef + t.Name()} }
+func ref(t reflect.Type) object { return object{"$ref": componentRef + component(t)} }
+
+// component names a type in the document, where the Usage of results has no name.
+func component(t reflect.Type) string {
+	if t == typeOf[api.CurrentUsage]() {
+		return "Usage"
+	}
+	return t.Name()
+}
 
 // responses are success, as JSON or otherwise, and every error.
 func responses(r route) object {
@@ -221,7 +228,7 @@ func failures() object {
 		slices.Sort(codes)
 		all[failureName(status)] = object{
 			"description": "error of code " + strings.Join(codes, ", "),
-			"content":     object{"application/json": object{"schema": ref(typeOf[client.Failure]())}},
+			"content":     object{"application/json": object{"schema": ref(typeOf[api.Failure]())}},
 		}
 	}
 	return all

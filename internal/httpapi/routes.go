@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 )
 
 // route is one entry of the API. The mux and the OpenAPI document are both made
@@ -65,11 +64,11 @@ const ofTurn = "the turn's events from the first on, each with its seq as id; a 
 var routes = []route{
 	{
 		method: "GET", path: "/api/health", summary: "Whether the daemon is there", public: true,
-		status: http.StatusOK, out: typeOf[client.Health](), handle: (*Server).health,
+		status: http.StatusOK, out: typeOf[api.Health](), handle: (*Server).health,
 	},
 	{
 		method: "GET", path: "/api/ready", summary: "Whether calls can be made",
-		status: http.StatusOK, out: typeOf[client.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
+		status: http.StatusOK, out: typeOf[api.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
 	},
 	{
 		method: "GET", path: "/metrics", summary: "Metrics for Prometheus, in the format that its Accept asks for", scraped: true,
@@ -81,39 +80,39 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/tools", summary: "The catalogue of tools",
-		status: http.StatusOK, out: typeOf[client.Tools](), handle: (*Server).tools,
+		status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
 	},
 	{
-		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[client.TurnSpec](),
-		status: http.StatusCreated, out: typeOf[client.Turn](), handle: (*Server).begin,
+		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[api.TurnSpec](),
+		status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
 		method: "GET", path: "/api/turns/active", summary: "All active turns, oldest first",
-		status: http.StatusOK, out: typeOf[client.Turns](), handle: (*Server).active,
+		status: http.StatusOK, out: typeOf[api.Turns](), handle: (*Server).active,
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}", summary: "An active turn",
-		status: http.StatusOK, out: typeOf[client.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
+		status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
-		in: typeOf[client.Batch](), status: http.StatusOK, out: typeOf[client.Results](), handle: (*Server).run,
+		in: typeOf[api.Batch](), status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort", summary: "Abort a turn's calls; again, while they end, kills at once",
-		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", summary: "Abort one call; the turn goes on",
-		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/end", summary: "End a turn; a batch that runs is aborted first",
-		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}/events", summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
@@ -122,20 +121,20 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/interactions", summary: "All questions that wait for a human",
-		status: http.StatusOK, out: typeOf[client.Interactions](), handle: (*Server).interactions,
+		status: http.StatusOK, out: typeOf[api.Interactions](), handle: (*Server).interactions,
 	},
 	{
-		method: "POST", path: "/api/interactions/{interactionId}/answer", summary: "Answer a question", in: typeOf[client.Answer](),
-		status: http.StatusOK, out: typeOf[client.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
+		method: "POST", path: "/api/interactions/{interactionId}/answer", summary: "Answer a question", in: typeOf[api.Answer](),
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
 	},
 	{
 		method: "GET", path: "/api/history/turns", summary: "Turns on record, the last started first", query: filters,
-		status: http.StatusOK, out: typeOf[client.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
+		status: http.StatusOK, out: typeOf[api.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
 	},
 	{
 		method: "GET", path: "/api/history/calls", summary: "Calls on record, the last queued first",
 		query:  append([]parameter{{"turn", "string", "only of this turn"}}, filters...),
-		status: http.StatusOK, out: typeOf[client.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
+		status: http.StatusOK, out: typeOf[api.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
 	},
 	{
 		method: "GET", path: "/api/history/turns/{turnId}/events", summary: "Replay a turn: its events exactly as they were shown, one a line",
@@ -147,7 +146,7 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/api/login-links", summary: "Make a link that lets one browser in, once",
-		status: http.StatusCreated, out: typeOf[client.LoginLink](), refuses: []string{codeForbidden, codeBusy}, handle: (*Server).loginLink,
+		status: http.StatusCreated, out: typeOf[api.LoginLink](), refuses: []string{codeForbidden, codeBusy}, handle: (*Server).loginLink,
 	},
 	{
 		method: "GET", path: "/api/login", summary: "Open a login link: sets the session's cookie and goes on to /", public: true,
@@ -155,7 +154,7 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/api/logout", summary: "End the browser's session",
-		status: http.StatusOK, out: typeOf[client.Done](), handle: (*Server).logout,
+		status: http.StatusOK, out: typeOf[api.Done](), handle: (*Server).logout,
 	},
 }
 

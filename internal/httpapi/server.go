@@ -13,9 +13,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/budget/memory"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -23,13 +23,13 @@ import (
 // Catalogue returns the tools, and why configured ones are missing. It is
 // called anew each time.
 type Catalogue interface {
-	Tools(ctx context.Context) (tools []client.Tool, problems []error)
+	Tools(ctx context.Context) (tools []api.Tool, problems []error)
 }
 
 // History is what has been journalled; *journal.Reader is one.
 type History interface {
-	Turns(journal.Filter) ([]journal.TurnSummary, error)
-	Calls(journal.Filter) ([]journal.CallSummary, error)
+	Turns(journal.Filter) ([]api.TurnSummary, error)
+	Calls(journal.Filter) ([]api.CallSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error
 	Result(turnID, callID string) ([]byte, error)
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 )
 
 // signInPage tells a person with a browser how to get a session.
@@ -37,7 +37,7 @@ func hashOf(source []byte) string {
 // failPerson answers a client that is not let in: a browser that shows the
 // answer to a person gets a page, any other client the error.
 func failPerson(w http.ResponseWriter, r *http.Request, err error) {
-	refused, ok := errors.AsType[*client.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	_, unix := peerOf(r.Context())
 	looks := (r.Method == http.MethodGet || r.Method == http.MethodHead) && accepts(r, "text/html")
 	if !ok || unix || !looks {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -16,7 +15,7 @@ import (
 // begin begins a turn, and stays with it to its end if the client wants a
 // stream.
 func (s *Server) begin(q *request) error {
-	var spec client.TurnSpec
+	var spec api.TurnSpec
 	if err := q.decode(&spec); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (s *Server) begin(q *request) error {
 	return q.answer(wireTurn(info))
 }
 
-func (s *Server) beginTurn(spec client.TurnSpec) (*turn.Turn, error) {
+func (s *Server) beginTurn(spec api.TurnSpec) (*turn.Turn, error) {
 	if err := s.accepts(); err != nil {
 		return nil, err
 	}
@@ -77,7 +76,7 @@ func (s *Server) beginTurn(spec client.TurnSpec) (*turn.Turn, error) {
 }
 
 // budget is the operator's with what the client asks for on top.
-func (s *Server) budget(spec client.TurnSpec) (b budget.TurnSpec) {
+func (s *Server) budget(spec api.TurnSpec) (b budget.TurnSpec) {
 	if s.config.Budget != nil {
 		b = s.config.Budget()
 	}
@@ -132,7 +131,7 @@ func (s *Server) accompany(q *request, t *turn.Turn) {
 }
 
 func (s *Server) active(q *request) error {
-	list := client.Turns{Turns: []client.Turn{}}
+	list := api.Turns{Turns: []api.Turn{}}
 	for _, info := range s.config.Turns.Active() {
 		list.Turns = append(list.Turns, wireTurn(info))
 	}
@@ -157,7 +156,7 @@ func (s *Server) abort(q *request) error {
 		return err
 	}
 	t.Abort(api.ReasonUser)
-	return q.answer(client.Done{OK: true, TurnID: t.ID()})
+	return q.answer(api.Done{OK: true, TurnID: t.ID()})
 }
 
 func (s *Server) abortCall(q *request) error {
@@ -169,7 +168,7 @@ func (s *Server) abortCall(q *request) error {
 	if !t.AbortCall(id) {
 		return refuse(codeNotFound, "no call "+printable(id)+" of this turn is under way", "see currentTools in /api/turns/active")
 	}
-	return q.answer(client.Done{OK: true, TurnID: t.ID(), CallID: id})
+	return q.answer(api.Done{OK: true, TurnID: t.ID(), CallID: id})
 }
 
 // end returns once everything of the turn is over.
@@ -179,7 +178,7 @@ func (s *Server) end(q *request) error {
 		return err
 	}
 	t.End()
-	return q.answer(client.Done{OK: true, TurnID: t.ID()})
+	return q.answer(api.Done{OK: true, TurnID: t.ID()})
 }
 
 // activeTurn finds the turn that a path names.

@@ -13,7 +13,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 )
 
 // validator holds answers to the document, and to more: no field may be in
@@ -130,7 +129,7 @@ func (v *validator) frames(raw []byte) (kinds []string) {
 			continue
 		}
 		kinds = append(kinds, kind)
-		component := map[string]string{string(api.EventGap): typeOf[client.Gap]().Name(), kindResults: typeOf[client.Results]().Name(), kindError: typeOf[client.Failure]().Name()}[kind]
+		component := map[string]string{string(api.EventGap): typeOf[api.Gap]().Name(), kindResults: typeOf[api.Results]().Name(), kindError: typeOf[api.Failure]().Name()}[kind]
 		if component == "" {
 			component = typeOf[api.Event]().Name()
 		}

@@ -54,7 +54,7 @@ func (e *Event) check() error {
 		return errors.New("bug: an event needs a turn's id, a kind and its JSON")
 	case aboutCall(e.Kind) && e.CallID == "":
 		return fmt.Errorf("bug: a %s needs a call's id", e.Kind)
-	case endsCall(e.Kind) && (e.Outcome == nil || e.Outcome.Status == "" || e.Outcome.Status == StatusOpen):
+	case endsCall(e.Kind) && (e.Outcome == nil || e.Outcome.Status == "" || e.Outcome.Status == api.StatusOpen):
 		return fmt.Errorf("bug: a %s needs an outcome with a status", e.Kind)
 	case len(e.JSON) > MaxEventBytes:
 		return fmt.Errorf("%w: %s of %d bytes, over %d", ErrTooLarge, e.Kind, len(e.JSON), MaxEventBytes)

@@ -158,7 +158,7 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("still unfinished: %+v", left)
 	}
 	turns, err := mustRead(t, dir).Turns(Filter{TurnID: "open"})
-	if err != nil || len(turns) != 1 || turns[0].State != TurnAborted || turns[0].Reason != "error" {
+	if err != nil || len(turns) != 1 || turns[0].State != api.TurnAborted || turns[0].Reason != "error" {
 		t.Errorf("turns %+v, error %v", turns, err)
 	}
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// StatusOpen is that of a call which is not over.
-const StatusOpen = "open"
-
 // Filter selects turns or calls: those to which all of its fields apply that are not zero.
 type Filter struct {
 	TurnID string
@@ -33,48 +30,11 @@ const defaultLimit = 100
 
 // Statuses are what a call can have for its status.
 func Statuses() []string {
-	all := []string{StatusOpen}
+	all := []string{string(api.StatusOpen)}
 	for _, s := range api.Statuses() {
 		all = append(all, string(s))
 	}
 	return all
-}
-
-// State is where a turn is.
-type State string
-
-// The states of a turn.
-const (
-	TurnOpen    State = "open"    // it has no turn_end (its owner may have died)
-	TurnEnded   State = "ended"   // it has a turn_end
-	TurnAborted State = "aborted" // it has a turn_abort and a turn_end
-)
-
-// TurnSummary is one turn of a list.
-type TurnSummary struct {
-	TurnID   string         `json:"turnId"`
-	AgentID  string         `json:"agentId"` // whose turn it was; empty if nobody has said so
-	State    State          `json:"state"`
-	Reason   string         `json:"reason"` // of the turn_abort
-	Started  time.Time      `json:"started"`
-	Ended    time.Time      `json:"ended,omitzero"` // zero while open
-	Events   int64          `json:"events"`
-	Calls    int            `json:"calls"`
-	Outcomes map[string]int `json:"outcomes"` // how many calls have which status
-}
-
-// CallSummary is one call of a list.
-type CallSummary struct {
-	TurnID    string    `json:"turnId"`
-	CallID    string    `json:"toolCallId"`
-	Tool      string    `json:"toolName"`
-	Status    string    `json:"status"`
-	Reason    string    `json:"reason"`
-	Queued    time.Time `json:"queued"`
-	Started   time.Time `json:"started,omitzero"` // zero if it never ran
-	Ended     time.Time `json:"ended,omitzero"`   // zero while open
-	ElapsedMs int64     `json:"elapsedMs"`
-	HasResult bool      `json:"hasResult"` // see Reader.Result
 }
 
 // conditions are the parts of a WHERE and their arguments.
@@ -128,7 +88,7 @@ func (f Filter) Count() int {
 }
 
 // Calls lists calls, the last queued first.
-func (r *Reader) Calls(f Filter) ([]CallSummary, error) {
+func (r *Reader) Calls(f Filter) ([]api.CallSummary, error) {
 	where := f.common("c.queued")
 	f.ofCall(where)
 	rows, err := r.db.Query(`SELECT t.turn_id, c.call_id, c.tool, c.status, c.reason, c.queued, c.started, c.ended,
@@ -137,9 +97,9 @@ func (r *Reader) Calls(f Filter) ([]CallSummary, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
 	}
-	var calls []CallSummary
+	var calls []api.CallSummary
 	err = each(rows, func() error {
-		var c CallSummary
+		var c api.CallSummary
 		var queued int64
 		var started, ended sql.NullInt64
 		err := rows.Scan(&c.TurnID, &c.CallID, &c.Tool, &c.Status, &c.Reason, &queued, &started, &ended, &c.ElapsedMs, &c.HasResult)
@@ -154,7 +114,7 @@ func (r *Reader) Calls(f Filter) ([]CallSummary, error) {
 }
 
 // Turns lists turns, the last started first.
-func (r *Reader) Turns(f Filter) ([]TurnSummary, error) {
+func (r *Reader) Turns(f Filter) ([]api.TurnSummary, error) {
 	turns, err := r.turns(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list turns: %w", classify(r.dir, err))
@@ -163,7 +123,7 @@ func (r *Reader) Turns(f Filter) ([]TurnSummary, error) {
 }
 
 // turns reads both queries from one snapshot.
-func (r *Reader) turns(f Filter) ([]TurnSummary, error) {
+func (r *Reader) turns(f Filter) ([]api.TurnSummary, error) {
 	tx, err := r.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -182,7 +142,7 @@ func (r *Reader) turns(f Filter) ([]TurnSummary, error) {
 	if err != nil {
 		return nil, err
 	}
-	var turns []TurnSummary
+	var turns []api.TurnSummary
 	var ids []int64
 	err = each(rows, func() error {
 		turn, id, err := scanTurn(rows)
@@ -191,13 +151,13 @@ func (r *Reader) turns(f Filter) ([]TurnSummary, error) {
 	})
 	for i, id := range ids {
 		if err == nil {
-			err = turns[i].count(tx, id)
+			err = countCalls(&turns[i], tx, id)
 		}
 	}
 	return turns, err
 }
 
-func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
+func scanTurn(rows *sql.Rows) (t api.TurnSummary, id int64, err error) {
 	var started int64
 	var ended sql.NullInt64
 	var aborted bool
@@ -207,11 +167,11 @@ func scanTurn(rows *sql.Rows) (t TurnSummary, id int64, err error) {
 	t.Started, t.Ended = fromNano(started), fromNullNano(ended)
 	switch {
 	case !ended.Valid:
-		t.State = TurnOpen
+		t.State = api.TurnOpen
 	case aborted:
-		t.State = TurnAborted
+		t.State = api.TurnAborted
 	default:
-		t.State = TurnEnded
+		t.State = api.TurnEnded
 	}
 	return t, id, err
 }
@@ -228,8 +188,8 @@ func agentOf(first []byte) string {
 	return e.AgentID
 }
 
-// count fills in the calls.
-func (t *TurnSummary) count(db queryer, id int64) error {
+// countCalls fills in the calls.
+func countCalls(t *api.TurnSummary, db queryer, id int64) error {
 	t.Outcomes = map[string]int{}
 	rows, err := db.QueryContext(context.Background(), "SELECT status, count(*) FROM calls WHERE turn = ? GROUP BY status", id)
 	if err != nil {

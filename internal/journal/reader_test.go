@@ -54,7 +54,7 @@ func TestLists(t *testing.T) {
 		{"turn", Filter{TurnID: "t1"}, []string{"t1"}, []string{"t1/c1"}},
 		{"tool", Filter{Tool: "search"}, []string{"t2", "t1"}, []string{"t2/c2", "t1/c1"}},
 		{"status", Filter{Status: "timeout"}, []string{"t2", "t1"}, []string{"t2/c1", "t1/c1"}},
-		{"open", Filter{Status: StatusOpen}, []string{"t2"}, []string{"t2/c2"}},
+		{"open", Filter{Status: "open"}, []string{"t2"}, []string{"t2/c2"}},
 		{"both", Filter{Status: "timeout", Tool: "search"}, []string{"t1"}, []string{"t1/c1"}},
 		{"since", Filter{Since: start.Add(time.Hour)}, []string{"t2", "t1"}, []string{"t2/c2", "t2/c1", "t1/c1"}},
 		{"until", Filter{Until: start.Add(time.Hour)}, []string{"t0"}, []string{"t0/c1"}},
@@ -88,15 +88,15 @@ func TestSummaries(t *testing.T) {
 		t.Fatal(err)
 	}
 	open, ended := turns[0], turns[1]
-	if open.State != TurnOpen || !open.Ended.IsZero() || open.Events != 4 || open.Calls != 2 ||
-		!maps.Equal(open.Outcomes, map[string]int{"timeout": 1, StatusOpen: 1}) {
+	if open.State != api.TurnOpen || !open.Ended.IsZero() || open.Events != 4 || open.Calls != 2 ||
+		!maps.Equal(open.Outcomes, map[string]int{"timeout": 1, "open": 1}) {
 		t.Errorf("open turn: %+v", open)
 	}
-	if ended.State != TurnEnded || !ended.Ended.Equal(start.Add(time.Hour+5*time.Second)) || ended.Events != 5 {
+	if ended.State != api.TurnEnded || !ended.Ended.Equal(start.Add(time.Hour+5*time.Second)) || ended.Events != 5 {
 		t.Errorf("ended turn: %+v", ended)
 	}
 	calls, err := r.Calls(Filter{TurnID: "t0"})
-	want := CallSummary{
+	want := api.CallSummary{
 		TurnID: "t0", CallID: "c1", Tool: "shell", Status: "ok", Queued: start.Add(2 * time.Second),
 		Started: start.Add(3 * time.Second), Ended: start.Add(4 * time.Second), ElapsedMs: 1500, HasResult: true,
 	}

@@ -100,7 +100,7 @@ func TestRecoverAborted(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns, err := mustRead(t, dir).Turns(Filter{})
-	if err != nil || len(turns) != 1 || turns[0].Reason != "user" || turns[0].State != TurnAborted || turns[0].Events != 3 {
+	if err != nil || len(turns) != 1 || turns[0].Reason != "user" || turns[0].State != api.TurnAborted || turns[0].Events != 3 {
 		t.Errorf("%+v, %v", turns, err)
 	}
 }

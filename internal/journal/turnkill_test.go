@@ -75,12 +75,12 @@ func playTurn(m *turn.Manager, id string) {
 // coin answers by chance, or not at all.
 type coin struct{}
 
-func (coin) Ask(ctx context.Context, _ turn.Interaction) (turn.Answer, error) {
+func (coin) Ask(ctx context.Context, _ api.Interaction) (api.Answer, error) {
 	select {
 	case <-time.After(rand.N(2 * time.Millisecond)):
 	case <-ctx.Done():
 	}
-	return turn.Answer{Approve: rand.IntN(2) == 0, By: "coin"}, nil
+	return api.Answer{Approve: rand.IntN(2) == 0, By: "coin"}, nil
 }
 
 // fakeCall is a call that sends something, may ask, and ends.

@@ -228,9 +228,10 @@ func (w *writer) load(turn *turnState) error {
 		return err
 	}
 	return each(rows, func() error {
-		var id, tool, status string
+		var id, tool string
+		var status api.Status
 		err := rows.Scan(&id, &tool, &status)
-		turn.calls[id] = status != StatusOpen
+		turn.calls[id] = status != api.StatusOpen
 		return err
 	})
 }
@@ -271,9 +272,9 @@ func (w *writer) openCalls(turn int64) ([]OpenCall, error) {
 	var open []OpenCall
 	err = each(rows, func() error {
 		var c OpenCall
-		var status string
+		var status api.Status
 		err := rows.Scan(&c.CallID, &c.Tool, &status)
-		if status == StatusOpen {
+		if status == api.StatusOpen {
 			open = append(open, c)
 		}
 		return err

@@ -9,14 +9,13 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 type noTools struct{}
 
-func (noTools) Tools(context.Context) ([]client.Tool, []error) { return nil, nil }
+func (noTools) Tools(context.Context) ([]api.Tool, []error) { return nil, nil }
 
 // withToken sends what the API asks for.
 type withToken struct {

@@ -11,7 +11,6 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // Asker puts the questions of turns to the MCP clients that began them. It
@@ -39,12 +38,12 @@ func (a *Asker) remove(c *call) {
 var errNotOurs = errors.New("the turn is not of an MCP client")
 
 // Ask implements turn.Interactor.
-func (a *Asker) Ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+func (a *Asker) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	a.mu.Lock()
 	c := a.calls[i.TurnID]
 	a.mu.Unlock()
 	if c == nil {
-		return turn.Answer{}, errNotOurs
+		return api.Answer{}, errNotOurs
 	}
 	return c.ask(ctx, i)
 }
@@ -58,27 +57,27 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 
 // ask puts a question to the client's human. Only a valid answer can mean
 // yes.
-func (c *call) ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	by := c.by()
 	if i.Kind == api.KindApproval && c.session.approved(i) {
-		return turn.Answer{Approve: true, By: by + ", for the session"}, nil
+		return api.Answer{Approve: true, By: by + ", for the session"}, nil
 	}
 	if i.Secret || i.Kind == api.KindPassword {
 		if c.s.config.Elsewhere {
-			return turn.Answer{}, errors.New(secretNote)
+			return api.Answer{}, errors.New(secretNote)
 		}
 		c.note(secretNote)
-		return turn.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
+		return api.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
 	result, err := c.elicit(ctx, i, f.params(i))
 	switch {
 	case ctx.Err() != nil:
-		return turn.Answer{}, ctx.Err()
+		return api.Answer{}, ctx.Err()
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
 		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
-		return turn.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
+		return api.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
 	answer := f.answer(result)
 	answer.By = by
@@ -98,7 +97,7 @@ func (c *call) by() string {
 }
 
 // elicit asks by a request, or by the answer to one.
-func (c *call) elicit(ctx context.Context, i turn.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+func (c *call) elicit(ctx context.Context, i api.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
 	if c.rounds {
 		return c.put(ctx, i, params)
 	}
@@ -127,7 +126,7 @@ const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
-func (c *call) put(ctx context.Context, i turn.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+func (c *call) put(ctx context.Context, i api.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
 	c.s.endLeft(c.session.peer.Identity)
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")

@@ -7,7 +7,6 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // form is how a question looks to a client: MCP has forms of one object, whose
@@ -38,7 +37,7 @@ var (
 
 // formOf chooses the form of a question; keeps says whether an approval can be
 // for the session.
-func formOf(i turn.Interaction, keeps bool) form {
+func formOf(i api.Interaction, keeps bool) form {
 	var shape struct {
 		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -78,24 +77,24 @@ func primitive(schema json.RawMessage) bool {
 		slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
 }
 
-func (f form) params(i turn.Interaction) *mcpsdk.ElicitParams {
+func (f form) params(i api.Interaction) *mcpsdk.ElicitParams {
 	return &mcpsdk.ElicitParams{Mode: "form", Message: message(i), RequestedSchema: f.schema}
 }
 
 // answer reads what came back.
-func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
+func (f form) answer(r *mcpsdk.ElicitResult) api.Answer {
 	switch r.Action {
 	case "accept":
 	case "decline":
-		return turn.Answer{}
+		return api.Answer{}
 	case "cancel":
-		return turn.Answer{Unanswered: api.OutcomeDismissed}
+		return api.Answer{Unanswered: api.OutcomeDismissed}
 	default:
-		return turn.Answer{Unanswered: api.OutcomeFailed}
+		return api.Answer{Unanswered: api.OutcomeFailed}
 	}
 	if f.plain {
 		always, _ := r.Content["always"].(bool)
-		return turn.Answer{Approve: true, Always: f.always && always}
+		return api.Answer{Approve: true, Always: f.always && always}
 	}
 	var value any = r.Content
 	if r.Content == nil {
@@ -106,13 +105,13 @@ func (f form) answer(r *mcpsdk.ElicitResult) turn.Answer {
 	}
 	if text, ok := value.(string); f.text {
 		if !ok || !json.Valid([]byte(text)) {
-			return turn.Answer{Unanswered: api.OutcomeFailed}
+			return api.Answer{Unanswered: api.OutcomeFailed}
 		}
-		return turn.Answer{Approve: true, Value: json.RawMessage(text)}
+		return api.Answer{Approve: true, Value: json.RawMessage(text)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil || value == nil {
-		return turn.Answer{Unanswered: api.OutcomeFailed}
+		return api.Answer{Unanswered: api.OutcomeFailed}
 	}
-	return turn.Answer{Approve: true, Value: raw}
+	return api.Answer{Approve: true, Value: raw}
 }

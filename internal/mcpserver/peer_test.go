@@ -119,12 +119,14 @@ func TestApprovalsAreOfOneSession(t *testing.T) {
 // asked about again.
 func TestApprovalIsOfAPolicy(t *testing.T) {
 	s := (&Server{}).newSession("id", Peer{})
-	narrow := turn.Interaction{Tool: "say", Policy: &supervisor.Policy{}}
+	narrow := api.Interaction{Tool: "say", Policy: &api.Policy{}}
 	s.approve(narrow)
 	wide := narrow
-	wide.Policy = &supervisor.Policy{Network: "host"}
-	if !s.approved(narrow) || s.approved(wide) {
-		t.Errorf("approved %v, with more rights %v", s.approved(narrow), s.approved(wide))
+	wide.Policy = &api.Policy{Network: "host"}
+	untold := narrow
+	untold.Policy = &api.Policy{Key: "another workspace"}
+	if !s.approved(narrow) || s.approved(wide) || s.approved(untold) {
+		t.Errorf("approved %v, with more rights %v, with others that are not shown %v", s.approved(narrow), s.approved(wide), s.approved(untold))
 	}
 }
 

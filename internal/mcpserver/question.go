@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // All in characters: of arguments that are shown whole; of the beginning and the
@@ -21,7 +21,7 @@ const (
 
 // message is a question as a client's human reads it. Of long arguments all is
 // shown but the middle of long strings: nothing can hide behind much text.
-func message(i turn.Interaction) string {
+func message(i api.Interaction) string {
 	arguments := i.Arguments
 	i.Arguments = nil
 	question := terminal.Question(i)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // What comes after a long text in the arguments is shown all the same, and what
@@ -27,7 +26,7 @@ func TestLongArguments(t *testing.T) {
 		"forged": {`{"text":` + string(quote([]rune(forged+long+forged))) + `,"path":"/etc"}`, []string{`,"path":"/etc"}`, `\"path\"`}, `","path":"/tmp`},
 		"many":   {`{` + strings.Repeat(`"k":"v",`, 5000) + `"path":"/etc"}`, []string{"CHARACTERS NOT SHOWN", `"path":"/etc"}`}, strings.Repeat(`"k":"v",`, 2500)},
 	} {
-		got := message(turn.Interaction{Kind: api.KindApproval, Tool: "write", Prompt: "allow?", Arguments: json.RawMessage(test.arguments)})
+		got := message(api.Interaction{Kind: api.KindApproval, Tool: "write", Prompt: "allow?", Arguments: json.RawMessage(test.arguments)})
 		for _, want := range test.shown {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %s in %s", name, want, got)

@@ -204,18 +204,22 @@ func (s *session) keeps() bool { return !s.loose }
 
 // approvalOf is what a human approves for a session: the tool, with what it may
 // touch.
-func approvalOf(i turn.Interaction) string {
+func approvalOf(i api.Interaction) string {
 	policy, _ := json.Marshal(i.Policy)
-	return i.Tool + "\x00" + string(policy)
+	key := i.Tool + "\x00" + string(policy)
+	if i.Policy != nil {
+		key += "\x00" + i.Policy.Key
+	}
+	return key
 }
 
-func (s *session) approved(i turn.Interaction) bool {
+func (s *session) approved(i api.Interaction) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.always[approvalOf(i)]
 }
 
-func (s *session) approve(i turn.Interaction) {
+func (s *session) approve(i api.Interaction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keeps() && len(s.always) < maxApprovals {

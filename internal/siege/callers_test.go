@@ -30,9 +30,9 @@ func caller(of tool) hostileClient {
 }
 
 func (m *mob) callAll(ctx context.Context, c *client.Client, turnID string, tools []string) error {
-	var calls []client.Call
+	var calls []api.Call
 	for i, tool := range tools {
-		calls = append(calls, client.Call{ID: fmt.Sprint(i), Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, rand.Int64()))})
+		calls = append(calls, api.Call{ID: fmt.Sprint(i), Tool: tool, Arguments: json.RawMessage(fmt.Sprintf(`{"n":%d}`, rand.Int64()))})
 	}
 	results, err := c.Run(ctx, turnID, calls)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 )
 
@@ -161,7 +162,7 @@ func wrongToken(ctx context.Context, m *mob) error {
 
 // refusedWith is no error where the daemon has refused with this status.
 func refusedWith(err error, status int) error {
-	refused, ok := errors.AsType[*client.Error](err)
+	refused, ok := errors.AsType[*api.Error](err)
 	switch {
 	case err == nil:
 		return wrong(fmt.Sprintf("taken, want status %d", status))
@@ -186,9 +187,9 @@ func madeUp(prefix string) func(context.Context, *mob) error {
 		spec := headless()
 		spec.MaxCalls = 10_000
 		return m.turn(ctx, spec, func(c *client.Client, id string) error {
-			var calls []client.Call
+			var calls []api.Call
 			for n := range 1000 {
-				calls = append(calls, client.Call{ID: fmt.Sprint(n), Tool: fmt.Sprint(prefix, rand.Int64())})
+				calls = append(calls, api.Call{ID: fmt.Sprint(n), Tool: fmt.Sprint(prefix, rand.Int64())})
 			}
 			results, err := c.Run(ctx, id, calls)
 			if err == nil && (len(results) != len(calls) || results[0].OK()) {
@@ -201,7 +202,7 @@ func madeUp(prefix string) func(context.Context, *mob) error {
 
 func forbidden(ctx context.Context, m *mob) error {
 	return m.turn(ctx, headless(), func(c *client.Client, id string) error {
-		results, err := c.Run(ctx, id, []client.Call{{ID: "1", Tool: "forbidden"}})
+		results, err := c.Run(ctx, id, []api.Call{{ID: "1", Tool: "forbidden"}})
 		if err == nil && results[0].Status != "denied" {
 			return wrong("it is " + string(results[0].Status))
 		}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 )
 
@@ -143,7 +144,7 @@ func (m *mob) either() *client.Client {
 }
 
 // turn begins one for a client, and ends it behind do.
-func (m *mob) turn(ctx context.Context, spec client.TurnSpec, do func(c *client.Client, id string) error) error {
+func (m *mob) turn(ctx context.Context, spec api.TurnSpec, do func(c *client.Client, id string) error) error {
 	c := m.either()
 	begun, err := c.Begin(ctx, spec)
 	if err != nil {
@@ -214,4 +215,4 @@ func (w *wire) answered(statuses ...int) error {
 
 func newID() string { return "mob-" + rand.Text() }
 
-func headless() client.TurnSpec { return client.TurnSpec{TurnID: newID(), Headless: true} }
+func headless() api.TurnSpec { return api.TurnSpec{TurnID: newID(), Headless: true} }

@@ -51,16 +51,16 @@ func (d *daemon) settle() []neighbour {
 
 // inTurn makes the call in a turn of its own.
 func inTurn(ctx context.Context, c *client.Client, tool, text string, events bool) (string, error) {
-	begun, err := c.Begin(ctx, client.TurnSpec{Headless: true})
+	begun, err := c.Begin(ctx, api.TurnSpec{Headless: true})
 	if err != nil {
 		return "", err
 	}
 	raw, _ := json.Marshal(map[string]string{"name": text})
-	calls := []client.Call{{ID: "1", Tool: tool, Arguments: raw}}
+	calls := []api.Call{{ID: "1", Tool: tool, Arguments: raw}}
 	run := c.Run
 	if events {
-		run = func(ctx context.Context, id string, calls []client.Call) ([]*api.Result, error) {
-			return c.RunEvents(ctx, id, calls, func(client.Event) {})
+		run = func(ctx context.Context, id string, calls []api.Call) ([]*api.Result, error) {
+			return c.RunEvents(ctx, id, calls, func(api.Record) {})
 		}
 	}
 	results, err := run(ctx, begun.TurnID, calls)

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -96,8 +96,8 @@ func (d *daemon) alone() {
 	d.t.Helper()
 	wait.Until(d.t, "all calls of the mob are over", func() bool {
 		turns, err := d.client.Active(d.t.Context())
-		return d.down() || err == nil && !slices.ContainsFunc(turns, func(t client.Turn) bool {
-			return slices.ContainsFunc(t.CurrentTools, func(c client.CurrentTool) bool { return c.State != "asking" })
+		return d.down() || err == nil && !slices.ContainsFunc(turns, func(t api.Turn) bool {
+			return slices.ContainsFunc(t.CurrentTools, func(c api.CurrentTool) bool { return c.State != "asking" })
 		})
 	})
 }

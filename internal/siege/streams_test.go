@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 )
 
@@ -36,8 +37,8 @@ func (m *mob) events(ctx context.Context, turnID string) (*http.Response, *wire,
 }
 
 // batch opens the stream of a batch.
-func (m *mob) batch(ctx context.Context, turnID string, calls []client.Call) (*http.Response, *wire, error) {
-	body, _ := json.Marshal(client.Batch{Calls: calls})
+func (m *mob) batch(ctx context.Context, turnID string, calls []api.Call) (*http.Response, *wire, error) {
+	body, _ := json.Marshal(api.Batch{Calls: calls})
 	head := m.head("POST", "/api/turns/"+turnID+"/calls", asJSON, "Accept: text/event-stream", fmt.Sprintf("Content-Length: %d", len(body)))
 	return m.stream(ctx, head, string(body))
 }
@@ -205,7 +206,7 @@ func aborts(ctx context.Context, m *mob) error {
 
 // asked begins a call that asks, and gives the question to do.
 func (m *mob) asked(ctx context.Context, do func(c *client.Client, question string) error) error {
-	return m.turn(ctx, client.TurnSpec{TurnID: newID()}, func(c *client.Client, id string) error {
+	return m.turn(ctx, api.TurnSpec{TurnID: newID()}, func(c *client.Client, id string) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		over := make(chan struct{})
@@ -229,10 +230,10 @@ func (m *mob) asked(ctx context.Context, do func(c *client.Client, question stri
 
 func answersTwice(ctx context.Context, m *mob) error {
 	return m.asked(ctx, func(c *client.Client, question string) error {
-		if err := c.Answer(ctx, question, client.Answer{Approve: true}); err != nil {
+		if err := c.Answer(ctx, question, api.Answer{Approve: true}); err != nil {
 			return err
 		}
-		return refusedWith(c.Answer(ctx, question, client.Answer{}), http.StatusNotFound)
+		return refusedWith(c.Answer(ctx, question, api.Answer{}), http.StatusNotFound)
 	})
 }
 
@@ -241,9 +242,9 @@ func forgets(ctx context.Context, m *mob) error {
 }
 
 // oneCall is one with arguments that no other has.
-func oneCall(tool string) []client.Call {
+func oneCall(tool string) []api.Call {
 	raw, _ := json.Marshal(map[string]string{"name": newID()})
-	return []client.Call{{ID: "1", Tool: tool, Arguments: raw}}
+	return []api.Call{{ID: "1", Tool: tool, Arguments: raw}}
 }
 
 // anyTool is a hostile one whose call begins.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
@@ -77,8 +78,8 @@ func (l *Log) Close() error {
 }
 
 // Turns lists turns, the last started first.
-func (l *Log) Turns(f journal.Filter) ([]journal.TurnSummary, error) {
-	turns := []journal.TurnSummary{}
+func (l *Log) Turns(f journal.Filter) ([]api.TurnSummary, error) {
+	turns := []api.TurnSummary{}
 	for _, r := range l.readers {
 		some, err := r.Turns(f)
 		if err != nil {
@@ -86,7 +87,7 @@ func (l *Log) Turns(f journal.Filter) ([]journal.TurnSummary, error) {
 		}
 		turns = append(turns, some...)
 	}
-	slices.SortStableFunc(turns, func(a, b journal.TurnSummary) int { return b.Started.Compare(a.Started) })
+	slices.SortStableFunc(turns, func(a, b api.TurnSummary) int { return b.Started.Compare(a.Started) })
 	return turns[:min(len(turns), f.Count())], nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/schema"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // form is what a schema asks for, in the order in which the schema has it: the
@@ -59,7 +59,7 @@ type choice struct {
 const maxFields = 50
 
 // readForm never fails: what it does not understand is asked for as JSON.
-func readForm(q turn.Interaction) form {
+func readForm(q api.Interaction) form {
 	whole := field{kind: "json", required: true, secret: q.Secret, preset: q.Default, schema: q.Schema}
 	if len(q.Schema) == 0 { // a secret
 		whole.kind = "string"

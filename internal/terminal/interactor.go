@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // Interactor asks on the controlling terminal, one question at a time. It
@@ -65,11 +64,11 @@ const by = "terminal"
 
 // Ask shows the decision to make and waits for an answer, counting down the time
 // left.
-func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, error) {
+func (i *Interactor) Ask(ctx context.Context, q api.Interaction) (api.Answer, error) {
 	i.asking.Lock()
 	defer i.asking.Unlock()
 	if ctx.Err() != nil {
-		return turn.Answer{}, ctx.Err()
+		return api.Answer{}, ctx.Err()
 	}
 	if i.Screen != nil {
 		i.Screen.Lock()
@@ -77,7 +76,7 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 	}
 	if inBackground() { // to use the terminal would stop this process, and its calls' keeper with it
 		fmt.Fprintf(i.tty, "toolhost is in the background and cannot ask: %s: denied\r\n", OneLine(q.Prompt))
-		return turn.Answer{By: by, Unanswered: api.OutcomeFailed}, nil
+		return api.Answer{By: by, Unanswered: api.OutcomeFailed}, nil
 	}
 	text, short := question(q, cut)
 	a, interrupted, err := i.put(ctx, q, text, short)
@@ -86,7 +85,7 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 		a, interrupted, err = i.put(ctx, q, text, true)
 	}
 	if err != nil {
-		return turn.Answer{}, err
+		return api.Answer{}, err
 	}
 	if interrupted && isApproval(q) && i.Interrupted != nil {
 		i.Interrupted()
@@ -97,26 +96,26 @@ func (i *Interactor) Ask(ctx context.Context, q turn.Interaction) (turn.Answer, 
 
 // put shows a question and reads the answer. The error errShow says that all of
 // it is wanted: what was typed before that is shown answers nothing.
-func (i *Interactor) put(ctx context.Context, q turn.Interaction, text string, short bool) (a turn.Answer, interrupted bool, err error) {
+func (i *Interactor) put(ctx context.Context, q api.Interaction, text string, short bool) (a api.Answer, interrupted bool, err error) {
 	p, err := i.open(ctx, q.ExpiresAt)
 	if err != nil {
-		return turn.Answer{}, false, err
+		return api.Answer{}, false, err
 	}
 	defer p.close()
 	p.say(text)
 	a, err = p.answer(q, short)
 	switch {
 	case errors.Is(err, errShow):
-		return turn.Answer{}, false, errShow
+		return api.Answer{}, false, errShow
 	case ctx.Err() != nil:
 		p.end("not answered")
-		return turn.Answer{}, false, ctx.Err()
+		return api.Answer{}, false, ctx.Err()
 	case err != nil && p.interrupted && isApproval(q) && i.Interrupted != nil:
 		p.end("cancelled")
-		return turn.Answer{Unanswered: api.OutcomeDismissed}, true, nil
+		return api.Answer{Unanswered: api.OutcomeDismissed}, true, nil
 	case err != nil: // ^C, ^D, or a terminal that is gone: no yes
 		p.end("denied")
-		return turn.Answer{Unanswered: api.OutcomeDismissed}, p.interrupted, nil
+		return api.Answer{Unanswered: api.OutcomeDismissed}, p.interrupted, nil
 	}
 	return a, p.interrupted, nil
 }
@@ -260,15 +259,15 @@ func (p *prompt) countDown(text func() string, done <-chan struct{}) {
 }
 
 // answer reads what the kind of question wants.
-func (p *prompt) answer(q turn.Interaction, short bool) (turn.Answer, error) {
+func (p *prompt) answer(q api.Interaction, short bool) (api.Answer, error) {
 	if q.Secret || len(q.Schema) > 0 {
 		value, err := p.form(q)
-		return turn.Answer{Approve: err == nil, Value: value}, err
+		return api.Answer{Approve: err == nil, Value: value}, err
 	}
 	for {
 		text, err := p.line(choices(q, short), false)
 		if err != nil {
-			return turn.Answer{}, err
+			return api.Answer{}, err
 		}
 		a, ok, err := parse(text, q, short)
 		if ok || err != nil {
@@ -281,7 +280,7 @@ func (p *prompt) answer(q turn.Interaction, short bool) (turn.Answer, error) {
 var errNo = errors.New("nothing was answered")
 
 // form asks for a value field by field.
-func (p *prompt) form(q turn.Interaction) (json.RawMessage, error) {
+func (p *prompt) form(q api.Interaction) (json.RawMessage, error) {
 	f := readForm(q)
 	values := map[string]json.RawMessage{}
 	for _, field := range f.fields {

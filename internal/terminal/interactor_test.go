@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
-	"github.com/toolhost/toolhost/turn"
 )
 
 const (
@@ -18,9 +17,9 @@ const (
 )
 
 // ask puts a question to somebody who types keys after each prompt is shown.
-func ask(t *testing.T, p *pty.PTY, i *Interactor, q turn.Interaction, keys ...string) turn.Answer {
+func ask(t *testing.T, p *pty.PTY, i *Interactor, q api.Interaction, keys ...string) api.Answer {
 	t.Helper()
-	answered := make(chan turn.Answer, 1)
+	answered := make(chan api.Answer, 1)
 	const prompt = " > "
 	before := strings.Count(p.Screen(), prompt)
 	go func() {
@@ -39,7 +38,7 @@ func ask(t *testing.T, p *pty.PTY, i *Interactor, q turn.Interaction, keys ...st
 		return a
 	case <-time.After(time.Minute):
 		t.Fatalf("no answer after %q:\n%s", keys, p.Screen())
-		return turn.Answer{}
+		return api.Answer{}
 	}
 }
 
@@ -47,17 +46,17 @@ func TestAnswers(t *testing.T) {
 	flat := `{"type":"object","properties":{"name":{"type":"string","title":"Your name","minLength":2},"age":{"type":"integer"},
 		"ok":{"type":"boolean"},"colour":{"type":"string","enum":["red","green"]}},"required":["name","ok","colour"]}`
 	for name, test := range map[string]struct {
-		q    turn.Interaction
+		q    api.Interaction
 		keys []string
 		want string // approve, always or the value; empty is no
 	}{
-		"yes":                    {turn.Interaction{Kind: api.KindApproval}, []string{"y\r"}, "approve"},
-		"no":                     {turn.Interaction{Kind: api.KindApproval}, []string{"n\r"}, ""},
-		"always":                 {turn.Interaction{Kind: api.KindApproval}, []string{"a\r"}, "always"},
-		"neither":                {turn.Interaction{Kind: api.KindApproval}, []string{"\r", "hm\r", "y\r"}, "approve"},
-		"no always to a confirm": {turn.Interaction{Kind: api.KindConfirm}, []string{"a\r", "y\r"}, "approve"},
-		"Ctrl-D":                 {turn.Interaction{Kind: api.KindApproval}, []string{ctrlD}, ""},
-		"Ctrl-C":                 {turn.Interaction{Kind: api.KindConfirm}, []string{"y" + interrupt}, ""},
+		"yes":                    {api.Interaction{Kind: api.KindApproval}, []string{"y\r"}, "approve"},
+		"no":                     {api.Interaction{Kind: api.KindApproval}, []string{"n\r"}, ""},
+		"always":                 {api.Interaction{Kind: api.KindApproval}, []string{"a\r"}, "always"},
+		"neither":                {api.Interaction{Kind: api.KindApproval}, []string{"\r", "hm\r", "y\r"}, "approve"},
+		"no always to a confirm": {api.Interaction{Kind: api.KindConfirm}, []string{"a\r", "y\r"}, "approve"},
+		"Ctrl-D":                 {api.Interaction{Kind: api.KindApproval}, []string{ctrlD}, ""},
+		"Ctrl-C":                 {api.Interaction{Kind: api.KindConfirm}, []string{"y" + interrupt}, ""},
 		"form":                   {form1(flat), []string{"A\r", "Ada\r", "\r", "y\r", "2\r"}, `{"colour":"green","name":"Ada","ok":true}`},
 		"form, all":              {form1(flat), []string{"Ada\r", "x\r", "7\r", "no\r", "blue\r", "red\r"}, `{"age":7,"colour":"red","name":"Ada","ok":false}`},
 		"form, Ctrl-C":           {form1(flat), []string{"Ada\r", interrupt}, ""},
@@ -89,14 +88,14 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func form1(schema string) turn.Interaction {
-	return turn.Interaction{Kind: api.KindQuestionnaire, Prompt: "Say more", Schema: json.RawMessage(schema)}
+func form1(schema string) api.Interaction {
+	return api.Interaction{Kind: api.KindQuestionnaire, Prompt: "Say more", Schema: json.RawMessage(schema)}
 }
 
 // A password is asked for without echo, and the terminal never shows it.
 func TestSecret(t *testing.T) {
 	p := pty.New(t)
-	a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: api.KindPassword, Prompt: "Password of the database", Secret: true}, "hun ter2\x7f3 \r")
+	a := ask(t, p, &Interactor{tty: p.Slave()}, api.Interaction{Kind: api.KindPassword, Prompt: "Password of the database", Secret: true}, "hun ter2\x7f3 \r")
 	if string(a.Value) != `"hun ter3 "` {
 		t.Errorf("got %s", a.Value)
 	}
@@ -113,7 +112,7 @@ func TestTypedAhead(t *testing.T) {
 	p := pty.New(t)
 	p.Type(t, "y\ny")
 	p.Expect(t, "y", 2)
-	if a := ask(t, p, &Interactor{tty: p.Slave()}, turn.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
+	if a := ask(t, p, &Interactor{tty: p.Slave()}, api.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
 		t.Errorf("approved:\n%s", p.Screen())
 	}
 }
@@ -125,7 +124,7 @@ func TestNobodyAnswers(t *testing.T) {
 	done := make(chan error, 1)
 	i := &Interactor{tty: p.Slave()}
 	go func() {
-		_, err := i.Ask(ctx, turn.Interaction{Kind: api.KindApproval, Prompt: "Really?", ExpiresAt: time.Now().Add(time.Hour)})
+		_, err := i.Ask(ctx, api.Interaction{Kind: api.KindApproval, Prompt: "Really?", ExpiresAt: time.Now().Add(time.Hour)})
 		done <- err
 	}()
 	p.Expect(t, "allow?", 1)
@@ -138,7 +137,7 @@ func TestNobodyAnswers(t *testing.T) {
 	if !p.Echoes(t) {
 		t.Error("the terminal was left without echo")
 	}
-	if a := ask(t, p, i, turn.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
+	if a := ask(t, p, i, api.Interaction{Kind: api.KindApproval}, "n\r"); a.Approve {
 		t.Errorf("the next question was approved:\n%s", p.Screen())
 	}
 }
@@ -149,7 +148,7 @@ func TestCountDown(t *testing.T) {
 	i := &Interactor{tty: p.Slave()}
 	done := make(chan error, 1)
 	go func() {
-		_, err := i.Ask(context.Background(), turn.Interaction{Kind: api.KindApproval, ExpiresAt: time.Now().Add(time.Hour)})
+		_, err := i.Ask(context.Background(), api.Interaction{Kind: api.KindApproval, ExpiresAt: time.Now().Add(time.Hour)})
 		done <- err
 	}()
 	p.Expect(t, "(59m5", 2)
@@ -160,8 +159,8 @@ func TestCountDown(t *testing.T) {
 }
 
 // long is a question whose arguments say at their end what matters.
-func long() turn.Interaction {
-	return turn.Interaction{
+func long() api.Interaction {
+	return api.Interaction{
 		Kind: api.KindApproval, Prompt: "Run it?", Tool: "shell",
 		Arguments: json.RawMessage(`{"code":"begin` + strings.Repeat("é", 1500) + "MIDDLE\x1b[2J\u202e" + strings.Repeat("é", 1500) + `; rm -rf end"}`),
 	}
@@ -210,7 +209,7 @@ func TestWhatIsSaidWithoutAnAnswer(t *testing.T) {
 		want        string
 	}{{interrupt, abort, "cancelled"}, {ctrlD, abort, "denied"}, {interrupt, nil, "denied"}} {
 		p := pty.New(t)
-		ask(t, p, &Interactor{tty: p.Slave(), Interrupted: test.interrupted}, turn.Interaction{Kind: api.KindApproval}, test.key)
+		ask(t, p, &Interactor{tty: p.Slave(), Interrupted: test.interrupted}, api.Interaction{Kind: api.KindApproval}, test.key)
 		p.Expect(t, "  "+test.want+"\r\n", 1)
 	}
 }
@@ -219,14 +218,14 @@ func TestInterruptTellsTheHost(t *testing.T) {
 	p := pty.New(t)
 	told := make(chan struct{})
 	i := &Interactor{tty: p.Slave(), Interrupted: func() { close(told) }}
-	if a := ask(t, p, i, turn.Interaction{Kind: api.KindApproval}, interrupt); a.Approve {
+	if a := ask(t, p, i, api.Interaction{Kind: api.KindApproval}, interrupt); a.Approve {
 		t.Error("approved")
 	}
 	<-told
 }
 
 func TestQuestionShowsNoControlCharacters(t *testing.T) {
-	text := Question(turn.Interaction{
+	text := Question(api.Interaction{
 		Prompt: "Run it?\n  tool  forged", Tool: "x\x1b[2J", Arguments: []byte(`{"a":"` + "\x1b]0;t\a" + `"}`), Kind: api.KindApproval,
 	})
 	if strings.ContainsAny(text, "\x1b\a") || strings.Contains(text, "\n  tool  forged") {

@@ -6,21 +6,19 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // Question is what is shown before the prompt: tool, arguments and what the
 // call may touch, with control characters made visible. Nothing of it can pass
 // for a line of ours. The middle of long values is left out, with a note.
-func Question(q turn.Interaction) string {
+func Question(q api.Interaction) string {
 	text, _ := question(q, cut)
 	return text
 }
 
 // question writes prompt and arguments as shorten has them; short says that
 // nothing of them is left out.
-func question(q turn.Interaction, shorten func(string) string) (text string, short bool) {
+func question(q api.Interaction, shorten func(string) string) (text string, short bool) {
 	var b strings.Builder
 	shown, arguments := shorten(q.Prompt), shorten(string(q.Arguments))
 	prompt := OneLine(shown)
@@ -58,7 +56,7 @@ func cut(s string) string {
 }
 
 // Touches says in one line what a policy grants.
-func Touches(p *supervisor.Policy) string {
+func Touches(p *api.Policy) string {
 	switch {
 	case p == nil:
 		return "what the host's policy grants"
@@ -83,13 +81,13 @@ func Touches(p *supervisor.Policy) string {
 	return strings.Join(parts, ", ")
 }
 
-func isApproval(q turn.Interaction) bool {
+func isApproval(q api.Interaction) bool {
 	return q.Kind == api.KindApproval || q.Kind == api.KindConfirm
 }
 
 // choices are what a yes or no is answered by. What destroys something is
 // confirmed each time. Whatever is not shown whole can be.
-func choices(q turn.Interaction, short bool) string {
+func choices(q api.Interaction, short bool) string {
 	more := ""
 	if !short {
 		more = "/v"
@@ -106,7 +104,7 @@ func choices(q turn.Interaction, short bool) string {
 const explainTwo = "please answer y (yes) or n (no)"
 
 // explain says what there is to answer.
-func explain(q turn.Interaction, short bool) string {
+func explain(q api.Interaction, short bool) string {
 	list := []string{"y (yes)", "n (no)"}
 	if q.Kind == api.KindApproval {
 		list = append(list, "a (yes, for the rest of this turn)")
@@ -122,19 +120,19 @@ func explain(q turn.Interaction, short bool) string {
 var errShow = errors.New("bug: what is left out was asked for, and not shown")
 
 // parse reads the answer to a yes or no; false for anything else.
-func parse(text string, q turn.Interaction, short bool) (a turn.Answer, ok bool, err error) {
+func parse(text string, q api.Interaction, short bool) (a api.Answer, ok bool, err error) {
 	switch strings.ToLower(strings.TrimSpace(text)) {
 	case "n", "no":
-		return turn.Answer{}, true, nil
+		return api.Answer{}, true, nil
 	case "y", "yes":
-		return turn.Answer{Approve: true}, true, nil
+		return api.Answer{Approve: true}, true, nil
 	case "a", "always":
 		always := q.Kind == api.KindApproval
-		return turn.Answer{Approve: always, Always: always}, always, nil
+		return api.Answer{Approve: always, Always: always}, always, nil
 	case "v", "view":
 		if !short {
-			return turn.Answer{}, false, errShow
+			return api.Answer{}, false, errShow
 		}
 	}
-	return turn.Answer{}, false, nil
+	return api.Answer{}, false, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -29,7 +29,7 @@ type row struct {
 
 // model is what is shown. It belongs to one goroutine.
 type model struct {
-	turns   []client.Turn
+	turns   []api.Turn
 	rows    []row
 	at      time.Time      // of the turns
 	samples map[key]sample // of the calls that run
@@ -42,7 +42,7 @@ type model struct {
 }
 
 // take takes what the daemon runs.
-func (m *model) take(turns []client.Turn, now time.Time) {
+func (m *model) take(turns []api.Turn, now time.Time) {
 	m.turns, m.at, m.problem = turns, now, ""
 	samples := map[key]sample{}
 	m.rows = m.rows[:0]
@@ -83,7 +83,7 @@ func (s sample) percent(now sample) string {
 	return fmt.Sprintf("%d%%", max(now.cpu-s.cpu, 0)*100/passed)
 }
 
-func turnRow(t client.Turn) row {
+func turnRow(t api.Turn) row {
 	var notes []string
 	for name, value := range map[string]string{"agent ": t.AgentID, "session ": t.SessionID, "child of ": t.ParentTurnID} {
 		if value != "" {
@@ -98,7 +98,7 @@ func turnRow(t client.Turn) row {
 	return row{key: key{turn: t.TurnID}, state: state, note: strings.Join(notes, ", ")}
 }
 
-func callRow(t client.Turn, c client.CurrentTool, now time.Time) row {
+func callRow(t api.Turn, c api.CurrentTool, now time.Time) row {
 	r := row{key: key{t.TurnID, c.CallID}, tool: terminal.OneLine(c.Tool), state: State(t, c), elapsed: Elapsed(c, now), memory: Memory(c)}
 	if q := Question(t, c.CallID); q != nil {
 		r.note = "waits for you: " + terminal.OneLine(q.Prompt)

@@ -16,13 +16,13 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
 // Daemon is what is watched; *client.Client is one.
 type Daemon interface {
-	Active(ctx context.Context) ([]client.Turn, error)
+	Active(ctx context.Context) ([]api.Turn, error)
 	Abort(ctx context.Context, turnID string) error
 	AbortCall(ctx context.Context, turnID, callID string) error
 }
@@ -75,7 +75,7 @@ func Run(ctx context.Context, daemon Daemon, o Options) error {
 
 // poll is an answer of the daemon's.
 type poll struct {
-	turns []client.Turn
+	turns []api.Turn
 	err   error
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/present"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -23,15 +23,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // running is a call that has run for so long, and used so much CPU.
-func running(id string, elapsed time.Duration, cpuMs int64) client.CurrentTool {
-	return client.CurrentTool{
+func running(id string, elapsed time.Duration, cpuMs int64) api.CurrentTool {
+	return api.CurrentTool{
 		CallID: id, Tool: "search", State: "running", StartedAt: noon.Add(-elapsed), TimeoutMs: 90_000,
-		Usage: &client.Usage{CPUMs: cpuMs, MemoryBytes: 5 << 20, Pids: 3},
+		Usage: &api.CurrentUsage{CPUMs: cpuMs, MemoryBytes: 5 << 20, Pids: 3},
 	}
 }
 
-func turnOf(id string, calls ...client.CurrentTool) client.Turn {
-	return client.Turn{TurnID: id, CurrentTools: calls, ToolCallCount: len(calls)}
+func turnOf(id string, calls ...api.CurrentTool) api.Turn {
+	return api.Turn{TurnID: id, CurrentTools: calls, ToolCallCount: len(calls)}
 }
 
 // rowsOf are the lines below the header that are not empty.
@@ -41,15 +41,15 @@ func rowsOf(m *model, columns, rows int) []string {
 }
 
 func TestRows(t *testing.T) {
-	asking := client.CurrentTool{CallID: "b", Tool: "remove", State: "asking"}
+	asking := api.CurrentTool{CallID: "b", Tool: "remove", State: "asking"}
 	turn := turnOf("T1", running("a", 12300*time.Millisecond, 500), asking)
 	held := running("c", time.Minute, 0) // which has asked in the middle of it
 	held.HumanWaitMs, held.Usage = 50_000, nil
 	turn.CurrentTools = append(turn.CurrentTools, held)
 	turn.AgentID = "planner"
-	turn.PendingInteractions = []client.Interaction{{CallID: "b", Prompt: "Run the tool remove?"}}
+	turn.PendingInteractions = []api.Interaction{{CallID: "b", Prompt: "Run the tool remove?"}}
 	var m model
-	m.take([]client.Turn{turn, turnOf("T2")}, noon)
+	m.take([]api.Turn{turn, turnOf("T2")}, noon)
 	want := []string{
 		"  T1  calls: 3 now, 2 in all  agent planner",
 		"    a                                search         running    12.3s of 1m30s            5MiB",
@@ -69,7 +69,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	turn.CurrentTools[0].Usage.CPUMs += 1500
-	m.take([]client.Turn{turn}, noon.Add(2*time.Second))
+	m.take([]api.Turn{turn}, noon.Add(2*time.Second))
 	if cpu := m.rows[1].cpu; cpu != "75%" {
 		t.Errorf("CPU %q", cpu)
 	}
@@ -81,12 +81,12 @@ func TestFrameFits(t *testing.T) {
 	hostile := "\x1b[2J\r\n\x00\u202e" + strings.Repeat("漢👩‍👩‍👧", 40)
 	turn := turnOf(hostile, running(hostile, time.Hour, 1), running("x", time.Second, 1))
 	turn.CurrentTools[0].Tool, turn.AgentID = hostile, hostile
-	turn.PendingInteractions = []client.Interaction{{CallID: "x", Prompt: hostile}}
+	turn.PendingInteractions = []api.Interaction{{CallID: "x", Prompt: hostile}}
 	for _, columns := range []int{1, 2, 9, 40, 59, 60, 80, 99, 300} {
 		for _, rows := range []int{2, 3, 5, 24} {
 			for range 3 {
 				m := model{problem: hostile}
-				m.take([]client.Turn{turn, turnOf("T2")}, noon)
+				m.take([]api.Turn{turn, turnOf("T2")}, noon)
 				m.move(2)
 				m.say("%s", hostile)
 				lines := m.frame(columns, rows, false)
@@ -107,18 +107,18 @@ func TestFrameFits(t *testing.T) {
 // itself nothing is chosen in its place.
 func TestChoice(t *testing.T) {
 	var m model
-	m.take([]client.Turn{turnOf("T2", running("a", 0, 0), running("b", 0, 0))}, noon)
+	m.take([]api.Turn{turnOf("T2", running("a", 0, 0), running("b", 0, 0))}, noon)
 	if m.chosen != (key{}) {
 		t.Fatalf("chosen at first: %v", m.chosen)
 	}
 	m.move(1)
 	m.move(1)
 	m.move(1)
-	m.take([]client.Turn{turnOf("T1", running("a", 0, 0)), turnOf("T2", running("a", 0, 0), running("b", 0, 0))}, noon)
+	m.take([]api.Turn{turnOf("T1", running("a", 0, 0)), turnOf("T2", running("a", 0, 0), running("b", 0, 0))}, noon)
 	if m.chosen != (key{"T2", "b"}) {
 		t.Fatalf("chosen %v", m.chosen)
 	}
-	m.take([]client.Turn{turnOf("T1", running("a", 0, 0)), turnOf("T2", running("a", 0, 0))}, noon)
+	m.take([]api.Turn{turnOf("T1", running("a", 0, 0)), turnOf("T2", running("a", 0, 0))}, noon)
 	if m.chosen != (key{}) {
 		t.Errorf("chosen after it has gone: %v", m.chosen)
 	}
@@ -142,13 +142,13 @@ func TestChoice(t *testing.T) {
 func TestWordsGoWithWhatTheyAreAbout(t *testing.T) {
 	s := &screen{o: Options{Problem: error.Error}}
 	of := key{"T", "a"}
-	s.took(poll{turns: []client.Turn{turnOf("T", running("a", 0, 0))}})
+	s.took(poll{turns: []api.Turn{turnOf("T", running("a", 0, 0))}})
 	s.told(outcome{of: of, what: "call a"})
-	s.took(poll{turns: []client.Turn{turnOf("T", running("a", 0, 0))}})
+	s.took(poll{turns: []api.Turn{turnOf("T", running("a", 0, 0))}})
 	if !strings.Contains(s.m.said, "aborting call a") {
 		t.Errorf("while it is there: %q", s.m.said)
 	}
-	s.took(poll{turns: []client.Turn{turnOf("T")}})
+	s.took(poll{turns: []api.Turn{turnOf("T")}})
 	if s.m.said != "" {
 		t.Errorf("after it has gone: %q", s.m.said)
 	}
@@ -165,12 +165,12 @@ func TestWordsGoWithWhatTheyAreAbout(t *testing.T) {
 
 // The chosen row is on the screen, however many there are.
 func TestScrolls(t *testing.T) {
-	var calls []client.CurrentTool
+	var calls []api.CurrentTool
 	for i := range 50 {
 		calls = append(calls, running(string(rune('A'+i)), 0, 0))
 	}
 	var m model
-	m.take([]client.Turn{turnOf("T", calls...)}, noon)
+	m.take([]api.Turn{turnOf("T", calls...)}, noon)
 	for range 60 {
 		m.move(1)
 		shown := rowsOf(&m, 80, 10)
@@ -207,7 +207,7 @@ func TestLongIDs(t *testing.T) {
 }
 
 func TestElapsed(t *testing.T) {
-	for want, c := range map[string]client.CurrentTool{
+	for want, c := range map[string]api.CurrentTool{
 		"":               {},
 		"0s":             {StartedAt: noon.Add(time.Second)}, // another clock
 		"1.2s of 30s":    {StartedAt: noon.Add(-1234 * time.Millisecond), TimeoutMs: 30_000},
@@ -235,10 +235,10 @@ func (f *fakeDaemon) set(err error) {
 	f.err = err
 }
 
-func (f *fakeDaemon) Active(context.Context) ([]client.Turn, error) {
+func (f *fakeDaemon) Active(context.Context) ([]api.Turn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return []client.Turn{turnOf("T", running("one", 0, 0))}, f.err
+	return []api.Turn{turnOf("T", running("one", 0, 0))}, f.err
 }
 
 func (f *fakeDaemon) Abort(_ context.Context, turnID string) error {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/docker/go-units"
 
-	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/api"
 )
 
 // Question is what a call waits for a human to answer; nil if it doesn't.
-func Question(t client.Turn, callID string) *client.Interaction {
+func Question(t api.Turn, callID string) *api.Interaction {
 	for i, q := range t.PendingInteractions {
 		if q.CallID == callID || strings.HasPrefix(q.CallID, callID+"#") { // an id that the turn has seen before
 			return &t.PendingInteractions[i]
@@ -20,7 +20,7 @@ func Question(t client.Turn, callID string) *client.Interaction {
 }
 
 // State is that of a call; a question of the tool's own counts as asking.
-func State(t client.Turn, c client.CurrentTool) string {
+func State(t api.Turn, c api.CurrentTool) string {
 	if Question(t, c.CallID) != nil {
 		return "asking"
 	}
@@ -28,7 +28,7 @@ func State(t client.Turn, c client.CurrentTool) string {
 }
 
 // Shown is a call's state for people.
-func Shown(t client.Turn, c client.CurrentTool) string {
+func Shown(t api.Turn, c api.CurrentTool) string {
 	if state := State(t, c); state != "asking" {
 		return state
 	}
@@ -37,13 +37,13 @@ func Shown(t client.Turn, c client.CurrentTool) string {
 
 // ran is how long a call has run, without the time that it has waited for
 // humans: its clocks stand still then.
-func ran(c client.CurrentTool, now time.Time) time.Duration {
+func ran(c api.CurrentTool, now time.Time) time.Duration {
 	return max(now.Sub(c.StartedAt)-time.Duration(c.HumanWaitMs)*time.Millisecond, 0)
 }
 
 // Elapsed is how long a call has run, of how long it may, waits for humans left
 // out; empty if it has not begun.
-func Elapsed(c client.CurrentTool, now time.Time) string {
+func Elapsed(c api.CurrentTool, now time.Time) string {
 	if c.StartedAt.IsZero() {
 		return ""
 	}
@@ -70,7 +70,7 @@ func short(d time.Duration) string {
 }
 
 // Memory is what a call's processes use; empty if there are none.
-func Memory(c client.CurrentTool) string {
+func Memory(c api.CurrentTool) string {
 	if c.Usage == nil {
 		return ""
 	}

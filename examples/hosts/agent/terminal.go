@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/toolhost/toolhost/turn"
+	"github.com/toolhost/toolhost/api"
 )
 
 // asker asks a human for y or n, one question at a time; it is a
@@ -43,27 +43,27 @@ func newAsker(in io.Reader, out io.Writer) *asker {
 }
 
 // Ask waits for its turn, and then for a line.
-func (a *asker) Ask(ctx context.Context, i turn.Interaction) (turn.Answer, error) {
+func (a *asker) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	select {
 	case a.slot <- struct{}{}:
 		defer func() { <-a.slot }()
 	case <-ctx.Done():
-		return turn.Answer{}, ctx.Err()
+		return api.Answer{}, ctx.Err()
 	}
 	if i.Secret || len(i.Schema) > 0 {
 		fmt.Fprintf(a.out, "[%s] asks for more than y or n, which is denied: %s\n", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt))
-		return turn.Answer{By: "agent"}, nil
+		return api.Answer{By: "agent"}, nil
 	}
 	question := fmt.Sprintf("[%s] %s %s [y/N] ", oneLine(i.CallID+" "+i.Tool), oneLine(i.Prompt), oneLine(string(i.Arguments)))
 	fmt.Fprint(a.out, question)
 	for {
 		line, err := a.line(ctx)
 		if err != nil {
-			return turn.Answer{}, err
+			return api.Answer{}, err
 		}
 		if !a.stale {
 			yes := strings.EqualFold(strings.TrimSpace(line), "y")
-			return turn.Answer{Approve: yes, By: "terminal"}, nil
+			return api.Answer{Approve: yes, By: "terminal"}, nil
 		}
 		a.stale = false
 		fmt.Fprint(a.out, "(that came too late for the last question)\n"+question)

@@ -222,12 +222,12 @@ func TestLateAnswerApprovesNothing(t *testing.T) {
 		a := newAsker(in, &out)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := a.Ask(ctx, turn.Interaction{Prompt: "First?"}); err == nil {
+		if _, err := a.Ask(ctx, api.Interaction{Prompt: "First?"}); err == nil {
 			t.Error("nobody has answered, yet there is an answer")
 		}
 		answer := make(chan bool)
 		go func() {
-			got, err := a.Ask(t.Context(), turn.Interaction{Prompt: "Second?", Tool: "evil\x1b[2J\n"})
+			got, err := a.Ask(t.Context(), api.Interaction{Prompt: "Second?", Tool: "evil\x1b[2J\n"})
 			answer <- err == nil && got.Approve
 		}()
 		_, _ = io.WriteString(human, "y\n")
@@ -242,7 +242,7 @@ func TestLateAnswerApprovesNothing(t *testing.T) {
 		}
 		_ = human.Close()
 		for range 2 { // at the end of input everything is denied
-			if got, err := a.Ask(t.Context(), turn.Interaction{}); err != nil || got.Approve {
+			if got, err := a.Ask(t.Context(), api.Interaction{}); err != nil || got.Approve {
 				t.Errorf("at the end of input: %+v, %v", got, err)
 			}
 		}

@@ -1,0 +1,40 @@
+package api
+
+import "time"
+
+// TurnState is where a turn of the history is.
+type TurnState string
+
+// The states of a turn.
+const (
+	TurnOpen    TurnState = "open"    // it has no turn_end (its owner may have died)
+	TurnEnded   TurnState = "ended"   // it has a turn_end
+	TurnAborted TurnState = "aborted" // it has a turn_abort and a turn_end
+)
+
+// TurnSummary is a turn of the history.
+type TurnSummary struct {
+	TurnID   string         `json:"turnId"`
+	AgentID  string         `json:"agentId" jsonschema:"whose turn it was, empty if nobody has said so"`
+	State    TurnState      `json:"state" jsonschema:"open, ended or aborted"`
+	Reason   Reason         `json:"reason" jsonschema:"of the abort"`
+	Started  time.Time      `json:"started"`
+	Ended    time.Time      `json:"ended,omitzero" jsonschema:"absent while open"`
+	Events   int64          `json:"events"`
+	Calls    int            `json:"calls"`
+	Outcomes map[string]int `json:"outcomes" jsonschema:"how many calls have which status"`
+}
+
+// CallSummary is a call of the history.
+type CallSummary struct {
+	TurnID    string    `json:"turnId"`
+	CallID    string    `json:"toolCallId" jsonschema:"the call's id, made unique in its turn"`
+	Tool      string    `json:"toolName"`
+	Status    Status    `json:"status" jsonschema:"that of its result; open if it has none yet"`
+	Reason    Reason    `json:"reason"`
+	Queued    time.Time `json:"queued"`
+	Started   time.Time `json:"started,omitzero" jsonschema:"absent if it never ran"`
+	Ended     time.Time `json:"ended,omitzero" jsonschema:"absent while open"`
+	ElapsedMs int64     `json:"elapsedMs"`
+	HasResult bool      `json:"hasResult"`
+}

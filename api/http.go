@@ -1,0 +1,72 @@
+package api
+
+import "time"
+
+// Done says that a request has been carried out.
+type Done struct {
+	OK            bool   `json:"ok"`
+	TurnID        string `json:"turnId,omitempty"`
+	CallID        string `json:"toolCallId,omitempty"`
+	InteractionID string `json:"interactionId,omitempty"`
+}
+
+// LoginLink lets one browser in, once.
+type LoginLink struct {
+	Path      string    `json:"path" jsonschema:"to be opened below the daemon's address"`
+	URL       string    `json:"url,omitempty" jsonschema:"the whole link; absent if the daemon does not listen on TCP"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Health tells whether a daemon is there, and ready for new calls.
+type Health struct {
+	Status  string `json:"status" jsonschema:"ok, or unready"`
+	Version string `json:"version,omitempty"`
+	Reason  string `json:"reason,omitempty" jsonschema:"why it is unready"`
+}
+
+// Lists, as they are on the wire.
+type (
+	// Tools are the catalogue.
+	Tools struct {
+		Tools    []Tool   `json:"tools"`
+		Problems []string `json:"problems" jsonschema:"why configured tools are missing, one line each"`
+	}
+	// Turns are the active ones, oldest first.
+	Turns struct {
+		Turns []Turn `json:"turns"`
+	}
+	// Interactions are those that wait, of all turns.
+	Interactions struct {
+		Interactions []Interaction `json:"interactions"`
+	}
+	// TurnSummaries are a page of the history, the last started first.
+	TurnSummaries struct {
+		Turns []TurnSummary `json:"turns"`
+	}
+	// CallSummaries are a page of the history, the last queued first.
+	CallSummaries struct {
+		Calls []CallSummary `json:"calls"`
+	}
+)
+
+// Failure is the body of every answer that is an error.
+type Failure struct {
+	Error Error `json:"error"`
+}
+
+// Error is why the daemon has refused a request.
+type Error struct {
+	// Status is that of HTTP; it is not on the wire.
+	Status  int    `json:"-"`
+	Code    string `json:"code" jsonschema:"what to branch on, such as not_found"`
+	Message string `json:"message" jsonschema:"one line for people"`
+	Remedy  string `json:"remedy" jsonschema:"what to do about it"`
+}
+
+// Error returns the message with its remedy.
+func (e *Error) Error() string {
+	if e.Remedy == "" {
+		return e.Message
+	}
+	return e.Message + ": " + e.Remedy
+}

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Tool is one of the catalogue.
+type Tool struct {
+	Name         string          `json:"name" jsonschema:"what calls name it by"`
+	Title        string          `json:"title,omitempty" jsonschema:"for people"`
+	Description  string          `json:"description,omitempty" jsonschema:"for the model"`
+	InputSchema  json.RawMessage `json:"inputSchema" jsonschema:"JSON Schema of the arguments"`
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty" jsonschema:"JSON Schema of the result's structured"`
+	Annotations  Annotations     `json:"annotations" jsonschema:"the tool's own claims; absent ones it does not make"`
+	Mode         string          `json:"mode" jsonschema:"allow, ask (a human, before each call) or deny"`
+	Exclusive    bool            `json:"exclusive" jsonschema:"it runs alone within its turn"`
+	TimeoutMs    *int64          `json:"timeoutMs" jsonschema:"timeout of a call that asks for none; null is infinite"`
+	MaxTimeoutMs *int64          `json:"maxTimeoutMs,omitempty" jsonschema:"the most that a call may ask for; absent means no limit"`
+	Source       string          `json:"source,omitempty" jsonschema:"where it comes from: a plugin, a command, an MCP server"`
+}
+
+// Annotations are a tool's claims of itself.
+type Annotations struct {
+	ReadOnly    *bool `json:"readOnly,omitempty" jsonschema:"a call changes nothing outside of its own process"`
+	Destructive *bool `json:"destructive,omitempty" jsonschema:"a call may destroy something"`
+	Idempotent  *bool `json:"idempotent,omitempty" jsonschema:"a second call with the same arguments changes nothing more"`
+	OpenWorld   *bool `json:"openWorld,omitempty" jsonschema:"a call deals with what is outside of this machine"`
+}
+
+// TurnSpec begins a turn. Zero fields are the defaults.
+type TurnSpec struct {
+	TurnID       string `json:"turnId,omitempty" jsonschema:"of the new turn; default one that is made up"`
+	AgentID      string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
+	SessionID    string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record"`
+	ParentTurnID string `json:"parentTurnId,omitempty" jsonschema:"makes it a child: an abort or the end of that turn aborts it too"`
+	Headless     bool   `json:"headless,omitempty" jsonschema:"nobody can be asked: what needs an approval is denied at once"`
+	MaxCalls     int    `json:"maxCalls,omitempty" jsonschema:"how many calls it may make; 0 is the default, 50"`
+	ToolTimeMs   int64  `json:"toolTimeMs,omitempty" jsonschema:"time in which calls may run, together; default no limit"`
+	DeadlineMs   int64  `json:"deadlineMs,omitempty" jsonschema:"limit of the whole turn, less human waiting; default none"`
+	ReserveMs    int64  `json:"reserveMs,omitempty" jsonschema:"what is kept of the deadline for the model's last answer, and less than it; 0 is the default, 10000"`
+}
+
+// Turn is an active one.
+type Turn struct {
+	TurnID              string        `json:"turnId"`
+	AgentID             string        `json:"agentId"`
+	SessionID           string        `json:"sessionId"`
+	ParentTurnID        string        `json:"parentTurnId,omitempty"`
+	StartedAt           time.Time     `json:"startedAt"`
+	CurrentTools        []CurrentTool `json:"currentTools" jsonschema:"calls that run or wait"`
+	ToolCallCount       int           `json:"toolCallCount"`
+	TimedOutTools       []string      `json:"timedOutTools" jsonschema:"names of tools whose time was over, once each"`
+	PendingInteractions []Interaction `json:"pendingInteractions"`
+}
+
+// CurrentTool is a call of the batch under way.
+type CurrentTool struct {
+	CallID      string        `json:"toolCallId"`
+	Tool        string        `json:"toolName"`
+	State       string        `json:"state" jsonschema:"queued, asking or running"`
+	StartedAt   time.Time     `json:"startedAt,omitzero" jsonschema:"absent if it has not begun"`
+	TimeoutMs   int64         `json:"timeoutMs,omitempty" jsonschema:"the timeout in force; absent if it is infinite, or the call does not run yet"`
+	HumanWaitMs int64         `json:"humanWaitMs,omitempty" jsonschema:"how long it has waited for humans since it began; its clocks stood still for so long"`
+	Usage       *CurrentUsage `json:"usage,omitempty" jsonschema:"what its processes use; absent if there are none"`
+}
+
+// CurrentUsage is what a call's processes use at a moment.
+type CurrentUsage struct {
+	CPUMs       int64 `json:"cpuMs" jsonschema:"CPU time since the call began"`
+	MemoryBytes int64 `json:"memoryBytes" jsonschema:"page cache included"`
+	Pids        int64 `json:"pids" jsonschema:"processes and threads"`
+}
+
+// Call is one tool call that a model asked for.
+type Call struct {
+	ID        string          `json:"id" jsonschema:"the model's own for it, unique in the batch"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object; default {}"`
+	Meta      json.RawMessage `json:"meta,omitempty" jsonschema:"an object beside the arguments, as MCP's _meta; dev.toolhost/timeoutMs in it asks for a timeout"`
+}
+
+// Batch is what a turn runs at once.
+type Batch struct {
+	Calls []Call `json:"calls"`
+}
+
+// Results are those of a batch, one for each call, in call order.
+type Results struct {
+	Results []*Result `json:"results"`
+}
