@@ -11,6 +11,8 @@ CHURN_SEED ?=
 SIEGE_FOR ?= 10m
 SIEGE_RATIO ?=
 SIEGE_ONLY ?=
+# Packages full of processes that are tested at once: 2 is for a machine that does nothing else.
+TEST_AT_ONCE ?= 1
 TEST_FLAGS ?=
 RACE_FLAGS ?=
 BENCH_FLAGS ?=
@@ -67,7 +69,7 @@ demo: build ## see it work: run examples/demo.sh
 test: build ## go vet and all tests
 	@$(call need,$(TEST_NEEDS))
 	go vet ./...
-	./internal/testenv/lanes $(TEST_FLAGS)
+	LANES_AT_ONCE=$(TEST_AT_ONCE) ./internal/testenv/lanes $(TEST_FLAGS)
 
 .PHONY: race
 race: setup-cc build ## the tests under the race detector
