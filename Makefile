@@ -90,7 +90,7 @@ browser: build ## a headless Chromium uses the web console
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector and a client in TypeScript, from npm
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer)$$,./cmd/toolhost ./internal/mcpserver)
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/adapter/mcp ./internal/mcpserver)
 
 .PHONY: tutorials
 tutorials: build ## what the tutorial for tool authors says, typed and compiled

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -79,6 +80,7 @@ func enough(t testing.TB, host *supervisor.Supervisor, r, quick supervisor.Reque
 }
 
 func TestFilesystemServer(t *testing.T) {
+	stage.Of(t, "interop")
 	t.Parallel()
 	granted, other := t.TempDir(), t.TempDir()
 	for _, dir := range []string{granted, other} {
@@ -114,6 +116,7 @@ func TestFilesystemServer(t *testing.T) {
 }
 
 func TestMemoryServer(t *testing.T) {
+	stage.Of(t, "interop")
 	t.Parallel()
 	data := t.TempDir()
 	host := newHost(t)
@@ -133,6 +136,7 @@ func TestMemoryServer(t *testing.T) {
 }
 
 func TestEverythingServer(t *testing.T) {
+	stage.Of(t, "interop")
 	t.Parallel()
 	host := newHost(t)
 	argv, node := npmServer(t, "everything")
@@ -165,6 +169,7 @@ func TestEverythingServer(t *testing.T) {
 // A tool that takes too long is stopped for certain, with how far it was as the
 // partial result, and leaves nothing behind.
 func TestALongOperationIsStopped(t *testing.T) {
+	stage.Of(t, "interop")
 	host := newHost(t)
 	mark := "mark-" + rand.Text()
 	argv, node := npmServer(t, "everything", "stdio", mark)
