@@ -18,7 +18,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -292,10 +291,10 @@ func TestLeftQuestionsMakeRoom(t *testing.T) {
 		s.endLeft("uid 1")
 		return s.left("uid 1") == maxLeft
 	})
-	if own := execution(t, invoke(t, stays, left)); own.Status != supervisor.StatusCancelled {
+	if own := execution(t, invoke(t, stays, left)); own.Status != api.StatusCancelled {
 		t.Errorf("the first that was left: %s", own.Status)
 	}
-	if own := execution(t, invoke(t, stays, oldest)); own.Status != supervisor.StatusOK {
+	if own := execution(t, invoke(t, stays, oldest)); own.Status != api.StatusOK {
 		t.Errorf("the oldest question, of a client that is there: %s", own.Status)
 	}
 }

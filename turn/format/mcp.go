@@ -69,7 +69,7 @@ type (
 	mcpMeta struct {
 		Execution json.RawMessage `json:"dev.toolhost/execution"`
 	}
-	// mcpExecution is a part of supervisor.Result, with its names.
+	// mcpExecution is a part of api.Result, with its names.
 	mcpExecution struct {
 		Status api.Status `json:"status"`
 		Code   string     `json:"code"`
