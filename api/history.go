@@ -38,3 +38,17 @@ type CallSummary struct {
 	ElapsedMs int64     `json:"elapsedMs"`
 	HasResult bool      `json:"hasResult"`
 }
+
+// Filter narrows a list of the history: what all of its fields apply to that
+// are not zero. A turn is listed for having a call to which Tool and Status
+// apply.
+type Filter struct {
+	TurnID       string // of calls
+	Tool, Status string
+	// Since and Until bound when the turn began, or the call was queued: Since
+	// <= time < Until.
+	Since, Until time.Time
+	// Limit is how many are listed: default 100, at most 10,000. To go on, ask
+	// again with Until.
+	Limit int
+}

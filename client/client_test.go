@@ -173,10 +173,10 @@ func TestABatchThatBreaksOff(t *testing.T) {
 }
 
 func TestFilterQuery(t *testing.T) {
-	if got := (Filter{}).query(); got != "" {
+	if got := query(api.Filter{}); got != "" {
 		t.Errorf("%q", got)
 	}
-	if got := (Filter{TurnID: "a&b", Tool: "x y", Limit: 5}).query(); got != "?limit=5&tool=x+y&turn=a%26b" {
+	if got := query(api.Filter{TurnID: "a&b", Tool: "x y", Limit: 5}); got != "?limit=5&tool=x+y&turn=a%26b" {
 		t.Errorf("%q", got)
 	}
 }

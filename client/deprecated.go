@@ -117,3 +117,8 @@ const KindGap = api.EventGap
 //
 // Deprecated: use [api.Record].
 type Event = api.Record
+
+// Filter narrows a list of the history.
+//
+// Deprecated: use [api.Filter].
+type Filter = api.Filter

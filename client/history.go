@@ -15,20 +15,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Filter narrows a list of the history: what all of its fields apply to that
-// are not zero. A turn is listed for having a call to which Tool and Status
-// apply.
-type Filter struct {
-	TurnID       string // of calls
-	Tool, Status string
-	// Since and Until bound when the turn began, or the call was queued: Since
-	// <= time < Until.
-	Since, Until time.Time
-	// Limit is how many are listed: default 100, at most 10,000.
-	Limit int
-}
-
-func (f Filter) query() string {
+func query(f api.Filter) string {
 	values := url.Values{}
 	set := func(name, value string) {
 		if value != "" {
@@ -53,16 +40,16 @@ func (f Filter) query() string {
 }
 
 // PastTurns lists turns on record, the last started first.
-func (c *Client) PastTurns(ctx context.Context, f Filter) ([]api.TurnSummary, error) {
+func (c *Client) PastTurns(ctx context.Context, f api.Filter) ([]api.TurnSummary, error) {
 	var list api.TurnSummaries
-	err := c.call(ctx, http.MethodGet, "/api/history/turns"+f.query(), nil, &list)
+	err := c.call(ctx, http.MethodGet, "/api/history/turns"+query(f), nil, &list)
 	return list.Turns, err
 }
 
 // PastCalls lists calls on record, the last queued first.
-func (c *Client) PastCalls(ctx context.Context, f Filter) ([]api.CallSummary, error) {
+func (c *Client) PastCalls(ctx context.Context, f api.Filter) ([]api.CallSummary, error) {
 	var list api.CallSummaries
-	err := c.call(ctx, http.MethodGet, "/api/history/calls"+f.query(), nil, &list)
+	err := c.call(ctx, http.MethodGet, "/api/history/calls"+query(f), nil, &list)
 	return list.Calls, err
 }
 

@@ -224,7 +224,7 @@ func (f *logFlags) run(w io.Writer, args []string) error {
 }
 
 func (f *logFlags) list(w io.Writer, l record) error {
-	filter := journal.Filter{Tool: f.tool, Status: f.status, Limit: f.limit}
+	filter := api.Filter{Tool: f.tool, Status: f.status, Limit: f.limit}
 	if f.since > 0 {
 		filter.Since = time.Now().Add(-f.since)
 	}

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
 // record is the source of log: journals that it reads itself, or the daemon's
 // answers for users who may not read them.
 type record interface {
-	Turns(f journal.Filter) ([]api.TurnSummary, error)
+	Turns(f api.Filter) ([]api.TurnSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error
 	Result(turnID, callID string) ([]byte, error)
 	Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error
@@ -24,8 +23,8 @@ type record interface {
 // remoteRecord is a daemon's.
 type remoteRecord struct{ *remote }
 
-func (r remoteRecord) Turns(f journal.Filter) ([]api.TurnSummary, error) {
-	return r.PastTurns(context.Background(), client.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
+func (r remoteRecord) Turns(f api.Filter) ([]api.TurnSummary, error) {
+	return r.PastTurns(context.Background(), api.Filter{Tool: f.Tool, Status: f.Status, Since: f.Since, Limit: f.Limit})
 }
 
 func (r remoteRecord) Events(turnID string, after int64, yield func(journal.Event) bool) error {
@@ -86,7 +85,7 @@ const (
 )
 
 func (f *remoteFollower) run(ctx context.Context) error {
-	turns, err := f.PastTurns(ctx, client.Filter{Limit: maxNewTurns})
+	turns, err := f.PastTurns(ctx, api.Filter{Limit: maxNewTurns})
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (f *remoteFollower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		turns, err := f.PastTurns(ctx, client.Filter{Since: since, Limit: maxNewTurns})
+		turns, err := f.PastTurns(ctx, api.Filter{Since: since, Limit: maxNewTurns})
 		if _, refused := errors.AsType[*api.Error](err); refused {
 			return err
 		}

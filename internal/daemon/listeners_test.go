@@ -197,7 +197,7 @@ func TestNoState(t *testing.T) {
 	w.daemon()
 	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})
 	var refused *api.Error
-	if _, err := w.client.PastTurns(wait.Context(t), client.Filter{}); !errors.As(err, &refused) || refused.Code != "no_history" {
+	if _, err := w.client.PastTurns(wait.Context(t), api.Filter{}); !errors.As(err, &refused) || refused.Code != "no_history" {
 		t.Errorf("history: %v", err)
 	}
 }

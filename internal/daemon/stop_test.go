@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -126,7 +125,7 @@ func TestKilledUnderLoad(t *testing.T) {
 
 func (w *world) checkHistory(ended string, interrupted []string) {
 	w.t.Helper()
-	turns, err := w.client.PastTurns(w.t.Context(), client.Filter{})
+	turns, err := w.client.PastTurns(w.t.Context(), api.Filter{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

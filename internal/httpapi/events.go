@@ -68,7 +68,7 @@ func (s *Server) onRecord(turnID string) bool {
 	if s.config.History == nil {
 		return false
 	}
-	found, err := s.config.History.Turns(journal.Filter{TurnID: turnID, Limit: 1})
+	found, err := s.config.History.Turns(api.Filter{TurnID: turnID, Limit: 1})
 	return err == nil && len(found) == 1
 }
 

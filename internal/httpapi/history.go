@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) pastTurns(q *request) error { return pastList(s, q, "turns", Hi
 
 func (s *Server) pastCalls(q *request) error { return pastList(s, q, "calls", History.Calls) }
 
-func pastList[T any](s *Server, q *request, name string, list func(History, journal.Filter) ([]T, error)) error {
+func pastList[T any](s *Server, q *request, name string, list func(History, api.Filter) ([]T, error)) error {
 	h, err := s.past()
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func pastList[T any](s *Server, q *request, name string, list func(History, jour
 }
 
 // filter reads what a list is to be narrowed by.
-func (q *request) filter() (f journal.Filter, err error) {
+func (q *request) filter() (f api.Filter, err error) {
 	values := q.r.URL.Query()
 	f.TurnID, f.Tool, f.Status = values.Get("turn"), values.Get("tool"), values.Get("status")
 	if all := journal.Statuses(); f.Status != "" && !slices.Contains(all, f.Status) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/client"
 )
 
 func TestHistory(t *testing.T) {
@@ -23,16 +22,16 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
-		filter       client.Filter
+		filter       api.Filter
 		turns, calls int
 	}{
-		"all":    {client.Filter{}, 2, 2},
-		"tool":   {client.Filter{Tool: "work"}, 1, 1},
-		"status": {client.Filter{Status: "denied"}, 1, 1},
-		"none":   {client.Filter{Status: "timeout"}, 0, 0},
-		"limit":  {client.Filter{Limit: 1}, 1, 1},
-		"since":  {client.Filter{Since: began}, 2, 2},
-		"until":  {client.Filter{Until: began}, 0, 0},
+		"all":    {api.Filter{}, 2, 2},
+		"tool":   {api.Filter{Tool: "work"}, 1, 1},
+		"status": {api.Filter{Status: "denied"}, 1, 1},
+		"none":   {api.Filter{Status: "timeout"}, 0, 0},
+		"limit":  {api.Filter{Limit: 1}, 1, 1},
+		"since":  {api.Filter{Since: began}, 2, 2},
+		"until":  {api.Filter{Until: began}, 0, 0},
 	} {
 		turns, err := w.client.PastTurns(w.ctx(), test.filter)
 		if err != nil || len(turns) != test.turns {
@@ -43,7 +42,7 @@ func TestHistory(t *testing.T) {
 			t.Errorf("%s: %d calls, %v", name, len(calls), err)
 		}
 	}
-	if calls, err := w.client.PastCalls(w.ctx(), client.Filter{TurnID: "second"}); err != nil || len(calls) != 0 {
+	if calls, err := w.client.PastCalls(w.ctx(), api.Filter{TurnID: "second"}); err != nil || len(calls) != 0 {
 		t.Errorf("calls of another turn: %d, %v", len(calls), err)
 	}
 	for _, path := range []string{"/turns", "/calls", "/turns/first/events", "/turns/first/calls/2", "/turns?status=denied", "/turns/first/events?after=99"} {

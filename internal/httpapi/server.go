@@ -28,8 +28,8 @@ type Catalogue interface {
 
 // History is what has been journalled; *journal.Reader is one.
 type History interface {
-	Turns(journal.Filter) ([]api.TurnSummary, error)
-	Calls(journal.Filter) ([]api.CallSummary, error)
+	Turns(api.Filter) ([]api.TurnSummary, error)
+	Calls(api.Filter) ([]api.CallSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error
 	Result(turnID, callID string) ([]byte, error)
 }

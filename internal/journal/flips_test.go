@@ -25,11 +25,11 @@ func content(t *testing.T, dir string) (all []string, err error) {
 		return nil, err
 	}
 	defer mustClose(t, r)
-	turns, err := r.Turns(Filter{Limit: MaxLimit})
+	turns, err := r.Turns(api.Filter{Limit: MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	calls, err := r.Calls(Filter{Limit: MaxLimit})
+	calls, err := r.Calls(api.Filter{Limit: MaxLimit})
 	if err != nil {
 		return nil, err
 	}

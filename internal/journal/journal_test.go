@@ -108,7 +108,7 @@ func TestConcurrentAppends(t *testing.T) {
 	r := mustRead(t, dir)
 	wg.Go(func() {
 		for range 50 {
-			if _, err := r.Turns(Filter{}); err != nil {
+			if _, err := r.Turns(api.Filter{}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -157,7 +157,7 @@ func TestUnfinished(t *testing.T) {
 	if left := mustOpen(t, dir, Options{}).Unfinished(); len(left) != 0 {
 		t.Errorf("still unfinished: %+v", left)
 	}
-	turns, err := mustRead(t, dir).Turns(Filter{TurnID: "open"})
+	turns, err := mustRead(t, dir).Turns(api.Filter{TurnID: "open"})
 	if err != nil || len(turns) != 1 || turns[0].State != api.TurnAborted || turns[0].Reason != "error" {
 		t.Errorf("turns %+v, error %v", turns, err)
 	}

@@ -12,17 +12,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// Filter selects turns or calls: those to which all of its fields apply that are not zero.
-type Filter struct {
-	TurnID string
-	// Tool and Status are a call's. A turn is selected by having a call to which both apply.
-	Tool, Status string
-	// Since and Until bound when the turn started or the call was queued: Since <= time < Until.
-	Since, Until time.Time
-	// Limit is how many are returned: default 100, at most 10,000. To go on, ask again with Until.
-	Limit int
-}
-
 // MaxLimit is the most that one list holds.
 const MaxLimit = 10_000
 
@@ -55,7 +44,7 @@ func (c *conditions) where() string {
 }
 
 // common adds what turns and calls are selected by alike; column is the one of the time.
-func (f Filter) common(column string) *conditions {
+func common(f api.Filter, column string) *conditions {
 	c := &conditions{}
 	if f.TurnID != "" {
 		c.add("t.turn_id = ?", f.TurnID)
@@ -70,7 +59,7 @@ func (f Filter) common(column string) *conditions {
 }
 
 // ofCall adds what a call c is selected by.
-func (f Filter) ofCall(c *conditions) {
+func ofCall(f api.Filter, c *conditions) {
 	if f.Tool != "" {
 		c.add("c.tool = ?", f.Tool)
 	}
@@ -79,8 +68,8 @@ func (f Filter) ofCall(c *conditions) {
 	}
 }
 
-// Count is how many are returned at most.
-func (f Filter) Count() int {
+// Count is how many a filter lets a list hold.
+func Count(f api.Filter) int {
 	if f.Limit <= 0 {
 		return defaultLimit
 	}
@@ -88,12 +77,12 @@ func (f Filter) Count() int {
 }
 
 // Calls lists calls, the last queued first.
-func (r *Reader) Calls(f Filter) ([]api.CallSummary, error) {
-	where := f.common("c.queued")
-	f.ofCall(where)
+func (r *Reader) Calls(f api.Filter) ([]api.CallSummary, error) {
+	where := common(f, "c.queued")
+	ofCall(f, where)
 	rows, err := r.db.Query(`SELECT t.turn_id, c.call_id, c.tool, c.status, c.reason, c.queued, c.started, c.ended,
 		c.elapsed_ms, EXISTS (SELECT 1 FROM results WHERE call = c.id)
-		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, f.Count())...)
+		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, Count(f))...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
 	}
@@ -114,7 +103,7 @@ func (r *Reader) Calls(f Filter) ([]api.CallSummary, error) {
 }
 
 // Turns lists turns, the last started first.
-func (r *Reader) Turns(f Filter) ([]api.TurnSummary, error) {
+func (r *Reader) Turns(f api.Filter) ([]api.TurnSummary, error) {
 	turns, err := r.turns(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list turns: %w", classify(r.dir, err))
@@ -123,22 +112,22 @@ func (r *Reader) Turns(f Filter) ([]api.TurnSummary, error) {
 }
 
 // turns reads both queries from one snapshot.
-func (r *Reader) turns(f Filter) ([]api.TurnSummary, error) {
+func (r *Reader) turns(f api.Filter) ([]api.TurnSummary, error) {
 	tx, err := r.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // it only read
-	where := f.common("t.started")
+	where := common(f, "t.started")
 	if f.Tool != "" || f.Status != "" {
 		inner := &conditions{parts: []string{"c.turn = t.id"}}
-		f.ofCall(inner)
+		ofCall(f, inner)
 		where.add("EXISTS (SELECT 1 FROM calls c"+inner.where()+")", inner.args...)
 	}
 	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.reason, t.started, t.ended, t.aborted,
 		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id),
 		(SELECT json FROM events WHERE turn = t.id ORDER BY seq LIMIT 1)
-		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, f.Count())...)
+		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, Count(f))...)
 	if err != nil {
 		return nil, err
 	}

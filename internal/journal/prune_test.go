@@ -71,7 +71,7 @@ func TestPruneBySize(t *testing.T) {
 		t.Errorf("the file shrank from %d to %d bytes, limit %d", before, after, limit)
 	}
 	r := mustRead(t, dir)
-	left, err := r.Turns(Filter{})
+	left, err := r.Turns(api.Filter{})
 	if err != nil || len(left) < 2 || len(left) > 4 {
 		t.Fatalf("%d turns are left, error %v", len(left), err)
 	}

@@ -46,19 +46,19 @@ func TestLists(t *testing.T) {
 	_, r := listed(t)
 	for _, c := range []struct {
 		name         string
-		filter       Filter
+		filter       api.Filter
 		turns, calls []string
 	}{
-		{"all", Filter{}, []string{"t2", "t1", "t0"}, []string{"t2/c2", "t2/c1", "t1/c1", "t0/c1"}},
-		{"limit", Filter{Limit: 2}, []string{"t2", "t1"}, []string{"t2/c2", "t2/c1"}},
-		{"turn", Filter{TurnID: "t1"}, []string{"t1"}, []string{"t1/c1"}},
-		{"tool", Filter{Tool: "search"}, []string{"t2", "t1"}, []string{"t2/c2", "t1/c1"}},
-		{"status", Filter{Status: "timeout"}, []string{"t2", "t1"}, []string{"t2/c1", "t1/c1"}},
-		{"open", Filter{Status: "open"}, []string{"t2"}, []string{"t2/c2"}},
-		{"both", Filter{Status: "timeout", Tool: "search"}, []string{"t1"}, []string{"t1/c1"}},
-		{"since", Filter{Since: start.Add(time.Hour)}, []string{"t2", "t1"}, []string{"t2/c2", "t2/c1", "t1/c1"}},
-		{"until", Filter{Until: start.Add(time.Hour)}, []string{"t0"}, []string{"t0/c1"}},
-		{"none", Filter{Tool: "none"}, nil, nil},
+		{"all", api.Filter{}, []string{"t2", "t1", "t0"}, []string{"t2/c2", "t2/c1", "t1/c1", "t0/c1"}},
+		{"limit", api.Filter{Limit: 2}, []string{"t2", "t1"}, []string{"t2/c2", "t2/c1"}},
+		{"turn", api.Filter{TurnID: "t1"}, []string{"t1"}, []string{"t1/c1"}},
+		{"tool", api.Filter{Tool: "search"}, []string{"t2", "t1"}, []string{"t2/c2", "t1/c1"}},
+		{"status", api.Filter{Status: "timeout"}, []string{"t2", "t1"}, []string{"t2/c1", "t1/c1"}},
+		{"open", api.Filter{Status: "open"}, []string{"t2"}, []string{"t2/c2"}},
+		{"both", api.Filter{Status: "timeout", Tool: "search"}, []string{"t1"}, []string{"t1/c1"}},
+		{"since", api.Filter{Since: start.Add(time.Hour)}, []string{"t2", "t1"}, []string{"t2/c2", "t2/c1", "t1/c1"}},
+		{"until", api.Filter{Until: start.Add(time.Hour)}, []string{"t0"}, []string{"t0/c1"}},
+		{"none", api.Filter{Tool: "none"}, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			turns, err := r.Turns(c.filter)
@@ -83,7 +83,7 @@ func TestLists(t *testing.T) {
 
 func TestSummaries(t *testing.T) {
 	_, r := listed(t)
-	turns, err := r.Turns(Filter{})
+	turns, err := r.Turns(api.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestSummaries(t *testing.T) {
 	if ended.State != api.TurnEnded || !ended.Ended.Equal(start.Add(time.Hour+5*time.Second)) || ended.Events != 5 {
 		t.Errorf("ended turn: %+v", ended)
 	}
-	calls, err := r.Calls(Filter{TurnID: "t0"})
+	calls, err := r.Calls(api.Filter{TurnID: "t0"})
 	want := api.CallSummary{
 		TurnID: "t0", CallID: "c1", Tool: "shell", Status: "ok", Queued: start.Add(2 * time.Second),
 		Started: start.Add(3 * time.Second), Ended: start.Add(4 * time.Second), ElapsedMs: 1500, HasResult: true,

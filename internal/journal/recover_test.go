@@ -99,7 +99,7 @@ func TestRecoverAborted(t *testing.T) {
 	if err := j.Recover(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	turns, err := mustRead(t, dir).Turns(Filter{})
+	turns, err := mustRead(t, dir).Turns(api.Filter{})
 	if err != nil || len(turns) != 1 || turns[0].Reason != "user" || turns[0].State != api.TurnAborted || turns[0].Events != 3 {
 		t.Errorf("%+v, %v", turns, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // fortyTurns is a journal of as many large turns that keeps them for an hour, with a
@@ -30,7 +32,7 @@ func fortyTurns(t *testing.T) (dir string, j *Journal, reader *Reader, now *atom
 // that is open for as long as a daemon lives.
 func TestPruningShrinksTheFile(t *testing.T) {
 	dir, j, reader, now := fortyTurns(t)
-	if turns, err := reader.Turns(Filter{}); err != nil || len(turns) != 40 {
+	if turns, err := reader.Turns(api.Filter{}); err != nil || len(turns) != 40 {
 		t.Fatalf("%d turns, %v", len(turns), err)
 	}
 	before := fileBytes(t, dir)

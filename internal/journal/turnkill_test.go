@@ -221,7 +221,7 @@ func recoverTwice(t *testing.T, dir, name string) {
 	}
 	r := mustRead(t, dir)
 	defer mustClose(t, r)
-	turns, err := r.Turns(Filter{Limit: 10_000})
+	turns, err := r.Turns(api.Filter{Limit: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}

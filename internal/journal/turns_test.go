@@ -74,7 +74,7 @@ func TestTurnsAreKeptAndRecovered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turns, err := reader.Turns(journal.Filter{TurnID: "open"})
+	turns, err := reader.Turns(api.Filter{TurnID: "open"})
 	if err != nil || len(turns) != 1 || turns[0].Ended.IsZero() || turns[0].Reason != "error" {
 		t.Errorf("%+v, %v", turns, err)
 	}

@@ -176,8 +176,8 @@ func refusedWith(err error, status int) error {
 
 func lists(ctx context.Context, m *mob) error {
 	c := m.either()
-	_, err := c.PastCalls(ctx, client.Filter{Limit: 10_000})
-	_, turnsErr := c.PastTurns(ctx, client.Filter{Limit: 10_000})
+	_, err := c.PastCalls(ctx, api.Filter{Limit: 10_000})
+	_, turnsErr := c.PastTurns(ctx, api.Filter{Limit: 10_000})
 	_, toolsErr := c.Tools(ctx)
 	return errors.Join(err, turnsErr, toolsErr)
 }

@@ -78,7 +78,7 @@ func (l *Log) Close() error {
 }
 
 // Turns lists turns, the last started first.
-func (l *Log) Turns(f journal.Filter) ([]api.TurnSummary, error) {
+func (l *Log) Turns(f api.Filter) ([]api.TurnSummary, error) {
 	turns := []api.TurnSummary{}
 	for _, r := range l.readers {
 		some, err := r.Turns(f)
@@ -88,7 +88,7 @@ func (l *Log) Turns(f journal.Filter) ([]api.TurnSummary, error) {
 		turns = append(turns, some...)
 	}
 	slices.SortStableFunc(turns, func(a, b api.TurnSummary) int { return b.Started.Compare(a.Started) })
-	return turns[:min(len(turns), f.Count())], nil
+	return turns[:min(len(turns), journal.Count(f))], nil
 }
 
 // Events gives a turn's events as [journal.Reader.Events] does.

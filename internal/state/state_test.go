@@ -99,7 +99,7 @@ func openLog(t *testing.T, dir string) *Log {
 	return l
 }
 
-func ids(t *testing.T, l *Log, f journal.Filter) (list []string) {
+func ids(t *testing.T, l *Log, f api.Filter) (list []string) {
 	t.Helper()
 	turns, err := l.Turns(f)
 	if err != nil {
@@ -134,10 +134,10 @@ func TestJournalsBesideOneAnother(t *testing.T) {
 	}
 	begin(t, third, "d")
 	l := openLog(t, dir)
-	if got, want := ids(t, l, journal.Filter{}), []string{"d open", "c open", "b open", "a ended"}; !slices.Equal(got, want) {
+	if got, want := ids(t, l, api.Filter{}), []string{"d open", "c open", "b open", "a ended"}; !slices.Equal(got, want) {
 		t.Errorf("turns %q, want %q", got, want)
 	}
-	if got, want := ids(t, l, journal.Filter{Limit: 2}), []string{"d open", "c open"}; !slices.Equal(got, want) {
+	if got, want := ids(t, l, api.Filter{Limit: 2}), []string{"d open", "c open"}; !slices.Equal(got, want) {
 		t.Errorf("turns %q, want %q", got, want)
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -160,7 +160,7 @@ func TestDeadCommands(t *testing.T) {
 	if err := j.Close(); err != nil { // without the turn's end
 		t.Fatal(err)
 	}
-	if got := ids(t, openLog(t, dir), journal.Filter{}); !slices.Equal(got, []string{"dead open"}) {
+	if got := ids(t, openLog(t, dir), api.Filter{}); !slices.Equal(got, []string{"dead open"}) {
 		t.Errorf("turns %q", got)
 	}
 	for round := range 2 { // the second finds nothing
@@ -169,7 +169,7 @@ func TestDeadCommands(t *testing.T) {
 			t.Errorf("%+v, %v", done, err)
 		}
 	}
-	if got := ids(t, openLog(t, dir), journal.Filter{}); !slices.Equal(got, []string{"dead aborted"}) {
+	if got := ids(t, openLog(t, dir), api.Filter{}); !slices.Equal(got, []string{"dead aborted"}) {
 		t.Errorf("turns %q", got)
 	}
 }
@@ -203,7 +203,7 @@ func TestPrune(t *testing.T) {
 	if err != nil || done.Turns != 1 || !slices.Equal(done.Owned, []string{busy.Dir()}) {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := ids(t, openLog(t, dir), journal.Filter{}); len(got) != 0 {
+	if got := ids(t, openLog(t, dir), api.Filter{}); len(got) != 0 {
 		t.Errorf("turns %q are left", got)
 	}
 }
