@@ -10,7 +10,7 @@ import (
 // for what it sends, behind a first paceBurst: the host's other work must go on,
 // and a tool that sends without end waits for its reader, as at any full pipe.
 const (
-	manyPerCPU  = 4
+	manyPerCPU  = 1
 	outputShare = 0.5
 	paceBurst   = 50 * time.Millisecond
 	// wakeCost is the least that one piece of output costs: being woken for it.

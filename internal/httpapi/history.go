@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -33,11 +34,28 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 	if err != nil {
 		return err
 	}
+	done, err := s.startList(q.r.Context())
+	if err != nil {
+		return err
+	}
 	found, err := list(h, filter)
+	done()
 	if err != nil {
 		return err
 	}
 	return q.answer(map[string]any{name: append([]T{}, found...)})
+}
+
+// startList waits for its turn to read a list; done gives that back. Lists are
+// read one after another, with a rest as long as each of them: calls come first.
+func (s *Server) startList(ctx context.Context) (done func(), err error) {
+	select {
+	case s.lists <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	began := time.Now()
+	return func() { time.AfterFunc(time.Since(began), func() { <-s.lists }) }, nil
 }
 
 // filter reads what a list is to be narrowed by.

@@ -103,6 +103,7 @@ type Server struct {
 	sessions *sessions
 	streams  atomic.Int64
 	scrapes  chan struct{}          // one for each exposition that is being made
+	lists    chan struct{}          // held while a list of the past is being read
 	address  atomic.Pointer[string] // HOST:PORT of TCP; nil if there is none
 	draining atomic.Bool
 	closing  context.Context // ended by Close: streams end
@@ -126,7 +127,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), sessions: newSessions(config.Token, time.Now),
-		scrapes: make(chan struct{}, maxScrapes), leases: map[*turn.Turn]*lease{},
+		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.guarded(s.mux())
