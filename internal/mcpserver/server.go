@@ -207,11 +207,13 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 	return problems
 }
 
+// offer offers these tools and no others. Who sees what is offered finds it with
+// the SDK as well.
 func (s *Server) offer(fresh map[string]offer) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	before := s.offered
 	s.offered = fresh
-	s.mu.Unlock()
 	select {
 	case <-s.loaded:
 		s.changed.Store(s.changed.Load() || !maps.EqualFunc(before, fresh, func(a, b offer) bool { return a.raw == b.raw }))
@@ -252,12 +254,9 @@ func (s *Server) offerEarly(ctx context.Context, name string) bool {
 		return false
 	}
 	s.mu.Lock()
-	_, known := s.offered[name]
-	if !known {
+	defer s.mu.Unlock()
+	if _, known := s.offered[name]; !known {
 		s.offered[name] = o
-	}
-	s.mu.Unlock()
-	if !known {
 		s.sdk.AddTool(o.tool, s.call)
 	}
 	return true

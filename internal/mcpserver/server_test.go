@@ -49,7 +49,7 @@ func TestResultBesideAToolsOwn(t *testing.T) {
 	c := connect(t, newServer(t, setup{}), kinds[0], nil)
 	r := invoke(t, c, params("say", arguments{Text: "hello"}))
 	structured, _ := json.Marshal(r.StructuredContent)
-	if r.IsError || text(r) != "hello" || string(structured) != "hello" {
+	if r.IsError || text(r) != "hello" || string(structured) != `{"text":"hello"}` {
 		t.Errorf("%+v, structured %s", r, structured)
 	}
 	if own := execution(t, r); own.Status != api.StatusOK || own.Tool != "say" || own.TurnID == "" || own.Sandbox.Tier != "native" {
