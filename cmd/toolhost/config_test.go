@@ -10,7 +10,7 @@ import (
 func TestValidateEndsItsLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"tools: {t: {command: [ls], tiemout: 1s}}\n":                                 `unknown key "tiemout"`,
-		"tools: {t: {command: [no-such-command]}}\n":                                 "warning: ",
+		"secrets: {s: {file: /etc/passwd}}\ntools: {t: {command: [ls]}}\n":           "warning: ",
 		"tools: {t: {command: 'ls \"$a\" | wc -l', shell: true, params: {a: {}}}}\n": "toolhost.yaml is valid: 1 tool\n",
 	} {
 		path := filepath.Join(t.TempDir(), "toolhost.yaml")
