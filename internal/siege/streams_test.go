@@ -58,7 +58,7 @@ func (m *mob) stream(ctx context.Context, head, body string) (*http.Response, *w
 	return nil, nil, errors.Join(err, errors.New("no stream"))
 }
 
-// until reads events up to one of a kind.
+// until reads events up to one whose kind begins so.
 func until(body io.Reader, kind string) error {
 	lines := bufio.NewReader(body)
 	for {
@@ -112,7 +112,7 @@ func lateWatcher(ctx context.Context, m *mob) error {
 			return err
 		}
 		defer w.Close()
-		return mustEnd(ctx, response.Body, "tool_finished")
+		return mustEnd(ctx, response.Body, "tool_f") // or tool_failed
 	})
 }
 
