@@ -15,6 +15,7 @@ import (
 
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/escape"
 )
 
@@ -239,7 +240,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, content, 0o755); err != nil {
+	if err := binaries.Write(to, content); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chown(to, someone, someone); err != nil {

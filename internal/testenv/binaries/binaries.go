@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // Bin is the variable that names a folder of binaries of the present source, as `make test` sets it.
@@ -63,6 +64,14 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
+	return Write(to, content)
+}
+
+// Write makes a file that can be executed at once: no child that is being forked
+// meanwhile holds it open for writing (ETXTBSY, execve(2)).
+func Write(to string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(to, content, 0o755)
 }
 
