@@ -51,6 +51,9 @@ func (j *Journal) commitNext() (more bool) {
 			return false
 		}
 	}
+	if len(group) == 0 { // another one has committed the leader's own
+		return false
+	}
 	j.writer.commitGroup(group)
 	if j.writer.pruner.active {
 		wakeUp(j.wake)
@@ -200,7 +203,11 @@ const (
 func (j *Journal) checkpoint() error {
 	j.mu.Lock()
 	j.writer.commits = 0
+	condemned := j.writer.condemned != nil
 	j.mu.Unlock()
+	if condemned {
+		return nil
+	}
 	inLog, owed, err := j.writer.database.checkpoint()
 	if err == nil && owed && inLog > maxLogPages {
 		j.mu.Lock()
