@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -24,6 +25,13 @@ func (c *Client) Ready(ctx context.Context) error {
 // Tools returns the catalogue, and why configured tools are missing from it.
 func (c *Client) Tools(ctx context.Context) (list api.Tools, err error) {
 	err = c.call(ctx, http.MethodGet, "/api/tools", nil, &list)
+	return list, err
+}
+
+// Tool returns the part of the catalogue that is of one name: at most one tool, or
+// why it is missing. The daemon describes no other tool for it.
+func (c *Client) Tool(ctx context.Context, name string) (list api.Tools, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/tools?"+url.Values{"name": {name}}.Encode(), nil, &list)
 	return list, err
 }
 

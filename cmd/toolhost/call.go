@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,34 +78,27 @@ func (c *callCommand) run(tool string, words []string) error {
 			return err
 		}
 		if result.Status == api.StatusInvalidArgs && result.Reason == api.ReasonCall {
-			list, err := daemon.Tools(context.Background())
-			if err != nil {
-				return err
-			}
-			return noTool(tool, list)
+			return unknownTool(daemon, tool)
 		}
 		return finishCall(result, &c.flags, false)
 	})
 }
 
-// schemaFor is that of a tool's arguments, if words need it: to list the tools all
-// of them are described.
+// schemaFor is that of a tool's arguments, if words need it.
 func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
-	list, err := daemon.Tools(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(list.Tools, func(t api.Tool) bool { return t.Name == tool })
+	found, err := daemon.Tool(context.Background(), tool)
 	switch {
-	case i >= 0:
-		return list.Tools[i].InputSchema, nil
-	case len(list.Problems) == 0:
-		return nil, noTool(tool, list)
+	case err != nil:
+		return nil, err
+	case len(found.Tools) > 0:
+		return found.Tools[0].InputSchema, nil
+	case len(found.Problems) > 0:
+		return nil, nil
 	}
-	return nil, nil
+	return nil, unknownTool(daemon, tool)
 }
 
 // call is what the daemon is asked for. A tool that it could not describe has no
@@ -140,9 +132,13 @@ func (c *callCommand) meta() (json.RawMessage, error) {
 	return json.Marshal(asked)
 }
 
-// noTool returns a usage error for an unknown tool, and says why configured ones
-// are missing.
-func noTool(name string, list api.Tools) error {
+// unknownTool returns a usage error for an unknown tool, and says why configured
+// ones are missing.
+func unknownTool(daemon *remote, name string) error {
+	list, err := daemon.Tools(context.Background())
+	if err != nil {
+		return err
+	}
 	for _, problem := range list.Problems {
 		fmt.Fprintln(os.Stderr, "toolhost: "+terminal.OneLine(problem))
 	}

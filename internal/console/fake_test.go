@@ -238,7 +238,7 @@ func findTool(name string) (turn.Tool, bool) {
 
 type catalogue struct{}
 
-func (catalogue) Tools(context.Context) ([]api.Tool, []error) {
+func (catalogue) Tools(context.Context, string) ([]api.Tool, []error) {
 	yes, half, most := true, int64(30_000), int64(120_000)
 	return []api.Tool{
 		{

@@ -153,3 +153,25 @@ func TestAMendedToolIsAskedAnew(t *testing.T) {
 	}
 	w.mustRun(w.begin(), "broken", workArgs{})
 }
+
+// Who asks for one tool waits for no other, and runs none.
+func TestOneToolIsListedAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	broken := filepath.Join(w.dir, "broken")
+	if err := os.WriteFile(broken, []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.configure("  hung: {plugin: " + w.hung("hung") + ", tier: none}\n  server: {mcp: [" + w.hung("server") + "], tier: none}\n" +
+		"  greet: {command: [echo, \"{name}\"], params: {name: {}}}\n  broken: {plugin: " + broken + ", tier: none}\n")
+	w.daemon()
+	for name, want := range map[string]string{"greet": "1 0", "nosuch": "0 0", "broken": "0 1"} {
+		list, err := w.client.Tool(wait.Context(t), name)
+		if got := fmt.Sprint(len(list.Tools), " ", len(list.Problems)); err != nil || got != want {
+			t.Errorf("%s: %s tools and problems, want %s: %+v, %v", name, got, want, list, err)
+		}
+	}
+	if w.starts("hung")+w.starts("server") > 0 {
+		t.Error("another tool was run")
+	}
+}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -91,10 +92,24 @@ func (t *tools) names() []string {
 }
 
 // Tools implements httpapi.Catalogue.
-func (t *tools) Tools(ctx context.Context) (list []api.Tool, problems []error) {
+func (t *tools) Tools(ctx context.Context, name string) (list []api.Tool, problems []error) {
+	if name != "" {
+		return t.named(ctx, name)
+	}
 	found, problems := t.current.Load().catalog.All(ctx)
 	for _, tool := range found {
 		list = append(list, offered(tool))
 	}
 	return list, problems
+}
+
+func (t *tools) named(ctx context.Context, name string) (list []api.Tool, problems []error) {
+	found, err := t.current.Load().catalog.Find(ctx, name)
+	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []error{err}
+	}
+	return []api.Tool{offered(found)}, nil
 }

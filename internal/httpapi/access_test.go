@@ -276,7 +276,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 type panicky struct{}
 
-func (panicky) Tools(context.Context) ([]api.Tool, []error) { panic("oh dear") }
+func (panicky) Tools(context.Context, string) ([]api.Tool, []error) { panic("oh dear") }
 
 // A panic is one request's, and secrets are nobody's.
 func TestAPanicIsAnswered(t *testing.T) {

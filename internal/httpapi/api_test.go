@@ -61,6 +61,9 @@ func TestATurn(t *testing.T) {
 	if got := outcomes(results.Results); !slices.Equal(got, want) {
 		t.Errorf("results %q, want %q", got, want)
 	}
+	if status, body := w.send("GET", "/api/tools?name=ask", ""); status != http.StatusOK || !strings.Contains(body, `"ask"`) || strings.Contains(body, `"work"`) {
+		t.Errorf("one tool: %d %s", status, body)
+	}
 	for _, path := range []string{"/api/health", "/api/ready", "/api/tools", "/api/turns/t1", "/api/turns/active", "/api/interactions", "/api/openapi.json"} {
 		if status, body := w.send("GET", path, ""); status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, status, body)

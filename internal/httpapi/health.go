@@ -16,7 +16,7 @@ func (s *Server) ready(q *request) error {
 }
 
 func (s *Server) tools(q *request) error {
-	tools, problems := s.config.Tools.Tools(q.r.Context())
+	tools, problems := s.config.Tools.Tools(q.r.Context(), q.r.URL.Query().Get("name"))
 	list := api.Tools{Tools: append([]api.Tool{}, tools...), Problems: []string{}}
 	for _, problem := range problems {
 		list.Problems = append(list.Problems, problem.Error())

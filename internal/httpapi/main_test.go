@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,12 +148,13 @@ var testTools = map[string]turn.Tool{
 // catalogue is that of the tests.
 type catalogue struct{ problems []error }
 
-func (c catalogue) Tools(context.Context) ([]api.Tool, []error) {
+func (c catalogue) Tools(_ context.Context, name string) ([]api.Tool, []error) {
 	yes, timeout := true, int64(30_000)
-	return []api.Tool{
+	all := []api.Tool{
 		{Name: "work", Description: "Works.", InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: api.Annotations{ReadOnly: &yes}, Mode: "allow", TimeoutMs: &timeout},
 		{Name: "ask", InputSchema: json.RawMessage(`{}`), Mode: "ask", Exclusive: true},
-	}, c.problems
+	}
+	return slices.DeleteFunc(all, func(t api.Tool) bool { return name != "" && t.Name != name }), c.problems
 }
 
 const testToken = "test-token-of-at-least-32-characters"

@@ -80,6 +80,7 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/tools", summary: "The catalogue of tools",
+		query:  []parameter{{"name", "string", "only the tool of this name; no other one is described for it"}},
 		status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
 	},
 	{

@@ -20,10 +20,10 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// Catalogue returns the tools, and why configured ones are missing. It is
-// called anew each time.
+// Catalogue returns the tools, or the one of a name that is not empty, and why
+// configured ones are missing. It is called anew each time.
 type Catalogue interface {
-	Tools(ctx context.Context) (tools []api.Tool, problems []error)
+	Tools(ctx context.Context, name string) (tools []api.Tool, problems []error)
 }
 
 // History is what has been journalled; *journal.Reader is one.

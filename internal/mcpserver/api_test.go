@@ -15,7 +15,7 @@ import (
 
 type noTools struct{}
 
-func (noTools) Tools(context.Context) ([]api.Tool, []error) { return nil, nil }
+func (noTools) Tools(context.Context, string) ([]api.Tool, []error) { return nil, nil }
 
 // withToken sends what the API asks for.
 type withToken struct {
