@@ -45,9 +45,13 @@ show 'bin/toolhost run --read "$(go env GOROOT)/src" bin/search pattern='\''^fun
 expect $exit_ok
 
 title '2. A call whose time is over: what it had found is kept'
-show 'bin/toolhost run --timeout 300ms --read "$(go env GOROOT)/src" bin/search pattern=error path="$(go env GOROOT)/src" > "$matches"'
-expect $exit_timeout
-kept=$(wc -l <"$matches")
+kept=0
+for timeout in 300ms 1s 3s; do # on a busy machine the first may be over before the tool runs
+	((kept == 0)) || break
+	show 'bin/toolhost run --timeout '$timeout' --read "$(go env GOROOT)/src" bin/search pattern=error path="$(go env GOROOT)/src" > "$matches"'
+	expect $exit_timeout
+	kept=$(wc -l <"$matches")
+done
 ((kept > 0)) || die 'no partial match was kept'
 echo "$kept matches were kept, the last of them:"
 tail -n 1 "$matches"

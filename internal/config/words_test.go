@@ -107,4 +107,3 @@ func TestCommandsBesideTheFile(t *testing.T) {
 		t.Errorf("warnings %v", l.Warnings)
 	}
 }
-
