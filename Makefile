@@ -66,7 +66,7 @@ demo: build ## see it work: run examples/demo.sh
 	./examples/demo.sh
 
 .PHONY: test
-test: build ## go vet and all tests
+test: build ## go vet, and all tests but those with targets of their own
 	@$(call need,$(TEST_NEEDS))
 	go vet ./...
 	LANES_AT_ONCE=$(TEST_AT_ONCE) ./internal/testenv/lanes $(TEST_FLAGS)
