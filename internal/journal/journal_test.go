@@ -162,3 +162,26 @@ func TestUnfinished(t *testing.T) {
 		t.Errorf("turns %+v, error %v", turns, err)
 	}
 }
+
+// Small requests wait for one large one at most, and the oldest is always taken.
+func TestSmallRequestsPassLargeOnes(t *testing.T) {
+	of := func(events int) *request { return &request{events: make([]Event, events)} }
+	small := of(1)
+	j := &Journal{waiting: []*request{of(64), of(64), small, of(64), small}}
+	for _, want := range []string{"[64 1 1] true", "[64] true", "[64] false", "[] false"} {
+		group, more := j.collect()
+		var sizes []int
+		for _, r := range group {
+			sizes = append(sizes, len(r.events))
+		}
+		if got := fmt.Sprint(sizes, more); got != want {
+			t.Errorf("taken %s, want %s", got, want)
+		}
+	}
+	for range 2 * maxGroup {
+		j.waiting = append(j.waiting, small)
+	}
+	if group, more := j.collect(); len(group) != maxGroup || !more {
+		t.Errorf("%d small ones at once, more %v", len(group), more)
+	}
+}

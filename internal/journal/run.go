@@ -9,7 +9,8 @@ import (
 
 // Bounds of what shares a commit: no request waits long for those before it.
 const (
-	maxGroup      = 128 // events, if there is more than one request
+	maxSmall      = 8   // events of one request that others take along
+	maxGroup      = 128 // events of more than one
 	maxGroupBytes = 4 << 20
 )
 
@@ -64,21 +65,24 @@ func (j *Journal) commitNext() (more bool) {
 	return more
 }
 
-// collect takes those who wait, the first to have come first.
+// collect takes the one that has waited longest, and all others that are small: those of a turn with a thousand calls
+// come one by one, and keep nobody waiting for more than one of them.
 func (j *Journal) collect() (group []*request, more bool) {
 	j.waitingMu.Lock()
 	defer j.waitingMu.Unlock()
-	n, events, bytes := 0, 0, int64(0)
-	for n < len(j.waiting) && events < maxGroup && bytes < maxGroupBytes {
-		events += len(j.waiting[n].events)
-		bytes += j.waiting[n].bytes
-		n++
+	var rest []*request
+	events, bytes := 0, int64(0)
+	for i, r := range j.waiting {
+		if i > 0 && (len(r.events) > maxSmall || events >= maxGroup || bytes >= maxGroupBytes) {
+			rest = append(rest, r)
+			continue
+		}
+		group = append(group, r)
+		events += len(r.events)
+		bytes += r.bytes
 	}
-	group = j.waiting[:n:n]
-	if j.waiting = j.waiting[n:]; len(j.waiting) == 0 {
-		j.waiting = nil
-	}
-	return group, j.waiting != nil
+	j.waiting = rest
+	return group, len(rest) > 0
 }
 
 func answer(group []*request, err error) {
