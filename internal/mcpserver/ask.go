@@ -188,16 +188,22 @@ const maxLeft = 64
 func (s *Server) endLeft(identity string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var left []*call
+	left := s.leftBy(identity)
+	slices.SortFunc(left, func(a, b *call) int { return a.begun.Compare(b.begun) })
+	for _, c := range left[:max(0, len(left)-maxLeft)] {
+		c.parked.Reset(0)
+	}
+}
+
+// leftBy are the calls that an identity's connections have left behind. s is
+// locked.
+func (s *Server) leftBy(identity string) (left []*call) {
 	for _, c := range s.states {
 		if c.session.peer.Identity == identity && c.isLeft() {
 			left = append(left, c)
 		}
 	}
-	slices.SortFunc(left, func(a, b *call) int { return a.begun.Compare(b.begun) })
-	for _, c := range left[:max(0, len(left)-maxLeft)] {
-		c.parked.Reset(0)
-	}
+	return left
 }
 
 // isLeft says that a question was sent over a connection that has ended, and

@@ -300,15 +300,10 @@ func TestLeftQuestionsMakeRoom(t *testing.T) {
 }
 
 // left counts what connections of an identity have left behind.
-func (s *Server) left(identity string) (n int) {
+func (s *Server) left(identity string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.states {
-		if c.session.peer.Identity == identity && c.isLeft() {
-			n++
-		}
-	}
-	return n
+	return len(s.leftBy(identity))
 }
 
 // What a client calls itself is its own calls' only, however many there are.

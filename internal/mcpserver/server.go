@@ -242,8 +242,11 @@ func (s *Server) offerEarly(ctx context.Context, name string) bool {
 		return false
 	default:
 	}
-	if name == turn.StatusTool || s.config.Find == nil {
-		return name == turn.StatusTool
+	if name == turn.StatusTool || s.offerOf(name).tool != nil {
+		return true
+	}
+	if s.config.Find == nil {
+		return false
 	}
 	t, err := s.config.Find(ctx, name)
 	if err != nil {
