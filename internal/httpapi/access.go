@@ -26,7 +26,11 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		// Of what is refused, too, net/http reads the rest of the body, and only
 		// then does it write the answer.
 		defer patient.extend(2 * s.config.Stall)
-		r.Body = newPatientBody(r.Body, patient.control, s.config.Stall)
+		if r.Body != http.NoBody {
+			body := newPatientBody(r.Body, patient.control, s.config.Stall)
+			r.Body = body
+			defer body.linger()
+		}
 		defer s.recovered(patient, r)
 		harden(patient.Header())
 		if err := s.checkPlace(r); err != nil {

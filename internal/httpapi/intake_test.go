@@ -60,6 +60,31 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
+// A client that sends all of its body before it reads gets its answer, too.
+func TestARefusedClientMaySendOn(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.MaxBodyBytes = 1 << 16 })
+	for path, want := range map[string]int{"/api/turns": http.StatusRequestEntityTooLarge, "/nowhere": http.StatusNotFound} {
+		conn, err := net.Dial("unix", w.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(hangLimit))
+		const size = 4 << 20 // more than a socket holds
+		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			path, size, strings.Repeat("x", size)); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != want {
+			t.Errorf("%s: %s", path, response.Status)
+		}
+	}
+}
+
 // Large bodies of one client come one after the other, and all are answered.
 func TestLargeBodiesTakeTurns(t *testing.T) {
 	w := newWorld(t, nil)
