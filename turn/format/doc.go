@@ -1,7 +1,7 @@
 // Package format reads the tool calls that a model asked for and writes what
 // goes back to it, in the shapes of the Anthropic Messages API, of OpenAI's
-// Responses and Chat Completions APIs, and of MCP. It knows no client: bytes
-// come in, bytes go out.
+// Responses and Chat Completions APIs, of MCP and of Gemini. It knows no client:
+// bytes come in, bytes go out.
 //
 //	provider, err := format.Lookup("anthropic")
 //	...

@@ -28,6 +28,9 @@ type Call struct {
 	// Custom: it is a call of OpenAI's custom tools, whose results have another
 	// type. It has a Problem, always.
 	Custom bool `json:"custom,omitempty"`
+	// NoID: the model gave none, as Gemini's may, and ID is made up. Its result
+	// goes back without one.
+	NoID bool `json:"noID,omitempty"`
 
 	deep bool // arguments or Meta are nested too deep, which is a Problem
 }
@@ -47,8 +50,8 @@ type Tool struct {
 // Provider is one format. Its methods are pure and may be called from any
 // goroutine.
 type Provider interface {
-	// Name is that of the format: anthropic, openai (Responses), openai-chat
-	// or mcp.
+	// Name is that of the format: anthropic, openai (Responses), openai-chat,
+	// mcp or gemini.
 	Name() string
 	// Calls reads the tool calls of a whole response (the body; streams are
 	// not read) in the model's order; none is not an error. Calls that the
@@ -59,8 +62,8 @@ type Provider interface {
 	// batch.
 	Calls(response []byte) ([]Call, error)
 	// Results writes what goes back for calls, results[i] for calls[i]:
-	// Anthropic's one user message, OpenAI's list of items or messages, or a
-	// list of MCP's CallToolResults. No calls give an empty list; there is
+	// Anthropic's one user message, OpenAI's list of items or messages, a list
+	// of MCP's CallToolResults, or Gemini's one content. No calls give an empty list; there is
 	// nothing to send then. It fails only if the two don't match.
 	//
 	// Warnings are shown as a note, in a block of its own where the format has
@@ -72,7 +75,7 @@ type Provider interface {
 	Tools(tools []Tool) ([]byte, error)
 }
 
-var providers = []Provider{anthropic{}, responses{}, chat{}, mcp{}}
+var providers = []Provider{anthropic{}, responses{}, chat{}, mcp{}, gemini{}}
 
 // Names are those that Lookup knows.
 func Names() []string {

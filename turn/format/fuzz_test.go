@@ -138,3 +138,26 @@ func FuzzMCPCalls(f *testing.F) {
 		return idsOf(v, "id", func(item any) bool { return at(item, "method") == "tools/call" })
 	})
 }
+
+func FuzzGeminiCalls(f *testing.F) {
+	fuzzCalls(f, gemini{}, func(v any) []string {
+		parts, _ := at(v, "candidates", 0, "content", "parts").([]any)
+		var calls []Call
+		for _, part := range parts {
+			call := at(part, "functionCall")
+			if call == nil {
+				call = at(part, "function_call")
+			}
+			if call != nil {
+				id, _ := at(call, "id").(string)
+				calls = append(calls, Call{ID: id})
+			}
+		}
+		nameCalls(calls)
+		var ids []string
+		for _, c := range calls {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	})
+}

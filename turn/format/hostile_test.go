@@ -109,7 +109,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, p, err)
 		}
 	}
-	if _, err := Lookup("gemini"); err == nil || !strings.Contains(err.Error(), "known are anthropic, openai, openai-chat, mcp") {
+	if _, err := Lookup("nobody"); err == nil || !strings.Contains(err.Error(), "known are anthropic, openai, openai-chat, mcp, gemini") {
 		t.Error(err)
 	}
 }

@@ -124,7 +124,7 @@ func TestNotesAreApart(t *testing.T) {
 	for _, p := range providers {
 		raw, err := p.Results([]Call{{ID: "call_1", Tool: "search"}}, []*api.Result{r})
 		shown, _, _ := strings.Cut(string(raw), `"_meta"`)
-		apart := p.Name() == "openai" || p.Name() == "openai-chat" || strings.Contains(shown, `"text":"done"`)
+		apart := p.Name() == "openai" || p.Name() == "openai-chat" || p.Name() == "gemini" || strings.Contains(shown, `"text":"done"`)
 		if err != nil || strings.Contains(shown, "55s") || !apart || !strings.Contains(shown, "[NOTE] usage is incomplete") {
 			t.Errorf("%s: %v, %s", p.Name(), err, raw)
 		}
