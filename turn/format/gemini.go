@@ -140,7 +140,7 @@ func (p gemini) Results(calls []Call, results []*api.Result) ([]byte, error) {
 }
 
 // geminiAPI has a rule of its own for names, and takes JSON Schema.
-var geminiAPI = dialect{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ and -, of which the first is a letter or _", true}
+var geminiAPI = dialect{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ and -, beginning with a letter or _", true}
 
 type (
 	geminiTools struct {
