@@ -143,9 +143,7 @@ func (b *batch) ended(e *entry, result *api.Result) {
 	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
 		own = *b.notBegun(e, reason) // its preparation was cut short
 	}
-	if e.unasked && own.Status == api.StatusToolError {
-		own.Reason = api.ReasonHeadless
-	}
+	e.noteUnasked(&own)
 	b.finish(e, &own)
 	b.advance()
 	b.endIfOver()

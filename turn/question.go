@@ -151,6 +151,19 @@ func (b *batch) goOn(e *entry) {
 	}
 }
 
+// noteUnasked has a result say that its tool has asked where nobody is, if the tool
+// itself has decided how it ends then: what has ended it otherwise says more.
+func (e *entry) noteUnasked(r *api.Result) {
+	if !e.unasked {
+		return
+	}
+	e.notes = append(e.notes, "the tool asked a human something, and nobody was there to answer")
+	switch r.Status {
+	case api.StatusOK, api.StatusToolError, api.StatusInvalidArgs, api.StatusCrashed, api.StatusNoResult, api.StatusProtocolError:
+		r.Reason = api.ReasonHeadless
+	}
+}
+
 func reply(q supervisor.Question, s settled) supervisor.Answer {
 	switch {
 	case (s.outcome == api.OutcomeAnswered || s.outcome == api.OutcomeHeadless) && len(s.answer.Value) > 0:

@@ -94,7 +94,7 @@ func (f *callFlags) tellsOutcome(r *api.Result, command bool) bool {
 
 // exitCode follows timeout(1), env(1) and the shell.
 func exitCode(r *api.Result, command bool) int {
-	if headless(r) {
+	if r.Reason == api.ReasonHeadless { // whatever the tool has made of it
 		return exit.Headless
 	}
 	switch r.Status {
@@ -128,11 +128,6 @@ func exitCode(r *api.Result, command bool) int {
 		return causeExitCode(r)
 	}
 	return ownExitCode(r, command)
-}
-
-// headless: the call failed since somebody was to be asked, and nobody could be.
-func headless(r *api.Result) bool {
-	return !r.OK() && r.Reason == api.ReasonHeadless
 }
 
 // startExitCode: only exec has codes for its command.

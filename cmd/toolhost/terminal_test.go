@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/exit"
@@ -21,6 +22,8 @@ type toolInput struct {
 	Ask    string          `json:"ask,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Secret bool            `json:"secret,omitempty"`
+	// Then is what it does without an answer; empty fails.
+	Then string `json:"then,omitempty"`
 	// Wait lasts until the call is ended.
 	Wait bool `json:"wait,omitempty"`
 }
@@ -39,8 +42,30 @@ func playTool() {
 		value, err := out.Ask(ctx, plugin.Question{Prompt: in.Ask, Schema: in.Schema, Secret: in.Secret})
 		fmt.Println("told", string(value))
 		fmt.Fprintln(os.Stderr, "told", string(value))
+		if err != nil {
+			err = unanswered(in.Then, err)
+		}
 		return fmt.Sprintf("told %d bytes: %s", len(value), value), err
 	}))
+}
+
+// unanswered is how a tool ends that has no answer.
+func unanswered(then string, err error) error {
+	switch then {
+	case "copes":
+		return nil
+	case "refuses":
+		return &plugin.InvalidArgumentsError{Err: err}
+	case "panics":
+		panic(err)
+	case "exits":
+		os.Exit(0)
+	case "crashes":
+		os.Exit(3)
+	case "dies":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	return err
 }
 
 // onTerminal starts toolhost as a person would. It gives its standard output,
@@ -210,18 +235,46 @@ func TestPlainTerminal(t *testing.T) {
 }
 
 // Without a terminal nobody is asked; what a question declares as its default
-// is taken, and without one the command says so with its own exit code.
+// is taken, and without one the command says so with its own exit code, whatever
+// the tool makes of it.
 func TestHeadlessQuestions(t *testing.T) {
 	t.Parallel()
-	for schema, want := range map[string]int{`{"type":"string","default":"blue"}`: exit.OK, `{"type":"string"}`: exit.Headless} {
-		t.Run(fmt.Sprint("code ", want), func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "run", "--headless", testBinary(t), "ask=Which?", "schema="+schema)
-			out, _ := cmd.CombinedOutput() // its exit code tells more
-			if got := cmd.ProcessState.ExitCode(); got != want || want == exit.OK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
-				t.Errorf("%s: exit code %d, want %d: %s", schema, got, want, out)
-			}
-		})
+	const blue, none = `{"type":"string","default":"blue"}`, `{"type":"string"}`
+	d := serve(t, "tools: {curious: {plugin: "+testBinary(t)+"}}")
+	for _, c := range []struct {
+		schema, then string
+		want         int
+	}{
+		{blue, "", exit.OK},
+		{none, "", exit.Headless},
+		{"", "", exit.Headless},
+		{none, "copes", exit.Headless},
+		{none, "refuses", exit.Headless},
+		{none, "panics", exit.Headless},
+		{none, "exits", exit.Headless},
+		{none, "crashes", exit.Headless},
+		{none, "dies", exit.Headless},
+	} {
+		in := toolInput{Ask: "Which?", Schema: json.RawMessage(c.schema), Then: c.then}
+		if c.schema == "" {
+			in.Schema = nil
+		}
+		args, err := json.Marshal(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for command, rest := range map[string][]string{
+			"run": {testBinary(t), "--args", string(args)}, "call": {"--socket", d.socket, "curious", "--args", string(args)},
+			"turn": {"--state", "none", "--plugin", testBinary(t), batchFile(t, in)},
+		} {
+			t.Run(command+" "+c.schema+c.then, func(t *testing.T) {
+				cmd := exec.CommandContext(wait.Context(t), testBinary(t), append([]string{asToolhost, command, "--headless"}, rest...)...)
+				out, _ := cmd.CombinedOutput() // its exit code tells more
+				if got := cmd.ProcessState.ExitCode(); got != c.want || got == exit.OK && !bytes.Contains(out, []byte(`told 6 bytes: \"blue\"`)) {
+					t.Errorf("exit code %d, want %d: %s", got, c.want, out)
+				}
+			})
+		}
 	}
 }
 
