@@ -111,14 +111,14 @@ func askForBase(ctx context.Context, u *unified, o Options, p placement) (*dir, 
 	}
 	unit := scopeName()
 	if err := startScope(ctx, addr, unit, os.Getpid()); err != nil {
-		return nil, 0, &UnavailableError{"systemd scope", unit, scopeRemedy(p), err}
+		return nil, 0, &UnavailableError{"systemd scope", unit, placeRemedy(), err}
 	}
 	own, err := readMembership()
 	if err != nil {
 		return nil, 0, err
 	}
 	if !isOwnScope(own.v2, unit) {
-		return nil, 0, &UnavailableError{"systemd scope", unit, scopeRemedy(p), fmt.Errorf("systemd left us in %s", own.v2)}
+		return nil, 0, &UnavailableError{"systemd scope", unit, placeRemedy(), fmt.Errorf("systemd left us in %s", own.v2)}
 	}
 	o.Logger.Debug("systemd made a delegated scope", "unit", unit)
 	base, err := u.open(own.v2)
@@ -129,17 +129,16 @@ func askForBase(ctx context.Context, u *unified, o Options, p placement) (*dir, 
 }
 
 func unavailableV2(p string, err error) error {
-	return &UnavailableError{"cgroup2 directory", p, "run toolhost as a systemd service with Delegate=yes, or name a writable cgroup as parent", err}
+	return &UnavailableError{"cgroup2 directory", p, placeRemedy(), err}
 }
 
 func gatherFacts(d *dir, own string) placeFacts {
-	_, errManager := os.Stat("/run/systemd/system") // sd_booted(3)
 	return placeFacts{
 		own:       own,
 		trueRoot:  !d.exists("cgroup.events"), // every cgroup but the root has it
 		delegated: isDelegated(d),
 		writable:  d.writable("."), // the rest is tried: an errno says more than access(2)
-		systemd:   errManager == nil,
+		systemd:   hasSystemd(),
 		uid:       os.Geteuid(),
 	}
 }
@@ -186,7 +185,7 @@ func openUnified(mounts []mount, own string, ignoreHosts bool) (*unified, error)
 	}
 	mnt, err := detachedCgroup2()
 	if err != nil {
-		return nil, &UnavailableError{"cgroup2 mount", "none in /proc/self/mountinfo shows our cgroup", "mount cgroup2 somewhere, or run as root", err}
+		return nil, &UnavailableError{"cgroup2 mount", "none in /proc/self/mountinfo shows our cgroup", "run it as root: sudo toolhost ..., or mount cgroup2 (as root: mkdir -p /sys/fs/cgroup/unified && mount -t cgroup2 none /sys/fs/cgroup/unified)", err}
 	}
 	return &unified{mnt: mnt}, nil
 }

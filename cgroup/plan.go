@@ -97,7 +97,7 @@ var limitsOf = map[string][]string{
 func missingController(name, limit string) error {
 	return &ControllerError{
 		Controller: name, Limit: limit,
-		Remedy: "enable it (cgroup_enable=" + name + " on the kernel command line, Delegate=yes in the unit), or remove the limit",
+		Remedy: ControllerRemedy(name) + ", or remove the limit",
 	}
 }
 

@@ -43,14 +43,7 @@ func busAddress(p placement, getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return "unix:path=" + dbus.EscapeBusAddressValue(dir+"/bus"), nil
 	}
-	return "", &UnavailableError{"user bus", "XDG_RUNTIME_DIR is not set", scopeRemedy(p), nil}
-}
-
-func scopeRemedy(p placement) string {
-	if p == placeAskSystem {
-		return "run toolhost as a systemd service with Delegate=yes, or install and start dbus"
-	}
-	return "log in through PAM so that a user manager runs (loginctl enable-linger), run as a service with Delegate=yes, or name a writable cgroup as parent"
+	return "", &UnavailableError{"user bus", "XDG_RUNTIME_DIR is not set", placeRemedy(), nil}
 }
 
 // isUnitOfOurs tells whether own is the cgroup of a unit with Delegate=yes that

@@ -10,7 +10,7 @@ func (g *Group) Tasks() (n int64, err error) {
 	err = g.use(func() error {
 		h := g.root.limited[ctrlPids]
 		if h == nil {
-			return errNoPids
+			return errNoPids()
 		}
 		text, err := h.tools.read(g.leaf + "/pids.current")
 		n = parseInt(strings.TrimSpace(text))
@@ -28,7 +28,7 @@ func (g *Group) LimitTasks(n int64) error {
 	return g.use(func() error {
 		h := g.root.limited[ctrlPids]
 		if h == nil {
-			return errNoPids
+			return errNoPids()
 		}
 		if err := h.apply(g.leaf+"/", write{ctrlPids, "pids.max", itoa(n)}); err != nil {
 			return err
@@ -38,7 +38,10 @@ func (g *Group) LimitTasks(n int64) error {
 	})
 }
 
-var errNoPids = &ControllerError{Controller: ctrlPids, Limit: "Pids", Remedy: "delegate the controller"}
+// errNoPids says that tasks are not counted here.
+func errNoPids() error {
+	return &ControllerError{Controller: ctrlPids, Limit: "Pids", Remedy: ControllerRemedy(ctrlPids)}
+}
 
 // pidsLimit is the limit that is in force now, 0 for none.
 func (g *Group) pidsLimit() int64 {

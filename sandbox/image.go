@@ -27,7 +27,7 @@ func sealed(name string, image []byte) (*os.File, error) {
 		fd, err = unix.MemfdCreate(name, flags)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("cannot make an executable memfd: %w; set sysctl vm.memfd_noexec to 0 or 1", err)
+		return nil, fmt.Errorf("cannot make an executable memfd: %w; type as root: sysctl -w vm.memfd_noexec=1", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a memfd for the launcher: %w", err)

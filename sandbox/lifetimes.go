@@ -17,7 +17,7 @@ type isolation struct {
 // isolations are tried strongest first.
 func isolations() []isolation {
 	noProc := api.Degradation{Feature: FeatureProc, Reason: "/proc cannot be mounted anew, host processes stay visible in it", Remedy: "do not mask /proc of the container that toolhost runs in"}
-	noPID := api.Degradation{Feature: FeaturePIDNS, Reason: "no PID namespace to be had; the cgroup alone holds the tree", Remedy: "run as root, or set sysctl user.max_user_namespaces above 0 and allow unprivileged user namespaces"}
+	noPID := api.Degradation{Feature: FeaturePIDNS, Reason: "no PID namespace to be had; the cgroup alone holds the tree", Remedy: "run as root, or type as root: sysctl -w user.max_user_namespaces=15000, and allow unprivileged user namespaces"}
 	return []isolation{
 		{pidNamespace: true, proc: true},
 		{pidNamespace: true, degraded: []api.Degradation{noProc}},

@@ -16,11 +16,11 @@ import (
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, unix.EMFILE):
-		return "raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit)"
+		return "raise the limit of open files (ulimit -n 65536, LimitNOFILE= of a unit)"
 	case errors.Is(err, unix.ENFILE):
-		return "raise the sysctl fs.file-max"
+		return "type as root: sysctl -w fs.file-max=1000000"
 	case errors.Is(err, unix.EAGAIN) && !ofASocket(err):
-		return "raise the limit of processes (pids.max of its cgroups, RLIMIT_NPROC, TasksMax= of a unit)"
+		return "raise the limit of processes (pids.max of its cgroups, ulimit -u, TasksMax= of a unit)"
 	case errors.Is(err, ErrDiedAtBirth):
 		return "see whether a limit of processes or memory is reached (pids.max, memory.max of the cgroups that toolhost is in)"
 	}
@@ -35,7 +35,7 @@ func ofASocket(err error) bool {
 
 func (e *SetupError) remedy() string {
 	if e.Step == wire.StepLimits && errors.Is(e.Err, unix.EPERM) {
-		return "raise the host's hard limit of open files (RLIMIT_NOFILE, LimitNOFILE= of a unit): calls have a higher one"
+		return "raise the host's hard limit of open files (ulimit -Hn 65536 as root, LimitNOFILE= of a unit): calls have a higher one"
 	}
 	return Remedy(e.Err)
 }
@@ -59,9 +59,9 @@ const userNamespaceHint = "allow user namespaces with their capabilities; see to
 // namespaces.
 func userNamespaceRemedy() string {
 	for _, s := range []struct{ file, bad, remedy string }{
-		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces (Ubuntu 23.10 and newer): install the deb or rpm of toolhost, which brings the profile /etc/apparmor.d/toolhost for /usr/bin/toolhost, or set sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
-		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "set sysctl kernel.unprivileged_userns_clone=1 (Debian's older kernels)"},
-		{"/proc/sys/user/max_user_namespaces", "0", "set sysctl user.max_user_namespaces=15000"},
+		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "AppArmor restricts user namespaces (Ubuntu 23.10 and newer): install the deb or rpm of toolhost, which brings the profile /etc/apparmor.d/toolhost for /usr/bin/toolhost, or type as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
+		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "type as root: sysctl -w kernel.unprivileged_userns_clone=1 (Debian's older kernels)"},
+		{"/proc/sys/user/max_user_namespaces", "0", "type as root: sysctl -w user.max_user_namespaces=15000"},
 	} {
 		if text, err := os.ReadFile(s.file); err == nil && strings.TrimSpace(string(text)) == s.bad {
 			return s.remedy

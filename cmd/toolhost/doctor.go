@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/exit"
 	"github.com/toolhost/toolhost/internal/text"
@@ -100,7 +101,7 @@ func checkRelease(release string) finding {
 func checkMemfd() finding {
 	text, err := os.ReadFile("/proc/sys/vm/memfd_noexec")
 	if value := strings.TrimSpace(string(text)); err == nil && value == "2" {
-		return finding{"memfd", levelFail, "sysctl vm.memfd_noexec is 2: nothing can be executed from memory", "set sysctl vm.memfd_noexec to 0 or 1"}
+		return finding{"memfd", levelFail, "sysctl vm.memfd_noexec is 2: nothing can be executed from memory", "type as root: sysctl -w vm.memfd_noexec=1"}
 	}
 	return finding{"memfd", levelOK, "the launcher can be executed from sealed memory", ""}
 }
@@ -129,7 +130,7 @@ func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
 			findings = append(findings, finding{"cgroup " + name, levelOK, "limits are enforced", ""})
 			continue
 		}
-		f := finding{"cgroup " + name, levelFail, "the controller is not available, and calls are limited in it by default", "delegate the controller " + name + " to this cgroup (systemd: Delegate=yes)"}
+		f := finding{"cgroup " + name, levelFail, "the controller is not available, and calls are limited in it by default", cgroup.ControllerRemedy(name)}
 		if name == "io" {
 			f.Level, f.Detail = levelWarn, "the controller is not available: io limits are refused"
 		}

@@ -1,0 +1,65 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// surroundings decide what gets this process cgroups of its own.
+type surroundings struct {
+	systemd bool // systemd manages this host
+	uid     int
+	runtime string // $XDG_RUNTIME_DIR, by which a user's manager is found
+}
+
+func look() surroundings {
+	return surroundings{hasSystemd(), os.Geteuid(), os.Getenv("XDG_RUNTIME_DIR")}
+}
+
+// hasSystemd is sd_booted(3).
+func hasSystemd() bool {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil
+}
+
+// placeRemedy is what to type for a place in the cgroup tree.
+func placeRemedy() string { return look().place() }
+
+func (s surroundings) place() string {
+	const parent = "name a cgroup that you may write to: --cgroup-parent /PATH"
+	switch {
+	case s.systemd && s.uid == 0:
+		return "type: systemd-run --scope -p Delegate=yes toolhost ... (or use the service: systemctl start toolhost), or " + parent
+	case s.systemd:
+		return s.userScope() + ", or " + parent
+	case s.uid == 0:
+		return "mount the cgroup file systems writable, or " + parent
+	}
+	return "run it as root: sudo toolhost ..., or " + parent
+}
+
+func (s surroundings) userScope() string {
+	var first string
+	if s.runtime == "" {
+		first = fmt.Sprintf("loginctl enable-linger %d (as root), export XDG_RUNTIME_DIR=/run/user/%d, ", s.uid, s.uid)
+	}
+	return "type: " + first + "systemd-run --user --scope -p Delegate=yes toolhost ... (or use the service: systemctl --user start toolhost)"
+}
+
+// ControllerRemedy is what to type for a controller that this process has not got.
+func ControllerRemedy(name string) string { return look().controller(name) }
+
+func (s surroundings) controller(name string) string {
+	boot := "boot with cgroup_enable=" + name
+	switch {
+	case s.systemd && s.uid == 0:
+		return "type: systemd-run --scope -p Delegate=yes toolhost ..., or " + boot
+	case s.systemd:
+		return `type as root: systemctl edit user@.service, with the lines [Service] and Delegate=` + strings.Join(delegated, " ") + ", and log in again, or " + boot
+	}
+	return "enable it in cgroup.subtree_control of the cgroups above, or " + boot
+}
+
+// delegated are the controllers that a user's manager should have.
+var delegated = []string{"cpu", "cpuset", "io", "memory", "pids"}

@@ -1,0 +1,45 @@
+package cgroup
+
+import (
+	"strings"
+	"testing"
+)
+
+// A remedy is a command to type, and no other than the one for this user on this host.
+func TestRemedies(t *testing.T) {
+	for name, c := range map[string]struct {
+		at   surroundings
+		want []string
+		not  string
+	}{
+		"a user without a session": {surroundings{systemd: true, uid: 1000}, []string{
+			"loginctl enable-linger 1000", "export XDG_RUNTIME_DIR=/run/user/1000", "systemd-run --user --scope -p Delegate=yes toolhost", "systemctl --user start toolhost", "--cgroup-parent",
+		}, "sudo"},
+		"a user":                   {surroundings{systemd: true, uid: 1000, runtime: "/run/user/1000"}, []string{"systemd-run --user --scope -p Delegate=yes toolhost"}, "enable-linger"},
+		"root":                     {surroundings{systemd: true}, []string{"systemd-run --scope -p Delegate=yes toolhost", "systemctl start toolhost"}, "--user"},
+		"root without systemd":     {surroundings{}, []string{"--cgroup-parent"}, "systemctl"},
+		"a user without systemd":   {surroundings{uid: 1000}, []string{"sudo toolhost", "--cgroup-parent"}, "systemctl"},
+		"another user's elsewhere": {surroundings{uid: 1001, runtime: "/run/user/1001"}, []string{"sudo toolhost"}, "systemctl"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := c.at.place()
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q does not say %q", got, want)
+				}
+			}
+			if strings.Contains(got, c.not) || strings.ContainsAny(got, ";\n") {
+				t.Errorf("%q says %q, or is more than one remedy's line", got, c.not)
+			}
+		})
+	}
+	for want, at := range map[string]surroundings{
+		"systemctl edit user@.service":        {systemd: true, uid: 1000},
+		"systemd-run --scope -p Delegate=yes": {systemd: true},
+		"cgroup.subtree_control":              {uid: 1000},
+	} {
+		if got := at.controller("cpu"); !strings.Contains(got, want) || !strings.Contains(got, "cgroup_enable=cpu") || strings.Contains(got, ";") {
+			t.Errorf("%+v: %q", at, got)
+		}
+	}
+}
