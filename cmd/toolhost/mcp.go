@@ -125,7 +125,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 	turns := turn.New(config)
 	defer turns.Close()
 	server, err := mcpserver.New(mcpserver.Config{
-		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel,
+		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel, Search: k.loaded.MCP.Search,
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
 		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
 			if t, ok := own[name]; ok {

@@ -42,6 +42,7 @@ var hostCases = map[string]hostCase{
 	"timeouts.PROFILE.max":     {"timeouts: {handoff: {max: 2h}}", profileAsk, global(budget.Ask{TimeoutUnset: true, Max: 2 * time.Hour})},
 	"timeouts.PROFILE.soft":    {"timeouts: {handoff: {soft: 2s}}", profileAsk, global(budget.Ask{TimeoutUnset: true, Soft: 2 * time.Second})},
 
+	"mcp.toolList":      {"mcp: {toolList: search}", func(l *Loaded) any { return l.MCP.Search }, true},
 	"mcp.clientTimeout": {"mcp: {clientTimeout: 2m}", func(l *Loaded) any { return l.MCP.ClientTimeout }, 2 * time.Minute},
 	"mcp.clients":       {"mcp: {clients: {\"Visual Studio Code\": infinite}}", func(l *Loaded) any { return l.MCP.Clients["Visual Studio Code"] }, time.Duration(budget.Infinite)},
 

@@ -13,9 +13,16 @@ type MCP struct {
 	// Clients are the ClientTimeouts of single clients, by the names by which
 	// they introduce themselves.
 	Clients map[string]time.Duration
+	// Search: clients are shown tools to find and call the others by.
+	Search bool
 }
 
 var clientKeys = []*key{
+	{
+		name: "toolList", kind: enum("full", "search"), std: "full", restart: true,
+		doc:  "what clients are shown: all tools; or `find_tool`, and `call_read`, `call_write` and `call_destructive` for those that it finds",
+		sets: setsHost(func(l *Loaded, s setting) { l.MCP.Search = s.data == "search" }),
+	},
 	{
 		name: "clientTimeout", kind: durationOrInfinite, std: "60s",
 		doc:  "how long clients wait for the result of a call, which ends 5s before; `infinite` for those that go on to wait while there is progress",

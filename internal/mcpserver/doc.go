@@ -22,7 +22,7 @@
 // Input of clients is checked before the SDK reads it, which ends a session at
 // the first line that is not a message: see message.go.
 //
-// The files: server.go (what is offered), call.go (a call and the requests that wait
+// The files: server.go (what is offered), find.go (the short list), call.go (a call and the requests that wait
 // for it), session.go, gate.go, ask.go, form.go and question.go (what humans are
 // asked), progress.go, result.go, message.go (what clients may send), http.go,
 // stdio.go and pipe.go, lines.go (its connection).

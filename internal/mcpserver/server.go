@@ -43,6 +43,8 @@ type Config struct {
 	Parallel int
 	// Headless asks nobody, whatever clients can do.
 	Headless bool
+	// Search lists tools to find and call the others by, in place of those.
+	Search bool
 	// Elsewhere: questions can be answered elsewhere, too. A secret, which no
 	// client may be asked for, then waits for that, and is denied at once
 	// otherwise.
@@ -109,7 +111,7 @@ func New(config Config) (*Server, error) {
 		sessions: map[*mcpsdk.ServerSession]*session{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
 	}
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, &mcpsdk.ServerOptions{
-		Instructions: instructions,
+		Instructions: instructionsOf(config.Search),
 		Capabilities: &mcpsdk.ServerCapabilities{Tools: &mcpsdk.ToolCapabilities{ListChanged: true}},
 	})
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -117,6 +119,9 @@ func New(config Config) (*Server, error) {
 	s.sdk.AddReceivingMiddleware(s.knowOwner, s.whenLoaded, s.untilClosed)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
+	if config.Search {
+		s.shortList()
+	}
 	listing, cancel := context.WithTimeout(context.Background(), maxListing)
 	s.endListing = cancel
 	s.calls.Go(func() {
@@ -134,14 +139,21 @@ const instructions = "Tools run supervised and in a sandbox: each call has a tim
 	"A result that begins with [TIMEOUT], [CANCELLED], [DENIED], [OOM], [LIMIT] or [FAILED] says what happened and what to do next; what follows it is partial output. " +
 	"More time can be asked for with the tool's own timeout argument, if it has one. session_status tells what calls were made and how the host is."
 
+func instructionsOf(search bool) string {
+	if !search {
+		return instructions
+	}
+	return "Look for a tool with " + findTool + ", and call it with the tool that is named there. " + instructions
+}
+
 // whenLoaded has requests about tools wait until there are any, and calls until
 // theirs is there.
 func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if one, is := r.(*mcpsdk.CallToolRequest); is && s.offerEarly(ctx, one.Params.Name) {
+		if one, is := r.(*mcpsdk.CallToolRequest); is && s.offerEarly(ctx, s.meant(one.Params)) {
 			return next(ctx, method, r)
 		}
-		if method == "tools/list" || method == "tools/call" {
+		if method == "tools/list" && !s.config.Search || method == "tools/call" {
 			select {
 			case <-s.loaded:
 			case <-ctx.Done():
@@ -181,6 +193,7 @@ func (s *Server) untilClosed(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 type offer struct {
 	tool      *mcpsdk.Tool
 	exclusive bool
+	caller    string // the tool of the short list that calls it
 	promise   promise
 	raw       string // the tool as JSON
 }
@@ -221,7 +234,7 @@ func (s *Server) offer(fresh map[string]offer) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
 		if fresh[name].raw != before[name].raw {
-			s.sdk.AddTool(fresh[name].tool, s.call)
+			s.list(fresh[name])
 		}
 	}
 	var gone []string
@@ -230,9 +243,25 @@ func (s *Server) offer(fresh map[string]offer) {
 			gone = append(gone, name)
 		}
 	}
-	if len(gone) > 0 {
+	if len(gone) > 0 && !s.config.Search {
 		s.sdk.RemoveTools(gone...)
 	}
+}
+
+// list shows a tool to clients, unless they have the short list.
+func (s *Server) list(o offer) {
+	if !s.config.Search {
+		s.sdk.AddTool(o.tool, s.call)
+	}
+}
+
+// meant is the name of the tool that a call is for.
+func (s *Server) meant(p *mcpsdk.CallToolParamsRaw) string {
+	if !s.config.Search || p.Name == turn.StatusTool {
+		return p.Name
+	}
+	name, _, _ := within(p)
+	return name
 }
 
 // offerEarly offers a tool before all are listed, and says whether it could.
@@ -242,27 +271,32 @@ func (s *Server) offerEarly(ctx context.Context, name string) bool {
 		return false
 	default:
 	}
-	if name == turn.StatusTool || s.offerOf(name).tool != nil {
-		return true
+	return name == turn.StatusTool || name != "" && s.know(ctx, name) == nil
+}
+
+// know offers a tool from now on, or says why it cannot be offered.
+func (s *Server) know(ctx context.Context, name string) error {
+	if s.offerOf(name).tool != nil {
+		return nil
 	}
 	if s.config.Find == nil {
-		return false
+		return &catalog.NotFoundError{Name: name}
 	}
 	t, err := s.config.Find(ctx, name)
 	if err != nil {
-		return false
+		return err
 	}
 	o, err := newOffer(t)
 	if err != nil {
-		return false
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.offered[name]; !known {
 		s.offered[name] = o
-		s.sdk.AddTool(o.tool, s.call)
+		s.list(o)
 	}
-	return true
+	return nil
 }
 
 func newOffer(t catalog.Tool) (offer, error) {
@@ -274,7 +308,7 @@ func newOffer(t catalog.Tool) (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}
-	return offer{tool: tool, exclusive: t.Exclusive, promise: promiseOf(tool.OutputSchema), raw: string(raw)}, nil
+	return offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw)}, nil
 }
 
 func (s *Server) offerOf(name string) offer {
