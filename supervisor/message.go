@@ -79,8 +79,17 @@ func mayComeOutOtherwise(r *api.Result) bool {
 		return false
 	case api.StatusCancelled:
 		return r.Reason != api.ReasonUser && r.Reason != api.ReasonParent
+	case api.StatusStartFailed:
+		return !toBeCorrected[r.Reason]
 	}
 	return true
+}
+
+// toBeCorrected are the reasons for which a tool does not start until the call,
+// its settings or its executable are others.
+var toBeCorrected = map[api.Reason]bool{
+	api.ReasonNotFound: true, api.ReasonNotExecutable: true, api.ReasonTool: true, api.ReasonCommand: true, api.ReasonDir: true,
+	api.ReasonPolicy: true, api.ReasonLimits: true, api.ReasonKeep: true,
 }
 
 // suggestTimeout names four times the timeout, as far as a caller may ask.

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,28 @@ func TestMoreTimeIsAskedByAnArgument(t *testing.T) {
 		}
 		if r.Retry.SuggestedTimeoutMs == nil {
 			t.Errorf("argument %q: nothing is suggested to the host", argument)
+		}
+	}
+}
+
+// What is bound to end the same way is not to be called again as it is, wherever
+// that was found out.
+func TestWhatIsToBeCorrectedIsNotRetryable(t *testing.T) {
+	for reason := range startHints {
+		want := map[api.Reason]bool{
+			api.ReasonStart: true, api.ReasonServer: true, api.ReasonSlow: true, api.ReasonHost: true,
+			api.ReasonSandbox: true, api.ReasonAdapter: true, api.ReasonSecrets: true,
+		}[reason]
+		refused := outcomeFor(evidence{startErr: refuse(api.StatusStartFailed, reason, errors.New("why"))})
+		verdict := Verdict{Tool: "t", Status: api.StatusStartFailed, Reason: reason}.Result()
+		if refused.Retry.Retryable != want || verdict.Retry.Retryable != want {
+			t.Errorf("%s: retryable %t and %t, want %t", reason, refused.Retry.Retryable, verdict.Retry.Retryable, want)
+		}
+	}
+	for _, kind := range []pluginv1.ToolError_Kind{pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE} {
+		r := outcomeFor(evidence{final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, ran: true})
+		if r.Status != api.StatusStartFailed || r.Retry.Retryable || r.Retry.SideEffects != "none" {
+			t.Errorf("%s: %s, %+v", kind, r.Status, r.Retry)
 		}
 	}
 }

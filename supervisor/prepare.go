@@ -189,7 +189,7 @@ func (c *Call) refuse(err error) {
 // tellDescribe reports the Describe that the call was refused for.
 func (c *Call) tellDescribe(r *api.Result, refused *refusal) {
 	if refused.again > 0 {
-		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), true
+		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), mayComeOutOtherwise(r)
 		what := "was not called"
 		if r.Status == api.StatusStartFailed {
 			what = "could not be started"

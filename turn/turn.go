@@ -253,12 +253,12 @@ func (t *Turn) abort(reason api.Reason) {
 	}
 }
 
-// eventReason is one of user, timeout and error, as events have it.
+// eventReason is one of user, disconnect, timeout and error, as events have it.
 func eventReason(r api.Reason) api.Reason {
 	switch r {
-	case api.ReasonUser, api.ReasonTimeout:
+	case api.ReasonUser, api.ReasonDisconnect, api.ReasonTimeout:
 		return r
-	case api.ReasonParent, api.ReasonDisconnect, api.ReasonShutdown:
+	case api.ReasonParent, api.ReasonShutdown:
 		return api.ReasonUser
 	}
 	return api.ReasonError

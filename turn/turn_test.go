@@ -171,6 +171,10 @@ func TestClientGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, results, "cancelled/disconnect")
+		i := slices.IndexFunc(w.journal.list(), func(r Record) bool { return r.Kind == api.EventTurnAbort })
+		if i < 0 || w.journal.list()[i].Reason != api.ReasonDisconnect {
+			t.Errorf("turn_abort is event %d: %+v", i, w.journal.list())
+		}
 	})
 }
 

@@ -91,6 +91,16 @@ func TestClosingTheStreamAbortsItsTurn(t *testing.T) {
 		t.Errorf("%v, %+v", r.err, r.results)
 	}
 	until(t, "the end of the turn", func() bool { _, active := w.turns.Turn(first.TurnID); return !active })
+	var aborted []api.Reason
+	err = w.client.Replay(w.ctx(), first.TurnID, 0, func(r api.Record) bool {
+		if r.Kind == api.EventTurnAbort {
+			aborted = append(aborted, r.Reason)
+		}
+		return true
+	})
+	if err != nil || !slices.Equal(aborted, []api.Reason{api.ReasonDisconnect}) {
+		t.Errorf("turn_abort has the reasons %q (%v)", aborted, err)
+	}
 }
 
 // wantSteps checks that nothing is left out or there twice.

@@ -128,6 +128,7 @@ func TestEventsAreCounted(t *testing.T) {
 	for _, e := range []api.Event{
 		{Kind: api.EventTurnStart, AgentID: secretText, SessionID: secretText},
 		{Kind: api.EventTurnAbort, Reason: "user"},
+		{Kind: api.EventTurnAbort, Reason: "disconnect"},
 		{Kind: api.EventTurnAbort, Reason: secretText},
 		{Kind: api.EventInteractionResponse, Interaction: api.KindApproval, Outcome: api.OutcomeAnswered, By: secretText},
 		{Kind: api.AuditRequested, Interaction: api.KindConfirm, Outcome: api.OutcomeHeadless},
@@ -139,7 +140,7 @@ func TestEventsAreCounted(t *testing.T) {
 	told.Observe(records)
 	got := samples(t, told)
 	for name, want := range map[string]float64{
-		"toolhost_turns_total{}": 1, "toolhost_turn_aborts_total{reason=user}": 1, "toolhost_turn_aborts_total{reason=other}": 1,
+		"toolhost_turns_total{}": 1, "toolhost_turn_aborts_total{reason=user}": 1, "toolhost_turn_aborts_total{reason=disconnect}": 1, "toolhost_turn_aborts_total{reason=other}": 1,
 		"toolhost_interactions_total{kind=approval,outcome=answered}": 1, "toolhost_interactions_total{kind=confirm,outcome=headless}": 1,
 		"toolhost_events_missed_total{}": 5,
 	} {

@@ -37,7 +37,7 @@ var (
 	denyReasons    = wordsOf(
 		api.ReasonTimeout, api.ReasonUser, api.ReasonDismissed, api.ReasonFailed, api.ReasonHeadless, api.ReasonPolicy, api.ReasonTurnBudget, api.ReasonRepeat,
 	)
-	abortReasons = wordsOf(api.ReasonUser, api.ReasonTimeout, api.ReasonError)
+	abortReasons = wordsOf(api.ReasonUser, api.ReasonDisconnect, api.ReasonTimeout, api.ReasonError)
 	killCauses   = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral")
 	killStages   = wordsOf("none", "term", "kill")
 	signals      = wordsOf("SIGTERM", "SIGKILL")
