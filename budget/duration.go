@@ -13,6 +13,22 @@ const Infinite time.Duration = math.MaxInt64
 
 const infiniteWord = "infinite"
 
+// MeansNoLimit reports whether people may write word for no limit at all. None of
+// these words is a timeout: [Infinite] has one of its own.
+func MeansNoLimit(word string) bool {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "none", "never", "no", "off", "unlimited", "inf", "forever", "disabled", "false", "null":
+		return true
+	}
+	return false
+}
+
+// MeansInfinite reports whether word is the one for [Infinite], or systemd's.
+func MeansInfinite(word string) bool {
+	word = strings.ToLower(strings.TrimSpace(word))
+	return word == infiniteWord || word == "infinity"
+}
+
 // Format writes d for people: "infinite" for [Infinite], otherwise Go's notation
 // without empty units at the end ("2m", not "2m0s"). [Parse] reads it back.
 func Format(d time.Duration) string {

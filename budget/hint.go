@@ -155,7 +155,7 @@ func (h *ModelHint) read(list []candidate) {
 		timeout, ok := milliseconds(c.value)
 		switch {
 		case !ok:
-			w.addf("timeout %s in %s is not used: want a whole number of milliseconds", shown(c.value), c.detail)
+			w.addf("timeout %s in %s is not used: %s", shown(c.value), c.detail, wanted(c.value))
 		case !h.Found:
 			h.Found, h.Timeout, h.Detail = true, timeout, c.detail
 		case timeout != h.Timeout:
@@ -163,6 +163,18 @@ func (h *ModelHint) read(list []candidate) {
 		}
 	}
 	h.Warnings = w
+}
+
+// wanted says what to write in place of a timeout that cannot be read.
+func wanted(value json.RawMessage) string {
+	var word string
+	switch _ = json.Unmarshal(value, &word); { // no word if it is not text
+	case MeansInfinite(word):
+		return "only a tool's entry in the operator's config may lift it; want a whole number of milliseconds"
+	case MeansNoLimit(word):
+		return "leave it out for the default, or give a whole number of milliseconds"
+	}
+	return "want a whole number of milliseconds"
 }
 
 // longestHint keeps huge numbers apart from the marker Infinite.

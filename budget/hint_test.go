@@ -45,6 +45,8 @@ var hintCases = []hintCase{
 	{name: "null is none", args: `{"t":null}`, meta: `{"timeout":null}`, declared: "t"},
 	{name: "fraction", args: `{}`, meta: `{"timeout":1.5}`, warning: "timeout 1.5 in _meta timeout is not used: want a whole number of milliseconds"},
 	{name: "string", args: `{"t":"5s"}`, declared: "t", warning: `timeout "5s" in argument t is not used`},
+	{name: "infinite", args: `{}`, meta: `{"dev.toolhost/timeoutMs":"infinite"}`, warning: `timeout "infinite" in _meta dev.toolhost/timeoutMs is not used: only a tool's entry in the operator's config may lift it; want a whole number of milliseconds`},
+	{name: "none", args: `{}`, meta: `{"timeout":"none"}`, warning: `timeout "none" in _meta timeout is not used: leave it out for the default, or give a whole number of milliseconds`},
 	{name: "number in a string", args: `{"t":"5000"}`, declared: "t", warning: `timeout "5000" in argument t is not used`},
 	{name: "boolean", args: `{}`, meta: `{"timeout":true}`, warning: "timeout true"},
 	{name: "object", args: `{}`, meta: "{\"timeout\":{\n}}", warning: "timeout { }"},

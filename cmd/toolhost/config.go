@@ -37,7 +37,8 @@ func newConfigValidate(path *string) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "validate", Short: "Report everything that is wrong with the file", Args: callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return validateConfig(cmd.OutOrStdout(), *path, asJSON) },
+		Annotations: map[string]string{tellsVariables: "among its warnings"},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return validateConfig(cmd.OutOrStdout(), *path, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON list of the problems")
 	return cmd
@@ -51,6 +52,9 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return exit.With(exit.Usage, err)
+	}
+	if asJSON || len(problems) > 0 {
+		warnOfVariables(path)
 	}
 	if asJSON {
 		if err := printJSON(w, append(config.Problems{}, problems...), false); err != nil {
@@ -69,12 +73,12 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 }
 
 func reportValid(w io.Writer, loaded *config.Loaded) error {
+	for _, warning := range loaded.Warnings {
+		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
+	}
 	if loaded.Path == "" {
 		fmt.Fprintln(w, "no file: everything has its default")
 		return nil
-	}
-	for _, warning := range loaded.Warnings {
-		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
 	}
 	fmt.Fprintf(w, "%s is valid: %s\n", terminal.OneLine(loaded.Path), plural(len(loaded.Tools), "tool"))
 	return nil

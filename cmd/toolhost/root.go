@@ -41,6 +41,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          callargs.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRun: beforeCommand,
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", present.PageColumns)))

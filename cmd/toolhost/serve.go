@@ -40,6 +40,8 @@ as they are. Under systemd it can be of Type=notify-reload, have a watchdog, and
 take sockets that were opened for it.`,
 		Example: "  toolhost serve --config toolhost.yaml\n  toolhost serve --listen 127.0.0.1:7070",
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return flags.serve() },
+
+		Annotations: map[string]string{tellsVariables: "in its log"},
 	}
 	f := cmd.Flags()
 	flags.set = f.Changed

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/budget"
 )
 
 // FlagError rewords the errors of flags for cobra's SetFlagErrorFunc: it says
@@ -21,14 +23,31 @@ func FlagError(cmd *cobra.Command, err error) error {
 	want := "a " + wrong.GetFlag().Value.Type()
 	switch wrong.GetFlag().Value.Type() {
 	case "duration":
-		want = "a duration: give a number with its unit, such as 30s, 5m or 1h30m"
-		if _, ours := wrong.GetFlag().Value.(*duration); ours {
-			want = "a duration: give a number of seconds, or one with its unit, such as 30s, 5m or 1h30m"
-		}
+		want = "a duration: " + durationWanted(wrong.GetFlag(), wrong.GetValue())
 	case "int", "int64", "uint", "uint64":
 		want = "a whole number"
 	case "bool":
 		want = "true or false"
 	}
 	return fmt.Errorf("--%s %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+}
+
+// durationWanted says what to give instead of value. No limit is the default of
+// some flags, and of --timeout a matter of the configuration.
+func durationWanted(flag *pflag.Flag, value string) string {
+	want := "give a number with its unit, such as 30s, 5m or 1h30m"
+	if _, ours := flag.Value.(*duration); ours {
+		want = "give a number of seconds, or one with its unit, such as 30s, 5m or 1h30m"
+	}
+	endless := budget.MeansInfinite(value)
+	if !endless && !budget.MeansNoLimit(value) {
+		return want
+	}
+	if !endless || flag.Name != "timeout" {
+		want = "leave the flag out for its default, or " + want
+	}
+	if flag.Name == "timeout" {
+		want += "; no limit at all is for a tool's entry in toolhost.yaml (timeout: infinite)"
+	}
+	return want
 }

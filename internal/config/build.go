@@ -12,11 +12,13 @@ import (
 // builder makes a Loaded of what was read.
 type builder struct {
 	*loader
-	loaded  *Loaded
-	base    layer // what the file says for all tools, under their keys
-	env     layer // TOOLHOST_* variables for tools
-	given   layer // flags for tools
-	classes map[string]layer
+	loaded *Loaded
+	base   layer // what the file says for all tools, under their keys
+	env    layer // TOOLHOST_* variables for tools
+	// envProfiles are those for other timeout profiles than tool_call.
+	envProfiles map[string]layer
+	given       layer // flags for tools
+	classes     map[string]layer
 }
 
 func (b *builder) build() {
@@ -53,6 +55,12 @@ func (b *builder) host() {
 	}
 	b.checkTurn()
 	b.loaded.set = b.root.set
+	for name, own := range b.envProfiles {
+		for row, s := range own {
+			s.path = "timeouts." + name + "." + profileName(row)
+			b.loaded.set[s.path] = s
+		}
+	}
 	for _, k := range commonKeys {
 		for _, over := range []layer{b.env, b.given} {
 			b.overHost(k, over)

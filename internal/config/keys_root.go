@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -107,9 +108,14 @@ func profileKey(name, of, std, doc string) *key {
 	k := *find(timeoutKeys, of)
 	k.name, k.systemd, k.variable, k.std, k.doc = name, "", "", std, doc
 	if name == "default" { // which may not be lifted here
-		k.kind = finiteTimeout
+		k.kind, k.variable = finiteTimeout, profileVariable(profileNames.word)
 	}
 	return &k
+}
+
+// profileVariable sets the default of a profile.
+func profileVariable(profile string) string {
+	return "TOOLHOST_TIMEOUT_" + strings.ToUpper(profile)
 }
 
 var admissionKeys = []*key{

@@ -51,7 +51,7 @@ var behaviourKeys = []*key{
 // The rows of timeouts: in a profile they are called default, min and max.
 var timeoutKeys = []*key{
 	{
-		name: "timeout", systemd: "RuntimeMaxSec", variable: "TOOLHOST_TIMEOUT", kind: durationOrInfinite, std: "30s",
+		name: "timeout", systemd: "RuntimeMaxSec", variable: "TOOLHOST_TIMEOUT", kind: timeoutKind, std: "30s",
 		doc: "wall-clock limit of a call; `infinite` only in a tool's own entry", ask: func(a *budget.Ask, d time.Duration) { a.Timeout, a.TimeoutUnset = d, false },
 	},
 	{

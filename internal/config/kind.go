@@ -65,6 +65,12 @@ var (
 		}
 		return positiveDuration(s)
 	})
+	timeoutKind = scalar("duration, or infinite", durationPattern+orUnlimited, func(s string) (any, string) {
+		if unlimited(s) {
+			return budget.Infinite, ""
+		}
+		return noLimitIs(infinite+", in a tool's own entry only", s)(positiveDuration(s))
+	})
 	durationOrInfinite       = scalar("duration, or infinite", durationPattern+orUnlimited, orInfinite(positiveDuration))
 	graceKind                = scalar("duration up to 30s", durationPattern+"|^0$", parseGrace)
 	startKind                = scalar("duration up to 55s", durationPattern, parseStart)
@@ -75,9 +81,10 @@ var (
 	percentOrInfinity        = scalar("percent of one CPU, or infinity", `^[0-9]+%$`+orUnlimited, orInfinity(parsePercent))
 	weightKind               = scalar("number from 1 to 10000", `^[0-9]+$`, parseWeight).orNumber()
 	hashKind                 = scalar("SHA-256 in hexadecimal", `^[0-9A-Fa-f]{64}$`, parseHash)
-	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout"
+	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout; write a duration such as 30s"
 	hashForm                 = regexp.MustCompile(`^[0-9A-Fa-f]{64}$`)
 	sizeForm                 = regexp.MustCompile(sizePattern)
+	zeroForm                 = regexp.MustCompile(`^[0.]+ ?[A-Za-zµ%]*$`)
 	numberForm               = regexp.MustCompile(`^[0-9]+$`)
 	maxLimitBytes      int64 = 1 << 60
 )
@@ -87,7 +94,7 @@ func orInfinite(parse func(string) (any, string)) func(string) (any, string) {
 		if unlimited(s) {
 			return budget.Infinite, ""
 		}
-		return parse(s)
+		return noLimitIs(infinite, s)(parse(s))
 	}
 }
 
@@ -96,7 +103,18 @@ func orInfinity(parse func(string) (any, string)) func(string) (any, string) {
 		if unlimited(s) {
 			return supervisor.Unlimited, ""
 		}
-		return parse(s)
+		return noLimitIs(infinity, s)(parse(s))
+	}
+}
+
+// noLimitIs adds to a complaint about a value how no limit is written, where that
+// may have been meant.
+func noLimitIs(written, s string) func(data any, wrong string) (any, string) {
+	return func(data any, wrong string) (any, string) {
+		if wrong != "" && (budget.MeansNoLimit(s) || zeroForm.MatchString(s)) {
+			wrong += "; no limit is written " + written
+		}
+		return data, wrong
 	}
 }
 
@@ -107,6 +125,8 @@ func parseDuration(s string) (time.Duration, string) {
 		return 0, "may not be infinite: write a duration such as 30s, or leave the key out"
 	case err != nil && numberForm.MatchString(s):
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
+	case budget.MeansNoLimit(s):
+		return 0, "is not a duration: write one such as 30s, or leave the key out"
 	case err != nil || d == budget.Infinite:
 		return 0, "is not a duration: write one such as 30s, 1m30s or 500ms"
 	}

@@ -87,12 +87,8 @@ func Load(o Options) (*Loaded, error) {
 		}
 		m = &this
 	}
-	l := &loader{reader: reader{machine: *m, report: &report{}, asked: map[string]bool{}}, root: newGroup("", nil, nil)}
-	name, path := m.Lookup(o.Path)
-	if path != "" {
-		l.load(newFile(name, path), nil, nil)
-	}
-	b := &builder{loader: l, loaded: &Loaded{Path: path}}
+	b := read(*m, o.Path)
+	l := b.loader
 	b.environment()
 	b.flags(o.Flags)
 	b.build()
@@ -104,6 +100,16 @@ func Load(o Options) (*Loaded, error) {
 		return nil, err
 	}
 	return b.loaded, nil
+}
+
+// read reads the file that is named, or found, with all that it includes.
+func read(m Machine, named string) *builder {
+	l := &loader{reader: reader{machine: m, report: &report{}, asked: map[string]bool{}}, root: newGroup("", nil, nil)}
+	name, path := m.Lookup(named)
+	if path != "" {
+		l.load(newFile(name, path), nil, nil)
+	}
+	return &builder{loader: l, loaded: &Loaded{Path: path}}
 }
 
 // Tool finds one by its name.

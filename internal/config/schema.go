@@ -151,7 +151,12 @@ func (k *key) description() string {
 func Variables() map[string]string {
 	list := map[string]string{}
 	walk(rootKeys, "", func(path string, k *key) {
-		if k.variable != "" && (list[k.variable] == "" || len(path) < len(list[k.variable])) {
+		switch {
+		case k.variable == profileVariable(profileNames.word):
+			for _, name := range profileNames.known {
+				list[profileVariable(name)] = strings.Replace(path, profileNames.word, name, 1)
+			}
+		case k.variable != "" && (list[k.variable] == "" || len(path) < len(list[k.variable])):
 			list[k.variable] = path
 		}
 	})

@@ -56,6 +56,9 @@ func (b *builder) profiles() {
 			config.Profiles = with(config.Profiles, n.value, said)
 		}
 	}
+	for _, name := range sortedKeys(b.envProfiles) {
+		config.Profiles = with(config.Profiles, name, asks(b.envProfiles[name], budget.RankEnvironment))
+	}
 	for _, over := range []struct {
 		settings layer
 		rank     budget.Rank
@@ -163,6 +166,27 @@ func (b *builder) environment() {
 	}
 	b.env = g.set
 	b.root.set.over(host.set)
+	b.profileVariables()
+}
+
+// profileVariables reads the variables of timeout profiles. That of tool_call is
+// the closer one beside $TOOLHOST_TIMEOUT.
+func (b *builder) profileVariables() {
+	b.envProfiles = map[string]layer{}
+	for _, name := range profileNames.known {
+		variable := profileVariable(name)
+		value, _ := b.machine.lookup(variable)
+		if value == "" {
+			continue
+		}
+		g := newGroup("", nil, nil)
+		b.outside(find(profileKeys, "default"), toolName("default"), variable, value, LayerEnvironment, g)
+		if name == budget.ToolCall {
+			b.env.over(g.set)
+		} else {
+			b.envProfiles[name] = g.set
+		}
+	}
 }
 
 // toolVariables are the keys of tools that have a variable, hostVariables those
@@ -199,29 +223,6 @@ func (b *builder) outside(k *key, path, name, value string, l Layer, g *group) {
 			s.source.Name = name
 			g.set[path] = s
 		}
-	}
-}
-
-// developers are the beginnings of variables for toolhost's own tests, and of the
-// handshake with plugins, which a toolhost inside of a tool sees.
-var developers = []string{"TOOLHOST_PLUGIN", "TOOLHOST_TEST_", "TOOLHOST_VM", "TOOLHOST_BENCH_", "TOOLHOST_SOAK_"}
-
-// unknownVariables warns of those that look like toolhost's own and are not:
-// a mistyped limit should not pass unnoticed. Those that the file asks for by
-// name are the operator's.
-func (b *builder) unknownVariables() {
-	known := VariableNames()
-	for _, item := range b.machine.Environ {
-		name, value, _ := strings.Cut(item, "=")
-		if !strings.HasPrefix(name, "TOOLHOST_") || value == "" || b.asked[name] || slices.Contains(known, name) ||
-			slices.ContainsFunc(developers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
-			continue
-		}
-		advice := "unset it; there are " + listed(known, "and")
-		if i := slices.IndexFunc(known, func(k string) bool { return len(name) <= maxNearBytes && distance(name, k) <= 2 }); i >= 0 {
-			advice = "did you mean " + known[i] + "?"
-		}
-		b.warn((&file{name: cut(name, maxQuotedRunes)}).scalar(""), "the variable is not known, and has no effect: "+advice)
 	}
 }
 

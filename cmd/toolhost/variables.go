@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/internal/terminal"
+)
+
+// tellsVariables marks a command that warns of mistyped variables by itself.
+const tellsVariables = "tellsVariables"
+
+// beforeCommand warns of mistyped variables before any command that people type,
+// unless it is to be quiet.
+func beforeCommand(cmd *cobra.Command, _ []string) {
+	for c := cmd; c != nil; c = c.Parent() {
+		if c.Hidden || c.Annotations[tellsVariables] != "" {
+			return
+		}
+	}
+	if quiet, err := cmd.Flags().GetBool("quiet"); err == nil && quiet {
+		return
+	}
+	path, _ := cmd.Flags().GetString("config") // empty where there is no such flag
+	warnOfVariables(path)
+}
+
+func warnOfVariables(path string) {
+	machine, err := config.ThisMachine()
+	if err != nil {
+		return // which the command itself will say
+	}
+	for _, warning := range config.UnknownVariables(machine, path) {
+		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning.String()))
+	}
+}
