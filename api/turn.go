@@ -39,6 +39,8 @@ type TurnSpec struct {
 	ToolTimeMs   int64  `json:"toolTimeMs,omitempty" jsonschema:"time in which calls may run, together; default no limit"`
 	DeadlineMs   int64  `json:"deadlineMs,omitempty" jsonschema:"limit of the whole turn, less human waiting; default none"`
 	ReserveMs    int64  `json:"reserveMs,omitempty" jsonschema:"what is kept of the deadline for the model's last answer, and less than it; 0 is the default, 10000"`
+	// InteractionTimeoutsMs are the turn's own, within the bounds that are configured.
+	InteractionTimeoutsMs map[string]int64 `json:"interactionTimeoutsMs,omitempty" jsonschema:"how long humans are waited for, by kind of interaction, within the bounds that are configured; a kind that is not in it has the configured time"`
 }
 
 // Turn is an active one.

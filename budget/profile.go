@@ -57,16 +57,52 @@ func profile(name string, defaultMs, minMs, maxMs int, infinite bool) Profile {
 	return Profile{Name: name, Default: ms(defaultMs), Min: ms(minMs), Max: ms(maxMs), InfiniteAllowed: infinite}
 }
 
+// Names of the profiles of interactions: how long a human is waited for. An
+// escalation's is [HITLEscalate].
+const (
+	Approval      = "approval"
+	Confirm       = "confirm"
+	Password      = "password"
+	DeviceCode    = "device_code"
+	Questionnaire = "questionnaire"
+)
+
+// MaxHumanWait is the ceiling of every interaction.
+const MaxHumanWait = time.Hour
+
+// interactions are those of humans. The default of a device code holds for none:
+// who asks for one knows how long it is valid.
+var interactions = []Profile{
+	profile(Approval, 120_000, 1, 3_600_000, false),
+	profile(Confirm, 60_000, 1, 3_600_000, false),
+	profile(Password, 120_000, 1, 3_600_000, false),
+	profile(DeviceCode, 300_000, 1, 3_600_000, false),
+	profile(Questionnaire, 120_000, 1, 3_600_000, false),
+}
+
+// Interactions gives a copy of the profiles of interactions, an escalation's among
+// them. They always end.
+func Interactions() []Profile {
+	escalation, _ := Standard(HITLEscalate)
+	escalation.InfiniteAllowed = false
+	return append(slices.Clone(interactions), escalation)
+}
+
+// Interaction finds the profile of an interaction by its name.
+func Interaction(name string) (Profile, bool) { return find(Interactions(), name) }
+
 // Profiles gives a copy of the standard profiles, always in the same order.
 func Profiles() []Profile { return slices.Clone(standard) }
 
 // Standard finds a standard profile by its name.
-func Standard(name string) (Profile, bool) {
-	i := slices.IndexFunc(standard, func(p Profile) bool { return p.Name == name })
+func Standard(name string) (Profile, bool) { return find(standard, name) }
+
+func find(profiles []Profile, name string) (Profile, bool) {
+	i := slices.IndexFunc(profiles, func(p Profile) bool { return p.Name == name })
 	if i < 0 {
 		return Profile{}, false
 	}
-	return standard[i], true
+	return profiles[i], true
 }
 
 // Validate says what is wrong with a profile of a host's own: it needs a name and

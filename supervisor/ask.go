@@ -89,11 +89,8 @@ func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
 	return r
 }
 
-// maxHumanWait is the longest that an interaction may take; the launcher's own
-// timer allows for it while somebody is waited for.
-const maxHumanWait = time.Hour
-
-// moveTimer keeps the launcher's own timer behind the call's clock.
+// moveTimer keeps the launcher's own timer behind the call's clock. While somebody
+// is waited for, it allows for the longest wait.
 func (c *Call) moveTimer(now time.Time) {
 	if c.resolution.Timeout == budget.Infinite {
 		c.warnOf(lateTimer, c.instance.hold(c, 0))
@@ -101,7 +98,7 @@ func (c *Call) moveTimer(now time.Time) {
 	}
 	left := budget.AnswerWithin(c.clock.Remaining(now), c.grace)
 	if c.questions > 0 {
-		left += maxHumanWait
+		left += budget.MaxHumanWait
 	}
 	c.warnOf(lateTimer, c.instance.hold(c, left))
 }

@@ -138,7 +138,8 @@ func (b *batch) approve(e *entry) {
 	if e.tool.Destructive {
 		kind = api.KindConfirm
 	}
-	wait, _, _ := WaitFor(kind, 0)
+	wait, warning, _ := b.t.wait(kind, e.tool, 0) // no kind of approval fails
+	e.noteSetting(warning)
 	e.stage = stageAsking
 	began := b.t.now()
 	wait, e.cut = e.call.Until.cut(wait, began)

@@ -3,47 +3,76 @@ package turn
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 )
 
-// maxWait is the ceiling of every interaction.
-const maxWait = time.Hour
-
-// waits are the default timeouts; the asker names a device code's.
-var waits = map[api.InteractionKind]time.Duration{
-	api.KindApproval: 120 * time.Second, api.KindConfirm: 60 * time.Second, api.KindPassword: 120 * time.Second,
-	api.KindQuestionnaire: 120 * time.Second, api.KindEscalation: escalation().Default,
-}
-
-func escalation() budget.Profile {
-	p, _ := budget.ForOperation(budget.OpEscalate)
-	return p
-}
-
-// WaitFor settles an interaction's timeout: asked for, or the kind's own, at
-// most an hour; an escalation's is that of the profile hitl_escalate. There is
-// none without an end.
-func WaitFor(kind api.InteractionKind, asked time.Duration) (wait time.Duration, warning string, err error) {
-	least := time.Duration(0)
+// profileOf is the timeout profile of a kind of interactions.
+func profileOf(kind api.InteractionKind) (budget.Profile, bool) {
 	if kind == api.KindEscalation {
-		least = escalation().Min
+		return budget.Interaction(budget.HITLEscalate)
 	}
+	return budget.Interaction(string(kind))
+}
+
+// WaitFor settles an interaction's timeout: asked for, or what asks of other layers
+// and the kind's profile say, at most an hour; of a device code somebody has to say
+// it. There is none without an end. warning says what was clamped.
+func WaitFor(kind api.InteractionKind, asked time.Duration, asks ...budget.Ask) (wait time.Duration, warning string, err error) {
+	p, known := profileOf(kind)
 	switch {
+	case !known:
+		return 0, "", fmt.Errorf("unknown kind of interaction %q", kind)
 	case asked < 0 || asked == budget.Infinite:
-		return 0, "", fmt.Errorf("interaction %s: a timeout without an end is not possible: give at most %s", kind, maxWait)
-	case asked == 0 && waits[kind] == 0:
-		return 0, "", fmt.Errorf("interaction %s: give a timeout of at most %s", kind, maxWait)
-	case asked == 0:
-		return waits[kind], "", nil
-	case asked > maxWait:
-		return maxWait, fmt.Sprintf("interaction %s: a timeout of %s is over the ceiling: %s it is", kind, asked, maxWait), nil
-	case asked < least:
-		return least, fmt.Sprintf("interaction %s: a timeout of %s is too short: %s it is", kind, asked, least), nil
+		return 0, "", fmt.Errorf("interaction %s: a timeout without an end is not possible: give at most %s", kind, budget.MaxHumanWait)
+	case asked > 0:
+		asks = append(slices.Clone(asks), budget.Ask{Layer: budget.LayerCall, Timeout: asked})
 	}
-	return asked, "", nil
+	r := budget.Resolve(p, asks...)
+	if kind == api.KindDeviceCode && r.Requested == nil {
+		return 0, "", fmt.Errorf("interaction %s: give a timeout of at most %s", kind, budget.MaxHumanWait)
+	}
+	if r.Timeout > budget.MaxHumanWait {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("timeout %s is above the ceiling of every interaction: %s is used", budget.Format(r.Timeout), budget.Format(budget.MaxHumanWait)))
+	}
+	for _, one := range r.Warnings {
+		warning += "; " + one
+	}
+	if warning != "" {
+		warning = fmt.Sprintf("interaction %s: %s", kind, warning[2:])
+	}
+	return min(r.Timeout, budget.MaxHumanWait), warning, nil
+}
+
+// wait is WaitFor with what operator, tool and host of the turn say. asked is the
+// requester's own word.
+func (t *Turn) wait(kind api.InteractionKind, tool Tool, asked time.Duration) (time.Duration, string, error) {
+	p, _ := profileOf(kind)
+	var asks []budget.Ask
+	if t.m.config.Profiles != nil {
+		asks = t.m.config.Profiles()[p.Name]
+	}
+	asks = slices.Concat(asks, tool.Request.Profiles[p.Name])
+	if own := t.waits[kind]; own > 0 {
+		asks = append(asks, budget.Ask{Layer: budget.LayerClient, Timeout: own, Detail: "the turn's"})
+	}
+	return WaitFor(kind, asked, asks...)
+}
+
+// checkWaits refuses timeouts of unknown kinds and those that do not end.
+func checkWaits(waits map[api.InteractionKind]time.Duration) error {
+	for kind, wait := range waits {
+		if wait == 0 {
+			return fmt.Errorf("interaction %s: timeout 0 is not possible: give one of at most %s, or none", kind, budget.MaxHumanWait)
+		}
+		if _, _, err := WaitFor(kind, wait); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Interactor asks a human. Ask waits for the answer, or for ctx's end: then

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // kinds lists what the journal has of one call, by kind.
@@ -221,6 +222,86 @@ func TestWaitFor(t *testing.T) {
 		got, warning, err := WaitFor(test.kind, test.asked)
 		if got != test.want || (warning != "") != test.warns || (err != nil) != test.fails {
 			t.Errorf("%s, %s: %s, %q, %v", test.kind, test.asked, got, warning, err)
+		}
+	}
+}
+
+// How long humans are waited for comes from who asks, the turn, the tool and the
+// configuration, in this order, within the bounds of tool and configuration.
+func TestWaitsAreSet(t *testing.T) {
+	of := func(name string, rank budget.Rank, a budget.Ask) map[string][]budget.Ask {
+		a.Layer, a.Rank, a.TimeoutUnset = budget.LayerGlobal, rank, a.Timeout == 0
+		return map[string][]budget.Ask{name: {a}}
+	}
+	configured := func(name string, a budget.Ask) map[string][]budget.Ask { return of(name, budget.RankProfile, a) }
+	toolOwn := func(name string, a budget.Ask) map[string][]budget.Ask { return of(name, budget.RankTool, a) }
+	type waits = map[api.InteractionKind]time.Duration
+	for name, test := range map[string]struct {
+		kind             api.InteractionKind
+		configured, tool map[string][]budget.Ask
+		turn             waits
+		asked            time.Duration
+		want             time.Duration // 0: there is no such question
+		warns            bool
+	}{
+		"kind":               {kind: api.KindApproval, want: 2 * time.Minute},
+		"configured":         {kind: api.KindApproval, configured: configured(budget.Approval, budget.Ask{Timeout: 7 * time.Second}), want: 7 * time.Second},
+		"confirm":            {kind: api.KindConfirm, configured: configured(budget.Confirm, budget.Ask{Timeout: 7 * time.Second}), want: 7 * time.Second},
+		"another":            {kind: api.KindConfirm, configured: configured(budget.Approval, budget.Ask{Timeout: 7 * time.Second}), want: time.Minute},
+		"tool":               {kind: api.KindApproval, configured: configured(budget.Approval, budget.Ask{Timeout: 7 * time.Second}), tool: toolOwn(budget.Approval, budget.Ask{Timeout: 5 * time.Second}), want: 5 * time.Second},
+		"turn":               {kind: api.KindApproval, tool: toolOwn(budget.Approval, budget.Ask{Timeout: 5 * time.Second}), turn: waits{api.KindApproval: 20 * time.Minute}, want: 20 * time.Minute},
+		"turn over maximum":  {kind: api.KindApproval, configured: configured(budget.Approval, budget.Ask{Max: time.Minute}), turn: waits{api.KindApproval: 20 * time.Minute}, want: time.Minute, warns: true},
+		"over ceiling":       {kind: api.KindApproval, configured: configured(budget.Approval, budget.Ask{Timeout: 2 * time.Hour}), want: time.Hour, warns: true},
+		"password":           {kind: api.KindPassword, tool: toolOwn(budget.Password, budget.Ask{Timeout: 5 * time.Second}), want: 5 * time.Second},
+		"password asked":     {kind: api.KindPassword, tool: toolOwn(budget.Password, budget.Ask{Timeout: 5 * time.Second}), asked: 9 * time.Second, want: 9 * time.Second},
+		"password too long":  {kind: api.KindPassword, tool: toolOwn(budget.Password, budget.Ask{Max: 5 * time.Second}), asked: 9 * time.Second, want: 5 * time.Second, warns: true},
+		"device code":        {kind: api.KindDeviceCode, configured: configured(budget.DeviceCode, budget.Ask{Timeout: 10 * time.Minute}), want: 10 * time.Minute},
+		"no device code":     {kind: api.KindDeviceCode},
+		"bounds alone":       {kind: api.KindDeviceCode, configured: configured(budget.DeviceCode, budget.Ask{Max: time.Minute})},
+		"escalation":         {kind: api.KindEscalation, configured: configured(budget.HITLEscalate, budget.Ask{Timeout: 90 * time.Second}), want: 90 * time.Second},
+		"short escalation":   {kind: api.KindEscalation, configured: configured(budget.HITLEscalate, budget.Ask{Timeout: time.Second}), want: time.Second},
+		"escalation of turn": {kind: api.KindEscalation, turn: waits{api.KindEscalation: time.Second}, want: time.Minute, warns: true},
+		"questionnaire":      {kind: api.KindQuestionnaire, configured: configured(budget.Questionnaire, budget.Ask{Timeout: 3 * time.Second}), want: 3 * time.Second},
+		"unknown":            {kind: "quiz", asked: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				if test.configured != nil {
+					w.config.Profiles = func() map[string][]budget.Ask { return test.configured }
+				}
+				tool := Tool{Request: supervisor.Request{Profiles: test.tool}, Mode: ModeAsk, Destructive: test.kind == api.KindConfirm}
+				w.config.Tool = func(string) (Tool, bool) { return tool, true }
+				turn := w.begin(t, Spec{Waits: test.turn})
+				defer turn.End()
+				began := time.Now()
+				switch test.kind {
+				case api.KindApproval, api.KindConfirm:
+					r := run(t, turn, Call{ID: "a", Tool: "work"})[0]
+					if r.Reason != api.ReasonTimeout || (len(r.Warnings) > 0) != test.warns {
+						t.Errorf("%s, %s, warnings %q", r.Status, r.Reason, r.Warnings)
+					}
+				default:
+					outcome, _, warning, err := turn.Ask(t.Context(), Question{Kind: test.kind, Prompt: "?", Timeout: test.asked, Tool: "work"})
+					if (err != nil) != (test.want == 0) || err == nil && outcome != api.OutcomeTimedOut || (warning != "") != test.warns {
+						t.Errorf("%s, warning %q, %v", outcome, warning, err)
+					}
+				}
+				if took := time.Since(began); took != test.want {
+					t.Errorf("a human had %s, want %s", took, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestNoWaitsWithoutEnd(t *testing.T) {
+	for _, waits := range []map[api.InteractionKind]time.Duration{
+		{api.KindApproval: 0}, {api.KindApproval: -1}, {api.KindApproval: budget.Infinite}, {"quiz": time.Second},
+	} {
+		if turn, err := New(Config{}).Begin(Spec{Waits: waits}); err == nil {
+			turn.End()
+			t.Errorf("%v is accepted", waits)
 		}
 	}
 }

@@ -45,6 +45,10 @@ type Config struct {
 	EventOutputBytes int64
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.
 	Interactor Interactor
+	// Profiles, if not nil, returns what the operator asks for of timeout profiles, by
+	// name: of interactions, those of package budget. Those of a tool are in its
+	// Request, and come after these.
+	Profiles func() map[string][]budget.Ask
 	// Health returns what session_status says about the host; nil says
 	// nothing, and so does more than 160 bytes of JSON. Neither it nor Tool may
 	// call methods of turns: a turn waits for them.
@@ -99,6 +103,10 @@ type Spec struct {
 	Budget   budget.TurnSpec
 	// Headless says that nobody can be asked: interactions are denied at once.
 	Headless bool
+	// Waits are how long to wait for humans, by kind, within the bounds that are
+	// configured; what is not in it has the configured time. A Question's own Timeout
+	// comes before these.
+	Waits map[api.InteractionKind]time.Duration
 }
 
 // Info describes an active turn.
@@ -139,6 +147,9 @@ const maxActive = 1024
 func (m *Manager) Begin(spec Spec) (*Turn, error) {
 	if spec.ID == "" {
 		spec.ID = rand.Text()
+	}
+	if err := checkWaits(spec.Waits); err != nil {
+		return nil, fmt.Errorf("cannot begin turn %q: %w", spec.ID, err)
 	}
 	t := newTurn(m, spec)
 	m.mu.Lock()

@@ -21,7 +21,8 @@ type Question struct {
 	Prompt string
 	// Schema as in Interaction.
 	Schema json.RawMessage
-	// Timeout is how long to wait at most; 0 is the kind's default.
+	// Timeout is how long to wait at most, within the bounds that are configured; 0
+	// is what the turn, the tool, the configuration or the kind says.
 	Timeout time.Duration
 	Secret  bool
 	// CallID and Tool are of the call that it is about, if there is one.
@@ -35,7 +36,8 @@ type Question struct {
 // outcome is OutcomeCancelled. warning describes a timeout that was clamped;
 // an error says why there is no such question, or that the turn is over.
 func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a api.Answer, warning string, err error) {
-	wait, warning, err := WaitFor(q.Kind, q.Timeout)
+	tool, _ := t.m.config.Tool(q.Tool)
+	wait, warning, err := t.wait(q.Kind, tool, q.Timeout)
 	if err != nil {
 		return "", api.Answer{}, "", err
 	}
@@ -105,7 +107,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	if err := checkSize(q.Prompt, q.Schema); err != nil {
 		return supervisor.Answer{Denied: err.Error()}
 	}
-	wait, warning, err := WaitFor(kind, q.Timeout)
+	wait, warning, err := b.t.wait(kind, e.tool, q.Timeout)
 	if err != nil {
 		return supervisor.Answer{Denied: err.Error()}
 	}
@@ -129,15 +131,20 @@ func (b *batch) hold(e *entry, warning string) bool {
 	if e.stage != stageRunning {
 		return false
 	}
-	if warning != "" {
-		e.notes, e.settings = append(e.notes, warning), append(e.settings, warning)
-	}
+	e.noteSetting(warning)
 	if e.questions == 0 {
 		e.heldSince = b.t.now()
 		b.count(e, false)
 	}
 	e.questions++
 	return true
+}
+
+// noteSetting has the result report a timeout that was clamped.
+func (e *entry) noteSetting(warning string) {
+	if warning != "" {
+		e.notes, e.settings = append(e.notes, warning), append(e.settings, warning)
+	}
 }
 
 // goOn ends what hold began.

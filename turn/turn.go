@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 type Turn struct {
 	m        *Manager
 	headless bool
+	waits    map[api.InteractionKind]time.Duration
 	now      func() time.Time
 
 	inbox   chan func()
@@ -44,7 +46,7 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		m: m, headless: spec.Headless, waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{

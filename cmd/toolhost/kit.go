@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/config"
@@ -91,6 +92,9 @@ func (k *kit) warn(warning string) {
 		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
 	}
 }
+
+// profiles are the asks of the configuration for turns.
+func (k *kit) profiles() map[string][]budget.Ask { return k.loaded.Config.Profiles }
 
 func (k *kit) Close() {
 	if err := k.host.Close(); err != nil {

@@ -110,7 +110,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
 	asker := mcpserver.NewAsker()
 	config := turn.Config{
-		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger,
+		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger, Profiles: k.profiles,
 		Tool: func(name string) (turn.Tool, bool) {
 			if t, ok := own[name]; ok {
 				return t.Tool, true

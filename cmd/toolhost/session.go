@@ -82,7 +82,7 @@ func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn
 	config := turn.Config{
 		Parallel: s.loaded.Turn.Parallel,
 		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Health() },
-		Tool: s.tool,
+		Tool: s.tool, Profiles: s.profiles,
 	}
 	if kept != nil {
 		own := journal.Turns{Journal: kept}

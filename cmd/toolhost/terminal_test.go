@@ -234,6 +234,21 @@ func TestPlainTerminal(t *testing.T) {
 	}
 }
 
+// A human has as long as the configuration and the tool's entry say.
+func TestApprovalTimeoutIsConfigured(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "toolhost.yaml")
+	text := "timeouts: {approval: 100ms}\ntools:\n  all: {command: [echo], mode: ask}\n  own: {command: [echo], mode: ask, timeouts: {approval: 200ms}}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range []string{"all", "own"} {
+		p := pty.New(t)
+		onTerminal(t, p, nil, "run", "--config", config, tool)(exit.Failed)
+		p.Expect(t, "nobody approved it in time", 1)
+	}
+}
+
 // Without a terminal nobody is asked; what a question declares as its default
 // is taken, and without one the command says so with its own exit code, whatever
 // the tool makes of it.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -190,6 +191,7 @@ func (b *builder) entry(g *group) Tool {
 	t.settings = b.effective(class, own)
 	t = b.tool(t)
 	t.Timeouts = append(asks(class, budget.RankClass), asks(own, budget.RankTool)...)
+	t.Profiles = b.questions(b.questions(nil, class, budget.RankClass), own, budget.RankTool)
 	b.finish(&t, g)
 	b.checkTool(&t, g)
 	if t.Type == TypeMCP {
@@ -261,6 +263,7 @@ func (b *builder) serverTools(t *Tool, g *group, class, own layer) {
 		sub.settings = b.effective(class, own, override)
 		sub = b.tool(sub)
 		sub.Timeouts = append(slices.Clone(t.Timeouts), asks(override, budget.RankTool)...)
+		sub.Profiles = b.questions(maps.Clone(t.Profiles), override, budget.RankTool)
 		sub.MCP = Server{Argv: t.MCP.Argv, Prefix: t.MCP.Prefix, Keep: t.MCP.Keep, StartTimeout: t.MCP.StartTimeout}
 		sub.Title, sub.Description = textOf(override, "title"), textOf(override, "description")
 		b.checkServerTool(&sub, t, one)

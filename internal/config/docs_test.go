@@ -54,7 +54,7 @@ func tableRows(out *strings.Builder, prefix string, keys []*key, restart bool) {
 		if k.names != nil {
 			name += "." + k.names.word
 		}
-		if definition(k) == "" && !k.unset || k.names == profileNames {
+		if definition(k) == "" && !k.unset || k.short != "" {
 			tableRows(out, name+".", k.keys, restart)
 		}
 	}

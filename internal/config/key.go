@@ -21,6 +21,8 @@ type key struct {
 	// names says that the members of the mapping are named by the author; each
 	// holds what kind and keys say.
 	names *names
+	// short is the one of keys that a bare value sets.
+	short string
 	// groups: each member is a group of its own, not a part of this one.
 	groups bool
 

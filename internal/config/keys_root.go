@@ -26,7 +26,7 @@ func init() {
 			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
 		},
 		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; setting a key in two files is an error"},
-		{name: "timeouts", names: profileNames, keys: profileKeys, doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; the others mean nothing to toolhost itself"},
+		{name: "timeouts", names: profileNames, keys: profileKeys, short: "default", doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; `approval`, `confirm`, `password`, `questionnaire`, `device_code` and `hitl_escalate` are how long a human is waited for; the others mean nothing to toolhost itself"},
 		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
 		streamKey,
 		{name: "limits", keys: limitKeys, doc: "limits of each call; classes and tools overrule them"},
@@ -85,12 +85,17 @@ var (
 		}
 		return "is not a name of a tool: write 1 to 256 characters"
 	}}
-	profileNames = &names{word: "PROFILE", known: standardProfiles()}
+	profileNames  = &names{word: "PROFILE", known: slices.Concat(namesOfProfiles(budget.Profiles()), without(namesOfProfiles(budget.Interactions()), budget.HITLEscalate))}
+	questionNames = &names{word: "QUESTION", known: namesOfProfiles(budget.Interactions())}
 )
 
-func standardProfiles() []string {
+func without(names []string, one string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == one })
+}
+
+func namesOfProfiles(profiles []budget.Profile) []string {
 	var list []string
-	for _, p := range budget.Profiles() {
+	for _, p := range profiles {
 		list = append(list, p.Name)
 	}
 	return list
@@ -102,6 +107,19 @@ var profileKeys = []*key{
 	profileKey("min", "minTimeout", "(the standard; 1s for tool_call)", "the least that may be asked for"),
 	profileKey("max", "maxTimeout", "(the standard; 1h for tool_call)", "the most that may be asked for"),
 	profileKey("soft", "soft", "10s", "soft budget"),
+}
+
+// questionKeys are the same for what is asked of humans about a tool.
+var questionKeys = []*key{
+	questionDefault("(120s; confirm 60s, hitl_escalate 5m, device_code none)"),
+	profileKey("min", "minTimeout", "(none; hitl_escalate 1m)", "the least that may be asked for"),
+	profileKey("max", "maxTimeout", "1h", "the most that may be asked for, at most 1h"),
+}
+
+func questionDefault(std string) *key {
+	k := profileKey("default", "timeout", std, "how long a human is waited for where nobody asks for another time")
+	k.kind, k.variable = durationKind, ""
+	return k
 }
 
 func profileKey(name, of, std, doc string) *key {

@@ -29,56 +29,66 @@ func ask(t Tool) budget.Ask {
 	return a
 }
 
+func questionAsk(t Tool) any {
+	list := t.Request().Profiles[budget.Password]
+	a := list[len(list)-1]
+	a.Detail, a.Rank = "", 0
+	return a
+}
+
 func global(a budget.Ask) budget.Ask {
 	a.Layer = budget.LayerGlobal
 	return a
 }
 
 var toolCases = map[string]toolCase{
-	"mode":                    {"deny", func(t Tool) any { return t.Mode }, turn.ModeDeny},
-	"destructive":             {"false", func(t Tool) any { return t.Destructive }, new(false)},
-	"readOnly":                {"true", func(t Tool) any { return t.Request().Tool.ReadOnly }, true},
-	"idempotent":              {"true", func(t Tool) any { return t.Request().Tool.Idempotent }, true},
-	"concurrency":             {"exclusive", func(t Tool) any { return t.Concurrency }, Exclusive},
-	"running":                 {"3", func(t Tool) any { return t.Request().Pool.Running }, 3},
-	"repeatable":              {"true", func(t Tool) any { return t.Repeatable }, true},
-	"timeout":                 {"7s", func(t Tool) any { return ask(t) }, global(budget.Ask{Timeout: 7 * time.Second})},
-	"minTimeout":              {"2s", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Min: 2 * time.Second})},
-	"maxTimeout":              {"2h", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Max: 2 * time.Hour})},
-	"soft":                    {"3s", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Soft: 3 * time.Second})},
-	"grace":                   {"0s", func(t Tool) any { return t.Request().Grace }, budget.NoGrace},
-	"stream.initial":          {"4s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Initial: 4 * time.Second}},
-	"stream.gap":              {"5s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Gap: 5 * time.Second}},
-	"stream.total":            {"6s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Total: 6 * time.Second}},
-	"memory":                  {"1.5GiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{MemoryBytes: 3 << 29}},
-	"pids":                    {"infinity", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{Pids: supervisor.Unlimited}},
-	"cpu":                     {"250%", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUPercent: 250}},
-	"cpuWeight":               {"10000", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUWeight: 10000}},
-	"ioWeight":                {"1", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{IOWeight: 1}},
-	"ioMax.DEVICE.read":       {"1MiB", ioMax, cgroup.IOMax{Major: 8, Minor: 16, ReadBytes: 1 << 20}},
-	"ioMax.DEVICE.write":      {"2MiB", ioMax, cgroup.IOMax{Major: 8, Minor: 16, WriteBytes: 2 << 20}},
-	"ioMax.DEVICE.readOps":    {"3", ioMax, cgroup.IOMax{Major: 8, Minor: 16, ReadOps: 3}},
-	"ioMax.DEVICE.writeOps":   {"4", ioMax, cgroup.IOMax{Major: 8, Minor: 16, WriteOps: 4}},
-	"cpuTime":                 {"90s", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUTime: 90 * time.Second}},
-	"output":                  {"64k", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OutputBytes: 64 << 10}},
-	"outputTotal":             {"10MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OutputTotalBytes: 10 << 20}},
-	"spill":                   {"1GiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{SpillBytes: 1 << 30}},
-	"openFiles":               {"99", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OpenFiles: 99}},
-	"workspace":               {"64MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{WorkspaceBytes: 64 << 20}},
-	"workspaceInodes":         {"1000", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{WorkspaceInodes: 1000}},
-	"tmp":                     {"16MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{TmpBytes: 16 << 20}},
-	"tier":                    {"none", func(t Tool) any { return t.Request().Sandbox.Tier }, "none"},
-	"read":                    {"[~/src, workspace]", func(t Tool) any { return t.Request().Sandbox.Read }, []string{"/home/me/src"}},
-	"write":                   {"[/srv/data]", func(t Tool) any { return t.Request().Sandbox.Write }, []string{"/srv/data"}},
-	"network":                 {"host", func(t Tool) any { return t.Request().Sandbox.Network }, "host"},
-	"strict":                  {"true", func(t Tool) any { return t.Request().Sandbox.Strict }, true},
-	"require":                 {"[landlock]", func(t Tool) any { return t.Request().Sandbox.Require }, []string{"landlock"}},
-	"allow":                   {"[sharedUid]", func(t Tool) any { return t.Request().Sandbox.Allow }, []string{"sharedUid"}},
-	"env":                     {"[A=b=c, CREDENTIALS_DIRECTORY, NOT_SET]", func(t Tool) any { return t.Request().Env }, []string{"A=b=c", "CREDENTIALS_DIRECTORY=/run/creds"}},
-	"dir":                     {"workspace", func(t Tool) any { return t.Request().Dir }, "/workspace"},
-	"data":                    {"true", func(t Tool) any { return t.Data }, true},
-	"secrets.VARIABLE.secret": {"s", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s"}}},
-	"secrets.VARIABLE.as":     {"file", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s", File: true}}},
+	"mode":                      {"deny", func(t Tool) any { return t.Mode }, turn.ModeDeny},
+	"destructive":               {"false", func(t Tool) any { return t.Destructive }, new(false)},
+	"readOnly":                  {"true", func(t Tool) any { return t.Request().Tool.ReadOnly }, true},
+	"idempotent":                {"true", func(t Tool) any { return t.Request().Tool.Idempotent }, true},
+	"concurrency":               {"exclusive", func(t Tool) any { return t.Concurrency }, Exclusive},
+	"running":                   {"3", func(t Tool) any { return t.Request().Pool.Running }, 3},
+	"repeatable":                {"true", func(t Tool) any { return t.Repeatable }, true},
+	"timeout":                   {"7s", func(t Tool) any { return ask(t) }, global(budget.Ask{Timeout: 7 * time.Second})},
+	"minTimeout":                {"2s", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Min: 2 * time.Second})},
+	"maxTimeout":                {"2h", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Max: 2 * time.Hour})},
+	"soft":                      {"3s", func(t Tool) any { return ask(t) }, global(budget.Ask{TimeoutUnset: true, Soft: 3 * time.Second})},
+	"timeouts.QUESTION.default": {"7s", questionAsk, global(budget.Ask{Timeout: 7 * time.Second})},
+	"timeouts.QUESTION.min":     {"2s", questionAsk, global(budget.Ask{TimeoutUnset: true, Min: 2 * time.Second})},
+	"timeouts.QUESTION.max":     {"50m", questionAsk, global(budget.Ask{TimeoutUnset: true, Max: 50 * time.Minute})},
+	"grace":                     {"0s", func(t Tool) any { return t.Request().Grace }, budget.NoGrace},
+	"stream.initial":            {"4s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Initial: 4 * time.Second}},
+	"stream.gap":                {"5s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Gap: 5 * time.Second}},
+	"stream.total":              {"6s", func(t Tool) any { return t.Request().Stream }, budget.Stream{Total: 6 * time.Second}},
+	"memory":                    {"1.5GiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{MemoryBytes: 3 << 29}},
+	"pids":                      {"infinity", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{Pids: supervisor.Unlimited}},
+	"cpu":                       {"250%", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUPercent: 250}},
+	"cpuWeight":                 {"10000", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUWeight: 10000}},
+	"ioWeight":                  {"1", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{IOWeight: 1}},
+	"ioMax.DEVICE.read":         {"1MiB", ioMax, cgroup.IOMax{Major: 8, Minor: 16, ReadBytes: 1 << 20}},
+	"ioMax.DEVICE.write":        {"2MiB", ioMax, cgroup.IOMax{Major: 8, Minor: 16, WriteBytes: 2 << 20}},
+	"ioMax.DEVICE.readOps":      {"3", ioMax, cgroup.IOMax{Major: 8, Minor: 16, ReadOps: 3}},
+	"ioMax.DEVICE.writeOps":     {"4", ioMax, cgroup.IOMax{Major: 8, Minor: 16, WriteOps: 4}},
+	"cpuTime":                   {"90s", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{CPUTime: 90 * time.Second}},
+	"output":                    {"64k", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OutputBytes: 64 << 10}},
+	"outputTotal":               {"10MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OutputTotalBytes: 10 << 20}},
+	"spill":                     {"1GiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{SpillBytes: 1 << 30}},
+	"openFiles":                 {"99", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{OpenFiles: 99}},
+	"workspace":                 {"64MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{WorkspaceBytes: 64 << 20}},
+	"workspaceInodes":           {"1000", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{WorkspaceInodes: 1000}},
+	"tmp":                       {"16MiB", func(t Tool) any { return t.Request().Limits }, supervisor.Limits{TmpBytes: 16 << 20}},
+	"tier":                      {"none", func(t Tool) any { return t.Request().Sandbox.Tier }, "none"},
+	"read":                      {"[~/src, workspace]", func(t Tool) any { return t.Request().Sandbox.Read }, []string{"/home/me/src"}},
+	"write":                     {"[/srv/data]", func(t Tool) any { return t.Request().Sandbox.Write }, []string{"/srv/data"}},
+	"network":                   {"host", func(t Tool) any { return t.Request().Sandbox.Network }, "host"},
+	"strict":                    {"true", func(t Tool) any { return t.Request().Sandbox.Strict }, true},
+	"require":                   {"[landlock]", func(t Tool) any { return t.Request().Sandbox.Require }, []string{"landlock"}},
+	"allow":                     {"[sharedUid]", func(t Tool) any { return t.Request().Sandbox.Allow }, []string{"sharedUid"}},
+	"env":                       {"[A=b=c, CREDENTIALS_DIRECTORY, NOT_SET]", func(t Tool) any { return t.Request().Env }, []string{"A=b=c", "CREDENTIALS_DIRECTORY=/run/creds"}},
+	"dir":                       {"workspace", func(t Tool) any { return t.Request().Dir }, "/workspace"},
+	"data":                      {"true", func(t Tool) any { return t.Data }, true},
+	"secrets.VARIABLE.secret":   {"s", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s"}}},
+	"secrets.VARIABLE.as":       {"file", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s", File: true}}},
 }
 
 func ioMax(t Tool) any { return t.Request().Limits.IOMax[0] }
@@ -95,6 +105,8 @@ func inline(path, value string) string {
 		name = `"8:16"`
 	case "VARIABLE":
 		name = "A_KEY"
+	case "QUESTION":
+		name = "password"
 	}
 	if !more {
 		return name + ": " + value

@@ -167,7 +167,12 @@ func checkVariable(name string) string {
 }
 
 // commonKeys are those of classes, tools and a server's single tools.
-var commonKeys = slices.Concat(behaviourKeys, timeoutKeys, []*key{graceKey, streamKey}, limitKeys, sandboxKeys)
+var commonKeys = slices.Concat(behaviourKeys, timeoutKeys, []*key{questionsKey, graceKey, streamKey}, limitKeys, sandboxKeys)
+
+var questionsKey = &key{
+	name: "timeouts", names: questionNames, keys: questionKeys, short: "default",
+	doc: "how long humans are waited for: by the calls that they approve, by questions of the tool, and of a host about it",
+}
 
 var nameKeys = []*key{
 	{name: "title", kind: textKind, std: "(what the tool says)", doc: "its name for people", sets: sets1(func(t *Tool, s setting) { t.Title = s.data.(string) })},

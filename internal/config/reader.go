@@ -201,6 +201,7 @@ const maxGroups = 1024
 func (r *reader) named(k *key, e entry, g *group, path string) {
 	name := e.key.value
 	here := path + "." + name
+	e.value = k.longForm(e.value)
 	switch {
 	case k.groups:
 		child := newGroup(name, e.key, e.value)
@@ -216,6 +217,15 @@ func (r *reader) named(k *key, e entry, g *group, path string) {
 	default:
 		r.value(k, e, g, here, name)
 	}
+}
+
+// longForm takes a bare value for the mapping that it is short for.
+func (k *key) longForm(n *node) *node {
+	if k.short == "" || n.shape != text {
+		return n
+	}
+	name := &node{shape: text, value: k.short, file: n.file, at: n.at, path: below(n.path, k.short)}
+	return &node{shape: mapping, file: n.file, at: n.at, path: n.path, entries: []entry{{name, n}}}
 }
 
 // wrong says what is wrong with a name.

@@ -19,7 +19,7 @@ func Schema() []byte {
 	for _, d := range []struct {
 		name string
 		keys []*key
-	}{{"limits", limitKeys}, {"profile", profileKeys}, {"class", commonKeys}, {"serverTool", serverToolKeys}, {"tool", toolKeys}} {
+	}{{"limits", limitKeys}, {"profile", profileKeys}, {"question", questionKeys}, {"class", commonKeys}, {"serverTool", serverToolKeys}, {"tool", toolKeys}} {
 		defs[d.name] = w.object(d.keys)
 		w.define(d.name, d.keys)
 	}
@@ -87,8 +87,10 @@ func definition(k *key) string {
 		return "class"
 	case k.name == "limits":
 		return "limits"
-	case k.name == "timeouts":
+	case k.names == profileNames:
 		return "profile"
+	case k.names == questionNames:
+		return "question"
 	case k.groups && k.only == TypeMCP:
 		return "serverTool"
 	case k.groups:
@@ -102,6 +104,9 @@ func (w schemaWriter) value(k *key) *jsonschema.Schema {
 	var forms []*jsonschema.Schema
 	if k.kind != nil {
 		forms = append(forms, k.kind.schema.CloneSchemas())
+	}
+	if k.short != "" {
+		forms = append(forms, &jsonschema.Schema{Ref: w.places[find(k.keys, k.short)] + k.short})
 	}
 	if name := definition(k); name != "" {
 		forms = append(forms, &jsonschema.Schema{Ref: "#/$defs/" + name})

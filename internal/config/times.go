@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,12 +47,7 @@ func asks(l layer, rank budget.Rank) []budget.Ask {
 func (b *builder) profiles() {
 	config := &b.loaded.Config
 	for _, n := range b.root.named["timeouts"] {
-		own := layer{}
-		for row, s := range b.root.set.below("timeouts." + n.value) {
-			own[toolName(row)] = s
-		}
-		b.checkProfile(n.value, own)
-		if said := asks(own, budget.RankProfile); n.value == budget.ToolCall {
+		if said := b.profile(b.root.set, n.value, budget.RankProfile); n.value == budget.ToolCall {
 			config.Timeouts = append(config.Timeouts, said...)
 		} else {
 			config.Profiles = with(config.Profiles, n.value, said)
@@ -68,12 +65,41 @@ func (b *builder) profiles() {
 	}
 }
 
+// profile makes asks of what a layer says of one profile.
+func (b *builder) profile(l layer, name string, rank budget.Rank) []budget.Ask {
+	own := layer{}
+	for row, s := range l.below("timeouts." + name) {
+		own[toolName(row)] = s
+	}
+	b.checkProfile(name, own)
+	return asks(own, rank)
+}
+
+// questions makes asks of what a class or tool says of questions to humans.
+func (b *builder) questions(into map[string][]budget.Ask, l layer, rank budget.Rank) map[string][]budget.Ask {
+	for _, name := range questionNames.known {
+		if said := b.profile(l, name, rank); len(said) > 0 {
+			into = with(into, name, said)
+		}
+	}
+	return into
+}
+
+// Together puts the asks of two places together, by their profiles.
+func Together(a, b map[string][]budget.Ask) map[string][]budget.Ask {
+	both := maps.Clone(a)
+	for name, said := range b {
+		both = with(both, name, said)
+	}
+	return both
+}
+
 // with adds to a map that may be nil.
 func with(profiles map[string][]budget.Ask, name string, said []budget.Ask) map[string][]budget.Ask {
 	if profiles == nil {
 		profiles = map[string][]budget.Ask{}
 	}
-	profiles[name] = append(profiles[name], said...)
+	profiles[name] = slices.Concat(profiles[name], said)
 	return profiles
 }
 
@@ -81,6 +107,10 @@ func with(profiles map[string][]budget.Ask, name string, said []budget.Ask) map[
 // against the standard.
 func (b *builder) checkProfile(name string, own layer) {
 	standard, _ := budget.Standard(name)
+	if question, is := budget.Interaction(name); is {
+		standard = question
+		b.checkQuestion(own)
+	}
 	lowest, highest := standard.Min, standard.Max
 	given := func(row string, into *time.Duration) (setting, bool) {
 		s, ok := own[row]
@@ -108,6 +138,19 @@ func (b *builder) checkProfile(name string, own layer) {
 		b.complain(s.node, "default %s is below min %s: raise it, or lower min", budget.Format(timeout), budget.Format(lowest))
 	case hasMax && timeout > highest:
 		b.complain(s.node, "default %s is above max %s: lower it, or raise max", budget.Format(timeout), budget.Format(highest))
+	}
+}
+
+// checkQuestion holds the words on how long a human is waited for to what holds for
+// every interaction.
+func (b *builder) checkQuestion(own layer) {
+	if s, ok := own["soft"]; ok {
+		b.complain(s.node, "a human has no soft budget: take it out")
+	}
+	for _, row := range []string{"timeout", "minTimeout", "maxTimeout"} {
+		if s, ok := own[row]; ok && s.data.(time.Duration) > budget.MaxHumanWait {
+			b.warn(s.node, fmt.Sprintf("%s is above the ceiling of every interaction: %s is used", s.text, budget.Format(budget.MaxHumanWait)))
+		}
 	}
 }
 

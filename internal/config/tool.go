@@ -64,6 +64,8 @@ type Tool struct {
 	// Timeouts are the asks of class and entry; those of file, environment and
 	// flags are in Loaded.Config.
 	Timeouts []budget.Ask
+	// Profiles are those of questions to humans, by the names of package budget.
+	Profiles map[string][]budget.Ask
 	Grace    time.Duration
 	Stream   budget.Stream
 	Limits   supervisor.Limits
@@ -152,7 +154,7 @@ func (t Tool) SharesData() bool { return t.ReadOnly || t.Concurrency == Parallel
 // folder that Data wants.
 func (t Tool) Request() supervisor.Request {
 	r := supervisor.Request{
-		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
+		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Profiles: t.Profiles, Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
 		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool,
 	}
 	if t.Type == TypePlugin {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 // Each profile has a variable, which overrules the file and moves the profile's
 // bounds as the operator's word does.
 func TestVariablesOfProfiles(t *testing.T) {
-	for _, profile := range budget.Profiles() {
+	for _, profile := range slices.Concat(budget.Profiles(), budget.Interactions()) {
 		variable := "TOOLHOST_TIMEOUT_" + strings.ToUpper(profile.Name)
 		l := mustLoad(t, "timeouts: {"+profile.Name+": {default: 50s}}\ntools: {t: {plugin: bin/search, timeout: 55s}}", variable+"=300ms")
 		said := l.Config.Profiles[profile.Name]

@@ -160,6 +160,7 @@ func (d *daemon) openAPI() (err error) {
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history,
 		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
+		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 	})
 	d.api, err = httpapi.New(d.apiConfig())

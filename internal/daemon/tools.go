@@ -44,7 +44,7 @@ func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
 		// The supervisor is asked for nothing that a reload could change.
 		Adjust: func(r *supervisor.Request) {
-			r.Timeouts, r.Profiles = slices.Concat(loaded.Config.Timeouts, r.Timeouts), loaded.Config.Profiles
+			r.Timeouts, r.Profiles = slices.Concat(loaded.Config.Timeouts, r.Timeouts), config.Together(loaded.Config.Profiles, r.Profiles)
 		},
 	})}
 }

@@ -91,6 +91,8 @@ func bound(all map[string]*jsonschema.Schema) {
 	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs"} {
 		spec[name].Minimum, spec[name].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
 	}
+	waits := spec["interactionTimeoutsMs"].AdditionalProperties
+	waits.Minimum, waits.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(float64(1e9))
 	call := all["Call"]
 	id(call.Properties["id"], `^([^.]|[.][^.]|[.][.].)`)
 	call.Properties["id"].MinLength = jsonschema.Ptr(1)

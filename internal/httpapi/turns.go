@@ -60,9 +60,13 @@ func (s *Server) beginTurn(spec api.TurnSpec) (*turn.Turn, error) {
 	if err := leavesTime(b); err != nil {
 		return nil, err
 	}
+	waits, err := waitsOf(spec)
+	if err != nil {
+		return nil, err
+	}
 	t, err := s.config.Turns.Begin(turn.Spec{
 		ID: spec.TurnID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentTurnID, Headless: spec.Headless,
-		Budget: b,
+		Budget: b, Waits: waits,
 	})
 	switch {
 	case errors.Is(err, turn.ErrParentOver):
@@ -85,6 +89,19 @@ func (s *Server) budget(spec api.TurnSpec) (b budget.TurnSpec) {
 	b.Deadline = cmp.Or(milliseconds(spec.DeadlineMs), b.Deadline)
 	b.Reserve = cmp.Or(milliseconds(spec.ReserveMs), b.Reserve)
 	return b
+}
+
+// waitsOf are how long a client wants humans to be waited for.
+func waitsOf(spec api.TurnSpec) (map[api.InteractionKind]time.Duration, error) {
+	waits := map[api.InteractionKind]time.Duration{}
+	for name, ms := range spec.InteractionTimeoutsMs {
+		kind, wait := api.InteractionKind(name), milliseconds(ms)
+		if _, _, err := turn.WaitFor(kind, wait); err != nil {
+			return nil, refuse(codeInvalid, "interactionTimeoutsMs: "+printable(err.Error()), "give milliseconds up to 3600000, by approval, confirm, password, device_code, questionnaire or escalation")
+		}
+		waits[kind] = wait
+	}
+	return waits, nil
 }
 
 // leavesTime refuses a deadline that is all reserve.
