@@ -5,7 +5,7 @@ package api
 type Receipt struct {
 	// Tier is the isolation tier.
 	Tier string `json:"tier"`
-	// Cgroup is the hierarchy in use: v2, hybrid or v1.
+	// Cgroup is the hierarchy in use: v2, hybrid, v1, or none.
 	Cgroup string `json:"cgroup"`
 	// Network is "none" or "host". Read and Write are the bound paths; with
 	// tier "none" all three are the caller's own and say so.

@@ -5,6 +5,9 @@ package cgroup
 // such as a fork, or a mount that holds a lock of the kernel, others wait for.
 // Behind Lift or Hurry it does nothing.
 func (g *Group) LimitCPU() error {
+	if g.root.mode == ModeNone {
+		return nil
+	}
 	return g.use(func() error {
 		g.cpuMu.Lock()
 		defer g.cpuMu.Unlock()

@@ -39,6 +39,8 @@ type Group struct {
 	pids *pidsWatch // only where the kernel has no pids.peak
 
 	oomFired chan struct{} // buffered, at most one value
+
+	tree atomic.Pointer[descent] // without cgroups only
 }
 
 // maxNameBytes keeps c-<name> far below NAME_MAX.
@@ -62,8 +64,11 @@ func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.closed {
+	switch {
+	case r.closed:
 		return nil, ErrRemoved
+	case r.mode == ModeNone:
+		return r.bare(name), nil
 	}
 	g := &Group{root: r, leaf: leafPrefix + name, limits: l, kill: -1, events: -1, oomFired: make(chan struct{}, 1)}
 	now := make([]write, 0, len(writes))

@@ -7,9 +7,10 @@ const (
 	ModeV2     Mode = iota + 1 // all controllers in cgroup2
 	ModeHybrid                 // v1 controllers beside a cgroup2 mount of the host
 	ModeV1                     // v1 controllers, cgroup2 through a detached mount of our own
+	ModeNone                   // no cgroups: see None
 )
 
-// String returns "v2", "hybrid" or "v1".
+// String returns "v2", "hybrid", "v1" or "none".
 func (m Mode) String() string {
 	switch m {
 	case ModeV2:
@@ -18,6 +19,8 @@ func (m Mode) String() string {
 		return "hybrid"
 	case ModeV1:
 		return "v1"
+	case ModeNone:
+		return "none"
 	}
 	return "unknown"
 }

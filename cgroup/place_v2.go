@@ -111,14 +111,14 @@ func askForBase(ctx context.Context, u *unified, o Options, p placement) (*dir, 
 	}
 	unit := scopeName()
 	if err := startScope(ctx, addr, unit, os.Getpid()); err != nil {
-		return nil, 0, &UnavailableError{"systemd scope", unit, placeRemedy(), err}
+		return nil, 0, &UnavailableError{"systemd scope", unit, PlaceRemedy(), err}
 	}
 	own, err := readMembership()
 	if err != nil {
 		return nil, 0, err
 	}
 	if !isOwnScope(own.v2, unit) {
-		return nil, 0, &UnavailableError{"systemd scope", unit, placeRemedy(), fmt.Errorf("systemd left us in %s", own.v2)}
+		return nil, 0, &UnavailableError{"systemd scope", unit, PlaceRemedy(), fmt.Errorf("systemd left us in %s", own.v2)}
 	}
 	o.Logger.Debug("systemd made a delegated scope", "unit", unit)
 	base, err := u.open(own.v2)
@@ -129,7 +129,7 @@ func askForBase(ctx context.Context, u *unified, o Options, p placement) (*dir, 
 }
 
 func unavailableV2(p string, err error) error {
-	return &UnavailableError{"cgroup2 directory", p, placeRemedy(), err}
+	return &UnavailableError{"cgroup2 directory", p, PlaceRemedy(), err}
 }
 
 func gatherFacts(d *dir, own string) placeFacts {

@@ -20,6 +20,9 @@ func (r *Root) Refresh() error {
 	if r.closed {
 		return ErrRemoved
 	}
+	if r.mode == ModeNone {
+		return errNone
+	}
 	err := fillLeaf(r.v2.base, func(leaf *dir) error {
 		r.log.Debug("moving to a fresh cgroup", "path", leaf.path)
 		return leaf.write("cgroup.procs", strconv.Itoa(os.Getpid()))

@@ -23,8 +23,8 @@ func hasSystemd() bool {
 	return err == nil
 }
 
-// placeRemedy is what to type for a place in the cgroup tree.
-func placeRemedy() string { return look().place() }
+// PlaceRemedy is what to type for a place in the cgroup tree.
+func PlaceRemedy() string { return look().place() }
 
 func (s surroundings) place() string {
 	const parent = "name a cgroup that you may write to: --cgroup-parent /PATH"

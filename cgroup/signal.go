@@ -19,8 +19,8 @@ const (
 // Processes lists the group's processes as cgroup2 knows them. It is a
 // snapshot: processes come and go.
 func (g *Group) Processes() (pids []int, err error) {
-	err = g.use(func() error {
-		pids, err = readPids(g.dir)
+	err = g.useMembers(func() error {
+		pids, err = g.members()
 		return err
 	})
 	return pids, err
@@ -35,7 +35,7 @@ func (g *Group) Processes() (pids []int, err error) {
 // call methods of g.
 func (g *Group) Signal(sigs []syscall.Signal, skip func(pid int) bool) (signalled []int, err error) {
 	seen := map[int]bool{}
-	err = g.use(func() error {
+	err = g.useMembers(func() error {
 		var errs []error
 		for range maxSignalPasses {
 			fresh, err := g.freshPids(seen, skip)
@@ -54,7 +54,7 @@ func (g *Group) Signal(sigs []syscall.Signal, skip func(pid int) bool) (signalle
 
 // freshPids lists members not seen before and marks them as seen.
 func (g *Group) freshPids(seen map[int]bool, skip func(int) bool) ([]int, error) {
-	pids, err := readPids(g.dir)
+	pids, err := g.members()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (g *Group) signalBatch(pids []int, sigs []syscall.Signal) (reached []int, e
 	}
 	// Whoever is still listed now is the process that we hold, or that one is
 	// dead and its number reused by a member: then the signal goes nowhere.
-	members, err := readPids(g.dir)
+	members, err := g.members()
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func busAddress(p placement, getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_RUNTIME_DIR"); dir != "" {
 		return "unix:path=" + dbus.EscapeBusAddressValue(dir+"/bus"), nil
 	}
-	return "", &UnavailableError{"user bus", "XDG_RUNTIME_DIR is not set", placeRemedy(), nil}
+	return "", &UnavailableError{"user bus", "XDG_RUNTIME_DIR is not set", PlaceRemedy(), nil}
 }
 
 // isUnitOfOurs tells whether own is the cgroup of a unit with Delegate=yes that

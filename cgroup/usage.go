@@ -61,6 +61,10 @@ func (g *Group) CPU() (time.Duration, error) {
 // with Remove. What could be read is returned beside an error.
 func (g *Group) Usage() (Usage, error) {
 	var u Usage
+	if g.root.mode == ModeNone {
+		u.missing("CPUUser", "CPUSystem")
+		return u, errors.Join(g.readMemory(&u), g.readPids(&u), g.readIO(&u))
+	}
 	err := g.use(func() error {
 		return errors.Join(g.readCPU(&u), g.readMemory(&u), g.readPids(&u), g.readIO(&u))
 	})

@@ -31,7 +31,10 @@ type Task struct {
 	// OpenFiles is the limit of open files of one process; 0 is
 	// DefaultOpenFiles.
 	OpenFiles int64
-	Storage   Storage
+	// ProcessBytes bounds the data of each process and Tasks the tasks of the
+	// call's user, by rlimits; 0 for none. They are for a call that no cgroup holds.
+	ProcessBytes, Tasks int64
+	Storage             Storage
 	// Secrets are files for the call alone.
 	Secrets []Secret
 }
@@ -159,7 +162,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	p.describe(r, f)
 	p.root = wire.Root{
 		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true,
-		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t.OpenFiles),
+		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t),
 		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default),
 	}
 	if r.policy.Strict {
@@ -282,11 +285,12 @@ func environment(t Task, processors int64) []string {
 	return env
 }
 
-func rlimits(openFiles int64) []wire.Rlimit {
+func rlimits(t Task) []wire.Rlimit {
+	openFiles := t.OpenFiles
 	if openFiles <= 0 {
 		openFiles = DefaultOpenFiles
 	}
-	return []wire.Rlimit{
+	limits := []wire.Rlimit{
 		{Resource: unix.RLIMIT_NOFILE, Value: openFiles},
 		{Resource: unix.RLIMIT_CORE},
 		// Timers and queued signals count for the caller's user too.
@@ -296,4 +300,11 @@ func rlimits(openFiles int64) []wire.Rlimit {
 		{Resource: unix.RLIMIT_NICE},
 		{Resource: unix.RLIMIT_RTPRIO},
 	}
+	if t.ProcessBytes > 0 {
+		limits = append(limits, wire.Rlimit{Resource: unix.RLIMIT_DATA, Value: t.ProcessBytes})
+	}
+	if t.Tasks > 0 {
+		limits = append(limits, wire.Rlimit{Resource: unix.RLIMIT_NPROC, Value: t.Tasks})
+	}
+	return limits
 }

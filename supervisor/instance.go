@@ -196,6 +196,7 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 		c.s.discard(group)
 		return nil, err
 	}
+	group.Lead(process.PID())
 	i := newInstance(c, group, process, pipes)
 	c.spawned = i
 	i.watch()
@@ -219,6 +220,14 @@ func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host
 // groupLimits are those of the whole group: what toolhost itself runs in it
 // comes on top of the tool's own.
 func (c *Call) groupLimits() cgroup.Limits {
+	if c.s.config.NoCgroup {
+		return cgroup.Limits{}
+	}
+	return c.treeLimits()
+}
+
+// treeLimits are groupLimits, whatever is to enforce them.
+func (c *Call) treeLimits() cgroup.Limits {
 	limits := c.limits.group()
 	if limits.Pids > 0 && c.adapted() {
 		limits.Pids += adapterTasks
@@ -233,7 +242,7 @@ func (c *Call) adapted() bool { return c.request.Command != nil || c.request.Too
 // is there: of what an adapter runs not even the first process is.
 func (c *Call) limitTasks() {
 	limit := finite(c.limits.Pids)
-	if limit == 0 || c.instance == nil {
+	if limit == 0 || c.instance == nil || c.s.config.NoCgroup {
 		return
 	}
 	own, ok := c.instance.process.Tasks()

@@ -43,6 +43,9 @@ func (c *Call) prepare(ctx context.Context) error {
 	if err := c.limits.Validate(); err != nil {
 		return refuse(api.StatusStartFailed, api.ReasonLimits, err)
 	}
+	if err := c.limitWithoutCgroup(); err != nil {
+		return err
+	}
 	if err := c.checkKeep(); err != nil {
 		return err
 	}

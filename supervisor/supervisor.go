@@ -85,8 +85,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if s.binaries, err = openBinaries(s.config.StoreDir); err != nil {
 		return err
 	}
-	s.groups, err = cgroup.Open(ctx, cgroup.Options{Parent: s.config.CgroupParent, Logger: s.config.Logger})
-	if err != nil {
+	if err = s.openGroups(ctx); err != nil {
 		return err
 	}
 	swept, err := s.groups.Sweep()
@@ -106,6 +105,15 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 		return err
 	}
 	return s.groups.Totals(s.config.Totals)
+}
+
+func (s *Supervisor) openGroups(ctx context.Context) (err error) {
+	if s.config.NoCgroup {
+		s.groups, s.config.Totals = cgroup.None(), cgroup.Limits{}
+		return nil
+	}
+	s.groups, err = cgroup.Open(ctx, cgroup.Options{Parent: s.config.CgroupParent, Logger: s.config.Logger})
+	return err
 }
 
 // probe tries what the host offers in a group like any call's. Where all die
@@ -297,6 +305,9 @@ func (c *Call) planned() api.Receipt {
 	}
 	for _, controller := range c.s.groups.Controllers() {
 		r.Enforced = append(r.Enforced, "cgroup."+controller)
+	}
+	if c.s.config.NoCgroup {
+		r.Degraded = append(slices.Clone(r.Degraded), noCgroup())
 	}
 	return r
 }

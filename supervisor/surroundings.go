@@ -56,6 +56,9 @@ func (c *Call) surround() error {
 	if c.plan, err = resolved.Plan(c.s.offered(), c.task(programs)); err != nil {
 		return refuse(api.StatusStartFailed, planReason(err), err)
 	}
+	if c.s.config.NoCgroup && !c.plan.Confined() {
+		return refuse(api.StatusStartFailed, api.ReasonPolicy, errHeldByNothing)
+	}
 	return c.findDir(resolved)
 }
 
@@ -68,7 +71,9 @@ func planReason(err error) api.Reason {
 }
 
 func (c *Call) task(programs []sandbox.Program) sandbox.Task {
+	processBytes, tasks := c.rlimits()
 	return sandbox.Task{
+		ProcessBytes: processBytes, Tasks: tasks,
 		Programs: programs, MemoryBytes: finite(c.limits.MemoryBytes), CPUPercent: finite(c.limits.CPUPercent),
 		OpenFiles: c.limits.OpenFiles, Secrets: c.secretFiles(),
 		Storage: sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},

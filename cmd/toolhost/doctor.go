@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -58,7 +59,11 @@ func newDoctor() *cobra.Command {
 
 func examine() []finding {
 	findings := []finding{checkKernel(), checkMemfd()}
-	host, err := newHost()
+	host, err := newHost(false)
+	if _, ok := errors.AsType[*cgroup.UnavailableError](err); ok {
+		findings = append(findings, failure("cgroup", orWithout(err)))
+		host, err = newHost(true)
+	}
 	if err != nil {
 		return append(findings, failure("supervisor", err))
 	}
@@ -124,6 +129,9 @@ func checkFeatures(features []sandbox.Finding) []finding {
 }
 
 func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
+	if found.Cgroup == cgroup.ModeNone.String() {
+		return []finding{checkTrial(host)}
+	}
 	findings := []finding{{"cgroup", levelOK, found.Cgroup + " at " + found.Place, ""}}
 	for _, name := range []string{"memory", "pids", "cpu", "io"} {
 		if host.Controller(name) {

@@ -26,6 +26,7 @@ type callFlags struct {
 	net, sha256, cgroupParent, workspace, out     string
 	mode, config                                  string
 	json, events, quiet, strict, unsafe, headless bool
+	noCgroup                                      bool
 
 	journal journalFlags
 	set     func(name string) bool
@@ -60,6 +61,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.sha256, "sha256", "", "run the binary only if this is its SHA-256")
 	flags.StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
 	flags.StringVar(&f.cgroupParent, "cgroup-parent", "", "make cgroups below this one instead of finding a place")
+	flags.BoolVar(&f.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	flags.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.BoolVar(&f.events, "events", false, "print one JSON event a line on stderr")
 	flags.BoolVar(&f.quiet, "quiet", false, "print no live line and no outcome")
@@ -91,6 +93,11 @@ func (f *callFlags) check() error {
 	}
 	if f.unsafe {
 		if err := f.contradicts("--unsafe-no-sandbox", "read", "write", "net", "workspace", "out", "strict", "allow", "require"); err != nil {
+			return err
+		}
+	}
+	if f.noCgroup {
+		if err := f.contradicts("--"+noCgroupFlag, "unsafe-no-sandbox", "cgroup-parent", "cpu", "cpu-time"); err != nil {
 			return err
 		}
 	}

@@ -75,9 +75,10 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	k := &kit{flags: f, loaded: loaded}
 	c := loaded.Config
 	c.Adapter, c.SpillDir, c.CgroupParent = self, cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
+	c.NoCgroup = f.noCgroup
 	c.Own = func() sandbox.Own { return daemon.Own(loaded, f.dataDir(loaded)) }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
-		return nil, hostError(err)
+		return nil, hostError(orWithout(err))
 	}
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
@@ -113,12 +114,12 @@ func ownPath() (string, error) {
 }
 
 // newHost makes one that knows no configuration.
-func newHost() (*supervisor.Supervisor, error) {
+func newHost(noCgroup bool) (*supervisor.Supervisor, error) {
 	self, err := ownPath()
 	if err != nil {
 		return nil, hostError(err)
 	}
-	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self})
+	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self, NoCgroup: noCgroup})
 	if err != nil {
 		return nil, hostError(err)
 	}

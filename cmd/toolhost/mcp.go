@@ -88,9 +88,7 @@ func runMCP(flags *mcpFlags) error {
 	if kept != nil {
 		defer kept.Close()
 	}
-	if flags.unsafe {
-		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: calls may read, change and send all that you may")
-	}
+	flags.warnUnsafe()
 	return k.serveMCP(flags, own, kept, in, out)
 }
 

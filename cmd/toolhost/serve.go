@@ -20,7 +20,7 @@ import (
 // serveFlags are those of the daemon.
 type serveFlags struct {
 	config, socket, listen, logLevel string
-	logJSON                          bool
+	logJSON, noCgroup                bool
 	journal                          journalFlags
 	set                              func(name string) bool
 }
@@ -49,6 +49,7 @@ take sockets that were opened for it.`,
 	f.StringVar(&flags.socket, "socket", "", "listen on the unix socket `PATH` (default $XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)")
 	f.StringVar(&flags.listen, "listen", "", "listen on this loopback `ADDRESS` as well, such as 127.0.0.1:7070")
 	flags.journal.register(cmd, true)
+	f.BoolVar(&flags.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	f.BoolVar(&flags.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
 	f.StringVar(&flags.logLevel, "log-level", "info", "log what is of this `LEVEL` and above: trace, debug, info, warn or error")
 	f.SortFlags = false
@@ -67,7 +68,7 @@ func (f *serveFlags) serve() error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	options.Signals = signals
 	if err := daemon.Run(options); err != nil {
-		return hostError(err)
+		return hostError(orWithout(err))
 	}
 	return nil
 }
@@ -100,6 +101,9 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	}
 	if o.Adapter, err = ownPath(); err != nil {
 		return o, hostError(err)
+	}
+	if o.NoCgroup = f.noCgroup; o.NoCgroup {
+		o.Logger.Warn(noCgroupWarning)
 	}
 	o.Pages, o.Version = console.Handler(), readVersion().Version
 	return o, nil

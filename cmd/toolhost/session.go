@@ -32,9 +32,7 @@ type session struct {
 // run gives the results, one for each call. An error beside results says that
 // the turn is not wholly on record.
 func (s *session) run() (results []*api.Result, err error) {
-	if s.flags.unsafe {
-		fmt.Fprintln(os.Stderr, "toolhost: WARNING: no sandbox: calls may read, change and send all that you may")
-	}
+	s.flags.warnUnsafe()
 	kept, err := s.flags.journal.open()
 	if err != nil {
 		return nil, err

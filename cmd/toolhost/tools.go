@@ -23,13 +23,13 @@ import (
 )
 
 func newTools() *cobra.Command {
-	var asJSON bool
+	var asJSON, noCgroup bool
 	var name, path string
 	cmd := &cobra.Command{
 		Use: "tools [PLUGIN|NAME ...]", Short: "Describe the tools in plugin binaries, or those of the configuration",
 		Example: "  toolhost tools\n  toolhost tools --format openai NAME\n  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search",
 		RunE: func(cmd *cobra.Command, paths []string) error {
-			infos, problems := describeTools(path, paths)
+			infos, problems := describeTools(path, noCgroup, paths)
 			if infos == nil && problems != nil {
 				return problems
 			}
@@ -51,6 +51,7 @@ func newTools() *cobra.Command {
 	cmd.Flags().StringVar(&path, "config", "", "read this toolhost.yaml (see toolhost config)")
 	cmd.Flags().StringVar(&name, "format", "", "print them as a model API takes them: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole schemas")
+	cmd.Flags().BoolVar(&noCgroup, noCgroupFlag, false, noCgroupUsage)
 	return cmd
 }
 
@@ -72,8 +73,10 @@ type toolInfo struct {
 }
 
 // describeTools describes what it can; the error says what else there would be.
-func describeTools(file string, paths []string) ([]toolInfo, error) {
-	k, err := configured(file).open()
+func describeTools(file string, noCgroup bool, paths []string) ([]toolInfo, error) {
+	flags := configured(file)
+	flags.noCgroup = noCgroup
+	k, err := flags.open()
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,12 @@ const (
 // delegated, and returns its output and exit status.
 func asSomeone(t *testing.T, dir, subids string, args ...string) (stdout, stderr []byte, code int) {
 	t.Helper()
+	return asUserWith(t, delegate, dir, subids, args...)
+}
+
+// asUserWith does so once the user has been given what is his.
+func asUserWith(t *testing.T, give func(*testing.T, int), dir, subids string, args ...string) (stdout, stderr []byte, code int) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("becomes another user: needs root")
 	}
@@ -63,7 +69,7 @@ func asSomeone(t *testing.T, dir, subids string, args ...string) (stdout, stderr
 	if err := group.Start(cmd.SysProcAttr, cmd.Start); err != nil {
 		t.Fatal(err)
 	}
-	delegate(t, cmd.Process.Pid)
+	give(t, cmd.Process.Pid)
 	_ = begin.Close()
 	_ = cmd.Wait()
 	for _, err := range []error{group.Kill(), group.WaitEmpty(t.Context())} {

@@ -38,6 +38,8 @@ type Options struct {
 	Retention journal.Retention
 	// Adapter is the toolhost binary.
 	Adapter string
+	// NoCgroup is supervisor.Config's.
+	NoCgroup bool
 	// Pages are the web console; nil means none.
 	Pages   http.Handler
 	Version string
@@ -137,6 +139,7 @@ func (d *daemon) openJournal() (err error) {
 // what it cannot.
 func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
+	c.NoCgroup = d.options.NoCgroup
 	c.Adapter, c.Logger = d.options.Adapter, d.logger.Named("supervisor")
 	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
 	c.Own = func() sandbox.Own { return Own(d.tools.loaded(), d.options.State) }

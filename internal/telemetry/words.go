@@ -42,7 +42,7 @@ var (
 	killStages   = wordsOf("none", "term", "kill")
 	signals      = wordsOf("SIGTERM", "SIGKILL")
 	tiers        = wordsOf(sandbox.TierNative, sandbox.TierNone)
-	hierarchies  = wordsOf("v2", "hybrid", "v1")
+	hierarchies  = wordsOf("v2", "hybrid", "v1", "none")
 	profiles     = profileNames()
 	questions    = wordsOf(
 		api.KindApproval, api.KindConfirm, api.KindPassword, api.KindDeviceCode, api.KindQuestionnaire, api.KindEscalation,

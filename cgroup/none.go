@@ -1,0 +1,50 @@
+package cgroup
+
+import (
+	"errors"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// None is a Root that uses no cgroups, for hosts that let nobody make any. Its
+// groups take no limits, count and kill nothing: what holds their processes must
+// do that by itself, as a PID namespace does, and tells when they are gone. They
+// list and signal the process that Lead names, and its descendants.
+func None() *Root {
+	return &Root{log: hclog.NewNullLogger(), mode: ModeNone}
+}
+
+// errNone is what only cgroups can do.
+var errNone = errors.New("there are no cgroups in use")
+
+// bare is a group of None: to all that needs a cgroup it is removed already.
+func (r *Root) bare(name string) *Group {
+	return &Group{root: r, leaf: leafPrefix + name, removed: true, kill: -1, events: -1, oomFired: make(chan struct{}, 1)}
+}
+
+// Lead names the process that was born into the group. Only None's groups need
+// to know: it and its descendants are their members.
+func (g *Group) Lead(pid int) {
+	if g.root.mode == ModeNone {
+		g.tree.Store(&descent{leader: pid, start: startTime(pid)})
+	}
+}
+
+// members lists the group's processes.
+func (g *Group) members() ([]int, error) {
+	if g.root.mode != ModeNone {
+		return readPids(g.dir)
+	}
+	if t := g.tree.Load(); t != nil {
+		return t.pids()
+	}
+	return nil, nil
+}
+
+// useMembers is use for what needs nothing but members.
+func (g *Group) useMembers(f func() error) error {
+	if g.root.mode == ModeNone {
+		return f()
+	}
+	return g.use(f)
+}
