@@ -236,7 +236,7 @@ func (s Spec) explain(err error) error {
 	}
 	switch {
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.ENOSPC):
-		return fmt.Errorf("cannot start the launcher: %w; type as root: sysctl -w user.max_user_namespaces=15000, and so for the others that sysctl -a shows as user.max_..._namespaces", setup.Err)
+		return fmt.Errorf("cannot start the launcher: %w; raise the sysctls user.max_*_namespaces, as root: sysctl -w user.max_pid_namespaces=15000", setup.Err)
 	case setup.Step == wire.StepClone && errors.Is(setup.Err, unix.EPERM) && s.Plan.flags != 0:
 		return fmt.Errorf("cannot start the launcher in namespaces: %w; allow unprivileged user namespaces or run as root", setup.Err)
 	}

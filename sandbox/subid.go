@@ -51,7 +51,7 @@ func callerNames() []string {
 func findRange(path string, names []string) (start, count int, err error) {
 	missing := &errNoRange{
 		fmt.Sprintf("%s grants no ids to %s", path, names[len(names)-1]),
-		fmt.Sprintf("type as root, with a range that nobody has: echo %s:524288:65536 >>%s", names[len(names)-1], path),
+		fmt.Sprintf("let root add a line with a range that nobody has, such as: echo %q >>%s", names[len(names)-1]+":524288:65536", path),
 	}
 	file, err := os.Open(path)
 	if err != nil {

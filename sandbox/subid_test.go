@@ -38,7 +38,7 @@ func TestFindRange(t *testing.T) {
 		}
 	}
 	_, _, err := findRange(filepath.Join(t.TempDir(), "missing"), names)
-	wantError(t, err, "missing", "grants no ids to alice", "as root", "echo alice:524288:65536 >>")
+	wantError(t, err, "missing", "grants no ids to alice", "let root add a line", `echo "alice:524288:65536" >>`)
 }
 
 func subidFile(t testing.TB, text string) string {
