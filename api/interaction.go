@@ -42,6 +42,7 @@ type Interaction struct {
 	Schema    json.RawMessage `json:"schema,omitempty" jsonschema:"JSON Schema of the value wanted; absent for yes or no"`
 	Default   json.RawMessage `json:"default,omitempty" jsonschema:"what the schema declares as default, for people to accept"`
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"the call's, for an approval"`
+	Rule      string          `json:"rule,omitempty" jsonschema:"the operator's rule that asks for this approval; absent if the tool's mode does"`
 	Policy    *Policy         `json:"policy,omitempty" jsonschema:"what the call may touch, for an approval"`
 	TimeoutMs int64           `json:"timeoutMs" jsonschema:"from its beginning; then it is denied"`
 	ExpiresAt time.Time       `json:"expiresAt"`

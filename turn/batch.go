@@ -29,6 +29,7 @@ type entry struct {
 	key       string // of its events: its id, made unique in the turn
 	asked     time.Time
 	tool      Tool
+	rule      string // that a human is asked for, or that denies it
 	stage     stage
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known

@@ -111,10 +111,14 @@ func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *api.Res
 
 // judgeDescribed judges by what the tool itself has claimed, too.
 func (b *batch) judgeDescribed(e *entry) {
-	switch e.tool.mode() {
-	case ModeDeny:
+	var mode Mode
+	mode, e.rule = e.tool.modeOf(e.call.Arguments)
+	switch {
+	case mode == ModeDeny && e.rule != "":
+		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow it with these arguments, by the rule "+e.rule)
+	case mode == ModeDeny:
 		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow this tool")
-	case ModeAsk:
+	case mode == ModeAsk:
 		b.ask(e)
 	}
 }
@@ -127,10 +131,14 @@ func (b *batch) ask(e *entry) {
 			return
 		}
 	}
-	if !b.t.always[e.call.Tool] {
+	if !b.t.always[approval{e.call.Tool, e.rule}] {
 		b.approve(e)
 	}
 }
+
+// approval is what holds for the rest of a turn. What one rule has asked for is
+// not approved for another.
+type approval struct{ tool, rule string }
 
 // approve asks a human; the call waits for its place meanwhile.
 func (b *batch) approve(e *entry) {
@@ -144,12 +152,20 @@ func (b *batch) approve(e *entry) {
 	began := b.t.now()
 	wait, e.cut = e.call.Until.cut(wait, began)
 	b.t.request(api.Interaction{
-		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: "Run the tool " + e.call.Tool + "?",
-		Arguments: e.call.Arguments, Policy: policyOf(e.tool.Request.Sandbox),
+		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: e.prompt(),
+		Arguments: e.call.Arguments, Rule: e.rule, Policy: policyOf(e.tool.Request.Sandbox),
 	}, wait, func(outcome string, a api.Answer) {
 		e.waited += b.t.now().Sub(began)
 		b.decided(e, outcome, a)
 	})
+}
+
+func (e *entry) prompt() string {
+	prompt := "Run the tool " + e.call.Tool + "?"
+	if e.rule != "" {
+		prompt += " A rule asks: " + e.rule
+	}
+	return prompt
 }
 
 // policyOf makes a policy what people are shown; nil is the one of the host.
@@ -172,7 +188,7 @@ func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 	switch {
 	case outcome == api.OutcomeAnswered && a.Approve:
 		if a.Always && !e.tool.Destructive {
-			b.always(e.call.Tool, a)
+			b.always(approval{e.call.Tool, e.rule}, a)
 		}
 	case outcome == api.OutcomeTimedOut:
 		b.deny(e, api.ReasonTimeout, deciderMode, "nobody approved it in time"+e.whyCut())
@@ -201,10 +217,10 @@ func (e *entry) whyCut() string {
 
 // always approves a tool for the rest of the turn, also where its calls wait
 // for an answer now.
-func (b *batch) always(tool string, a api.Answer) {
-	b.t.always[tool] = true
+func (b *batch) always(given approval, a api.Answer) {
+	b.t.always[given] = true
 	for _, p := range b.t.pendings {
-		if p.Tool == tool && p.Kind == api.KindApproval {
+		if (approval{p.Tool, p.Rule}) == given && p.Kind == api.KindApproval {
 			b.t.close(p, api.OutcomeAnswered, a)
 		}
 	}

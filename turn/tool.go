@@ -27,6 +27,9 @@ type Tool struct {
 	// sandbox, timeouts. The turn fills in arguments, ids and events.
 	Request supervisor.Request
 	Mode    Mode
+	// Rule, if not nil, judges a call by its arguments: a mode that is stricter
+	// than the tool's holds for it, and rule says where it comes from.
+	Rule func(arguments json.RawMessage) (mode Mode, rule string)
 	// Check, if not nil, refuses arguments before a human is asked to approve
 	// them. The supervisor checks those of every call.
 	Check func(arguments, meta json.RawMessage) error
@@ -58,6 +61,19 @@ func (t Tool) mode() Mode {
 		return ModeAsk
 	}
 	return ModeAllow
+}
+
+// modeOf is the mode for one call, and the rule that it comes from, if any.
+func (t Tool) modeOf(arguments json.RawMessage) (mode Mode, rule string) {
+	own := t.mode()
+	if t.Rule == nil || own == ModeDeny {
+		return own, ""
+	}
+	mode, rule = t.Rule(arguments)
+	if mode == ModeDeny || mode == ModeAsk {
+		return mode, rule
+	}
+	return own, ""
 }
 
 // Call is one tool call that a model asked for.

@@ -32,8 +32,8 @@ type Turn struct {
 	deadline *time.Timer
 	batch    *batch
 	pendings map[string]*pending
-	unraised []*pending      // wait for the question before them
-	always   map[string]bool // tools that a human has approved for the turn
+	unraised []*pending        // wait for the question before them
+	always   map[approval]bool // what a human has approved for the turn
 	repeats  map[[32]byte]int
 	seen     map[string]bool // the keys of all calls
 	reason   api.Reason      // of the abort
@@ -47,7 +47,7 @@ type Turn struct {
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
 		m: m, headless: spec.Headless, waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, always: map[string]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
+		pendings: map[string]*pending{}, always: map[approval]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),

@@ -109,6 +109,7 @@ type Property struct {
 	Description string          `json:"description"`
 	Type        json.RawMessage `json:"type"`
 	Items       json.RawMessage `json:"items"`
+	Default     json.RawMessage `json:"default"`
 }
 
 // UnmarshalJSON takes true and false, too.

@@ -2,16 +2,21 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/argrule"
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/internal/pack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -164,12 +169,33 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 		destructive = *entry.Destructive
 	}
 	request.Name = name
+	c.warnRules(entry, own)
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: c.mode(entry), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
+			Name: name, Request: request, Mode: c.mode(entry), Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Repeatable: entry.Repeatable,
 			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
 		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry,
 	}
+}
+
+// ruleOf judges calls by the entry's rules; nil where it has none. What is
+// relative begins in the entry's dir, else in toolhost's own folder or in the
+// call's workspace.
+func ruleOf(entry config.Tool, schema []byte) func(json.RawMessage) (turn.Mode, string) {
+	if len(entry.Rules) == 0 {
+		return nil
+	}
+	of := argrule.Tool{Dirs: []string{entry.Dir}, Defaults: map[string]json.RawMessage{}}
+	if entry.Dir == "" {
+		here, _ := os.Getwd()
+		of.Dirs = []string{here, sandbox.Workspace}
+	}
+	for name, property := range callargs.Properties(schema) {
+		if len(property.Default) > 0 {
+			of.Defaults[name] = property.Default
+		}
+	}
+	return func(arguments json.RawMessage) (turn.Mode, string) { return entry.Rules.Judge(arguments, of) }
 }

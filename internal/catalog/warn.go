@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/internal/callargs"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -70,4 +72,14 @@ func settingsOf(entry config.Tool, safe string) config.Tool {
 		}
 	}
 	return entry.Of(safe)
+}
+
+// warnRules warns of rules for arguments that a tool's schema does not have.
+func (c *Catalog) warnRules(entry config.Tool, own *pluginv1.ToolDescription) {
+	known := callargs.Types(own.GetInputSchema())
+	for _, name := range entry.Rules.Arguments() {
+		if _, has := known[name]; !has && len(known) > 0 {
+			c.warn(entry.Source, entry.Name, "a rule is for the argument %q, which %s does not have", name, own.GetName())
+		}
+	}
 }

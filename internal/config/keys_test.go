@@ -43,6 +43,8 @@ func global(a budget.Ask) budget.Ask {
 
 var toolCases = map[string]toolCase{
 	"mode":                      {"deny", func(t Tool) any { return t.Mode }, turn.ModeDeny},
+	"deny":                      {"{path: [\"/etc/**\", 5]}", func(t Tool) any { return fmt.Sprint(t.Rules) }, `[deny: {path: ["/etc/**", "5"]}]`},
+	"ask":                       {"{path: \"!/srv/**\"}", func(t Tool) any { return fmt.Sprint(t.Rules) }, `[ask: {path: "!/srv/**"}]`},
 	"destructive":               {"false", func(t Tool) any { return t.Destructive }, new(false)},
 	"readOnly":                  {"true", func(t Tool) any { return t.Request().Tool.ReadOnly }, true},
 	"idempotent":                {"true", func(t Tool) any { return t.Request().Tool.Idempotent }, true},

@@ -21,6 +21,16 @@ var behaviourKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.Mode = turn.Mode(s.data.(string)) }),
 	},
 	{
+		name: "deny", kind: patternsKind, names: argumentNames, std: "{}",
+		doc:  "deny calls by their arguments, `{path: /etc/**}`, see [rules](#rules-by-argument)",
+		sets: sets1(func(t *Tool, s setting) { t.rule(turn.ModeDeny, s) }),
+	},
+	{
+		name: "ask", kind: patternsKind, names: argumentNames, std: "{}",
+		doc:  "ask a human by their arguments, `{path: \"!/srv/**\"}`",
+		sets: sets1(func(t *Tool, s setting) { t.rule(turn.ModeAsk, s) }),
+	},
+	{
 		name: "destructive", kind: boolKind, std: "(what the tool says)", doc: "whether it destroys things, whatever it says itself",
 		sets: sets1(func(t *Tool, s setting) { t.Destructive = new(s.data.(bool)) }),
 	},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/argrule"
 	"github.com/toolhost/toolhost/internal/command"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -49,6 +50,8 @@ type Tool struct {
 	MCP     Server
 
 	Mode turn.Mode
+	// Rules make Mode stricter for single calls.
+	Rules argrule.List
 	// Destructive is the operator's word; nil leaves the tool's own.
 	Destructive *bool
 	// ReadOnly and Idempotent are the operator's confirmation.

@@ -206,7 +206,7 @@ func (s *session) keeps() bool { return !s.loose }
 // touch.
 func approvalOf(i api.Interaction) string {
 	policy, _ := json.Marshal(i.Policy)
-	key := i.Tool + "\x00" + string(policy)
+	key := i.Tool + "\x00" + i.Rule + "\x00" + string(policy)
 	if i.Policy != nil {
 		key += "\x00" + i.Policy.Key
 	}
