@@ -252,6 +252,9 @@ type Retry struct {
 	// SuggestedTimeoutMs is set where more time would have helped.
 	SuggestedTimeoutMs *int64 `json:"suggestedTimeoutMs"`
 	Hint               string `json:"hint"`
+	// NotGranted are paths that a failed call has named, and that the host has and
+	// the call could not see.
+	NotGranted []string `json:"notGranted,omitempty"`
 }
 
 // OutputBytes is about what the result holds of what the tool gave out.

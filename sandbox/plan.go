@@ -133,6 +133,18 @@ func (p *Plan) Storage() Storage { return p.storage }
 // Confined says whether the tool sees files of its own only.
 func (p *Plan) Confined() bool { return p.confine }
 
+// Hides says whether a confined tool sees nothing of what the host has at path,
+// and could be granted it.
+func (p *Plan) Hides(path string) bool {
+	if !p.confine || !Showable(path) || within(path, Workspace) {
+		return false
+	}
+	shown := func(m wire.Mount) bool { return m.Kind != wire.MountTmpfs && within(path, m.Target) }
+	link := func(l wire.Link) bool { return within(path, l.Path) }
+	text := func(t wire.Text) bool { return path == t.Path }
+	return !slices.ContainsFunc(p.root.Mounts, shown) && !slices.ContainsFunc(p.root.Links, link) && !slices.ContainsFunc(p.root.Files, text)
+}
+
 // SocketDir is where a confined tool makes its socket, as it sees it.
 func (p *Plan) SocketDir() string {
 	if p.confine {

@@ -33,6 +33,7 @@ func (c *Call) fillOutcome(r *api.Result, e evidence) {
 		r.Timing.SilenceLimitMs = c.silence.Milliseconds()
 	}
 	c.fillRetry(r, e)
+	c.hintAtGrants(r)
 	c.veil.result(r)
 	r.Message = message(r, e.interrupted(), c.askable())
 }

@@ -140,6 +140,9 @@ func Warnings(r *api.Result) string {
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(&b, "warning: "+terminal.OneLine(warning))
 	}
+	for _, path := range r.Retry.NotGranted {
+		fmt.Fprintln(&b, "hint: "+terminal.OneLine(path)+" was not granted to the call: --read "+terminal.OneLine(text.ShellWord(path)))
+	}
 	return b.String()
 }
 
