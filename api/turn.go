@@ -30,15 +30,16 @@ type Annotations struct {
 
 // TurnSpec begins a turn. Zero fields are the defaults.
 type TurnSpec struct {
-	TurnID       string `json:"turnId,omitempty" jsonschema:"of the new turn; default one that is made up"`
-	AgentID      string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
-	SessionID    string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record"`
-	ParentTurnID string `json:"parentTurnId,omitempty" jsonschema:"makes it a child: an abort or the end of that turn aborts it too"`
-	Headless     bool   `json:"headless,omitempty" jsonschema:"nobody can be asked: what needs an approval is denied at once"`
-	MaxCalls     int    `json:"maxCalls,omitempty" jsonschema:"how many calls it may make; 0 is the default, 50"`
-	ToolTimeMs   int64  `json:"toolTimeMs,omitempty" jsonschema:"time in which calls may run, together; default no limit"`
-	DeadlineMs   int64  `json:"deadlineMs,omitempty" jsonschema:"limit of the whole turn, less human waiting; default none"`
-	ReserveMs    int64  `json:"reserveMs,omitempty" jsonschema:"what is kept of the deadline for the model's last answer, and less than it; 0 is the default, 10000"`
+	TurnID           string `json:"turnId,omitempty" jsonschema:"of the new turn; default one that is made up"`
+	AgentID          string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
+	SessionID        string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record"`
+	ParentTurnID     string `json:"parentTurnId,omitempty" jsonschema:"makes it a child: an abort or the end of that turn aborts it too"`
+	Headless         bool   `json:"headless,omitempty" jsonschema:"nobody can be asked: what needs an approval is denied at once"`
+	MaxCalls         int    `json:"maxCalls,omitempty" jsonschema:"how many calls it may make; 0 is the default, 50"`
+	ToolTimeMs       int64  `json:"toolTimeMs,omitempty" jsonschema:"time in which calls may run, together; default no limit"`
+	DeadlineMs       int64  `json:"deadlineMs,omitempty" jsonschema:"limit of the whole turn, less human waiting; default none"`
+	ReserveMs        int64  `json:"reserveMs,omitempty" jsonschema:"what is kept of the deadline for the model's last answer, and less than it; 0 is the default, 10000"`
+	StreamDurationMs int64  `json:"streamDurationMs,omitempty" jsonschema:"how long the model may stream, all its round trips together, if it is told when it does; 0 is the default, 60000"`
 	// InteractionTimeoutsMs are the turn's own, within the bounds that are configured.
 	InteractionTimeoutsMs map[string]int64 `json:"interactionTimeoutsMs,omitempty" jsonschema:"how long humans are waited for, by kind of interaction, within the bounds that are configured; a kind that is not in it has the configured time"`
 }
@@ -52,8 +53,16 @@ type Turn struct {
 	StartedAt           time.Time     `json:"startedAt"`
 	CurrentTools        []CurrentTool `json:"currentTools" jsonschema:"calls that run or wait"`
 	ToolCallCount       int           `json:"toolCallCount"`
+	Streaming           bool          `json:"streaming" jsonschema:"the model streams, as far as the client that drives the turn tells"`
+	StreamMs            int64         `json:"streamMs" jsonschema:"how long the model has streamed, without the time of tools and humans"`
+	StreamLeftMs        int64         `json:"streamLeftMs" jsonschema:"how long it may still; then the turn is aborted"`
 	TimedOutTools       []string      `json:"timedOutTools" jsonschema:"names of tools whose time was over, once each"`
 	PendingInteractions []Interaction `json:"pendingInteractions"`
+}
+
+// Model tells what the model does.
+type Model struct {
+	Streaming bool `json:"streaming" jsonschema:"it begins to stream; false: it has ended. Saying it again changes nothing"`
 }
 
 // CurrentTool is a call of the batch under way.

@@ -19,7 +19,7 @@ const NoReserve time.Duration = -1
 const MinCall = time.Second
 
 // TurnSpec bounds one turn. Zero fields are the defaults: 50 calls, no limit of
-// tool time, no deadline, and a reserve of 10 s.
+// tool time, no deadline, a reserve of 10 s, and 60 s for the model to stream.
 type TurnSpec struct {
 	// MaxCalls is how many calls the turn may make.
 	MaxCalls int
@@ -30,12 +30,15 @@ type TurnSpec struct {
 	// nothing).
 	Deadline time.Duration
 	Reserve  time.Duration
+	// StreamDuration bounds how long the model may stream, all its round trips
+	// together, without the time of tools and humans; 0 is 60 s.
+	StreamDuration time.Duration
 }
 
-// Turn keeps a turn's budget: two of the three clocks, which never consume one
-// another. Tool time is the union of the intervals in which calls run; the
-// deadline stands still while the turn waits for a human. (The third, the
-// model's streaming, is a [StreamClock].)
+// Turn keeps a turn's budget: three clocks, which never consume one another. Tool
+// time is the union of the intervals in which calls run; the deadline stands still
+// while the turn waits for a human; the model's streaming is what is left of its
+// round trips without the time of tools and humans.
 //
 // It doesn't tick: its owner tells it what happened and when. A Turn is a value
 // and not safe for concurrent use.
@@ -46,6 +49,10 @@ type Turn struct {
 
 	tools span // in which calls run
 	human span // in which somebody is waited for
+
+	stream    StreamClock
+	streaming bool // the host says so
+	busy      bool // calls are under way, running or not
 }
 
 // span measures the union of intervals.
@@ -83,7 +90,7 @@ func (s span) at(now time.Time) time.Duration {
 func NewTurn(now time.Time, spec TurnSpec) Turn {
 	spec.MaxCalls = orDefault(spec.MaxCalls, DefaultMaxCalls)
 	spec.Reserve = max(cmp.Or(spec.Reserve, DefaultReserve), 0)
-	return Turn{spec: spec, began: now}
+	return Turn{spec: spec, began: now, stream: NewStreamClock(spec.StreamDuration)}
 }
 
 // Refusal says why a call does not fit.
@@ -124,22 +131,74 @@ func (t *Turn) Reserve(now time.Time, want time.Duration) (granted time.Duration
 		return 0, why
 	}
 	t.tools.enter(now)
+	t.step(now)
 	return min(want, left), ""
 }
 
 // Release tells that a call which was reserved for runs no more.
-func (t *Turn) Release(now time.Time) { t.tools.leave(now) }
+func (t *Turn) Release(now time.Time) {
+	t.tools.leave(now)
+	t.step(now)
+}
 
 // Again takes back a Release: a call that waited, for its start or for a human,
 // runs on.
-func (t *Turn) Again(now time.Time) { t.tools.enter(now) }
+func (t *Turn) Again(now time.Time) {
+	t.tools.enter(now)
+	t.step(now)
+}
 
 // Waiting and Resumed tell that the turn begins and ends to wait for a human;
 // waits may overlap.
-func (t *Turn) Waiting(now time.Time) { t.human.enter(now) }
+func (t *Turn) Waiting(now time.Time) {
+	t.human.enter(now)
+	t.step(now)
+}
 
 // Resumed ends what Waiting began.
-func (t *Turn) Resumed(now time.Time) { t.human.leave(now) }
+func (t *Turn) Resumed(now time.Time) {
+	t.human.leave(now)
+	t.step(now)
+}
+
+// Streaming tells that the model begins to stream, or has ended; telling it again
+// changes nothing.
+func (t *Turn) Streaming(now time.Time, on bool) {
+	t.streaming = on
+	t.step(now)
+}
+
+// Busy tells that calls are under way, whether they run yet or not, or no longer.
+// The model's time stands still meanwhile.
+func (t *Turn) Busy(now time.Time, on bool) {
+	t.busy = on
+	t.step(now)
+}
+
+// step has the clock of the model's streaming run, or stand still.
+func (t *Turn) step(now time.Time) {
+	runs := t.streaming && !t.busy && t.tools.open == 0 && t.human.open == 0
+	switch {
+	case runs && t.stream.round.open == 0:
+		t.stream.Begin(now)
+	case !runs && t.stream.round.open > 0:
+		t.stream.End(now)
+	}
+}
+
+// IsStreaming says whether the model streams, as far as was told.
+func (t *Turn) IsStreaming() bool { return t.streaming }
+
+// StreamTime is how long the model has streamed, StreamLeft how long it may still.
+func (t *Turn) StreamTime(now time.Time) time.Duration { return t.stream.round.at(now) }
+
+// StreamLeft is described with StreamTime.
+func (t *Turn) StreamLeft(now time.Time) time.Duration { return t.stream.Left(now) }
+
+// StreamRuns is StreamLeft with whether its clock runs.
+func (t *Turn) StreamRuns(now time.Time) (left time.Duration, runs bool) {
+	return t.stream.Left(now), t.stream.round.open > 0
+}
 
 // Calls counts those that were asked for.
 func (t *Turn) Calls() int { return t.calls }

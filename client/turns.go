@@ -96,6 +96,14 @@ func (c *Client) RunEvents(ctx context.Context, turnID string, calls []api.Call,
 	}
 }
 
+// Streaming tells the daemon that the model begins to stream, or has ended, and
+// describes the turn then. An error says that the model's time in the turn is used up,
+// or that the turn is over; when it is used up the daemon aborts the turn.
+func (c *Client) Streaming(ctx context.Context, turnID string, on bool) (t api.Turn, err error) {
+	err = c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/model"), api.Model{Streaming: on}, &t)
+	return t, err
+}
+
 // End ends a turn and returns once nothing of it runs any more.
 func (c *Client) End(ctx context.Context, turnID string) error {
 	return c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/end"), nil, nil)

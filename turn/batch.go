@@ -222,6 +222,7 @@ func (b *batch) closePendings(e *entry) {
 func (b *batch) endIfOver() {
 	if b.checked && b.left == 0 && b.t.batch == b {
 		b.t.batch = nil
+		b.t.busy(false)
 		b.t.flushed = append(b.t.flushed, b)
 	}
 }

@@ -119,6 +119,11 @@ type Info struct {
 	// CurrentTools are the calls that run or wait.
 	CurrentTools  []CurrentTool `json:"currentTools"`
 	ToolCallCount int           `json:"toolCallCount"`
+	// Streaming says that the model streams, as far as the host tells. StreamMs is how
+	// long it has in all, StreamLeftMs how long it may still.
+	Streaming    bool  `json:"streaming"`
+	StreamMs     int64 `json:"streamMs"`
+	StreamLeftMs int64 `json:"streamLeftMs"`
 	// TimedOutTools are the names of tools whose time was over, once each.
 	TimedOutTools       []string          `json:"timedOutTools"`
 	PendingInteractions []api.Interaction `json:"pendingInteractions"`

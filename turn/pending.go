@@ -42,6 +42,7 @@ func (t *Turn) request(i api.Interaction, wait time.Duration, done func(outcome 
 	t.pendings[i.ID] = p
 	t.budget.Waiting(t.now())
 	t.armDeadline()
+	t.armStream()
 	if _, serial := t.m.config.Interactor.(OneAtATime); serial && t.raised() {
 		t.unraised = append(t.unraised, p)
 		return i.ID
@@ -197,6 +198,7 @@ func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 	a.By = text.Bytes(a.By, maxByBytes)
 	t.budget.Resumed(t.now())
 	t.armDeadline()
+	t.armStream()
 	if p.raised {
 		t.tellClosed(p, outcome, a.By)
 	}

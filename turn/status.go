@@ -22,7 +22,10 @@ type Status struct {
 	HumanWaitMs   int64    `json:"humanWaitMs"`
 	// RemainingMs is what calls may still take of the turn; null if unbounded.
 	RemainingMs *int64 `json:"remainingMs"`
-	Host        any    `json:"host,omitempty"`
+	// StreamLeftMs is what the model may still stream, where the host tells when it
+	// does.
+	StreamLeftMs *int64 `json:"streamLeftMs,omitempty"`
+	Host         any    `json:"host,omitempty"`
 }
 
 // maxPartBytes bounds the names and the host's health in a status as JSON, which
@@ -64,6 +67,9 @@ func (t *Turn) status(c Call) *api.Result {
 	}
 	if left, ok := t.budget.Remaining(now); ok {
 		s.RemainingMs = new(left.Milliseconds())
+	}
+	if t.budget.IsStreaming() || t.budget.StreamTime(now) > 0 {
+		s.StreamLeftMs = new(t.budget.StreamLeft(now).Milliseconds())
 	}
 	s.Host = ShortHealth(t.m.config.Health)
 	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusOK}.Result()

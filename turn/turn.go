@@ -23,25 +23,28 @@ type Turn struct {
 	inbox   chan func()
 	done    chan struct{} // closed when the owner has ended
 	helpers sync.WaitGroup
+	heard   context.Context // ends with the model's time
+	unhear  context.CancelCauseFunc
 	aborted atomic.Bool
 	log     eventLog
 
 	// All below is the owner's.
-	info     Info
-	budget   budget.Turn
-	deadline *time.Timer
-	batch    *batch
-	pendings map[string]*pending
-	unraised []*pending        // wait for the question before them
-	always   map[approval]bool // what a human has approved for the turn
-	repeats  map[[32]byte]int
-	seen     map[string]bool // the keys of all calls
-	reason   api.Reason      // of the abort
-	seq      int64
-	outbox   []Record // new, not yet shown
-	flushed  []*batch // over with the next flush
-	recorded recorded
-	over     bool
+	info        Info
+	budget      budget.Turn
+	deadline    *time.Timer
+	streamTimer *time.Timer // of the model's time
+	batch       *batch
+	pendings    map[string]*pending
+	unraised    []*pending        // wait for the question before them
+	always      map[approval]bool // what a human has approved for the turn
+	repeats     map[[32]byte]int
+	seen        map[string]bool // the keys of all calls
+	reason      api.Reason      // of the abort
+	seq         int64
+	outbox      []Record // new, not yet shown
+	flushed     []*batch // over with the next flush
+	recorded    recorded
+	over        bool
 }
 
 func newTurn(m *Manager, spec Spec) *Turn {
@@ -53,6 +56,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
 		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []api.Interaction{},
 	}
+	t.heard, t.unhear = context.WithCancelCause(context.Background())
 	t.budget = budget.NewTurn(t.now(), spec.Budget)
 	t.log.all = &m.kept
 	return t
@@ -140,6 +144,8 @@ func (t *Turn) describe() Info {
 	info := t.info
 	info.ToolCallCount = t.budget.Calls()
 	info.CurrentTools = t.batch.current()
+	now := t.now()
+	info.Streaming, info.StreamMs, info.StreamLeftMs = t.budget.IsStreaming(), t.budget.StreamTime(now).Milliseconds(), t.budget.StreamLeft(now).Milliseconds()
 	info.TimedOutTools = append([]string{}, t.info.TimedOutTools...)
 	info.PendingInteractions = []api.Interaction{}
 	for _, p := range t.pendings {
@@ -222,6 +228,7 @@ func (t *Turn) begin(b *batch, calls []Call) error {
 		return errBusy
 	}
 	t.batch = b
+	t.busy(true)
 	b.begin(calls)
 	return nil
 }
@@ -306,6 +313,9 @@ func (t *Turn) finish() {
 	if t.deadline != nil {
 		t.deadline.Stop()
 	}
+	t.budget.Streaming(t.now(), false)
+	t.armStream()
+	t.unhear(nil)
 	t.m.remove(t)
 	for _, p := range t.pendings {
 		t.close(p, api.OutcomeCancelled, api.Answer{By: "end"})

@@ -90,11 +90,12 @@ var hostCases = map[string]hostCase{
 	"admission.queue":   {"admission: {queue: 3}", func(l *Loaded) any { return l.Config.Admission }, supervisor.Admission{Queue: 3}},
 	"admission.wait":    {"admission: {wait: 3s}", func(l *Loaded) any { return l.Config.Admission }, supervisor.Admission{Wait: 3 * time.Second}},
 
-	"turn.maxCalls": {"turn: {maxCalls: 3}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{MaxCalls: 3}}},
-	"turn.toolTime": {"turn: {toolTime: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{ToolTime: 3 * time.Minute}}},
-	"turn.deadline": {"turn: {deadline: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{Deadline: 3 * time.Minute}}},
-	"turn.reserve":  {"turn: {reserve: 3s}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{Reserve: 3 * time.Second}}},
-	"turn.parallel": {"turn: {parallel: 3}", func(l *Loaded) any { return l.Turn }, Turn{Parallel: 3}},
+	"turn.maxCalls":       {"turn: {maxCalls: 3}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{MaxCalls: 3}}},
+	"turn.toolTime":       {"turn: {toolTime: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{ToolTime: 3 * time.Minute}}},
+	"turn.deadline":       {"turn: {deadline: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{Deadline: 3 * time.Minute}}},
+	"turn.streamDuration": {"turn: {streamDuration: 2m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{StreamDuration: 2 * time.Minute}}},
+	"turn.reserve":        {"turn: {reserve: 3s}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{Reserve: 3 * time.Second}}},
+	"turn.parallel":       {"turn: {parallel: 3}", func(l *Loaded) any { return l.Turn }, Turn{Parallel: 3}},
 
 	"journal.maxAge":  {"journal: {maxAge: infinite}", retention, journal.Retention{MaxAge: -1}},
 	"journal.maxSize": {"journal: {maxSize: infinity}", retention, journal.Retention{MaxBytes: -1}},

@@ -169,6 +169,10 @@ var turnKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Reserve = s.data.(time.Duration) }),
 	},
 	{
+		name: "streamDuration", kind: durationKind, std: "60s", doc: "how long the model may stream in a turn, all its round trips together, without the time of tools and humans; for hosts that tell when it does",
+		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.StreamDuration = s.data.(time.Duration) }),
+	},
+	{
 		name: "parallel", kind: countKind, std: "8", restart: true, doc: "calls of one turn that run at once",
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Parallel = int(s.data.(int64)) }),
 	},

@@ -26,14 +26,14 @@ var components = []reflect.Type{
 	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
 	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
 	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](),
-	typeOf[api.Policy](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
+	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
 	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
 	typeOf[api.Result](), typeOf[api.Event](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer]()}
+var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model]()}
 
 // componentSchemas are the schemas of all components. Strict ones allow no
 // fields that the types don't have, which is for tests: clients must take more.
@@ -88,7 +88,7 @@ func bound(all map[string]*jsonschema.Schema) {
 	id(spec["turnId"], "^[A-Za-z0-9_:-][A-Za-z0-9._:-]*$")
 	id(spec["agentId"], "")
 	id(spec["sessionId"], "")
-	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs"} {
+	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs", "streamDurationMs"} {
 		spec[name].Minimum, spec[name].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
 	}
 	waits := spec["interactionTimeoutsMs"].AdditionalProperties

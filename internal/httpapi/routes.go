@@ -104,6 +104,10 @@ var routes = []route{
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
+		method: "POST", path: "/api/turns/{turnId}/model", summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
+		in: typeOf[api.Model](), status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
+	},
+	{
 		method: "POST", path: "/api/turns/{turnId}/abort", summary: "Abort a turn's calls; again, while they end, kills at once",
 		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
 	},

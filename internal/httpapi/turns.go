@@ -87,6 +87,7 @@ func (s *Server) budget(spec api.TurnSpec) (b budget.TurnSpec) {
 	b.MaxCalls = cmp.Or(spec.MaxCalls, b.MaxCalls)
 	b.ToolTime = cmp.Or(milliseconds(spec.ToolTimeMs), b.ToolTime)
 	b.Deadline = cmp.Or(milliseconds(spec.DeadlineMs), b.Deadline)
+	b.StreamDuration = cmp.Or(milliseconds(spec.StreamDurationMs), b.StreamDuration)
 	b.Reserve = cmp.Or(milliseconds(spec.ReserveMs), b.Reserve)
 	return b
 }
@@ -159,6 +160,29 @@ func (s *Server) turn(q *request) error {
 	t, err := s.activeTurn(q)
 	if err != nil {
 		return err
+	}
+	info, ok := t.Info()
+	if !ok {
+		return notActive(t.ID())
+	}
+	return q.answer(wireTurn(info))
+}
+
+// model is told when the model streams, and answers with the turn as it is then.
+func (s *Server) model(q *request) error {
+	var m api.Model
+	if err := q.decode(&m); err != nil {
+		return err
+	}
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	switch err := t.Streaming(m.Streaming); {
+	case errors.Is(err, turn.ErrStreamOver):
+		return refuse(codeConflict, err.Error(), "begin another turn, with more streamDurationMs if need be")
+	case err != nil:
+		return notActive(t.ID())
 	}
 	info, ok := t.Info()
 	if !ok {

@@ -11,6 +11,7 @@ func wireTurn(i turn.Info) api.Turn {
 	w := api.Turn{
 		TurnID: i.TurnID, AgentID: i.AgentID, SessionID: i.SessionID, ParentTurnID: i.ParentID, StartedAt: i.StartedAt,
 		CurrentTools: []api.CurrentTool{}, ToolCallCount: i.ToolCallCount, TimedOutTools: i.TimedOutTools,
+		Streaming: i.Streaming, StreamMs: i.StreamMs, StreamLeftMs: i.StreamLeftMs,
 		PendingInteractions: append([]api.Interaction{}, i.PendingInteractions...),
 	}
 	for _, c := range i.CurrentTools {

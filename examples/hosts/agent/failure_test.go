@@ -16,7 +16,8 @@ func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
 	s := newServer(t,
 		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"dev.toolhost/timeoutMs":5000}}`}),
 		anthropicStream("It would not end."))
-	newSession(t, s, "anthropic", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
+	// What the tool takes, 5 s and its grace, is none of the model's time.
+	newSession(t, s, "anthropic", "--stream-duration", "4s", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
 	second, _ := s.body(t, 1, 2)
 	ids, texts, failed, _ := answered(t, "anthropic", second)
 	if !slices.Equal(ids, []string{"call_1"}) || !failed[0] {
@@ -76,6 +77,16 @@ func TestCtrlCWhileTheModelSpeaks(t *testing.T) {
 	}
 	r.ended(t, r.Wait(), exitInterrupted)
 	contains(t, "stderr", r.stderr.String(), "agent: interrupted")
+}
+
+func TestTheModelsTimeIsBounded(t *testing.T) {
+	asked, release := make(chan struct{}), make(chan struct{})
+	s := &server{Server: httptest.NewServer(hang("", asked, release))}
+	defer s.Close()
+	defer close(release)
+	r := newSession(t, s, "anthropic", "--stream-duration", "300ms", "Go")
+	r.ends(t, exitFailed)
+	contains(t, "stderr", r.stderr.String(), "agent: the turn's time for the model to stream is used up")
 }
 
 func TestBusyServerIsAskedAgain(t *testing.T) {

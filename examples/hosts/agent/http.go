@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	// streamTimeout bounds one response of the model, from the request on.
-	streamTimeout = 60 * time.Second
 	// maxAttempts bounds how often one request is sent, maxPause the wait
 	// between two.
 	maxAttempts = 4
@@ -31,16 +29,16 @@ const (
 	maxErrorBytes = 4 << 10
 )
 
-var errSilent = fmt.Errorf("the model has not finished its response within %s", streamTimeout)
-
 // client asks one model.
 type client struct {
 	api             dialect
 	url, key, model string
 	tools           json.RawMessage // nil if there are none
 	http            *http.Client
-	text            func(string) // gets the model's words
-	log             func(format string, args ...any)
+	// stream bounds the time of the model, as turn.Turn.Stream does.
+	stream func(context.Context) (ctx context.Context, end func(), err error)
+	text   func(string) // gets the model's words
+	log    func(format string, args ...any)
 }
 
 func (o *options) client(provider format.Provider, offers []offer) (*client, error) {
@@ -99,8 +97,11 @@ func (c *client) ask(ctx context.Context, history []json.RawMessage) (json.RawMe
 
 // once sends the request once and reads the stream that answers it.
 func (c *client) once(ctx context.Context, body []byte) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, streamTimeout, errSilent)
-	defer cancel()
+	ctx, end, err := c.stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	response, err := c.send(ctx, body)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
@@ -65,6 +66,7 @@ type options struct {
 	plugins, read, write []string
 	yes, ask             bool
 	maxRounds            int
+	streamDuration       time.Duration
 	prompt               string
 	// headless: stdin was the prompt, so nobody can be asked on it.
 	headless bool
@@ -82,6 +84,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (o options, err err
 	f.BoolVar(&o.yes, "yes", false, "allow every call, also of tools that destroy things")
 	f.BoolVar(&o.ask, "ask", false, "ask before every call (default before those of destructive tools)")
 	f.IntVar(&o.maxRounds, "max-rounds", 20, "how often the model is asked, at most")
+	f.DurationVar(&o.streamDuration, "stream-duration", 60*time.Second, "how long the model may take, all its responses together; tools and people have their own time")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -92,6 +95,8 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (o options, err err
 		return o, errors.New("--model is missing: name the model")
 	case o.yes && o.ask:
 		return o, errors.New("--yes and --ask contradict one another: leave one of them out")
+	case o.streamDuration <= 0:
+		return o, fmt.Errorf("--stream-duration %s is too short: give one such as 60s", o.streamDuration)
 	case o.maxRounds < 1:
 		return o, fmt.Errorf("--max-rounds %d is too few: give 1 or more", o.maxRounds)
 	}
@@ -146,6 +151,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	client.stream = t.Stream
 	shown := show(t, os.Stderr)
 	defer func() { t.End(); <-shown }()
 	ctx, release := interruptible(t)
@@ -161,7 +167,9 @@ func (o *options) begin(host *supervisor.Supervisor, tools []offer) (*turn.Turn,
 	if !o.headless {
 		config.Interactor = newAsker(os.Stdin, os.Stderr)
 	}
-	return turn.New(config).Begin(turn.Spec{Headless: o.headless})
+	spec := turn.Spec{Headless: o.headless}
+	spec.Budget.StreamDuration = o.streamDuration
+	return turn.New(config).Begin(spec)
 }
 
 // interruptible gives a context that the first Ctrl-C ends: the model is heard

@@ -156,7 +156,7 @@ func TestHistoryIsValidAfterAnAbort(t *testing.T) {
 	provider, _ := format.Lookup("anthropic")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	a := &agent{
-		client:   &client{api: anthropic{}, url: s.URL, http: s.Client(), text: func(string) {}},
+		client:   &client{api: anthropic{}, url: s.URL, http: s.Client(), text: func(string) {}, stream: unbounded},
 		provider: provider, maxRounds: 5,
 		run: func(_ context.Context, calls []turn.Call) (results []*api.Result, err error) {
 			cancel(errInterrupted)
@@ -175,18 +175,28 @@ func TestHistoryIsValidAfterAnAbort(t *testing.T) {
 	contains(t, "the last message", string(a.history[2]), `"tool_use_id":"call_1"`, `"tool_use_id":"call_2"`, `"is_error":true`)
 }
 
+func unbounded(ctx context.Context) (context.Context, func(), error) { return ctx, func() {}, nil }
+
 // The model's time is bounded, and nothing is kept of what it began.
 func TestSilentModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		current, err := turn.New(turn.Config{}).Begin(turn.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer current.End()
 		body, writer := io.Pipe()
 		defer writer.Close()
-		c := &client{api: chat{}, url: "http://model.example", text: func(string) {}, http: &http.Client{Transport: transport(func(r *http.Request) *http.Response {
+		c := &client{api: chat{}, url: "http://model.example", text: func(string) {}, stream: current.Stream, http: &http.Client{Transport: transport(func(r *http.Request) *http.Response {
 			context.AfterFunc(r.Context(), func() { _ = body.CloseWithError(r.Context().Err()) })
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}
 		})}}
 		began := time.Now()
-		if _, err := c.ask(t.Context(), nil); !errors.Is(err, errSilent) || time.Since(began) != streamTimeout {
+		if _, err := c.ask(t.Context(), nil); !errors.Is(err, turn.ErrStreamOver) || time.Since(began) != time.Minute {
 			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+		if _, err := c.ask(t.Context(), nil); !errors.Is(err, turn.ErrStreamOver) {
+			t.Errorf("asked once more: %v", err)
 		}
 	})
 }
