@@ -31,6 +31,8 @@ type Result struct {
 	Code    string `json:"code"`
 	Reason  Reason `json:"reason"`
 	Decider string `json:"decider"`
+	// Details are those of Code DEADLINE_EXCEEDED.
+	Details *DeadlineDetails `json:"details,omitempty"`
 	// ToolError is what the tool itself reported, also where something else
 	// was the outcome.
 	ToolError *ToolError `json:"toolError"`
@@ -65,6 +67,16 @@ type Result struct {
 	Message string `json:"message"`
 	// Marks are the moments that Timing is made of. They are on no wire.
 	Marks Marks `json:"-"`
+}
+
+// DeadlineDetails say which timeout was passed, under the names that gRPC's error
+// details have for it.
+type DeadlineDetails struct {
+	ProfileName string `json:"profile_name"`
+	// ConfiguredTimeoutMs is the one in force; 0 is infinite.
+	ConfiguredTimeoutMs int64 `json:"configured_timeout_ms"`
+	// ElapsedMs is Timing's.
+	ElapsedMs int64 `json:"elapsed_ms"`
 }
 
 // Marks are moments of a call, zero for those that never came. Differences

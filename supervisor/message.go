@@ -36,6 +36,7 @@ func (c *Call) fillOutcome(r *api.Result, e evidence) {
 	c.hintAtGrants(r)
 	c.veil.result(r)
 	r.Message = message(r, e.interrupted(), c.askable())
+	r.Details = deadlineDetails(r)
 }
 
 // grpcCode of an unkillable call is that of what began its ladder.

@@ -217,4 +217,5 @@ func copyEvidence(r, d *api.Result) {
 	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
 	r.Overran, r.Retry.SideEffects = d.Overran, d.Retry.SideEffects
 	r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
+	r.Details = deadlineDetails(r)
 }

@@ -1,8 +1,15 @@
 package supervisor
 
 import (
-	"github.com/toolhost/toolhost/api"
+	"maps"
+	"strconv"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 var grpcCodes = map[api.Status]codes.Code{
@@ -32,6 +39,60 @@ var codeNames = map[codes.Code]string{
 	codes.PermissionDenied: "PERMISSION_DENIED", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
 	codes.FailedPrecondition: "FAILED_PRECONDITION", codes.Aborted: "ABORTED",
 	codes.Internal: "INTERNAL", codes.Unavailable: "UNAVAILABLE",
+}
+
+// ErrorDomain is that of the google.rpc.ErrorInfo in a [GRPCStatus].
+const ErrorDomain = "dev.toolhost"
+
+// GRPCStatus returns a result as a host that speaks gRPC answers it: its Code and
+// Message, and but for a success a google.rpc.ErrorInfo. The reason in that is the
+// result's Status in capitals; its metadata has reason and decider, and where the
+// Code is DEADLINE_EXCEEDED what Details has, under the same names.
+func GRPCStatus(r *api.Result) *status.Status {
+	code := GRPC(r.Status)
+	for c, name := range codeNames {
+		if name == r.Code {
+			code = c
+		}
+	}
+	if code == codes.OK {
+		return status.New(code, "")
+	}
+	info := &errdetails.ErrorInfo{Reason: strings.ToUpper(string(r.Status)), Domain: ErrorDomain, Metadata: map[string]string{}}
+	for key, value := range map[string]string{"reason": string(r.Reason), "decider": r.Decider} {
+		if value != "" {
+			info.Metadata[key] = value
+		}
+	}
+	maps.Copy(info.Metadata, deadlineMetadata(r.Details))
+	s := status.New(code, r.Message)
+	if detailed, err := s.WithDetails(info); err == nil {
+		return detailed
+	}
+	return s // a bug, and no reason to lose the rest
+}
+
+func deadlineMetadata(d *api.DeadlineDetails) map[string]string {
+	if d == nil {
+		return nil
+	}
+	return map[string]string{
+		"profile_name":          d.ProfileName,
+		"configured_timeout_ms": strconv.FormatInt(d.ConfiguredTimeoutMs, 10),
+		"elapsed_ms":            strconv.FormatInt(d.ElapsedMs, 10),
+	}
+}
+
+// deadlineDetails is nil for a Code that has none.
+func deadlineDetails(r *api.Result) *api.DeadlineDetails {
+	if r.Code != codeNames[codes.DeadlineExceeded] {
+		return nil
+	}
+	d := &api.DeadlineDetails{ProfileName: r.Timing.Profile, ElapsedMs: r.Timing.ElapsedMs}
+	if r.Timing.TimeoutMs != nil {
+		d.ConfiguredTimeoutMs = *r.Timing.TimeoutMs
+	}
+	return d
 }
 
 // cause is what began a call's kill ladder, set once.

@@ -57,6 +57,7 @@ func core(r *api.Result) {
 		Reason: cut(r.Reason, maxWordBytes), Decider: cut(r.Decider, maxWordBytes),
 	}.Result()
 	short.TurnID, short.SHA256, short.Code = cut(r.TurnID, maxWordBytes), cut(r.SHA256, maxWordBytes), r.Code
+	short.Details = r.Details
 	short.Overran, short.Partial, short.Unrecorded, short.RemainingMs = r.Overran, r.Partial, r.Unrecorded, r.RemainingMs
 	short.FilesIncomplete, short.Warnings = r.FilesIncomplete, []string{notWhole}
 	short.Timing, short.Kill, short.Exit, short.Usage, short.Limits = r.Timing, r.Kill, r.Exit, r.Usage, r.Limits

@@ -71,13 +71,15 @@ type (
 	}
 	// mcpExecution is a part of api.Result, with its names.
 	mcpExecution struct {
-		Status api.Status `json:"status"`
-		Code   string     `json:"code"`
-		Reason api.Reason `json:"reason"`
-		Timing api.Timing `json:"timing"`
-		Kill   api.Kill   `json:"kill"`
-		Usage  api.Usage  `json:"usage"`
-		Retry  api.Retry  `json:"retry"`
+		Status  api.Status           `json:"status"`
+		Code    string               `json:"code"`
+		Reason  api.Reason           `json:"reason"`
+		Decider string               `json:"decider,omitempty"`
+		Details *api.DeadlineDetails `json:"details,omitempty"`
+		Timing  api.Timing           `json:"timing"`
+		Kill    api.Kill             `json:"kill"`
+		Usage   api.Usage            `json:"usage"`
+		Retry   api.Retry            `json:"retry"`
 	}
 	mcpMedia struct {
 		Type     string `json:"type"` // image or audio
@@ -135,7 +137,7 @@ func MCPContent(r *api.Result) []MCPBlock {
 
 // execution is a result's evidence, clean.
 func execution(r *api.Result) json.RawMessage {
-	raw, err := encode(mcpExecution{r.Status, r.Code, r.Reason, r.Timing, r.Kill, r.Usage, r.Retry}, nil)
+	raw, err := encode(mcpExecution{r.Status, r.Code, r.Reason, r.Decider, r.Details, r.Timing, r.Kill, r.Usage, r.Retry}, nil)
 	if err != nil {
 		return nil // a bug, and no reason to lose the result
 	}

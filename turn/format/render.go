@@ -120,7 +120,24 @@ func (w *writer) lead(r *api.Result) {
 	if message == "" && !r.OK() {
 		message = fmt.Sprintf("[FAILED] Tool %q ended with %s.", r.Tool, r.Status)
 	}
-	w.blankLine = w.text(strings.TrimSpace(message))
+	shown := w.text(strings.TrimSpace(message))
+	if r.Status == api.StatusDenied {
+		shown = w.text(verdict(r)) || shown
+	}
+	w.blankLine = shown
+}
+
+// verdict says of a denied call who has decided, and why, as models read it.
+func verdict(r *api.Result) string {
+	raw, err := encode(struct {
+		Status  api.Status `json:"status"`
+		Decider string     `json:"decider,omitempty"`
+		Reason  api.Reason `json:"reason"`
+	}{r.Status, r.Decider, r.Reason}, nil)
+	if err != nil {
+		return "" // a bug, and no reason to lose the result
+	}
+	return string(raw)
 }
 
 // content writes the content, or the structured value where there is none, and

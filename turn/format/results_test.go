@@ -102,7 +102,9 @@ var resultCases = map[string]func() *api.Result{
 		return failed(api.StatusCancelled, "CANCELLED", "user", "[CANCELLED] Turn aborted by user.")
 	},
 	"denied": func() *api.Result {
-		return failed(api.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
+		r := failed(api.StatusDenied, "PERMISSION_DENIED", "turn_budget", `[DENIED] Tool "search" was not called: the turn has no time left. It has changed nothing.`)
+		r.Decider = "turnBudget"
+		return r
 	},
 	"oom": func() *api.Result {
 		return failed(api.StatusOOM, "RESOURCE_EXHAUSTED", "memory", `[OOM] Tool "search" ran out of memory after 0.8s: its limit is 67108864 bytes for all its processes. Its one process was killed. Side effects may have happened.`)
