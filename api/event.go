@@ -76,6 +76,8 @@ type Event struct {
 	Content   *Content `json:"content,omitempty"`
 	TimeoutMs int64    `json:"timeoutMs,omitempty"`
 	Display   string   `json:"display,omitempty"`
+	// Reaped, of tool_reaped, counts the processes that are gone.
+	Reaped int `json:"reaped,omitempty"`
 	// Missed counts output and progress events before this one that came too
 	// fast to be shown, or after as much output as is.
 	Missed int `json:"missed,omitempty"`

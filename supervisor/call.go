@@ -51,6 +51,7 @@ type Call struct {
 	over   chan struct{}             // closed when the owner takes no more inputs
 	ending atomic.Bool               // what the tool sends is late, and not held up
 	done   chan struct{}             // closed when result is made, after over
+	gone   chan struct{}             // closed after done, when no process of the call is left
 	result *api.Result
 	// launching: the starter has asked for a process.
 	launching atomic.Bool
@@ -108,7 +109,7 @@ type input struct {
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		veil: &veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}),
+		veil: &veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	c.making, c.stopMaking = context.WithCancelCause(context.Background())
 	if c.id == "" {
@@ -137,6 +138,11 @@ func (c *Call) ID() string { return c.id }
 
 // Done is closed when the result is there.
 func (c *Call) Done() <-chan struct{} { return c.done }
+
+// Gone is closed when the result is there and no process of the call's is left: of
+// one that could not be killed that is later, if ever. A process that is kept for
+// other calls is theirs.
+func (c *Call) Gone() <-chan struct{} { return c.gone }
 
 // Result waits for the result.
 func (c *Call) Result() *api.Result {

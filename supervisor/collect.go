@@ -80,8 +80,9 @@ func (c *Call) teardown() {
 	c.alarm.wait()
 	c.helpers.Wait()
 	c.closeFilesTo()
-	if c.release == nil {
-		return // it never had a slot
+	if c.release == nil { // it never had a slot
+		close(c.gone)
+		return
 	}
 	if c.after == nil {
 		c.leaveInstance()

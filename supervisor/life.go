@@ -162,7 +162,10 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 		release()
 		return
 	}
-	c.release = release
+	c.release = func() {
+		release()
+		close(c.gone)
+	}
 	c.marks.admitted, c.startBy = now, now.Add(c.s.profile(budget.OpHandshake, c.request).Timeout)
 	c.clock = budget.NewClock(now, budget.ClockSpec{
 		Timeout: c.resolution.Timeout, Soft: c.resolution.SoftBudget, Stream: c.request.Stream,

@@ -187,6 +187,7 @@ func (c *Call) refuse(err error) {
 	c.result = r
 	close(c.over)
 	close(c.done)
+	close(c.gone)
 }
 
 // tellDescribe reports the Describe that the call was refused for.

@@ -47,7 +47,13 @@ func TestUnkillable(t *testing.T) {
 		t.Errorf("beside an unkillable call in the only slot: %s", refused.Status)
 	}
 	wait.Until(t, "the call is told as stuck", func() bool { return host.Host().Stuck == 1 }) // somewhat after its answer
+	select {
+	case <-running.Gone():
+		t.Error("what is stuck is told to be gone")
+	default:
+	}
 	thaw()
+	<-running.Gone()
 	wait.Until(t, "the slot is free", func() bool { return host.Call(t.Context(), request("echo", `{}`)).OK() })
 	if stuck := host.Host().Stuck; stuck != 0 {
 		t.Errorf("%d calls are stuck", stuck)

@@ -146,6 +146,7 @@ func (b *batch) ended(e *entry, result *api.Result) {
 	}
 	e.noteUnasked(&own)
 	b.finish(e, &own)
+	b.reaped(e, own.Kill)
 	b.advance()
 	b.endIfOver()
 }

@@ -189,6 +189,25 @@ func waiting(events <-chan api.Event) (list []api.Event) {
 	return list
 }
 
+// reaped tells that processes which had to be killed are gone; of those that could
+// not be, once they are, unless the turn is over before.
+func (b *batch) reaped(e *entry, k api.Kill) {
+	event := b.event(e, api.EventReaped)
+	event.Reaped = k.Reaped + k.Survivors
+	switch call, tells := e.running.running.(interface{ Gone() <-chan struct{} }); {
+	case k.Survivors > 0 && tells:
+		b.t.helpers.Go(func() {
+			select {
+			case <-call.Gone():
+				b.t.post(func() { b.t.emit(event, nil) })
+			case <-b.t.done:
+			}
+		})
+	case k.Survivors == 0 && k.Stage != "none":
+		b.t.emit(event, nil)
+	}
+}
+
 // happened turns a call's events into some of the turn's. The turn has its own
 // beginning and end of a call.
 func (b *batch) happened(e *entry, list []api.Event) {

@@ -125,6 +125,9 @@ func telling(e api.Event) string {
 	if e.TimeoutMs > 0 {
 		parts = append(parts, fmt.Sprintf("timeout %s", time.Duration(e.TimeoutMs)*time.Millisecond))
 	}
+	if e.Reaped > 0 {
+		parts = append(parts, fmt.Sprintf("reaped %d", e.Reaped))
+	}
 	parts = append(parts, string(e.Reason), e.Decider, e.Outcome, string(e.Default), e.By, e.Message, e.Display, e.Prompt)
 	if e.Content != nil {
 		parts = append(parts, e.Content.Text)
