@@ -88,6 +88,7 @@ type Call struct {
 	ID        string          `json:"id" jsonschema:"the model's own for it, unique in the batch"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"an object; default {}"`
+	Retry     bool            `json:"retry,omitempty" jsonschema:"the host makes it again by itself, after a failure: the guard against identical calls does not count it"`
 	Meta      json.RawMessage `json:"meta,omitempty" jsonschema:"an object beside the arguments, as MCP's _meta; dev.toolhost/timeoutMs in it asks for a timeout"`
 }
 

@@ -2,7 +2,10 @@ package budget
 
 import (
 	"math"
+	"math/rand/v2"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Retry says whether and when a host should call again after a failure: exponential
@@ -64,6 +67,16 @@ func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bo
 		return 0, false
 	}
 	return wait, r.Budget.Withdraw()
+}
+
+// Again is [Retry.Next] for a result, as [api.RunAgain] asks it: only a result that
+// is retryable by its own account is worth another call. A first one, also of a
+// success, puts its part into Budget.
+func (r Retry) Again(attempt int, result *api.Result, elapsed time.Duration) (wait time.Duration, ok bool) {
+	if attempt <= 1 {
+		r.Budget.Deposit()
+	}
+	return r.Next(Failure{Attempt: attempt, Retryable: !result.OK() && result.Retry.Retryable, Elapsed: elapsed}, rand.Float64)
 }
 
 // Timeout gives the timeout of the next attempt, from the one in force for the call

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func always(x float64) func() float64 { return func() float64 { return x } }
@@ -161,5 +163,27 @@ func TestRetryBudgetIsShared(t *testing.T) {
 	}
 	if count != 50 {
 		t.Errorf("%d retries, want 50", count)
+	}
+}
+
+// A result decides by its own advice, and calls share what they may try again.
+func TestRetryAgain(t *testing.T) {
+	r := Retry{Attempts: 100, Budget: &RetryBudget{Tokens: 2, Ratio: 0.5}}
+	failed := &api.Result{Status: api.StatusOverloaded, Retry: api.Retry{Retryable: true}}
+	for name, result := range map[string]*api.Result{
+		"a success": {Status: api.StatusOK, Retry: api.Retry{Retryable: true}}, "side effects": {Status: api.StatusTimeout},
+	} {
+		if wait, ok := r.Again(1, result, 0); ok || wait != 0 {
+			t.Errorf("%s is tried again", name)
+		}
+	}
+	for attempt, want := range []bool{true, true, false, false} {
+		if _, ok := r.Again(attempt+1, failed, 0); ok != want {
+			t.Errorf("attempt %d is %t", attempt+1, ok)
+		}
+	}
+	r.Again(1, &api.Result{Status: api.StatusOK}, 0)
+	if _, ok := r.Again(1, failed, 0); !ok { // two calls begun are worth one retry
+		t.Error("calls that begin put nothing into the budget")
 	}
 }

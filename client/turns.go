@@ -50,6 +50,19 @@ func (c *Client) Run(ctx context.Context, turnID string, calls []api.Call) ([]*a
 	return asMade(results.Results), err
 }
 
+// RunAgain is Run that makes calls again which have failed, if again wants them to
+// be; budget.Retry's Again does where their results call them retryable. They are
+// made in the same turn, whose repeat guard does not count them, and whose limit of
+// calls does.
+func (c *Client) RunAgain(ctx context.Context, turnID string, calls []api.Call, again api.Again) ([]*api.Result, error) {
+	return api.RunAgain(ctx, calls, again, func(ctx context.Context, attempt int, calls []api.Call) ([]*api.Result, error) {
+		for i := range calls {
+			calls[i].Retry = calls[i].Retry || attempt > 1
+		}
+		return c.Run(ctx, turnID, calls)
+	})
+}
+
 // asMade makes results what they were before they were JSON: nothing structured
 // is not a null there.
 func asMade(results []*api.Result) []*api.Result {

@@ -38,6 +38,25 @@ func TestRepeats(t *testing.T) {
 	})
 }
 
+// What the host makes again by itself is no repetition of the model's.
+func TestRetriesAreNoRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		for i := range 8 {
+			retry := callOf("a", "work", 1)
+			retry.Retry = i > 0
+			if r := run(t, turn, retry)[0]; !r.OK() || len(r.Warnings) > 0 || r.CallID != "a" {
+				t.Errorf("attempt %d: %s/%s of %s, warnings %q", i+1, r.Status, r.Reason, r.CallID, r.Warnings)
+			}
+		}
+		if r := run(t, turn, callOf("b", "work", 1))[0]; len(r.Warnings) > 0 {
+			t.Errorf("the model's second call: %q", r.Warnings)
+		}
+	})
+}
+
 // A call in between that is not read-only may have changed what the others find:
 // they are counted anew. What never began, or only reads, changes nothing.
 func TestRepeatsAfterAnotherCall(t *testing.T) {

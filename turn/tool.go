@@ -98,6 +98,9 @@ type Call struct {
 	// Before is how often the host has seen the same call before, in other turns
 	// of the same conversation: the repeat guard counts on from there.
 	Before int `json:"-"`
+	// Retry says that the host makes the call again after a failure, which the model
+	// knows nothing about: the repeat guard does not count it.
+	Retry bool `json:"-"`
 	// Until is how long the caller waits for the result.
 	Until Until `json:"-"`
 }

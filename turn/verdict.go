@@ -72,7 +72,7 @@ const (
 // checkRepeat counts calls of the same tool with the same arguments; true if
 // this one is refused for it.
 func (b *batch) checkRepeat(e *entry) (refused bool) {
-	if e.tool.Repeatable {
+	if e.tool.Repeatable || e.call.Retry {
 		return false
 	}
 	key := e.call.Key()

@@ -25,6 +25,8 @@ type callCommand struct {
 	remoteFlags
 	flags callFlags
 	args  string
+	// retries is how often the call is made again at most.
+	retries int
 }
 
 func newCall() *cobra.Command {
@@ -36,6 +38,11 @@ read as the type that the tool's schema gives it; a list is given by repeating
 its key. What the call may touch and use is the daemon's to say. Ctrl-C ends it,
 twice kills it at once; if this command dies, the daemon aborts the call.
 
+With --retries a call that has failed is made again, as another turn, but only
+where its result calls it retryable: the tool never started, or the operator has
+confirmed that it is read-only or idempotent. The waits between grow from about
+200ms to at most 10s.
+
 ` + exitDescription,
 		Example: "  toolhost call search pattern=TODO path=/srv/src\n  toolhost call --json --timeout 5s search --args '{\"pattern\":\"TODO\"}'",
 		Args:    callargs.Words(callargs.Many, "TOOL"),
@@ -46,6 +53,7 @@ twice kills it at once; if this command dies, the daemon aborts the call.
 	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, as far as the daemon grants it (default that of the tool)")
 	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: passing it is reported, nothing else (default that of the tool)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
+	flags.IntVar(&c.retries, "retries", 0, "make the call again up to so many times, at most 10, where its result says that it is retryable")
 	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.BoolVar(&c.flags.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.BoolVar(&c.flags.events, "events", false, "print one JSON event a line on stderr")
@@ -64,6 +72,9 @@ func (c *callCommand) run(tool string, words []string) error {
 			return exit.Usagef("--%s %s is negative: give a positive one such as 30s", name, d)
 		}
 	}
+	if c.retries < 0 || c.retries > maxRetries {
+		return exit.Usagef("--retries %d is out of range: give 0 to %d", c.retries, maxRetries)
+	}
 	return c.ask(func(daemon *remote) error {
 		schema, err := schemaFor(daemon, tool, words)
 		if err != nil {
@@ -73,7 +84,7 @@ func (c *callCommand) run(tool string, words []string) error {
 		if err != nil {
 			return err
 		}
-		result, err := c.session(daemon, call)
+		result, err := c.calls(daemon, call)
 		if result == nil {
 			return err
 		}

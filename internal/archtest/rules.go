@@ -116,8 +116,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 	case from == "examples":
 		// A test may look at what a tool sends.
 		sent := test && imported == "plugin/proto/v1"
-		if imported != "api" && imported != "plugin" && imported != "supervisor" && !within(imported, "turn") && !sent {
-			return "an example shows api, plugin, supervisor and turn, as a user has them"
+		if imported != "api" && imported != "budget" && imported != "plugin" && imported != "supervisor" && !within(imported, "turn") && !sent {
+			return "an example shows api, budget, plugin, supervisor and turn, as a user has them"
 		}
 	case to == "cmd" || to == "bench" || to == "examples":
 		if from != to {

@@ -56,6 +56,7 @@ func TestImports(t *testing.T) {
 
 		{"examples/tools/search", ours + "plugin", false, ""},
 		{"examples/hosts/small", ours + "supervisor", false, ""},
+		{"examples/hosts/small", ours + "budget", false, ""},
 		{"examples/hosts/small", ours + "plugin/host", false, "as a user"},
 		{"examples/hosts/small", ours + "internal/config", true, "as a user"},
 

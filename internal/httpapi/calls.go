@@ -56,7 +56,7 @@ func (q *request) batch() ([]turn.Call, error) {
 	}
 	calls := make([]turn.Call, len(batch.Calls))
 	for i, c := range batch.Calls {
-		calls[i] = turn.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, TraceParent: q.traceParent(c.Meta)}
+		calls[i] = turn.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Retry: c.Retry, TraceParent: q.traceParent(c.Meta)}
 	}
 	return calls, nil
 }

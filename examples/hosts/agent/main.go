@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 	"github.com/toolhost/toolhost/turn/format"
@@ -156,7 +157,7 @@ func run(o options) error {
 	defer func() { t.End(); <-shown }()
 	ctx, release := interruptible(t)
 	defer release()
-	a := &agent{client: client, provider: provider, run: t.Run, maxRounds: o.maxRounds}
+	a := &agent{client: client, provider: provider, run: again(t), maxRounds: o.maxRounds}
 	return a.talk(ctx, o.prompt)
 }
 
@@ -170,6 +171,21 @@ func (o *options) begin(host *supervisor.Supervisor, tools []offer) (*turn.Turn,
 	spec := turn.Spec{Headless: o.headless}
 	spec.Budget.StreamDuration = o.streamDuration
 	return turn.New(config).Begin(spec)
+}
+
+// again runs batches in a turn, and those of their calls again whose results say
+// that they may be: the host was busy, say, and the tool never started. All rounds
+// share one budget of retries.
+func again(t *turn.Turn) func(context.Context, []turn.Call) ([]*api.Result, error) {
+	retry := budget.Retry{Attempts: 3, Budget: &budget.RetryBudget{}}
+	return func(ctx context.Context, calls []turn.Call) ([]*api.Result, error) {
+		return api.RunAgain(ctx, calls, retry.Again, func(ctx context.Context, attempt int, calls []turn.Call) ([]*api.Result, error) {
+			for i := range calls {
+				calls[i].Retry = attempt > 1
+			}
+			return t.Run(ctx, calls)
+		})
+	}
 }
 
 // interruptible gives a context that the first Ctrl-C ends: the model is heard

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A host in Python: runs a batch of calls as one turn of a toolhost daemon.
 
-    host.py [--socket PATH] [--yes] 'greet {"name": "World"}' 'count {}' ...
+    host.py [--socket PATH] [--yes] [--retries N] 'greet {"name": "World"}' 'count {}' ...
 
 It needs only the standard library. The turn's events come by server-sent
 events, on a connection of their own that is made again where it breaks; what is
@@ -12,6 +12,7 @@ import argparse
 import http.client
 import json
 import os
+import random
 import socket
 import sys
 import threading
@@ -127,12 +128,29 @@ def confirmed():
     return sys.stdin.readline().strip().lower() in ("y", "yes")  # the end of the input is a no
 
 
-def run(daemon, calls, yes):
+def run_again(make, calls, retries):
+    """Makes a batch of calls, and those again that have failed and whose results
+    say that they may be: the tool never started, or is known to be harmless. All
+    of them share the retries that there are, 10 at most."""
+    results, places, wait, left = make(calls), range(len(calls)), 0.2, 10
+    for _ in range(retries):
+        places = [at for at in places if results[at]["status"] != "ok" and results[at]["retry"]["retryable"]][:left]
+        if not places:
+            break
+        left -= len(places)
+        time.sleep(wait * random.uniform(0.5, 1))
+        wait = min(2 * wait, 10)
+        for at, result in zip(places, make([{**calls[at], "retry": True} for at in places])):
+            results[at] = result
+    return results
+
+
+def run(daemon, calls, yes, retries):
     turn = daemon.ask("POST", "turns", {"agentId": "python"})["turnId"]
     watching = threading.Thread(target=watch, args=(daemon, turn, yes), daemon=True)
     watching.start()
     try:
-        return daemon.ask("POST", f"turns/{quoted(turn)}/calls", {"calls": calls})["results"]
+        return run_again(lambda some: daemon.ask("POST", f"turns/{quoted(turn)}/calls", {"calls": some})["results"], calls, retries)
     finally:
         daemon.ask("POST", f"turns/{quoted(turn)}/end")  # also after Ctrl-C: nothing runs on
         watching.join()
@@ -142,6 +160,7 @@ def main():
     parser = argparse.ArgumentParser(description="Run calls as one turn of a toolhost daemon.")
     parser.add_argument("--socket", default=os.environ.get("TOOLHOST_SOCKET", "/run/toolhost/toolhost.sock"))
     parser.add_argument("--yes", action="store_true", help="approve whatever is asked")
+    parser.add_argument("--retries", type=int, default=2, help="make a call again up to so many times where its result is retryable (default 2)")
     parser.add_argument("calls", nargs="+", metavar="CALL", help="a tool's name and its arguments as JSON")
     options = parser.parse_args()
     calls = []
@@ -152,7 +171,7 @@ def main():
         except ValueError as error:
             parser.error(printable(f"the arguments of {tool} are not JSON: {error}"))
     try:
-        results = run(Daemon(options.socket), calls, options.yes)
+        results = run(Daemon(options.socket), calls, options.yes, options.retries)
     except (OSError, http.client.HTTPException, ValueError, Refused) as error:
         sys.exit(f"host.py: {printable(str(error))}")
     except KeyboardInterrupt:

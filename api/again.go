@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// Again says whether a call is made again, and how long to wait first. It is asked
+// once for each result: attempt counts the calls made so far, elapsed is the time
+// since the first began. budget.Retry's Again is one.
+type Again func(attempt int, r *Result, elapsed time.Duration) (wait time.Duration, ok bool)
+
+// RunAgain has run make a batch of calls, and then those again that again wants to
+// be: all at once, after the longest of their waits. It returns the last result of
+// each call, in call order. If ctx ends while it waits, or a later run fails, those
+// are the results so far; an error is the first run's.
+//
+// Only what a result calls retryable should be made again: what was not may have
+// had effects, or is bound to end the same way.
+func RunAgain[C any](ctx context.Context, calls []C, again Again, run func(ctx context.Context, attempt int, calls []C) ([]*Result, error)) ([]*Result, error) {
+	began := time.Now()
+	results, err := run(ctx, 1, calls)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]int, len(results)) // of the calls made last
+	for i := range places {
+		places[i] = i
+	}
+	for attempt := 1; ; attempt++ {
+		var wait time.Duration
+		var failed []int
+		for _, place := range places {
+			if each, ok := again(attempt, results[place], time.Since(began)); ok {
+				failed, wait = append(failed, place), max(wait, each)
+			}
+		}
+		if len(failed) == 0 || !pause(ctx, wait) {
+			return results, nil
+		}
+		next := make([]C, len(failed))
+		for i, place := range failed {
+			next[i] = calls[place]
+		}
+		latest, err := run(ctx, attempt+1, next)
+		if err != nil || len(latest) != len(failed) {
+			return results, nil
+		}
+		for i, place := range failed {
+			results[place] = latest[i]
+		}
+		places = failed
+	}
+}
+
+// pause is false if ctx ended first.
+func pause(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-time.After(wait):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
