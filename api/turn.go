@@ -32,7 +32,7 @@ type Annotations struct {
 type TurnSpec struct {
 	TurnID           string `json:"turnId,omitempty" jsonschema:"of the new turn; default one that is made up"`
 	AgentID          string `json:"agentId,omitempty" jsonschema:"whose turn it is, for the record"`
-	SessionID        string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record"`
+	SessionID        string `json:"sessionId,omitempty" jsonschema:"what it belongs to, for the record; session_status is about all turns of one session"`
 	ParentTurnID     string `json:"parentTurnId,omitempty" jsonschema:"makes it a child: an abort or the end of that turn aborts it too"`
 	Headless         bool   `json:"headless,omitempty" jsonschema:"nobody can be asked: what needs an approval is denied at once"`
 	MaxCalls         int    `json:"maxCalls,omitempty" jsonschema:"how many calls it may make; 0 is the default, 50"`

@@ -152,7 +152,11 @@ func (b *batch) ended(e *entry, result *api.Result) {
 }
 
 func (b *batch) noteTimeout(e *entry, r *api.Result) {
-	if r.Status == api.StatusTimeout && !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
+	if r.Status != api.StatusTimeout {
+		return
+	}
+	b.t.budget.session.noteTimeout(e.call.Tool)
+	if !slices.Contains(b.t.info.TimedOutTools, e.call.Tool) {
 		b.t.info.TimedOutTools = append(b.t.info.TimedOutTools, e.call.Tool)
 	}
 }

@@ -76,6 +76,8 @@ type Manager struct {
 	mu     sync.Mutex
 	active map[string]*Turn
 	closed bool
+	// sessions are by their ids.
+	sessions map[string]*session
 
 	kept   atomic.Int64 // bytes of events that the active turns hold
 	outage outage
@@ -91,12 +93,14 @@ func New(config Config) *Manager {
 	if config.Parallel <= 0 {
 		config.Parallel = defaultParallel()
 	}
-	return &Manager{config: config, active: map[string]*Turn{}}
+	return &Manager{config: config, active: map[string]*Turn{}, sessions: map[string]*session{}}
 }
 
 // Spec begins a turn.
 type Spec struct {
-	// ID is the turn's; empty makes one.
+	// ID is the turn's; empty makes one. Turns of one SessionID have a session_status
+	// in common, for as long as the Manager remembers them; one without it has its
+	// own.
 	ID, AgentID, SessionID string
 	// ParentID makes it a child: an abort of the parent aborts it.
 	ParentID string
@@ -191,13 +195,17 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		}
 	}
 	m.active[spec.ID] = t
+	t.budget.session = m.join(spec.SessionID, t.info.StartedAt)
 	return nil
 }
 
 func (m *Manager) remove(t *Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.active, t.info.TurnID)
+	if m.active[t.info.TurnID] == t {
+		delete(m.active, t.info.TurnID)
+		t.budget.session.leave(t.now())
+	}
 }
 
 // Turn finds an active turn.

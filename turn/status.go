@@ -13,7 +13,8 @@ import (
 // turn stands. It takes no arguments and changes nothing.
 const StatusTool = "session_status"
 
-// Status is what session_status answers.
+// Status is what session_status answers: of all turns of the session, but for
+// CallsLeft and RemainingMs, which bound the turn.
 type Status struct {
 	CallCount     int      `json:"callCount"`
 	CallsLeft     int      `json:"callsLeft"`
@@ -65,6 +66,7 @@ func (t *Turn) status(c Call) *api.Result {
 		CallCount: t.budget.Calls(), CallsLeft: t.budget.CallsLeft(), TimedOutTools: ShortNames(t.info.TimedOutTools),
 		ToolTimeMs: t.budget.ToolTime(now).Milliseconds(), HumanWaitMs: t.budget.HumanWait(now).Milliseconds(),
 	}
+	t.budget.session.tell(&s, now)
 	if left, ok := t.budget.Remaining(now); ok {
 		s.RemainingMs = new(left.Milliseconds())
 	}

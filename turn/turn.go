@@ -30,7 +30,7 @@ type Turn struct {
 
 	// All below is the owner's.
 	info        Info
-	budget      budget.Turn
+	budget      turnBudget
 	deadline    *time.Timer
 	streamTimer *time.Timer // of the model's time
 	batch       *batch
@@ -57,7 +57,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []api.Interaction{},
 	}
 	t.heard, t.unhear = context.WithCancelCause(context.Background())
-	t.budget = budget.NewTurn(t.now(), spec.Budget)
+	t.budget.Turn = budget.NewTurn(t.now(), spec.Budget)
 	t.log.all = &m.kept
 	return t
 }
