@@ -13,7 +13,16 @@ import (
 // which it and its tool are to be killed should the host die.
 type launcherEntry struct {
 	cgroup int      // descriptor of its cgroup2 directory
+	mounts int      // descriptor of its mount namespace, or -1
 	quotas []string // cgroup v1 files that may hold up its end
+}
+
+// forget gives up what is kept of a launcher.
+func (e launcherEntry) forget() {
+	unix.Close(e.cgroup)
+	if e.mounts >= 0 {
+		closeSlowly(e.mounts)
+	}
 }
 
 var launchers = struct {
@@ -32,7 +41,7 @@ func watchOver(pid, pidfd int, b *birth) {
 		tellWorn()
 		return // its lifeline still ends it, only later
 	}
-	w := launcherEntry{cgroup: cgroup}
+	w := launcherEntry{cgroup: cgroup, mounts: mountsOf(pid, b)}
 	for _, tasks := range b.enter {
 		if path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(tasks)); err == nil {
 			w.quotas = append(w.quotas, strings.TrimSuffix(path, "tasks")+"cpu.cfs_quota_us")
@@ -41,11 +50,45 @@ func watchOver(pid, pidfd int, b *birth) {
 	launchers.Lock()
 	defer launchers.Unlock()
 	if reaped(pidfd) {
-		unix.Close(w.cgroup)
+		w.forget()
 		return
 	}
 	launchers.living[pid] = w
 }
+
+// mountsOf opens the mount namespace of a launcher that has one of its own. A
+// namespace ends with its last holder, which then waits for a grace period of
+// all processors (namespace_unlock in fs/namespace.c): it shall not be a process
+// whose end is waited for.
+func mountsOf(pid int, b *birth) int {
+	if b.Flags&unix.CLONE_NEWNS == 0 {
+		return -1
+	}
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1 // its end takes longer
+	}
+	return fd
+}
+
+// closers wait side by side: grace periods are shared.
+const closers = 4
+
+// slowly are descriptors whose closing may take a while. Where so many wait, the
+// next is waited for.
+var slowly = sync.OnceValue(func() chan<- int {
+	fds := make(chan int, 256)
+	for range closers {
+		go func() {
+			for fd := range fds {
+				unix.Close(fd)
+			}
+		}()
+	}
+	return fds
+})
+
+func closeSlowly(fd int) { slowly() <- fd }
 
 // reaped says whether a child was waited for already.
 func reaped(pidfd int) bool {
@@ -72,7 +115,7 @@ func reapDead() {
 			return
 		}
 		if w, ok := launchers.living[pid]; ok && !status.Stopped() {
-			unix.Close(w.cgroup)
+			w.forget()
 			delete(launchers.living, pid)
 		}
 	}

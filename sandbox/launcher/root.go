@@ -61,8 +61,8 @@ func (b *builder) enter() {
 	must("make the root read-only", unix.MountSetattr(b.root, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}))
 	must("enter the new root", unix.Fchdir(b.root))
 	must("pivot to the new root", unix.PivotRoot(".", "."))
-	must("leave the old root", unix.Unmount(".", unix.MNT_DETACH))
 	must("go to the root", unix.Chdir("/"))
+	must("leave the old root", leaveOldRoot())
 	unix.Close(b.root)
 }
 

@@ -66,6 +66,7 @@ func setHandler(sig, to uintptr) {
 // blockSignals keeps even runtime signals from interrupting this thread.
 func blockSignals() { setMask(^uint64(0)) }
 
-func setMask(blocked uint64) {
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&blocked)), 0, sigsetSize, 0, 0)
+func setMask(blocked uint64) (before uint64) {
+	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&blocked)), uintptr(unsafe.Pointer(&before)), sigsetSize, 0, 0)
+	return before
 }
