@@ -39,15 +39,22 @@ func durationWanted(flag *pflag.Flag, value string) string {
 	if _, ours := flag.Value.(*duration); ours {
 		want = "give a number of seconds, or one with its unit, such as 30s, 5m or 1h30m"
 	}
-	endless := budget.MeansInfinite(value)
-	if !endless && !budget.MeansNoLimit(value) {
+	known := budget.MeansInfinite(value)
+	if !known && !budget.MeansNoLimit(value) {
 		return want
 	}
-	if !endless || flag.Name != "timeout" {
+	if !known || endless[flag.Name] == "" {
 		want = "leave the flag out for its default, or " + want
 	}
-	if flag.Name == "timeout" {
-		want += "; no limit at all is for a tool's entry in toolhost.yaml (timeout: infinite)"
+	if where := endless[flag.Name]; where != "" {
+		want += "; no limit at all is for " + where
 	}
 	return want
+}
+
+// endless are the places for no limit where a flag cannot ask for it.
+var endless = map[string]string{
+	"timeout":        "a tool's entry in toolhost.yaml (timeout: infinite)",
+	"client-timeout": "toolhost.yaml (mcp: {clientTimeout: infinite})",
+	"retain":         "toolhost.yaml (journal: {maxAge: infinite})",
 }
