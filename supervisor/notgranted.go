@@ -28,8 +28,8 @@ const (
 // failedByItself are the outcomes in which a missing grant can have had a part.
 var failedByItself = []api.Status{api.StatusToolError, api.StatusCrashed, api.StatusNoResult, api.StatusStartFailed}
 
-// hintAtGrants names, to whoever reads the result and not to the tool, what a
-// failed call has named that this host has and the call could not see.
+// hintAtGrants puts paths into the result, which the tool does not see: those that
+// a failed call has named, that this host has and the call could not see.
 func (c *Call) hintAtGrants(r *api.Result) {
 	if c.plan == nil || !slices.Contains(failedByItself, r.Status) {
 		return
@@ -139,8 +139,8 @@ func pathsIn(said string) (paths []string) {
 	return paths
 }
 
-// notGranted are those of the paths that this host has and the call has not. What
-// is toolhost's own, or a secret, is not told.
+// notGranted are those of the paths that this host has and the call has not,
+// without secrets and what belongs to toolhost.
 func (c *Call) notGranted(paths []string) (missing []string) {
 	own := append(c.s.config.OwnDirs(), c.s.users)
 	if c.s.config.Own != nil {
