@@ -123,6 +123,7 @@ func (b *builder) checkTool(t *Tool, g *group) {
 	b.checkReadsData(t)
 	b.checkDir(t)
 	b.checkSecrets(t)
+	b.checkProgram(t)
 }
 
 // checkDir wants the working directory to be one that the call will see, in or

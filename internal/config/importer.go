@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ func Import(raw []byte) (yaml []byte, warnings []string, err error) {
 		return nil, nil, err
 	}
 	i := importer{names: map[string]bool{}, placeholders: map[string]bool{}}
-	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\ntools:")
+	i.printf("# Imported. Grant what a server needs: read, write, network, and data to keep its workspace.\n# Each call has a process of its own, and what a server keeps in memory is gone\n# after it: set keep: true for one that must remember.\ntools:")
 	for _, name := range sortedKeys(servers) {
 		i.server(name, servers[name])
 	}
@@ -123,27 +122,15 @@ func leftOut(s imported) string {
 	return ""
 }
 
-// downloaders fetch the program that they run, and containers start theirs
-// outside of the sandbox.
-var (
-	downloaders = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "npm", "uvx", "uv", "pipx"}
-	containers  = []string{"docker", "podman", "nerdctl"}
-)
-
 // runner warns of commands that cannot work in a sandbox without network.
 func (i *importer) runner(name string, s imported) {
-	for n, word := range append([]string{s.Command}, s.Args...) {
-		program := strings.TrimSuffix(strings.TrimSuffix(path.Base(strings.ReplaceAll(word, `\`, "/")), ".exe"), ".cmd")
-		switch {
-		case slices.Contains(downloaders, program):
-			i.warnf("server %s: %s downloads what it runs, and the sandbox has no network: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
-			return
-		case slices.Contains(containers, program):
-			i.warnf("server %s: %s starts a container by a service that the sandbox does not show: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
-			return
-		case n == 0 && program != "cmd" && program != "env", n > 1:
-			return
-		}
+	argv := append([]string{s.Command}, s.Args...)
+	program, _ := runner(argv)
+	switch _, fetched := fetches(argv); {
+	case fetched:
+		i.warnf("server %s: %s", quoted(name), needsNetwork(program))
+	case program != "":
+		i.warnf("server %s: %s starts a container by a service that the sandbox does not show: install the server, name its program in mcp, and grant its folder with read (docs/mcp-tools.md)", quoted(name), program)
 	}
 }
 
