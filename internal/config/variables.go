@@ -33,7 +33,7 @@ func (b *builder) unknownVariables() {
 func (m Machine) suspects(known []string) (names []string) {
 	for _, item := range m.Environ {
 		name, value, _ := strings.Cut(item, "=")
-		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) &&
+		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) && !ofService(name, value) &&
 			!slices.ContainsFunc(developers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			names = append(names, name)
 		}
@@ -50,4 +50,11 @@ func UnknownVariables(m Machine, path string) Problems {
 	b := read(m, path)
 	b.unknownVariables()
 	return b.loaded.Warnings
+}
+
+// ofService: Kubernetes makes such variables for every container beside a service
+// that is called toolhost.
+func ofService(name, value string) bool {
+	return strings.HasPrefix(name, "TOOLHOST_SERVICE_") || strings.HasPrefix(name, "TOOLHOST_PORT_") ||
+		name == "TOOLHOST_PORT" && strings.Contains(value, "://")
 }

@@ -85,6 +85,13 @@ func TestUnknownVariables(t *testing.T) {
 			t.Errorf("%s: %v, want %d", text, got, want)
 		}
 	}
+	service := sut(nil, "TOOLHOST_SERVICE_HOST=10.0.0.1", "TOOLHOST_SERVICE_PORT_API=7070", "TOOLHOST_PORT=tcp://10.0.0.1:7070", "TOOLHOST_PORT_7070_TCP_ADDR=10.0.0.1")
+	if got := UnknownVariables(service, "/no/such/file"); got != nil {
+		t.Errorf("beside a service in Kubernetes: %v", got)
+	}
+	if got := UnknownVariables(sut(nil, "TOOLHOST_PORT=7070"), "/dev/null"); len(got) != 1 {
+		t.Errorf("a port: %v", got)
+	}
 	if got := UnknownVariables(sut(nil, "TOOLHOST_PIDS=7"), "/no/such/file"); got != nil {
 		t.Errorf("nothing is mistyped: %v", got)
 	}
