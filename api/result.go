@@ -259,6 +259,8 @@ type Retry struct {
 	// Retryable: the tool never started, or is declared read-only or
 	// idempotent, and neither arguments, policy nor a human stand against it.
 	Retryable bool `json:"retryable"`
+	// AfterMs is how long the same call is bound to fail, where that is known.
+	AfterMs int64 `json:"afterMs,omitempty"`
 	// SideEffects is "none" or "possible".
 	SideEffects string `json:"sideEffects"`
 	// SuggestedTimeoutMs is set where more time would have helped.

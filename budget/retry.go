@@ -70,13 +70,19 @@ func (r Retry) Next(f Failure, random func() float64) (wait time.Duration, ok bo
 }
 
 // Again is [Retry.Next] for a result, as [api.RunAgain] asks it: only a result that
-// is retryable by its own account is worth another call. A first one, also of a
-// success, puts its part into Budget.
+// is retryable by its own account is worth another call, and not before its AfterMs,
+// which is not waited for if it is over Max. A first one, also of a success, puts its
+// part into Budget.
 func (r Retry) Again(attempt int, result *api.Result, elapsed time.Duration) (wait time.Duration, ok bool) {
 	if attempt <= 1 {
 		r.Budget.Deposit()
 	}
-	return r.Next(Failure{Attempt: attempt, Retryable: !result.OK() && result.Retry.Retryable, Elapsed: elapsed}, rand.Float64)
+	after := time.Duration(result.Retry.AfterMs) * time.Millisecond
+	if after > orDefault(r.Max, defaultMaxWait) || r.Total > 0 && add(max(elapsed, 0), max(after, 0)) >= r.Total {
+		return 0, false
+	}
+	wait, ok = r.Next(Failure{Attempt: attempt, Retryable: !result.OK() && result.Retry.Retryable, Elapsed: elapsed}, rand.Float64)
+	return max(wait, after), ok
 }
 
 // Timeout gives the timeout of the next attempt, from the one in force for the call

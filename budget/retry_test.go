@@ -182,6 +182,15 @@ func TestRetryAgain(t *testing.T) {
 			t.Errorf("attempt %d is %t", attempt+1, ok)
 		}
 	}
+	resting := &api.Result{Status: api.StatusStartFailed, Retry: api.Retry{Retryable: true, AfterMs: 9_000}}
+	if wait, ok := (Retry{}).Again(1, resting, 0); !ok || wait != 9*time.Second {
+		t.Errorf("what rests for 9s is tried again in %s, %t", wait, ok)
+	}
+	for name, short := range map[string]Retry{"waits": {Max: 8 * time.Second}, "time in all": {Total: 10 * time.Second}} {
+		if _, ok := short.Again(1, resting, 2*time.Second); ok {
+			t.Errorf("what rests for 9s is tried again with less for %s", name)
+		}
+	}
 	r.Again(1, &api.Result{Status: api.StatusOK}, 0)
 	if _, ok := r.Again(1, failed, 0); !ok { // two calls begun are worth one retry
 		t.Error("calls that begin put nothing into the budget")

@@ -57,7 +57,7 @@ func TestDescribesAreShared(t *testing.T) {
 	}
 	r := host.Call(t.Context(), hung)
 	wantStatus(t, r, api.StatusTimeout)
-	if starts(hung) != 1 || !strings.Contains(r.Message, "it is tried again in") || !strings.Contains(r.Retry.Hint, "call again in") || r.Retry.SideEffects != "none" {
+	if starts(hung) != 1 || !strings.Contains(r.Message, "it is tried again in") || !strings.Contains(r.Retry.Hint, "call again in") || r.Retry.AfterMs <= 0 || r.Retry.SideEffects != "none" {
 		t.Errorf("%d starts; %s; %+v", starts(hung), r.Message, r.Retry)
 	}
 	other := hung

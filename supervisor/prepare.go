@@ -194,6 +194,7 @@ func (c *Call) refuse(err error) {
 func (c *Call) tellDescribe(r *api.Result, refused *refusal) {
 	if refused.again > 0 {
 		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), mayComeOutOtherwise(r)
+		r.Retry.AfterMs = refused.again.Milliseconds()
 		what := "was not called"
 		if r.Status == api.StatusStartFailed {
 			what = "could not be started"

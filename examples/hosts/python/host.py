@@ -138,7 +138,10 @@ def run_again(make, calls, retries):
         if not places:
             break
         left -= len(places)
-        time.sleep(wait * random.uniform(0.5, 1))
+        after = max(results[at]["retry"].get("afterMs", 0) / 1000 for at in places)
+        if after > 10:
+            break
+        time.sleep(max(wait * random.uniform(0.5, 1), after))
         wait = min(2 * wait, 10)
         for at, result in zip(places, make([{**calls[at], "retry": True} for at in places])):
             results[at] = result
