@@ -52,7 +52,7 @@ func (b *batch) noTool(e *entry) {
 func (b *batch) judge(e *entry) {
 	t, mode := b.t, e.tool.mode()
 	if mode == ModeDeny {
-		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow this tool")
+		b.deny(e, api.ReasonPolicy, deciderMode, e.tool.whyDenied())
 		return
 	}
 	if refused := t.budget.Refuses(t.now()); refused != "" && e.tool.Describe != nil {
@@ -117,7 +117,7 @@ func (b *batch) judgeDescribed(e *entry) {
 	case mode == ModeDeny && e.rule != "":
 		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow it with these arguments, by the rule "+e.rule)
 	case mode == ModeDeny:
-		b.deny(e, api.ReasonPolicy, deciderMode, "the operator does not allow this tool")
+		b.deny(e, api.ReasonPolicy, deciderMode, e.tool.whyDenied())
 	case mode == ModeAsk:
 		b.ask(e)
 	}

@@ -33,6 +33,8 @@ type Tool struct {
 	// Check, if not nil, refuses arguments before a human is asked to approve
 	// them. The supervisor checks those of every call.
 	Check func(arguments, meta json.RawMessage) error
+	// Held, if not empty, says why no call of it may be made for now.
+	Held string
 	// Destructive is the tool's own explicit claim.
 	Destructive bool
 	// ReadOnly is the tool's own claim; what the operator confirms is
@@ -55,12 +57,22 @@ type Tool struct {
 
 func (t Tool) mode() Mode {
 	switch {
+	case t.Held != "":
+		return ModeDeny
 	case t.Mode != "":
 		return t.Mode
 	case t.Destructive:
 		return ModeAsk
 	}
 	return ModeAllow
+}
+
+// whyDenied is why no call is allowed.
+func (t Tool) whyDenied() string {
+	if t.Held != "" {
+		return "the tool is held back: " + t.Held
+	}
+	return "the operator does not allow this tool"
 }
 
 // modeOf is the mode for one call, and the rule that it comes from, if any.

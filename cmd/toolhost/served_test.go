@@ -56,11 +56,15 @@ func mcpAt(ts *testscript.TestScript, socket string) mcpsdk.Transport {
 
 // startDaemon starts toolhost serve with the script's configuration, on a socket
 // whose path is put into $SOCKET, and ends it with the script.
-func startDaemon(ts *testscript.TestScript, _ bool, _ []string) {
+func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	dir, err := os.MkdirTemp("", "toolhost-served-") // short enough for a socket
 	ts.Check(err)
 	socket := filepath.Join(dir, "s")
-	cmd := exec.Command(os.Args[0], asToolhost, "serve", "--socket", socket, "--state", filepath.Join(dir, "state"))
+	state := filepath.Join(dir, "state")
+	if len(args) > 0 {
+		state = args[0]
+	}
+	cmd := exec.Command(os.Args[0], asToolhost, "serve", "--socket", socket, "--state", state)
 	log := &lines{}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "TOOLHOST_CONFIG="+ts.Getenv("TOOLHOST_CONFIG"))

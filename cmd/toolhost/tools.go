@@ -23,12 +23,20 @@ import (
 )
 
 func newTools() *cobra.Command {
-	var asJSON, noCgroup bool
-	var name, path string
+	var asJSON, noCgroup, diff, accept bool
+	var name, path, state string
 	cmd := &cobra.Command{
 		Use: "tools [PLUGIN|NAME ...]", Short: "Describe the tools in plugin binaries, or those of the configuration",
-		Example: "  toolhost tools\n  toolhost tools --format openai NAME\n  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search",
+		Example: "  toolhost tools\n  toolhost tools --format openai NAME\n  toolhost tools ./bin/search\n  toolhost tools --json bin/*\n  toolhost tools --format anthropic bin/search\n  toolhost tools --diff files\n  toolhost tools --accept files",
 		RunE: func(cmd *cobra.Command, paths []string) error {
+			if diff || accept {
+				if name != "" || asJSON {
+					return exit.Usagef("--diff and --accept print no tools: leave out --format and --json")
+				}
+				flags := configured(path)
+				flags.noCgroup, flags.journal.state = noCgroup, state
+				return reviewPins(cmd.OutOrStdout(), flags, paths, accept)
+			}
 			infos, problems := describeTools(path, noCgroup, paths)
 			if infos == nil && problems != nil {
 				return problems
@@ -51,6 +59,9 @@ func newTools() *cobra.Command {
 	cmd.Flags().StringVar(&path, "config", "", "read this toolhost.yaml (see toolhost config)")
 	cmd.Flags().StringVar(&name, "format", "", "print them as a model API takes them: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole schemas")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show how the tools of MCP servers differ from what was accepted; exit status 1 if they do")
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept what MCP servers say of their tools now, and show how it differs")
+	cmd.Flags().StringVar(&state, "state", "", "`DIR` where --diff and --accept find what was accepted: that of the daemon (default the file's state)")
 	cmd.Flags().BoolVar(&noCgroup, noCgroupFlag, false, noCgroupUsage)
 	return cmd
 }
@@ -100,7 +111,7 @@ func (k *kit) describe(word string) ([]toolInfo, error) {
 			return infos, nil
 		}
 		if _, none := errors.AsType[*catalog.NotFoundError](err); !none {
-			return nil, exit.With(exit.Failed, err)
+			return infos, exit.With(exit.Failed, err)
 		}
 	}
 	request, err := k.request(supervisor.Tool{Path: word})
@@ -131,10 +142,15 @@ func (k *kit) describeNamed(name string) ([]toolInfo, error) {
 		return nil, err
 	}
 	var infos []toolInfo
+	var held []error
 	for _, t := range tools {
+		if t.Held != "" {
+			held = append(held, &catalog.HeldError{Tool: t})
+			continue
+		}
 		infos = append(infos, configuredInfo(t))
 	}
-	return infos, nil
+	return infos, errors.Join(held...)
 }
 
 func configuredInfo(t catalog.Tool) toolInfo {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/internal/pins"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -32,6 +33,9 @@ type Tool struct {
 	Version, SHA256 string
 	// Entry is what the configuration says of it.
 	Entry config.Tool
+
+	own string // its name on its MCP server, and what that says of it
+	pin pins.Tool
 }
 
 // Host describes tools; a *supervisor.Supervisor does.
@@ -69,6 +73,8 @@ type Catalog struct {
 	known map[string]*known // by the entry's name
 	// failed are the entries that could not be described the last time.
 	failed map[string]failure
+	// said is what servers say of their tools, by the entry's name.
+	said map[string]map[string]pins.Tool
 	// warnings are those of what was described.
 	warnings []string
 }
@@ -91,7 +97,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}}
+	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}}
 }
 
 // NotFoundError says that no tool has the name.
@@ -259,7 +265,7 @@ func (c *Catalog) All(ctx context.Context) (tools []Tool, problems []error) {
 		}
 		tools = append(tools, k.tools...)
 	}
-	return distinct(tools, problems)
+	return withoutHeld(distinct(tools, problems))
 }
 
 // distinct refuses tools whose name is taken.
@@ -304,7 +310,7 @@ func (c *Catalog) describe(ctx context.Context, entry config.Tool) ([]Tool, erro
 		select {
 		case <-k.done:
 			if first || k.err == nil || !k.abandoned {
-				return k.tools, k.err
+				return c.release(entry, k.tools), k.err
 			}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)

@@ -298,7 +298,7 @@ func TestWhatHangsIsLeftAlone(t *testing.T) {
 	loaded, machine := load(t, "tools: {gone: {mcp: [server, gone]}}")
 	synctest.Test(t, func(t *testing.T) {
 		host := sluggish{described(), 5 * time.Second}
-		c := catalog.New(host, loaded, catalog.Options{Adapter: "/bin/toolhost", State: "/none", Machine: machine})
+		c := catalog.New(host, loaded, catalog.Options{Adapter: "/bin/toolhost", State: t.TempDir(), Machine: machine})
 		tries := func(want int) {
 			t.Helper()
 			if _, problems := c.All(t.Context()); len(problems) != 1 || len(host.asked) != want {

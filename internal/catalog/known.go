@@ -27,7 +27,7 @@ func (c *Catalog) peek(entry config.Tool) ([]Tool, error) {
 	}
 	select {
 	case <-k.done:
-		return k.tools, k.err
+		return c.release(entry, k.tools), k.err
 	default:
 		return nil, ErrNotDescribed
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/internal/pins"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -92,6 +93,7 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 		c.warn(entry.Source, entry.Name, "%s", warning)
 	}
 	c.warnUnused(entry, described)
+	c.pin(entry, described)
 	var tools []Tool
 	var errs []error
 	for _, own := range described.Tools {
@@ -100,7 +102,7 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 			tools = append(tools, tool)
 		}
 	}
-	return tools, errors.Join(errs...)
+	return c.hold(entry, tools), errors.Join(errs...)
 }
 
 // serverTool is one tool of a server. It is not offered if it is hidden, or has
@@ -125,7 +127,9 @@ func (c *Catalog) serverTool(entry config.Tool, own *pluginv1.ToolDescription, d
 		return Tool{}, false, err
 	}
 	request.Tool.Name = own.GetName()
-	return c.offer(name, one, request, own, described), true, nil
+	t = c.offer(name, one, request, own, described)
+	t.own, t.pin = own.GetName(), pins.Of(own)
+	return t, true, nil
 }
 
 // describeMargin lets an adapter say what its server was too slow with, as its

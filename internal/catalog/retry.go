@@ -13,8 +13,10 @@ const firstRetry = 10 * time.Second
 // Retry tries again what could not be described, for those who list the tools
 // once only: after ten seconds, and then after twice as long each time, but at
 // most a minute. It calls recovered after each round that has made something
-// known, and returns when everything is, or ctx ends.
+// known, or after which less is held back, and returns when everything is known
+// and nothing held back, or ctx ends.
 func (c *Catalog) Retry(ctx context.Context, recovered func()) {
+	held := c.held()
 	for rest := firstRetry; ; rest = min(2*rest, maxRest) {
 		select {
 		case <-time.After(rest):
@@ -22,11 +24,13 @@ func (c *Catalog) Retry(ctx context.Context, recovered func()) {
 			return
 		}
 		missing, failed := c.missing()
-		if missing == 0 {
-			return
-		}
-		if c.retry(ctx, failed) {
+		before := held
+		held = c.held()
+		if c.retry(ctx, failed) || held < before {
 			recovered()
+		}
+		if missing == 0 && held == 0 {
+			return
 		}
 	}
 }

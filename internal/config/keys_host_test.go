@@ -148,6 +148,7 @@ var hostCases = map[string]hostCase{
 	"tools.TOOL.keep":          {"tools: {t: {mcp: [s], keep: true, readOnly: true}}", firstKeep, supervisor.Keep{Shared: true}},
 	"tools.TOOL.keep.idle":     {"tools: {t: {mcp: [s], keep: {idle: 1m}}}", firstKeep, supervisor.Keep{Idle: time.Minute}},
 	"tools.TOOL.keep.maxCalls": {"tools: {t: {mcp: [s], keep: {maxCalls: 9}}}", firstKeep, supervisor.Keep{MaxCalls: 9}},
+	"tools.TOOL.pin":           {"tools: {t: {mcp: [s], pin: false}}", first(func(t Tool) any { return t.MCP.Unpinned }), true},
 	"tools.TOOL.startTimeout":  {"tools: {t: {mcp: [s], startTimeout: 55s, tools: {a: {mode: ask}}}}", first(func(t Tool) any { return []time.Duration{t.MCP.StartTimeout, t.Of("a").MCP.StartTimeout} }), []time.Duration{55 * time.Second, 55 * time.Second}},
 
 	"tools.TOOL.tools.NAME.hidden":      {"tools: {t: {mcp: [s], tools: {a.b: {hidden: true}}}}", first(func(t Tool) any { return t.Of("a.b").Hidden }), true},

@@ -223,6 +223,10 @@ var mcpKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.MCP.Prefix = s.data.(string) }),
 	},
 	{
+		name: "pin", kind: boolKind, std: "true", doc: "hold a tool back that says something else of itself than when it was accepted, see [mcp-tools.md](mcp-tools.md#pins)", only: TypeMCP,
+		sets: sets1(func(t *Tool, s setting) { t.MCP.Unpinned = !s.data.(bool) }),
+	},
+	{
 		name: "keep", kind: boolKind, keys: keepKeys, std: "false", doc: "keep the server's process for later calls, which have it one at a time unless they are `readOnly`", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) {
 			if t.MCP.Keep = nil; s.data.(bool) {

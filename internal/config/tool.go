@@ -92,6 +92,8 @@ type Server struct {
 	// Prefix stands before "__" in the names of its tools; empty leaves their
 	// own.
 	Prefix string
+	// Unpinned: what it says of its tools may change from start to start.
+	Unpinned bool
 	// Keep is nil for a process of each call's own.
 	Keep *Keep
 	// StartTimeout is how long it may take to be ready, and then to list its

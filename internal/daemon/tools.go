@@ -108,6 +108,9 @@ func (t *tools) named(ctx context.Context, name string) (list []api.Tool, proble
 	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
 		return nil, nil
 	}
+	if err == nil && found.Held != "" {
+		err = &catalog.HeldError{Tool: found}
+	}
 	if err != nil {
 		return nil, []error{err}
 	}

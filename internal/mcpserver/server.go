@@ -300,6 +300,9 @@ func (s *Server) know(ctx context.Context, name string) error {
 }
 
 func newOffer(t catalog.Tool) (offer, error) {
+	if t.Held != "" {
+		return offer{}, &catalog.HeldError{Tool: t}
+	}
 	tool := toolOf(t)
 	if err := acceptable(tool); err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)

@@ -1,0 +1,99 @@
+package pins
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+func said(schema string) *pluginv1.ToolDescription {
+	return &pluginv1.ToolDescription{
+		Name: "read", Title: "Read", Description: "Reads.", InputSchema: []byte(schema),
+		Annotations: &pluginv1.Annotations{ReadOnly: new(true)},
+	}
+}
+
+const schema = `{"type":"object","properties":{"a":{"type":"integer","maximum":12345678901234567890},"b":{}}}`
+
+// All that a model decides by counts, and how it is written does not.
+func TestChanges(t *testing.T) {
+	before := Of(said(schema))
+	if c := Changes(before, Of(said(`{ "properties": {"b": {}, "a": {"maximum": 12345678901234567890, "type": "integer"}}, "type": "object" }`))); len(c) != 0 {
+		t.Errorf("another order is a change: %v", c)
+	}
+	for part, change := range map[string]func(*pluginv1.ToolDescription){
+		"title":           func(d *pluginv1.ToolDescription) { d.Title = "" },
+		"description":     func(d *pluginv1.ToolDescription) { d.Description += " " },
+		"inputSchema":     func(d *pluginv1.ToolDescription) { d.InputSchema = []byte(strings.Replace(schema, "890", "891", 1)) },
+		"outputSchema":    func(d *pluginv1.ToolDescription) { d.OutputSchema = []byte(`{}`) },
+		"readOnlyHint":    func(d *pluginv1.ToolDescription) { d.Annotations = nil },
+		"destructiveHint": func(d *pluginv1.ToolDescription) { d.Annotations.Destructive = new(false) },
+		"idempotentHint":  func(d *pluginv1.ToolDescription) { d.Annotations.Idempotent = new(true) },
+		"openWorldHint":   func(d *pluginv1.ToolDescription) { d.Annotations.OpenWorld = new(true) },
+	} {
+		d := said(schema)
+		change(d)
+		if c := Changes(before, Of(d)); len(c) != 1 || c[0].Part != part {
+			t.Errorf("%s: %v", part, c)
+		}
+	}
+}
+
+// What is kept is what was said, of one configuration's server; the first wins.
+func TestFiles(t *testing.T) {
+	state := t.TempDir()
+	file := In(state, "/a/toolhost.yaml", "s")
+	if _, err := file.Read(); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	if file == In(state, "/b/toolhost.yaml", "s") || file == In(state, "/a/toolhost.yaml", "t") {
+		t.Error("two servers have one file")
+	}
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if err := file.First(map[string]Tool{"read": Of(said(schema))}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if err := file.First(map[string]Tool{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := file.Read()
+	if want := map[string]Tool{"read": Of(said(schema))}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %+v", err, got)
+	}
+	if err := file.Accept(map[string]Tool{"other": {}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = file.Read(); err != nil || len(got) != 1 || got["read"].Title != "" {
+		t.Errorf("%v, %+v", err, got)
+	}
+	if left, _ := filepath.Glob(filepath.Join(state, "pins", ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	file := In(t.TempDir(), "c", "s")
+	if err := file.Accept(nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "x", "{", `{}`, `{"schemaVersion":2,"tools":{}}`, `[]`} {
+		if err := os.WriteFile(file.Path(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.Read(); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
