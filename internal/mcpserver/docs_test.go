@@ -23,9 +23,14 @@ const (
 var block = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
 
 // blocks are the document's examples in one language.
-func blocks(t *testing.T, language string) (list []string) {
+func blocks(t *testing.T, language string) []string {
 	t.Helper()
-	doc, err := os.ReadFile(docPath)
+	return blocksOf(t, docPath, language)
+}
+
+func blocksOf(t *testing.T, path, language string) (list []string) {
+	t.Helper()
+	doc, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
