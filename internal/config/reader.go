@@ -221,7 +221,7 @@ func (r *reader) named(k *key, e entry, g *group, path string) {
 
 // longForm takes a bare value for the mapping that it is short for.
 func (k *key) longForm(n *node) *node {
-	if k.short == "" || n.shape != text {
+	if k.short == "" || n.shape != text && n.shape != number {
 		return n
 	}
 	name := &node{shape: text, value: k.short, file: n.file, at: n.at, path: below(n.path, k.short)}
