@@ -160,7 +160,7 @@ func (f *forms) schema(t reflect.Type) (*jsonschema.Schema, error) {
 	return s, f.mend(t, s)
 }
 
-// mend corrects what the library makes of maps, which may be nil, of the fields
+// mend corrects what the library makes of slices and maps, of the fields
 // of structs, and of a pointer to what may be anything: null alone.
 func (f *forms) mend(t reflect.Type, s *jsonschema.Schema) error {
 	pointer := t.Kind() == reflect.Pointer
@@ -175,7 +175,12 @@ func (f *forms) mend(t reflect.Type, s *jsonschema.Schema) error {
 		if !f.addressed && !pointer && byPointer[t] {
 			*s = jsonschema.Schema{} // whether its methods are asked depends on the way to the value
 		}
-	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
+	case t.Kind() == reflect.Slice:
+		if !pointer { // a nil one is written as an empty one; see filled
+			s.Type, s.Types = "array", nil
+		}
+		return f.mend(t.Elem(), s.Items)
+	case t.Kind() == reflect.Array:
 		return f.mend(t.Elem(), s.Items)
 	case t.Kind() == reflect.Map:
 		if s.Type == "object" {

@@ -75,12 +75,12 @@ func TestSchemasOfTypesWithFormsOfTheirOwn(t *testing.T) {
 		"required": ["id", "ip", "level", "levels", "by", "pair", "mine", "number", "big", "when", "deep", "count"],
 		"properties": {
 			"id": {"type": "string"}, "ip": {"type": "string", "description": "an address"}, "addr": {"type": ["null", "string"]},
-			"level": {"type": "string"}, "levels": {"type": ["null", "array"], "items": {"type": "string"}},
+			"level": {"type": "string"}, "levels": {"type": "array", "items": {"type": "string"}},
 			"by": {"type": ["null", "object"], "additionalProperties": {"type": "string"}},
 			"pair": true, "maybe": true, "raw": true,
 			"mine": {"type": ["null", "string"], "contentEncoding": "base64"},
 			"number": {"type": "number"}, "big": {"type": ["null", "integer"]}, "when": {"type": "string", "format": "date-time"},
-			"deep": {"type": ["null", "array"], "items": {"type": "object", "additionalProperties": false, "required": ["count"], "properties": {` + quotedProperties + `}}},` +
+			"deep": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["count"], "properties": {` + quotedProperties + `}}},` +
 		quotedProperties + `}}`
 	sameJSON(t, d.GetInputSchema(), want)
 	// encoding/json may or may not ask a method of the pointer alone.

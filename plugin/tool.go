@@ -149,7 +149,7 @@ func decode(arguments []byte, into any) error {
 // encode makes an object of a result that is a nil map, too: its schema, that of
 // the whole result, says so.
 func encode(result any) ([]byte, error) {
-	raw, err := marshal(result)
+	raw, err := marshal(filled(result))
 	if bytes.Equal(raw, []byte("null")) && reflect.TypeOf(result) != nil && reflect.TypeOf(result).Kind() == reflect.Map {
 		raw = []byte("{}")
 	}
