@@ -64,6 +64,9 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	if found.Entry.Type == config.TypeMCP { // what would be told is the adapter's
 		e.Path, e.SHA256 = "", ""
 	}
+	if found.Held != "" {
+		e.Warnings = append(e.Warnings, "the tool is held back: "+found.Held)
+	}
 	settings := flags.settings(e, found.Entry)
 	if flags.json {
 		return explainJSON(w, e, settings)

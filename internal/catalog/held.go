@@ -57,7 +57,7 @@ func (c *Catalog) hold(entry config.Tool, tools []Tool) []Tool {
 		return tools
 	}
 	pinned, err := file.Read()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // another user's state, as pin has warned
 		return tools
 	}
 	held := slices.Clone(tools)

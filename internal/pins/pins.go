@@ -28,6 +28,8 @@ type Tool struct {
 	Destructive  *bool           `json:"destructiveHint,omitempty"`
 	Idempotent   *bool           `json:"idempotentHint,omitempty"`
 	OpenWorld    *bool           `json:"openWorldHint,omitempty"`
+	// Exclusive: it says that it changes something, be it by a hint of false.
+	Exclusive bool `json:"exclusive,omitempty"`
 }
 
 // Of is a tool as it says it is. Schemas mean the same in whatever order they
@@ -39,7 +41,7 @@ func Of(d *pluginv1.ToolDescription) Tool {
 	}
 	return Tool{
 		d.GetTitle(), d.GetDescription(), ordered(d.GetInputSchema()), ordered(d.GetOutputSchema()),
-		a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld,
+		a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld, d.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 	}
 }
 
@@ -74,6 +76,7 @@ func Changes(before, after Tool) (list []Change) {
 		{"destructiveHint", hint(before.Destructive), hint(after.Destructive)},
 		{"idempotentHint", hint(before.Idempotent), hint(after.Idempotent)},
 		{"openWorldHint", hint(before.OpenWorld), hint(after.OpenWorld)},
+		{"exclusive", fmt.Sprint(before.Exclusive), fmt.Sprint(after.Exclusive)},
 	} {
 		if part.Before != part.After {
 			list = append(list, part)
@@ -150,10 +153,14 @@ func (f File) First(tools map[string]Tool) error {
 	if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := f.put(tools, os.Link); !errors.Is(err, fs.ErrExist) { // another process may be first
-		return err
+	err := f.put(tools, os.Link)
+	if errors.Is(err, fs.ErrExist) { // another process was first
+		return nil
 	}
-	return nil
+	if _, unlinked := errors.AsType[*os.LinkError](err); unlinked { // a file system without links
+		return f.put(tools, os.Rename)
+	}
+	return err
 }
 
 // Accept pins the tools in place of others.

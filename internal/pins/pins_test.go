@@ -36,6 +36,7 @@ func TestChanges(t *testing.T) {
 		"readOnlyHint":    func(d *pluginv1.ToolDescription) { d.Annotations = nil },
 		"destructiveHint": func(d *pluginv1.ToolDescription) { d.Annotations.Destructive = new(false) },
 		"idempotentHint":  func(d *pluginv1.ToolDescription) { d.Annotations.Idempotent = new(true) },
+		"exclusive":       func(d *pluginv1.ToolDescription) { d.Concurrency = pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE },
 		"openWorldHint":   func(d *pluginv1.ToolDescription) { d.Annotations.OpenWorld = new(true) },
 	} {
 		d := said(schema)
