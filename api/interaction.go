@@ -37,7 +37,7 @@ type Interaction struct {
 	TurnID    string          `json:"turnId"`
 	CallID    string          `json:"toolCallId"`
 	Tool      string          `json:"toolName"`
-	Kind      InteractionKind `json:"kind" jsonschema:"approval, confirm (of something destructive), password, device_code or questionnaire"`
+	Kind      InteractionKind `json:"kind" jsonschema:"approval, confirm (of something destructive), password, device_code, questionnaire or escalation"`
 	Prompt    string          `json:"prompt"`
 	Schema    json.RawMessage `json:"schema,omitempty" jsonschema:"JSON Schema of the value wanted; absent for yes or no"`
 	Default   json.RawMessage `json:"default,omitempty" jsonschema:"what the schema declares as default, for people to accept"`
@@ -47,6 +47,29 @@ type Interaction struct {
 	TimeoutMs int64           `json:"timeoutMs" jsonschema:"from its beginning; then it is denied"`
 	ExpiresAt time.Time       `json:"expiresAt"`
 	Secret    bool            `json:"secret,omitempty" jsonschema:"the answer must be shown and kept nowhere"`
+	Host      bool            `json:"host,omitempty" jsonschema:"the turn's host asks it, not a tool and not for a call's approval"`
+}
+
+// Question is what a host asks a human in a turn. Without a Schema it wants a yes or
+// no or, of a password, text.
+type Question struct {
+	Kind      InteractionKind `json:"kind" jsonschema:"approval, confirm (of something destructive), password, device_code, questionnaire or escalation"`
+	Prompt    string          `json:"prompt" jsonschema:"what people read, at most 16 KiB"`
+	Schema    json.RawMessage `json:"schema,omitempty" jsonschema:"JSON Schema of the value wanted, at most 16 KiB; absent for yes or no"`
+	TimeoutMs int64           `json:"timeoutMs,omitempty" jsonschema:"how long to wait, at most an hour and within the bounds that are configured; 0 is the configured time, which a device_code may not have"`
+	Secret    bool            `json:"secret,omitempty" jsonschema:"the answer must be shown and kept nowhere; a password's always is"`
+	CallID    string          `json:"toolCallId,omitempty" jsonschema:"the call under way that it is about; it ends with that call"`
+	Tool      string          `json:"toolName,omitempty" jsonschema:"the tool that it is about; of a call, the call's"`
+}
+
+// Raised is what came of a question.
+type Raised struct {
+	InteractionID string          `json:"interactionId"`
+	Outcome       string          `json:"outcome" jsonschema:"answered; else there is no answer: denied, dismissed, failed, timeout, headless or cancelled"`
+	Approve       bool            `json:"approve,omitempty" jsonschema:"of answered: the answer to yes or no"`
+	Value         json.RawMessage `json:"value,omitempty" jsonschema:"of answered: the value; of headless: the default that the schema declares, if any"`
+	By            string          `json:"by,omitempty" jsonschema:"who or what has decided"`
+	Warning       string          `json:"warning,omitempty" jsonschema:"a timeout was clamped"`
 }
 
 // Policy is what a call may touch, as people are shown it.

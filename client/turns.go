@@ -145,6 +145,13 @@ func (c *Client) Turn(ctx context.Context, turnID string) (t api.Turn, err error
 	return t, err
 }
 
+// Raise asks a human in a turn and returns the outcome. A question that nobody
+// answers is not an error. When ctx ends first, the daemon takes the question back.
+func (c *Client) Raise(ctx context.Context, turnID string, q api.Question) (r api.Raised, err error) {
+	err = c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/interactions"), q, &r)
+	return r, err
+}
+
 // Interactions lists the questions that wait for a human, the most urgent
 // first.
 func (c *Client) Interactions(ctx context.Context) ([]api.Interaction, error) {

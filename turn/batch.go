@@ -275,6 +275,19 @@ func (b *batch) notBegun(e *entry, reason api.Reason) *api.Result {
 	return callAborted(e.call, reason)
 }
 
+// toolOf is the tool of a call that has no result yet, by the key of its events;
+// ok is false without such a call.
+func (b *batch) toolOf(key string) (tool string, ok bool) {
+	if b == nil {
+		return "", false
+	}
+	i := slices.IndexFunc(b.entries, func(e *entry) bool { return e.key == key && e.stage != stageDone })
+	if i < 0 {
+		return "", false
+	}
+	return b.entries[i].call.Tool, true
+}
+
 func (b *batch) results() []*api.Result {
 	list := make([]*api.Result, len(b.entries))
 	for i, e := range b.entries {

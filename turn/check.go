@@ -220,7 +220,7 @@ func (e *entry) whyCut() string {
 func (b *batch) always(given approval, a api.Answer) {
 	b.t.always[given] = true
 	for _, p := range b.t.pendings {
-		if (approval{p.Tool, p.Rule}) == given && p.Kind == api.KindApproval {
+		if (approval{p.Tool, p.Rule}) == given && p.Kind == api.KindApproval && !p.Host {
 			b.t.close(p, api.OutcomeAnswered, a)
 		}
 	}

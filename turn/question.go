@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/plugin/schema"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -25,9 +27,13 @@ type Question struct {
 	// is what the turn, the tool, the configuration or the kind says.
 	Timeout time.Duration
 	Secret  bool
-	// CallID and Tool are of the call that it is about, if there is one.
+	// CallID is the key of the call under way that it is about, as in its events, and
+	// ends with that call; Tool is the tool. Empty ones mean that there is none.
 	CallID, Tool string
 }
+
+// maxRaised bounds the questions of a turn's host that wait for an answer.
+const maxRaised = 64
 
 // Ask puts a question of the host's own to a human and waits for what comes of
 // it: one of the outcomes, and with OutcomeAnswered the answer. In a headless
@@ -36,20 +42,79 @@ type Question struct {
 // outcome is OutcomeCancelled. warning describes a timeout that was clamped;
 // an error says why there is no such question, or that the turn is over.
 func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a api.Answer, warning string, err error) {
-	tool, _ := t.m.config.Tool(q.Tool)
+	s, warning, err := t.raiseQuestion(ctx, q)
+	return s.outcome, s.answer, warning, err
+}
+
+// Raise is Ask with the id of the interaction.
+func (t *Turn) Raise(ctx context.Context, q Question) (api.Raised, error) {
+	s, warning, err := t.raiseQuestion(ctx, q)
+	return api.Raised{InteractionID: s.id, Outcome: s.outcome, Approve: s.answer.Approve, Value: s.answer.Value, By: s.answer.By, Warning: warning}, err
+}
+
+func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warning string, err error) {
+	t.do(func() {
+		if tool, ok := t.batch.toolOf(q.CallID); ok {
+			q.Tool = tool
+		}
+	})
+	var tool Tool
+	if q.Tool != "" {
+		tool, _ = t.m.config.Tool(q.Tool)
+	}
 	wait, warning, err := t.wait(q.Kind, tool, q.Timeout)
+	if err == nil {
+		err = q.check()
+	}
 	if err != nil {
-		return "", api.Answer{}, "", err
+		return settled{}, "", err
+	}
+	i := api.Interaction{
+		CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret || q.Kind == api.KindPassword, Host: true,
+	}
+	s, open := t.await(ctx, t.do, i, wait, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
+	switch {
+	case !open:
+		return settled{}, "", errOver
+	case err != nil:
+		return settled{}, "", err
+	}
+	return s, warning, nil
+}
+
+// check says what keeps a question from being one.
+func (q Question) check() error {
+	if len(q.Tool) > maxNameBytes {
+		return fmt.Errorf("the tool's name has %d bytes: give one of at most %d", len(q.Tool), maxNameBytes)
 	}
 	if err := checkSize(q.Prompt, q.Schema); err != nil {
-		return "", api.Answer{}, "", err
+		return err
 	}
-	i := api.Interaction{CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
-	s, open := t.await(ctx, t.do, i, wait, func() bool { return true }, func() {})
-	if !open {
-		return "", api.Answer{}, "", errOver
+	if len(q.Schema) == 0 {
+		return nil
 	}
-	return s.outcome, s.answer, warning, nil
+	if _, err := schema.Parse(q.Schema); err != nil {
+		return fmt.Errorf("the schema is not one: %w", err)
+	}
+	return nil
+}
+
+// checkRaise says why a host cannot ask now.
+func (t *Turn) checkRaise(q Question) error {
+	raised := 0
+	for _, p := range t.pendings {
+		if p.Host {
+			raised++
+		}
+	}
+	_, underWay := t.batch.toolOf(q.CallID)
+	switch {
+	case raised >= maxRaised:
+		return fmt.Errorf("%d questions of the turn's host wait for answers: answer some first", raised)
+	case q.CallID != "" && !underWay:
+		return fmt.Errorf("no call %q of the turn is under way", q.CallID)
+	}
+	return nil
 }
 
 func checkSize(prompt string, schema json.RawMessage) error {
@@ -61,6 +126,7 @@ func checkSize(prompt string, schema json.RawMessage) error {
 
 // settled is what came of an interaction.
 type settled struct {
+	id      string
 	outcome string
 	answer  api.Answer
 }
@@ -78,7 +144,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 		}
 		id = t.request(i, wait, func(outcome string, a api.Answer) {
 			end()
-			answered <- settled{outcome, a}
+			answered <- settled{outcome: outcome, answer: a}
 		})
 	})
 	if !open {
@@ -86,6 +152,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 	}
 	select {
 	case s := <-answered:
+		s.id = id
 		return s, true
 	case <-ctx.Done():
 		t.post(func() {
@@ -93,7 +160,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 				t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
 			}
 		})
-		return settled{outcome: api.OutcomeCancelled}, true
+		return settled{id: id, outcome: api.OutcomeCancelled}, true
 	}
 }
 

@@ -17,6 +17,43 @@ func (s *Server) interactions(q *request) error {
 	return q.answer(list)
 }
 
+// raise puts a question of a host to a human. It is taken back if the host goes away:
+// nobody is asked what nobody waits for.
+func (s *Server) raise(q *request) error {
+	t, err := s.activeTurn(q)
+	if err != nil {
+		return err
+	}
+	var asked api.Question
+	if err := q.decode(&asked); err != nil {
+		return err
+	}
+	if string(asked.Schema) == "null" { // as clients write it who leave nothing out
+		asked.Schema = nil
+	}
+	if err := s.accepts(); err != nil {
+		return err
+	}
+	release, err := s.hold(t)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, stop := q.connected(turn.ErrDisconnected)
+	defer stop()
+	r, err := t.Raise(ctx, turn.Question{
+		Kind: asked.Kind, Prompt: asked.Prompt, Schema: asked.Schema, Timeout: milliseconds(asked.TimeoutMs), Secret: asked.Secret,
+		CallID: asked.CallID, Tool: asked.Tool,
+	})
+	switch {
+	case err == nil:
+		return q.answer(r)
+	case isOver(t):
+		return notActive(t.ID())
+	}
+	return refuse(codeInvalid, printable(err.Error()), "correct the question")
+}
+
 // answer is what a human has decided. Its value is given on and kept nowhere.
 func (s *Server) answer(q *request) error {
 	var a api.Answer

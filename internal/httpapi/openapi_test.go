@@ -26,14 +26,14 @@ var components = []reflect.Type{
 	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
 	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
 	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](),
-	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
+	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
 	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
 	typeOf[api.Result](), typeOf[api.Event](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model]()}
+var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question]()}
 
 // componentSchemas are the schemas of all components. Strict ones allow no
 // fields that the types don't have, which is for tests: clients must take more.
@@ -93,6 +93,11 @@ func bound(all map[string]*jsonschema.Schema) {
 	}
 	waits := spec["interactionTimeoutsMs"].AdditionalProperties
 	waits.Minimum, waits.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(float64(1e9))
+	question := all["Question"].Properties
+	id(question["toolCallId"], "")
+	id(question["toolName"], "")
+	question["prompt"].MinLength, question["prompt"].MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(16<<10)
+	question["timeoutMs"].Minimum, question["timeoutMs"].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
 	call := all["Call"]
 	id(call.Properties["id"], `^([^.]|[.][^.]|[.][.].)`)
 	call.Properties["id"].MinLength = jsonschema.Ptr(1)

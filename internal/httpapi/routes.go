@@ -125,6 +125,10 @@ var routes = []route{
 		refuses: []string{codeNotFound, codeBusy}, handle: (*Server).events,
 	},
 	{
+		method: "POST", path: "/api/turns/{turnId}/interactions", summary: "Ask a human, and wait for what comes of it. Disconnecting before it takes the question back",
+		in: typeOf[api.Question](), status: http.StatusOK, out: typeOf[api.Raised](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).raise,
+	},
+	{
 		method: "GET", path: "/api/interactions", summary: "All questions that wait for a human",
 		status: http.StatusOK, out: typeOf[api.Interactions](), handle: (*Server).interactions,
 	},

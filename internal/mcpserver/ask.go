@@ -59,7 +59,7 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 // yes.
 func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	by := c.by()
-	if i.Kind == api.KindApproval && c.session.approved(i) {
+	if i.Kind == api.KindApproval && !i.Host && c.session.approved(i) {
 		return api.Answer{Approve: true, By: by + ", for the session"}, nil
 	}
 	if i.Secret || i.Kind == api.KindPassword {

@@ -43,7 +43,7 @@ func formOf(i api.Interaction, keeps bool) form {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	switch {
-	case i.Kind == api.KindApproval && keeps:
+	case i.Kind == api.KindApproval && !i.Host && len(i.Schema) == 0 && keeps:
 		return approvalForm
 	case len(i.Schema) == 0:
 		return confirmForm

@@ -22,7 +22,10 @@ func question(q api.Interaction, shorten func(string) string) (text string, shor
 	var b strings.Builder
 	shown, arguments := shorten(q.Prompt), shorten(string(q.Arguments))
 	prompt := OneLine(shown)
-	if q.Tool != "" && !isApproval(q) { // a tool's words are not to pass for the host's
+	switch {
+	case q.Tool != "" && q.Host:
+		prompt = fmt.Sprintf("About the tool %s: %s", OneLine(q.Tool), prompt)
+	case q.Tool != "" && !isApproval(q): // a tool's words are not to pass for the host's
 		prompt = fmt.Sprintf("The tool %s asks: %s", OneLine(q.Tool), prompt)
 	}
 	fmt.Fprintln(&b, prompt)
@@ -81,9 +84,13 @@ func Touches(p *api.Policy) string {
 	return strings.Join(parts, ", ")
 }
 
+// isApproval: a call waits for it, which is shown.
 func isApproval(q api.Interaction) bool {
-	return q.Kind == api.KindApproval || q.Kind == api.KindConfirm
+	return !q.Host && (q.Kind == api.KindApproval || q.Kind == api.KindConfirm)
 }
+
+// lasting says whether a yes can be for the rest of the turn.
+func lasting(q api.Interaction) bool { return q.Kind == api.KindApproval && !q.Host }
 
 // choices are what a yes or no is answered by. What destroys something is
 // confirmed each time. Whatever is not shown whole can be.
@@ -92,10 +99,12 @@ func choices(q api.Interaction, short bool) string {
 	if !short {
 		more = "/v"
 	}
-	switch q.Kind {
-	case api.KindApproval:
+	switch {
+	case lasting(q):
 		return "allow? [y/n/a" + more + "]"
-	case api.KindConfirm:
+	case q.Kind == api.KindApproval:
+		return "allow? [y/n" + more + "]"
+	case q.Kind == api.KindConfirm:
 		return "destroys things: allow? [y/n" + more + "]"
 	}
 	return "[y/n" + more + "]"
@@ -106,7 +115,7 @@ const explainTwo = "please answer y (yes) or n (no)"
 // explain says what there is to answer.
 func explain(q api.Interaction, short bool) string {
 	list := []string{"y (yes)", "n (no)"}
-	if q.Kind == api.KindApproval {
+	if lasting(q) {
 		list = append(list, "a (yes, for the rest of this turn)")
 	}
 	if !short {
@@ -127,7 +136,7 @@ func parse(text string, q api.Interaction, short bool) (a api.Answer, ok bool, e
 	case "y", "yes":
 		return api.Answer{Approve: true}, true, nil
 	case "a", "always":
-		always := q.Kind == api.KindApproval
+		always := lasting(q)
 		return api.Answer{Approve: always, Always: always}, always, nil
 	case "v", "view":
 		if !short {

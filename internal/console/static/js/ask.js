@@ -27,7 +27,7 @@ export class AskCard {
     const id = 'ask-' + Math.random().toString(36).slice(2);
     this.node = h('form', { class: 'ask', 'aria-labelledby': id, novalidate: true, autocomplete: 'off', data: { ask: ask.interactionId, kind: ask.kind } },
       h('header', {}, h('h3', { id }, h('span', { class: 'chip', data: { tone: ask.kind === 'confirm' ? 'failed' : 'wait' } }, kindOf(ask.kind)), ' ',
-        h('span', { class: 'ask-tool' }, printable(ask.toolName || 'The host'))), this.#left),
+        h('span', { class: 'ask-tool' }, printable(ask.host && ask.toolName ? 'The host, about ' + ask.toolName : ask.toolName || 'The host'))), this.#left),
       this.#bar,
       h('p', { class: 'ask-prompt' }, printable(ask.prompt)),
       argumentsOf(ask), policyOf(ask), this.#fields(), this.#error, this.#actions(),
@@ -53,7 +53,7 @@ export class AskCard {
   }
 
   #actions() {
-    const { kind } = this.#ask;
+    const { kind, host } = this.#ask;
     const yes = this.#form ? 'Send' : { confirm: 'Confirm', device_code: 'Done', escalation: 'Done' }[kind] ?? 'Approve';
     const button = (words, props) => {
       const node = h('button', { disabled: true, ...props }, words);
@@ -62,7 +62,7 @@ export class AskCard {
     };
     return h('div', { class: 'ask-actions' },
       button(yes, { type: 'submit', class: kind === 'confirm' ? 'danger' : 'primary' }),
-      kind === 'approval' && !this.#form ? button('Always in this turn', { type: 'button', onclick: () => this.#answer({ approve: true, always: true }, 'Approved for this turn') }) : null,
+      kind === 'approval' && !host && !this.#form ? button('Always in this turn', { type: 'button', onclick: () => this.#answer({ approve: true, always: true }, 'Approved for this turn') }) : null,
       button('Deny', { type: 'button', class: 'deny', onclick: () => this.#answer({}, 'Denied') }));
   }
 
