@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,13 +88,22 @@ func (s *Server) callAs(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 		err = s.mayCall(ctx, by, name)
 	}
 	if err != nil {
-		made := turn.Call{ID: newID(), Tool: cut(cmp.Or(name, by), maxWordBytes)}
-		return present(refusal(made, api.StatusInvalidArgs, api.ReasonCall, "", err.Error()), promise{}, r.ProtocolVersion(), nil), nil
+		return notCalled(r, cmp.Or(name, by), err), nil
 	}
 	inner, params := *r, *r.Params
 	params.Name, params.Arguments = name, arguments
 	inner.Params = &params
 	return s.call(ctx, &inner)
+}
+
+// notCalled is the answer to a call that is not made.
+func notCalled(r *mcpsdk.CallToolRequest, name string, err error) *mcpsdk.CallToolResult {
+	made := turn.Call{ID: newID(), Tool: cut(name, maxWordBytes)}
+	result := refusal(made, api.StatusInvalidArgs, api.ReasonCall, "", err.Error())
+	if held, is := errors.AsType[*catalog.HeldError](err); is {
+		result = refusal(made, api.StatusDenied, api.ReasonPolicy, "modeGate", "the tool is held back: "+held.Tool.Held)
+	}
+	return present(result, promise{}, r.ProtocolVersion(), nil)
 }
 
 // mayCall says why a tool cannot be called so.
@@ -143,8 +153,7 @@ func (s *Server) find(_ context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.Cal
 		strict := json.NewDecoder(bytes.NewReader(r.Params.Arguments))
 		strict.DisallowUnknownFields()
 		if err := strict.Decode(&in); err != nil {
-			made := turn.Call{ID: newID(), Tool: findTool}
-			return present(refusal(made, api.StatusInvalidArgs, api.ReasonCall, "", "it takes one argument, query, which must be text"), promise{}, r.ProtocolVersion(), nil), nil
+			return notCalled(r, findTool, errors.New("it takes one argument, query, which must be text")), nil
 		}
 	}
 	s.mu.Lock()

@@ -2,10 +2,12 @@ package mcpserver
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -14,7 +16,8 @@ import (
 // it is accepted.
 func TestHeldBack(t *testing.T) {
 	t.Parallel()
-	for _, search := range []bool{false, true} {
+	for i := range 4 {
+		search, reload := i%2 == 0, i/2 == 0
 		s := newServer(t, setup{Config: Config{Search: search}, adjust: func(tool *catalog.Tool) {
 			if tool.Name == "say" {
 				tool.Held = "it had another description"
@@ -32,12 +35,14 @@ func TestHeldBack(t *testing.T) {
 		if err != nil || slices.ContainsFunc(listed.Tools, func(tool *mcpsdk.Tool) bool { return tool.Name == "say" }) {
 			t.Errorf("%v, listed %+v", err, listed)
 		}
-		if r, err := c.CallTool(wait.Context(t), call); err == nil && !r.IsError {
+		if r := invoke(t, c, call); execution(t, r).Status != api.StatusDenied || execution(t, r).Reason != api.ReasonPolicy || !strings.Contains(text(r), "held back: it had another description") {
 			t.Errorf("called: %+v", r)
 		}
 		own, _ := changeable.Load(s)
 		own.(*offeredTools).release("say")
-		s.Reload(t.Context())
+		if reload {
+			s.Reload(t.Context())
+		}
 		if r := invoke(t, c, call); r.IsError || text(r) != "x" {
 			t.Errorf("accepted: %s", text(r))
 		}
