@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -157,4 +158,14 @@ func TestHurry(t *testing.T) {
 		t.Errorf("a removed group: %v", err)
 	}
 	want("a removed group has no hurry", toolsWeight)
+	for _, total := range []int64{30, 2000, 0} {
+		if err := r.Totals(Limits{CPUWeight: total}); err != nil {
+			t.Fatal(err)
+		}
+		want("the operator's", cmp.Or(total, toolsWeight))
+		if err := errors.Join(r.liftTotal(), r.restoreTotal()); err != nil {
+			t.Fatal(err)
+		}
+		want("the operator's, after a hurry", cmp.Or(total, toolsWeight))
+	}
 }

@@ -1,15 +1,22 @@
 package cgroup
 
-import "time"
-
-// Weights of the directory for all tools: a quarter of what the supervisor has by
-// default, so that its timers stay exact and tools whose output it reads cannot
-// keep it from its work, and, for a moment while a group must die, eight times as
-// much.
-const (
-	toolsWeight = 25
-	hurryWeight = 800
+import (
+	"cmp"
+	"time"
 )
+
+// Weights of the directory for all tools: as much as any other group has, unless
+// Totals says something else, and, for a moment while a group must die, eight
+// times as much. The supervisor has more where it is in a cgroup of its own, so
+// that its timers stay exact and tools cannot keep it from reading their output.
+const (
+	toolsWeight      = defaultWeight
+	hurryWeight      = 8 * defaultWeight
+	supervisorWeight = 4 * defaultWeight
+)
+
+// weightOf is what all groups together have.
+func weightOf(totals Limits) int64 { return cmp.Or(totals.CPUWeight, toolsWeight) }
 
 // The bounds of all groups together are lifted for maxLift at a time, with a rest
 // as long as that between: where something dies all the time, as under attack,
@@ -39,7 +46,7 @@ func (r *Root) liftTotal() error {
 		time.AfterFunc(wait, r.liftAgain)
 		return nil
 	}
-	writes := append(r.layout.undo(Limits{CPUPercent: r.totals.CPUPercent}, ctrlCPU), r.layout.weight(hurryWeight)...)
+	writes := append(r.layout.undo(Limits{CPUPercent: r.totals.CPUPercent}, ctrlCPU), r.layout.weight(max(hurryWeight, r.totals.CPUWeight))...)
 	if err := r.apply("", writes); err != nil {
 		return err
 	}
@@ -58,7 +65,7 @@ func (r *Root) restoreTotal() error {
 	}
 	writes, err := r.layout.plan(Limits{CPUPercent: r.totals.CPUPercent})
 	if err == nil {
-		err = r.apply("", append(writes, r.layout.weight(toolsWeight)...))
+		err = r.apply("", append(writes, r.layout.weight(weightOf(r.totals))...))
 	}
 	if err != nil {
 		r.lift.end.Reset(maxLift)

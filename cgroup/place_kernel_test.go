@@ -95,6 +95,9 @@ func TestOpenDelegated(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := checkEvacuated(t, openIn(t, spawn(t, nil, "open", procs, "0")), p)
+	if weight, err := base.read(leaf + "/cpu.weight"); err != nil || strings.TrimSpace(weight) != itoa(supervisorWeight) {
+		t.Errorf("the supervisor's weight: %q, %v", weight, err)
+	}
 
 	// A second one, started from the first one's leaf, stays in it.
 	o := openIn(t, spawn(t, nil, "open", base.join(leaf)+"/cgroup.procs", "0"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"slices"
 	"sync"
 
@@ -159,8 +160,7 @@ func (r *Root) hierarchies() []*hierarchy {
 	return append([]*hierarchy{r.v2}, r.v1...)
 }
 
-// setUp prepares our directory for groups: controllers, and a CPU weight of an
-// eighth of the supervisor's so that its timers stay exact under load.
+// setUp prepares our directory for groups: controllers, and a CPU weight.
 func (r *Root) setUp() error {
 	for _, c := range r.v2.controllers {
 		if err := r.v2.tools.write("cgroup.subtree_control", "+"+c); err != nil {
@@ -178,7 +178,26 @@ func (r *Root) setUp() error {
 		return &UnavailableError{"cgroup2 file", r.v2.tools.join("cgroup.kill"), "use Linux 5.14 or newer", nil}
 	}
 	r.feat, r.path = r.probeFeatures(), r.v2.tools.path
+	r.favourSupervisor()
 	return r.apply("", r.layout.weight(toolsWeight))
+}
+
+// favourSupervisor gives a supervisor leaf that this process is in more of the CPU
+// than tools have. Elsewhere the process has what its place in the tree gives it.
+func (r *Root) favourSupervisor() {
+	if !slices.Contains(r.v2.controllers, ctrlCPU) {
+		return
+	}
+	own, err := readMembership()
+	if err != nil || !leafName.MatchString(path.Base(own.v2)) {
+		return
+	}
+	leaf, err := r.v2.base.sub(path.Base(own.v2))
+	if err != nil {
+		return
+	}
+	defer leaf.close()
+	_ = leaf.write("cpu.weight", itoa(supervisorWeight))
 }
 
 func (r *Root) startEvents() (err error) {
@@ -227,11 +246,8 @@ func (r *Root) Check(l Limits) error {
 
 // Totals bounds all groups together, replacing earlier totals; a zero field
 // lifts that total. A total is not a group's own limit: what hits it is counted
-// as an ancestor's. CPUWeight must be 0: it is an eighth of the supervisor's.
+// as an ancestor's.
 func (r *Root) Totals(l Limits) error {
-	if l.CPUWeight != 0 {
-		return fmt.Errorf("total CPU weight %d can't be set: it is always an eighth of the supervisor's, use 0", l.CPUWeight)
-	}
 	if err := r.Check(l); err != nil {
 		return err
 	}
@@ -253,7 +269,7 @@ func (r *Root) Totals(l Limits) error {
 	}
 	r.totals = l
 	r.settleLift()
-	return r.apply("", append(writes, r.layout.weight(toolsWeight)...))
+	return r.apply("", append(writes, r.layout.weight(weightOf(l))...))
 }
 
 // Close removes our directory and ends the event goroutine. Groups must be
