@@ -3,7 +3,6 @@ package cgroup
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"syscall"
 	"testing"
@@ -37,7 +36,7 @@ func TestNoneSignalsTheTree(t *testing.T) {
 	if pids, err := g.Processes(); err != nil || len(pids) != 0 {
 		t.Errorf("before birth: %v, %v", pids, err)
 	}
-	cmd := exec.Command("/bin/sh", "-c", "sleep 1000 & sleep 1000 & wait")
+	cmd := roleCommand("tree", "2")
 	if err := g.Born(func(dir *os.File, enter, leave []*os.File) error {
 		if dir != nil || enter != nil || leave != nil {
 			t.Error("there are cgroups to be born into")
@@ -46,6 +45,7 @@ func TestNoneSignalsTheTree(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	defer cmd.Process.Kill()
 	g.Lead(cmd.Process.Pid)
 	var all []int
 	wait.Until(t, "the tree is complete", func() bool {
@@ -59,6 +59,7 @@ func TestNoneSignalsTheTree(t *testing.T) {
 	if err != nil || len(signalled) != 2 {
 		t.Errorf("signalled %v of %v: %v", signalled, all, err)
 	}
+	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if pids, err := g.Processes(); err != nil || len(pids) != 0 {
 		t.Errorf("after the leader: %v, %v", pids, err)
