@@ -87,7 +87,7 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 	}
 	described, failed := c.host.Describe(ctx, request)
 	if failed != nil {
-		return nil, &DescribeError{entry, request, failed}
+		return nil, &DescribeError{entry, request, startFailure(entry, failed)}
 	}
 	for _, warning := range described.Warnings {
 		c.warn(entry.Source, entry.Name, "%s", warning)

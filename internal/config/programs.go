@@ -19,8 +19,8 @@ func (b *builder) checkProgram(t *Tool) {
 		if lacks != "" {
 			b.warn(s.node, lacks)
 		}
-		if program, ok := fetches(argv); ok && t.Type == TypeMCP && t.offline() {
-			b.warn(s.node, needsNetwork(program))
+		if needs := t.Downloads(); needs != "" {
+			b.warn(s.node, needs)
 		}
 		if t.Type == TypeMCP && t.forgets() && !missing {
 			b.warn(s.node, forgetful+": say keep: true for a server that must remember, or keep: false")
@@ -108,6 +108,15 @@ func runner(argv []string) (program string, list []string) {
 func fetches(argv []string) (program string, ok bool) {
 	program, list := runner(argv)
 	return program, len(list) > 0 && &list[0] == &downloaders[0]
+}
+
+// Downloads is what to do about a server that its command would download, where
+// calls reach no network; empty for others.
+func (t Tool) Downloads() string {
+	if program, ok := fetches(t.MCP.Argv); ok && t.Type == TypeMCP && t.offline() {
+		return needsNetwork(program)
+	}
+	return ""
 }
 
 func needsNetwork(program string) string {

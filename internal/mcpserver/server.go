@@ -151,10 +151,10 @@ func instructionsOf(search bool) string {
 // theirs is there.
 func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if one, is := r.(*mcpsdk.CallToolRequest); is && s.offerEarly(ctx, s.meant(one.Params)) {
-			return next(ctx, method, r)
+		if one, is := r.(*mcpsdk.CallToolRequest); is {
+			return s.whenKnown(ctx, one, func() (mcpsdk.Result, error) { return next(ctx, method, r) })
 		}
-		if method == "tools/list" && !s.config.Search || method == "tools/call" {
+		if method == "tools/list" && !s.config.Search {
 			select {
 			case <-s.loaded:
 			case <-ctx.Done():
@@ -280,16 +280,6 @@ func (s *Server) meant(p *mcpsdk.CallToolParamsRaw) string {
 	}
 	name, _, _ := within(p)
 	return name
-}
-
-// offerEarly offers a tool before all are listed, and says whether it could.
-func (s *Server) offerEarly(ctx context.Context, name string) bool {
-	select {
-	case <-s.loaded:
-		return false
-	default:
-	}
-	return name == turn.StatusTool || name != "" && s.know(ctx, name) == nil
 }
 
 // know offers a tool from now on, or says why it cannot be offered.

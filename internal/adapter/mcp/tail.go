@@ -47,7 +47,31 @@ func (t *tail) text() string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
 }
 
-var telling = regexp.MustCompile(`(?i)error|exception|panic|fatal|cannot|can't|usage`)
+// tellings look like the reason of a failure, the surest first; beside looks like
+// it and is not.
+var (
+	tellings = []*regexp.Regexp{
+		regexp.MustCompile(`reason: `), // npm's
+		regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_.]*)?(?:Error|Exception)\b.*:|^panic: `), // of node, Python, Go
+		regexp.MustCompile(`(?i)^[^ ]*\b(?:error|fatal)\b`),
+		regexp.MustCompile(`(?i)error|exception|panic|fatal|cannot|can't`),
+		regexp.MustCompile(`(?i)usage`),
+	}
+	beside = regexp.MustCompile(`^\s+at |^\s*File "|A complete log of this run|^Node\.js v`)
+)
+
+// likeliest is the line that looks most like a reason: the last of its kind, else the
+// last of all.
+func likeliest(lines []string) string {
+	for _, telling := range tellings {
+		for _, line := range slices.Backward(lines) {
+			if telling.MatchString(line) && !beside.MatchString(line) {
+				return line
+			}
+		}
+	}
+	return lines[len(lines)-1]
+}
 
 // evidence is the end of stderr as an addition to an error: what looks like the
 // reason on the error's own line, for that may be all that is shown, the rest
@@ -58,14 +82,7 @@ func (t *tail) evidence() string {
 		return ""
 	}
 	lines := strings.Split(text, "\n")
-	line := lines[len(lines)-1]
-	for _, l := range slices.Backward(lines) {
-		if telling.MatchString(l) {
-			line = l
-			break
-		}
-	}
-	line = "; it wrote to stderr: " + strings.TrimSpace(line)
+	line := "; it wrote to stderr: " + strings.TrimSpace(likeliest(lines))
 	if len(lines) == 1 {
 		return line
 	}
