@@ -17,8 +17,9 @@ type Current struct {
 // nothing, and the error is [ErrRemoved].
 func (g *Group) Current() (c Current, err error) {
 	err = g.use(func() error {
-		text, errCPU := g.dir.read("cpu.stat")
-		c.CPU = usec(field(text, "usage_usec"))
+		stat, errCPU := g.cpuStat()
+		c.CPU = microseconds(stat.GetUsageUsec())
+		var text string
 		var errMemory, errPids error
 		if h := g.root.limited[ctrlMemory]; h != nil {
 			file := "memory.current"

@@ -62,7 +62,7 @@ func (c *eventCounter) kills() (int64, error) {
 		return 0, ErrRemoved
 	}
 	text, err := readAll(c.control)
-	return field(text, "oom_kill"), err
+	return int64(oomControl(text).GetOomKill()), err
 }
 
 func (c *eventCounter) close() {

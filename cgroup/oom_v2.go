@@ -35,7 +35,8 @@ func (o *oomV2) look() (oomCounts, error) {
 }
 
 func parseMemoryEvents(text string) oomCounts {
-	return oomCounts{own: field(text, "oom"), kills: field(text, "oom_kill")}
+	e := memoryEvents(text)
+	return oomCounts{own: int64(e.GetOom()), kills: int64(e.GetOomKill())}
 }
 
 func (o *oomV2) close() {

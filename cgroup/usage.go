@@ -50,8 +50,8 @@ func (u Usage) Since(before Usage) Usage {
 func (g *Group) CPU() (time.Duration, error) {
 	var used time.Duration
 	err := g.use(func() error {
-		text, err := g.dir.read("cpu.stat")
-		used = usec(field(text, "usage_usec"))
+		stat, err := g.cpuStat()
+		used = microseconds(stat.GetUsageUsec())
 		return err
 	})
 	return used, err
@@ -73,8 +73,8 @@ func (g *Group) Usage() (Usage, error) {
 
 // readCPU uses cgroup2 on every layout: it accounts CPU without a controller.
 func (g *Group) readCPU(u *Usage) error {
-	text, err := g.dir.read("cpu.stat")
-	u.CPUUser, u.CPUSystem = usec(field(text, "user_usec")), usec(field(text, "system_usec"))
+	stat, err := g.cpuStat()
+	u.CPUUser, u.CPUSystem = microseconds(stat.GetUserUsec()), microseconds(stat.GetSystemUsec())
 	return err
 }
 
