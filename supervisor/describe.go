@@ -22,6 +22,8 @@ type Description struct {
 	Tools   []*pluginv1.ToolDescription
 	// Warnings are the binary's own: what it leaves out, and why.
 	Warnings []string
+	// Remembered: nobody was asked, for the answer was known.
+	Remembered bool
 }
 
 // Tool is the tool of a name, or without a name the only one; nil if there is
@@ -46,13 +48,14 @@ func (d *Description) Names() (names []string) {
 // Describe asks a plugin binary what tools it has, in a process of its own
 // under the message_route profile, with the request's tool, hash, limits,
 // environment and sandbox, but nothing granted. Answers are remembered by the
-// binary's hash. The result tells what happened where there is no description.
-// Timeouts of the request shorten it, but for what an operator's file says of an
+// binary's hash, and not asked for again unless the request is Anew. The result
+// tells what happened where there is no description. Timeouts of the request shorten it, but for what an operator's file says of an
 // Adapter's calls: they do not wait for the start of what is behind it each time.
 func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *api.Result) {
+	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
-		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list(), Warnings: d.warnings}, nil
+		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list(), Warnings: d.warnings, Remembered: d.at.Before(began)}, nil
 	}
 	c := s.newCall(request)
 	c.refuse(err)
@@ -73,12 +76,13 @@ func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*des
 
 func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*described, error) {
 	key := describeKey(request, found)
-	if known := s.described.get(key); known != nil {
+	if known := s.described.get(key); known != nil && !request.Anew {
 		return known, nil
 	}
 	return s.describing.do(ctx, flightKey(key, request), func(ctx context.Context) (*described, error) {
 		d, err := s.askDescribed(ctx, request)
 		if err == nil {
+			d.at = time.Now()
 			s.described.put(key, d)
 		}
 		return d, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"google.golang.org/protobuf/proto"
@@ -21,6 +22,7 @@ type described struct {
 	tools    []*describedTool
 	warnings []string
 	bytes    int // that it takes in memory, mostly for the schemas
+	at       time.Time
 }
 
 type describedTool struct {

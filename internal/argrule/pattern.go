@@ -8,8 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxPatternBytes bounds a pattern.
-const maxPatternBytes = 1024
+// maxPatternBytes and maxStars bound a pattern, and maxTextBytes what is compared
+// with it: whatever these are, that takes less than a second.
+const (
+	maxPatternBytes = 1024
+	maxStars        = 16
+	maxTextBytes    = 256 << 10
+)
 
 // Pattern is what an argument is compared with: a text in which ? is any one
 // character, * any number of them, and ** as * where that stops at a slash,
@@ -41,6 +46,8 @@ func Parse(pattern string) (p Pattern, wrong string) {
 		return p, "is empty: write what the argument must be, such as /srv/**"
 	case len(rest) > maxPatternBytes:
 		return p, "has more than 1024 bytes: shorten it"
+	case strings.Count(strings.ReplaceAll(rest, "**", "*"), "*") > maxStars:
+		return p, "has more than 16 stars: write several patterns"
 	case !utf8.ValidString(rest):
 		return p, "is not UTF-8"
 	case strings.ContainsAny(rest, `[]{}\`):
@@ -88,6 +95,9 @@ func compile(pattern string, f form) *regexp.Regexp {
 // possibly, in one of the readings of it.
 func (p Pattern) match(text string, dirs []string) (surely, possibly bool) {
 	var readings []string
+	if len(text) > maxTextBytes {
+		return false, true
+	}
 	switch p.form {
 	case formText:
 		readings = plain(text)

@@ -54,7 +54,7 @@ func TestPaths(t *testing.T) {
 // Where a text can mean several things, both kinds of rule hold.
 func TestUnsureTextsHold(t *testing.T) {
 	for _, arguments := range []string{
-		path1("~/x"), path1("~root/x"), path1("$HOME/x"), path1("file://elsewhere/srv/x"), path1("file:%zz"),
+		path1("/srv/" + strings.Repeat("x", maxTextBytes)), path1("~/x"), path1("~root/x"), path1("$HOME/x"), path1("file://elsewhere/srv/x"), path1("file:%zz"),
 		`{"path":"/srv/a","path":"/etc"}`, `[]`, `{`, `5`, "\"\xff\"",
 		`{"path":["/srv/a"` + strings.Repeat(`,"/srv/a"`, maxTexts) + `]}`,
 	} {
@@ -210,7 +210,7 @@ func TestPatterns(t *testing.T) {
 func TestWrongPatterns(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"": "is empty", "!": "is empty", "/srv/": "write /srv/**", "/srv/../x": "write /x", "!//srv": "write /srv", "./a": "write a", "/srv/{a,b}": "several can stand in a list", "[ab]": "several",
-		`a\b`: "has one of", strings.Repeat("x", 1025): "1024 bytes", "https://x/": "write https://x/**",
+		`a\b`: "has one of", strings.Repeat("x", 1025): "1024 bytes", strings.Repeat("a*", 17): "16 stars", "https://x/": "write https://x/**",
 	} {
 		if _, wrong := Parse(pattern); !strings.Contains(wrong, want) {
 			t.Errorf("%.20q: %q, want %q", pattern, wrong, want)

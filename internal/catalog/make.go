@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -79,22 +80,31 @@ func pick(described *supervisor.Description, entry config.Tool) (*pluginv1.ToolD
 	return nil, fmt.Errorf("tool %s (%s): %s has no tool %q: it has %q", entry.Name, entry.Source, entry.Plugin.Path, want, described.Names())
 }
 
-// server is an MCP server behind its adapter.
+// server is an MCP server behind its adapter. What would be held back for what it
+// has said a while ago is looked at again: something else may be accepted now.
 func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error) {
 	request, err := c.serverRequest(entry)
 	if err != nil {
 		return nil, err
 	}
+	tools, remembered, err := c.serverTools(ctx, entry, request)
+	if remembered && slices.ContainsFunc(tools, func(t Tool) bool { return t.Held != "" }) {
+		request.Anew = true
+		tools, _, err = c.serverTools(ctx, entry, request)
+	}
+	return tools, err
+}
+
+func (c *Catalog) serverTools(ctx context.Context, entry config.Tool, request supervisor.Request) (tools []Tool, remembered bool, err error) {
 	described, failed := c.host.Describe(ctx, request)
 	if failed != nil {
-		return nil, &DescribeError{entry, request, startFailure(entry, failed)}
+		return nil, false, &DescribeError{entry, request, startFailure(entry, failed)}
 	}
 	for _, warning := range described.Warnings {
 		c.warn(entry.Source, entry.Name, "%s", warning)
 	}
 	c.warnUnused(entry, described)
 	c.pin(entry, described)
-	var tools []Tool
 	var errs []error
 	for _, own := range described.Tools {
 		tool, offered, err := c.serverTool(entry, own, described)
@@ -102,7 +112,7 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 			tools = append(tools, tool)
 		}
 	}
-	return c.hold(entry, tools), errors.Join(errs...)
+	return c.hold(entry, tools), described.Remembered, errors.Join(errs...)
 }
 
 // serverTool is one tool of a server. It is not offered if it is hidden, or has
