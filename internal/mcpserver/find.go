@@ -101,7 +101,7 @@ func notCalled(r *mcpsdk.CallToolRequest, name string, err error) *mcpsdk.CallTo
 	made := turn.Call{ID: newID(), Tool: cut(name, maxWordBytes)}
 	result := refusal(made, api.StatusInvalidArgs, api.ReasonCall, "", err.Error())
 	if held, is := errors.AsType[*catalog.HeldError](err); is {
-		result = refusal(made, api.StatusDenied, api.ReasonPolicy, "modeGate", "the tool is held back: "+held.Tool.Held)
+		result = heldBack(made, held)
 	}
 	return present(result, promise{}, r.ProtocolVersion(), nil)
 }

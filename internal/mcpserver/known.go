@@ -44,5 +44,13 @@ func (s *Server) unavailable(name string, err error) *api.Result {
 		r.CallID, r.Tool = made.ID, made.Tool
 		return &r
 	}
+	if held, is := errors.AsType[*catalog.HeldError](err); is {
+		return heldBack(made, held)
+	}
 	return refusal(made, api.StatusStartFailed, api.ReasonTool, "", err.Error())
+}
+
+// heldBack is the result of a call whose tool is.
+func heldBack(made turn.Call, held *catalog.HeldError) *api.Result {
+	return refusal(made, api.StatusDenied, api.ReasonPolicy, "modeGate", "the tool is held back: "+held.Tool.Held)
 }

@@ -87,7 +87,6 @@ type Server struct {
 	mu       sync.Mutex
 	closed   bool
 	offered  map[string]offer
-	held     map[string]bool // tools that are held back, by their names
 	sessions map[*mcpsdk.ServerSession]*session
 	loose    map[Peer]*session // what connections without a session have in common
 	active   map[*call]bool
@@ -161,21 +160,8 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 				return nil, context.Cause(ctx)
 			}
 		}
-		if one, is := r.(*mcpsdk.CallToolRequest); is && s.isHeld(one.Params.Name) {
-			if err := s.know(ctx, one.Params.Name); err != nil {
-				return notCalled(one, one.Params.Name, err), nil
-			}
-		}
 		return next(ctx, method, r)
 	}
-}
-
-// isHeld says whether a tool was held back when the tools were listed: to the
-// SDK it is unknown.
-func (s *Server) isHeld(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held[name]
 }
 
 // whenChanged keeps back that the tools have changed as long as they are those
@@ -227,24 +213,20 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		}
 		fresh[t.Name] = o
 	}
-	held := map[string]bool{}
 	for _, problem := range problems {
-		if one, is := errors.AsType[*catalog.HeldError](problem); is {
-			held[one.Tool.Name] = true
-		}
 		s.config.Logger.Warn("a tool is not offered", "problem", problem)
 	}
-	s.offer(fresh, held)
+	s.offer(fresh)
 	return problems
 }
 
-// offer offers these tools and no others, and remembers those that are held back. Who sees what is offered finds it with
+// offer offers these tools and no others. Who sees what is offered finds it with
 // the SDK as well.
-func (s *Server) offer(fresh map[string]offer, held map[string]bool) {
+func (s *Server) offer(fresh map[string]offer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.offered
-	s.offered, s.held = fresh, held
+	s.offered = fresh
 	select {
 	case <-s.loaded:
 		s.changed.Store(s.changed.Load() || !maps.EqualFunc(before, fresh, func(a, b offer) bool { return a.raw == b.raw }))
