@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"runtime"
 	"time"
 )
 
@@ -38,7 +37,6 @@ func (p *pace) spent(took time.Duration, late bool) {
 // owe is how long to wait now.
 func (p *pace) owe(now time.Time, took time.Duration) (nap time.Duration) {
 	calls, _ := p.load()
-	cpus := runtime.GOMAXPROCS(0)
 	if calls <= manyPerCPU*cpus {
 		p.debt, p.at = 0, now
 		return 0

@@ -18,6 +18,10 @@ const (
 	minStarts    = 8
 )
 
+// cpus are those that this process may use, as the Go runtime has found them: a
+// program may set GOMAXPROCS to more later.
+var cpus = runtime.GOMAXPROCS(0)
+
 // startTurn is how long a start keeps its turn: one that hangs, as at a granted
 // folder of a dead file server, holds up nobody.
 const startTurn = 500 * time.Millisecond
@@ -31,7 +35,7 @@ const defaultCPUWeight = 100
 type starts struct{ gate *admission.Gate }
 
 func newStarts() starts {
-	most := max(minStarts, startsPerCPU*runtime.GOMAXPROCS(0))
+	most := max(minStarts, startsPerCPU*cpus)
 	return starts{admission.New(admission.Limits{Running: most, Queue: math.MaxInt, Wait: forever})} // they are as few as the calls under way
 }
 

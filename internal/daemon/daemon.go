@@ -85,6 +85,7 @@ func Run(o Options) error {
 		o.Logger = hclog.NewNullLogger()
 	}
 	bound()
+	spread()
 	manager, given, err := takeOver()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -20,6 +21,23 @@ func bound() {
 	limit, ok := cgroup.OwnMemoryLimit()
 	if ok && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit / 8 * 7)
+	}
+}
+
+// Threads for Go code: up to threadsPerCPU of a CPU, and maxThreads in all.
+const (
+	threadsPerCPU = 4
+	maxThreads    = 8
+)
+
+// spread has more threads run Go code than there are CPUs, on a small machine.
+// Where clients keep all CPUs busy, as with large bodies, short work then waits for
+// the kernel's time slices of a few milliseconds, and not for Go's of ten. A
+// GOMAXPROCS of the environment stands.
+func spread() {
+	cpus := runtime.GOMAXPROCS(0)
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(max(cpus, min(threadsPerCPU*cpus, maxThreads)))
 	}
 }
 
