@@ -21,8 +21,10 @@ const (
 	maxNamedText  = 16 << 10 // bytes of arguments, and of what the tool said
 	maxNamedPaths = 32
 	maxNotGranted = 3
-	// lookTime bounds the look at the host, whose file systems may hang.
+	// lookTime bounds the look at the host, whose file systems may hang, and
+	// maxLooks those that are under way or hang.
 	lookTime = 200 * time.Millisecond
+	maxLooks = 4
 )
 
 // failedByItself are the outcomes in which a missing grant can have had a part.
@@ -34,14 +36,7 @@ func (c *Call) hintAtGrants(r *api.Result) {
 	if c.plan == nil || !slices.Contains(failedByItself, r.Status) {
 		return
 	}
-	names := c.namedPaths(r)
-	found := make(chan []string, 1)
-	c.s.tasks.run("look for what was not granted", func() { found <- c.notGranted(names) })
-	select {
-	case r.Retry.NotGranted = <-found:
-	case <-time.After(lookTime):
-	}
-	if len(r.Retry.NotGranted) == 0 {
+	if r.Retry.NotGranted = c.look(c.namedPaths(r)); len(r.Retry.NotGranted) == 0 {
 		return
 	}
 	var flags []string
@@ -53,6 +48,27 @@ func (c *Call) hintAtGrants(r *api.Result) {
 		hint = r.Retry.Hint + ", or: " + hint
 	}
 	r.Retry.Hint = hint
+}
+
+// look is notGranted with a bound on how long it takes, and on what hangs.
+func (c *Call) look(names []string) []string {
+	late := time.After(lookTime)
+	select {
+	case c.s.looks <- struct{}{}:
+	case <-late:
+		return nil
+	}
+	found := make(chan []string, 1)
+	c.s.tasks.run("look for what was not granted", func() {
+		defer func() { <-c.s.looks }()
+		found <- c.notGranted(names)
+	})
+	select {
+	case missing := <-found:
+		return missing
+	case <-late:
+		return nil
+	}
 }
 
 // namedPaths are those that arguments or the tool's words name: absolute ones of

@@ -23,3 +23,14 @@ func TestPathsIn(t *testing.T) {
 		}
 	}
 }
+
+// A file system that hangs keeps no more than so many looks at it.
+func TestLooksAreBounded(t *testing.T) {
+	c := &Call{s: &Supervisor{looks: make(chan struct{}, maxLooks)}}
+	for range maxLooks {
+		c.s.looks <- struct{}{}
+	}
+	if found := c.look([]string{"/etc"}); found != nil || len(c.s.tasks.running) > 0 {
+		t.Errorf("found %v, under way %v", found, c.s.tasks.running)
+	}
+}

@@ -39,8 +39,9 @@ type Supervisor struct {
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describing
 	describeGate *admission.Gate
-	stuck        atomic.Int64 // calls that were given up, and are not gone
-	locking      atomic.Int64 // calls that wait for data of tools
+	stuck        atomic.Int64  // calls that were given up, and are not gone
+	locking      atomic.Int64  // calls that wait for data of tools
+	looks        chan struct{} // see maxLooks
 	guard        sandbox.Guard
 
 	mu     sync.Mutex
@@ -64,6 +65,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
 		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), starts: newStarts(), pools: newPools(limits), calls: map[*Call]struct{}{},
+		looks: make(chan struct{}, maxLooks),
 	}
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
