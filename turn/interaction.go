@@ -20,7 +20,7 @@ func profileOf(kind api.InteractionKind) (budget.Profile, bool) {
 
 // WaitFor settles an interaction's timeout: asked for, or what asks of other layers
 // and the kind's profile say, at most an hour; of a device code somebody has to say
-// it. There is none without an end. warning says what was clamped.
+// it. It always ends. warning says what was clamped.
 func WaitFor(kind api.InteractionKind, asked time.Duration, asks ...budget.Ask) (wait time.Duration, warning string, err error) {
 	p, known := profileOf(kind)
 	switch {

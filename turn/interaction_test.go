@@ -241,7 +241,7 @@ func TestWaitsAreSet(t *testing.T) {
 		configured, tool map[string][]budget.Ask
 		turn             waits
 		asked            time.Duration
-		want             time.Duration // 0: there is no such question
+		want             time.Duration // 0: no question is made
 		warns            bool
 	}{
 		"kind":               {kind: api.KindApproval, want: 2 * time.Minute},

@@ -28,7 +28,7 @@ type Question struct {
 	Timeout time.Duration
 	Secret  bool
 	// CallID is the key of the call under way that it is about, as in its events, and
-	// ends with that call; Tool is the tool. Empty ones mean that there is none.
+	// ends with that call; Tool is the tool. Both are empty for a question about no call.
 	CallID, Tool string
 }
 
@@ -40,7 +40,7 @@ const maxRaised = 64
 // turn it doesn't wait: the outcome is OutcomeHeadless, and the answer's Value
 // the default that the schema declares, if any. When ctx or the turn ends the
 // outcome is OutcomeCancelled. warning describes a timeout that was clamped;
-// an error says why there is no such question, or that the turn is over.
+// an error says why the question cannot be put, or that the turn is over.
 func (t *Turn) Ask(ctx context.Context, q Question) (outcome string, a api.Answer, warning string, err error) {
 	s, warning, err := t.raiseQuestion(ctx, q)
 	return s.outcome, s.answer, warning, err

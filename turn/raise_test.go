@@ -74,7 +74,7 @@ func TestRaisedAreBounded(t *testing.T) {
 	})
 }
 
-// A password is a secret, whoever forgets to say so.
+// A password is a secret even if its question does not say so.
 func TestRaisedPasswordsAreSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := newWorld().begin(t, Spec{})

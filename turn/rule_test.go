@@ -38,7 +38,7 @@ func saying(id, tool, word string) Call {
 }
 
 // Rules make a mode stricter, and never looser; an approval that one has asked
-// for is none for another.
+// for does not cover another.
 func TestRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var list []api.Interaction

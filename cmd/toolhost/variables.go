@@ -24,7 +24,7 @@ func beforeCommand(cmd *cobra.Command, _ []string) {
 	if quiet, err := cmd.Flags().GetBool("quiet"); err == nil && quiet {
 		return
 	}
-	path, _ := cmd.Flags().GetString("config") // empty where there is no such flag
+	path, _ := cmd.Flags().GetString("config") // empty for a command without that flag
 	warnOfVariables(path)
 }
 

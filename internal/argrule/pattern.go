@@ -130,7 +130,7 @@ func (p Pattern) fits(text string, dirs []string) bool {
 }
 
 // paths are what a text can mean as a path, from the root: one that is relative
-// begins in any of dirs. There are none if it cannot be told.
+// begins in any of dirs. The list is empty if the text cannot be judged.
 func paths(text string, dirs []string) (list []string) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(strings.ToLower(text), "file:") {

@@ -20,15 +20,10 @@ func (s *Server) run(q *request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.accepts(); err != nil {
-		return err
-	}
-	release, err := s.hold(t)
+	ctx, stop, err := s.engage(q, t)
 	if err != nil {
 		return err
 	}
-	defer release()
-	ctx, stop := q.connected(turn.ErrDisconnected)
 	defer stop()
 	if q.wantsStream() {
 		return s.runStreamed(ctx, q, t, calls)
@@ -139,4 +134,18 @@ func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
 	}
 	st.put(0, kind, raw)
 	return st.send() != nil, nil
+}
+
+// engage holds a turn for what a request wants of it, unless the daemon is
+// stopping. ctx ends when the client goes away; stop must be called.
+func (s *Server) engage(q *request, t *turn.Turn) (ctx context.Context, stop func(), err error) {
+	if err := s.accepts(); err != nil {
+		return nil, nil, err
+	}
+	release, err := s.hold(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, unhook := q.connected(turn.ErrDisconnected)
+	return ctx, func() { unhook(); release() }, nil
 }

@@ -31,15 +31,10 @@ func (s *Server) raise(q *request) error {
 	if string(asked.Schema) == "null" { // as clients write it who leave nothing out
 		asked.Schema = nil
 	}
-	if err := s.accepts(); err != nil {
-		return err
-	}
-	release, err := s.hold(t)
+	ctx, stop, err := s.engage(q, t)
 	if err != nil {
 		return err
 	}
-	defer release()
-	ctx, stop := q.connected(turn.ErrDisconnected)
 	defer stop()
 	r, err := t.Raise(ctx, turn.Question{
 		Kind: asked.Kind, Prompt: asked.Prompt, Schema: asked.Schema, Timeout: milliseconds(asked.TimeoutMs), Secret: asked.Secret,

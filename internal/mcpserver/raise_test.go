@@ -13,7 +13,7 @@ import (
 )
 
 // What is asked in the turn of an MCP client is put to the client's human, where the
-// client can ask; an approval for the session is none of it.
+// client can ask; an approval for the session does not cover it.
 func TestRaisedInAClientsTurn(t *testing.T) {
 	t.Parallel()
 	ofEachKind(t, func(t *testing.T, k kind) {

@@ -10,7 +10,7 @@ import (
 )
 
 // A rule is named in its question, and an approval for the session that it has
-// asked for is none for another.
+// asked for does not cover another.
 func TestApprovalOfARule(t *testing.T) {
 	t.Parallel()
 	h := says("accept", map[string]any{"always": true})

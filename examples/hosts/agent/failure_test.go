@@ -16,7 +16,7 @@ func TestTimeoutGoesBackWithWhatCameBefore(t *testing.T) {
 	s := newServer(t,
 		anthropicStream("Wait.", scriptedCall{"call_1", "stubborn", `{"children":2,"_meta":{"dev.toolhost/timeoutMs":5000}}`}),
 		anthropicStream("It would not end."))
-	// What the tool takes, 5 s and its grace, is none of the model's time.
+	// What the tool takes, 5 s and its grace, does not count as the model's time.
 	newSession(t, s, "anthropic", "--stream-duration", "4s", "--plugin", binary(t, "stubborn"), "Go").ends(t, exitOK)
 	second, _ := s.body(t, 1, 2)
 	ids, texts, failed, _ := answered(t, "anthropic", second)
