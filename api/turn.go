@@ -50,6 +50,7 @@ type Turn struct {
 	AgentID             string        `json:"agentId"`
 	SessionID           string        `json:"sessionId"`
 	ParentTurnID        string        `json:"parentTurnId,omitempty"`
+	Depth               int           `json:"depth,omitempty" jsonschema:"how many turns it is below one without a parent"`
 	StartedAt           time.Time     `json:"startedAt"`
 	CurrentTools        []CurrentTool `json:"currentTools" jsonschema:"calls that run or wait"`
 	ToolCallCount       int           `json:"toolCallCount"`

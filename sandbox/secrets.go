@@ -2,8 +2,8 @@ package sandbox
 
 import (
 	"fmt"
-	"regexp"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
@@ -30,7 +30,7 @@ type Secret struct {
 func (s Secret) String() string   { return fmt.Sprintf("secret %q (%d bytes)", s.Name, len(s.Data)) }
 func (s Secret) GoString() string { return s.String() }
 
-var secretName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
+var secretName = lazy.Regexp(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$`)
 
 // checkSecrets finds what is wrong with them. It never tells their data.
 func checkSecrets(secrets []Secret) error {
@@ -40,7 +40,7 @@ func checkSecrets(secrets []Secret) error {
 	seen := map[string]bool{}
 	for _, s := range secrets {
 		switch {
-		case !secretName.MatchString(s.Name):
+		case !secretName().MatchString(s.Name):
 			return fmt.Errorf("secret file name %q is invalid: use 1 to 128 letters, digits, '.', '_' or '-', and begin with no '.'", s.Name)
 		case seen[s.Name]:
 			return fmt.Errorf("secret file %s is given twice: give each its own name", s.Name)

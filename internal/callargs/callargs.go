@@ -8,10 +8,11 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
 	jsonschema "github.com/toolhost/toolhost/plugin/schema"
@@ -186,27 +187,31 @@ func keys(types map[string][]string) string {
 	return strings.Join(list, " ")
 }
 
-// VariableForm is that of a variable's name.
-var VariableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// VariableForm is that of a variable's name, VariablePattern the same as a text.
+var VariableForm = lazy.Regexp(VariablePattern)
+
+const VariablePattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 
 // WrongVariable says what keeps a name from being that of a variable for a tool;
 // empty is nothing.
 func WrongVariable(name string) string {
 	switch {
-	case !VariableForm.MatchString(name):
+	case !VariableForm().MatchString(name):
 		return "is not a name of a variable: write letters, digits and _"
 	case name == "TOOLHOST_PLUGIN" || strings.HasPrefix(name, "PLUGIN_"):
 		return "belongs to the handshake between toolhost and its plugins, which it would break: take it out"
+	case slices.Contains(api.CallVariables, name):
+		return "says where a call stands, which toolhost sets by itself: take it out"
 	}
 	return ""
 }
 
 // CheckEnv refuses entries that Environment can give no tool. Variables of the
-// handshake just don't reach it.
+// handshake, and of the call's place, just don't reach it.
 func CheckEnv(entries []string) error {
 	for _, entry := range entries {
 		name, _, _ := strings.Cut(entry, "=")
-		if wrong := WrongVariable(name); wrong != "" && !VariableForm.MatchString(name) {
+		if wrong := WrongVariable(name); wrong != "" && !VariableForm().MatchString(name) {
 			return fmt.Errorf("--env %q: the name %q %s", entry, name, wrong)
 		}
 	}

@@ -3,12 +3,13 @@ package callargs
 import (
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // duration is a time as people type it on a command line: as Go writes it, or a
@@ -42,10 +43,10 @@ func (d *duration) String() string {
 }
 
 // alone is a number with no unit but what timeout(1) has and Go has not.
-var alone = regexp.MustCompile(`^([+-]?[0-9]*\.?[0-9]+|[+-]?[0-9]+\.)(d?)$`)
+var alone = lazy.Regexp(`^([+-]?[0-9]*\.?[0-9]+|[+-]?[0-9]+\.)(d?)$`)
 
 func parseDuration(text string) (time.Duration, error) {
-	parts := alone.FindStringSubmatch(text)
+	parts := alone().FindStringSubmatch(text)
 	if parts == nil {
 		return time.ParseDuration(text)
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // fact is what is known of a word's place in the command.
@@ -21,7 +23,7 @@ type fact struct {
 type interpreter struct {
 	// option ends with what stands before the code: in the same word, or alone in
 	// the one before.
-	option *regexp.Regexp
+	option func() *regexp.Regexp
 	// takes are options with a value in the next word; behind any other word that
 	// is not an option, nothing is the interpreter's own.
 	takes []string
@@ -35,14 +37,14 @@ type interpreter struct {
 
 var (
 	shell = interpreter{
-		option: regexp.MustCompile(`^-[A-Za-z]*c$`), takes: []string{"-o", "+o", "-O", "+O", "-eo", "--rcfile", "--init-file"}, passes: true,
+		option: lazy.Regexp(`^-[A-Za-z]*c$`), takes: []string{"-o", "+o", "-O", "+O", "-eo", "--rcfile", "--init-file"}, passes: true,
 		remedy: `hand the value over as a word behind the code and a name, and read it there as "$1"`,
 	}
-	python = interpreter{option: regexp.MustCompile(`^-[A-Za-z]*c$`), takes: []string{"-W", "-X", "--check-hash-based-pycs"}, always: true, remedy: positional + "sys.argv[1]"}
-	node   = interpreter{option: regexp.MustCompile(`^(-e|-p|-pe|--eval|--print)=?$`), takes: []string{"-r", "--require", "--import", "--loader", "-C", "--conditions", "--env-file"}, remedy: positional + "process.argv[1]"}
-	perl   = interpreter{option: regexp.MustCompile(`^-([^-MmIF/][^MmIF/]*)?[eE]$`), takes: []string{"-I"}, always: true, remedy: positional + "$ARGV[0]"}
-	ruby   = interpreter{option: regexp.MustCompile(`^-([^-rIKEC/][^rIKEC/]*)?e$`), takes: []string{"-I", "-C", "-E", "-r"}, remedy: positional + "ARGV[0]"}
-	php    = interpreter{option: regexp.MustCompile(`^(-r|--run=?)$`), takes: []string{"-c", "-d", "-f", "-t", "-z"}, remedy: positional + "$argv[1]"}
+	python = interpreter{option: lazy.Regexp(`^-[A-Za-z]*c$`), takes: []string{"-W", "-X", "--check-hash-based-pycs"}, always: true, remedy: positional + "sys.argv[1]"}
+	node   = interpreter{option: lazy.Regexp(`^(-e|-p|-pe|--eval|--print)=?$`), takes: []string{"-r", "--require", "--import", "--loader", "-C", "--conditions", "--env-file"}, remedy: positional + "process.argv[1]"}
+	perl   = interpreter{option: lazy.Regexp(`^-([^-MmIF/][^MmIF/]*)?[eE]$`), takes: []string{"-I"}, always: true, remedy: positional + "$ARGV[0]"}
+	ruby   = interpreter{option: lazy.Regexp(`^-([^-rIKEC/][^rIKEC/]*)?e$`), takes: []string{"-I", "-C", "-E", "-r"}, remedy: positional + "ARGV[0]"}
+	php    = interpreter{option: lazy.Regexp(`^(-r|--run=?)$`), takes: []string{"-c", "-d", "-f", "-t", "-z"}, remedy: positional + "$argv[1]"}
 )
 
 const positional = "hand the value over as a word behind the code, and read it there as "
@@ -78,16 +80,16 @@ var passers = []string{
 
 var (
 	// versionForm is what distributions put behind a program's name: python3.12.
-	versionForm    = regexp.MustCompile(`[-_.]?[0-9]+(\.[0-9]+)*[a-z]?$`)
-	assignmentForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	versionForm    = lazy.Regexp(`[-_.]?[0-9]+(\.[0-9]+)*[a-z]?$`)
+	assignmentForm = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 	// parsedForm is an option of perl and ruby by which they read switches behind --.
-	parsedForm = regexp.MustCompile(`^-[A-Za-z]*s`)
+	parsedForm = lazy.Regexp(`^-[A-Za-z]*s`)
 )
 
 // programName is a program's name without folder and version.
 func programName(word string) string {
 	name := strings.TrimSuffix(strings.ToLower(path.Base(word)), ".exe")
-	return versionForm.ReplaceAllString(name, "")
+	return versionForm().ReplaceAllString(name, "")
 }
 
 // analyse finds code in the command line, and the -- that counts.
@@ -122,7 +124,7 @@ func (p *plan) markEnds(start, code int) {
 		p.facts[i].ends = text == "--"
 	}
 	name := programName(p.words[start].prefix())
-	parses := (name == "perl" || name == "ruby") && slices.ContainsFunc(p.words[start:min(code, len(p.words))], func(w word) bool { return parsedForm.MatchString(w.prefix()) })
+	parses := (name == "perl" || name == "ruby") && slices.ContainsFunc(p.words[start:min(code, len(p.words))], func(w word) bool { return parsedForm().MatchString(w.prefix()) })
 	if behind := code + 1; behind < len(p.words) && !interpreters[name].passes && !parses {
 		text, _ := p.words[behind].literal()
 		p.facts[behind].ends = text == "--"
@@ -154,7 +156,7 @@ func (p *plan) wrapped(index int) int {
 			if w.fixed() && slices.Contains(wrappers[name], head) {
 				i++
 			}
-		case (name == "env" || name == "sudo") && assignmentForm.MatchString(head):
+		case (name == "env" || name == "sudo") && assignmentForm().MatchString(head):
 		case operand && !p.vanishes(w):
 			operand = false
 		case w.fixed():
@@ -178,7 +180,7 @@ func (p *plan) findCode(index int, found interpreter) int {
 		case !literal && p.joined(w, found):
 			p.refuse(i, name, found)
 			return i
-		case literal && found.option.MatchString(text):
+		case literal && found.option().MatchString(text):
 		case slices.Contains(found.takes, text):
 			i++
 			continue
@@ -205,10 +207,10 @@ func (p *plan) guessed(i int) bool {
 func (p *plan) joined(w word, found interpreter) bool {
 	head := w.prefix()
 	if strings.HasSuffix(head, "=") && len(w.pieces) == 2 {
-		return p.params[w.pieces[1].name].array && found.option.MatchString(head)
+		return p.params[w.pieces[1].name].array && found.option().MatchString(head)
 	}
 	for end := 2; end <= len(head); end++ {
-		if found.option.MatchString(head[:end]) {
+		if found.option().MatchString(head[:end]) {
 			return true
 		}
 	}

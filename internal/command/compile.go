@@ -71,7 +71,7 @@ func (p *plan) stdinParam() string {
 	if name == "" && p.spec.Stdin == "" {
 		return ""
 	}
-	if !nameForm.MatchString(name) || p.spec.Stdin != name && p.spec.Stdin != "{"+name+"}" {
+	if !nameForm().MatchString(name) || p.spec.Stdin != name && p.spec.Stdin != "{"+name+"}" {
 		p.complain("stdin", "%s is not one parameter: want its name, such as \"{text}\"", shown(p.spec.Stdin))
 		return ""
 	}
@@ -260,7 +260,7 @@ func (p *plan) checkRest() {
 		p.complain("format", "%s is not a format: want %s, %s or %s", shown(string(p.spec.Format)), FormatText, FormatJSON, FormatNDJSON)
 	}
 	if name := p.spec.TimeoutArgument; name != "" {
-		if !nameForm.MatchString(name) || name == "_meta" {
+		if !nameForm().MatchString(name) || name == "_meta" {
 			p.complain("timeoutArgument", "%s is not a name for a parameter", shown(name))
 		} else if param := p.params[name]; param != nil && (param.array || param.kind != TypeInteger) {
 			p.complain("timeoutArgument", "%s is declared as %s: a timeout in milliseconds is an integer", shown(name), param.Type)

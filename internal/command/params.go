@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // param is a checked parameter, declared or inferred.
@@ -30,20 +32,20 @@ func (p *param) trusted() bool { return p.AllowDash || len(p.Enum) > 0 }
 var scalarTypes = []string{TypeString, TypeInteger, TypeNumber, TypeBoolean}
 
 // scriptNameForm keeps clear of every variable that sh or the system knows.
-var scriptNameForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+var scriptNameForm = lazy.Regexp(`^[a-z][a-z0-9_]{0,63}$`)
 
 // declare checks the declared parameters.
 func (p *plan) declare() {
 	for i, declared := range p.spec.Params {
 		path := "params." + declared.Name
 		switch {
-		case !nameForm.MatchString(declared.Name) || declared.Name == "_meta":
+		case !nameForm().MatchString(declared.Name) || declared.Name == "_meta":
 			p.complain(fmt.Sprintf("params[%d].name", i), "%s is not a name for a parameter: want a letter or _, then letters, digits, _ and -, 64 at most, and not _meta", shown(declared.Name))
 			continue
 		case p.params[declared.Name] != nil:
 			p.complain(fmt.Sprintf("params[%d].name", i), "%s is declared twice: remove one", shown(declared.Name))
 			continue
-		case p.spec.Shell && declared.Name != p.stdin && !scriptNameForm.MatchString(declared.Name):
+		case p.spec.Shell && declared.Name != p.stdin && !scriptNameForm().MatchString(declared.Name):
 			p.complain(path, "%s is not a name for a shell variable of ours: want a lower-case letter, then lower-case letters, digits and _", shown(declared.Name))
 		}
 		p.add(p.newParam(path, declared))

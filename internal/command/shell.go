@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // pastedForm is what looks like a placeholder in a script; ${name} is the
 // shell's.
-var pastedForm = regexp.MustCompile(`(^|[^$])(\{[A-Za-z_][A-Za-z0-9_-]*(\.\.\.|\?[^{}]*)?\})`)
+var pastedForm = lazy.Regexp(`(^|[^$])(\{[A-Za-z_][A-Za-z0-9_-]*(\.\.\.|\?[^{}]*)?\})`)
 
 // checkScript checks Argv as a script.
 func (p *plan) checkScript() {
@@ -23,7 +25,7 @@ func (p *plan) checkScript() {
 	case strings.ContainsAny(script[:1], "-+"):
 		p.complain(argvPath(0), "%s begins with %q, which sh would take for an option: put a space in front", shown(script), script[:1])
 	}
-	if pasted := pastedForm.FindStringSubmatch(script); pasted != nil {
+	if pasted := pastedForm().FindStringSubmatch(script); pasted != nil {
 		p.complain(argvPath(0), `%s looks like a placeholder, but values are never pasted into a script: declare a parameter and write "$name" for its value, or put spaces inside the braces if they are meant`, shown(pasted[2]))
 	}
 	p.checkVariables(script)

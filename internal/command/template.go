@@ -3,8 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // word is a parsed template: pieces to be joined, or a conditional literal.
@@ -21,8 +22,8 @@ type piece struct {
 }
 
 var (
-	nameForm        = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
-	placeholderForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]{0,63})(\.\.\.|\?[^{}]*)?$`)
+	nameForm        = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+	placeholderForm = lazy.Regexp(`^([A-Za-z_][A-Za-z0-9_-]{0,63})(\.\.\.|\?[^{}]*)?$`)
 )
 
 var errUnpaired = errors.New(`"}" has no "{" before it: write }} for a literal brace`)
@@ -47,7 +48,7 @@ func parseWord(template string) (word, error) {
 			return word{}, errUnpaired
 		default:
 			body, after, closed := strings.Cut(rest[1:], "}")
-			if !closed || !placeholderForm.MatchString(body) {
+			if !closed || !placeholderForm().MatchString(body) {
 				return word{}, fmt.Errorf("%s is not a placeholder such as {name}, {name...} or {name?--flag}: write {{ and }} for literal braces", shown(rest))
 			}
 			w.addLiteral(&literal)

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // values are the texts of the parameters that have a value: one, or an array's
@@ -19,8 +20,8 @@ const maxNumberBytes = 1000
 
 var (
 	errNUL     = errors.New("contains a NUL character, which no command line can carry: leave it out")
-	plainForm  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	numberForm = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	plainForm  = lazy.Regexp(`^-?(0|[1-9][0-9]*)$`)
+	numberForm = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
 // texts checks an argument and returns what the command is to see of it. The
@@ -81,10 +82,10 @@ func textOf(kind string, raw json.RawMessage) (string, error) {
 	if len(raw) > maxNumberBytes {
 		return "", fmt.Errorf("has %d characters, a number may have %d", len(raw), maxNumberBytes)
 	}
-	if kind == TypeInteger && !plainForm.Match(raw) {
+	if kind == TypeInteger && !plainForm().Match(raw) {
 		return "", fmt.Errorf("must be a whole number in plain digits, not %s", shown(string(raw)))
 	}
-	if !numberForm.Match(raw) {
+	if !numberForm().Match(raw) {
 		return "", fmt.Errorf("must be a number, not %s", shown(string(raw)))
 	}
 	return string(raw), nil

@@ -57,7 +57,7 @@ func (r *reader) expand(s string, guard func(string) string) (expanded, wrong st
 // variable is what stands between ${ and }.
 func (r *reader) variable(inner string) (value, wrong string) {
 	name, otherwise, hasDefault := strings.Cut(inner, ":-")
-	if !variableForm.MatchString(name) {
+	if !variableForm().MatchString(name) {
 		return "", "has ${" + cut(inner, 20) + "}, which names no variable: write ${NAME} or ${NAME:-default}, or $$ for one $"
 	}
 	// As in a shell, :- also stands in for an empty variable.

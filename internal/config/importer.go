@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // maxImportBytes bounds what is imported.
@@ -148,11 +149,11 @@ func (i *importer) stub() {
 	}
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInNames = lazy.Regexp(`[^A-Za-z0-9_-]+`)
 
 // name makes one that models take, and that no other has.
 func (i *importer) name(name string) string {
-	fit := strings.Trim(notInNames.ReplaceAllString(name, "-"), "-")
+	fit := strings.Trim(notInNames().ReplaceAllString(name, "-"), "-")
 	fit = fit[:min(len(fit), 40)]
 	if fit == "" {
 		fit = "server"

@@ -2,8 +2,9 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // credentialName is found in names of options, headers and variables that hold
@@ -11,25 +12,25 @@ import (
 const credentialName = `(?:token|key|secret|pass|pwd|auth|cred|cookie|bearer|\bpat\b|_pat\b)`
 
 var (
-	credentialOption = regexp.MustCompile(`(?i)` + credentialName + `|^-H$|header`)
+	credentialOption = lazy.Regexp(`(?i)` + credentialName + `|^-H$|header`)
 	// --api-key=abc, "apiKey": "abc", Authorization: abc, --token abc, Bearer abc.
-	credentialInside = regexp.MustCompile(`(?i)` + credentialName + `[\w.-]*["']?\s*[=:]\s*["']?[^\s"'=:/]|-[\w-]*` + credentialName + `[\w-]*\s+\S|\b(?:bearer|basic)\s+\S`)
+	credentialInside = lazy.Regexp(`(?i)` + credentialName + `[\w.-]*["']?\s*[=:]\s*["']?[^\s"'=:/]|-[\w-]*` + credentialName + `[\w-]*\s+\S|\b(?:bearer|basic)\s+\S`)
 	// scheme://user:password@host, whatever the password holds, and
 	// scheme://token@host.
-	credentialURL = regexp.MustCompile(`://[^\s/]*:\S*@|://[^\s/@:]{16,}@`)
+	credentialURL = lazy.Regexp(`://[^\s/]*:\S*@|://[^\s/@:]{16,}@`)
 	// What services put before theirs, so that they can be found.
-	credentialStart = regexp.MustCompile(`(?:^|[^A-Za-z0-9])(?:sk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|AIza|hf_|npm_|eyJ)[A-Za-z0-9_.-]{4,}`)
-	longRun         = regexp.MustCompile(`[A-Za-z0-9]{24,}`)
+	credentialStart = lazy.Regexp(`(?:^|[^A-Za-z0-9])(?:sk-|sk_|pk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|AIza|hf_|npm_|eyJ)[A-Za-z0-9_.-]{4,}`)
+	longRun         = lazy.Regexp(`[A-Za-z0-9]{24,}`)
 	// -e NAME=value of docker and env.
-	assignedWord = regexp.MustCompile(`^(-e|--env=)?([A-Z_][A-Z0-9_]*)=.+`)
-	optionForm   = regexp.MustCompile(`^-(-[A-Za-z].*|[A-Za-z])$`)
-	assignedForm = regexp.MustCompile(`^(--?[A-Za-z][\w.-]*=)(?s:.+)$`)
-	notInVars    = regexp.MustCompile(`[^A-Z0-9]+`)
+	assignedWord = lazy.Regexp(`^(-e|--env=)?([A-Z_][A-Z0-9_]*)=.+`)
+	optionForm   = lazy.Regexp(`^-(-[A-Za-z].*|[A-Za-z])$`)
+	assignedForm = lazy.Regexp(`^(--?[A-Za-z][\w.-]*=)(?s:.+)$`)
+	notInVars    = lazy.Regexp(`[^A-Z0-9]+`)
 )
 
 // credential says whether a text looks as if it held one.
 func credential(word string) bool {
-	return credentialInside.MatchString(word) || credentialURL.MatchString(word) || credentialStart.MatchString(word) || random(word)
+	return credentialInside().MatchString(word) || credentialURL().MatchString(word) || credentialStart().MatchString(word) || random(word)
 }
 
 // random finds what nobody would think of: long runs of letters and digits. The
@@ -38,7 +39,7 @@ func random(word string) bool {
 	if strings.Contains(word, "sha256:") {
 		return false
 	}
-	for _, run := range longRun.FindAllString(word, -1) {
+	for _, run := range longRun().FindAllString(word, -1) {
 		if strings.ContainsAny(run, "0123456789") && strings.ContainsFunc(run, func(r rune) bool { return r > '9' }) {
 			return true
 		}
@@ -49,13 +50,13 @@ func random(word string) bool {
 // withheld says which part of a word must not be copied, by what is to stay of
 // it; label is what the part is called after. before is the word before it.
 func withheld(before, word string) (stays, label string, ok bool) {
-	if m := assignedWord.FindStringSubmatch(word); m != nil {
+	if m := assignedWord().FindStringSubmatch(word); m != nil {
 		return m[1] + m[2] + "=", m[2], true
 	}
-	if m := assignedForm.FindStringSubmatch(word); m != nil {
-		return m[1], m[1], credentialOption.MatchString(m[1]) || credential(word)
+	if m := assignedForm().FindStringSubmatch(word); m != nil {
+		return m[1], m[1], credentialOption().MatchString(m[1]) || credential(word)
 	}
-	if optionForm.MatchString(before) && !strings.Contains(before, "=") && credentialOption.MatchString(before) && !optionForm.MatchString(word) {
+	if optionForm().MatchString(before) && !strings.Contains(before, "=") && credentialOption().MatchString(before) && !optionForm().MatchString(word) {
 		return "", before, word != ""
 	}
 	return "", "", credential(word)
@@ -78,9 +79,9 @@ func (i *importer) redacted(server string, n int, before, word string) (text str
 
 // placeholder is a variable's name that no other argument has.
 func (i *importer) placeholder(server, label string) string {
-	name := strings.Trim(notInVars.ReplaceAllString(strings.ToUpper(server+"_"+label), "_"), "_")
+	name := strings.Trim(notInVars().ReplaceAllString(strings.ToUpper(server+"_"+label), "_"), "_")
 	name = strings.TrimRight(name[:min(len(name), 60)], "_")
-	if !variableForm.MatchString(name) {
+	if !variableForm().MatchString(name) {
 		name = "SERVER_" + name
 	}
 	unique := name

@@ -2,10 +2,10 @@ package config
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 
 	"github.com/toolhost/toolhost/internal/command"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 func setsParam(set func(*command.Param, setting)) []effect { return []effect{to(set)} }
@@ -58,19 +58,23 @@ var codeKeys = []*key{
 	},
 }
 
-var codeForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,2})$`)
+const codePattern = `^(0|[1-9][0-9]{0,2})$`
 
-var codeNames = &names{word: "CODE", pattern: codeForm.String(), check: func(name string) string {
-	if n, err := strconv.Atoi(name); err == nil && n <= 255 && codeForm.MatchString(name) {
+var codeForm = lazy.Regexp(codePattern)
+
+var codeNames = &names{word: "CODE", pattern: codePattern, check: func(name string) string {
+	if n, err := strconv.Atoi(name); err == nil && n <= 255 && codeForm().MatchString(name) {
 		return ""
 	}
 	return "is not an exit status: write a number from 0 to 255"
 }}
 
-var paramForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+const paramPattern = `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`
 
-var paramNames = &names{word: "NAME", pattern: paramForm.String(), check: func(name string) string {
-	if paramForm.MatchString(name) {
+var paramForm = lazy.Regexp(paramPattern)
+
+var paramNames = &names{word: "NAME", pattern: paramPattern, check: func(name string) string {
+	if paramForm().MatchString(name) {
 		return ""
 	}
 	return "is not a name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most"

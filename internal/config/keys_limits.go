@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -59,15 +59,15 @@ var groupKeys = []*key{
 }
 
 var deviceNames = &names{word: "DEVICE", pattern: `^([0-9]+:[0-9]+|/dev/[A-Za-z0-9_-]+)$`, check: func(name string) string {
-	if deviceNumber.MatchString(name) || devicePath.MatchString(name) {
+	if deviceNumber().MatchString(name) || devicePath().MatchString(name) {
 		return ""
 	}
 	return "is not a block device: write its number, such as 8:0 from /proc/partitions, or its path, such as /dev/sda"
 }}
 
 var (
-	deviceNumber = regexp.MustCompile(`^[0-9]{1,4}:[0-9]{1,7}$`)
-	devicePath   = regexp.MustCompile(`^/dev/[A-Za-z0-9_-]+$`)
+	deviceNumber = lazy.Regexp(`^[0-9]{1,4}:[0-9]{1,7}$`)
+	devicePath   = lazy.Regexp(`^/dev/[A-Za-z0-9_-]+$`)
 )
 
 var deviceKeys = []*key{

@@ -1,8 +1,9 @@
 package config
 
 import (
-	"regexp"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // MCP are the settings of the MCP server.
@@ -39,10 +40,12 @@ var clientKeys = []*key{
 	},
 }
 
-var clientForm = regexp.MustCompile(`^[^.]{1,128}$`)
+const clientPattern = `^[^.]{1,128}$`
 
-var clientNames = &names{word: "CLIENT", pattern: clientForm.String(), check: func(name string) string {
-	if clientForm.MatchString(name) {
+var clientForm = lazy.Regexp(clientPattern)
+
+var clientNames = &names{word: "CLIENT", pattern: clientPattern, check: func(name string) string {
+	if clientForm().MatchString(name) {
 		return ""
 	}
 	return "is not a name of a client: write 1 to 128 characters, without dots"

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -56,25 +56,27 @@ func init() {
 const includeKey = "include"
 
 // nameForm is what every model API takes as the name of a tool.
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+const namePattern = `^[A-Za-z0-9_-]{1,64}$`
+
+var nameForm = lazy.Regexp(namePattern)
 
 func checkName(name string) string {
-	if nameForm.MatchString(name) {
+	if nameForm().MatchString(name) {
 		return ""
 	}
 	return "is not a name that every model API takes: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
 }
 
 var (
-	groupNames = &names{word: "CLASS", pattern: nameForm.String(), check: checkName}
-	toolNames  = &names{word: "TOOL", pattern: nameForm.String(), check: func(name string) string {
+	groupNames = &names{word: "CLASS", pattern: namePattern, check: checkName}
+	toolNames  = &names{word: "TOOL", pattern: namePattern, check: func(name string) string {
 		if name == turn.StatusTool {
 			return "is the name of a tool of toolhost's own: choose another"
 		}
 		return checkName(name)
 	}}
-	secretNames = &names{word: "SECRET", pattern: nameForm.String(), check: func(name string) string {
-		if nameForm.MatchString(name) {
+	secretNames = &names{word: "SECRET", pattern: namePattern, check: func(name string) string {
+		if nameForm().MatchString(name) {
 			return ""
 		}
 		return "is not a name for a secret: write 1 to 64 of A-Z, a-z, 0-9, _ and -"
@@ -225,7 +227,7 @@ var secretKeys = []*key{
 
 // credentialKind is the name of a file in $CREDENTIALS_DIRECTORY.
 var credentialKind = &kind{name: "name of a credential", schema: textSchema(), read: func(r *reader, n *node) (any, string) {
-	if n.shape != text || !credentialForm.MatchString(n.value) {
+	if n.shape != text || !credentialForm().MatchString(n.value) {
 		return nil, "is not a name of a credential: write that of LoadCredential="
 	}
 	dir, set := r.machine.lookup("CREDENTIALS_DIRECTORY")
@@ -236,7 +238,7 @@ var credentialKind = &kind{name: "name of a credential", schema: textSchema(), r
 	return path, r.missing(path, pathFile)
 }}
 
-var credentialForm = regexp.MustCompile(`^[A-Za-z0-9_@:.-]{1,255}$`)
+var credentialForm = lazy.Regexp(`^[A-Za-z0-9_@:.-]{1,255}$`)
 
 // dirKind is a folder of the host, or one that every call has.
 var dirKind = &kind{
@@ -256,13 +258,13 @@ var dirKind = &kind{
 
 // prefixKind stands before the names of a server's tools.
 var prefixKind = &kind{name: "text", schema: &jsonschema.Schema{Type: "string", Pattern: `^[A-Za-z0-9_-]{0,48}$`}, read: func(_ *reader, n *node) (any, string) {
-	if n.shape != text || n.value != "" && !prefixForm.MatchString(n.value) {
+	if n.shape != text || n.value != "" && !prefixForm().MatchString(n.value) {
 		return nil, "is not a prefix of names: write at most 48 of A-Z, a-z, 0-9, _ and -"
 	}
 	return n.value, ""
 }}
 
-var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_-]{0,48}$`)
+var prefixForm = lazy.Regexp(`^[A-Za-z0-9_-]{0,48}$`)
 
 // includeKind is read by the loader, which looks for the files.
 var includeKind = &kind{

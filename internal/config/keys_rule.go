@@ -1,11 +1,10 @@
 package config
 
 import (
-	"regexp"
-
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/internal/argrule"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -41,10 +40,12 @@ func readPattern(n *node) (p argrule.Pattern, wrong string) {
 	return argrule.Parse(n.value)
 }
 
-var argumentForm = regexp.MustCompile(`^[^.]{1,128}$`)
+const argumentPattern = `^[^.]{1,128}$`
 
-var argumentNames = &names{word: "ARGUMENT", pattern: argumentForm.String(), check: func(name string) string {
-	if argumentForm.MatchString(name) {
+var argumentForm = lazy.Regexp(argumentPattern)
+
+var argumentNames = &names{word: "ARGUMENT", pattern: argumentPattern, check: func(name string) string {
+	if argumentForm().MatchString(name) {
 		return ""
 	}
 	return "is not a name of an argument: write 1 to 128 characters, without dots"

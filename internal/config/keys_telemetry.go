@@ -3,10 +3,11 @@ package config
 import (
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Telemetry are the settings of what the daemon sends to others. What is
@@ -76,18 +77,20 @@ var endpointKind = scalar("URL of a collector", `^https?://[^/?#@]+(/[^?#]*)?$`,
 })
 
 // headerKind is the name of a secret.
-var headerKind = scalar("name of a secret", nameForm.String(), func(s string) (any, string) {
-	if !nameForm.MatchString(s) {
+var headerKind = scalar("name of a secret", namePattern, func(s string) (any, string) {
+	if !nameForm().MatchString(s) {
 		return nil, "is not a name for a secret: write that of an entry of secrets, which holds the header's value"
 	}
 	return s, ""
 })
 
 // headerForm are the tokens of RFC 9110, but for those with a dot.
-var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+^_`|~-]{1,128}$")
+const headerPattern = "^[A-Za-z0-9!#$%&'*+^_`|~-]{1,128}$"
 
-var headerNames = &names{word: "HEADER", pattern: headerForm.String(), check: func(name string) string {
-	if headerForm.MatchString(name) {
+var headerForm = lazy.Regexp(headerPattern)
+
+var headerNames = &names{word: "HEADER", pattern: headerPattern, check: func(name string) string {
+	if headerForm().MatchString(name) {
 		return ""
 	}
 	return "is not a name of a header: write one such as Authorization"

@@ -163,7 +163,7 @@ var useKeys = []*key{
 	},
 }
 
-var variableNames = &names{word: "VARIABLE", pattern: variableForm.String(), check: checkVariable}
+var variableNames = &names{word: "VARIABLE", pattern: callargs.VariablePattern, check: checkVariable}
 
 // ownVariables are those that the sandbox sets for every tool; another value
 // would have no effect.

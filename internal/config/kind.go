@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -82,10 +82,10 @@ var (
 	weightKind               = scalar("number from 1 to 10000", `^[0-9]+$`, parseWeight).orNumber()
 	hashKind                 = scalar("SHA-256 in hexadecimal", `^[0-9A-Fa-f]{64}$`, parseHash)
 	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout; write a duration such as 30s"
-	hashForm                 = regexp.MustCompile(`^[0-9A-Fa-f]{64}$`)
-	sizeForm                 = regexp.MustCompile(sizePattern)
-	zeroForm                 = regexp.MustCompile(`^[0.]+ ?[A-Za-zµ%]*$`)
-	numberForm               = regexp.MustCompile(`^[0-9]+$`)
+	hashForm                 = lazy.Regexp(`^[0-9A-Fa-f]{64}$`)
+	sizeForm                 = lazy.Regexp(sizePattern)
+	zeroForm                 = lazy.Regexp(`^[0.]+ ?[A-Za-zµ%]*$`)
+	numberForm               = lazy.Regexp(`^[0-9]+$`)
 	maxLimitBytes      int64 = 1 << 60
 )
 
@@ -111,7 +111,7 @@ func orInfinity(parse func(string) (any, string)) func(string) (any, string) {
 // may have been meant.
 func noLimitIs(written, s string) func(data any, wrong string) (any, string) {
 	return func(data any, wrong string) (any, string) {
-		if wrong != "" && (budget.MeansNoLimit(s) || zeroForm.MatchString(s)) {
+		if wrong != "" && (budget.MeansNoLimit(s) || zeroForm().MatchString(s)) {
 			wrong += "; no limit is written " + written
 		}
 		return data, wrong
@@ -123,7 +123,7 @@ func parseDuration(s string) (time.Duration, string) {
 	switch {
 	case unlimited(s):
 		return 0, "may not be infinite: write a duration such as 30s, or leave the key out"
-	case err != nil && numberForm.MatchString(s):
+	case err != nil && numberForm().MatchString(s):
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
 	case budget.MeansNoLimit(s):
 		return 0, "is not a duration: write one such as 30s, or leave the key out"
@@ -177,7 +177,7 @@ func parseSize(s string) (any, string) {
 	switch {
 	case unlimited(s):
 		return nil, "may not be unlimited: write a size such as 64MiB"
-	case err != nil || !sizeForm.MatchString(s):
+	case err != nil || !sizeForm().MatchString(s):
 		return nil, "is not a size: write one such as 64MiB, or bytes"
 	case v == 0:
 		return nil, "is not positive: write a size such as 64MiB, or leave the key out"
@@ -192,7 +192,7 @@ func parseCount(s string) (any, string) {
 	switch {
 	case unlimited(s):
 		return nil, "may not be unlimited: write a number"
-	case err != nil || !numberForm.MatchString(s):
+	case err != nil || !numberForm().MatchString(s):
 		return nil, "is not a number: write one in plain digits"
 	case v == 0:
 		return nil, "is not positive: write 1 or more, or leave the key out"
@@ -223,7 +223,7 @@ func parseWeight(s string) (any, string) {
 }
 
 func parseHash(s string) (any, string) {
-	if !hashForm.MatchString(s) {
+	if !hashForm().MatchString(s) {
 		return nil, "is not a SHA-256: write 64 hexadecimal digits, as sha256sum prints them"
 	}
 	return strings.ToLower(s), ""

@@ -1,9 +1,10 @@
 package config
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // shape is what a node is.
@@ -124,12 +125,12 @@ func yamlList(words []string) string {
 }
 
 // quantity is a number with a unit, which cannot be read as a number.
-var quantity = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([KMGTP]i?B?|B|%|ns|us|ms|s|m|h)$`)
+var quantity = lazy.Regexp(`^[0-9]+(\.[0-9]+)?([KMGTP]i?B?|B|%|ns|us|ms|s|m|h)$`)
 
 // plainText says whether s needs no quotes in a flow collection: a quantity, or
 // a letter, / or _ and then letters, digits and marks that mean nothing in YAML.
 func plainText(s string) bool {
-	if quantity.MatchString(s) {
+	if quantity().MatchString(s) {
 		return true
 	}
 	const marks = "_./+@=-"
@@ -157,7 +158,7 @@ func yamlQuote(s string) string {
 
 // below is the path of a member.
 func below(path, name string) string {
-	if !plainName.MatchString(name) {
+	if !plainName().MatchString(name) {
 		name = quoted(name)
 	}
 	if path == "" {
@@ -166,4 +167,4 @@ func below(path, name string) string {
 	return path + "." + name
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var plainName = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)

@@ -61,7 +61,7 @@ func (s *shower) value(path []string, v Value) {
 }
 
 func yamlKey(name string) string {
-	if quantity.MatchString(name) {
+	if quantity().MatchString(name) {
 		return yamlQuote(name)
 	}
 	return yamlText(name)

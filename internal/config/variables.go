@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // developers are the beginnings of variables for toolhost's own tests, and of the
@@ -33,7 +35,7 @@ func (b *builder) unknownVariables() {
 func (m Machine) suspects(known []string) (names []string) {
 	for _, item := range m.Environ {
 		name, value, _ := strings.Cut(item, "=")
-		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) && !ofService(name, value) &&
+		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) && !ofService(name, value) && !slices.Contains(api.CallVariables, name) &&
 			!slices.ContainsFunc(developers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			names = append(names, name)
 		}

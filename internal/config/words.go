@@ -3,10 +3,10 @@ package config
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/command"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // shellMarks mean something to a shell where they are not quoted. A text that
@@ -16,15 +16,15 @@ const shellMarks = "|&;<>()`*?[#"
 // shellVariable is one as only a shell replaces it, assignment what only a shell
 // takes for one.
 var (
-	shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*`)
-	assignment    = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_]*=`)
+	shellVariable = lazy.Regexp(`^\$[A-Za-z_][A-Za-z0-9_]*`)
+	assignment    = lazy.Regexp(`^\s*[A-Za-z_][A-Za-z0-9_]*=`)
 )
 
 // split takes a text apart at spaces, with the quotes of a shell: '...' is
 // taken as it is, in "..." and outside a backslash takes the next character.
 // There is no shell: what only one could do is refused.
 func split(s string) (list []string, wrong string) {
-	if name := assignment.FindString(s); name != "" {
+	if name := assignment().FindString(s); name != "" {
 		return nil, "begins with " + strings.TrimSpace(name) + ", which means something to a shell, and none is used: set the variable with env, or write env before it"
 	}
 	var word strings.Builder
@@ -54,8 +54,8 @@ func split(s string) (list []string, wrong string) {
 			begun = false
 		case r == '$' && s[:i] != "" && s[i-1] == '$': // $$ is one $
 			word.WriteRune(r)
-		case r == '$' && shellVariable.MatchString(s[i:]):
-			found := shellVariable.FindString(s[i:])
+		case r == '$' && shellVariable().MatchString(s[i:]):
+			found := shellVariable().FindString(s[i:])
 			return nil, fmt.Sprintf("has %s, which means something to a shell, and none is used: write ${%s} for a variable of toolhost's environment, quote it, or set shell: true", found, strings.TrimPrefix(found, "$"))
 		case strings.ContainsRune(shellMarks, r):
 			return nil, fmt.Sprintf("has %q, which means something to a shell, and none is used: quote it, write a list of words, or set shell: true", r)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // Options say what is the same in all pages.
@@ -84,18 +85,18 @@ func Markdown(dir, name, section, summary, text string, o Options) error {
 }
 
 var (
-	title = regexp.MustCompile(`(?m)\A# .*$`)
-	link  = regexp.MustCompile(`\[([^]]+)\]\([^)]*\)`)
-	table = regexp.MustCompile(`(?m)^\|.*\|\n\|[-| ]+\|\n((?:\|.*\|\n?)+)`)
+	title = lazy.Regexp(`(?m)\A# .*$`)
+	link  = lazy.Regexp(`\[([^]]+)\]\([^)]*\)`)
+	table = lazy.Regexp(`(?m)^\|.*\|\n\|[-| ]+\|\n((?:\|.*\|\n?)+)`)
 )
 
 // plain leaves out what a page on a terminal has no use for: the title, where
 // links lead, and tables, which are too wide.
 func plain(text string) string {
-	text = link.ReplaceAllString(title.ReplaceAllString(text, ""), "$1")
-	return table.ReplaceAllStringFunc(text, func(rows string) string {
+	text = link().ReplaceAllString(title().ReplaceAllString(text, ""), "$1")
+	return table().ReplaceAllStringFunc(text, func(rows string) string {
 		var list strings.Builder
-		for row := range strings.Lines(table.FindStringSubmatch(rows)[1]) {
+		for row := range strings.Lines(table().FindStringSubmatch(rows)[1]) {
 			list.WriteString(item(row))
 		}
 		return list.String()

@@ -12,7 +12,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // MaxBytes is the length of the longest name.
@@ -24,16 +25,16 @@ const Separator = "__"
 const hashDigits = 10
 
 var (
-	legal   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	illegal = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-	hashed  = regexp.MustCompile(`_[0-9a-f]{10}$`)
+	legal   = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
+	illegal = lazy.Regexp(`[^A-Za-z0-9_-]+`)
+	hashed  = lazy.Regexp(`_[0-9a-f]{10}$`)
 )
 
 // ToolName is what a model calls a server's tool: server__tool, if that fits.
 // It is never session_status, which is toolhost's own.
 func ToolName(server, tool string) string {
 	name := server + Separator + tool
-	if legal.MatchString(name) {
+	if legal().MatchString(name) {
 		return name
 	}
 	return shorten(name, server+"\x00"+tool)
@@ -43,7 +44,7 @@ func ToolName(server, tool string) string {
 // name itself, if that fits. Where it goes to models without its server's name,
 // the caller refuses session_status.
 func Safe(tool string) string {
-	if legal.MatchString(tool) {
+	if legal().MatchString(tool) {
 		return tool
 	}
 	return shorten(tool, tool)
@@ -52,14 +53,14 @@ func Safe(tool string) string {
 // Hashed says whether a name may be a replacement, so that the tool's own name
 // must be looked up: Safe never gives any other name for a tool that is called
 // differently.
-func Hashed(safe string) bool { return hashed.MatchString(safe) }
+func Hashed(safe string) bool { return hashed().MatchString(safe) }
 
 // LeftOut returns the beginning of the warning that a server's tool is not
 // offered: the adapter's process prints it, and the host recognizes it.
 func LeftOut(tool string) string { return fmt.Sprintf("tool %q is left out: ", tool) }
 
 func shorten(readable, identity string) string {
-	readable = illegal.ReplaceAllString(readable, "_")
+	readable = illegal().ReplaceAllString(readable, "_")
 	readable = readable[:min(len(readable), MaxBytes-hashDigits-1)]
 	sum := sha256.Sum256([]byte(identity))
 	return readable + "_" + hex.EncodeToString(sum[:])[:hashDigits]

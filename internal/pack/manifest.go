@@ -14,13 +14,13 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -136,14 +136,14 @@ func decodeManifest(raw []byte) (*Manifest, error) {
 }
 
 var (
-	nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-	hashForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	nameForm = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	hashForm = lazy.Regexp(`^[0-9a-f]{64}$`)
 )
 
 // check validates a manifest, also one of our own.
 func (m *Manifest) check() error {
 	switch {
-	case !nameForm.MatchString(m.Name):
+	case !nameForm().MatchString(m.Name):
 		return fmt.Errorf("name %q: want a letter or digit, then up to 127 of those and . _ -", m.Name)
 	case len(m.Version) > maxTextBytes || !printable(m.Version):
 		return fmt.Errorf("version %q: want at most %d bytes of printable text", m.Version, maxTextBytes)
@@ -164,7 +164,7 @@ func (m *Manifest) checkFiles() error {
 			return fmt.Errorf("file %q is listed twice, or is the manifest", f.Path)
 		}
 		seen[f.Path] = true
-		if !hashForm.MatchString(f.SHA256) || f.Bytes < 0 {
+		if !hashForm().MatchString(f.SHA256) || f.Bytes < 0 {
 			return fmt.Errorf("file %q: want its sha256 in lower-case hexadecimal and its size", f.Path)
 		}
 		if total += f.Bytes; f.Bytes > MaxBytes || total > MaxBytes {

@@ -4,14 +4,15 @@ package terminal
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // colour is the one kind of control sequence that cannot harm a terminal:
 // SGR (ECMA-48).
-var colour = regexp.MustCompile(`^\x1b\[[0-9;:]*m`)
+var colour = lazy.Regexp(`^\x1b\[[0-9;:]*m`)
 
 // Escape makes control characters visible. New lines and tabs stay; for a
 // command's own output so do colours and carriage returns, which could forge a
@@ -25,7 +26,7 @@ func Escape(s string, command bool) string {
 			continue
 		}
 		if command && s[i] == 0x1b {
-			if sgr := colour.FindString(s[i:]); sgr != "" {
+			if sgr := colour().FindString(s[i:]); sgr != "" {
 				b.WriteString(sgr)
 				i += len(sgr)
 				continue

@@ -29,6 +29,14 @@ func Bytes(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "")
 }
 
+// Begin is Bytes, with "…" behind a text that was cut.
+func Begin(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return Bytes(s, most) + "…"
+}
+
 // FirstLine is s up to its first newline.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // part is one of what a value is made of.
@@ -91,12 +93,12 @@ func additional(rules, value map[string]any) (keys []string) {
 	return keys
 }
 
-var never = regexp.MustCompile(`[^\s\S]`)
+var never = lazy.Regexp(`[^\s\S]`)
 
 // compiled is a pattern that was compiled once when the schema was parsed.
 func compiled(pattern string) *regexp.Regexp {
 	if p, err := regexp.Compile(pattern); err == nil {
 		return p
 	}
-	return never
+	return never()
 }

@@ -2,19 +2,20 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // path leads to a part of a value: nodes[1].sub.a, or "" for all of it.
 type path string
 
-var plainName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]{0,63}$`)
+var plainName = lazy.Regexp(`^[A-Za-z_$][A-Za-z0-9_$-]{0,63}$`)
 
 func (p path) property(name string) path {
 	switch {
-	case !plainName.MatchString(name):
+	case !plainName().MatchString(name):
 		return p + path("["+quote(name)+"]")
 	case p == "":
 		return path(name)

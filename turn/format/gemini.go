@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // gemini is Google's generateContent, of the Gemini API and of Vertex AI. Its
@@ -140,7 +140,7 @@ func (p gemini) Results(calls []Call, results []*api.Result) ([]byte, error) {
 }
 
 // geminiAPI has a rule of its own for names, and takes JSON Schema.
-var geminiAPI = dialect{regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ and -, beginning with a letter or _", true}
+var geminiAPI = dialect{lazy.Regexp(`^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$`), "1 to 64 letters, digits, _ and -, beginning with a letter or _", true}
 
 type (
 	geminiTools struct {

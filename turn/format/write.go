@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // encode writes JSON in which no character is escaped that needs not be, or
@@ -56,14 +57,14 @@ func match(calls []Call, results []*api.Result) error {
 
 // dialect is what an API refuses.
 type dialect struct {
-	names      *regexp.Regexp
+	names      func() *regexp.Regexp
 	namesRule  string
 	flatSchema bool // no anyOf and the like at the top of an input schema
 }
 
 var (
-	modelAPI = dialect{regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), "1 to 64 letters, digits, _ and -", true}
-	mcpAPI   = dialect{regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,128}$`), "1 to 128 letters, digits, _, - and dots", false}
+	modelAPI = dialect{lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`), "1 to 64 letters, digits, _ and -", true}
+	mcpAPI   = dialect{lazy.Regexp(`^[a-zA-Z0-9_.-]{1,128}$`), "1 to 128 letters, digits, _, - and dots", false}
 )
 
 // mapTools makes one entry for each tool, whose texts and schemas one gets
@@ -95,7 +96,7 @@ func checkNames(a dialect, tools []Tool) error {
 	var errs []error
 	for _, t := range tools {
 		switch {
-		case !a.names.MatchString(t.Name):
+		case !a.names().MatchString(t.Name):
 			errs = append(errs, fmt.Errorf("the name %q is not allowed: give the tool one of %s", shorten(t.Name), a.namesRule))
 		case seen[t.Name]:
 			errs = append(errs, fmt.Errorf("two tools have the name %q: give one of them another", t.Name))
