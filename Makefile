@@ -202,24 +202,28 @@ proto-check: setup-proto ## fail if the generated code is stale
 		$(call or_die,diff -u -I '^// [-[:space:]]*protoc  *v' "$(dir $(PROTO))$${file##*/}" "$$file",$(dir $(PROTO))$${file##*/} is stale: run make proto); \
 	done
 
-# $(call launch,OUTPUT): the architecture is the end of the output's name. Nothing of this machine may get into the bytes.
-launch = CGO_ENABLED=0 GOOS=linux GOARCH=$(lastword $(subst _, ,$(notdir $(1)))) GOAMD64=v1 GOARM64=v8.0 GOFLAGS= GOEXPERIMENT= \
-	go build -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(1) ./sandbox/launcher
+.PHONY: setup-launcher
+setup-launcher: setup-cc
+	@$(call need,x86_64-linux-gnu-gcc=gcc-x86-64-linux-gnu aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu)
 
 .PHONY: launcher
-launcher: setup ## rebuild the launcher that package sandbox embeds, for each architecture
-	$(foreach file,$(LAUNCHERS),$(call launch,$(file)) && ) true
+launcher: setup-launcher ## rebuild the launcher that package sandbox embeds, for each architecture
+	for file in $(LAUNCHERS); do ./sandbox/launcher/build $$file; done
 
-# The comparison uses the Go version that built the committed bytes; `make launcher` uses the present one.
+# The bytes depend on the compiler: sandbox/launcher/build says which one built those that are committed.
 .PHONY: launcher-check
-launcher-check: setup ## fail if an embedded launcher is not what its source builds
+launcher-check: setup-launcher ## fail if an embedded launcher is not what its source builds; analyze the source, and fuzz what it decodes
 	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
-	for file in $(LAUNCHERS); do $(call or_die,[ -f "$$file" ],$$file is missing: run make launcher); done; \
-	$(foreach file,$(LAUNCHERS),\
-		export GOTOOLCHAIN=$$(go version $(file) | awk '{ print $$NF }'); \
-		$(call launch,"$$fresh"/$(notdir $(file))); \
-		$(call or_die,cmp $(file) "$$fresh"/$(notdir $(file)),$(file) is not what its source builds with $$GOTOOLCHAIN: run make launcher); \
-		echo "$(file): reproduced with $$GOTOOLCHAIN"; )
+	for file in $(LAUNCHERS); do \
+		$(call or_die,[ -f "$$file" ],$$file is missing: run make launcher); \
+		./sandbox/launcher/build "$$fresh/$${file##*/}"; \
+		$(call or_die,cmp "$$file" "$$fresh/$${file##*/}",$$file is not what its source builds: run make launcher); \
+		echo "$$file: reproduced"; \
+	done; \
+	./sandbox/launcher/build --analyze "$$fresh/analyzed_amd64"
+	for fuzz in TheLaunchersDecoder TheAdaptersHeaders; do \
+		TOOLHOST_TEST_STAGE=launcher-check go test -count=1 -run "^Test$$fuzz\$$" -fuzz "^Fuzz$$fuzz\$$" -fuzztime $(FUZZTIME) ./sandbox/internal/wire; \
+	done
 
 .PHONY: clean
 clean: ## remove what the other targets built

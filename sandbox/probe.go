@@ -21,7 +21,7 @@ const probeTimeout = 10 * time.Second
 
 // trialProgram is the launcher as a tool: in a confined world there is no
 // other that is known to work.
-const trialProgram = "/proc/self/exe"
+const trialProgram = ownImage
 
 // forbidden are folders that a confined tool must not be able to write to.
 var forbidden = []string{"/", "/usr", "/usr/bin", "/etc", "/dev", "/proc/sys", "/run"}
@@ -33,13 +33,13 @@ var forbidden = []string{"/", "/usr", "/usr/bin", "/etc", "/dev", "/proc/sys", "
 func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	h.mu.Lock()
-	users := h.users
-	h.mu.Unlock()
-	f := assumed(users)
+	f := h.assume()
 	err := h.tryNative(ctx, &f, into)
+	if err == nil {
+		h.remember(f)
+	}
 	if err != nil && f.landlock > 0 && f.find(FeatureLandlock).State == No { // it can be done without
-		f = assumed(users).withLandlock(0)
+		f = h.assume().withLandlock(0)
 		err = h.tryNative(ctx, &f, into)
 	}
 	if errors.Is(err, ErrDiedAtBirth) {
@@ -50,6 +50,12 @@ func (h *Host) Probe(ctx context.Context, into Into) (Features, error) {
 		return f, nil
 	}
 	return f, h.tryLifetimes(ctx, &f, into)
+}
+
+func (h *Host) assume() Features {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return assumed(h.users)
 }
 
 // assumed is what is known without a trial: what a trial then confirms, or

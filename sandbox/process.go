@@ -248,11 +248,16 @@ func (p *Process) read() {
 	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(2*4))
 	defer close(p.exited)
 	for {
-		n, oobn, _, _, err := p.control.ReadMsgUnix(buf, oob)
+		n, oobn, flags, _, err := p.control.ReadMsgUnix(buf, oob)
 		if err != nil || n == 0 {
 			break
 		}
 		p.handle(buf[:n], receivedFiles(oob[:oobn]))
+		if flags&unix.MSG_CTRUNC != 0 { // no descriptor was left for what came: its call is ended
+			p.settle(fmt.Errorf("%w; %w", &SetupError{Step: wire.StepReceive, Err: unix.EMFILE}, ErrUncertain))
+			_ = p.control.Close()
+			break
+		}
 	}
 	p.settle(ErrDiedAtBirth)
 	if p.pidfd == nil { // and nothing will be born: nobody else has the socket

@@ -18,7 +18,18 @@ import (
 // LauncherTasks bounds the tasks that the launcher adds to a call's group. A
 // group's pids limit is the tool's own plus this until Process.Tasks says how
 // many they are.
-const LauncherTasks = wire.Threads
+const LauncherTasks = wire.Tasks
+
+// CommandAdapter is the program that runs a plain command as a tool, in every
+// call, and CommandMode its first argument; those behind it are the command's. It
+// is the launcher's own image, executed anew (sandbox/launcher/command.c).
+const (
+	CommandAdapter = ownImage
+	CommandMode    = wire.ModeCommand
+)
+
+// ownImage is what a launcher's child executes to become the launcher's program.
+const ownImage = "/proc/self/exe"
 
 // Into runs birth, which asks for exactly one process, with the cgroups that
 // it is to be born in (cgroup.Group.Born): the cgroup2 directory, the v1 `tasks`
@@ -144,10 +155,10 @@ func (s Spec) bear(ctx context.Context, z *zygote, p *Process, control *os.File)
 	if into == nil {
 		into = func(birth func(*os.File, []*os.File, []*os.File) error) error { return birth(nil, nil, nil) }
 	}
-	return into(func(dir *os.File, enter, leave []*os.File) error {
+	return into(func(dir *os.File, enter, _ []*os.File) error {
 		request := s.birth(p.who)
-		request.Cgroup, request.Enter, request.Leave = dir != nil, int64(len(enter)), int64(len(leave))
-		if err := z.send(ctx, request, slices.Concat([]*os.File{control}, groupDir(dir), enter, leave, sources, files)); err != nil {
+		request.Cgroup, request.Enter = dir != nil, int64(len(enter))
+		if err := z.send(ctx, request, slices.Concat([]*os.File{control}, groupDir(dir), enter, sources, files)); err != nil {
 			return err
 		}
 		_ = control.Close() // or its end would not be seen
@@ -222,7 +233,7 @@ func (s Spec) files(control *os.File, who identity) (files []*os.File, free func
 // explain names the remedy for what can go wrong with a birth.
 func (s Spec) explain(err error) error {
 	setup, ok := errors.AsType[*SetupError](err)
-	if !ok {
+	if !ok || errors.Is(err, ErrUncertain) {
 		return err
 	}
 	if setup.Executing() || setup.remedy() != "" {

@@ -113,7 +113,7 @@ func newZygote(attr *syscall.SysProcAttr, args []string) (*zygote, error) {
 	}
 	attr.Setsid = true // a terminal's signals are not for it
 	child, err := os.StartProcess(selfPath(image), append([]string{"toolhost-zygote"}, args...), &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2"}, Files: []*os.File{null, null, null, theirs, image, itsBeat}, Sys: attr,
+		Dir: "/", Env: []string{}, Files: []*os.File{null, null, null, theirs, image, itsBeat}, Sys: attr,
 	})
 	if err != nil {
 		return nil, errors.Join(explainZygote(err), conn.Close(), beat.Close())

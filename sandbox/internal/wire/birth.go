@@ -11,9 +11,9 @@ const (
 
 // Birth asks the zygote for one launcher. Its files come with it, in this
 // order: the control socket, for the zygote's answer; the group's cgroup2
-// directory where Cgroup is set; the cgroup v1 `tasks` files to enter, and those
-// to return to; those of Stage; and what becomes the launcher's descriptors 0 and
-// up, the control socket once more among them.
+// directory where Cgroup is set; the cgroup v1 `tasks` files to enter; those of
+// Stage; and what becomes the launcher's descriptors 0 and up, the control socket
+// once more among them.
 type Birth struct {
 	// Flags are clone(2)'s CLONE_NEW* flags.
 	Flags int64
@@ -25,7 +25,6 @@ type Birth struct {
 	DropGroups bool
 	Cgroup     bool
 	Enter      int64
-	Leave      int64
 	// Stage are the trees to clone, each from the file (O_PATH) that came for it;
 	// they follow the launcher's other files.
 	Stage []Stage
@@ -55,7 +54,7 @@ func DecodeBirth(raw []byte) (Birth, error) {
 	var b Birth
 	c := codec{buf: raw, decoding: true}
 	b.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(b.Enter) || !few(b.Leave) {
+	if c.bad || len(c.buf) != 0 || !few(b.Enter) {
 		return Birth{}, errBirth
 	}
 	return b, nil
@@ -64,7 +63,7 @@ func DecodeBirth(raw []byte) (Birth, error) {
 func few(n int64) bool { return n >= 0 && n <= MaxBirthFiles }
 
 func (b *Birth) visit(c *codec) {
-	for _, v := range []*int64{&b.Flags, &b.InsideUID, &b.InsideGID, &b.UID, &b.GID, &b.Enter, &b.Leave} {
+	for _, v := range []*int64{&b.Flags, &b.InsideUID, &b.InsideGID, &b.UID, &b.GID, &b.Enter} {
 		c.number(v)
 	}
 	for _, v := range []*bool{&b.User, &b.DropGroups, &b.Cgroup} {

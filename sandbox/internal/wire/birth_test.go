@@ -1,16 +1,17 @@
 package wire
 
 import (
-	"encoding/binary"
+	"bytes"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 )
 
 var birthSamples = []Birth{
 	{},
 	{Flags: math.MaxInt64, User: true, InsideUID: 1000, InsideGID: 1000, UID: 0x71000000, GID: 0x71000000, DropGroups: true},
-	{Cgroup: true, Enter: MaxBirthFiles, Leave: 4},
+	{Cgroup: true, Enter: MaxBirthFiles},
 	{Stage: []Stage{{}, {Source: "/a\nb", Write: true, Map: true, Own: true, MapUID: -1, MapGID: math.MaxInt64}}},
 }
 
@@ -35,10 +36,9 @@ func TestMalformedBirthsAreRefused(t *testing.T) {
 		"more after the end":  append(good[:len(good):len(good)], 0),
 		"enter of -1":         Birth{Enter: -1}.Encode(),
 		"enter of too many":   Birth{Enter: MaxBirthFiles + 1}.Encode(),
-		"leave of -1":         Birth{Leave: -1}.Encode(),
-		"leave of too many":   Birth{Leave: math.MaxInt64}.Encode(),
-		"flag of 2":           append(append(append([]byte{}, zero[:7]...), 4), zero[8:]...),
-		"stages without them": append(append([]byte{}, zero[:len(zero)-1]...), binary.AppendVarint(nil, 1<<40)...),
+		"enter of MaxInt":     Birth{Enter: math.MaxInt64}.Encode(),
+		"flag of 2":           slices.Concat(zero[:6*8], number(2), zero[7*8:]),
+		"stages without them": append(bytes.Clone(zero[:len(zero)-8]), number(1<<40)...),
 	} {
 		if b, err := DecodeBirth(raw); err == nil || !reflect.DeepEqual(b, Birth{}) {
 			t.Errorf("%s: got %+v, %v", name, b, err)
@@ -58,7 +58,7 @@ func FuzzBirth(f *testing.F) {
 			}
 			return
 		}
-		if got.Enter < 0 || got.Enter > MaxBirthFiles || got.Leave < 0 || got.Leave > MaxBirthFiles || len(got.Stage) > len(raw) {
+		if got.Enter < 0 || got.Enter > MaxBirthFiles || len(got.Stage) > len(raw) {
 			t.Fatalf("accepted %+v", got)
 		}
 		if again, err := DecodeBirth(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {

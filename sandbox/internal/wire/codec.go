@@ -12,15 +12,14 @@ type codec struct {
 
 func (c *codec) number(v *int64) {
 	if !c.decoding {
-		c.buf = binary.AppendVarint(c.buf, *v)
+		c.buf = binary.LittleEndian.AppendUint64(c.buf, uint64(*v))
 		return
 	}
-	n, size := binary.Varint(c.buf)
-	if size <= 0 {
+	if len(c.buf) < 8 {
 		c.fail()
 		return
 	}
-	*v, c.buf = n, c.buf[size:]
+	*v, c.buf = int64(binary.LittleEndian.Uint64(c.buf)), c.buf[8:]
 }
 
 func (c *codec) flag(v *bool) {
@@ -49,14 +48,19 @@ func (c *codec) count(v *int) {
 	*v = int(n)
 }
 
+// text ends with a 0, so that the launcher can use it where it lies.
 func (c *codec) text(v *string) {
 	n := len(*v)
 	c.count(&n)
 	if !c.decoding {
-		c.buf = append(c.buf, *v...)
+		c.buf = append(append(c.buf, *v...), 0)
 		return
 	}
-	*v, c.buf = string(c.buf[:n]), c.buf[n:]
+	if n >= len(c.buf) || c.buf[n] != 0 {
+		c.fail()
+		return
+	}
+	*v, c.buf = string(c.buf[:n]), c.buf[n+1:]
 }
 
 func (c *codec) fail() { c.bad, c.buf = true, nil }

@@ -3,10 +3,10 @@ package wire
 // Modes of the launcher program, its first argument; AwaitMap is the zygote's
 // second one where it was born in a user namespace that is not mapped yet.
 const (
-	ModeLaunch = "launch"
-	ModeZygote = "zygote"
-	ModeTrial  = "trial"
-	AwaitMap   = "await-map"
+	ModeZygote  = "zygote"
+	ModeTrial   = "trial"
+	ModeCommand = "command"
+	AwaitMap    = "await-map"
 )
 
 // TrialMark is a file that is only in the root of a trial call.

@@ -8,13 +8,11 @@ import "errors"
 const (
 	ControlFD = 3
 	SpecFD    = 4
-	firstFD   = 5
 )
 
-// Threads bounds the tasks of a launcher while a tool runs (6 to 13 by Go's
-// scheduler and the machine's load). It starts all of them before the tool, so
-// a tool that fills pids.max cannot starve it.
-const Threads = 16
+// Tasks bounds what a launcher adds to its call's group: itself, the process that
+// has cloned it until that is reaped, and the thread that leaves the old root.
+const Tasks = 3
 
 // Options is what a launcher is told, in a file at SpecFD.
 type Options struct {
@@ -179,17 +177,3 @@ func (m *Mount) visit(c *codec) {
 	c.text(&m.Source)
 	c.text(&m.Target)
 }
-
-// KillFD is where cgroup.kill is, if Kill is set.
-func (o *Options) KillFD() int { return firstFD }
-
-// ExtraFD is the first of the tool's extra files.
-func (o *Options) ExtraFD() int {
-	if o.Kill {
-		return firstFD + 1
-	}
-	return firstFD
-}
-
-// StagedFD is the first of the staged trees.
-func (o *Options) StagedFD() int { return o.ExtraFD() + int(o.Extra+o.Held) }

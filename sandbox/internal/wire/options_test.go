@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,33 +70,32 @@ func TestCutOptionsAreRefused(t *testing.T) {
 	}
 }
 
+func number(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+
 func TestMalformedOptionsAreRefused(t *testing.T) {
 	good := Options{}.Encode()
-	// The fields' places in the encoding of the zero value: one byte each.
-	const namespaced, extra, held, staged, timer, args = 0, 4, 5, 6, 7, 11
-	with := func(at int, value ...byte) []byte {
-		return append(append(append([]byte{}, good[:at]...), value...), good[at+1:]...)
-	}
-	overlong := []byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}
+	// The fields' places in the encoding of the zero value. An empty text is 9 bytes.
+	const namespaced, extra, held, staged, timer, path, args = 0, 4 * 8, 5 * 8, 6 * 8, 7 * 8, 8*8 + 2*9, 8*8 + 3*9
+	with := func(at int, v int64) []byte { return slices.Concat(good[:at], number(v), good[at+8:]) }
 	for name, raw := range map[string][]byte{
-		"flag of 2":        with(namespaced, binary.AppendVarint(nil, 2)...),
-		"flag of -1":       with(namespaced, binary.AppendVarint(nil, -1)...),
-		"negative extra":   with(extra, binary.AppendVarint(nil, -1)...),
-		"negative held":    with(held, binary.AppendVarint(nil, -1)...),
-		"negative staged":  with(staged, binary.AppendVarint(nil, -1)...),
-		"negative timer":   with(timer, binary.AppendVarint(nil, math.MinInt64)...),
-		"overlong number":  with(extra, overlong...),
-		"negative length":  with(args, binary.AppendVarint(nil, -1)...),
-		"length past end":  with(args, binary.AppendVarint(nil, int64(len(good)))...),
-		"length of 2^62":   with(args, binary.AppendVarint(nil, 1<<62)...),
-		"length of MaxInt": with(args, binary.AppendVarint(nil, math.MaxInt64)...),
+		"flag of 2":        with(namespaced, 2),
+		"flag of -1":       with(namespaced, -1),
+		"negative extra":   with(extra, -1),
+		"negative held":    with(held, -1),
+		"negative staged":  with(staged, -1),
+		"negative timer":   with(timer, math.MinInt64),
+		"text without 0":   append(bytes.Clone(good[:path+8]), append([]byte{1}, good[path+9:]...)...),
+		"negative length":  with(args, -1),
+		"length past end":  with(args, int64(len(good))),
+		"length of 2^62":   with(args, 1<<62),
+		"length of MaxInt": with(args, math.MaxInt64),
 	} {
 		if o, err := Decode(raw); err == nil || !reflect.DeepEqual(o, Options{}) {
 			t.Errorf("%s: got %+v, %v", name, o, err)
 		}
 	}
 	for _, at := range []int{extra, held, staged, timer} { // the places are what they are taken for
-		if _, err := Decode(with(at, binary.AppendVarint(nil, 1)...)); err != nil {
+		if _, err := Decode(with(at, 1)); err != nil {
 			t.Errorf("field at %d: %v", at, err)
 		}
 	}
@@ -102,38 +103,18 @@ func TestMalformedOptionsAreRefused(t *testing.T) {
 
 // A list's claimed length never allocates more than the message could hold.
 func TestListsAreBounded(t *testing.T) {
-	raw := binary.AppendVarint(nil, 1<<40)
+	raw := number(1 << 40)
 	raw = append(raw, make([]byte, 64)...)
 	c := codec{buf: raw, decoding: true}
 	var v []string
 	if texts(&c, &v); !c.bad || v != nil {
 		t.Errorf("list of %d, bad %v", len(v), c.bad)
 	}
-	raw = binary.AppendVarint(nil, 64)
-	raw = append(raw, make([]byte, 64)...)
+	raw = number(64)
+	raw = append(raw, make([]byte, 64*9)...)
 	c, v = codec{buf: raw, decoding: true}, nil
 	if texts(&c, &v); c.bad || len(v) != 64 {
 		t.Errorf("list of %d, bad %v", len(v), c.bad)
-	}
-}
-
-func TestDescriptors(t *testing.T) {
-	for _, c := range []struct {
-		o                   Options
-		kill, extra, staged int
-	}{
-		{Options{}, 5, 5, 5},
-		{Options{Kill: true}, 5, 6, 6},
-		{Options{Extra: 2}, 5, 5, 7},
-		{Options{Held: 1}, 5, 5, 6},
-		{Options{Kill: true, Extra: 2, Held: 1, Staged: 9}, 5, 6, 9},
-	} {
-		if c.o.KillFD() != c.kill || c.o.ExtraFD() != c.extra || c.o.StagedFD() != c.staged {
-			t.Errorf("%+v: kill %d, extra %d, staged %d", c.o, c.o.KillFD(), c.o.ExtraFD(), c.o.StagedFD())
-		}
-	}
-	if SpecFD != ControlFD+1 || firstFD != SpecFD+1 || ControlFD != 3 {
-		t.Error("the fixed descriptors are not in a row after 0 to 2")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Command gen writes the programs of package seccomp, one Go file for each architecture; run it by go generate in that
-// package's folder.
+// Command gen writes the programs of package seccomp, a Go file and a C header for each architecture; run it by go
+// generate in that package's folder.
 //
 // It takes Docker's default profile as it resolves without capabilities on Linux 5.14 or later (docker.go), lays the
 // project's own policy over it (policy.go), looks up the numbers of the system calls (numbers.go), and assembles one
@@ -41,22 +41,24 @@ func run() error {
 		return err
 	}
 	for _, arch := range architectures {
-		source, err := generate(arch, tables)
+		files, err := generate(arch, tables)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(fileName(arch), source, 0o644); err != nil {
-			return err
+		for name, source := range files {
+			if err := os.WriteFile(name, source, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// fileName is the file of arch in package seccomp's folder.
-func fileName(arch architecture) string { return "filter_" + arch.name + ".go" }
+// launcher is the folder of the launcher's source, seen from package seccomp's.
+const launcher = "../../launcher/"
 
-// generate returns the Go file of arch.
-func generate(arch architecture, tables map[string]numbers) ([]byte, error) {
+// generate returns the files of arch by their paths from package seccomp's folder.
+func generate(arch architecture, tables map[string]numbers) (map[string][]byte, error) {
 	var filters []filter
 	for _, strict := range []bool{false, true} {
 		f, err := build(arch, tables, strict)
@@ -65,7 +67,8 @@ func generate(arch architecture, tables map[string]numbers) ([]byte, error) {
 		}
 		filters = append(filters, f)
 	}
-	return render(filters)
+	inGo, err := render(filters)
+	return map[string][]byte{"filter_" + arch.name + ".go": inGo, launcher + "filter_" + arch.name + ".h": renderC(filters)}, err
 }
 
 // filter is a finished program and what it was made from.
