@@ -13,6 +13,6 @@ import (
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == handshake.Config().MagicCookieKey || slices.Contains(handshake.Variables, name)
+		return name == handshake.CookieKey || slices.Contains(handshake.Variables, name)
 	})
 }

@@ -15,6 +15,10 @@ const (
 	// BrokeProtocol: it did not keep to the protocol that it speaks with the
 	// adapter (protocol_error).
 	BrokeProtocol
+	// Missing and NotExecutable: the program was not found, or cannot be executed
+	// (start_failed, and no use in trying again).
+	Missing
+	NotExecutable
 )
 
 // Failure is what an adapter returns as its error when it was not the tool that
@@ -36,6 +40,10 @@ func (f *Failure) kind() pluginv1.ToolError_Kind {
 		return pluginv1.ToolError_KIND_CRASHED
 	case BrokeProtocol:
 		return pluginv1.ToolError_KIND_PROTOCOL
+	case Missing:
+		return pluginv1.ToolError_KIND_COMMAND_NOT_FOUND
+	case NotExecutable:
+		return pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
 	}
 	return pluginv1.ToolError_KIND_ERROR
 }

@@ -21,9 +21,7 @@ func dialTools(t *testing.T, tools ...Registered) pluginv1.ToolClient {
 	t.Helper()
 	listener, served := bufconn.Listen(1<<20), make(chan error, 1)
 	g := grpc.NewServer()
-	if err := (&service{server: testServer(tools...)}).GRPCServer(nil, g); err != nil {
-		t.Fatal(err)
-	}
+	pluginv1.RegisterToolServer(g, testServer(tools...))
 	go func() { served <- g.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:tools", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
@@ -95,11 +93,5 @@ func TestAnUnknownToolOverGRPC(t *testing.T) {
 	}
 	if event, err := stream.Recv(); status.Code(err) != codes.NotFound {
 		t.Errorf("got %v, %v", event, err)
-	}
-}
-
-func TestTheAuthorsSideIsNoClient(t *testing.T) {
-	if client, err := new(service).GRPCClient(t.Context(), nil, nil); client != nil || err == nil {
-		t.Errorf("got %v, %v", client, err)
 	}
 }

@@ -5,14 +5,11 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // record is a host that keeps what it is sent.
 type record struct {
@@ -91,7 +88,7 @@ func (c *call) result(t *testing.T) *pluginv1.Result {
 	return events[len(events)-1].GetResult()
 }
 
-func testServer(tools ...Registered) *server { return newServer(fixed(tools), func() {}) }
+func testServer(tools ...Registered) *server { return newServer(fixed(tools)) }
 
 type noArguments struct{}
 

@@ -106,7 +106,7 @@ func (p provider) Find(name string) (Registered, bool) {
 }
 
 func TestAProvidersToolsAreDescribed(t *testing.T) {
-	s := newServer(provider{listing: Listing{Version: "2\xff", Tools: []Registered{rawTool(t, "a"), rawTool(t, "b")}, Warnings: []string{"c is broken"}}}, func() {})
+	s := newServer(provider{listing: Listing{Version: "2\xff", Tools: []Registered{rawTool(t, "a"), rawTool(t, "b")}, Warnings: []string{"c is broken"}}})
 	got, err := s.Describe(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestAProviderThatCannotListSaysWhy(t *testing.T) {
 		{&Failure{Kind: BrokeProtocol, Err: errors.New("no such thing")}, pluginv1.ToolError_KIND_PROTOCOL},
 		{&Failure{Err: errors.New("no such thing")}, pluginv1.ToolError_KIND_ERROR},
 	} {
-		got, err := newServer(provider{err: test.err}, func() {}).Describe(t.Context(), nil)
+		got, err := newServer(provider{err: test.err}).Describe(t.Context(), nil)
 		if err != nil || got.GetError().GetKind() != test.kind || !strings.Contains(got.GetError().GetMessage(), "no such thing") {
 			t.Errorf("%v: %v, %v", test.err, got, err)
 		}
@@ -137,7 +137,7 @@ func TestAProviderThatCannotListSaysWhy(t *testing.T) {
 
 func TestAProvidersToolIsCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(provider{listing: Listing{Tools: []Registered{rawTool(t, "a")}}}, func() {})
+		s := newServer(provider{listing: Listing{Tools: []Registered{rawTool(t, "a")}}})
 		result := startCall(t, s, &pluginv1.CallRequest{CallId: "1", Tool: "a", Arguments: []byte(`{"x":1}`)}).result(t)
 		if string(result.GetStructured()) != `{"x":1}` {
 			t.Errorf("result %v", result)

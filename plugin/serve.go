@@ -1,17 +1,18 @@
 package plugin
 
 import (
-	"context"
+	"cmp"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
 	"github.com/toolhost/toolhost/plugin/internal/handshake"
@@ -34,23 +35,46 @@ func Serve(tools ...Registered) {
 func ServeProvider(p Provider) { serve(p) }
 
 func serve(p Provider) {
-	cookie := handshake.Config()
-	if os.Getenv(cookie.MagicCookieKey) != cookie.MagicCookieValue {
+	if os.Getenv(handshake.CookieKey) != handshake.CookieValue {
 		usage(os.Stderr, p)
 		os.Exit(2)
 	}
-	s := newServer(p, realStdio())
+	s := newServer(p)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	go s.terminateOn(signals)
-	goplugin.Serve(&goplugin.ServeConfig{
-		HandshakeConfig: cookie,
-		Plugins:         goplugin.PluginSet{handshake.PluginName: &service{server: s}},
-		Logger:          hclog.NewNullLogger(),
-		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(maxRequestBytes))...)
-		},
-	})
+	if err := greetAndServe(s, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "plugin:", err)
+		os.Exit(1)
+	}
+}
+
+// greetAndServe is go-plugin's server without go-plugin's package, which takes a
+// tool 2 ms of CPU time to start: its handshake's line, and what its hosts call beside the
+// tool's own service.
+func greetAndServe(s *server, stdout io.Writer) error {
+	if os.Getenv(handshake.ClientCert) != "" {
+		return fmt.Errorf("the host wants TLS ($%s), which a tool has no use for on a unix socket: have it turn AutoMTLS off", handshake.ClientCert)
+	}
+	listener, err := listen(os.Getenv(handshake.SocketDir))
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxRequestBytes))
+	pluginv1.RegisterToolServer(g, s)
+	registerHostServices(g, s)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }() // who reads the line is answered at once
+	if _, err := fmt.Fprintf(stdout, "%d|%d|unix|%s|grpc|\n", handshake.CoreVersion, handshake.Version, listener.Addr()); err != nil {
+		return fmt.Errorf("cannot greet the host: %w", err)
+	}
+	return <-served
+}
+
+// listen makes a socket in dir, which is the folder for temporary files if it is
+// empty. The listener removes it.
+func listen(dir string) (net.Listener, error) {
+	return net.Listen("unix", filepath.Join(cmp.Or(dir, os.TempDir()), "plugin"+rand.Text()[:10]))
 }
 
 func mustBeDistinct(tools []Registered) {
@@ -91,24 +115,11 @@ func version() string {
 // terminateOn takes a signal as a cancel of every call, so that a tool can use
 // its grace period.
 func (s *server) terminateOn(signals <-chan os.Signal) {
-	for range signals {
-		s.terminate()
+	for sig := range signals {
+		if sig == syscall.SIGTERM { // a terminal's interrupt is for the host
+			s.terminate()
+		}
 	}
-}
-
-// service adapts the server to go-plugin.
-type service struct {
-	goplugin.NetRPCUnsupportedPlugin
-	server *server
-}
-
-func (p *service) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterToolServer(s, p.server)
-	return nil
-}
-
-func (p *service) GRPCClient(context.Context, *goplugin.GRPCBroker, *grpc.ClientConn) (any, error) {
-	return nil, fmt.Errorf("bug: the author's side of a plugin is not a client")
 }
 
 func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

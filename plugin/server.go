@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -29,7 +28,6 @@ var (
 type server struct {
 	pluginv1.UnimplementedToolServer
 	provider Provider
-	restore  func() // gives the tool its real stdout and stderr back
 
 	mu         sync.Mutex
 	calls      map[string]*running
@@ -41,13 +39,12 @@ type running struct {
 	out    *Output
 }
 
-func newServer(p Provider, restore func()) *server {
-	return &server{provider: p, restore: restore, calls: map[string]*running{}}
+func newServer(p Provider) *server {
+	return &server{provider: p, calls: map[string]*running{}}
 }
 
 // Describe implements toolhost.plugin.v1.Tool.
 func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
-	s.restore()
 	listing, err := s.provider.Tools(ctx)
 	if err != nil {
 		return &pluginv1.DescribeResponse{Error: toolError(ctx, err)}, nil
@@ -64,7 +61,6 @@ func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 
 // Call implements toolhost.plugin.v1.Tool.
 func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
-	s.restore()
 	tool, ok := s.provider.Find(request.GetTool())
 	if !ok {
 		return status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
@@ -82,7 +78,7 @@ func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallSe
 // begin registers the call under a context that ends at its deadline, on
 // cancel, on SIGTERM and when the host is gone.
 func (s *server) begin(parent context.Context, request *pluginv1.CallRequest, out *Output) (context.Context, func(), error) {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancelCause(withPlace(parent, request))
 	release := func() {}
 	if left := request.GetTimeoutNs(); left > 0 {
 		clock := newCallContext(ctx, time.Duration(left))
@@ -218,12 +214,4 @@ func (s *server) terminate() {
 	for _, call := range s.calls {
 		time.AfterFunc(cancelFollows, func() { call.cancel(ErrTerminated) })
 	}
-}
-
-// realStdio returns a function that, once go-plugin has put its own pipes in
-// the place of stdout and stderr, puts the process's own back: the host reads
-// those, bounds them and never blocks the tool, which go-plugin's do.
-func realStdio() func() {
-	stdout, stderr := os.Stdout, os.Stderr
-	return sync.OnceFunc(func() { os.Stdout, os.Stderr = stdout, stderr })
 }

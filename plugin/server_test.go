@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,10 +25,9 @@ func (v versioned) Tools(context.Context) (Listing, error) {
 	return Listing{Version: "v1.2.3", Tools: v.fixed}, nil
 }
 
-func TestDescribeListsEveryToolAndRestoresStdio(t *testing.T) {
-	restored := 0
+func TestDescribeListsEveryTool(t *testing.T) {
 	a, b := NewTool(Tool{Name: "a"}, search), NewTool(Tool{Name: "b"}, search)
-	s := newServer(versioned{fixed{a, b}}, func() { restored++ })
+	s := newServer(versioned{fixed{a, b}})
 	got, err := s.Describe(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,38 +36,23 @@ func TestDescribeListsEveryToolAndRestoresStdio(t *testing.T) {
 		got.GetTools()[0] != a.Describe() || got.GetTools()[1] != b.Describe() {
 		t.Errorf("described %v", got)
 	}
-	if restored != 1 {
-		t.Errorf("stdio restored %d times", restored)
-	}
 }
 
-func TestCallRestoresStdioBeforeTheToolRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		restored := false
-		x := tool("x", func(context.Context, *Output) error {
-			if !restored {
-				t.Error("the tool ran first")
-			}
-			return nil
-		})
-		s := newServer(fixed{x}, func() { restored = true })
-		startCall(t, s, &pluginv1.CallRequest{Tool: "x"}).result(t)
+// A tool knows where its call stands.
+func TestACallKnowsItsPlace(t *testing.T) {
+	var got Place
+	x := tool("x", func(ctx context.Context, _ *Output) error {
+		got = PlaceOf(ctx)
+		return nil
 	})
-}
-
-func TestRealStdioIsPutBackOnce(t *testing.T) {
-	stdout, stderr := os.Stdout, os.Stderr
-	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
-	restore := realStdio()
-	other := new(os.File)
-	os.Stdout, os.Stderr = other, other
-	restore()
-	if os.Stdout != stdout || os.Stderr != stderr {
-		t.Error("not put back")
+	at := &pluginv1.Place{CallId: "c", TurnId: "t", SessionId: "s", AgentId: "a", ParentTurnId: "p", Depth: 2}
+	startCall(t, testServer(x), &pluginv1.CallRequest{CallId: "1", Tool: "x", TimeoutNs: int64(time.Hour), Meta: []byte(`{"k":1}`), Place: at}).result(t)
+	want := Place{CallID: "c", TurnID: "t", SessionID: "s", AgentID: "a", ParentTurnID: "p", Depth: 2, Meta: []byte(`{"k":1}`)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
-	os.Stdout = other // the tool's own doing
-	if restore(); os.Stdout != other {
-		t.Error("put back twice")
+	if none := PlaceOf(t.Context()); !reflect.DeepEqual(none, Place{}) {
+		t.Errorf("of no call: %+v", none)
 	}
 }
 

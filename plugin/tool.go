@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"regexp"
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolhost/toolhost/internal/lazy"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -82,7 +82,7 @@ const maxResultBytes = maxMessageBytes - 1<<10
 // None is the result type of a tool that only streams content.
 type None struct{}
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var nameForm = lazy.Regexp(`^[A-Za-z0-9_-]{1,64}$`)
 
 // NewTool binds a description to the function that does the work. In must be a
 // struct or a map: it is the arguments object. The function may be called by
@@ -118,7 +118,7 @@ func NewTool[In, Out any](t Tool, do func(context.Context, In, *Output) (Out, er
 }
 
 func (t Tool) check() error {
-	if !nameForm.MatchString(t.Name) {
+	if !nameForm().MatchString(t.Name) {
 		return fmt.Errorf("tool name %q: want 1 to 64 of A-Z, a-z, 0-9, _ and -", t.Name)
 	}
 	for _, text := range append(append([]string{t.Title, t.Description, t.TimeoutArgument}, t.Wish.Read...), t.Wish.Write...) {

@@ -138,7 +138,9 @@ func dispense(ctx context.Context, client *goplugin.Client, r *childRunner) (con
 
 func (r *childRunner) config(ctx context.Context) *goplugin.ClientConfig {
 	return &goplugin.ClientConfig{
-		HandshakeConfig:  handshake.Config(),
+		HandshakeConfig: goplugin.HandshakeConfig{
+			ProtocolVersion: handshake.Version, MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue,
+		},
 		Plugins:          goplugin.PluginSet{handshake.PluginName: dispenser{}},
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		SkipHostEnv:      true,

@@ -19,8 +19,8 @@ import (
 const (
 	// A fixed window turns off gRPC's growth to 16 MiB a stream.
 	windowBytes = 256 << 10
-	// gRPC's own minimum for a connect is 20 s.
-	connectTimeout = 5 * time.Second
+	// gRPC's own minimum for a connect is 20 s; a Describe has 10.
+	connectTimeout = 7 * time.Second
 	maxHeaderBytes = 16 << 10
 )
 

@@ -49,8 +49,8 @@ func (r *childRunner) adopt(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (ru
 	if own := r.options.SocketDir; own != "" {
 		r.toolDir = own
 		r.env = append(slices.DeleteFunc(slices.Clone(cmd.Env), func(entry string) bool {
-			return strings.HasPrefix(entry, goplugin.EnvUnixSocketDir+"=")
-		}), goplugin.EnvUnixSocketDir+"="+own)
+			return strings.HasPrefix(entry, handshake.SocketDir+"=")
+		}), handshake.SocketDir+"="+own)
 	}
 	return r, nil
 }
@@ -130,7 +130,7 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 		return "", &HandshakeError{Reason: reason, Output: excerpt(line), Ended: true}
 	}
 	f := strings.Split(strings.TrimRight(line, "\r\n"), "|")
-	if len(f) < 5 || f[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {
+	if len(f) < 5 || f[0] != strconv.Itoa(handshake.CoreVersion) {
 		return refuse("not a toolhost tool: its first line is not a go-plugin handshake; " + printFirst)
 	}
 	if f[1] != strconv.Itoa(handshake.Version) {
@@ -140,7 +140,7 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 		return refuse("the tool speaks " + strconv.Quote(f[4]) + " instead of grpc; build it with package plugin, or have it serve gRPC")
 	}
 	if name := filepath.Base(f[3]); f[2] != "unix" || f[3] != filepath.Join(socketDir, name) || name == "." || name == ".." {
-		return refuse("the tool listens outside the call's socket folder; have it listen on a unix socket in $" + goplugin.EnvUnixSocketDir)
+		return refuse("the tool listens outside the call's socket folder; have it listen on a unix socket in $" + handshake.SocketDir)
 	}
 	return strings.Join(f[:5], "|") + "\n", nil
 }

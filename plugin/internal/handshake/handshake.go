@@ -1,26 +1,34 @@
 // Package handshake holds what both ends of go-plugin's handshake must agree on.
+// It has go-plugin's own names and values (internal/goplugin of its host and
+// server), so that a tool need not link that.
 package handshake
-
-import goplugin "github.com/hashicorp/go-plugin"
 
 // PluginName is the one plugin that a tool's binary dispenses.
 const PluginName = "tool"
 
-// Version is the protocol version of toolhost.plugin.v1.
-const Version = 1
+// Version is the protocol version of toolhost.plugin.v1, and CoreVersion that of
+// the handshake's line.
+const (
+	Version     = 1
+	CoreVersion = 1
+)
 
-// Variables are those by which go-plugin's host tells a plugin its terms.
+// The cookie keeps a tool that is started by hand from waiting for a host; it is
+// not a secret.
+const (
+	CookieKey   = "TOOLHOST_PLUGIN"
+	CookieValue = "toolhost.plugin.v1"
+)
+
+// Variables by which go-plugin's host tells a plugin its terms.
+const (
+	// SocketDir is the folder in which the plugin makes its socket.
+	SocketDir = "PLUGIN_UNIX_SOCKET_DIR"
+	// ClientCert is set by a host that wants TLS (AutoMTLS).
+	ClientCert = "PLUGIN_CLIENT_CERT"
+)
+
+// Variables are all of them.
 var Variables = []string{
-	"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_CLIENT_CERT",
-	goplugin.EnvUnixSocketDir, goplugin.EnvUnixSocketGroup, "PLUGIN_MULTIPLEX_GRPC",
-}
-
-// Config is go-plugin's handshake. The cookie keeps a tool that is started by
-// hand from waiting for a host; it is not a secret.
-func Config() goplugin.HandshakeConfig {
-	return goplugin.HandshakeConfig{
-		ProtocolVersion:  Version,
-		MagicCookieKey:   "TOOLHOST_PLUGIN",
-		MagicCookieValue: "toolhost.plugin.v1",
-	}
+	"PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT", "PLUGIN_PROTOCOL_VERSIONS", ClientCert, SocketDir, "PLUGIN_UNIX_SOCKET_GROUP", "PLUGIN_MULTIPLEX_GRPC",
 }

@@ -125,7 +125,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{12, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type ToolError_Kind int32
@@ -202,7 +202,7 @@ func (x ToolError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ToolError_Kind.Descriptor instead.
 func (ToolError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{17, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type AnswerRequest_Outcome int32
@@ -254,7 +254,7 @@ func (x AnswerRequest_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerRequest_Outcome.Descriptor instead.
 func (AnswerRequest_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type DescribeRequest struct {
@@ -701,6 +701,7 @@ type CallRequest struct {
 	SoftBudgetNs int64 `protobuf:"varint,5,opt,name=soft_budget_ns,json=softBudgetNs,proto3" json:"soft_budget_ns,omitempty"`
 	// Further metadata of the caller, a JSON object; empty if none.
 	Meta          []byte `protobuf:"bytes,6,opt,name=meta,proto3" json:"meta,omitempty"`
+	Place         *Place `protobuf:"bytes,7,opt,name=place,proto3" json:"place,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -777,6 +778,100 @@ func (x *CallRequest) GetMeta() []byte {
 	return nil
 }
 
+func (x *CallRequest) GetPlace() *Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+// Place says where a call stands: ids are those of the host, and empty if it has none.
+type Place struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call's in its turn; call_id of CallRequest is for this contract only.
+	CallId       string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	TurnId       string `protobuf:"bytes,2,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
+	SessionId    string `protobuf:"bytes,3,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	AgentId      string `protobuf:"bytes,4,opt,name=agent_id,json=agentId,proto3" json:"agent_id,omitempty"`
+	ParentTurnId string `protobuf:"bytes,5,opt,name=parent_turn_id,json=parentTurnId,proto3" json:"parent_turn_id,omitempty"`
+	// How many turns are above the call's.
+	Depth         int32 `protobuf:"varint,6,opt,name=depth,proto3" json:"depth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Place) Reset() {
+	*x = Place{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Place) ProtoMessage() {}
+
+func (x *Place) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Place.ProtoReflect.Descriptor instead.
+func (*Place) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Place) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *Place) GetTurnId() string {
+	if x != nil {
+		return x.TurnId
+	}
+	return ""
+}
+
+func (x *Place) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *Place) GetAgentId() string {
+	if x != nil {
+		return x.AgentId
+	}
+	return ""
+}
+
+func (x *Place) GetParentTurnId() string {
+	if x != nil {
+		return x.ParentTurnId
+	}
+	return ""
+}
+
+func (x *Place) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
 // CallEvent is one message of a call. seq starts at 1 and grows by 1.
 type CallEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -797,7 +892,7 @@ type CallEvent struct {
 
 func (x *CallEvent) Reset() {
 	*x = CallEvent{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +904,7 @@ func (x *CallEvent) String() string {
 func (*CallEvent) ProtoMessage() {}
 
 func (x *CallEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +917,7 @@ func (x *CallEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallEvent.ProtoReflect.Descriptor instead.
 func (*CallEvent) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CallEvent) GetSeq() uint64 {
@@ -959,7 +1054,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1066,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1079,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -1016,7 +1111,7 @@ type Content struct {
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1123,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1136,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Content) GetContent() isContent_Content {
@@ -1125,7 +1220,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1232,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1245,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Blob) GetMimeType() string {
@@ -1178,7 +1273,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1285,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1298,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -1237,7 +1332,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1249,7 +1344,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1262,7 +1357,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -1288,7 +1383,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1395,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1408,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 // Ask puts a question to a human; the host replies with Answer.
@@ -1331,7 +1426,7 @@ type Ask struct {
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1438,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1451,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ask) GetInteractionId() string {
@@ -1403,7 +1498,7 @@ type Flush struct {
 
 func (x *Flush) Reset() {
 	*x = Flush{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1510,7 @@ func (x *Flush) String() string {
 func (*Flush) ProtoMessage() {}
 
 func (x *Flush) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1523,7 @@ func (x *Flush) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flush.ProtoReflect.Descriptor instead.
 func (*Flush) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 // Result ends a call.
@@ -1448,7 +1543,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1555,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1568,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Result) GetContent() []*Content {
@@ -1515,7 +1610,7 @@ type ToolError struct {
 
 func (x *ToolError) Reset() {
 	*x = ToolError{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1622,7 @@ func (x *ToolError) String() string {
 func (*ToolError) ProtoMessage() {}
 
 func (x *ToolError) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1635,7 @@ func (x *ToolError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolError.ProtoReflect.Descriptor instead.
 func (*ToolError) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ToolError) GetKind() ToolError_Kind {
@@ -1575,7 +1670,7 @@ type CommandExit struct {
 
 func (x *CommandExit) Reset() {
 	*x = CommandExit{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1682,7 @@ func (x *CommandExit) String() string {
 func (*CommandExit) ProtoMessage() {}
 
 func (x *CommandExit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1695,7 @@ func (x *CommandExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandExit.ProtoReflect.Descriptor instead.
 func (*CommandExit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CommandExit) GetCode() int32 {
@@ -1627,7 +1722,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1734,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1747,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CancelRequest) GetCallId() string {
@@ -1677,7 +1772,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1784,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1797,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 type AnswerRequest struct {
@@ -1719,7 +1814,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1826,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1839,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AnswerRequest) GetCallId() string {
@@ -1790,7 +1885,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1897,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1910,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type AcknowledgeRequest struct {
@@ -1828,7 +1923,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1935,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1948,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AcknowledgeRequest) GetCallId() string {
@@ -1878,7 +1973,7 @@ type AcknowledgeResponse struct {
 
 func (x *AcknowledgeResponse) Reset() {
 	*x = AcknowledgeResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1985,7 @@ func (x *AcknowledgeResponse) String() string {
 func (*AcknowledgeResponse) ProtoMessage() {}
 
 func (x *AcknowledgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1998,7 @@ func (x *AcknowledgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 var File_plugin_proto_v1_plugin_proto protoreflect.FileDescriptor
@@ -1952,7 +2047,7 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\x05write\x18\x02 \x03(\tR\x05write\x12\x18\n" +
 	"\anetwork\x18\x03 \x01(\bR\anetwork\x12!\n" +
 	"\fmemory_bytes\x18\x04 \x01(\x03R\vmemoryBytes\x12\x12\n" +
-	"\x04pids\x18\x05 \x01(\x03R\x04pids\"\xb1\x01\n" +
+	"\x04pids\x18\x05 \x01(\x03R\x04pids\"\xe2\x01\n" +
 	"\vCallRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
@@ -1960,7 +2055,16 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ns\x18\x04 \x01(\x03R\ttimeoutNs\x12$\n" +
 	"\x0esoft_budget_ns\x18\x05 \x01(\x03R\fsoftBudgetNs\x12\x12\n" +
-	"\x04meta\x18\x06 \x01(\fR\x04meta\"\x9d\x03\n" +
+	"\x04meta\x18\x06 \x01(\fR\x04meta\x12/\n" +
+	"\x05place\x18\a \x01(\v2\x19.toolhost.plugin.v1.PlaceR\x05place\"\xaf\x01\n" +
+	"\x05Place\x12\x17\n" +
+	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x17\n" +
+	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x03 \x01(\tR\tsessionId\x12\x19\n" +
+	"\bagent_id\x18\x04 \x01(\tR\aagentId\x12$\n" +
+	"\x0eparent_turn_id\x18\x05 \x01(\tR\fparentTurnId\x12\x14\n" +
+	"\x05depth\x18\x06 \x01(\x05R\x05depth\"\x9d\x03\n" +
 	"\tCallEvent\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12:\n" +
 	"\bprogress\x18\x02 \x01(\v2\x1c.toolhost.plugin.v1.ProgressH\x00R\bprogress\x127\n" +
@@ -2079,7 +2183,7 @@ func file_plugin_proto_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_plugin_proto_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_plugin_proto_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_plugin_proto_v1_plugin_proto_goTypes = []any{
 	(Concurrency)(0),            // 0: toolhost.plugin.v1.Concurrency
 	(Log_Level)(0),              // 1: toolhost.plugin.v1.Log.Level
@@ -2092,62 +2196,64 @@ var file_plugin_proto_v1_plugin_proto_goTypes = []any{
 	(*TimeoutHints)(nil),        // 8: toolhost.plugin.v1.TimeoutHints
 	(*SandboxWish)(nil),         // 9: toolhost.plugin.v1.SandboxWish
 	(*CallRequest)(nil),         // 10: toolhost.plugin.v1.CallRequest
-	(*CallEvent)(nil),           // 11: toolhost.plugin.v1.CallEvent
-	(*Progress)(nil),            // 12: toolhost.plugin.v1.Progress
-	(*Content)(nil),             // 13: toolhost.plugin.v1.Content
-	(*Blob)(nil),                // 14: toolhost.plugin.v1.Blob
-	(*ResourceLink)(nil),        // 15: toolhost.plugin.v1.ResourceLink
-	(*Log)(nil),                 // 16: toolhost.plugin.v1.Log
-	(*Heartbeat)(nil),           // 17: toolhost.plugin.v1.Heartbeat
-	(*Ask)(nil),                 // 18: toolhost.plugin.v1.Ask
-	(*Flush)(nil),               // 19: toolhost.plugin.v1.Flush
-	(*Result)(nil),              // 20: toolhost.plugin.v1.Result
-	(*ToolError)(nil),           // 21: toolhost.plugin.v1.ToolError
-	(*CommandExit)(nil),         // 22: toolhost.plugin.v1.CommandExit
-	(*CancelRequest)(nil),       // 23: toolhost.plugin.v1.CancelRequest
-	(*CancelResponse)(nil),      // 24: toolhost.plugin.v1.CancelResponse
-	(*AnswerRequest)(nil),       // 25: toolhost.plugin.v1.AnswerRequest
-	(*AnswerResponse)(nil),      // 26: toolhost.plugin.v1.AnswerResponse
-	(*AcknowledgeRequest)(nil),  // 27: toolhost.plugin.v1.AcknowledgeRequest
-	(*AcknowledgeResponse)(nil), // 28: toolhost.plugin.v1.AcknowledgeResponse
+	(*Place)(nil),               // 11: toolhost.plugin.v1.Place
+	(*CallEvent)(nil),           // 12: toolhost.plugin.v1.CallEvent
+	(*Progress)(nil),            // 13: toolhost.plugin.v1.Progress
+	(*Content)(nil),             // 14: toolhost.plugin.v1.Content
+	(*Blob)(nil),                // 15: toolhost.plugin.v1.Blob
+	(*ResourceLink)(nil),        // 16: toolhost.plugin.v1.ResourceLink
+	(*Log)(nil),                 // 17: toolhost.plugin.v1.Log
+	(*Heartbeat)(nil),           // 18: toolhost.plugin.v1.Heartbeat
+	(*Ask)(nil),                 // 19: toolhost.plugin.v1.Ask
+	(*Flush)(nil),               // 20: toolhost.plugin.v1.Flush
+	(*Result)(nil),              // 21: toolhost.plugin.v1.Result
+	(*ToolError)(nil),           // 22: toolhost.plugin.v1.ToolError
+	(*CommandExit)(nil),         // 23: toolhost.plugin.v1.CommandExit
+	(*CancelRequest)(nil),       // 24: toolhost.plugin.v1.CancelRequest
+	(*CancelResponse)(nil),      // 25: toolhost.plugin.v1.CancelResponse
+	(*AnswerRequest)(nil),       // 26: toolhost.plugin.v1.AnswerRequest
+	(*AnswerResponse)(nil),      // 27: toolhost.plugin.v1.AnswerResponse
+	(*AcknowledgeRequest)(nil),  // 28: toolhost.plugin.v1.AcknowledgeRequest
+	(*AcknowledgeResponse)(nil), // 29: toolhost.plugin.v1.AcknowledgeResponse
 }
 var file_plugin_proto_v1_plugin_proto_depIdxs = []int32{
 	6,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDescription
-	21, // 1: toolhost.plugin.v1.DescribeResponse.error:type_name -> toolhost.plugin.v1.ToolError
+	22, // 1: toolhost.plugin.v1.DescribeResponse.error:type_name -> toolhost.plugin.v1.ToolError
 	7,  // 2: toolhost.plugin.v1.ToolDescription.annotations:type_name -> toolhost.plugin.v1.Annotations
 	0,  // 3: toolhost.plugin.v1.ToolDescription.concurrency:type_name -> toolhost.plugin.v1.Concurrency
 	8,  // 4: toolhost.plugin.v1.ToolDescription.timeouts:type_name -> toolhost.plugin.v1.TimeoutHints
 	9,  // 5: toolhost.plugin.v1.ToolDescription.wish:type_name -> toolhost.plugin.v1.SandboxWish
-	12, // 6: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
-	13, // 7: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
-	16, // 8: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
-	17, // 9: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
-	18, // 10: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
-	19, // 11: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
-	20, // 12: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
-	14, // 13: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
-	15, // 14: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 15: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
-	13, // 16: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	21, // 17: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
-	22, // 18: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
-	2,  // 19: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
-	3,  // 20: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
-	4,  // 21: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	10, // 22: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
-	23, // 23: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
-	25, // 24: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
-	27, // 25: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
-	5,  // 26: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	11, // 27: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
-	24, // 28: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
-	26, // 29: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
-	28, // 30: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
-	26, // [26:31] is the sub-list for method output_type
-	21, // [21:26] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	11, // 6: toolhost.plugin.v1.CallRequest.place:type_name -> toolhost.plugin.v1.Place
+	13, // 7: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
+	14, // 8: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
+	17, // 9: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
+	18, // 10: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
+	19, // 11: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
+	20, // 12: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
+	21, // 13: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
+	15, // 14: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
+	16, // 15: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
+	1,  // 16: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
+	14, // 17: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	22, // 18: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
+	23, // 19: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
+	2,  // 20: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
+	3,  // 21: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
+	4,  // 22: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	10, // 23: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
+	24, // 24: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
+	26, // 25: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
+	28, // 26: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
+	5,  // 27: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	12, // 28: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
+	25, // 29: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
+	27, // 30: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
+	29, // 31: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
+	27, // [27:32] is the sub-list for method output_type
+	22, // [22:27] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_v1_plugin_proto_init() }
@@ -2156,7 +2262,7 @@ func file_plugin_proto_v1_plugin_proto_init() {
 		return
 	}
 	file_plugin_proto_v1_plugin_proto_msgTypes[3].OneofWrappers = []any{}
-	file_plugin_proto_v1_plugin_proto_msgTypes[7].OneofWrappers = []any{
+	file_plugin_proto_v1_plugin_proto_msgTypes[8].OneofWrappers = []any{
 		(*CallEvent_Progress)(nil),
 		(*CallEvent_Content)(nil),
 		(*CallEvent_Log)(nil),
@@ -2165,8 +2271,8 @@ func file_plugin_proto_v1_plugin_proto_init() {
 		(*CallEvent_Flush)(nil),
 		(*CallEvent_Result)(nil),
 	}
-	file_plugin_proto_v1_plugin_proto_msgTypes[8].OneofWrappers = []any{}
-	file_plugin_proto_v1_plugin_proto_msgTypes[9].OneofWrappers = []any{
+	file_plugin_proto_v1_plugin_proto_msgTypes[9].OneofWrappers = []any{}
+	file_plugin_proto_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Json)(nil),
 		(*Content_Blob)(nil),
@@ -2178,7 +2284,7 @@ func file_plugin_proto_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_v1_plugin_proto_rawDesc), len(file_plugin_proto_v1_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
