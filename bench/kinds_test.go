@@ -5,17 +5,9 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/adapter"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
-
-// playAdapter makes the test binary the command adapter.
-func playAdapter(args []string) {
-	if len(args) > 3 && args[1] == "adapter" {
-		adapter.ServeCommand(args[4:])
-	}
-}
 
 func mustCall(b *testing.B, host *supervisor.Supervisor, r supervisor.Request) {
 	if result := host.Call(context.Background(), r); !result.OK() {

@@ -15,7 +15,6 @@ import (
 // The test binary is the tool in every contest, so all start the same program.
 func TestMain(m *testing.M) {
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
-		playAdapter(os.Args)
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, func(_ context.Context, in message, out *plugin.Output) (message, error) {
 			if os.Getenv("TOOLHOST_BENCH_SLEEP") != "" {
 				select {} // deaf
@@ -74,7 +73,7 @@ var self = func() string {
 }()
 
 func newHost(b *testing.B) *supervisor.Supervisor {
-	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self})
+	host, err := supervisor.New(context.Background(), supervisor.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,16 +2,17 @@ package cgroup
 
 import (
 	"errors"
-	"regexp"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // supervisorLeaf begins the names of where a base's own processes go: cgroup2
 // forbids processes beside children with controllers ("no internal processes").
 const supervisorLeaf = "toolhost-supervisor-"
 
-var leafName = regexp.MustCompile(`^toolhost-supervisor-[0-9a-f]{16}$`)
+var leafName = lazy.Regexp(`^toolhost-supervisor-[0-9a-f]{16}$`)
 
 // fillLeaf has fill move processes to a leaf that is always new: one that was
 // killed before would doom our children (see Root.Refresh). Until somebody is

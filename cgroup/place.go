@@ -33,7 +33,7 @@ const (
 // to systemd even if we are root and could write to it.
 func decidePlace(f placeFacts) placement {
 	atNamespaceRoot := f.own == "/" && !f.trueRoot
-	inLeaf := leafName.MatchString(path.Base(f.own))
+	inLeaf := leafName().MatchString(path.Base(f.own))
 	switch {
 	case f.trueRoot && f.writable:
 		return placeRoot

@@ -74,7 +74,7 @@ func openIn(t *testing.T, c *child) opened {
 func checkEvacuated(t *testing.T, o opened, base string) string {
 	t.Helper()
 	leaf := path.Base(o.Own)
-	if o.Mode != "v2" || path.Dir(o.Own) != base || !leafName.MatchString(leaf) || !toolsName.MatchString(path.Base(path.Dir(o.Born))) || path.Dir(path.Dir(o.Born)) != base {
+	if o.Mode != "v2" || path.Dir(o.Own) != base || !leafName().MatchString(leaf) || !toolsName().MatchString(path.Base(path.Dir(o.Born))) || path.Dir(path.Dir(o.Born)) != base {
 		t.Errorf("opened %+v; want a leaf and a directory for tools in %s", o, base)
 	}
 	if got := strings.Join(o.Controllers, " "); got != "cpu io memory pids" {

@@ -163,7 +163,7 @@ func isDelegated(d *dir) bool {
 }
 
 func parentDelegated(u *unified, own string) bool {
-	if !leafName.MatchString(path.Base(own)) {
+	if !leafName().MatchString(path.Base(own)) {
 		return false
 	}
 	parent, err := u.open(path.Dir(own))

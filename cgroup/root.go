@@ -189,7 +189,7 @@ func (r *Root) favourSupervisor() {
 		return
 	}
 	own, err := readMembership()
-	if err != nil || !leafName.MatchString(path.Base(own.v2)) {
+	if err != nil || !leafName().MatchString(path.Base(own.v2)) {
 		return
 	}
 	leaf, err := r.v2.base.sub(path.Base(own.v2))

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 	sweepPatience = 5 * time.Second
 )
 
-var toolsName = regexp.MustCompile(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
+var toolsName = lazy.Regexp(`^toolhost-[0-9]+-[0-9a-f]{16}$`)
 
 // SweepReport says what Sweep did.
 type SweepReport struct {
@@ -85,9 +86,9 @@ func sweepable(name, own string, version int) sweepKind {
 	switch {
 	case name == own:
 		return sweepNothing
-	case toolsName.MatchString(name):
+	case toolsName().MatchString(name):
 		return sweepTools
-	case version == 2 && leafName.MatchString(name):
+	case version == 2 && leafName().MatchString(name):
 		return sweepLeaf
 	}
 	return sweepNothing

@@ -17,9 +17,13 @@ type alarm struct {
 	timer   *time.Timer
 	at      time.Time
 	running sync.WaitGroup // what fires
+	// sleep is for the last part of the wait.
+	sleep func(until time.Time)
 }
 
-func newAlarm() *alarm { return &alarm{fired: make(chan struct{}, 1)} }
+func newAlarm(sleep func(until time.Time)) *alarm {
+	return &alarm{fired: make(chan struct{}, 1), sleep: sleep}
+}
 
 // set replaces the time; the zero time is never.
 func (a *alarm) set(at time.Time) {
@@ -34,13 +38,17 @@ func (a *alarm) set(at time.Time) {
 	a.running.Add(1)
 	a.timer = time.AfterFunc(time.Until(at)-precise, func() {
 		defer a.running.Done()
-		sleepUntil(at)
+		a.sleep(at)
 		select {
 		case a.fired <- struct{}{}:
 		default:
 		}
 	})
 }
+
+// rang is for the owner to say when it has heard the alarm: the same time may be set
+// again.
+func (a *alarm) rang() { a.at = time.Time{} }
 
 func (a *alarm) stop() {
 	if a.timer != nil && a.timer.Stop() {

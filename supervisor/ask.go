@@ -7,6 +7,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Question is what a tool asks a human in the middle of a call.
@@ -38,18 +39,18 @@ const maxQuestions = 8
 func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	if unfit != nil && c.request.Ask != nil {
 		if !c.acks.deny(ask.GetInteractionId(), "the question's schema cannot be passed on: "+unfit.Error()) {
-			c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
+			c.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
 		}
 		return
 	}
 	if c.request.Ask == nil || c.state != stateRunning {
 		if !c.acks.deny(ask.GetInteractionId(), "headless") {
-			c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
+			c.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
 		}
 		return
 	}
 	if c.questions == maxQuestions {
-		c.stop(causeProtocol, api.ReasonTooManyQuestions, now)
+		c.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
 		return
 	}
 	c.questions++
@@ -93,14 +94,14 @@ func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
 // is waited for, it allows for the longest wait.
 func (c *Call) moveTimer(now time.Time) {
 	if c.resolution.Timeout == budget.Infinite {
-		c.warnOf(lateTimer, c.instance.hold(c, 0))
+		c.warnOf(lateTimer, c.tree.setTimer(0))
 		return
 	}
 	left := budget.AnswerWithin(c.clock.Remaining(now), c.grace)
 	if c.questions > 0 {
 		left += budget.MaxHumanWait
 	}
-	c.warnOf(lateTimer, c.instance.hold(c, left))
+	c.warnOf(lateTimer, c.tree.setTimer(left))
 }
 
 const lateTimer = "the call may be ended too early"
@@ -123,11 +124,11 @@ type Verdict struct {
 func (v Verdict) Result() *api.Result {
 	r := &api.Result{
 		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
-		Status: v.Status, Code: codeNames[GRPC(v.Status)], Reason: v.Reason, Decider: v.Decider, Message: v.Message,
+		Status: v.Status, Code: outcome.CodeName(v.Status), Reason: v.Reason, Decider: v.Decider, Message: v.Message,
 		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
 		Timing: api.Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}
 	r.Sandbox = emptyReceipt()
-	r.Retry = api.Retry{Retryable: mayComeOutOtherwise(r), SideEffects: "none"}
+	r.Retry = api.Retry{Retryable: outcome.Retryable(r), SideEffects: "none"}
 	return r
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/cgroup"
-	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -46,12 +44,12 @@ type Call struct {
 	explains    bool // nothing is to run, so there are no arguments
 
 	inbox  chan input
-	aborts chan api.Reason           // the newest ones; two of them kill
-	live   atomic.Pointer[liveGroup] // set by the loop, for Current
-	over   chan struct{}             // closed when the owner takes no more inputs
-	ending atomic.Bool               // what the tool sends is late, and not held up
-	done   chan struct{}             // closed when result is made, after over
-	gone   chan struct{}             // closed after done, when no process of the call is left
+	aborts chan api.Reason      // the newest ones; two of them kill
+	live   atomic.Pointer[tree] // set by the loop, for Current
+	over   chan struct{}        // closed when the owner takes no more inputs
+	ending atomic.Bool          // what the tool sends is late, and not held up
+	done   chan struct{}        // closed when result is made, after over
+	gone   chan struct{}        // closed after done, when no process of the call is left
 	result *api.Result
 	// launching: the starter has asked for a process.
 	launching atomic.Bool
@@ -60,6 +58,9 @@ type Call struct {
 	stopMaking context.CancelCauseFunc
 	// responded is what a describing call brought back, readable after done.
 	responded *pluginv1.DescribeResponse
+
+	// start brings the tool up, and reports that to the owner. It ends with its context.
+	start func(context.Context)
 
 	life // owned by the loop
 }
@@ -89,9 +90,8 @@ const (
 type input struct {
 	kind     inputKind
 	err      error
-	instance *instance
-	before   *cgroup.Usage // what a kept instance had used already
-	conn     *host.Conn
+	tree     tree
+	conn     peer
 	event    *pluginv1.CallEvent
 	judged   judged // of event, or of content and structured
 	response *pluginv1.DescribeResponse
@@ -116,6 +116,7 @@ func (s *Supervisor) newCall(request Request) *Call {
 		c.id = rand.Text()
 	}
 	c.events = newPublisher(request, c.id)
+	c.start, c.alarm = c.bringUp, newAlarm(sleepUntil)
 	return c
 }
 
@@ -193,6 +194,7 @@ func (c *Call) run(ctx context.Context) {
 		case reason := <-c.aborts:
 			c.onAbort(reason, time.Now())
 		case <-c.alarm.fired:
+			c.alarm.rang()
 		}
 		c.checkClocks(time.Now())
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // killTime is how long the kill may take of budget.AnswerMargin; the rest is
@@ -67,7 +68,7 @@ func (c *Call) killLimit() time.Time {
 // endBy is when the grace of a call is over; what ends by itself has a while for
 // it, as long as its deadline allows that.
 func (c *Call) endBy() time.Time {
-	if c.cause != causeNone {
+	if c.cause != outcome.CauseNone {
 		return c.marks.stop.Add(c.grace)
 	}
 	by := c.marks.stop.Add(max(c.grace, budget.DefaultGrace))
@@ -97,7 +98,7 @@ func (c *Call) drainLimit() time.Time {
 		}
 		return c.settleAt
 	}
-	if c.cause != causeNone {
+	if c.cause != outcome.CauseNone {
 		return c.hardLimit()
 	}
 	if at, ok := c.clock.Deadline(); ok {
@@ -172,8 +173,8 @@ func (c *Call) checkBudget(now time.Time) {
 	}
 }
 
-var budgetCauses = map[string]cause{
-	budget.ReasonDeadline: causeDeadline, budget.ReasonTotal: causeTotal, budget.ReasonIdle: causeIdle,
+var budgetCauses = map[string]outcome.Cause{
+	budget.ReasonDeadline: outcome.CauseDeadline, budget.ReasonTotal: outcome.CauseTotal, budget.ReasonIdle: outcome.CauseIdle,
 }
 
 func (c *Call) overrun(now time.Time) {
@@ -191,19 +192,16 @@ const minCPUCheck = 2 * time.Millisecond
 // could be reached at the earliest, all cores burning.
 func (c *Call) checkCPU(now time.Time) {
 	c.cpuAt = time.Time{}
-	if c.instance == nil {
+	if c.tree == nil {
 		return
 	}
-	used, err := c.instance.group.CPU()
+	used, err := c.tree.cpu()
 	if err != nil {
 		c.log().Warn("cannot read the CPU time of a call", "error", err)
 	}
-	if c.before != nil {
-		used -= c.before.CPUUser + c.before.CPUSystem
-	}
 	left := c.limits.CPUTime - used
 	if left <= 0 {
-		c.stop(causeCPU, api.ReasonCPUTime, now)
+		c.stop(outcome.CauseCPU, api.ReasonCPUTime, now)
 		return
 	}
 	c.cpuAt = now.Add(max(left/time.Duration(runtime.NumCPU()), minCPUCheck))

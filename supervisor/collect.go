@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // finish makes the result of a call whose processes are gone, or given up.
@@ -15,7 +17,7 @@ import (
 func (c *Call) finish() {
 	files := c.collectFiles()
 	e := c.evidence()
-	c.keepLast(e.complete())
+	c.keepLast(e.Complete())
 	c.contentVeil.end(c.keepText)
 	if c.output != nil {
 		c.output.flush(c.outputOver)
@@ -31,15 +33,42 @@ func (c *Call) finish() {
 	c.teardown()
 }
 
-// evidence is what classify decides by.
-func (c *Call) evidence() evidence {
-	return evidence{
-		cause: c.cause, reason: c.reason, final: c.final, startErr: c.startErr, streamErr: c.streamErr,
-		exited: c.exited, exit: c.exit, exitOurs: c.exitOurs, survivors: c.kill.survivors, ran: c.ran(), usage: c.usage(),
-		exitOK: c.exitOK, exitJudged: c.exitJudged, exitMessage: c.exitMessage, outputErr: c.outputErr,
-		launcherLost: c.instance != nil && c.instance.launcherLost.Load(),
-		overTotal:    c.output != nil && c.output.overLimit(),
+// evidence is what the call is judged by.
+func (c *Call) evidence() outcome.Evidence {
+	seen := c.seen()
+	return outcome.Evidence{
+		Cause: c.cause, Reason: c.reason, Final: c.final, StartErr: c.startErr, StreamErr: c.streamErr,
+		Exited: c.exited, Exit: c.exit, ExitOurs: c.exitOurs, Survivors: c.kill.survivors, Ran: c.ran(), Usage: c.usage(),
+		ExitOK: c.exitOK, ExitJudged: c.exitJudged, ExitMessage: c.exitMessage, OutputErr: c.outputErr, Structured: c.structuredResult(),
+		LauncherLost: seen.launcherLost,
+		OverTotal:    c.output != nil && c.output.overLimit(),
 	}
+}
+
+// structuredResult is what a command's output was read as, or else the tool's own.
+func (c *Call) structuredResult() json.RawMessage {
+	if c.reader != nil {
+		return c.structured
+	}
+	return c.final.GetStructured()
+}
+
+// terms are those on which advice depends.
+func (c *Call) terms() outcome.Terms {
+	tool := c.request.Tool
+	return outcome.Terms{
+		ReadOnly: tool.ReadOnly, Idempotent: tool.Idempotent, Adapter: tool.Adapter, Command: c.request.Command != nil,
+		Timeout: c.resolution.Timeout, Max: c.resolution.Max, AsksTime: c.description.GetTimeoutArgument() != "", Silence: c.silence,
+	}
+}
+
+// fillOutcome makes the judgement and everything that follows from it.
+func (c *Call) fillOutcome(r *api.Result, e outcome.Evidence) {
+	t := c.terms()
+	e.Judge(r, t)
+	c.hintAtGrants(r)
+	c.veil.result(r)
+	e.Word(r, t)
 }
 
 // usage is what this call used: of a kept process what it used meanwhile.
@@ -47,27 +76,31 @@ func (c *Call) usage() cgroup.Usage {
 	if c.after != nil {
 		return *c.after
 	}
-	if c.instance == nil {
+	if c.tree == nil {
 		return cgroup.Usage{}
 	}
-	usage, err := c.instance.group.Usage()
+	usage, err := c.tree.usage()
 	if err != nil {
 		c.warnings = append(c.warnings, "usage is incomplete: "+err.Error())
-	}
-	if c.before != nil {
-		usage = usage.Since(*c.before)
 	}
 	return usage
 }
 
-// ran: the tool's program has begun, or may have.
-func (c *Call) ran() bool {
-	return c.instance != nil && c.instance.executed.Load() || c.uncertain
+// seen is empty while the call has no processes.
+func (c *Call) seen() sighting {
+	if c.tree == nil {
+		return sighting{}
+	}
+	return c.tree.seen()
 }
+
+// ran: the tool's program has begun, or may have.
+func (c *Call) ran() bool { return c.seen().executed || c.uncertain }
 
 // teardown gives back what the call held.
 func (c *Call) teardown() {
 	c.end()
+	c.endService()
 	if c.cancelWork != nil {
 		c.cancelWork()
 	}
@@ -84,45 +117,28 @@ func (c *Call) teardown() {
 		close(c.gone)
 		return
 	}
-	if c.after == nil {
-		c.leaveInstance()
-		return
-	}
-	if !c.instance.release(c) && c.instance.leave(c) {
-		c.instance.bury()
-	}
-	c.release()
-}
-
-// leaveInstance frees the processes, if the call is the last one there. What
-// could not be killed keeps its slot and its group until it is gone after all.
-func (c *Call) leaveInstance() {
-	i := c.instance
 	switch {
-	case i == nil:
+	case c.after != nil:
+		c.tree.release()
+		c.release()
+	case c.tree == nil:
 		c.freeUnseen()
-		return
-	case !i.leave(c):
-	case c.kill.survivors > 0:
-		i.line.forget(i)
-		i.tasks.run("free what does not die", i.freeLater)
 	default:
-		i.line.forget(i)
-		i.free()
+		c.leaveTree()
 	}
-	c.releaseWhenFreed(i)
 }
 
-// releaseWhenFreed gives the slot back, that of an unkillable call only when
-// its processes are gone.
-func (c *Call) releaseWhenFreed(i *instance) {
+// leaveTree frees the processes, if the call is the last one there, and gives the
+// slot back: that of what could not be killed only when it is gone after all.
+func (c *Call) leaveTree() {
+	freed := c.tree.leave(c.kill.survivors > 0)
 	if c.kill.survivors == 0 {
 		c.release()
 		return
 	}
 	c.s.stuck.Add(1)
 	c.s.tasks.run("hold the slot of what does not die", func() {
-		<-i.freed
+		<-freed
 		c.s.stuck.Add(-1)
 		c.release()
 	})
@@ -139,12 +155,9 @@ func (c *Call) freeUnseen() {
 	c.s.stuck.Add(stuck)
 	c.s.tasks.run("hold the slot of a late start", func() {
 		<-c.started
-		if i := c.spawned; i != nil {
-			_ = i.kill()
-			if i.leave(c) {
-				i.line.forget(i)
-				i.freeLater()
-			}
+		if c.spawned != nil {
+			_ = c.spawned.kill()
+			<-c.spawned.leave(true)
 		}
 		c.s.stuck.Add(-stuck)
 		c.release()
@@ -219,7 +232,7 @@ func (c *Call) fillTiming(r *api.Result) {
 	t.QueueMs = between(m.created, queueEnd)
 	t.StartMs = between(m.admitted, startEnd)
 	t.RunMs = between(m.ready, m.stop)
-	if c.cause != causeNone {
+	if c.cause != outcome.CauseNone {
 		t.GraceMs = between(m.stop, m.kill)
 	}
 	t.DrainMs = between(m.empty, m.done)
@@ -261,7 +274,7 @@ func (c *Call) termLatency() time.Duration {
 
 // stopDue is when the call's end was to begin: not later than it did.
 func (c *Call) stopDue() time.Time {
-	if c.cause == causeDeadline {
+	if c.cause == outcome.CauseDeadline {
 		if at, ok := c.clock.Deadline(); ok && at.Before(c.marks.stop) {
 			return at
 		}
@@ -288,9 +301,9 @@ func (c *Call) emptyResult() *api.Result {
 	return r
 }
 
-// instanceKind is fresh for a call that its process was started for.
+// instanceKind is fresh for a call whose process has served no other.
 func (c *Call) instanceKind() string {
-	if c.before != nil {
+	if c.seen().reused && !c.line.keep.Once {
 		return "reused"
 	}
 	return "fresh"
@@ -301,16 +314,6 @@ func finiteMs(d time.Duration) *int64 {
 		return nil
 	}
 	return new(d.Milliseconds())
-}
-
-func usageOf(u cgroup.Usage) api.Usage {
-	return api.Usage{
-		CPUUserMs: u.CPUUser.Milliseconds(), CPUSystemMs: u.CPUSystem.Milliseconds(),
-		MemoryPeakBytes: u.MemoryPeakBytes, PidsPeak: u.PidsPeak,
-		IOReadBytes: u.IOReadBytes, IOWriteBytes: u.IOWriteBytes,
-		OOMEvents: u.OOMEvents, OOMKills: u.OOMKills, PidsLimitHits: u.PidsLimitHits,
-		AncestorOOMKills: u.AncestorOOMKills, AncestorPidsLimitHits: u.AncestorPidsLimitHits,
-	}
 }
 
 func (c *Call) publishResult(r *api.Result) {

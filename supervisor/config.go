@@ -68,9 +68,15 @@ type Config struct {
 	// its state, sockets and configuration. It is asked for each call; nil is
 	// nothing. It may be called from any goroutine.
 	Own func() sandbox.Own
-	// Adapter is the toolhost binary, which runs plain commands; empty is the
-	// one on PATH. AdapterArgs select the adapter in it, by default
-	// ["adapter", "command"].
+	// Recall spares New the trial call by which it finds out what this machine's
+	// sandboxes hold, where an earlier supervisor of this user made one in the same
+	// circumstances (boot, kernel, rules, rights). It is for programs that make one
+	// call and end: New takes two thirds of the time.
+	Recall bool
+	// Adapter and AdapterArgs are without effect: plain commands need no other
+	// program.
+	//
+	// Deprecated: leave them empty. They go with the next release.
 	Adapter     string
 	AdapterArgs []string
 	// Logger is silent if nil.
@@ -128,9 +134,6 @@ func (c *Config) complete() error {
 	}
 	if c.StoreDir == "" {
 		c.StoreDir = defaultStoreDir()
-	}
-	if len(c.AdapterArgs) == 0 {
-		c.AdapterArgs = []string{"adapter", "command"}
 	}
 	return c.makeSpillDir()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Description is what a plugin binary says of itself.
@@ -95,15 +96,15 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 		return nil, err
 	}
 	if e := c.responded.GetError(); e != nil {
-		status, ok := behindTool[e.GetKind()]
+		status, reason, ok := outcome.Behind(e.GetKind())
 		if !ok {
-			status = api.StatusToolError
+			status, reason = api.StatusToolError, api.ReasonServer
 		}
-		return nil, &refusal{status: status, reason: api.ReasonServer, err: errors.New(e.GetMessage()), describing: c.result}
+		return nil, &outcome.Refusal{Status: status, Reason: reason, Err: errors.New(e.GetMessage()), Describing: c.result}
 	}
 	d, err := s.described.read(ctx, c.responded)
 	if err != nil {
-		return nil, &refusal{status: api.StatusProtocolError, reason: api.ReasonDescribe, err: err, describing: c.result}
+		return nil, &outcome.Refusal{Status: api.StatusProtocolError, Reason: api.ReasonDescribe, Err: err, Describing: c.result}
 	}
 	return d, nil
 }
@@ -127,10 +128,16 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call
 	})
 	if request.Tool.Adapter {
 		c.request.Dir, c.request.Sandbox, c.request.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
+		if keep := request.Keep; keep != nil && keep.Once && request.Lock.File == "" {
+			c.request.Keep = keep
+		}
 	}
 	c.describes, c.profile = true, profile
 	defer c.policy.Close()
 	if err := c.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.joinLine(); err != nil {
 		return nil, err
 	}
 	if err := s.register(c); err != nil {
@@ -141,7 +148,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call
 		c.veil.description(c.responded)
 		return c, nil
 	}
-	return nil, &refusal{status: c.result.Status, reason: c.result.Reason, err: describeError(c), describing: c.result}
+	return nil, &outcome.Refusal{Status: c.result.Status, Reason: c.result.Reason, Err: describeError(c), Describing: c.result}
 }
 
 // withoutData is the policy with a workspace of the call's own: nothing is to
@@ -196,10 +203,10 @@ func describeError(c *Call) error {
 	case e != nil:
 		what = e.Message
 	case c.result.Status == api.StatusTimeout:
-		what = "it has not answered within " + seconds(c.result.Timing.ElapsedMs)
+		what = "it has not answered within " + outcome.Seconds(c.result.Timing.ElapsedMs)
 	}
 	if said := lastWords(c.result.Output.Stderr); said != "" {
-		what += "; its last words on stderr: " + shorten(said)
+		what += "; its last words on stderr: " + outcome.Shorten(said)
 	}
 	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.request.Tool.Label, c.binary.path), what)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // described is a description with its schemas ready for use.
@@ -123,7 +124,7 @@ const maxWarnings = 100
 
 func boundedWarnings(list []string) (kept []string) {
 	for _, w := range list[:min(len(list), maxWarnings)] {
-		kept = append(kept, shorten(text.FirstLine(w)))
+		kept = append(kept, outcome.Shorten(text.FirstLine(w)))
 	}
 	return kept
 }
@@ -153,7 +154,7 @@ func (d *described) names() string {
 	for _, tool := range d.tools {
 		names = append(names, tool.description.GetName())
 	}
-	return shorten(strings.Join(names, ", "))
+	return outcome.Shorten(strings.Join(names, ", "))
 }
 
 // find picks a tool by name, or the only one.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Describes have slots of their own: tools that hang while they are described
@@ -163,8 +164,8 @@ func pause(took time.Duration, tries int) time.Duration {
 // again. One that was given too little time says nothing about the tool, and the
 // next call is to have its own.
 func failsAgain(err error) bool {
-	if refused, ok := errors.AsType[*refusal](err); ok && refused.status == api.StatusTimeout && refused.describing != nil {
-		if given := refused.describing.Timing.TimeoutMs; given != nil && milliseconds(*given) < minRest {
+	if refused, ok := errors.AsType[*outcome.Refusal](err); ok && refused.Status == api.StatusTimeout && refused.Describing != nil {
+		if given := refused.Describing.Timing.TimeoutMs; given != nil && milliseconds(*given) < minRest {
 			return false
 		}
 	}
@@ -173,26 +174,26 @@ func failsAgain(err error) bool {
 
 // isTheTools says that a Describe has failed by what the tool did.
 func isTheTools(err error) bool {
-	refused, ok := errors.AsType[*refusal](err)
+	refused, ok := errors.AsType[*outcome.Refusal](err)
 	if !ok {
 		return false
 	}
-	switch refused.status {
+	switch refused.Status {
 	case api.StatusTimeout, api.StatusPidsLimit, api.StatusCPULimit, api.StatusOutputLimit, api.StatusCrashed, api.StatusNoResult, api.StatusProtocolError, api.StatusToolError, api.StatusUnkillable:
 		return true
 	case api.StatusOOM:
-		return refused.reason != api.ReasonHostMemory
+		return refused.Reason != api.ReasonHostMemory
 	case api.StatusStartFailed:
-		return refused.reason != api.ReasonHost && refused.describing != nil
+		return refused.Reason != api.ReasonHost && refused.Describing != nil
 	}
 	return false
 }
 
 // refusal is what a call comes to whose tool rests.
 func (r *rest) refusal(now time.Time) error {
-	failed, _ := errors.AsType[*refusal](r.err)
-	refused := &refusal{status: failed.status, reason: failed.reason, again: wholeSecond(r.till.Sub(now))}
-	refused.err = fmt.Errorf("%w (%s ago; it is tried again in %s, or when its file or its settings change)", r.err, now.Sub(r.at).Round(time.Second), refused.again)
+	failed, _ := errors.AsType[*outcome.Refusal](r.err)
+	refused := &outcome.Refusal{Status: failed.Status, Reason: failed.Reason, Again: wholeSecond(r.till.Sub(now))}
+	refused.Err = fmt.Errorf("%w (%s ago; it is tried again in %s, or when its file or its settings change)", r.err, now.Sub(r.at).Round(time.Second), refused.Again)
 	return refused
 }
 

@@ -16,13 +16,19 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// script makes a plugin of shell commands, and a request for it that may write to
-// the host.
-func script(t *testing.T, commands string) supervisor.Request {
+// needShell skips a test where there is no shell, as in the VM.
+func needShell(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("needs a shell: ", err)
 	}
+}
+
+// script makes a plugin of shell commands, and a request for it that may write to
+// the host.
+func script(t *testing.T, commands string) supervisor.Request {
+	t.Helper()
+	needShell(t)
 	path := filepath.Join(t.TempDir(), "plugin")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+commands+"\n"), 0o755); err != nil {
 		t.Fatal(err)

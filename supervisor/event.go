@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // textBegin is as much of p, as text, as an event can hold, and a little more
@@ -17,14 +18,7 @@ func textBegin(p []byte) string {
 // result has what an event leaves out.
 const maxEventBytes = 16 << 10
 
-func cutText(s string) string { return cutAt(s, maxEventBytes) }
-
-func cutAt(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
+func cutText(s string) string { return text.Begin(s, maxEventBytes) }
 
 func cutContent(c *api.Content) *api.Content {
 	if c == nil || len(c.Text)+len(c.JSON)+len(c.Data)+len(c.URI)+len(c.Name) <= maxEventBytes {

@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Explanation is what a call would be given, without making it.
@@ -36,9 +37,9 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 	defer c.closeFilesTo()
 	defer c.policy.Close()
 	if err := c.prepare(ctx); err != nil {
-		var refused *refusal
+		var refused *outcome.Refusal
 		if errors.As(err, &refused) {
-			return nil, refused.err
+			return nil, refused.Err
 		}
 		return nil, err
 	}

@@ -129,8 +129,8 @@ func (c *Call) closeFilesTo() {
 // workspace is there for a call whose processes are gone; that of a kept one is
 // not the call's alone.
 func (c *Call) workspace() *os.File {
-	if c.instance == nil || c.line != nil || c.kill.survivors > 0 {
+	if c.tree == nil || c.line != nil || c.kill.survivors > 0 {
 		return nil
 	}
-	return c.instance.process.Workspace()
+	return c.tree.workspace()
 }

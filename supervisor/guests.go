@@ -29,7 +29,7 @@ type guests struct {
 }
 
 func newGuests(first *Call) guests {
-	return guests{line: first.line, served: 1, here: map[*Call]time.Time{first: {}}}
+	return guests{line: first.line, served: first.counts(), here: map[*Call]time.Time{first: {}}}
 }
 
 // attach takes a call in; false if the instance serves no more.
@@ -44,12 +44,23 @@ func (i *instance) attach(c *Call) bool {
 		i.idle = nil
 	}
 	i.here[c] = time.Time{}
-	i.served++
+	i.served += c.counts()
 	return true
 }
 
+// counts returns how many calls this is to its process: 0 for a Describe.
+func (c *Call) counts() int {
+	if c.describes {
+		return 0
+	}
+	return 1
+}
+
 // worn: it has served as many calls as it may.
-func (i *instance) worn() bool { return i.line.keep.MaxCalls > 0 && i.served >= i.line.keep.MaxCalls }
+func (i *instance) worn() bool {
+	keep := i.line.keep
+	return keep.Once && i.served > 0 || keep.MaxCalls > 0 && i.served >= keep.MaxCalls
+}
 
 // mayLiveOn is false if the processes are to end with the call that asks.
 func (i *instance) mayLiveOn() bool {

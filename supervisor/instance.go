@@ -3,18 +3,12 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	"github.com/toolhost/toolhost/sandbox"
@@ -54,10 +48,10 @@ type instance struct {
 	guests
 }
 
-func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipes) *instance {
+func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipes, held *held) *instance {
 	i := &instance{
 		group: group, process: process, pipes: p, exitTold: make(chan struct{}), freed: make(chan struct{}),
-		logger: c.s.config.Logger, guests: newGuests(c), held: c.held, tasks: &c.s.tasks,
+		logger: c.s.config.Logger, guests: newGuests(c), held: held, tasks: &c.s.tasks,
 		load: c.s.gate.Load, stdoutPace: pace{load: c.s.gate.Load},
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
@@ -121,190 +115,24 @@ func (i *instance) removeGroup() {
 	close(i.freed)
 }
 
-// start brings the tool up and hands the owner a connection, or the reason why
-// there is none.
-func (c *Call) start(ctx context.Context) {
-	defer close(c.started)
-	defer c.policy.Close()
-	if kept := c.line.take(c); kept != nil {
-		c.adopt(kept)
-		return
-	}
-	c.held = c.s.hold(c.id)
-	conn, err := host.Connect(ctx, host.Options{
-		Received: c.held.received, Decoded: c.held.decoded,
-		RuntimeDir: c.s.runtime.path,
-		SocketDir:  c.plan.SocketDir(),
-		Stdout:     writerFunc(func(p []byte) (int, error) { return c.spawned.passStdout(p) }),
-		Start: func(env []string, dir string) (*host.Child, error) {
-			child, err := c.spawn(ctx, env, dir)
-			return child, hostFailure(err)
-		},
-	})
-	if err != nil {
-		c.held.release()
-		c.s.doubtAfter(ctx, err)
-		c.send(input{kind: inStartFailed, err: err})
-		return
-	}
-	c.held.conn.Store(conn)
-	if !c.send(input{kind: inConnected, conn: conn}) {
-		c.s.tasks.run("close a connection", conn.Close)
-	}
-}
-
-// hostFailure is an error of the host's own, unless it is known to be another's.
-func hostFailure(err error) error {
-	if _, known := errors.AsType[*refusal](err); known || err == nil {
-		return err
-	}
-	return refuse(api.StatusStartFailed, api.ReasonHost, err)
-}
-
-// adopt has the owner take over a kept instance as if it had just come up.
-func (c *Call) adopt(kept *instance) {
-	c.spawned = kept
-	usage, err := kept.group.Usage()
-	if err != nil {
-		c.log().Warn("cannot read what a kept process has used", "error", err)
-	}
-	c.send(input{kind: inSpawned, instance: kept, before: &usage})
-	c.send(input{kind: inConnected, conn: kept.conn})
-}
-
-// spawn makes the group, forks the launcher into it and waits until the tool
-// runs. What an error leaves behind is removed here, unless processes exist:
-// those are the owner's to kill.
-func (c *Call) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
-	over, err := c.s.starts.begin(ctx, c.limits.CPUWeight)
-	if err != nil {
-		return nil, err
-	}
-	defer over()
-	group, err := c.s.groups.NewGroup(c.id, c.groupLimits())
-	if err != nil {
-		return nil, err
-	}
-	pipes, err := openPipes(c.request.Command != nil)
-	if err != nil {
-		return nil, errors.Join(err, group.Remove())
-	}
-	process, err := c.launch(ctx, group, pipes, env, socketDir)
-	pipes.closeChildEnds()
-	if err != nil {
-		pipes.closeHostEnds()
-		c.s.discard(group)
-		return nil, err
-	}
-	group.Lead(process.PID())
-	i := newInstance(c, group, process, pipes)
-	c.spawned = i
-	i.watch()
-	stdout := i.pump(c.request.Command)
-	c.send(input{kind: inSpawned, instance: i})
-	err = process.Started(ctx)
-	if err == nil {
-		err = group.LimitCPU()
-	}
-	if err != nil {
-		i.stdoutEnded() // nobody reads what nobody has written
-		return nil, c.explainStart(err)
-	}
-	i.executed.Store(true)
-	return &host.Child{
-		ID: strconv.Itoa(process.PID()), Stdout: stdout, SocketDir: process.SocketDir(),
-		Dial: process.Dialer(), PeerUID: uint32(process.UID()), Gone: process.Gone(), Kill: func() { _ = i.kill() },
-	}, nil
-}
-
-// groupLimits are those of the whole group: what toolhost itself runs in it
-// comes on top of the tool's own.
-func (c *Call) groupLimits() cgroup.Limits {
-	if c.s.config.NoCgroup {
-		return cgroup.Limits{}
-	}
-	return c.treeLimits()
-}
-
-// treeLimits are groupLimits, whatever is to enforce them.
-func (c *Call) treeLimits() cgroup.Limits {
-	limits := c.limits.group()
-	if limits.Pids > 0 && c.adapted() {
-		limits.Pids += adapterTasks
-	}
-	return limits
-}
-
-// adapted says whether the tool is what an adapter of toolhost's own will run.
-func (c *Call) adapted() bool { return c.request.Command != nil || c.request.Tool.Adapter }
-
 // limitTasks makes the pids limit exact, now that everything of toolhost's own
 // is there: of what an adapter runs not even the first process is.
-func (c *Call) limitTasks() {
+func (i *instance) limitTasks(c *Call) {
 	limit := finite(c.limits.Pids)
-	if limit == 0 || c.instance == nil || c.s.config.NoCgroup {
+	if limit == 0 || c.s.config.NoCgroup {
 		return
 	}
-	own, ok := c.instance.process.Tasks()
+	own, ok := i.process.Tasks()
 	if c.adapted() {
-		all, err := c.instance.group.Tasks()
+		all, err := i.group.Tasks()
 		own, ok = all, err == nil
 	}
 	if !ok {
 		return // it stays as it was: a little too high
 	}
-	if err := c.instance.group.LimitTasks(limit + own + spareTasks); err != nil {
+	if err := i.group.LimitTasks(limit + own + spareTasks); err != nil {
 		c.log().Warn("cannot make the limit of processes exact", "error", err)
 	}
-}
-
-const removeEvery = time.Second
-
-// discard removes a group in which a birth may still be under way: that ends by
-// itself, somewhat later.
-func (s *Supervisor) discard(group *cgroup.Group) {
-	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)
-	defer cancel()
-	err := errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())
-	if err == nil {
-		return
-	}
-	s.config.Logger.Warn("cannot remove the group of a start that was given up: trying again", "group", group.Path(), "error", err)
-	s.tasks.run("remove a group", func() {
-		for group.Remove() != nil {
-			select {
-			case <-s.ready.stop.Done():
-				return // the next sweep takes it
-			case <-time.After(removeEvery):
-			}
-		}
-	})
-}
-
-func (c *Call) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
-	c.launching.Store(true)
-	return c.s.host.Start(ctx, sandbox.Spec{
-		Plan: c.plan, Path: c.path, Args: append([]string{c.shownPath()}, c.toolArgs()...),
-		Env: c.environment(env), Dir: c.dir,
-		Stdio: [3]*os.File{c.s.null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
-		SocketDir: socketDir, Timer: c.launcherTimer(), KillFile: group.KillFile, Into: group.Born,
-	})
-}
-
-// shownPath is the tool's own name for itself.
-func (c *Call) shownPath() string {
-	if c.plan.Confined() {
-		return c.path
-	}
-	return c.binary.path
-}
-
-// launcherTimer is when the launcher ends the tree by itself.
-func (c *Call) launcherTimer() time.Duration {
-	if c.resolution.Timeout == budget.Infinite {
-		return 0
-	}
-	return budget.AnswerWithin(c.resolution.Timeout, c.grace)
 }
 
 // watch reports the tool's end and its memory limit.
@@ -328,20 +156,4 @@ func (i *instance) watch() {
 		case <-i.lifetime.Done():
 		}
 	})
-}
-
-// explainStart names the executable in what the launcher reported.
-func (c *Call) explainStart(err error) error {
-	var setup *sandbox.SetupError
-	if !errors.As(err, &setup) || sandbox.OfTheHost(err) || !setup.Executing() {
-		return err
-	}
-	why := setup.Err
-	switch setup.Err {
-	case syscall.ENOEXEC:
-		why = errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture")
-	case syscall.ENOENT:
-		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", c.dir)
-	}
-	return refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.binary.path, why))
 }

@@ -24,6 +24,10 @@ type Keep struct {
 	Idle time.Duration
 	// MaxCalls ends the process after so many calls; zero means no limit.
 	MaxCalls int
+	// Once ends the process after one call, for which it is fresh. The process of an
+	// Adapter that a Describe of the same request has asked waits for that call, so
+	// that its program is started once; not where the request has a Lock.
+	Once bool
 	// Shared lets the call run beside other shared ones on the process; the
 	// others have it to themselves, in line. What it writes to stdout and stderr
 	// is every call's that is in flight.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Whatever can be different about a kept process, its key is.
@@ -275,7 +276,7 @@ func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 		time.Sleep(time.Minute)
 		leave()
 		waiting.Wait()
-		if _, refused := errors.AsType[*refusal](impatient); !refused || patient != nil {
+		if _, refused := errors.AsType[*outcome.Refusal](impatient); !refused || patient != nil {
 			t.Errorf("impatient %v, patient %v", impatient, patient)
 		}
 	})

@@ -22,6 +22,7 @@ type keepKey struct {
 	lock         string
 	idle         time.Duration
 	maxCalls     int
+	once         bool
 }
 
 func (c *Call) keepKey() keepKey {
@@ -29,7 +30,7 @@ func (c *Call) keepKey() keepKey {
 	return keepKey{
 		binary: c.binary.sha256, path: c.path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(c.dir),
 		policy: c.policy.Key(), limits: c.limits, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
-		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls,
+		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls, once: r.Keep.Once,
 	}
 }
 

@@ -2,24 +2,25 @@ package supervisor
 
 import (
 	"context"
-	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // stop begins the kill ladder. The first cause stays.
-func (c *Call) stop(why cause, reason api.Reason, now time.Time) {
+func (c *Call) stop(why outcome.Cause, reason api.Reason, now time.Time) {
 	if _, ok := next(c.state, stopRequested); !ok {
 		return
 	}
 	c.cause, c.reason, c.silence = why, reason, c.clock.Silence()
 	c.marks.stop = now
-	if why.status() == api.StatusTimeout {
+	c.endService()
+	if why.Status() == api.StatusTimeout {
 		c.events.publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
-	if c.grace == 0 || why == causeOOM { // the kernel has begun to kill already
+	if c.grace == 0 || why == outcome.CauseOOM { // the kernel has begun to kill already
 		c.killNow(killRequested, now)
 		return
 	}
@@ -35,12 +36,11 @@ func (c *Call) stop(why cause, reason api.Reason, now time.Time) {
 // signal sends SIGTERM, and SIGCONT so that stopped processes see it, to every
 // process of the call but the launcher. It is false if there is none.
 func (c *Call) signal() bool {
-	if c.instance == nil {
+	if c.tree == nil {
 		return false
 	}
-	c.instance.doom(c)
 	c.marks.term = time.Now()
-	pids, err := c.instance.group.Signal([]syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}, c.instance.isLauncher)
+	pids, err := c.tree.terminate()
 	if err != nil {
 		c.log().Warn("cannot signal every process of a call", "error", err)
 	}
@@ -74,19 +74,19 @@ func (c *Call) killNow(t trigger, now time.Time) {
 	if !c.to(t) {
 		return
 	}
-	if c.cause == causeNone && c.final == nil && c.instance != nil && c.instance.doomedByOther(c) {
-		c.cause, c.reason = causeCollateral, api.ReasonCollateral // its death came before the word of it
+	if c.cause == outcome.CauseNone && c.final == nil && c.seen().doomed {
+		c.cause, c.reason = outcome.CauseCollateral, api.ReasonCollateral // its death came before the word of it
 	}
-	ladder := c.cause != causeNone
+	c.endService()
+	ladder := c.cause != outcome.CauseNone
 	if c.marks.stop.IsZero() {
 		c.marks.stop = now
 	}
 	c.cancelStart()
-	if c.instance != nil {
-		c.instance.doom(c)
+	if c.tree != nil {
 		c.countProcesses(ladder, t == ended || t == startFailed)
 		c.marks.kill = time.Now()
-		c.warnOf("cannot kill all of the call at once", c.instance.kill())
+		c.warnOf("cannot kill all of the call at once", c.tree.kill())
 	}
 	c.s.tasks.run("await the end of processes", c.awaitEmpty)
 }
@@ -109,22 +109,18 @@ func (c *Call) cancelStart() {
 // countProcesses notes who is there to be killed. On the ladder that takes
 // SIGKILL unless the call has ended by itself and left at most its own process.
 func (c *Call) countProcesses(ladder, byItself bool) {
-	pids, err := c.instance.group.Processes()
+	pids, err := c.tree.processes()
 	if err != nil {
 		c.log().Warn("cannot list the processes of a call", "error", err)
 	}
-	left := 0
 	for _, pid := range pids {
-		if !c.instance.isLauncher(pid) {
-			c.kill.seen[pid] = struct{}{}
-			left++
-		}
+		c.kill.seen[pid] = struct{}{}
 	}
 	own := 1
 	if c.exited {
 		own = 0
 	}
-	if ladder && (!byItself || left > own) {
+	if ladder && (!byItself || len(pids) > own) {
 		c.kill.signals = append(c.kill.signals, "SIGKILL")
 	}
 }
@@ -132,17 +128,9 @@ func (c *Call) countProcesses(ladder, byItself bool) {
 // awaitEmpty waits until the starter has ended and no process is left.
 func (c *Call) awaitEmpty() {
 	<-c.started
-	if i := c.spawned; i != nil {
-		i.doom(c)
-		_ = i.kill() // also what was spawned after the owner's kill
-		for _, over := range []<-chan struct{}{i.process.Gone(), i.exitTold} {
-			select {
-			case <-over:
-			case <-c.over:
-				return
-			}
-		}
-		if err := i.group.WaitEmpty(c.lifetime); err != nil {
+	if c.spawned != nil {
+		_ = c.spawned.kill() // also what was spawned after the owner's kill
+		if c.spawned.ended(c.lifetime) != nil {
 			return
 		}
 	}
@@ -152,10 +140,10 @@ func (c *Call) awaitEmpty() {
 // hurry helps a tree to die on a busy machine.
 func (c *Call) hurry() {
 	c.hurried = true
-	if c.instance == nil {
+	if c.tree == nil {
 		return
 	}
-	if err := c.instance.group.Hurry(); err != nil {
+	if err := c.tree.hurry(); err != nil {
 		c.log().Warn("cannot give a dying call more CPU time", "error", err)
 	}
 }
@@ -177,16 +165,11 @@ func (c *Call) giveUp(now time.Time) {
 	}
 	c.marks.empty = now
 	c.settleAt = now
-	if c.instance == nil {
+	if c.tree == nil {
 		c.giveUpStart()
 		return
 	}
-	c.instance.group.Calm()
-	pids, err := c.instance.group.Processes()
-	c.kill.survivors = max(len(pids), 1)
-	if err == nil && len(pids) == 0 && c.instance.process.HasEnded() {
-		c.kill.survivors = 0 // only the starter is late
-	}
+	c.kill.survivors = c.tree.giveUp()
 }
 
 // giveUpStart is for a starter that is late to give up: no process is known, so

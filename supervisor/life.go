@@ -17,6 +17,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 const (
@@ -41,23 +42,20 @@ type life struct {
 	leaveQueue context.CancelFunc
 	cancelWork context.CancelFunc // ends start-up and stream; only after the kill
 	started    chan struct{}      // closed when the starter has ended
-	spawned    *instance          // the starter's; read after started is closed
-	held       *held              // the starter's
+	spawned    tree               // the starter's; read after started is closed
 	lifetime   context.Context    // ends when the call has its result
 	end        context.CancelFunc
 	helpers    sync.WaitGroup // goroutines that end with lifetime
 
-	instance *instance
-	// before is what a kept instance had used when this call came; nil for one
-	// that was started for it. after is when it was released alive.
-	before, after *cgroup.Usage
+	tree  tree          // nil until there are processes
+	after *cgroup.Usage // what they had used when they were released alive
 
-	conn   *host.Conn
+	conn   peer
 	output *output
 	acks   *replies
 	marks  marks
 
-	cause    cause
+	cause    outcome.Cause
 	reason   api.Reason    // within the cause
 	silence  time.Duration // that was allowed then
 	final    *pluginv1.Result
@@ -96,7 +94,6 @@ type marks struct {
 
 // begin makes the loop's state and returns the context of the wait for a slot.
 func (c *Call) begin() context.Context {
-	c.alarm = newAlarm()
 	c.marks.created = time.Now()
 	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.stream()
 	c.kill.seen = map[int]struct{}{}
@@ -128,7 +125,7 @@ func (c *Call) take(in input) {
 	case inRefused:
 		c.onRefused(in.err)
 	case inSpawned:
-		c.onSpawned(in.instance, in.before)
+		c.onSpawned(in.tree)
 	case inConnected:
 		c.onConnected(in.conn, now)
 	case inStartFailed:
@@ -140,9 +137,9 @@ func (c *Call) take(in input) {
 	case inExited:
 		c.onExited(in.exit, now)
 	case inOOM:
-		c.stop(causeOOM, api.ReasonMemory, now)
+		c.stop(outcome.CauseOOM, api.ReasonMemory, now)
 	case inOutputTotal:
-		c.stop(causeOutputTotal, api.ReasonOutputTotal, now)
+		c.stop(outcome.CauseOutputTotal, api.ReasonOutputTotal, now)
 	case inEmptied:
 		c.onEmptied(now)
 	case inAnswered:
@@ -150,7 +147,7 @@ func (c *Call) take(in input) {
 	case inContent:
 		c.onContent(in)
 	case inCollateral:
-		c.stop(causeCollateral, api.ReasonCollateral, now)
+		c.stop(outcome.CauseCollateral, api.ReasonCollateral, now)
 	case inOutputEnded:
 		c.outputOver = true
 		c.tryDrained()
@@ -175,7 +172,10 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 	c.output = newOutput(c)
 	c.acks = newReplies(c.id)
 	c.leaveQueue()
-	c.s.tasks.run("start", func() { c.start(ctx) })
+	c.s.tasks.run("start", func() {
+		defer close(c.started)
+		c.start(ctx)
+	})
 }
 
 func (c *Call) onRefused(err error) {
@@ -186,56 +186,45 @@ func (c *Call) onRefused(err error) {
 
 // onSpawned takes over the processes. If the call has been stopped in the
 // meantime they are killed.
-func (c *Call) onSpawned(i *instance, before *cgroup.Usage) {
-	c.instance, c.before = i, before
-	live := &liveGroup{group: i.group}
-	if before != nil {
-		live.before = *before
-	}
-	c.live.Store(live)
+func (c *Call) onSpawned(t tree) {
+	c.tree = t
+	c.live.Store(&t)
 	if c.limits.CPUTime > 0 {
 		c.cpuAt = time.Now()
 	}
 	if c.state >= stateKilling {
-		i.doom(c)
-		c.warnOf("cannot kill all of the call at once", i.kill())
+		c.warnOf("cannot kill all of the call at once", t.kill())
 	}
 }
 
-func (c *Call) onConnected(conn *host.Conn, now time.Time) {
+func (c *Call) onConnected(conn peer, now time.Time) {
 	c.conn = conn
-	if c.before == nil {
-		c.instance.conn = conn
-		c.limitTasks()
-	}
+	c.tree.connected()
 	if !c.to(connected) {
-		c.startErr = cmp.Or(c.startErr, errEndedStarting)
+		c.startErr = cmp.Or(c.startErr, outcome.ErrEndedStarting)
 		c.streamOver = true // it has not begun
 		c.killNow(startFailed, now)
 		return
 	}
 	c.marks.ready = now
+	c.serve()
 	c.clock.Started(now)
 	c.progressAt = now.Add(progressEvery)
 	c.events.publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
 	if c.line != nil {
 		c.moveTimer(now)
-	}
-	if c.before == nil {
-		c.line.offer(c.instance, c.request.Lock.File != "")
+		c.tree.share()
 	}
 	request := c.callRequest(now)
 	c.s.tasks.run("stream", func() { c.stream(c.lifetime, conn, request) })
 }
 
-var errEndedStarting = errors.New("the call ended while the tool was starting")
-
 func (c *Call) onStartFailed(err error, now time.Time) {
 	c.uncertain = c.uncertain || errors.Is(err, sandbox.ErrUncertain)
 	c.startErr = cmp.Or(c.startErr, err) // the later one is what came of the first
 	c.streamOver = true
-	c.outputOver = c.outputOver || c.instance == nil // nobody reads what nobody writes
+	c.outputOver = c.outputOver || c.tree == nil // nobody reads what nobody writes
 	c.killNow(startFailed, now)
 }
 
@@ -245,7 +234,7 @@ func (c *Call) onStreamEnded(in input, now time.Time) {
 		c.responded = in.response
 		c.final = &pluginv1.Result{}
 	}
-	if cutOff(in.err) && c.cause == causeNone {
+	if cutOff(in.err) && c.cause == outcome.CauseNone {
 		c.killNow(ended, now)
 		return
 	}
@@ -263,9 +252,8 @@ func cutOff(err error) bool {
 // onExited records the end of the tool's own process. A SIGKILL of the clean-up
 // is neither the tool's doing nor the ladder's.
 func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
-	ladder := c.cause != causeNone && slices.Contains(c.kill.signals, "SIGKILL")
-	killed := c.instance != nil && c.instance.killed.Load()
-	ours := killed && !ladder && status.Signaled() && status.Signal() == syscall.SIGKILL
+	ladder := c.cause != outcome.CauseNone && slices.Contains(c.kill.signals, "SIGKILL")
+	ours := c.seen().killed && !ladder && status.Signaled() && status.Signal() == syscall.SIGKILL
 	if ours && c.state >= stateKilling {
 		return
 	}
@@ -276,7 +264,7 @@ func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
 func (c *Call) onAbort(reason api.Reason, now time.Time) {
 	switch c.state {
 	case stateQueued:
-		c.cause, c.reason = causeAbort, reason
+		c.cause, c.reason = outcome.CauseAbort, reason
 		c.leaveQueue()
 		c.onRefused(errAborted)
 	case stateStopping:
@@ -284,7 +272,7 @@ func (c *Call) onAbort(reason api.Reason, now time.Time) {
 	case stateDraining:
 		c.to(killRequested) // whoever reads the output is not waited for
 	default:
-		c.stop(causeAbort, reason, now)
+		c.stop(outcome.CauseAbort, reason, now)
 	}
 }
 
@@ -318,15 +306,18 @@ func (c *Call) endAlone(now time.Time) {
 // giveBack leaves a kept process alive after a call that has ended well. What
 // the call has written so far is still its own.
 func (c *Call) giveBack(now time.Time) bool {
-	if c.line == nil || c.state != stateRunning || c.streamErr != nil || c.exited || !c.instance.mayLiveOn() {
+	if c.line == nil || c.state != stateRunning || c.streamErr != nil || c.exited || !c.tree.mayLiveOn() {
+		return false
+	}
+	if c.responded.GetError() != nil { // what it describes could not be started
 		return false
 	}
 	c.after = new(c.usage())
 	c.marks.stop, c.marks.empty, c.settleAt = now, now, now.Add(settleTime)
 	c.to(released)
-	empty := []<-chan struct{}{c.instance.stdout.empty(), c.instance.stderr.empty()}
+	taken := c.tree.outputTaken()
 	c.helpers.Go(func() {
-		for _, found := range empty {
+		for _, found := range taken {
 			select {
 			case <-found:
 			case <-c.lifetime.Done():

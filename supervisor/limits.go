@@ -149,13 +149,9 @@ func (l Limits) group() cgroup.Limits {
 	return g
 }
 
-const (
-	// adapterTasks bounds the threads of an adapter (some 13; see apart.Prepare).
-	adapterTasks = 16
-	// spareTasks are left to toolhost's own programs when their number is
-	// known, for Go's runtime may want another thread.
-	spareTasks = 2
-)
+// spareTasks are left to toolhost's own programs when their number is known, for
+// Go's runtime may want another thread.
+const spareTasks = 2
 
 // finite turns Unlimited into the 0 that package cgroup takes for it.
 func finite(v int64) int64 {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
 )
@@ -146,10 +146,10 @@ func textsOf(value any, list []string) []string {
 }
 
 // namedPath is an absolute path in a text: in quotes, or up to what ends a word.
-var namedPath = regexp.MustCompile("'(/[^'\n]+)'|\"(/[^\"\n]+)\"|`(/[^`\n]+)`|(?:^|[\\s=:(\\[<,'\"`])(/[^/\\s'\"`:;,|&()<>\\[\\]{}][^\\s'\"`:;,|&()<>\\[\\]{}]*)")
+var namedPath = lazy.Regexp("'(/[^'\n]+)'|\"(/[^\"\n]+)\"|`(/[^`\n]+)`|(?:^|[\\s=:(\\[<,'\"`])(/[^/\\s'\"`:;,|&()<>\\[\\]{}][^\\s'\"`:;,|&()<>\\[\\]{}]*)")
 
 func pathsIn(said string) (paths []string) {
-	for _, found := range namedPath.FindAllStringSubmatch(said, maxNamedPaths) {
+	for _, found := range namedPath().FindAllStringSubmatch(said, maxNamedPaths) {
 		paths = append(paths, strings.TrimRight(strings.Join(found[1:], ""), ".!?"))
 	}
 	return paths

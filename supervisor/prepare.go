@@ -4,36 +4,21 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/internal/text"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // maxArgumentBytes caps a call's arguments.
 const maxArgumentBytes = 1 << 20
 
-// refusal is why a call never began.
-type refusal struct {
-	status api.Status
-	reason api.Reason
-	err    error
-	// describing is the result of the Describe that failed, if that was it.
-	describing *api.Result
-	// again is when a tool that rests is asked anew; zero if it does not.
-	again time.Duration
-}
-
-func (r *refusal) Error() string { return r.err.Error() }
-func (r *refusal) Unwrap() error { return r.err }
-
 func refuse(status api.Status, reason api.Reason, err error) error {
-	return &refusal{status: status, reason: reason, err: err}
+	return &outcome.Refusal{Status: status, Reason: reason, Err: err}
 }
 
 // prepare does all that can be done before the call has a process: it finds
@@ -76,44 +61,26 @@ func (c *Call) prepare(ctx context.Context) error {
 }
 
 func (c *Call) findBinary() error {
-	path := c.request.Tool.Path
-	if c.request.Command != nil {
+	if c.request.Command != nil { // placeCommand finds it
 		if len(c.request.Command.Argv) == 0 {
 			return refuse(api.StatusStartFailed, api.ReasonCommand, errors.New("no command given"))
 		}
-		adapter, err := c.s.config.adapter()
-		if err != nil {
-			return refuse(api.StatusStartFailed, api.ReasonAdapter, err)
-		}
-		path = adapter
+		return nil
 	}
-	found, err := c.s.binaries.find(path)
+	found, err := c.s.binaries.find(c.request.Tool.Path)
 	if err != nil {
 		return refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	c.binary = found
-	want := c.request.SHA256
-	if want != "" && c.request.Command == nil && !strings.EqualFold(want, found.sha256) {
+	if want := c.request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
 		return refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	return nil
 }
 
-// adapter is the toolhost binary that runs commands.
-func (c *Config) adapter() (string, error) {
-	if c.Adapter != "" {
-		return c.Adapter, nil
-	}
-	path, err := lookUp("toolhost")
-	if err != nil {
-		return "", errors.New("plain commands need the toolhost binary: install it on PATH, or name it in Config.Adapter")
-	}
-	return path, nil
-}
-
 func (c *Call) toolArgs() []string {
 	if c.request.Command != nil {
-		return append(append(slices.Clone(c.s.config.AdapterArgs), "--"), c.argv()...)
+		return append([]string{sandbox.CommandMode}, c.argv()...)
 	}
 	return c.request.Tool.Args
 }
@@ -176,11 +143,12 @@ func toolHint(d *pluginv1.ToolDescription) budget.Ask {
 // refuse makes the result of a call that never began.
 func (c *Call) refuse(err error) {
 	r := c.emptyResult()
-	c.fillOutcome(r, evidence{startErr: err})
-	if refused, ok := errors.AsType[*refusal](err); ok {
-		c.tellDescribe(r, refused)
+	c.fillOutcome(r, outcome.Evidence{StartErr: err})
+	if refused, ok := errors.AsType[*outcome.Refusal](err); ok {
+		refused.Word(r, c.terms())
 	}
 	c.closeFilesTo()
+	c.endService()
 	c.policy.Close()
 	c.events.publish(api.Event{Kind: api.EventQueued})
 	c.publishResult(r)
@@ -188,36 +156,4 @@ func (c *Call) refuse(err error) {
 	close(c.over)
 	close(c.done)
 	close(c.gone)
-}
-
-// tellDescribe reports the Describe that the call was refused for.
-func (c *Call) tellDescribe(r *api.Result, refused *refusal) {
-	if refused.again > 0 {
-		r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", refused.again), mayComeOutOtherwise(r)
-		r.Retry.AfterMs = refused.again.Milliseconds()
-		what := "was not called"
-		if r.Status == api.StatusStartFailed {
-			what = "could not be started"
-		}
-		r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, shorten(text.FirstLine(refused.err.Error())), r.Retry.Hint)
-		return
-	}
-	if refused.describing == nil {
-		return
-	}
-	copyEvidence(r, refused.describing)
-	r.Message = message(r, outcome{}, c.maxTimeout())
-	if r.Status == api.StatusTimeout {
-		r.Message, r.Retry.Hint = lateMessage(r), lateHint
-	}
-}
-
-// copyEvidence takes over what a failed Describe has to show, for it was what
-// this call came to.
-func copyEvidence(r, d *api.Result) {
-	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content, r.Limits = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content, d.Limits
-	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
-	r.Overran, r.Retry.SideEffects = d.Overran, d.Retry.SideEffects
-	r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
-	r.Details = deadlineDetails(r)
 }

@@ -104,9 +104,13 @@ func (s *Supervisor) doubt(why error) {
 // doubtAfter is doubt where a start that nobody has given up has failed, and
 // others would, too.
 func (s *Supervisor) doubtAfter(ctx context.Context, err error) {
-	if ctx.Err() == nil && sandbox.OfTheHost(err) {
-		s.doubt(err)
+	if ctx.Err() != nil || !sandbox.OfTheHost(err) {
+		return
 	}
+	if forgot := s.host.Forget(); forgot != nil {
+		s.config.Logger.Warn("cannot forget an earlier trial call", "error", forgot)
+	}
+	s.doubt(err)
 }
 
 func (s *Supervisor) tryUntilReady() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -112,6 +113,14 @@ type Request struct {
 	// goroutine of its own, while the call's clocks stand still. It must return
 	// when ctx ends. nil answers that nobody is there.
 	Ask func(ctx context.Context, q Question) Answer
+	// Place says where the call stands; the tool may know it.
+	Place api.Place
+	// Host, if not nil, serves what the call's tool asks of its host. It is given a
+	// unix socket that only this call's processes reach, at the path in their variable
+	// TOOLHOST_TURNS_SOCKET, and must return soon after that is closed: when the call
+	// ends, or begins to be ended. A kept process, which serves many calls, cannot
+	// have one.
+	Host func(net.Listener)
 	// Events, if not nil, gets the call's events as far as it has room: a slow
 	// reader misses some, which the next one counts, and never slows the call.
 	// It is not closed.

@@ -10,35 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
-
-var grpcCodes = map[api.Status]codes.Code{
-	api.StatusOK: codes.OK, api.StatusToolError: codes.Unknown, api.StatusTimeout: codes.DeadlineExceeded,
-	api.StatusCancelled: codes.Canceled, api.StatusDenied: codes.PermissionDenied,
-	api.StatusOOM: codes.ResourceExhausted, api.StatusPidsLimit: codes.ResourceExhausted,
-	api.StatusOutputLimit: codes.ResourceExhausted, api.StatusCPULimit: codes.ResourceExhausted,
-	api.StatusCrashed: codes.Internal, api.StatusNoResult: codes.Internal, api.StatusProtocolError: codes.Internal,
-	api.StatusStartFailed: codes.FailedPrecondition, api.StatusPolicyViolation: codes.PermissionDenied,
-	api.StatusCollateral: codes.Aborted, api.StatusUnkillable: codes.Internal,
-	api.StatusOverloaded: codes.Unavailable, api.StatusInvalidArgs: codes.InvalidArgument,
-}
 
 // GRPC returns an outcome as a gRPC status code. The Code of an unkillable
 // call's result is that of what began its ladder instead.
 func GRPC(s api.Status) codes.Code {
-	if code, ok := grpcCodes[s]; ok {
-		return code
-	}
-	return codes.Unknown
-}
-
-// codeNames are gRPC's names on wires (the grpc package spells them otherwise).
-var codeNames = map[codes.Code]string{
-	codes.OK: "OK", codes.Canceled: "CANCELLED", codes.Unknown: "UNKNOWN",
-	codes.InvalidArgument: "INVALID_ARGUMENT", codes.DeadlineExceeded: "DEADLINE_EXCEEDED",
-	codes.PermissionDenied: "PERMISSION_DENIED", codes.ResourceExhausted: "RESOURCE_EXHAUSTED",
-	codes.FailedPrecondition: "FAILED_PRECONDITION", codes.Aborted: "ABORTED",
-	codes.Internal: "INTERNAL", codes.Unavailable: "UNAVAILABLE",
+	return outcome.Code(s)
 }
 
 // ErrorDomain is that of the google.rpc.ErrorInfo in a [GRPCStatus].
@@ -49,12 +27,7 @@ const ErrorDomain = "dev.toolhost"
 // result's Status in capitals; its metadata has reason and decider, and where the
 // Code is DEADLINE_EXCEEDED what Details has, under the same names.
 func GRPCStatus(r *api.Result) *status.Status {
-	code := GRPC(r.Status)
-	for c, name := range codeNames {
-		if name == r.Code {
-			code = c
-		}
-	}
+	code := outcome.CodeOf(r)
 	if code == codes.OK {
 		return status.New(code, "")
 	}
@@ -81,53 +54,4 @@ func deadlineMetadata(d *api.DeadlineDetails) map[string]string {
 		"configured_timeout_ms": strconv.FormatInt(d.ConfiguredTimeoutMs, 10),
 		"elapsed_ms":            strconv.FormatInt(d.ElapsedMs, 10),
 	}
-}
-
-// deadlineDetails is nil for a Code that has none.
-func deadlineDetails(r *api.Result) *api.DeadlineDetails {
-	if r.Code != codeNames[codes.DeadlineExceeded] {
-		return nil
-	}
-	d := &api.DeadlineDetails{ProfileName: r.Timing.Profile, ElapsedMs: r.Timing.ElapsedMs}
-	if r.Timing.TimeoutMs != nil {
-		d.ConfiguredTimeoutMs = *r.Timing.TimeoutMs
-	}
-	return d
-}
-
-// cause is what began a call's kill ladder, set once.
-type cause string
-
-const (
-	causeNone        cause = ""
-	causeDeadline    cause = "deadline"
-	causeTotal       cause = "total"
-	causeIdle        cause = "idle"
-	causeAbort       cause = "abort"
-	causeOOM         cause = "oom"
-	causeCPU         cause = "cpu"
-	causeOutputTotal cause = "outputTotal"
-	causeProtocol    cause = "protocol"
-	causeCollateral  cause = "collateral"
-)
-
-// status is the outcome that a cause leads to.
-func (c cause) status() api.Status {
-	switch c {
-	case causeDeadline, causeTotal, causeIdle:
-		return api.StatusTimeout
-	case causeAbort:
-		return api.StatusCancelled
-	case causeOOM:
-		return api.StatusOOM
-	case causeCPU:
-		return api.StatusCPULimit
-	case causeOutputTotal:
-		return api.StatusOutputLimit
-	case causeProtocol:
-		return api.StatusProtocolError
-	case causeCollateral:
-		return api.StatusCollateral
-	}
-	return ""
 }

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"errors"
 	"maps"
 	"testing"
 
@@ -11,36 +10,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 )
-
-// A deadline that was passed is told with its profile, as configured and elapsed,
-// wherever it was passed.
-func TestDetailsOfADeadline(t *testing.T) {
-	timing := api.Timing{Profile: "message_route", TimeoutMs: new(int64(10_000)), ElapsedMs: 10_004}
-	want := api.DeadlineDetails{ProfileName: "message_route", ConfiguredTimeoutMs: 10_000, ElapsedMs: 10_004}
-	refused := &refusal{status: api.StatusTimeout, err: errors.New("why"), describing: &api.Result{Timing: timing}}
-	described, c := &api.Result{}, (&Supervisor{}).newCall(Request{Name: "t"})
-	c.fillOutcome(described, evidence{startErr: refused})
-	c.tellDescribe(described, refused)
-	killed := &api.Result{Timing: timing}
-	(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(killed, evidence{cause: causeDeadline, ran: true})
-	stuck := &api.Result{Timing: timing}
-	(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(stuck, evidence{cause: causeDeadline, ran: true, survivors: 1})
-	for name, r := range map[string]*api.Result{"of a description": described, "of a call": killed, "of one that cannot be killed": stuck} {
-		if r.Code != "DEADLINE_EXCEEDED" || r.Details == nil || *r.Details != want {
-			t.Errorf("%s: %s, %+v", name, r.Code, r.Details)
-		}
-	}
-	endless := &api.Result{Timing: api.Timing{Profile: "tool_call", ElapsedMs: 7}}
-	(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(endless, evidence{cause: causeIdle, ran: true})
-	if d := endless.Details; d == nil || *d != (api.DeadlineDetails{ProfileName: "tool_call", ElapsedMs: 7}) {
-		t.Errorf("without a timeout: %+v", d)
-	}
-	aborted := &api.Result{Timing: timing}
-	(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(aborted, evidence{cause: causeAbort, ran: true})
-	if aborted.Details != nil {
-		t.Errorf("of an abort: %+v", aborted.Details)
-	}
-}
 
 // A host that speaks gRPC answers a result with google.rpc's details.
 func TestGRPCStatus(t *testing.T) {

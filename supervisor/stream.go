@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
 // stream does the call's work over the connection and hands every event to the
 // owner as soon as it is there: what was received survives any kill.
-func (c *Call) stream(ctx context.Context, conn *host.Conn, request *pluginv1.CallRequest) {
+func (c *Call) stream(ctx context.Context, conn peer, request *pluginv1.CallRequest) {
 	if c.describes {
 		response, err := conn.Describe(ctx)
 		c.send(input{kind: inStreamEnded, response: response, err: err})
@@ -31,7 +30,11 @@ func (c *Call) stream(ctx context.Context, conn *host.Conn, request *pluginv1.Ca
 }
 
 func (c *Call) callRequest(ready time.Time) *pluginv1.CallRequest {
-	request := &pluginv1.CallRequest{CallId: c.id, Arguments: c.arguments, Meta: c.request.Meta, Tool: c.toolName()}
+	request := &pluginv1.CallRequest{CallId: c.id, Tool: c.toolName()}
+	if c.request.Command != nil { // all else is in its arguments and environment
+		return request
+	}
+	request.Arguments, request.Meta, request.Place = c.arguments, c.request.Meta, c.place()
 	if at, ok := c.clock.Deadline(); ok {
 		request.TimeoutNs = int64(max(at.Sub(ready), 1))
 	}
@@ -88,6 +91,7 @@ func sane(fraction *float64) *float64 {
 }
 
 func (c *Call) onResult(result *pluginv1.Result, now time.Time) {
+	c.wordCommand(result)
 	for _, content := range result.GetContent() {
 		c.keepSent(content)
 	}
@@ -195,7 +199,7 @@ func newReplies(callID string) *replies {
 	return &replies{callID: callID, ack: make(chan uint64, 1), answers: make(chan *pluginv1.AnswerRequest, maxReplies)}
 }
 
-func (r *replies) serve(conn *host.Conn) {
+func (r *replies) serve(conn peer) {
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(context.Background())
 	r.served.Go(func() {

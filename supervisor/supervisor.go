@@ -136,6 +136,12 @@ func (s *Supervisor) probe(ctx context.Context) error {
 }
 
 func (s *Supervisor) tryFeatures(ctx context.Context) error {
+	if s.config.Recall {
+		if found, ok := s.host.Recall(); ok {
+			s.offer(found)
+			return nil
+		}
+	}
 	group, err := s.groups.NewGroup("probe-"+rand.Text(), cgroup.Limits{})
 	if err != nil {
 		return err
@@ -279,9 +285,9 @@ func (s *Supervisor) Host() Host {
 func (c *Call) receipt() api.Receipt {
 	r := emptyReceipt()
 	switch {
-	case c.instance != nil:
+	case c.tree != nil:
 		r = c.planned()
-		r.UID = c.instance.process.UID()
+		r.UID = c.seen().uid
 	case c.plan != nil: // asked for, but not done
 		r.Tier = c.plan.Receipt().Tier
 	}

@@ -14,17 +14,18 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 )
 
-// Where a confined call finds executables whose own path it cannot have: the
-// adapter's reveals the host, others lie in the sandbox's own folders.
+// Where a confined call finds executables whose own path it cannot have, for they
+// lie in the sandbox's own folders.
 const (
-	hiddenAdapter  = "/.toolhost/adapter"
 	hiddenPrograms = "/.toolhost/bin/"
+	hiddenSocket   = "/.toolhost/turns"
 )
 
 // surroundings are what a call will find itself in.
 type surroundings struct {
-	plan   *sandbox.Plan
-	policy sandbox.Resolved
+	service *service // nil where the tool has nothing to ask of its host
+	plan    *sandbox.Plan
+	policy  sandbox.Resolved
 	// path is the plugin's executable, dir the working directory, as the tool
 	// sees them.
 	path, dir string
@@ -47,6 +48,9 @@ func (c *Call) surround() error {
 		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	if err := c.openFilesTo(resolved); err != nil {
+		return err
+	}
+	if err := c.openService(resolved); err != nil {
 		return err
 	}
 	programs, err := c.programs(resolved)
@@ -83,19 +87,35 @@ func (c *Call) task(programs []sandbox.Program) sandbox.Task {
 // programs are the executables that must be shown to the call: copies from the
 // store, whose bytes are the ones that were hashed.
 func (c *Call) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
+	if c.request.Command != nil {
+		return c.commandPrograms(policy)
+	}
 	if !policy.Confines() {
 		c.path = c.binary.stored
-		return nil, c.placeCommand(policy)
+		return nil, nil
 	}
 	c.path = visiblePath(c.binary.path, policy)
-	if c.request.Command != nil {
-		c.path = hiddenAdapter
+	return append(c.servicePrograms(), sandbox.Program{Source: c.binary.stored, Target: c.path}), nil
+}
+
+// commandPrograms are those of a plain command; what runs it is in every call.
+func (c *Call) commandPrograms(policy sandbox.Resolved) ([]sandbox.Program, error) {
+	c.path = sandbox.CommandAdapter
+	if err := c.placeCommand(policy); err != nil || !policy.Confines() {
+		return nil, err
 	}
-	list := []sandbox.Program{{Source: c.binary.stored, Target: c.path}}
-	if err := c.placeCommand(policy); err != nil || c.command.stored == "" {
-		return list, err
+	list := c.servicePrograms()
+	if c.command.stored != "" {
+		list = append(list, sandbox.Program{Source: c.command.stored, Target: c.command.path})
 	}
-	return append(list, sandbox.Program{Source: c.command.stored, Target: c.command.path}), nil
+	return list, nil
+}
+
+func (c *Call) servicePrograms() []sandbox.Program {
+	if c.service == nil {
+		return nil
+	}
+	return []sandbox.Program{{Source: c.service.path, Target: hiddenSocket}}
 }
 
 // visiblePath is where a confined call sees a program of this path. Below a
@@ -117,9 +137,6 @@ func visiblePath(path string, policy sandbox.Resolved) string {
 // by itself: a path, a name of the caller's own PATH, or one whose hash is to be
 // checked. It is copied only if it is not run from where it is.
 func (c *Call) placeCommand(policy sandbox.Resolved) error {
-	if c.request.Command == nil {
-		return nil
-	}
 	want := c.request.SHA256
 	path, err := c.commandPath(policy)
 	if err != nil || path == "" && want == "" {
@@ -241,9 +258,16 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// environment is what the tool finds in its own.
+// environment is what the tool finds in its own. Where a call stands is for nobody
+// else to say.
 func (c *Call) environment(handshake []string) []string {
-	return lastOfEach(slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, c.secretEnv(), handshake))
+	given := slices.DeleteFunc(slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, c.secretEnv()), isOfCall)
+	return lastOfEach(slices.Concat(given, c.placeEnv(), c.service.env(), handshake))
+}
+
+func isOfCall(entry string) bool {
+	name, _, _ := strings.Cut(entry, "=")
+	return slices.Contains(api.CallVariables, name)
 }
 
 // lastOfEach leaves one entry for each variable, the last one: programs differ

@@ -51,7 +51,7 @@ func TestChurn(t *testing.T) {
 	c := &churn{T: t, seed: uint64(seed), mark: "TOOLHOST_CHURN=" + rand.Text(), statuses: map[string]int{}}
 	mounts, dir := mountsOf(t), t.TempDir()
 	host, err := supervisor.New(t.Context(), supervisor.Config{
-		RuntimeDir: dir, Adapter: testBinary(t), Admission: supervisor.Admission{Running: churnAtOnce, Queue: calls, Wait: time.Hour},
+		RuntimeDir: dir, Admission: supervisor.Admission{Running: churnAtOnce, Queue: calls, Wait: time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)

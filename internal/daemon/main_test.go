@@ -19,7 +19,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/internal/adapter"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -30,11 +29,9 @@ import (
 // daemon's settings as JSON.
 const asDaemon = "TOOLHOST_TEST_DAEMON"
 
-// The test binary is the daemon, the adapter and the tools.
+// The test binary is the daemon and the tools.
 func TestMain(m *testing.M) {
 	switch settings := os.Getenv(asDaemon); {
-	case os.Getenv("TOOLHOST_PLUGIN") != "" && len(os.Args) > 3 && os.Args[1] == "adapter":
-		adapter.ServeCommand(os.Args[4:])
 	case os.Getenv("TOOLHOST_PLUGIN") != "":
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "work"}, work))
 	case settings != "":

@@ -215,10 +215,10 @@ func TestAServerThatCannotBeDescribed(t *testing.T) {
 		{Options{}, argv("refuses list"), plugin.StartFailed, "no such method"},
 		{Options{}, argv("odd list"), plugin.BrokeProtocol, "form that MCP does not have"},
 		{Options{}, argv("dies in list"), plugin.Crashed, "exited with status 9"},
-		{Options{}, []string{"/no/such/server"}, plugin.StartFailed, `no command "/no/such/server"`},
-		{Options{}, []string{"no-such-server"}, plugin.StartFailed, `no command "no-such-server"`},
-		{Options{}, []string{script}, plugin.StartFailed, `no command`},
-		{Options{}, []string{text}, plugin.StartFailed, "permission denied"},
+		{Options{}, []string{"/no/such/server"}, plugin.Missing, `no command "/no/such/server"`},
+		{Options{}, []string{"no-such-server"}, plugin.Missing, `no command "no-such-server"`},
+		{Options{}, []string{script}, plugin.Missing, `no command`},
+		{Options{}, []string{text}, plugin.NotExecutable, "permission denied"},
 		{Options{}, nil, plugin.StartFailed, "its command is empty"},
 	} {
 		t.Run(strings.Join(test.argv, " "), func(t *testing.T) {

@@ -103,17 +103,15 @@ func closeAll(files ...*os.File) {
 }
 
 func cannotStart(command string, err error) error {
-	switch {
-	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("there is no command %q where the call can see it: install it below /usr, or grant the call to read it", command)
-	default:
-		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pathErr.Err
-		}
-		if execErr, ok := errors.AsType[*exec.Error](err); ok {
-			err = execErr.Err
-		}
-		err = fmt.Errorf("cannot execute %s: %w", command, err)
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("no MCP server: there is no command %q where the call can see it: install it below /usr, or grant the call to read it", command)
+		return &plugin.Failure{Kind: plugin.Missing, Err: err}
 	}
-	return &plugin.Failure{Kind: plugin.StartFailed, Err: fmt.Errorf("no MCP server: %w", err)}
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
+	}
+	if execErr, ok := errors.AsType[*exec.Error](err); ok {
+		err = execErr.Err
+	}
+	return &plugin.Failure{Kind: plugin.NotExecutable, Err: fmt.Errorf("no MCP server: cannot execute %s: %w", command, err)}
 }

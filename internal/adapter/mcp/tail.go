@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 // maxTailBytes is how much of the end of stderr goes into an error. All of it
@@ -50,14 +52,14 @@ func (t *tail) text() string {
 // tellings look like the reason of a failure, the surest first; beside looks like
 // it and is not.
 var (
-	tellings = []*regexp.Regexp{
-		regexp.MustCompile(`reason: `), // npm's
-		regexp.MustCompile(`^(?:[A-Za-z_][A-Za-z0-9_.]*)?(?:Error|Exception)\b.*:|^panic: `), // of node, Python, Go
-		regexp.MustCompile(`(?i)^[^ ]*\b(?:error|fatal)\b`),
-		regexp.MustCompile(`(?i)error|exception|panic|fatal|cannot|can't`),
-		regexp.MustCompile(`(?i)usage`),
+	tellings = []func() *regexp.Regexp{
+		lazy.Regexp(`reason: `), // npm's
+		lazy.Regexp(`^(?:[A-Za-z_][A-Za-z0-9_.]*)?(?:Error|Exception)\b.*:|^panic: `), // of node, Python, Go
+		lazy.Regexp(`(?i)^[^ ]*\b(?:error|fatal)\b`),
+		lazy.Regexp(`(?i)error|exception|panic|fatal|cannot|can't`),
+		lazy.Regexp(`(?i)usage`),
 	}
-	beside = regexp.MustCompile(`^\s+at |^\s*File "|A complete log of this run|^Node\.js v`)
+	beside = lazy.Regexp(`^\s+at |^\s*File "|A complete log of this run|^Node\.js v`)
 )
 
 // likeliest is the line that looks most like a reason: the last of its kind, else the
@@ -65,7 +67,7 @@ var (
 func likeliest(lines []string) string {
 	for _, telling := range tellings {
 		for _, line := range slices.Backward(lines) {
-			if telling.MatchString(line) && !beside.MatchString(line) {
+			if telling().MatchString(line) && !beside().MatchString(line) {
 				return line
 			}
 		}

@@ -1,4 +1,4 @@
-package adapter_test
+package supervisor_test
 
 import (
 	"os"
@@ -17,7 +17,8 @@ func TestAReaderThatTakesNothing(t *testing.T) {
 	for name, command := range map[string]string{"stdout": "exec yes", "stderr": "exec yes >&2"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			host := newHost(t)
+			needShell(t)
+			host := newHost(t, supervisor.Config{})
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)

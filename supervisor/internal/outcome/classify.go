@@ -1,4 +1,4 @@
-package supervisor
+package outcome
 
 import (
 	"cmp"
@@ -9,40 +9,16 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox/signals"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
-// evidence is all that the outcome of a call is decided by.
-type evidence struct {
-	cause     cause
-	reason    api.Reason
-	final     *pluginv1.Result
-	startErr  error
-	streamErr error
-	exited    bool
-	exit      syscall.WaitStatus
-	// launcherLost: the launcher was ended from outside, and the tool with it.
-	launcherLost bool
-	exitOurs     bool // the clean-up's, so that nothing is known of the tool's own
-	ran          bool
-	survivors    int
-	// exitOK: the exit status is that of a success, as the tool itself said if it
-	// was judged; outputErr: the output is not what such a success has.
-	exitOK      bool
-	exitJudged  bool
-	exitMessage string
-	outputErr   error
-	overTotal   bool // more output than is allowed in all
-	usage       cgroup.Usage
-}
-
-// complete: a success was received in full. It counts whatever came after.
-func (e evidence) complete() bool {
-	if e.final == nil || e.noMemory() || e.brokeProtocol() || e.badOutput() {
+// Complete says that a success was received in full. It counts whatever came after.
+func (e Evidence) Complete() bool {
+	if e.Final == nil || e.noMemory() || e.brokeProtocol() || e.badOutput() {
 		return false
 	}
 	return e.succeeded()
@@ -50,33 +26,33 @@ func (e evidence) complete() bool {
 
 // badOutput: the output is not what a success has. None at all is fine with a
 // status other than 0 that the tool calls a success: grep's 1.
-func (e evidence) badOutput() bool {
-	none := errors.Is(e.outputErr, io.EOF) && e.exitJudged && e.exitOK && e.final.GetExit().GetCode() != 0
-	return e.outputErr != nil && !none
+func (e Evidence) badOutput() bool {
+	none := errors.Is(e.OutputErr, io.EOF) && e.ExitJudged && e.ExitOK && e.Final.GetExit().GetCode() != 0
+	return e.OutputErr != nil && !none
 }
 
-func (e evidence) succeeded() bool {
-	return e.final.GetError() == nil && e.goodExit() && e.final.GetExit().GetSignal() == ""
+func (e Evidence) succeeded() bool {
+	return e.Final.GetError() == nil && e.goodExit() && e.Final.GetExit().GetSignal() == ""
 }
 
 // goodExit reports whether the exit status means success; no status counts as
 // 0.
-func (e evidence) goodExit() bool {
-	if e.exitJudged {
-		return e.exitOK
+func (e Evidence) goodExit() bool {
+	if e.ExitJudged {
+		return e.ExitOK
 	}
-	return e.final.GetExit().GetCode() == 0
+	return e.Final.GetExit().GetCode() == 0
 }
 
-func (e evidence) brokeProtocol() bool {
+func (e Evidence) brokeProtocol() bool {
 	var broken *host.ProtocolError
-	return errors.As(e.streamErr, &broken)
+	return errors.As(e.StreamErr, &broken)
 }
 
 // noMemory: the host could not take what the tool sent.
-func (e evidence) noMemory() bool {
+func (e Evidence) noMemory() bool {
 	var full *host.MemoryError
-	return errors.As(e.streamErr, &full)
+	return errors.As(e.StreamErr, &full)
 }
 
 // outcome is what a call came to.
@@ -88,70 +64,70 @@ type outcome struct {
 // classify decides the one outcome of a call. The order is the rule: a
 // complete result counts, then what began the ladder, then the kernel's word on
 // memory, and only then what the tool seems to have done.
-func classify(e evidence) outcome {
+func classify(e Evidence) outcome {
 	switch {
-	case e.survivors > 0:
-		return outcome{api.StatusUnkillable, e.reason}
-	case e.complete():
+	case e.Survivors > 0:
+		return outcome{api.StatusUnkillable, e.Reason}
+	case e.Complete():
 		return outcome{api.StatusOK, ""}
-	case e.cause == causeOOM && e.usage.OOMEvents+e.usage.OOMKills == 0 && e.usage.AncestorOOMKills > 0:
+	case e.Cause == CauseOOM && e.Usage.OOMEvents+e.Usage.OOMKills == 0 && e.Usage.AncestorOOMKills > 0:
 		return outcome{api.StatusOOM, api.ReasonHostMemory}
-	case e.cause != causeNone:
-		return outcome{e.cause.status(), e.reason}
-	case e.usage.OOMEvents > 0 || e.usage.OOMKills > 0:
+	case e.Cause != CauseNone:
+		return outcome{e.Cause.Status(), e.Reason}
+	case e.Usage.OOMEvents > 0 || e.Usage.OOMKills > 0:
 		return outcome{api.StatusOOM, api.ReasonMemory}
-	case e.usage.AncestorOOMKills > 0:
+	case e.Usage.AncestorOOMKills > 0:
 		return outcome{api.StatusOOM, api.ReasonHostMemory}
-	case e.overTotal:
+	case e.OverTotal:
 		return outcome{api.StatusOutputLimit, api.ReasonOutputTotal}
 	case e.outOfTasks():
 		return outcome{api.StatusPidsLimit, api.ReasonPids}
-	case e.startErr != nil:
-		return startOutcome(e.startErr)
+	case e.StartErr != nil:
+		return startOutcome(e.StartErr)
 	case e.noMemory():
 		return outcome{api.StatusOverloaded, api.ReasonMemory}
 	case e.brokeProtocol():
 		return outcome{api.StatusProtocolError, api.ReasonProtocol}
-	case e.final != nil && e.succeeded():
+	case e.Final != nil && e.succeeded():
 		return outcome{api.StatusToolError, api.ReasonOutput}
-	case e.final != nil:
-		return finalOutcome(e.final)
+	case e.Final != nil:
+		return finalOutcome(e.Final)
 	}
 	return deathOutcome(e)
 }
 
 // interrupted is what the call would have come to without its result, where
 // something had begun to end it.
-func (e evidence) interrupted() outcome {
-	if e.cause == causeNone {
+func (e Evidence) interrupted() outcome {
+	if e.Cause == CauseNone {
 		return outcome{}
 	}
-	e.final, e.survivors = nil, 0
+	e.Final, e.Survivors = nil, 0
 	return classify(e)
 }
 
 // outOfTasks: the tool could fork no more, and has ended without a result.
-func (e evidence) outOfTasks() bool {
-	_, refused := errors.AsType[*refusal](e.startErr)
-	return e.usage.PidsLimitHits > 0 && e.final == nil && !e.brokeProtocol() && (e.startErr == nil || e.exited && !refused)
+func (e Evidence) outOfTasks() bool {
+	_, refused := errors.AsType[*Refusal](e.StartErr)
+	return e.Usage.PidsLimitHits > 0 && e.Final == nil && !e.brokeProtocol() && (e.StartErr == nil || e.Exited && !refused)
 }
 
 // began: something of the tool has run. An adapter alone is nothing of it.
-func (e evidence) began() bool {
-	kind := e.final.GetError().GetKind()
-	return e.ran && kind != pluginv1.ToolError_KIND_COMMAND_NOT_FOUND && kind != pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
+func (e Evidence) began() bool {
+	kind := e.Final.GetError().GetKind()
+	return e.Ran && kind != pluginv1.ToolError_KIND_COMMAND_NOT_FOUND && kind != pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
 }
 
 // left: the tool has closed its connection before a result, by itself, and is
 // still there.
-func (e evidence) left() bool {
-	return e.final == nil && e.startErr == nil && e.cause == causeNone && !e.exited && errors.Is(e.streamErr, host.ErrDisconnected)
+func (e Evidence) left() bool {
+	return e.Final == nil && e.StartErr == nil && e.Cause == CauseNone && !e.Exited && errors.Is(e.StreamErr, host.ErrDisconnected)
 }
 
 func startOutcome(err error) outcome {
-	var refused *refusal
+	var refused *Refusal
 	if errors.As(err, &refused) {
-		return outcome{refused.status, refused.reason}
+		return outcome{refused.Status, refused.Reason}
 	}
 	var overloaded *admission.OverloadedError
 	if errors.As(err, &overloaded) {
@@ -169,41 +145,49 @@ func finalOutcome(final *pluginv1.Result) outcome {
 	default:
 		return outcome{api.StatusCrashed, api.ReasonSignal}
 	}
-	switch final.GetError().GetKind() {
+	switch kind := final.GetError().GetKind(); kind {
 	case pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
 		return outcome{api.StatusInvalidArgs, api.ReasonArguments}
-	case pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:
-		return outcome{api.StatusStartFailed, api.ReasonNotFound}
-	case pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE:
-		return outcome{api.StatusStartFailed, api.ReasonNotExecutable}
 	case pluginv1.ToolError_KIND_PANIC:
 		return outcome{api.StatusToolError, api.ReasonPanic}
-	}
-	if status, ok := behindTool[final.GetError().GetKind()]; ok {
-		return outcome{status, api.ReasonServer}
+	default:
+		if status, reason, ok := Behind(kind); ok {
+			return outcome{status, reason}
+		}
 	}
 	return outcome{api.StatusToolError, api.ReasonError}
 }
 
-// behindTool are the outcomes of what happened to the program behind an adapter.
-var behindTool = map[pluginv1.ToolError_Kind]api.Status{
-	pluginv1.ToolError_KIND_START_FAILED: api.StatusStartFailed,
-	pluginv1.ToolError_KIND_CRASHED:      api.StatusCrashed,
-	pluginv1.ToolError_KIND_PROTOCOL:     api.StatusProtocolError,
+// Behind is the outcome of what happened to the program behind an adapter; ok is
+// false for an error of another kind.
+func Behind(kind pluginv1.ToolError_Kind) (status api.Status, reason api.Reason, ok bool) {
+	switch kind {
+	case pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:
+		return api.StatusStartFailed, api.ReasonNotFound, true
+	case pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE:
+		return api.StatusStartFailed, api.ReasonNotExecutable, true
+	case pluginv1.ToolError_KIND_START_FAILED:
+		return api.StatusStartFailed, api.ReasonServer, true
+	case pluginv1.ToolError_KIND_CRASHED:
+		return api.StatusCrashed, api.ReasonServer, true
+	case pluginv1.ToolError_KIND_PROTOCOL:
+		return api.StatusProtocolError, api.ReasonServer, true
+	}
+	return "", "", false
 }
 
 // deathOutcome is that of a tool that is gone, or deaf, without a result.
-func deathOutcome(e evidence) outcome {
+func deathOutcome(e Evidence) outcome {
 	switch {
-	case !e.exited:
+	case !e.Exited:
 		return outcome{api.StatusProtocolError, api.ReasonConnectionClosed}
-	case e.exit.Signaled() && e.exit.Signal() == syscall.SIGSYS:
+	case e.Exit.Signaled() && e.Exit.Signal() == syscall.SIGSYS:
 		return outcome{api.StatusPolicyViolation, api.ReasonSeccomp}
-	case e.launcherLost:
+	case e.LauncherLost:
 		return outcome{api.StatusCrashed, api.ReasonLauncher}
-	case e.exit.Signaled():
+	case e.Exit.Signaled():
 		return outcome{api.StatusCrashed, api.ReasonSignal}
-	case e.exit.ExitStatus() == 0:
+	case e.Exit.ExitStatus() == 0:
 		return outcome{api.StatusNoResult, api.ReasonExit}
 	}
 	return outcome{api.StatusCrashed, api.ReasonExit}
@@ -213,21 +197,21 @@ func deathOutcome(e evidence) outcome {
 const maxToolErrorBytes = 64 << 10
 
 // toolErrorOf is what the tool itself said, if it failed.
-func toolErrorOf(e evidence) *api.ToolError {
+func toolErrorOf(e Evidence) *api.ToolError {
 	said := wholeToolError(e)
 	if said != nil {
-		said.Message, said.Stack = cutAt(said.Message, maxToolErrorBytes), cutAt(said.Stack, maxToolErrorBytes)
+		said.Message, said.Stack = text.Begin(said.Message, maxToolErrorBytes), text.Begin(said.Stack, maxToolErrorBytes)
 	}
 	return said
 }
 
-func wholeToolError(e evidence) *api.ToolError {
-	final := e.final
+func wholeToolError(e Evidence) *api.ToolError {
+	final := e.Final
 	switch {
 	case e.noMemory():
-		return &api.ToolError{Kind: "error", Message: e.streamErr.Error()}
+		return &api.ToolError{Kind: "error", Message: e.StreamErr.Error()}
 	case e.brokeProtocol():
-		return &api.ToolError{Kind: "protocol", Message: e.streamErr.Error()}
+		return &api.ToolError{Kind: "protocol", Message: e.StreamErr.Error()}
 	case e.left():
 		return &api.ToolError{Kind: "protocol", Message: host.ErrDisconnected.Error() + ", and lives on"}
 	case final.GetError() != nil:
@@ -235,10 +219,10 @@ func wholeToolError(e evidence) *api.ToolError {
 	case final.GetExit().GetSignal() != "":
 		return &api.ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
 	case final != nil && e.succeeded() && e.badOutput():
-		return &api.ToolError{Kind: "output", Message: e.outputErr.Error()}
+		return &api.ToolError{Kind: "output", Message: e.OutputErr.Error()}
 	case final != nil && !e.goodExit():
-		return &api.ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.exitMessage)}
-	case final == nil && e.startErr != nil && !errors.Is(e.startErr, context.Canceled) && !errors.Is(e.startErr, errEndedStarting):
+		return &api.ToolError{Kind: "exit", Message: exitMessage(final.GetExit().GetCode(), e.ExitMessage)}
+	case final == nil && e.StartErr != nil && !errors.Is(e.StartErr, context.Canceled) && !errors.Is(e.StartErr, ErrEndedStarting):
 		return startError(e)
 	}
 	return nil
@@ -246,9 +230,9 @@ func wholeToolError(e evidence) *api.ToolError {
 
 // startError is why the tool has not started. That it ended its output says
 // nothing of the tool where something else had ended it.
-func startError(e evidence) *api.ToolError {
-	text := e.startErr.Error()
-	if broken, ok := errors.AsType[*host.HandshakeError](e.startErr); ok && broken.Ended {
+func startError(e Evidence) *api.ToolError {
+	text := e.StartErr.Error()
+	if broken, ok := errors.AsType[*host.HandshakeError](e.StartErr); ok && broken.Ended {
 		if classify(e).status != api.StatusStartFailed {
 			return nil
 		}
@@ -258,14 +242,14 @@ func startError(e evidence) *api.ToolError {
 }
 
 // endedStarting says how a tool has ended that was to have a handshake first.
-func endedStarting(e evidence, otherwise string) string {
+func endedStarting(e Evidence, otherwise string) string {
 	switch {
-	case !e.exited || e.exitOurs || e.exit.ExitStatus() == 0:
+	case !e.Exited || e.ExitOurs || e.Exit.ExitStatus() == 0:
 		return otherwise
-	case e.exit.Signaled():
-		return "it died of " + signals.Name(e.exit.Signal()) + " before its handshake: see what it has said on stderr"
+	case e.Exit.Signaled():
+		return "it died of " + signals.Name(e.Exit.Signal()) + " before its handshake: see what it has said on stderr"
 	}
-	return otherwise + "; it exited with status " + strconv.Itoa(e.exit.ExitStatus())
+	return otherwise + "; it exited with status " + strconv.Itoa(e.Exit.ExitStatus())
 }
 
 func exitMessage(code int32, meaning string) string {
@@ -296,20 +280,20 @@ func kindOf(e *pluginv1.ToolError) string {
 
 // exitOf is how the command, or else the tool's process, ended by itself. What
 // the clean-up killed has not ended by itself.
-func exitOf(e evidence, command bool) api.Exit {
-	if exit := e.final.GetExit(); exit != nil {
+func exitOf(e Evidence, command bool) api.Exit {
+	if exit := e.Final.GetExit(); exit != nil {
 		if exit.GetSignal() != "" {
 			return api.Exit{Signal: exit.GetSignal()}
 		}
 		return api.Exit{Code: new(int(exit.GetCode()))}
 	}
 	switch {
-	case command && e.complete():
+	case command && e.Complete():
 		return api.Exit{Code: new(0)}
-	case !e.exited || e.exitOurs || e.launcherLost:
+	case !e.Exited || e.ExitOurs || e.LauncherLost:
 		return api.Exit{}
-	case e.exit.Signaled():
-		return api.Exit{Signal: signals.Name(e.exit.Signal())}
+	case e.Exit.Signaled():
+		return api.Exit{Signal: signals.Name(e.Exit.Signal())}
 	}
-	return api.Exit{Code: new(e.exit.ExitStatus())}
+	return api.Exit{Code: new(e.Exit.ExitStatus())}
 }

@@ -1,4 +1,4 @@
-package adapter_test
+package supervisor_test
 
 import (
 	"testing"
@@ -16,7 +16,8 @@ func shell(script string) supervisor.Request {
 
 // The usual host gives a call a time, and reads what it wrote.
 func TestTimeoutAndTextOfACommand(t *testing.T) {
-	host := newHost(t)
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
 	ok := shell("echo one; echo two >&2; echo three")
 	ok.Timeout = 20 * time.Second
 	r := host.Call(t.Context(), ok)

@@ -1,13 +1,11 @@
-package supervisor
+package outcome
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -36,19 +34,14 @@ func TestMessages(t *testing.T) {
 
 // More time is advised where the tool has an argument by which to ask for it.
 func TestMoreTimeIsAskedByAnArgument(t *testing.T) {
-	for argument, asked := range map[string]bool{"": false, "ms": true} {
-		c := &Call{resolution: budget.Resolution{Timeout: 2 * time.Second, Max: time.Hour}}
-		if argument != "" {
-			c.description = &pluginv1.ToolDescription{TimeoutArgument: argument}
-		}
-		r := &api.Result{Status: api.StatusTimeout, Reason: "deadline", Tool: "t"}
-		c.fillRetry(r, evidence{cause: causeDeadline})
-		got := message(r, outcome{}, c.askable())
+	for _, asked := range []bool{false, true} {
+		r := worded(&api.Result{Tool: "t"}, Evidence{Cause: CauseDeadline, Reason: "deadline", Ran: true}, Terms{Timeout: 2 * time.Second, Max: time.Hour, AsksTime: asked})
+		got := r.Message
 		if strings.Contains(got, "Next: ask for more time (up to 1h)") != asked || !strings.Contains(got, "smaller steps.") || strings.Contains(r.Retry.Hint, "more time") != asked {
-			t.Errorf("argument %q: %s (%s)", argument, got, r.Retry.Hint)
+			t.Errorf("asks %t: %s (%s)", asked, got, r.Retry.Hint)
 		}
 		if r.Retry.SuggestedTimeoutMs == nil {
-			t.Errorf("argument %q: nothing is suggested to the host", argument)
+			t.Errorf("asks %t: nothing is suggested to the host", asked)
 		}
 	}
 }
@@ -61,14 +54,13 @@ func TestWhatIsToBeCorrectedIsNotRetryable(t *testing.T) {
 			api.ReasonStart: true, api.ReasonServer: true, api.ReasonSlow: true, api.ReasonHost: true,
 			api.ReasonSandbox: true, api.ReasonAdapter: true, api.ReasonSecrets: true,
 		}[reason]
-		refused := outcomeFor(evidence{startErr: refuse(api.StatusStartFailed, reason, errors.New("why"))})
-		verdict := Verdict{Tool: "t", Status: api.StatusStartFailed, Reason: reason}.Result()
-		if refused.Retry.Retryable != want || verdict.Retry.Retryable != want {
-			t.Errorf("%s: retryable %t and %t, want %t", reason, refused.Retry.Retryable, verdict.Retry.Retryable, want)
+		refused := outcomeFor(refuse(api.StatusStartFailed, reason))
+		if verdict := Retryable(&api.Result{Status: api.StatusStartFailed, Reason: reason}); refused.Retry.Retryable != want || verdict != want {
+			t.Errorf("%s: retryable %t and %t, want %t", reason, refused.Retry.Retryable, verdict, want)
 		}
 	}
 	for _, kind := range []pluginv1.ToolError_Kind{pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE} {
-		r := outcomeFor(evidence{final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, ran: true})
+		r := outcomeFor(Evidence{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, Ran: true})
 		if r.Status != api.StatusStartFailed || r.Retry.Retryable || r.Retry.SideEffects != "none" {
 			t.Errorf("%s: %s, %+v", kind, r.Status, r.Retry)
 		}

@@ -1,4 +1,4 @@
-package supervisor
+package outcome
 
 import (
 	"errors"
@@ -14,31 +14,38 @@ import (
 )
 
 // began are all causes, with a reason that each can have.
-var began = map[cause]struct {
+var began = map[Cause]struct {
 	reason api.Reason
 	want   string
 }{
-	causeDeadline:    {budget.ReasonDeadline, "was stopped after 2s, its limit"},
-	causeTotal:       {budget.ReasonTotal, "was stopped after 2s because the time of its stream was over (its whole limit is 2s)"},
-	causeIdle:        {budget.ReasonIdle, "was stopped after 2s because it had sent nothing for 0.5s (its whole limit is 2s)"},
-	causeAbort:       {api.ReasonParent, "was aborted after 2s (parent)"},
-	causeOOM:         {"memory", "ran out of memory after 2s: its limit is 1048576 bytes for all its processes"},
-	causeCPU:         {"cpuTime", "was stopped after 2s: it had used up its CPU time limit of 1s"},
-	causeOutputTotal: {api.ReasonOutputTotal, "was stopped after 2s: it had written more than its limit of 4096 bytes"},
-	causeProtocol:    {"too many questions at once", "broke the protocol after 2s: too many questions at once"},
-	causeCollateral:  {"collateral", "was killed after 2s together with another call that its process was serving"},
+	CauseDeadline:    {budget.ReasonDeadline, "was stopped after 2s, its limit"},
+	CauseTotal:       {budget.ReasonTotal, "was stopped after 2s because the time of its stream was over (its whole limit is 2s)"},
+	CauseIdle:        {budget.ReasonIdle, "was stopped after 2s because it had sent nothing for 0.5s (its whole limit is 2s)"},
+	CauseAbort:       {api.ReasonParent, "was aborted after 2s (parent)"},
+	CauseOOM:         {"memory", "ran out of memory after 2s: its limit is 1048576 bytes for all its processes"},
+	CauseCPU:         {"cpuTime", "was stopped after 2s: it had used up its CPU time limit of 1s"},
+	CauseOutputTotal: {api.ReasonOutputTotal, "was stopped after 2s: it had written more than its limit of 4096 bytes"},
+	CauseProtocol:    {"too many questions at once", "broke the protocol after 2s: too many questions at once"},
+	CauseCollateral:  {"collateral", "was killed after 2s together with another call that its process was serving"},
 }
 
 // outcomeFor is the result of a call that comes to e.
-func outcomeFor(e evidence) *api.Result {
-	c := (&Supervisor{}).newCall(Request{Name: "t"})
-	c.resolution.Max = time.Hour
-	r := &api.Result{Tool: "t", Kill: api.Kill{Cause: string(e.cause), Survivors: e.survivors, Reaped: 1, Stage: "kill"}}
+func outcomeFor(e Evidence) *api.Result {
+	r := &api.Result{Tool: "t", Kill: api.Kill{Cause: string(e.Cause), Survivors: e.Survivors, Reaped: 1, Stage: "kill"}}
 	r.Timing.StartMs, r.Timing.RunMs, r.Timing.TimeoutMs = 50, 1950, new(int64(2000))
-	c.silence = 500 * time.Millisecond
 	r.Limits = api.AppliedLimits{MemoryBytes: 1 << 20, Pids: 10, CPUTimeMs: 1000, OutputTotalBytes: 4096}
-	c.fillOutcome(r, e)
+	return worded(r, e, Terms{Max: time.Hour, Silence: 500 * time.Millisecond})
+}
+
+func worded(r *api.Result, e Evidence, t Terms) *api.Result {
+	e.Judge(r, t)
+	e.Word(r, t)
 	return r
+}
+
+// refuse is the evidence of a call that never began.
+func refuse(status api.Status, reason api.Reason) Evidence {
+	return Evidence{StartErr: &Refusal{Status: status, Reason: reason, Err: errors.New("why")}}
 }
 
 // A result that comes after something had begun to end its call counts, and
@@ -46,16 +53,16 @@ func outcomeFor(e evidence) *api.Result {
 // that overran.
 func TestASuccessNamesWhatHadBegunToEndIt(t *testing.T) {
 	for why, is := range began {
-		r := outcomeFor(evidence{cause: why, reason: is.reason, final: &pluginv1.Result{}, ran: true})
+		r := outcomeFor(Evidence{Cause: why, Reason: is.reason, Final: &pluginv1.Result{}, Ran: true})
 		want := `[NOTE] Tool "t" ` + is.want + ". Its result came all the same, and is complete."
 		if r.Status != api.StatusOK || r.Reason != "" || r.Overran || r.Message != want || r.Retry.Hint != "" {
 			t.Errorf("%s: %s (%s), overran %v, hint %q: %q, want %q", why, r.Status, r.Reason, r.Overran, r.Retry.Hint, r.Message, want)
 		}
-		if failed := outcomeFor(evidence{cause: why, reason: is.reason, ran: true}); failed.OK() || failed.Overran || !strings.Contains(failed.Message, is.want) {
+		if failed := outcomeFor(Evidence{Cause: why, Reason: is.reason, Ran: true}); failed.OK() || failed.Overran || !strings.Contains(failed.Message, is.want) {
 			t.Errorf("%s: %s, overran %v: %q, want %q in it", why, failed.Status, failed.Overran, failed.Message, is.want)
 		}
 	}
-	if r := outcomeFor(evidence{final: &pluginv1.Result{}, ran: true}); r.Message != "" || r.Overran {
+	if r := outcomeFor(Evidence{Final: &pluginv1.Result{}, Ran: true}); r.Message != "" || r.Overran {
 		t.Errorf("a plain success: overran %v, %q", r.Overran, r.Message)
 	}
 	if len(began) != 9 {
@@ -68,7 +75,7 @@ func TestASuccessNamesWhatHadBegunToEndIt(t *testing.T) {
 func TestRemediesOfFailedStarts(t *testing.T) {
 	hosts := map[api.Reason]bool{api.ReasonHost: true, api.ReasonSandbox: true, api.ReasonAdapter: true}
 	for reason := range startHints {
-		r := outcomeFor(evidence{startErr: refuse(api.StatusStartFailed, reason, errors.New("why"))})
+		r := outcomeFor(refuse(api.StatusStartFailed, reason))
 		blames := strings.Contains(r.Retry.Hint, "tool's") || strings.Contains(r.Retry.Hint, "name of the tool")
 		if r.Retry.Hint == "" || !strings.HasSuffix(r.Message, "Next: "+r.Retry.Hint+".") || hosts[reason] && blames {
 			t.Errorf("%s: %q", reason, r.Message)
@@ -78,10 +85,6 @@ func TestRemediesOfFailedStarts(t *testing.T) {
 		}
 		t.Logf("%s: %s", reason, r.Message)
 	}
-	closed := outcomeFor(evidence{startErr: hostFailure(errors.New("cannot clone: too many open files"))})
-	if closed.Reason != api.ReasonHost || !closed.Retry.Retryable {
-		t.Errorf("%s, retry %+v", closed.Reason, closed.Retry)
-	}
 }
 
 // That a tool has ended before its handshake is told as its fault only where
@@ -90,18 +93,18 @@ func TestAToolThatEndsBeforeItsHandshake(t *testing.T) {
 	ended := &host.HandshakeError{Reason: "not a toolhost tool: it ended its output", Ended: true}
 	other := &host.HandshakeError{Reason: "not a toolhost tool: its first line is not a handshake"}
 	for name, test := range map[string]struct {
-		e    evidence
+		e    Evidence
 		want string // the tool's error; empty for none
 	}{
-		"by itself":               {evidence{startErr: ended, exited: true}, ended.Reason},
-		"with a status":           {evidence{startErr: ended, exited: true, exit: 3 << 8}, ended.Reason + "; it exited with status 3"},
-		"of a signal":             {evidence{startErr: ended, exited: true, exit: syscall.WaitStatus(syscall.SIGSEGV)}, "it died of SIGSEGV before its handshake: see what it has said on stderr"},
-		"by our clean-up":         {evidence{startErr: ended, exited: true, exitOurs: true, exit: syscall.WaitStatus(syscall.SIGKILL)}, ended.Reason},
-		"by our SIGTERM":          {evidence{startErr: ended, cause: causeAbort, exited: true, exit: syscall.WaitStatus(syscall.SIGTERM)}, ""},
-		"at the deadline":         {evidence{startErr: ended, cause: causeDeadline}, ""},
-		"out of memory":           {evidence{startErr: ended, cause: causeOOM}, ""},
-		"answered as it ended":    {evidence{startErr: errEndedStarting, cause: causeDeadline}, ""},
-		"is none, and is aborted": {evidence{startErr: other, cause: causeAbort}, other.Reason},
+		"by itself":               {Evidence{StartErr: ended, Exited: true}, ended.Reason},
+		"with a status":           {Evidence{StartErr: ended, Exited: true, Exit: 3 << 8}, ended.Reason + "; it exited with status 3"},
+		"of a signal":             {Evidence{StartErr: ended, Exited: true, Exit: syscall.WaitStatus(syscall.SIGSEGV)}, "it died of SIGSEGV before its handshake: see what it has said on stderr"},
+		"by our clean-up":         {Evidence{StartErr: ended, Exited: true, ExitOurs: true, Exit: syscall.WaitStatus(syscall.SIGKILL)}, ended.Reason},
+		"by our SIGTERM":          {Evidence{StartErr: ended, Cause: CauseAbort, Exited: true, Exit: syscall.WaitStatus(syscall.SIGTERM)}, ""},
+		"at the deadline":         {Evidence{StartErr: ended, Cause: CauseDeadline}, ""},
+		"out of memory":           {Evidence{StartErr: ended, Cause: CauseOOM}, ""},
+		"answered as it ended":    {Evidence{StartErr: ErrEndedStarting, Cause: CauseDeadline}, ""},
+		"is none, and is aborted": {Evidence{StartErr: other, Cause: CauseAbort}, other.Reason},
 	} {
 		r := outcomeFor(test.e)
 		got := ""
@@ -141,28 +144,28 @@ func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 // No combination of what can happen makes a message that says nothing, or that
 // something has a limit of nothing.
 func TestNoMessageIsEmptyOfMeaning(t *testing.T) {
-	ends := map[string]evidence{
-		"nothing": {}, "success": {final: &pluginv1.Result{}}, "error": {final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "no luck"}}},
-		"exit": {exited: true, exit: 1 << 8}, "signal": {exited: true, exit: syscall.WaitStatus(syscall.SIGSEGV)},
-		"seccomp": {exited: true, exit: syscall.WaitStatus(syscall.SIGSYS)}, "disconnected": {streamErr: host.ErrDisconnected},
-		"start": {startErr: errors.New("why")}, "total": {overTotal: true}, "survivor": {survivors: 1},
-		"hash": {startErr: refuse(api.StatusPolicyViolation, api.ReasonSHA256, errors.New("wrong hash"))},
+	ends := map[string]Evidence{
+		"nothing": {}, "success": {Final: &pluginv1.Result{}}, "error": {Final: &pluginv1.Result{Error: &pluginv1.ToolError{Message: "no luck"}}},
+		"exit": {Exited: true, Exit: 1 << 8}, "signal": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSEGV)},
+		"seccomp": {Exited: true, Exit: syscall.WaitStatus(syscall.SIGSYS)}, "disconnected": {StreamErr: host.ErrDisconnected},
+		"start": {StartErr: errors.New("why")}, "total": {OverTotal: true}, "survivor": {Survivors: 1},
+		"hash": refuse(api.StatusPolicyViolation, api.ReasonSHA256),
 	}
 	began := began
-	causes := []cause{causeNone}
+	causes := []Cause{CauseNone}
 	for why := range began {
 		causes = append(causes, why)
 	}
 	for name, e := range ends {
 		for _, why := range causes {
-			e.cause, e.reason, e.ran = why, began[why].reason, e.startErr == nil
+			e.Cause, e.Reason, e.Ran = why, began[why].reason, e.StartErr == nil
 			r := outcomeFor(e)
 			for _, empty := range []string{"()", ": .", "  ", "limit is 0", "limit of 0", "none", "<nil>", string(api.StatusPolicyViolation)} {
 				if strings.Contains(r.Message, empty) {
 					t.Errorf("%s, %q: %q has %q", name, why, r.Message, empty)
 				}
 			}
-			if !r.OK() && r.Message == "" || strings.HasPrefix(r.Message, "[NOTE]") != (r.OK() && why != causeNone) {
+			if !r.OK() && r.Message == "" || strings.HasPrefix(r.Message, "[NOTE]") != (r.OK() && why != CauseNone) {
 				t.Errorf("%s, %q: %s with %q", name, why, r.Status, r.Message)
 			}
 			t.Logf("%-12s %-11s %s", name, why, r.Message)

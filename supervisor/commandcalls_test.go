@@ -1,4 +1,4 @@
-package adapter_test
+package supervisor_test
 
 import (
 	"bytes"
@@ -42,6 +42,7 @@ func (l *lines) End() ([]api.Content, json.RawMessage, error) {
 // scripted is a command tool that runs its one argument as a script.
 func scripted(t *testing.T, script string) supervisor.Request {
 	t.Helper()
+	needShell(t)
 	tool, err := supervisor.NewCommandTool(supervisor.CommandSpec{
 		Description: &pluginv1.ToolDescription{
 			Name:        "scripted",
@@ -76,7 +77,7 @@ func scripted(t *testing.T, script string) supervisor.Request {
 
 func TestCommandTool(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
+	host := newHost(t, supervisor.Config{})
 	for _, test := range []struct {
 		name, script string
 		want         api.Status
@@ -118,7 +119,7 @@ func TestCommandTool(t *testing.T) {
 // Lines that came before the deadline are there, and were shown as they came.
 func TestCommandToolKeepsPartialContent(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
+	host := newHost(t, supervisor.Config{})
 	r := scripted(t, "echo early; exec sleep 100")
 	events := make(chan api.Event, 100)
 	r.Events = events
@@ -138,7 +139,7 @@ func TestCommandToolKeepsPartialContent(t *testing.T) {
 
 func TestCommandToolChecksItsArguments(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
+	host := newHost(t, supervisor.Config{})
 	r := scripted(t, "true")
 	r.Arguments = json.RawMessage(`{"script":5}`)
 	wantStatus(t, host.Call(t.Context(), r), api.StatusInvalidArgs)
@@ -157,7 +158,7 @@ func TestCommandToolChecksItsArguments(t *testing.T) {
 // However early a call is stopped, its command hears of it: none sits out its grace.
 func TestStoppedWhileStarting(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
+	host := newHost(t, supervisor.Config{})
 	for i := range 100 {
 		r := scripted(t, "sleep 60")
 		r.Grace = time.Minute
@@ -173,7 +174,7 @@ func TestStoppedWhileStarting(t *testing.T) {
 // A command that takes every task there is leaves the adapter what it needs.
 func TestCommandTakesAllTasks(t *testing.T) {
 	t.Parallel()
-	host := newHost(t)
+	host := newHost(t, supervisor.Config{})
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {

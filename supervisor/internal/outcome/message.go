@@ -1,4 +1,4 @@
-package supervisor
+package outcome
 
 import (
 	"cmp"
@@ -7,162 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/text"
 )
-
-// fillOutcome makes the judgement and everything that follows from it.
-func (c *Call) fillOutcome(r *api.Result, e evidence) {
-	o := classify(e)
-	r.Status, r.Reason = o.status, o.reason
-	r.Code = codeNames[grpcCode(o.status, e.cause)]
-	r.Partial = o.status != api.StatusOK && (len(r.Content) > 0 || r.Output.Stdout.SeenBytes > 0)
-	r.ToolError = toolErrorOf(e)
-	r.Exit = exitOf(e, c.request.Command != nil)
-	r.Usage = usageOf(e.usage)
-	if e.final != nil && e.complete() && len(e.final.GetStructured()) > 0 {
-		r.Structured = e.final.GetStructured()
-	}
-	if e.complete() && c.reader != nil {
-		r.Structured = c.structured
-	}
-	if e.cause == causeIdle {
-		r.Timing.SilenceLimitMs = c.silence.Milliseconds()
-	}
-	c.fillRetry(r, e)
-	c.hintAtGrants(r)
-	c.veil.result(r)
-	r.Message = message(r, e.interrupted(), c.askable())
-	r.Details = deadlineDetails(r)
-}
-
-// grpcCode of an unkillable call is that of what began its ladder.
-func grpcCode(status api.Status, why cause) codes.Code {
-	if status == api.StatusUnkillable && why != causeNone {
-		return GRPC(why.status())
-	}
-	return GRPC(status)
-}
-
-// fillRetry gives advice: what never started, and what is confirmed to be
-// harmless, can be called again.
-func (c *Call) fillRetry(r *api.Result, e evidence) {
-	tool := c.request.Tool
-	r.Retry.SideEffects = "possible"
-	if !e.began() || tool.ReadOnly {
-		r.Retry.SideEffects = "none"
-	}
-	r.Retry.Retryable = mayComeOutOtherwise(r) && (!e.began() || tool.ReadOnly || tool.Idempotent)
-	r.Retry.Hint = hintOf(r)
-	switch {
-	case r.Status == api.StatusTimeout && e.cause == causeDeadline:
-		c.suggestTimeout(r)
-		if r.Retry.SuggestedTimeoutMs != nil && c.askable() > 0 {
-			r.Retry.Hint = "ask for more time or do less in one call"
-		}
-	case r.Status == api.StatusTimeout && e.cause == causeIdle:
-		r.Retry.Hint = "take smaller steps, each of which says something"
-	case r.Status == api.StatusTimeout: // more time is not what was wanting
-		r.Retry.Hint = "take smaller steps"
-	}
-	if r.Status == api.StatusProtocolError && tool.Adapter {
-		r.Retry.Hint = "tell who made the server"
-	}
-}
-
-// mayComeOutOtherwise says that the same call is not bound to end the same way,
-// nor against what somebody has decided.
-func mayComeOutOtherwise(r *api.Result) bool {
-	switch r.Status {
-	case api.StatusOK, api.StatusInvalidArgs, api.StatusDenied, api.StatusPolicyViolation:
-		return false
-	case api.StatusCancelled:
-		return r.Reason != api.ReasonUser && r.Reason != api.ReasonParent
-	case api.StatusStartFailed:
-		return !toBeCorrected[r.Reason]
-	}
-	return true
-}
-
-// toBeCorrected are the reasons for which a tool does not start until the call,
-// its settings or its executable are others.
-var toBeCorrected = map[api.Reason]bool{
-	api.ReasonNotFound: true, api.ReasonNotExecutable: true, api.ReasonTool: true, api.ReasonCommand: true, api.ReasonDir: true,
-	api.ReasonPolicy: true, api.ReasonLimits: true, api.ReasonKeep: true,
-}
-
-// suggestTimeout names four times the timeout, as far as a caller may ask.
-func (c *Call) suggestTimeout(r *api.Result) {
-	limit := c.maxTimeout()
-	if c.resolution.Timeout >= limit {
-		return
-	}
-	r.Retry.SuggestedTimeoutMs = new(min(4*c.resolution.Timeout, limit).Milliseconds())
-}
-
-// askable is how much time a model can ask for: none of a tool without an
-// argument for it.
-func (c *Call) askable() time.Duration {
-	if c.description.GetTimeoutArgument() == "" {
-		return 0
-	}
-	return c.maxTimeout()
-}
-
-// maxTimeout is the longest timeout that a call can have.
-func (c *Call) maxTimeout() time.Duration {
-	if c.resolution.Timeout == budget.Infinite {
-		return budget.Infinite
-	}
-	return c.resolution.Max
-}
-
-var hints = map[api.Status]string{
-	api.StatusTimeout:       "do less in one call",
-	api.StatusOOM:           "do less in one call, or have the operator raise the memory limit",
-	api.StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
-	api.StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
-	api.StatusOutputLimit:   "write less, or have the operator raise the output limit",
-	api.StatusOverloaded:    "wait and call again",
-	api.StatusCollateral:    "call again",
-	api.StatusInvalidArgs:   "correct the arguments",
-	api.StatusCrashed:       "look at the tool's stderr",
-	api.StatusNoResult:      "look at the tool's stderr",
-	api.StatusProtocolError: "rebuild the tool with a matching SDK",
-}
-
-// startHints are those of the reasons for which a tool has not started: only some
-// of them are the tool's.
-var startHints = map[api.Reason]string{
-	api.ReasonStart:         "correct the tool's set-up",
-	api.ReasonServer:        "correct the server's set-up",
-	api.ReasonSlow:          lateHint,
-	api.ReasonHost:          "leave the tool as it is and call again later; if it fails again, have the operator look at the host",
-	api.ReasonSandbox:       "leave the tool as it is, and have the operator give the host what it lacks",
-	api.ReasonAdapter:       "leave the tool as it is, and have the operator install toolhost in full",
-	api.ReasonPolicy:        "correct what the call is granted",
-	api.ReasonSecrets:       "correct the secrets that the call is given",
-	api.ReasonLimits:        "correct the limits of the call",
-	api.ReasonKeep:          "correct how the tool's process is kept",
-	api.ReasonDir:           "correct the working directory, or grant it to the call",
-	api.ReasonTool:          "correct the path or the name of the tool",
-	api.ReasonCommand:       "name a command",
-	api.ReasonNotFound:      "correct the command, or have it installed",
-	api.ReasonNotExecutable: "make the file a program that can be executed",
-}
-
-func hintOf(r *api.Result) string {
-	switch {
-	case r.Status == api.StatusStartFailed:
-		return startHints[r.Reason]
-	case r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher:
-		return "call again; where it happens again, have the operator find what kills processes on this machine"
-	}
-	return hints[r.Status]
-}
 
 var prefixes = map[api.Status]string{
 	api.StatusTimeout: "[TIMEOUT]", api.StatusCancelled: "[CANCELLED]", api.StatusDenied: "[DENIED]", api.StatusOOM: "[OOM]",
@@ -173,7 +21,7 @@ var prefixes = map[api.Status]string{
 func causePrefix(r *api.Result) string {
 	status := r.Status
 	if status == api.StatusUnkillable {
-		status = cause(r.Kill.Cause).status()
+		status = Cause(r.Kill.Cause).Status()
 	}
 	if p, ok := prefixes[status]; ok {
 		return p
@@ -201,7 +49,7 @@ func message(r *api.Result, began outcome, askable time.Duration) string {
 
 // whatHappened is what came of the call, or had come of it before its result came.
 func whatHappened(r *api.Result, o outcome) string {
-	ran := seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
+	ran := Seconds(cmp.Or(r.Timing.StartMs+r.Timing.RunMs, r.Timing.QueueMs)) // until the kill ladder, if there was one
 	switch o.status {
 	case api.StatusTimeout:
 		return timeoutPhrase(r, o.reason)
@@ -215,7 +63,7 @@ func whatHappened(r *api.Result, o outcome) string {
 	case api.StatusPidsLimit:
 		return fmt.Sprintf("ended after %s without a result when it had reached its limit of %d processes and threads", ran, r.Limits.Pids)
 	case api.StatusCPULimit:
-		return fmt.Sprintf("was stopped after %s: it had used up its CPU time limit of %s", ran, seconds(r.Limits.CPUTimeMs))
+		return fmt.Sprintf("was stopped after %s: it had used up its CPU time limit of %s", ran, Seconds(r.Limits.CPUTimeMs))
 	case api.StatusOutputLimit:
 		if r.Kill.Cause == "" {
 			return fmt.Sprintf("ended after %s, and had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
@@ -224,7 +72,7 @@ func whatHappened(r *api.Result, o outcome) string {
 	case api.StatusCollateral:
 		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)
 	case api.StatusUnkillable:
-		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, seconds(r.Kill.LatencyUs/1000))
+		return fmt.Sprintf("was sent SIGKILL, but %d of its processes could not be killed within %s (the kernel holds them)", r.Kill.Survivors, Seconds(r.Kill.LatencyUs/1000))
 	case api.StatusCrashed:
 		if o.reason == api.ReasonLauncher {
 			return fmt.Sprintf("was ended after %s by something outside of toolhost, which killed its launcher and so all its processes", ran)
@@ -238,8 +86,8 @@ func whatHappened(r *api.Result, o outcome) string {
 
 func failurePhrase(r *api.Result, o outcome, ran string) string {
 	detail := cmp.Or(string(o.reason), string(o.status))
-	if r.ToolError != nil && r.Kill.Cause != string(causeProtocol) { // of which the tool has said nothing
-		detail = shorten(text.FirstLine(r.ToolError.Message))
+	if r.ToolError != nil && r.Kill.Cause != string(CauseProtocol) { // of which the tool has said nothing
+		detail = Shorten(text.FirstLine(r.ToolError.Message))
 	}
 	switch o.status {
 	case api.StatusInvalidArgs:
@@ -276,14 +124,14 @@ func timeoutPhrase(r *api.Result, reason api.Reason) string {
 	ran := max(r.Timing.StartMs+r.Timing.RunMs-r.Timing.HumanWaitMs, 0)
 	over := overPhrase(r, reason)
 	if r.Timing.TimeoutMs == nil {
-		return fmt.Sprintf("was stopped after %s because %s", seconds(ran), over)
+		return fmt.Sprintf("was stopped after %s because %s", Seconds(ran), over)
 	}
-	limit := seconds(*r.Timing.TimeoutMs)
+	limit := Seconds(*r.Timing.TimeoutMs)
 	switch {
 	case reason == budget.ReasonIdle || reason == budget.ReasonTotal:
-		return fmt.Sprintf("was stopped after %s because %s (its whole limit is %s)", seconds(ran), over, limit)
+		return fmt.Sprintf("was stopped after %s because %s (its whole limit is %s)", Seconds(ran), over, limit)
 	case ran > *r.Timing.TimeoutMs+lateMs:
-		return fmt.Sprintf("was stopped after %s, later than its limit of %s since the host was held up", seconds(ran), limit)
+		return fmt.Sprintf("was stopped after %s, later than its limit of %s since the host was held up", Seconds(ran), limit)
 	}
 	return fmt.Sprintf("was stopped after %s, its limit", limit)
 }
@@ -292,7 +140,7 @@ func timeoutPhrase(r *api.Result, reason api.Reason) string {
 func overPhrase(r *api.Result, reason api.Reason) string {
 	switch reason {
 	case budget.ReasonIdle:
-		return "it had sent nothing for " + seconds(r.Timing.SilenceLimitMs)
+		return "it had sent nothing for " + Seconds(r.Timing.SilenceLimitMs)
 	case budget.ReasonTotal:
 		return "the time of its stream was over"
 	}
@@ -303,7 +151,7 @@ const lateHint = "give its start more time, or see why it is slow"
 
 // lateMessage is that of a tool which was not ready in time to be called.
 func lateMessage(r *api.Result) string {
-	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, shorten(text.FirstLine(r.ToolError.Message)))
+	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, Shorten(text.FirstLine(r.ToolError.Message)))
 	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
 }
 
@@ -311,7 +159,7 @@ func lateMessage(r *api.Result) string {
 // process's own end.
 func crashPhrase(r *api.Result) string {
 	if r.ToolError != nil && r.ToolError.Message != "" {
-		return shorten(text.FirstLine(r.ToolError.Message))
+		return Shorten(text.FirstLine(r.ToolError.Message))
 	}
 	return exitPhrase(r.Exit)
 }
@@ -384,11 +232,13 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return d.Truncate(time.Second)
 }
 
-func seconds(ms int64) string {
+// Seconds writes milliseconds as people do.
+func Seconds(ms int64) string {
 	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + "s"
 }
 
 // maxDetailRunes keeps a message one short paragraph, whatever a tool says.
 const maxDetailRunes = 500
 
-func shorten(s string) string { return api.Cut(s, maxDetailRunes) }
+// Shorten bounds what a message quotes.
+func Shorten(s string) string { return api.Cut(s, maxDetailRunes) }

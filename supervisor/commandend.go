@@ -1,0 +1,55 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox/signals"
+)
+
+// wordCommand puts into words what the command adapter says in numbers: the
+// signal that has ended the command, and why it could not be started.
+func (c *Call) wordCommand(result *pluginv1.Result) {
+	if c.request.Command == nil {
+		return
+	}
+	if exit := result.GetExit(); exit.GetSignal() != "" {
+		n, _ := strconv.Atoi(exit.GetSignal())
+		exit.Signal = signals.Name(syscall.Signal(n))
+	}
+	if e := result.GetError(); e != nil {
+		n, _ := strconv.Atoi(e.GetMessage())
+		e.Message = cannotStart(e.GetKind(), c.argv()[0], syscall.Errno(n)).Error()
+	}
+}
+
+func cannotStart(kind pluginv1.ToolError_Kind, command string, errno syscall.Errno) error {
+	switch {
+	case kind == pluginv1.ToolError_KIND_CANCELLED:
+		return errors.New("the process was told to end (SIGTERM)")
+	case kind != pluginv1.ToolError_KIND_COMMAND_NOT_FOUND:
+		return fmt.Errorf("cannot execute %s: %w", command, whyNot(errno))
+	case strings.Contains(command, "/"):
+		return fmt.Errorf("no command at %s: correct the path, or grant the call to read it", command)
+	}
+	return fmt.Errorf("no command %q in PATH: install it below /usr, or give its path", command)
+}
+
+// whyNot says why a file that is there cannot be executed, and what to do.
+func whyNot(errno syscall.Errno) error {
+	switch errno {
+	case syscall.ENOENT:
+		return errors.New("the interpreter that it names in its first line, or its loader, is not there: install that below /usr, or grant the call to read it")
+	case syscall.ENOEXEC:
+		return errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture, or name its interpreter before it")
+	case syscall.EISDIR:
+		return errors.New("it is a folder: name the executable in it")
+	case syscall.EACCES, syscall.EPERM:
+		return errors.New("permission denied: chmod +x it, or name its interpreter before it")
+	}
+	return errno
+}

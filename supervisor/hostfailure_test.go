@@ -1,0 +1,28 @@
+package supervisor
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+)
+
+// What the host itself cannot do is its own failure, to be tried again, unless
+// what it was asked for is at fault.
+func TestAFailureOfTheHostIsItsOwn(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want api.Reason
+	}{
+		{errors.New("no handshake"), "start"},
+		{hostFailure(errors.New("no cgroup can be made")), "host"},
+		{hostFailure(refuse(api.StatusStartFailed, api.ReasonNotExecutable, errors.New("x"))), "not_executable"},
+	} {
+		got := &api.Result{}
+		(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(got, outcome.Evidence{StartErr: test.err})
+		if got.Status != api.StatusStartFailed || got.Reason != test.want || got.Retry.Retryable != (test.want != api.ReasonNotExecutable) {
+			t.Errorf("%v: %s (%s), retry %+v, want reason %s", test.err, got.Status, got.Reason, got.Retry, test.want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package outcome
+
+import (
+	"github.com/toolhost/toolhost/api"
+)
+
+// advise says whether and how to call again: what never started, and what is
+// confirmed to be harmless, can be.
+func (e Evidence) advise(r *api.Result, t Terms) {
+	r.Retry.SideEffects = "possible"
+	if !e.began() || t.ReadOnly {
+		r.Retry.SideEffects = "none"
+	}
+	r.Retry.Retryable = Retryable(r) && (!e.began() || t.ReadOnly || t.Idempotent)
+	r.Retry.Hint = hintOf(r)
+	switch {
+	case r.Status == api.StatusTimeout && e.Cause == CauseDeadline:
+		suggestTimeout(r, t)
+	case r.Status == api.StatusTimeout && e.Cause == CauseIdle:
+		r.Retry.Hint = "take smaller steps, each of which says something"
+	case r.Status == api.StatusTimeout: // more time is not what was wanting
+		r.Retry.Hint = "take smaller steps"
+	case r.Status == api.StatusProtocolError && t.Adapter:
+		r.Retry.Hint = "tell who made the server"
+	}
+}
+
+// Retryable says that the same call is not bound to end the same way,
+// nor against what somebody has decided.
+func Retryable(r *api.Result) bool {
+	switch r.Status {
+	case api.StatusOK, api.StatusInvalidArgs, api.StatusDenied, api.StatusPolicyViolation:
+		return false
+	case api.StatusCancelled:
+		return r.Reason != api.ReasonUser && r.Reason != api.ReasonParent
+	case api.StatusStartFailed:
+		return !toBeCorrected[r.Reason]
+	}
+	return true
+}
+
+// toBeCorrected are the reasons for which a tool does not start until the call,
+// its settings or its executable are others.
+var toBeCorrected = map[api.Reason]bool{
+	api.ReasonNotFound: true, api.ReasonNotExecutable: true, api.ReasonTool: true, api.ReasonCommand: true, api.ReasonDir: true,
+	api.ReasonPolicy: true, api.ReasonLimits: true, api.ReasonKeep: true,
+}
+
+// suggestTimeout names four times the timeout, as far as a caller may ask.
+func suggestTimeout(r *api.Result, t Terms) {
+	if t.Timeout >= t.longest() {
+		return
+	}
+	r.Retry.SuggestedTimeoutMs = new(min(4*t.Timeout, t.longest()).Milliseconds())
+	if t.AsksTime {
+		r.Retry.Hint = "ask for more time or do less in one call"
+	}
+}
+
+var hints = map[api.Status]string{
+	api.StatusTimeout:       "do less in one call",
+	api.StatusOOM:           "do less in one call, or have the operator raise the memory limit",
+	api.StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
+	api.StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
+	api.StatusOutputLimit:   "write less, or have the operator raise the output limit",
+	api.StatusOverloaded:    "wait and call again",
+	api.StatusCollateral:    "call again",
+	api.StatusInvalidArgs:   "correct the arguments",
+	api.StatusCrashed:       "look at the tool's stderr",
+	api.StatusNoResult:      "look at the tool's stderr",
+	api.StatusProtocolError: "rebuild the tool with a matching SDK",
+}
+
+// startHints are those of the reasons for which a tool has not started: only some
+// of them are the tool's.
+var startHints = map[api.Reason]string{
+	api.ReasonStart:         "correct the tool's set-up",
+	api.ReasonServer:        "correct the server's set-up",
+	api.ReasonSlow:          lateHint,
+	api.ReasonHost:          "leave the tool as it is and call again later; if it fails again, have the operator look at the host",
+	api.ReasonSandbox:       "leave the tool as it is, and have the operator give the host what it lacks",
+	api.ReasonAdapter:       "leave the tool as it is, and have the operator install toolhost in full",
+	api.ReasonPolicy:        "correct what the call is granted",
+	api.ReasonSecrets:       "correct the secrets that the call is given",
+	api.ReasonLimits:        "correct the limits of the call",
+	api.ReasonKeep:          "correct how the tool's process is kept",
+	api.ReasonDir:           "correct the working directory, or grant it to the call",
+	api.ReasonTool:          "correct the path or the name of the tool",
+	api.ReasonCommand:       "name a command",
+	api.ReasonNotFound:      "correct the command, or have it installed",
+	api.ReasonNotExecutable: "make the file a program that can be executed",
+}
+
+func hintOf(r *api.Result) string {
+	switch {
+	case r.Status == api.StatusStartFailed:
+		return startHints[r.Reason]
+	case r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher:
+		return "call again; where it happens again, have the operator find what kills processes on this machine"
+	}
+	return hints[r.Status]
+}

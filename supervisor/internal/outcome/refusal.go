@@ -1,0 +1,66 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
+)
+
+// Refusal is why a call never began.
+type Refusal struct {
+	Status api.Status
+	Reason api.Reason
+	Err    error
+	// Describing is the result of the Describe that failed, if that was it.
+	Describing *api.Result
+	// Again is when a tool that rests is asked anew; zero if it does not.
+	Again time.Duration
+}
+
+func (f *Refusal) Error() string { return f.Err.Error() }
+func (f *Refusal) Unwrap() error { return f.Err }
+
+// ErrEndedStarting is the end of a call whose tool was not there yet.
+var ErrEndedStarting = errors.New("the call ended while the tool was starting")
+
+// Word reports the Describe that the call was refused for, in a result that has
+// been judged.
+func (f *Refusal) Word(r *api.Result, t Terms) {
+	switch {
+	case f.Again > 0:
+		f.wordRest(r)
+	case f.Describing != nil:
+		copyEvidence(r, f.Describing)
+		r.Message = message(r, outcome{}, t.longest())
+		if r.Status == api.StatusTimeout {
+			r.Message, r.Retry.Hint = lateMessage(r), lateHint
+		}
+	}
+}
+
+// wordRest says when the tool can be called again.
+func (f *Refusal) wordRest(r *api.Result) {
+	r.Retry.Hint, r.Retry.Retryable = fmt.Sprintf("call again in %s", f.Again), Retryable(r)
+	r.Retry.AfterMs = f.Again.Milliseconds()
+	what := "was not called"
+	if r.Status == api.StatusStartFailed {
+		what = "could not be started"
+	}
+	r.Message = fmt.Sprintf("%s Tool %q %s: %s. It has changed nothing. Next: %s.", causePrefix(r), r.Tool, what, Shorten(text.FirstLine(f.Err.Error())), r.Retry.Hint)
+}
+
+// copyEvidence takes over what a failed Describe has to show, for it was what
+// this call came to.
+func copyEvidence(r, d *api.Result) {
+	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content, r.Limits = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content, d.Limits
+	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
+	r.Overran = d.Overran
+	if r.Reason != api.ReasonNotFound && r.Reason != api.ReasonNotExecutable { // else it was the adapter that ran, not the program behind it
+		r.Retry.SideEffects = d.Retry.SideEffects
+		r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
+	}
+	r.Details = deadlineDetails(r)
+}

@@ -1,0 +1,232 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/plugin/host"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
+)
+
+// played is a tool with its processes, as a test plays them, in time that stands
+// still while nothing happens.
+type played struct {
+	call *Call
+	// startTime passes before the tool answers; never with neverStarts, and then
+	// nothing but the end of the start's context ends it, or not even that.
+	startTime               time.Duration
+	neverStarts, startHangs bool
+	// work is what the tool does in a call; nil is a result at once.
+	work func(ctx context.Context, tool *played) error
+	// deaf processes do not mind SIGTERM, undying ones not even SIGKILL.
+	deaf, undying bool
+	burns         bool // uses CPU time for as long as it lives
+	doomed        bool // by another call
+
+	handle   func(*pluginv1.CallEvent)
+	answers  chan *pluginv1.AnswerRequest
+	told     chan string // the reason of Cancel
+	began    time.Time
+	dead     chan struct{}
+	die      func(syscall.Signal)
+	released sync.Once
+	freed    chan struct{}
+
+	mu     sync.Mutex
+	did    []string // by the host
+	timers []time.Duration
+}
+
+func (p *played) note(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !slices.Contains(p.did, what) {
+		p.did = append(p.did, what)
+	}
+}
+
+// bringUp is the starter's part.
+func (p *played) bringUp(ctx context.Context) {
+	p.began, p.dead, p.freed = time.Now(), make(chan struct{}), make(chan struct{})
+	p.answers, p.told = make(chan *pluginv1.AnswerRequest, maxReplies), make(chan string, 1)
+	p.die = func(by syscall.Signal) {
+		p.released.Do(func() {
+			close(p.dead)
+			p.call.s.tasks.run("die", func() {
+				p.call.send(input{kind: inExited, exit: syscall.WaitStatus(by)})
+				p.call.send(input{kind: inOutputEnded})
+			})
+		})
+	}
+	if p.startHangs {
+		time.Sleep(time.Hour)
+		p.call.send(input{kind: inStartFailed, err: errors.New("late")})
+		return
+	}
+	p.call.spawned = p
+	p.call.send(input{kind: inSpawned, tree: p})
+	if p.neverStarts {
+		<-ctx.Done()
+		p.call.send(input{kind: inStartFailed, err: ctx.Err()})
+		return
+	}
+	time.Sleep(p.startTime)
+	p.call.send(input{kind: inConnected, conn: p})
+}
+
+func (p *played) terminate() ([]int, error) {
+	p.note("SIGTERM")
+	if !p.deaf {
+		p.die(syscall.SIGTERM)
+	}
+	return []int{7}, nil
+}
+
+func (p *played) kill() error {
+	p.note("SIGKILL")
+	if !p.undying {
+		p.die(syscall.SIGKILL)
+	}
+	return nil
+}
+
+func (p *played) hurry() error { p.note("hurry"); return nil }
+
+func (p *played) processes() ([]int, error) {
+	if closed(p.dead) {
+		return nil, nil
+	}
+	return []int{7}, nil
+}
+
+func (p *played) ended(ctx context.Context) error {
+	select {
+	case <-p.dead:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *played) giveUp() int {
+	left, _ := p.processes()
+	return len(left)
+}
+
+func (p *played) cpu() (time.Duration, error) {
+	if !p.burns {
+		return 0, nil
+	}
+	return time.Since(p.began), nil
+}
+
+func (p *played) usage() (cgroup.Usage, error)     { return cgroup.Usage{}, nil }
+func (p *played) current() (cgroup.Current, error) { return cgroup.Current{}, nil }
+func (p *played) seen() sighting                   { return sighting{executed: true, doomed: p.doomed} }
+func (p *played) connected()                       {}
+func (p *played) share()                           {}
+func (p *played) mayLiveOn() bool                  { return false }
+func (p *played) outputTaken() []<-chan struct{}   { return nil }
+func (p *played) workspace() *os.File              { return nil }
+func (p *played) release()                         {}
+
+func (p *played) setTimer(left time.Duration) error {
+	p.timers = append(p.timers, left)
+	return nil
+}
+
+func (p *played) leave(survivors bool) <-chan struct{} {
+	p.call.s.tasks.run("free", func() { <-p.dead; close(p.freed) })
+	return p.freed
+}
+
+func (p *played) Describe(context.Context) (*pluginv1.DescribeResponse, error) { return nil, nil }
+
+// Call does the tool's work. Its stream ends with its process.
+func (p *played) Call(ctx context.Context, _ *pluginv1.CallRequest, handle func(*pluginv1.CallEvent)) error {
+	p.handle = handle
+	work := p.work
+	if work == nil {
+		work = func(context.Context, *played) error { p.result(nil); return nil }
+	}
+	live, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p.call.s.tasks.run("end the stream", func() {
+		select {
+		case <-p.dead:
+			cancel(host.ErrDisconnected)
+		case <-live.Done():
+		}
+	})
+	if err := work(live, p); err != nil {
+		return context.Cause(live)
+	}
+	return nil
+}
+
+func (p *played) Cancel(_ context.Context, _, reason string) error { p.told <- reason; return nil }
+
+func (p *played) Acknowledge(context.Context, string, uint64) error { return nil }
+
+func (p *played) Answer(_ context.Context, answer *pluginv1.AnswerRequest) error {
+	p.answers <- answer
+	return nil
+}
+
+func (p *played) result(err *pluginv1.ToolError) {
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{Error: err}}})
+}
+
+func (p *played) say(text string) {
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}}}})
+}
+
+func (p *played) ask(id string) {
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: id, Prompt: "Well?"}}})
+}
+
+// works takes a while, unless it is ended.
+func works(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func untilEnded(ctx context.Context, _ *played) error { return works(ctx, 1000*time.Hour) }
+
+// owned begins a call of a minute, and two seconds of grace, with the tool.
+func owned(tool *played, change func(*Call)) *Call {
+	s := &Supervisor{
+		config: Config{Logger: hclog.NewNullLogger()}, groups: cgroup.None(), gate: admission.New(admission.Limits{Running: 1}),
+		pools: newPools(admission.Limits{}), calls: map[*Call]struct{}{}, looks: make(chan struct{}, 1),
+	}
+	c := s.newCall(Request{Name: "tool"})
+	c.plan, c.grace = &sandbox.Plan{}, 2*time.Second
+	c.resolution = budget.Resolution{Timeout: time.Minute, SoftBudget: time.Minute, Max: time.Hour}
+	c.limits.OutputBytes = 1 << 10
+	// In a bubble nanosleep(2) does not let time pass.
+	c.start, c.alarm = tool.bringUp, newAlarm(func(until time.Time) { time.Sleep(time.Until(until)) })
+	tool.call = c
+	if change != nil {
+		change(c)
+	}
+	if err := s.register(c); err != nil {
+		panic(err)
+	}
+	go c.run(context.Background())
+	return c
+}
