@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,6 +54,10 @@ type Config struct {
 	// nothing, and so does more than 160 bytes of JSON. Neither it nor Tool may
 	// call methods of turns: a turn waits for them.
 	Health func() any
+	// Child serves a call whose tool has ChildTurns, at a socket that nobody else
+	// reaches, until l is closed: then the turns that it has begun for the call are to
+	// end. nil serves none, and such calls are told so by a warning.
+	Child func(l net.Listener, of api.Place)
 	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many
 	// as a supervisor runs by default if those are fewer: its queue is for calls
 	// of different turns, and refuses those that wait too long.
@@ -102,7 +107,8 @@ type Spec struct {
 	// in common, for as long as the Manager remembers them; one without it has its
 	// own.
 	ID, AgentID, SessionID string
-	// ParentID makes it a child: an abort of the parent aborts it.
+	// ParentID makes it a child: an abort of the parent aborts it. There are at most
+	// MaxDepth turns above one.
 	ParentID string
 	Budget   budget.TurnSpec
 	// Headless says that nobody can be asked: interactions are denied at once.
@@ -119,6 +125,7 @@ type Info struct {
 	AgentID   string    `json:"agentId"`
 	SessionID string    `json:"sessionId"`
 	ParentID  string    `json:"parentTurnId,omitempty"`
+	Depth     int       `json:"depth,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
 	// CurrentTools are the calls that run or wait.
 	CurrentTools  []CurrentTool `json:"currentTools"`
@@ -176,6 +183,12 @@ func (m *Manager) Begin(spec Spec) (*Turn, error) {
 // ErrTaken is a Journal's error for a turn whose id it has on record.
 var ErrTaken = errors.New("a turn of this id is on record")
 
+// MaxDepth bounds the turns above one.
+const MaxDepth = 8
+
+// ErrTooDeep is why a turn cannot begin below another one.
+var ErrTooDeep = fmt.Errorf("there are %d turns above it already, and no more are possible", MaxDepth)
+
 // ErrParentOver is why a turn cannot begin as the child of another one.
 var ErrParentOver = errors.New("that turn is over, aborted or never was")
 
@@ -192,6 +205,9 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		parent := m.active[spec.ParentID]
 		if parent == nil || parent.aborted.Load() {
 			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrParentOver)
+		}
+		if t.info.Depth = parent.info.Depth + 1; t.info.Depth > MaxDepth {
+			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrTooDeep)
 		}
 	}
 	m.active[spec.ID] = t

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"net"
 	"slices"
 	"time"
 
@@ -64,9 +65,31 @@ func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	if granted != budget.Infinite {
 		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: max(granted.Truncate(time.Millisecond), time.Millisecond), Detail: "what is left of the turn"})
 	}
+	r.Place = b.t.placeOf(e)
+	if e.tool.ChildTurns {
+		r.Host = b.t.children(e)
+	}
 	r.LogArgs = []any{"turn", b.t.info.TurnID, "call", e.key}
 	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer { return b.question(ctx, e, q) }
 	return r
+}
+
+// placeOf is where a call stands.
+func (t *Turn) placeOf(e *entry) api.Place {
+	return api.Place{
+		CallID: e.key, TurnID: t.info.TurnID, SessionID: t.info.SessionID, AgentID: t.info.AgentID,
+		ParentTurnID: t.info.ParentID, Depth: t.info.Depth,
+	}
+}
+
+// children serves the call's own turns; nil if nobody does.
+func (t *Turn) children(e *entry) func(net.Listener) {
+	child, of := t.m.config.Child, t.placeOf(e)
+	if child == nil {
+		e.noteSetting("its tool can begin no turns of its own: only toolhost serve has them")
+		return nil
+	}
+	return func(l net.Listener) { child(l, of) }
 }
 
 // starting stands in for a call until the supervisor has begun it: preparing

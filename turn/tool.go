@@ -46,6 +46,8 @@ type Tool struct {
 	// Repeatable tools may be called with the same arguments again and again, as
 	// those that step or poll are: the repeat guard leaves them alone.
 	Repeatable bool
+	// ChildTurns lets a call of it begin turns below its own, by Config.Child.
+	ChildTurns bool
 	// Describe, if not nil, finds out what is not known of the tool yet. It gives
 	// the tool without Describe; or nothing, if there is none of the name; or the
 	// result of a call that cannot be made. It is called, on a goroutine of its

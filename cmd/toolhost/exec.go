@@ -45,6 +45,7 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	if argv[0] == "" {
 		return exit.Usagef("CMD is an empty word: give a command, as in: toolhost exec -- make test")
 	}
+	flags.once = true
 	k, err := flags.open()
 	if err != nil {
 		return err

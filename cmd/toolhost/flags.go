@@ -28,6 +28,7 @@ type callFlags struct {
 	json, events, quiet, strict, unsafe, headless bool
 	noCgroup                                      bool
 
+	once    bool // the command ends with its calls
 	journal journalFlags
 	set     func(name string) bool
 	screen  *terminal.Screen // that a command's output passes to

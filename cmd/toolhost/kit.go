@@ -74,8 +74,8 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	}
 	k := &kit{flags: f, loaded: loaded}
 	c := loaded.Config
-	c.Adapter, c.SpillDir, c.CgroupParent = self, cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
-	c.NoCgroup = f.noCgroup
+	c.SpillDir, c.CgroupParent = cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
+	c.NoCgroup, c.Recall = f.noCgroup, f.once
 	c.Own = func() sandbox.Own { return daemon.Own(loaded, f.dataDir(loaded)) }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))
@@ -83,7 +83,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
 	}
-	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Adjust: f.over, Warn: k.warn})
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Once: f.once, Adjust: f.over, Warn: k.warn})
 	return k, nil
 }
 
@@ -115,11 +115,7 @@ func ownPath() (string, error) {
 
 // newHost makes one that knows no configuration.
 func newHost(noCgroup bool) (*supervisor.Supervisor, error) {
-	self, err := ownPath()
-	if err != nil {
-		return nil, hostError(err)
-	}
-	host, err := supervisor.New(context.Background(), supervisor.Config{Adapter: self, NoCgroup: noCgroup})
+	host, err := supervisor.New(context.Background(), supervisor.Config{NoCgroup: noCgroup})
 	if err != nil {
 		return nil, hostError(err)
 	}
@@ -181,11 +177,20 @@ func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
 			return catalog.Tool{}, exit.Usagef("%q is an MCP server, with tools of its own: toolhost tools lists them (%s)", word, entry.Source)
 		}
 		if _, err := exec.LookPath(splitTool(word).Path); err != nil && !pack.Is(word) {
-			file := cmp.Or(k.loaded.Path, "a toolhost.yaml (there is none, see toolhost config)")
+			file := cmp.Or(k.loaded.Path, "a toolhost.yaml ("+noFile()+")")
 			return catalog.Tool{}, exit.Usagef("no tool %q: it is neither in %s nor in PATH; give a plugin's path, such as ./%s", word, file, word)
 		}
 	}
 	return k.plugin(ctx, splitTool(word))
+}
+
+// noFile says that there is no configuration. People expect the one in their
+// folder to be read.
+func noFile() string {
+	if _, err := os.Lstat("toolhost.yaml"); err == nil {
+		return "./toolhost.yaml is read only where it is named: --config toolhost.yaml"
+	}
+	return "there is none, see toolhost config"
 }
 
 // mode is that of tools that no configuration names.

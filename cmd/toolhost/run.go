@@ -48,6 +48,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 	if args != "" && len(words) > 0 {
 		return exit.Usagef("give either --args or key=value words, not both")
 	}
+	flags.once = true
 	k, err := flags.open()
 	if err != nil {
 		return err

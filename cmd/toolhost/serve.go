@@ -89,6 +89,9 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	for _, w := range o.Loaded.Warnings {
 		o.Logger.Warn("configuration: " + w.String())
 	}
+	if o.Loaded.Path == "" {
+		o.Logger.Warn("there are no tools, for want of a toolhost.yaml: " + noFile())
+	}
 	f.journal.configured = o.Loaded
 	if o.Retention, err = f.journal.retention(); err != nil {
 		return o, err

@@ -159,7 +159,7 @@ func configuredInfo(t catalog.Tool) toolInfo {
 
 func (k *kit) describeConfigured() ([]toolInfo, error) {
 	if k.loaded.Path == "" {
-		return nil, exit.Usagef("there is no toolhost.yaml (see toolhost config): name plugins, or a file with --config")
+		return nil, exit.Usagef("cannot list tools of a toolhost.yaml (%s): name plugins, or a file with --config", noFile())
 	}
 	k.tells = true
 	tools, problems := k.catalog.All(context.Background())

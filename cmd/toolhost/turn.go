@@ -71,6 +71,7 @@ func runTurn(flags *turnFlags, path string) error {
 	if err != nil {
 		return err
 	}
+	flags.once = true
 	k, err := flags.open()
 	if err != nil {
 		return err

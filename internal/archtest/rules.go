@@ -43,10 +43,11 @@ var ranks = map[string]int{
 const (
 	testenv  = "internal/testenv"
 	archtest = "internal/archtest"
-	// ground is what every room may import.
-	ground   = "internal/text"
 	sysCalls = "golang.org/x/sys"
 )
+
+// ground is what every room may import.
+var ground = []string{"internal/text", "internal/lazy"}
 
 // mayCallKernel are the only packages that may import golang.org/x/sys outside of tests.
 var mayCallKernel = []string{"cgroup", "sandbox", "plugin/host", testenv}
@@ -97,19 +98,22 @@ func forbidden(module, path, imported string, test bool) string {
 	if wired := room(path) == "api" || room(path) == "client" && ours != "api"; wired && !test && !standard(imported) {
 		return "api needs the standard library only, and client nothing but api beside it"
 	}
-	if !ok {
-		return ""
+	if ok {
+		return forbiddenOurs(path, ours, test)
 	}
-	return forbiddenOurs(path, ours, test)
+	if room(path) == "plugin" && !within(path, "plugin/host") && within(imported, "github.com/hashicorp") && !test {
+		return "a tool starts faster without go-plugin's packages"
+	}
+	return ""
 }
 
 // forbiddenOurs judges an import inside the module.
 func forbiddenOurs(path, imported string, test bool) string {
 	from, to := room(path), room(imported)
 	switch {
-	case imported == ground:
+	case slices.Contains(ground, imported):
 		return ""
-	case path == ground:
+	case slices.Contains(ground, path):
 		return "it is below all others"
 	case leaf(path) || leaf(imported):
 		return forbiddenLeaf(path, imported, test)

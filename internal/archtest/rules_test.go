@@ -23,7 +23,6 @@ func TestImports(t *testing.T) {
 		{"turn", ours + "budget", false, ""},
 		{"supervisor", ours + "plugin/host", false, ""},
 		{"supervisor", ours + "sandbox", false, ""},
-		{"sandbox/launcher", ours + "sandbox/internal/wire", false, ""},
 		{"plugin", ours + "plugin/proto/v1", false, ""},
 		{"plugin/host", ours + "plugin", false, ""},
 		{"bench", ours + "supervisor", false, ""},
@@ -52,7 +51,9 @@ func TestImports(t *testing.T) {
 		{"plugin", ours + "plugin/host", false, "no host code"},
 		{"plugin/proto/v1", ours + "plugin/host", false, "no host code"},
 		{"plugin", ours + "plugin/host", true, ""},
-		{"plugin", "github.com/hashicorp/go-hclog", false, ""},
+		{"plugin", "github.com/hashicorp/go-hclog", false, "without go-plugin's packages"},
+		{"plugin", "github.com/hashicorp/go-plugin", true, ""},
+		{"plugin/host", "github.com/hashicorp/go-plugin", false, ""},
 
 		{"examples/tools/search", ours + "plugin", false, ""},
 		{"examples/hosts/small", ours + "supervisor", false, ""},
@@ -61,7 +62,7 @@ func TestImports(t *testing.T) {
 		{"examples/hosts/small", ours + "internal/config", true, "as a user"},
 
 		{"cgroup", "golang.org/x/sys/unix", false, ""},
-		{"sandbox/launcher", "golang.org/x/sys/unix", false, ""},
+		{"sandbox", "golang.org/x/sys/unix", false, ""},
 		{"plugin/host", "golang.org/x/sys/unix", false, ""},
 		{"internal/testenv/vm/init", "golang.org/x/sys/unix", false, ""},
 		{"supervisor", "golang.org/x/sys/unix", true, ""},

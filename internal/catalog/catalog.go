@@ -55,6 +55,9 @@ type Options struct {
 	Machine config.Machine
 	// Mode, if not empty, is that of all tools, whatever their entries say.
 	Mode turn.Mode
+	// Once has the process that has described an MCP server make the first call of it,
+	// for hosts that live no longer than their calls.
+	Once bool
 	// Adjust, if not nil, has the last word on every request.
 	Adjust func(r *supervisor.Request)
 	// Warn, if not nil, is told each of Warnings once, when it comes up. It may be

@@ -157,6 +157,9 @@ func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
 	request.Tool.Args = append(append(request.Tool.Args, "--"), entry.MCP.Argv...)
 	request.Tool.Label = fmt.Sprintf("MCP server %q (%s)", entry.Name, entry.MCP.Argv[0]) // arguments may be nobody's business
 	request.Tool.Adapter = true
+	if c.options.Once && !entry.ChildTurns && request.Keep == nil && request.Lock.File == "" && request.FilesTo == "" {
+		request.Keep = &supervisor.Keep{Once: true, Shared: true} // calls do not wait for one another
+	}
 	return request, err
 }
 
@@ -187,8 +190,8 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	return Tool{
 		Tool: turn.Tool{
 			Name: name, Request: request, Mode: c.mode(entry), Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
-			Repeatable: entry.Repeatable,
-			Exclusive:  entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
+			Repeatable: entry.Repeatable, ChildTurns: entry.ChildTurns,
+			Exclusive: entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
 		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry,
 	}

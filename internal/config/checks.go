@@ -118,6 +118,7 @@ func (b *builder) checkTool(t *Tool, g *group) {
 	b.checkStorage(*t)
 	b.checkResolved(t, g.at)
 	b.checkClaims(t)
+	b.checkTurns(t)
 	b.checkTier(t)
 	b.checkData(t)
 	b.checkReadsData(t)
@@ -172,6 +173,13 @@ func (b *builder) checkClaims(t *Tool) {
 		b.complain(s.node, "readOnly and destructive contradict one another: take one of them out")
 	case len(t.Sandbox.Write) > 0:
 		b.complain(s.node, "readOnly and write %s contradict one another: take one of them out", t.settings["write"].text)
+	}
+}
+
+// checkTurns refuses turns of one call for a process that serves many.
+func (b *builder) checkTurns(t *Tool) {
+	if t.ChildTurns && t.MCP.Keep != nil {
+		b.complain(t.settings["turns"].node, "turns: %s is for a process of one call, and keep keeps one for many: take one of them out", turnsChild)
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 // sets1 is for rows that change one thing of a tool.
 func sets1(set func(*Tool, setting)) []effect { return []effect{to(set)} }
 
+// turnsChild is the word for turns below a call's own.
+const turnsChild = "child"
+
 var behaviourKeys = []*key{
 	{
 		name: "mode", variable: "TOOLHOST_MODE", kind: enum(string(turn.ModeAllow), string(turn.ModeAsk), string(turn.ModeDeny)),
@@ -51,6 +54,10 @@ var behaviourKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) {
 			t.Pool = supervisor.Pool{Name: s.source.String(), Running: int(s.data.(int64))}
 		}),
+	},
+	{
+		name: "turns", kind: enum("none", turnsChild), std: "none", doc: "`child` lets a call begin turns below its own and call tools in them, at a socket of its own, see [turns of a tool's own](#turns-of-a-tools-own); not with `keep`",
+		sets: sets1(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
 	},
 	{
 		name: "repeatable", kind: boolKind, std: "false", doc: "it may be called with the same arguments more than four times in a turn, as what steps or polls must be",

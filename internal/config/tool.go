@@ -59,6 +59,8 @@ type Tool struct {
 	Concurrency          Concurrency
 	// Pool bounds how many calls of the class, or else of the entry, run at once.
 	Pool supervisor.Pool
+	// ChildTurns lets calls begin turns below their own.
+	ChildTurns bool
 	// Repeatable tools are left alone by the guard against repeated calls.
 	Repeatable bool
 	// Hidden is a server's tool that is not offered.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/httpapi"
@@ -36,7 +37,7 @@ type Options struct {
 	// means none. Retention bounds what the journal keeps.
 	State     string
 	Retention journal.Retention
-	// Adapter is the toolhost binary.
+	// Adapter is the toolhost binary, which adapts MCP servers.
 	Adapter string
 	// NoCgroup is supervisor.Config's.
 	NoCgroup bool
@@ -141,7 +142,7 @@ func (d *daemon) openJournal() (err error) {
 func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
 	c.NoCgroup = d.options.NoCgroup
-	c.Adapter, c.Logger = d.options.Adapter, d.logger.Named("supervisor")
+	c.Logger = d.logger.Named("supervisor")
 	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
 	c.Own = func() sandbox.Own { return Own(d.tools.loaded(), d.options.State) }
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
@@ -166,6 +167,7 @@ func (d *daemon) openAPI() (err error) {
 		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
+		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
 	})
 	d.api, err = httpapi.New(d.apiConfig())
 	if err == nil {

@@ -128,6 +128,9 @@ func (s *Server) ownOrigin(r *http.Request) bool {
 
 // authenticate finds out who asks.
 func (s *Server) authenticate(r *http.Request, public bool) (caller, error) {
+	if c := childrenOf(r.Context()); c != nil {
+		return c.caller(), nil
+	}
 	if peer, ok := peerOf(r.Context()); ok {
 		return s.byPeer(peer)
 	}

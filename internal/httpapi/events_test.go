@@ -330,6 +330,10 @@ func TestIdleTurnsEnd(t *testing.T) {
 		return client.IsNotFound(err)
 	})
 	until(t, "the end of all", func() bool { return len(w.turns.Active()) == 0 })
+}
+
+func TestBusyTurnsAreNotIdle(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.TurnIdle = hangLimit }) // the test lets it expire
 	busy, err := w.turns.Begin(turn.Spec{ID: "busy"})
 	if err != nil {
 		t.Fatal(err)

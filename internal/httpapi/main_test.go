@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // hangLimit is only there to end a test that hangs.
-const hangLimit = time.Minute
+const hangLimit = 3 * time.Minute
 
 // fakes play the supervisor: each call does what its arguments say.
 type fakes struct {

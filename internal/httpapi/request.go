@@ -54,6 +54,9 @@ func (s *Server) prepare(q *request) (err error) {
 	} else if q.who, err = s.authenticate(q.r, q.route.public); err != nil {
 		return err
 	}
+	if id := q.r.PathValue("turnId"); !childrenOf(q.r.Context()).mayUse(id) {
+		return notActive(id)
+	}
 	if err := checkQuery(q.r, q.route.query); err != nil {
 		return err
 	}

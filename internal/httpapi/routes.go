@@ -32,7 +32,9 @@ type route struct {
 	public bool
 	// scraped: the metrics' token is enough.
 	scraped bool
-	handle  func(*Server, *request) error
+	// child: a call may use it for turns below its own.
+	child  bool
+	handle func(*Server, *request) error
 }
 
 type parameter struct{ name, kind, description string }
@@ -80,12 +82,12 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/tools", summary: "The catalogue of tools",
-		query:  []parameter{{"name", "string", "only the tool of this name; no other one is described for it"}},
-		status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
+		query: []parameter{{"name", "string", "only the tool of this name; no other one is described for it"}},
+		child: true, status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
 	},
 	{
 		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[api.TurnSpec](),
-		status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
+		child: true, status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
@@ -95,33 +97,33 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}", summary: "An active turn",
-		status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
+		child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
-		in: typeOf[api.Batch](), status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
+		in: typeOf[api.Batch](), child: true, status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/model", summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
-		in: typeOf[api.Model](), status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
+		in: typeOf[api.Model](), child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort", summary: "Abort a turn's calls; again, while they end, kills at once",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
+		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", summary: "Abort one call; the turn goes on",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
+		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/end", summary: "End a turn; a batch that runs is aborted first",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
+		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}/events", summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
-		query: []parameter{after}, resumes: true, status: http.StatusOK, stream: ofTurn, kind: eventStream,
+		query: []parameter{after}, resumes: true, child: true, status: http.StatusOK, stream: ofTurn, kind: eventStream,
 		refuses: []string{codeNotFound, codeBusy}, handle: (*Server).events,
 	},
 	{
@@ -169,17 +171,25 @@ var routes = []route{
 
 // mux has each path answer its own method, and no other: serve refuses those.
 func (s *Server) mux() *http.ServeMux {
+	return s.muxOf(func(route) bool { return true }, s.elsewhere)
+}
+
+// muxOf has some of the routes, and otherwise for all else.
+func (s *Server) muxOf(has func(route) bool, otherwise http.HandlerFunc) *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, route := range routes {
+		if !has(route) {
+			continue
+		}
 		mux.HandleFunc(pattern(route.path), func(w http.ResponseWriter, r *http.Request) {
 			if strings.Count(r.URL.EscapedPath(), "/") != strings.Count(route.path, "/") {
-				s.elsewhere(w, r)
+				otherwise(w, r)
 				return
 			}
 			s.serve(w, r, route)
 		})
 	}
-	mux.HandleFunc("/", s.elsewhere)
+	mux.HandleFunc("/", otherwise)
 	return mux
 }
 

@@ -19,6 +19,10 @@ func (s *Server) begin(q *request) error {
 	if err := q.decode(&spec); err != nil {
 		return err
 	}
+	own := childrenOf(q.r.Context())
+	if err := own.place(&spec); err != nil {
+		return err
+	}
 	free := func() {}
 	if q.wantsStream() {
 		var err error
@@ -29,6 +33,10 @@ func (s *Server) begin(q *request) error {
 	defer free()
 	t, err := s.beginTurn(spec)
 	if err != nil {
+		return err
+	}
+	if err := own.add(t); err != nil {
+		t.End()
 		return err
 	}
 	s.let(t)
@@ -69,6 +77,8 @@ func (s *Server) beginTurn(spec api.TurnSpec) (*turn.Turn, error) {
 		Budget: b, Waits: waits,
 	})
 	switch {
+	case errors.Is(err, turn.ErrTooDeep):
+		return nil, refuse(codeConflict, printable(err.Error()), "do it in this turn")
 	case errors.Is(err, turn.ErrParentOver):
 		return nil, refuse(codeConflict, printable(err.Error()), "begin it without a parent")
 	case errors.Is(err, journal.ErrTurnTaken):

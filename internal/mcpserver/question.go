@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -35,12 +35,12 @@ func message(i api.Interaction) string {
 	}
 }
 
-var stringLiteral = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+var stringLiteral = lazy.Regexp(`"(?:[^"\\]|\\.)*"`)
 
 // shorten takes the middle out of long strings, and then out of it all. What is
 // said about it stands outside of the quotes, where arguments cannot say it.
 func shorten(arguments json.RawMessage) string {
-	short := stringLiteral.ReplaceAllFunc(arguments, func(literal []byte) []byte {
+	short := stringLiteral().ReplaceAllFunc(arguments, func(literal []byte) []byte {
 		var text string
 		if len(literal) <= 2*keptOfString || json.Unmarshal(literal, &text) != nil {
 			return literal

@@ -90,15 +90,29 @@ func pausedWatcher(ctx context.Context, m *mob) error {
 			return err
 		}
 		defer w.Close()
+		due := make(chan struct{})
 		go func() {
-			_, _ = c.Run(ctx, id, oneCall(anyTool()))
-			_ = c.End(ctx, id)
+			_, _ = c.Run(ctx, id, oneCall(anyTool())) // which may wait its turn for longer than this round lasts
+			if c.End(ctx, id) == nil {
+				if pause(ctx, 5*time.Second); ctx.Err() == nil {
+					close(due)
+				}
+			}
 		}()
 		if err := until(response.Body, "tool_queued"); err != nil {
 			return err
 		}
 		pause(ctx, time.Duration(1+rand.IntN(4))*time.Second)
-		return mustEnd(ctx, response.Body, "turn_end")
+		err = mustEnd(ctx, response.Body, "turn_end")
+		select {
+		case <-due:
+			return err
+		default: // the turn has not ended, or just now: the stream may still bring it
+			if err != nil {
+				err = errors.New(err.Error())
+			}
+			return err
+		}
 	})
 }
 

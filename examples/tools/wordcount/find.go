@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,8 +20,8 @@ type found struct {
 }
 
 // find fails if one of the paths itself is missing; what cannot be read below
-// one is counted.
-func find(paths []string) (*found, error) {
+// one is counted. It finds no more once ctx has ended.
+func find(ctx context.Context, paths []string) (*found, error) {
 	f := &found{}
 	for _, path := range paths {
 		// A path that was named is followed if it is a link, others are not.
@@ -28,29 +29,35 @@ func find(paths []string) (*found, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot count: %w", err)
 		}
-		if err := filepath.WalkDir(resolved, f.visit); err != nil {
+		err = filepath.WalkDir(resolved, func(path string, entry fs.DirEntry, err error) error {
+			if ctx.Err() != nil {
+				return filepath.SkipAll
+			}
+			f.visit(path, entry, err)
+			return nil
+		})
+		if err != nil {
 			return nil, fmt.Errorf("cannot count: %w", err)
 		}
 	}
 	return f, nil
 }
 
-func (f *found) visit(path string, entry fs.DirEntry, err error) error {
-	if err != nil {
+func (f *found) visit(path string, entry fs.DirEntry, err error) {
+	switch {
+	case err != nil:
 		f.fail(err)
-		return nil
-	}
-	if !entry.Type().IsRegular() {
-		return nil
+		return
+	case !entry.Type().IsRegular():
+		return
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
 		f.fail(err)
-		return nil
+		return
 	}
 	f.paths = append(f.paths, path)
 	f.bytes += info.Size()
-	return nil
 }
 
 func (f *found) fail(err error) {

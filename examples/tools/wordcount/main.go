@@ -69,7 +69,7 @@ func wordcount(ctx context.Context, in Arguments, out *plugin.Output) (Summary, 
 	if len(in.Paths) == 0 && in.Text == "" {
 		return Summary{}, errors.New("nothing to count: give paths or text")
 	}
-	files, err := find(in.Paths)
+	files, err := find(ctx, in.Paths)
 	if err != nil {
 		return Summary{}, err
 	}

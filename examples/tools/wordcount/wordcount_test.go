@@ -141,6 +141,20 @@ func TestEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A cancel is heard while files are still looked for.
+func TestACancelEndsTheSearch(t *testing.T) {
+	root := t.TempDir()
+	for i := range 100 {
+		write(t, filepath.Join(root, fmt.Sprintf("%03d", i)), "word")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	files, err := find(ctx, []string{root})
+	if err != nil || len(files.paths) > 0 {
+		t.Errorf("%d files were found after the end, error %v", len(files.paths), err)
+	}
+}
+
 func TestUnreadableFile(t *testing.T) {
 	var sent transcript
 	r := &reading{out: sent.output(), counter: newCounter()}
