@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,11 +13,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
@@ -36,13 +39,70 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == asClient {
 		playClient(os.Args[2:])
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(withHost{m}, goleak.Cleanup(func(code int) {
 		if wasBuilt.Load() {
 			dir, _ := built()
 			_ = os.RemoveAll(dir)
 		}
 		os.Exit(code)
 	}))
+}
+
+// withHost are the tests, which share one host.
+type withHost struct{ *testing.M }
+
+func (w withHost) Run() int {
+	dir, err := os.MkdirTemp("", "mcpserver-test-host-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	hostDir = dir
+	code := w.M.Run()
+	if !hostStarted.Load() {
+		return code
+	}
+	host, err := startHost()
+	if err == nil {
+		err = host.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the host that the tests share:", err)
+		return 1
+	}
+	return code
+}
+
+var (
+	hostDir     string
+	hostStarted atomic.Bool
+	startHost   = sync.OnceValues(func() (*supervisor.Supervisor, error) {
+		hostStarted.Store(true)
+		return supervisor.New(context.Background(), supervisor.Config{RuntimeDir: hostDir, Admission: supervisor.Admission{Running: 16}})
+	})
+)
+
+// describeSelf is what the test binary says of its tools, as the shared host has heard it.
+var describeSelf = sync.OnceValues(func() (*supervisor.Description, error) {
+	host, err := startHost()
+	if err != nil {
+		return nil, err
+	}
+	request, err := ownRequest()
+	if err != nil {
+		return nil, err
+	}
+	described, failed := host.Describe(context.Background(), request)
+	if failed != nil {
+		return nil, errors.New(failed.Message)
+	}
+	return described, nil
+})
+
+func ownRequest() (supervisor.Request, error) {
+	self, err := os.Executable()
+	return supervisor.Request{Tool: supervisor.Tool{Path: self}, Sandbox: &supervisor.Policy{}, Grace: 200 * time.Millisecond}, err
 }
 
 type arguments struct {
@@ -113,16 +173,11 @@ type setup struct {
 // newServer offers the test binary's tools.
 func newServer(t testing.TB, with setup) *Server {
 	t.Helper()
-	host, err := supervisor.New(t.Context(), supervisor.Config{RuntimeDir: t.TempDir()})
+	host, err := startHost()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := host.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	offered := ownTools(t, host, with.adjust)
+	offered := ownTools(t, with.adjust)
 	config := with.Config
 	config.Asker = NewAsker()
 	config.Turns = turn.New(turn.Config{Start: turn.Supervised(host), NoStatus: true, Interactor: config.Asker, Tool: offered.find, Journal: with.journal})
@@ -188,20 +243,19 @@ func (o *offeredTools) hide(name string) {
 	o.tools = rest
 }
 
-func ownTools(t testing.TB, host *supervisor.Supervisor, adjust func(*catalog.Tool)) *offeredTools {
+func ownTools(t testing.TB, adjust func(*catalog.Tool)) *offeredTools {
 	t.Helper()
-	self, err := os.Executable()
+	described, err := describeSelf()
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := supervisor.Request{Tool: supervisor.Tool{Path: self}, Sandbox: &supervisor.Policy{}, Grace: 200 * time.Millisecond}
-	described, failed := host.Describe(t.Context(), request)
-	if failed != nil {
-		t.Fatal(failed.Message)
-	}
 	o := &offeredTools{}
-	for _, d := range described.Tools {
-		one := request
+	for _, shared := range described.Tools {
+		one, err := ownRequest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := proto.CloneOf(shared)
 		one.Tool.Name, one.Name = d.GetName(), d.GetName()
 		tool := catalog.Tool{Tool: turn.Tool{Name: d.GetName(), Request: one, Destructive: d.GetAnnotations().GetDestructive(), Exclusive: d.GetName() == "hang"}, Description: d}
 		if adjust != nil {
