@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 export PATH := $(PATH):/usr/local/go/bin
+# Commands, tests and the VM's tests are built alike, so that what they share is compiled once; the race detector needs cgo.
+export CGO_ENABLED = 0
 
 FUZZTIME ?= 20s
 SOAK_RUNS ?= 1000
@@ -11,8 +13,8 @@ CHURN_SEED ?=
 SIEGE_FOR ?= 10m
 SIEGE_RATIO ?=
 SIEGE_ONLY ?=
-# Packages full of processes that are tested at once: 2 is for a machine that does nothing else.
-TEST_AT_ONCE ?= 1
+# Packages that are tested at once. Most of their time they wait for processes.
+TEST_AT_ONCE ?= 4
 TEST_FLAGS ?=
 RACE_FLAGS ?=
 BENCH_FLAGS ?=
@@ -30,7 +32,7 @@ VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|Ti
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
 	/usr/bin/python3=python3 /usr/lib/python3/dist-packages/grpc/__init__.py=python3-grpcio
 
-COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go))))
+COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go examples/hosts/*/*.go))))
 SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/journal turn))
 # The others do the same more often here than in `make test`.
 SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
@@ -57,9 +59,9 @@ setup-cc: setup
 	@$(call need,gcc=gcc /usr/include/stdio.h=libc6-dev)
 
 .PHONY: build
-build: setup ## build all commands and example tools into bin/
+build: setup ## build all commands, example tools and example hosts into bin/
 	@$(call or_die,[ -n "$(COMMANDS)" ],there is no command to build)
-	CGO_ENABLED=0 go build -trimpath -o bin/ $(COMMANDS)
+	go build -o bin/ $(COMMANDS)
 
 .PHONY: demo
 demo: build ## see it work: run examples/demo.sh
@@ -69,13 +71,13 @@ demo: build ## see it work: run examples/demo.sh
 test: build ## go vet, and all tests but those with targets of their own
 	@$(call need,$(TEST_NEEDS))
 	go vet ./...
-	LANES_AT_ONCE=$(TEST_AT_ONCE) ./internal/testenv/lanes $(TEST_FLAGS)
+	AT_ONCE=$(TEST_AT_ONCE) ./internal/testenv/all $(TEST_FLAGS)
 
 .PHONY: race
 race: setup-cc build ## the tests under the race detector
 	@$(call need,$(TEST_NEEDS))
 	CGO_ENABLED=1 go build -race ./...
-	CGO_ENABLED=1 LANES_LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/lanes -race $(RACE_FLAGS)
+	CGO_ENABLED=1 AT_ONCE=$(TEST_AT_ONCE) LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/all -race $(RACE_FLAGS)
 
 # $(call stage,NAME,EXPRESSION,PACKAGES) runs tests that `make test` leaves out (internal/testenv/stage); none may be left out here.
 stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 30m -run '$(2)' $(3) | \

@@ -11,15 +11,22 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 const roleVar = "SANDBOX_TEST_ROLE"
 
 var roles = map[string]func(args []string) int{
 	"exit7":    func([]string) int { return 7 },
-	"killself": func([]string) int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+	"killself": func([]string) int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); wait.Forever(); return 0 },
 	"wait":     func([]string) int { _, _ = io.Copy(io.Discard, os.Stdin); return 0 },
-	"sleep":    func([]string) int { fmt.Println("sleeping"); _, _ = os.Stdin.Read(make([]byte, 1)); select {} },
+	"sleep": func([]string) int {
+		fmt.Println("sleeping")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		wait.Forever()
+		return 0
+	},
 	"echo":     func([]string) int { fmt.Println("ready"); _, _ = io.Copy(os.Stdout, os.Stdin); return 0 },
 	"killinit": killInit,
 	"tree":     playTree,
@@ -54,7 +61,8 @@ func playTree([]string) int {
 		fmt.Println(err)
 		return 1
 	}
-	select {}
+	wait.Forever()
+	return 0
 }
 
 // listen greets one caller and waits.

@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: inStage,
-		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "refuses": refuses, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
+		Cmds:      map[string]func(*testscript.TestScript, bool, []string){"exits": script.Exits, "until": script.Until, "refuses": refuses, "npm": npm, "block": fenced, "mcp-call": mcpCall, "daemon": startDaemon},
 	})
 }
 

@@ -69,7 +69,7 @@ func appenderTurn(turn string, ends bool) []Event {
 }
 
 // TestKill kills an owner at random moments: whatever it said to be appended must be there, without a gap, and as it was.
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { // not beside tests that lock: until its child is executed it has their locks, too
 	dir := t.TempDir()
 	kills := defaultKills
 	if testing.Short() {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestFullDisk lets a child fill a file system of its own.
-func TestFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) { // not beside tests that lock: until its child is executed it has their locks, too
 	if os.Getuid() != 0 {
 		t.Skip("needs CAP_SYS_ADMIN, to mount a small tmpfs; TestFullDatabase needs nothing")
 	}
@@ -69,6 +69,7 @@ func playFull(dir string) {
 
 // TestFullDatabase limits the database instead of the disk.
 func TestFullDatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: -1}})
 	limit := func(pages int) {

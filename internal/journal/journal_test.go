@@ -12,6 +12,7 @@ import (
 )
 
 func TestReplayIsIdentical(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	var want []Event
@@ -33,6 +34,7 @@ func TestReplayIsIdentical(t *testing.T) {
 }
 
 func TestEventsStopsEarly(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustAppend(t, mustOpen(t, dir, Options{}), wholeTurn("t1", "shell", "ok")...)
 	n := 0
@@ -42,6 +44,7 @@ func TestEventsStopsEarly(t *testing.T) {
 }
 
 func TestAppendRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, wholeTurn("done", "shell", "ok")...)
@@ -87,6 +90,7 @@ func TestAppendRefuses(t *testing.T) {
 }
 
 func TestConcurrentAppends(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	const turns, events = 16, 200
@@ -122,6 +126,7 @@ func TestConcurrentAppends(t *testing.T) {
 }
 
 func TestAppendAfterClose(t *testing.T) {
+	t.Parallel()
 	j := mustOpen(t, t.TempDir(), Options{})
 	mustClose(t, j)
 	mustClose(t, j)
@@ -131,6 +136,7 @@ func TestAppendAfterClose(t *testing.T) {
 }
 
 func TestUnfinished(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	if left := j.Unfinished(); len(left) != 0 {
@@ -165,6 +171,7 @@ func TestUnfinished(t *testing.T) {
 
 // Small requests wait for one large one at most, and the oldest is always taken.
 func TestSmallRequestsPassLargeOnes(t *testing.T) {
+	t.Parallel()
 	of := func(events int) *request { return &request{events: make([]Event, events)} }
 	small := of(1)
 	j := &Journal{waiting: []*request{of(64), of(64), small, of(64), small}}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOneOwner(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	_, err := Open(dir, Options{})
@@ -24,6 +25,7 @@ func TestOneOwner(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "state")
 	mustAppend(t, mustOpen(t, dir, Options{}), event("t", 1, "x"))
 	expectMode(t, dir, 0o700)
@@ -33,6 +35,7 @@ func TestModes(t *testing.T) {
 }
 
 func TestModesAreTightened(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustClose(t, mustOpen(t, dir, Options{}))
 	if err := os.Chmod(filepath.Join(dir, DatabaseName), 0o644); err != nil {
@@ -54,6 +57,7 @@ func expectMode(t *testing.T, name string, want os.FileMode) {
 }
 
 func TestUnsafePlaces(t *testing.T) {
+	t.Parallel()
 	open := t.TempDir()
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
@@ -81,6 +85,7 @@ func TestUnsafePlaces(t *testing.T) {
 }
 
 func TestForeignDirectory(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("needs CAP_CHOWN, to give a directory to another user")
 	}
@@ -93,6 +98,7 @@ func TestForeignDirectory(t *testing.T) {
 }
 
 func TestDamageIsMovedAside(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		unclean bool
@@ -162,6 +168,7 @@ func expectMovedAside(t *testing.T, dir string, content []byte) {
 }
 
 func TestDamageTwiceInASecond(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range 3 {
 		mustClose(t, mustOpen(t, dir, Options{}))
@@ -176,6 +183,7 @@ func TestDamageTwiceInASecond(t *testing.T) {
 }
 
 func TestForeignDatabase(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	fillSome(t, dir)
 	name := filepath.Join(dir, DatabaseName)
@@ -197,6 +205,7 @@ func TestForeignDatabase(t *testing.T) {
 }
 
 func TestMigration(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	mustAppend(t, mustOpen(t, dir, Options{}), wholeTurn("t", "shell", "ok")...)
 	_, err := openReader(dir, 3)
@@ -204,6 +213,7 @@ func TestMigration(t *testing.T) {
 }
 
 func TestMigrationToAnother(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := wholeTurn("t", "shell", "ok")
 	j := mustOpen(t, dir, Options{})

@@ -12,6 +12,7 @@ import (
 )
 
 func TestPruneByAge(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	now := start.Add(time.Hour)
 	j := mustOpen(t, dir, Options{Retention: Retention{MaxAge: 90 * time.Minute}, Now: func() time.Time { return now }})
@@ -52,6 +53,7 @@ func expectPruned(t *testing.T, j *Journal, want int) {
 }
 
 func TestPruneBySize(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const limit = 1 << 20
 	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: -1}})
@@ -104,6 +106,7 @@ func expectEmptied(t *testing.T, j *Journal) {
 }
 
 func TestPruneWhileAppending(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const limit = 2 << 20
 	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: limit}})
@@ -138,6 +141,7 @@ func fileBytes(t *testing.T, dir string) int64 {
 }
 
 func TestPrunedWhileRead(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	now := start
 	j := mustOpen(t, dir, Options{Retention: Retention{MaxAge: time.Hour}, Now: func() time.Time { return now }})

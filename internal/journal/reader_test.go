@@ -15,6 +15,7 @@ import (
 )
 
 func TestReaderNeedsAJournal(t *testing.T) {
+	t.Parallel()
 	_, err := OpenReader(filepath.Join(t.TempDir(), "none"))
 	expectError(t, err, fs.ErrNotExist, "cannot read the journal in")
 	_, err = OpenReader(t.TempDir())
@@ -43,6 +44,7 @@ func listed(t *testing.T) (*Journal, *Reader) {
 }
 
 func TestLists(t *testing.T) {
+	t.Parallel()
 	_, r := listed(t)
 	for _, c := range []struct {
 		name         string
@@ -82,6 +84,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestSummaries(t *testing.T) {
+	t.Parallel()
 	_, r := listed(t)
 	turns, err := r.Turns(api.Filter{})
 	if err != nil {
@@ -113,6 +116,7 @@ func TestSummaries(t *testing.T) {
 }
 
 func TestFollowTurn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	want := wholeTurn("t", "shell", "ok")
@@ -137,6 +141,7 @@ func TestFollowTurn(t *testing.T) {
 }
 
 func TestFollowAll(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, wholeTurn("old", "shell", "ok")...)
@@ -168,6 +173,7 @@ func TestFollowAll(t *testing.T) {
 }
 
 func TestFollowNoticesReplacement(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, event("t", 1, "turn_start"))

@@ -26,6 +26,7 @@ func output(call, stream, text string) api.Event {
 
 // A call that died with its host says what is known of it, and has the output that is on record.
 func TestRecoveredResults(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	queued := func(id string) api.Event { return api.Event{Kind: api.EventQueued, CallID: id, Tool: "x"} }
@@ -90,6 +91,7 @@ func mustOpenAgain(t *testing.T, j *Journal, dir string) *Journal {
 
 // A turn that was aborted already is not aborted again.
 func TestRecoverAborted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j := mustOpen(t, dir, Options{})
 	if err := (Turns{j}).Append(records(api.Event{Kind: api.EventTurnStart}, api.Event{Kind: api.EventTurnAbort, Reason: "user"})...); err != nil {
@@ -107,6 +109,7 @@ func TestRecoverAborted(t *testing.T) {
 
 // The place of an event is never given to another, also when all events are gone.
 func TestPositionsAreNeverUsedAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	last := int64(0)
 	for n := range 3 {

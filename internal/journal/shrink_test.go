@@ -31,6 +31,7 @@ func fortyTurns(t *testing.T) (dir string, j *Journal, reader *Reader, now *atom
 // What was pruned is given back to the file system at once, also beside a reader
 // that is open for as long as a daemon lives.
 func TestPruningShrinksTheFile(t *testing.T) {
+	t.Parallel()
 	dir, j, reader, now := fortyTurns(t)
 	if turns, err := reader.Turns(api.Filter{}); err != nil || len(turns) != 40 {
 		t.Fatalf("%d turns, %v", len(turns), err)
@@ -49,6 +50,7 @@ func TestPruningShrinksTheFile(t *testing.T) {
 // A reader in the middle of something keeps the file as it is; the next pass makes
 // up for that, though there is nothing more to prune.
 func TestPruningShrinksTheFileAfterAReader(t *testing.T) {
+	t.Parallel()
 	dir, j, reader, now := fortyTurns(t)
 	tx, err := reader.db.BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -39,7 +40,7 @@ func playTurns(dir, name string) {
 			}
 		}()
 	}
-	select {}
+	wait.Forever()
 }
 
 func playTurn(m *turn.Manager, id string) {
@@ -126,7 +127,7 @@ func startFake(ctx context.Context, r supervisor.Request) turn.Running {
 
 // TestKillTurns kills a host at random moments of whole turns. What any subscriber has been shown is on record, byte for
 // byte; and after Recover every turn is one that has ended as turns do.
-func TestKillTurns(t *testing.T) {
+func TestKillTurns(t *testing.T) { // not beside tests that lock: until its child is executed it has their locks, too
 	kills := 50
 	if os.Getenv("TOOLHOST_SOAK_RUNS") != "" {
 		kills = 200

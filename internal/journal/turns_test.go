@@ -31,6 +31,7 @@ func manager(j *journal.Journal) *turn.Manager {
 // What a turn has shown is what the journal gives back, byte for byte; what a
 // dead owner left open is closed by the next one.
 func TestTurnsAreKeptAndRecovered(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	j, err := journal.Open(dir, journal.Options{})
 	if err != nil {

@@ -178,20 +178,20 @@ func TestFind(t *testing.T) {
 // What is found is bounded, however many tools there are.
 func TestFindIsBounded(t *testing.T) {
 	offered := map[string]offer{}
-	for i := range 5000 {
+	for i := range 1000 {
 		name := fmt.Sprintf("tool_%04d", i)
 		offered[name] = offer{caller: callRead, tool: &mcpsdk.Tool{
 			Name: name, Description: strings.Repeat("many words ", 1000), InputSchema: json.RawMessage(`{"type":"object"}`),
 		}}
 	}
-	for _, query := range []string{"", "words", strings.Repeat("many ", 1<<18)} {
+	for _, query := range []string{"", "words", strings.Repeat("many ", 1<<16)} {
 		found := foundAmong(offered, query)
 		raw, err := json.Marshal(found)
-		if err != nil || len(raw) > maxFoundBytes+(16<<10) || found.More+len(found.Tools) != 5000 || found.Note == "" {
+		if err != nil || len(raw) > maxFoundBytes+(16<<10) || found.More+len(found.Tools) != 1000 || found.Note == "" {
 			t.Errorf("%.10q: %d bytes of %d tools and %d more, %v", query, len(raw), len(found.Tools), found.More, err)
 		}
 	}
-	if found := foundAmong(offered, "TOOL_4711"); found.Tools[0].Name != "tool_4711" {
+	if found := foundAmong(offered, "TOOL_0471"); found.Tools[0].Name != "tool_0471" {
 		t.Errorf("%+v", found.Tools[0].Name)
 	}
 }

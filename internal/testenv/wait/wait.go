@@ -19,6 +19,14 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
+// Forever blocks a process that a test plays until it is killed. Without cgo
+// the runtime takes select{} in a program's last goroutine for a deadlock.
+func Forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // maxPause is between two looks at what is slow to come: a look at all
 // processes, say, costs more than a millisecond.
 const maxPause = 16 * time.Millisecond
