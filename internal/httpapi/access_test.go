@@ -30,6 +30,7 @@ func (w *world) overTCP(method, path, body string, header ...string) (int, strin
 const bearer = "Bearer " + testToken
 
 func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	_, port, _ := net.SplitHostPort(w.address)
 	for name, test := range map[string]struct {
@@ -80,6 +81,7 @@ func TestWhoMayAsk(t *testing.T) {
 
 // Without a token nobody gets in by TCP, an empty one least of all.
 func TestNoTokenLetsNobodyIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Token = "" })
 	for _, header := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer"}, {"Authorization", bearer}} {
 		if status, _ := w.overTCP("GET", "/api/tools", "", header...); status != 401 {
@@ -90,6 +92,7 @@ func TestNoTokenLetsNobodyIn(t *testing.T) {
 
 // On the unix socket the peer's user counts, and no token makes up for it.
 func TestPeersAreChecked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.UIDs = []uint32{uint32(os.Geteuid()) + 1} })
 	for _, path := range []string{"/api/tools", "/api/health"} {
 		if status, body := w.send("GET", path, "", "Authorization", bearer); status != 403 || !strings.Contains(body, codeForbidden) {
@@ -101,6 +104,7 @@ func TestPeersAreChecked(t *testing.T) {
 // A handler that is served by another server than HTTP's own knows no peer, and
 // wants a token.
 func TestAnUnknownServerFailsClosed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	other := httptest.NewServer(w.server)
 	defer other.Close()
@@ -112,6 +116,7 @@ func TestAnUnknownServerFailsClosed(t *testing.T) {
 }
 
 func TestAbuse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.MaxBodyBytes = 1 << 16 })
 	w.begin(api.TurnSpec{TurnID: "t"})
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
@@ -218,6 +223,7 @@ func (w *world) raw(method, path, body string, header ...string) (int, string) {
 
 // A client that begins a request and then says nothing is not waited for.
 func TestHalfARequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Stall = 50 * time.Millisecond })
 	for head, want := range map[string]string{
 		"POST /api/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{": "HTTP/1.1 408 Request Timeout\r\n",
@@ -254,6 +260,7 @@ func (w *world) half(head string) (first string) {
 }
 
 func TestALongHeader(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	conn := w.dial("GET /api/tools HTTP/1.1\r\nHost: localhost\r\nX-Long: " + strings.Repeat("x", 64<<10))
 	_ = conn.SetReadDeadline(time.Now().Add(hangLimit))
@@ -280,6 +287,7 @@ func (panicky) Tools(context.Context, string) ([]api.Tool, []error) { panic("oh 
 
 // A panic is one request's, and secrets are nobody's.
 func TestAPanicIsAnswered(t *testing.T) {
+	t.Parallel()
 	log := &lines{}
 	w := newWorld(t, func(c *Config) {
 		c.Tools, c.Logger = panicky{}, hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Trace})
@@ -293,6 +301,7 @@ func TestAPanicIsAnswered(t *testing.T) {
 }
 
 func TestACatalogueWithProblems(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Tools = catalogue{[]error{os.ErrPermission}} })
 	if status, body := w.send("GET", "/api/tools", ""); status != 200 || !strings.Contains(body, `"problems":["permission denied"]`) {
 		t.Errorf("%d %s", status, body)
@@ -300,6 +309,7 @@ func TestACatalogueWithProblems(t *testing.T) {
 }
 
 func TestNoHistory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.History = nil })
 	for _, path := range []string{"/api/history/turns", "/api/history/calls", "/api/history/turns/x/events", "/api/history/turns/x/calls/y"} {
 		if status, body := w.send("GET", path, ""); status != 404 || !strings.Contains(body, codeNoHistory) {
@@ -309,6 +319,7 @@ func TestNoHistory(t *testing.T) {
 }
 
 func TestTokenFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "token")
 	made, err := LoadToken(path)
@@ -349,6 +360,7 @@ func TestTokenFile(t *testing.T) {
 
 // Of several that make the file at once, all get the same token.
 func TestTokenFileIsMadeOnce(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "token")
 	tokens := make(chan string, 8)
 	for range cap(tokens) {

@@ -43,6 +43,7 @@ func (w *world) sendBy(by *http.Client, base, method, path, body string, header 
 }
 
 func TestATurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	status, body := w.send("POST", "/api/turns", `{"turnId":"t1","agentId":"a","sessionId":"s","maxCalls":3}`)
 	if status != http.StatusCreated || !strings.Contains(body, `"turnId":"t1"`) {
@@ -86,6 +87,7 @@ func outcomes(results []*api.Result) (list []string) {
 
 // The same by the client package, over TCP.
 func TestAClientOnTCP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	c, err := client.New(client.Options{URL: "http://" + w.address, Token: testToken})
 	if err != nil {
@@ -120,6 +122,7 @@ func TestAClientOnTCP(t *testing.T) {
 }
 
 func TestAborts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("kept", "work", fakeArgs{Hold: true, Grace: true}), callOf("single", "work", fakeArgs{Hold: true}))
@@ -152,6 +155,7 @@ func TestAborts(t *testing.T) {
 }
 
 func TestRefusedWork(t *testing.T) {
+	t.Parallel()
 	ready := errors.New("the journal is full")
 	var unready bool
 	w := newWorld(t, func(c *Config) {
@@ -213,6 +217,7 @@ func TestRefusedWork(t *testing.T) {
 
 // Who goes away before the results aborts the turn.
 func TestADisconnectAborts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	for _, streamed := range []bool{false, true} {
 		id := w.begin(api.TurnSpec{})
@@ -258,6 +263,7 @@ func (w *world) refusesAnswers(id string, bodies ...string) {
 }
 
 func TestInteractions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("asks", "ask", fakeArgs{Ask: true}))

@@ -9,6 +9,7 @@ import (
 )
 
 func TestABatchAsAStream(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{TurnID: "t"})
 	status, body := w.send("POST", "/api/turns/t/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"say":"x","chatter":3}}]}`, "Accept", "text/html, "+eventStream)
@@ -30,6 +31,7 @@ func TestABatchAsAStream(t *testing.T) {
 // A batch that is streamed begins with its own events, however close it follows
 // the one before.
 func TestABatchStreamsItsOwnEvents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	for i := range 30 {

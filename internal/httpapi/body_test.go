@@ -48,6 +48,7 @@ func (c *fakeConn) Read(b []byte) (int, error) {
 // A client may take as long as it likes for a body as long as something comes,
 // at every path; behind it, reading has no limit.
 func TestTheLimitOfABodyIsOfSilence(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadAll(r.Body); err != nil {

@@ -43,6 +43,7 @@ func (w *world) child(of api.Place) childDoor {
 
 // A call's own turns are below its own, and the rest of the API is not there.
 func TestACallBeginsTurnsBelowItsOwn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	parent := w.begin(api.TurnSpec{SessionID: "s", AgentID: "a"})
 	other := w.begin(api.TurnSpec{})
@@ -91,6 +92,7 @@ func second[T any](_ T, err error) error { return err }
 
 // What a call has begun ends with it, whatever it does.
 func TestACallsTurnsEndWithIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	parent := w.begin(api.TurnSpec{})
 	call := w.child(api.Place{CallID: "c", TurnID: parent})
@@ -123,6 +125,7 @@ func TestACallsTurnsEndWithIt(t *testing.T) {
 
 // The turns of one call are bounded, at once and below one another.
 func TestACallsTurnsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	parent := w.begin(api.TurnSpec{})
 	call := w.child(api.Place{CallID: "c", TurnID: parent})

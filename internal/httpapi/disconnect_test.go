@@ -8,6 +8,7 @@ import (
 )
 
 func TestClosingTheStreamAbortsItsTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	s, err := w.client.Open(w.ctx(), api.TurnSpec{})
 	if err != nil {

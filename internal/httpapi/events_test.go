@@ -38,6 +38,7 @@ func until(t testing.TB, what string, condition func() bool) {
 }
 
 func TestAStreamOpensATurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	s, err := w.client.Open(w.ctx(), api.TurnSpec{SessionID: "s"})
 	if err != nil {
@@ -106,6 +107,7 @@ func (w *world) watched(id string, after int64, last api.EventKind) (events []ap
 // A reader resumes behind any event without loss or duplicates, while the turn
 // goes on and after its end, and sees what is on record, byte for byte.
 func TestWatchersResume(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.play(300)
 	live := w.watched(id, 0, "tool_finished")
@@ -141,6 +143,7 @@ func TestWatchersResume(t *testing.T) {
 // What a turn no longer holds comes from the journal; without one, a gap says
 // so, and a reader that comes back goes on behind it.
 func TestGaps(t *testing.T) {
+	t.Parallel()
 	for _, kept := range []bool{true, false} {
 		t.Run(fmt.Sprintf("journal=%t", kept), func(t *testing.T) {
 			w := newWorld(t, func(c *Config) {
@@ -174,6 +177,7 @@ func TestGaps(t *testing.T) {
 // A turn that somebody else has begun can be watched too, from where it still
 // is held.
 func TestAForeignTurn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.History = nil })
 	foreign, err := w.turns.Begin(turn.Spec{ID: "foreign"})
 	if err != nil {
@@ -198,6 +202,7 @@ func (h holed) Events(turnID string, after int64, yield func(journal.Event) bool
 
 // A turn that is over is told with what its record lacks.
 func TestReplayMarksWhatIsNotOnRecord(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.History = holed{c.History} })
 	id := w.begin(api.TurnSpec{TurnID: "past"})
 	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {
@@ -234,6 +239,7 @@ func (w *world) dial(head string) net.Conn {
 // A reader that takes nothing is dropped, and holds up neither the calls nor
 // the other readers.
 func TestASlowReaderIsDropped(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Stall = time.Second })
 	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -250,6 +256,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 }
 
 func TestHeartbeats(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Heartbeat = time.Millisecond })
 	id := w.begin(api.TurnSpec{})
 	done := w.runLater(w.ctx(), id, callOf("held", "work", fakeArgs{Hold: true}))
@@ -270,6 +277,7 @@ func TestHeartbeats(t *testing.T) {
 }
 
 func TestTooManyStreams(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.MaxStreams = 1 })
 	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -286,6 +294,7 @@ func TestTooManyStreams(t *testing.T) {
 
 // Many watchers of one turn all see all of it.
 func TestManyWatchers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	const watchers = 200
@@ -320,6 +329,7 @@ func TestManyWatchers(t *testing.T) {
 // A turn that nobody wants any more is ended, but not while something is going
 // on in it.
 func TestIdleTurnsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.TurnIdle = time.Millisecond })
 	until(t, "the end of an idle turn", func() bool {
 		begun, err := w.client.Begin(w.ctx(), api.TurnSpec{})
@@ -333,6 +343,7 @@ func TestIdleTurnsEnd(t *testing.T) {
 }
 
 func TestBusyTurnsAreNotIdle(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.TurnIdle = hangLimit }) // the test lets it expire
 	busy, err := w.turns.Begin(turn.Spec{ID: "busy"})
 	if err != nil {
@@ -358,6 +369,7 @@ func TestBusyTurnsAreNotIdle(t *testing.T) {
 
 // The end of the daemon ends streams, and turns that live by one.
 func TestCloseEndsStreams(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	s, err := w.client.Open(w.ctx(), api.TurnSpec{})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 // The table of events in the docs has every kind that the code can emit and no
 // other, and with each the fields that are written out where it is emitted.
 func TestDocumentedEvents(t *testing.T) {
+	t.Parallel()
 	documented := eventTable(t)
 	kinds := eventConstants(t)
 	emitted := map[string][]string{"results": nil, "error": nil} // the ends of a batch's stream

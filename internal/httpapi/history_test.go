@@ -10,6 +10,7 @@ import (
 )
 
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	began := time.Now()
 	first := w.begin(api.TurnSpec{TurnID: "first"})
@@ -58,6 +59,7 @@ func TestHistory(t *testing.T) {
 
 // A bound is one however long ago or far away it is.
 func TestHistoryBounds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{TurnID: "one"})
 	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{})}); err != nil {

@@ -11,6 +11,7 @@ import (
 
 // Whatever id a batch may have, its call can be stopped, and its result read.
 func TestEveryIDCanBeAddressed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	turnID := w.begin(api.TurnSpec{TurnID: "t"})
 	ids := []string{"../x", "..//../x", "a//b", "a/./b", "/", "//", "x/", "./", "https://x/1", "%2F", "%2e%2e", "?", "#", ";a=b", " ", "é/\n", `\`, "...", "abort"}
@@ -43,6 +44,7 @@ func TestEveryIDCanBeAddressed(t *testing.T) {
 
 // What is wrong with a batch is said with its place, the value and the rule.
 func TestBrokenRules(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.begin(api.TurnSpec{TurnID: "t"})
 	for body, want := range map[string][]string{

@@ -62,6 +62,7 @@ func allocated() uint64 {
 
 // A client that sends all of its body before it reads gets its answer, too.
 func TestARefusedClientMaySendOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.MaxBodyBytes = 1 << 16 })
 	for path, want := range map[string]int{"/api/turns": http.StatusRequestEntityTooLarge, "/nowhere": http.StatusNotFound} {
 		conn, err := net.Dial("unix", w.socket)
@@ -87,6 +88,7 @@ func TestARefusedClientMaySendOn(t *testing.T) {
 
 // Large bodies of one client come one after the other, and all are answered.
 func TestLargeBodiesTakeTurns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	body := `{"turnId":"` + strings.Repeat("x", 4<<20) + `"}`
 	var all sync.WaitGroup
@@ -111,6 +113,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 
 // Who promises much and sends little holds up nobody.
 func TestSlowBodiesLoseTheirShare(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	w.server.bodies = memory.New(8<<20, 100*time.Millisecond)
 	var slow []net.Conn

@@ -29,6 +29,7 @@ func (w *world) login(path string) (*http.Cookie, *http.Response) {
 }
 
 func TestALoginLinkWorksOnce(t *testing.T) {
+	t.Parallel()
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("page " + r.URL.Path)) })
 	w := newWorld(t, func(c *Config) { c.Pages = pages })
 	link, err := w.client.LoginLink(w.ctx())
@@ -111,6 +112,7 @@ func (w *world) page(cookie string, want int) {
 }
 
 func TestLinksAndSessionsEnd(t *testing.T) {
+	t.Parallel()
 	now := time.Unix(0, 0)
 	s := newSessions("token", func() time.Time { return now })
 	old, _, _ := s.link()
@@ -156,6 +158,7 @@ func (s *sessions) mustOpen(t *testing.T) string {
 // A daemon that is started again knows the sessions of the one before, as long
 // as the token is the same; nobody else can make one, or make one longer.
 func TestSessionsGoOnWithTheToken(t *testing.T) {
+	t.Parallel()
 	const token = "a token"
 	s := newSessions(token, time.Now)
 	cookie := s.mustOpen(t)
@@ -175,6 +178,7 @@ func TestSessionsGoOnWithTheToken(t *testing.T) {
 }
 
 func TestLogoutIsRememberedInBoundedSpace(t *testing.T) {
+	t.Parallel()
 	s := newSessions("token", time.Now)
 	stays := s.mustOpen(t)
 	for range maxEnded {
@@ -196,6 +200,7 @@ func TestLogoutIsRememberedInBoundedSpace(t *testing.T) {
 // Whoever looks at the answer in a browser is told what to do; programs, and the
 // API, speak JSON.
 func TestABrowserThatIsNotSignedInGetsAPage(t *testing.T) {
+	t.Parallel()
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("page")) })
 	w := newWorld(t, func(c *Config) { c.Pages = pages })
 	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -245,6 +250,7 @@ func TestABrowserThatIsNotSignedInGetsAPage(t *testing.T) {
 
 // No script is in the page, and its policy lets it have its style alone.
 func TestTheSignInPageIsStrict(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{"<script", "src=", "href=", " style=", "<form"} {
 		if strings.Contains(string(signInPage), word) {
 			t.Errorf("the page has %s", word)

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -224,6 +225,7 @@ func (w *world) serve() {
 			}
 		}()
 	}
+	wait.Until(w.t, "the server listens on both", func() bool { return w.server.address.Load() != nil })
 	var err error
 	if w.client, err = client.New(client.Options{Socket: w.socket}); err != nil {
 		w.t.Fatal(err)

@@ -32,6 +32,7 @@ func (w *world) scrape(path, authorization string) (status int, body string) {
 // Metrics are for whoever may use the API, and for the token of their own, which
 // opens nothing else.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, func(c *Config) {
 		c.MetricsToken = metricsToken
 		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
@@ -60,6 +61,7 @@ func TestMetrics(t *testing.T) {
 // One scrape too many is refused as the API refuses, and only while the others are
 // being made: whoever doesn't read has no part in it.
 func TestTooManyScrapes(t *testing.T) {
+	t.Parallel()
 	began, goOn := make(chan struct{}, maxScrapes), make(chan struct{})
 	large := strings.Repeat("# a line that a client does not read\n", 200_000)
 	w := newWorld(t, func(c *Config) {
@@ -102,6 +104,7 @@ func TestTooManyScrapes(t *testing.T) {
 // What cannot be gathered is told of as any error is, and nothing is kept that is
 // too large.
 func TestFailedMetrics(t *testing.T) {
+	t.Parallel()
 	for name, serve := range map[string]http.HandlerFunc{
 		"error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
 		"large": func(w http.ResponseWriter, _ *http.Request) {
@@ -121,6 +124,7 @@ func TestFailedMetrics(t *testing.T) {
 
 // Without metrics there are none, and an empty token is nobody's.
 func TestNoMetrics(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	if status, _ := w.scrape("/metrics", bearer); status != 404 {
 		t.Errorf("without metrics: %d", status)

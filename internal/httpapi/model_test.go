@@ -11,6 +11,7 @@ import (
 // A host tells when its model streams; when the model's time is used up the turn is
 // aborted, and no other round trip begins.
 func TestModelTime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{StreamDurationMs: 50})
 	told, err := w.client.Streaming(w.ctx(), id, false)

@@ -242,6 +242,7 @@ func failures() object {
 }
 
 func TestDocumentIsFresh(t *testing.T) {
+	t.Parallel()
 	want, err := json.MarshalIndent(describe(t), "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -260,6 +261,7 @@ func TestDocumentIsFresh(t *testing.T) {
 
 // Every code of an error has a status, and every route says what it answers.
 func TestRoutesAreWhole(t *testing.T) {
+	t.Parallel()
 	for _, r := range routes {
 		if r.summary == "" || r.status == 0 || r.handle == nil {
 			t.Errorf("%s %s: %+v", r.method, r.path, r)

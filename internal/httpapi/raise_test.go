@@ -42,6 +42,7 @@ func (w *world) asked() (i api.Interaction) {
 
 // A host asks for all that people can be asked for, and hears what comes of it.
 func TestRaise(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
@@ -107,6 +108,7 @@ func TestRaise(t *testing.T) {
 }
 
 func TestRaiseHeadless(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{Headless: true})
 	for schema, want := range map[string]string{`{"type":"string","default":"blue"}`: `"blue"`, `{"type":"string"}`: ""} {
@@ -118,6 +120,7 @@ func TestRaiseHeadless(t *testing.T) {
 }
 
 func TestRaiseRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	for name, c := range map[string]struct {
@@ -145,6 +148,7 @@ func TestRaiseRefusesNonsense(t *testing.T) {
 // A question ends with the host that asks it, with the call that it is about, and
 // with the turn.
 func TestRaiseIsTakenBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	id := w.begin(api.TurnSpec{})
 	ctx, gone := context.WithCancel(w.ctx())

@@ -8,6 +8,7 @@ import (
 
 // Who is sent away for a while is told for how long.
 func TestRetryAfter(t *testing.T) {
+	t.Parallel()
 	for code, want := range map[string]string{codeUnready: retryAfter, codeBusy: retryAfter, codeNotFound: ""} {
 		w := httptest.NewRecorder()
 		fail(w, httptest.NewRequest("GET", "/", nil), errors.Join(refuse(code, "x", "y")))

@@ -10,6 +10,7 @@ import (
 // session_status over HTTP is of the session, also once its turn's cap on calls is
 // reached, and short.
 func TestSessionStatusOverHTTP(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil)
 	status := func(id string) string {
 		results, err := w.client.Run(w.ctx(), id, []api.Call{{ID: "status", Tool: "session_status"}})
