@@ -61,8 +61,7 @@ func allocated() uint64 {
 }
 
 // A client that sends all of its body before it reads gets its answer, too.
-func TestARefusedClientMaySendOn(t *testing.T) {
-	t.Parallel()
+func TestARefusedClientMaySendOn(t *testing.T) { // which has a few seconds for it: not beside others
 	w := newWorld(t, func(c *Config) { c.MaxBodyBytes = 1 << 16 })
 	for path, want := range map[string]int{"/api/turns": http.StatusRequestEntityTooLarge, "/nowhere": http.StatusNotFound} {
 		conn, err := net.Dial("unix", w.socket)
