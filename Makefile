@@ -35,7 +35,7 @@ TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs 
 COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go examples/hosts/*/*.go))))
 SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/journal turn))
 # The others do the same more often here than in `make test`.
-SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
+SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|LargeOutputIsAnsweredInTime|FlippedBits|FlippedBitsAfterACrash|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
 BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
 PROTO = plugin/proto/v1/plugin.proto
 LAUNCHERS = sandbox/launcher_linux_amd64 sandbox/launcher_linux_arm64
@@ -57,6 +57,10 @@ setup:
 .PHONY: setup-cc
 setup-cc: setup
 	@$(call need,gcc=gcc /usr/include/stdio.h=libc6-dev)
+
+.PHONY: setup-all
+setup-all: setup-proto setup-launcher ## install what the targets of .ci/run need
+	@$(call need,$(TEST_NEEDS) qemu-system-x86_64=qemu-system-x86)
 
 .PHONY: build
 build: setup ## build all commands, example tools and example hosts into bin/
