@@ -8,21 +8,22 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/plugin/schema"
+	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // boundArguments fills in absent arguments and refuses too large ones.
 func (c *Call) boundArguments() error {
 	c.arguments = orEmpty(c.request.Arguments)
 	if err := bounded(c.arguments); err != nil {
-		return refuse(api.StatusInvalidArgs, "size", err)
+		return outcome.Refuse(api.StatusInvalidArgs, "size", err)
 	}
 	var err error
 	if c.arguments, err = fitArguments("the arguments", c.arguments); err != nil {
-		return refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	if c.request.Meta, err = fitArguments("the _meta", c.request.Meta); err != nil {
-		return refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	return nil
 }
@@ -30,21 +31,6 @@ func (c *Call) boundArguments() error {
 func bounded(arguments json.RawMessage) error {
 	if len(arguments) > maxArgumentBytes {
 		return fmt.Errorf("the arguments have %d bytes, at most %d are allowed", len(arguments), maxArgumentBytes)
-	}
-	return nil
-}
-
-// validate names the path and the rule that arguments break.
-func (t *describedTool) validate(arguments []byte) error {
-	value, err := schema.DecodeAny(arguments)
-	if err != nil {
-		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("the arguments must be a JSON object")
-	}
-	if err := t.schema.Validate(value); err != nil {
-		return fmt.Errorf("arguments of %s: %w", t.description.GetName(), err)
 	}
 	return nil
 }
@@ -60,7 +46,7 @@ func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMes
 		if err != nil {
 			return err
 		}
-		tool, err := newDescribedTool(d)
+		tool, err := describe.NewTool(d)
 		if err != nil {
 			return err
 		}
@@ -68,7 +54,7 @@ func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMes
 		if err != nil {
 			return err
 		}
-		return tool.validate(rest)
+		return tool.Validate(rest)
 	}
 }
 

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -9,27 +8,6 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
-
-// Question is what a tool asks a human in the middle of a call.
-type Question struct {
-	// ID is the tool's own, unique within the call.
-	ID     string
-	Prompt string
-	// Schema is the JSON Schema of the value wanted; empty is yes or no.
-	Schema json.RawMessage
-	// Timeout is what the tool would like; 0 if it doesn't mind.
-	Timeout time.Duration
-	// Secret: the answer is a credential, to be shown and kept nowhere.
-	Secret bool
-}
-
-// Answer is a human's, or says why there is none.
-type Answer struct {
-	// Value is the JSON value; empty if Denied says why.
-	Value json.RawMessage
-	// Denied is empty, or user, timeout, headless, ...
-	Denied string
-}
 
 // maxQuestions bounds those of one call that wait for an answer.
 const maxQuestions = 8
@@ -57,7 +35,7 @@ func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	c.clock.Paused(now)
 	c.moveTimer(now)
 	question := Question{
-		ID: ask.GetInteractionId(), Prompt: c.veil.text(ask.GetPrompt()), Schema: c.veil.json(ask.GetSchema()),
+		ID: ask.GetInteractionId(), Prompt: c.veil.Text(ask.GetPrompt()), Schema: c.veil.JSON(ask.GetSchema()),
 		Timeout: milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
 	}
 	c.helpers.Go(func() {

@@ -70,10 +70,3 @@ func lookUp(path string) (string, error) {
 	}
 	return filepath.Abs(path)
 }
-
-func baseName(path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Base(path)
-}

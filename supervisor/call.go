@@ -13,6 +13,10 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Call is a call that has been started. Its methods may be used from any
@@ -21,6 +25,7 @@ type Call struct {
 	s       *Supervisor
 	request Request
 	id      string
+	label   string // what events and the result call the tool
 	profile budget.Profile
 
 	// What preparation found, before the loop begins.
@@ -36,9 +41,9 @@ type Call struct {
 	reader      OutputReader // of a command's stdout; used by who reads that
 	resolution  budget.Resolution
 	grace       time.Duration
-	veil        *veil
+	veil        *veil.Veil
 	line        *line // for a kept process; nil for one of the call's own
-	limits      Limits
+	limits      spec.Bounds
 	warnings    []string
 	describes   bool // the work is Describe, not Call
 	explains    bool // nothing is to run, so there are no arguments
@@ -109,29 +114,16 @@ type input struct {
 func (s *Supervisor) newCall(request Request) *Call {
 	c := &Call{
 		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		veil: &veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
+		veil: &veil.Veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	c.making, c.stopMaking = context.WithCancelCause(context.Background())
 	if c.id == "" {
 		c.id = rand.Text()
 	}
-	c.events = newPublisher(request, c.id)
+	c.label = request.ToolName()
+	c.events = publish.New(request.Events, c.id, c.label, request.EventOutputBytes)
 	c.start, c.alarm = c.bringUp, newAlarm(sleepUntil)
 	return c
-}
-
-func (r Request) toolName() string {
-	switch {
-	case r.Name != "":
-		return r.Name
-	case r.Command != nil && r.Command.Tool != nil:
-		return r.Command.Tool.Description().GetName()
-	case r.Command != nil && len(r.Command.Argv) > 0:
-		return baseName(r.Command.Argv[0])
-	case r.Tool.Name != "":
-		return r.Tool.Name
-	}
-	return baseName(r.Tool.Path)
 }
 
 // ID is the call's, as in its events and result.
@@ -182,10 +174,10 @@ func (c *Call) run(ctx context.Context) {
 	defer c.s.unregister(c) // when nothing of the call is left
 	defer c.line.part()
 	defer c.policy.Close()
-	stop := context.AfterFunc(ctx, func() { c.Abort(abortReason(ctx)) })
+	stop := context.AfterFunc(ctx, func() { c.Abort(outcome.AbortReason(ctx)) })
 	defer stop()
 	queue := c.begin()
-	c.s.tasks.run("enter", func() { c.enter(queue) })
+	c.s.tasks.Run("enter", func() { c.enter(queue) })
 	for c.state != stateDone {
 		c.alarm.set(c.nextWake())
 		select {
@@ -210,13 +202,6 @@ func (c *Call) retire() {
 	if len(c.aborts) > 0 {
 		c.stopMaking(errAbortedLate)
 	}
-}
-
-func abortReason(ctx context.Context) api.Reason {
-	if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == context.DeadlineExceeded {
-		return api.ReasonTimeout
-	}
-	return api.ReasonUser
 }
 
 // slot waits for one of the call's pool, and then for one of all.

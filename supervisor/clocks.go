@@ -115,7 +115,7 @@ func (c *Call) checkClocks(now time.Time) {
 		c.checkBudget(now)
 		if due(c.progressAt) {
 			c.progressAt = now.Add(progressEvery)
-			c.events.publish(api.Event{Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+			c.events.Publish(api.Event{Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 		}
 		if due(c.cpuAt) {
 			c.checkCPU(now)
@@ -154,7 +154,7 @@ func (c *Call) checkClocks(now time.Time) {
 // is not waited for.
 func (c *Call) lateStart() error {
 	why := fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", c.startBy.Sub(c.marks.admitted), budget.Registration)
-	return refuse(api.StatusStartFailed, api.ReasonSlow, why)
+	return outcome.Refuse(api.StatusStartFailed, api.ReasonSlow, why)
 }
 
 func (c *Call) checkBudget(now time.Time) {
@@ -182,7 +182,7 @@ func (c *Call) overrun(now time.Time) {
 		return
 	}
 	c.overran = true
-	c.events.publish(api.Event{Kind: api.EventOverran, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+	c.events.Publish(api.Event{Kind: api.EventOverran, ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 }
 
 // minCPUCheck keeps the checks of a call near its CPU limit apart.

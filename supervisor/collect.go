@@ -18,7 +18,7 @@ func (c *Call) finish() {
 	files := c.collectFiles()
 	e := c.evidence()
 	c.keepLast(e.Complete())
-	c.contentVeil.end(c.keepText)
+	c.contentVeil.End(c.keepText)
 	if c.output != nil {
 		c.output.flush(c.outputOver)
 	}
@@ -67,7 +67,7 @@ func (c *Call) fillOutcome(r *api.Result, e outcome.Evidence) {
 	t := c.terms()
 	e.Judge(r, t)
 	c.hintAtGrants(r)
-	c.veil.result(r)
+	c.veil.Result(r)
 	e.Word(r, t)
 }
 
@@ -137,7 +137,7 @@ func (c *Call) leaveTree() {
 		return
 	}
 	c.s.stuck.Add(1)
-	c.s.tasks.run("hold the slot of what does not die", func() {
+	c.s.tasks.Run("hold the slot of what does not die", func() {
 		<-freed
 		c.s.stuck.Add(-1)
 		c.release()
@@ -153,7 +153,7 @@ func (c *Call) freeUnseen() {
 	}
 	stuck := int64(min(c.kill.survivors, 1))
 	c.s.stuck.Add(stuck)
-	c.s.tasks.run("hold the slot of a late start", func() {
+	c.s.tasks.Run("hold the slot of a late start", func() {
 		<-c.started
 		if c.spawned != nil {
 			_ = c.spawned.kill()
@@ -285,7 +285,7 @@ func (c *Call) stopDue() time.Time {
 // emptyResult is the part of a result that exists before the call does.
 func (c *Call) emptyResult() *api.Result {
 	r := &api.Result{
-		SchemaVersion: api.SchemaVersion, CallID: c.id, Tool: c.events.tool, SHA256: c.sha256(), Instance: c.instanceKind(),
+		SchemaVersion: api.SchemaVersion, CallID: c.id, Tool: c.label, SHA256: c.sha256(), Instance: c.instanceKind(),
 		Warnings: append([]string{}, c.warnings...), Files: []api.File{}, Content: []api.Content{},
 		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: api.Kill{Stage: "none", Signals: []string{}},
 	}
@@ -321,5 +321,5 @@ func (c *Call) publishResult(r *api.Result) {
 	if r.OK() {
 		kind = api.EventFinished
 	}
-	c.events.publish(api.Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: r.Display()})
+	c.events.Publish(api.Event{Kind: kind, Status: r.Status, ElapsedMs: r.Timing.ElapsedMs, Display: r.Display()})
 }

@@ -17,9 +17,6 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
-// Policy says what a call may touch; the zero value grants nothing.
-type Policy = sandbox.Policy
-
 // Config of a Supervisor. The zero value works.
 type Config struct {
 	// Limits for calls that bring none of their own; zero fields mean
@@ -119,7 +116,7 @@ func (c *Config) complete() error {
 	if err := c.Admission.validate(); err != nil {
 		return err
 	}
-	c.Limits = c.Limits.over(DefaultLimits())
+	c.Limits = c.Limits.Over(DefaultLimits())
 	if err := c.Limits.Validate(); err != nil {
 		return err
 	}

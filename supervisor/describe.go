@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
@@ -56,41 +57,41 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
-		return &Description{Version: d.version, SHA256: found.sha256, Tools: d.list(), Warnings: d.warnings, Remembered: d.at.Before(began)}, nil
+		return &Description{Version: d.Version, SHA256: found.sha256, Tools: d.List(), Warnings: d.Warnings, Remembered: d.At.Before(began)}, nil
 	}
 	c := s.newCall(request)
 	c.refuse(err)
 	return nil, c.result
 }
 
-func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*described, binary, error) {
+func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, binary, error) {
 	found, err := s.binaries.find(request.Tool.Path)
 	if err != nil {
-		return nil, binary{}, refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return nil, binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	if want := request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
-		return nil, binary{}, refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
+		return nil, binary{}, outcome.Refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	d, err := s.describe(ctx, request, found)
 	return d, found, err
 }
 
-func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*described, error) {
+func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*describe.Described, error) {
 	key := describeKey(request, found)
-	if known := s.described.get(key); known != nil && !request.Anew {
+	if known := s.described.Get(key); known != nil && !request.Anew {
 		return known, nil
 	}
-	return s.describing.do(ctx, flightKey(key, request), func(ctx context.Context) (*described, error) {
+	return s.describing.Do(ctx, flightKey(key, request), func(ctx context.Context) (*describe.Described, error) {
 		d, err := s.askDescribed(ctx, request)
 		if err == nil {
-			d.at = time.Now()
-			s.described.put(key, d)
+			d.At = time.Now()
+			s.described.Put(key, d)
 		}
 		return d, err
 	})
 }
 
-func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*described, error) {
+func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*describe.Described, error) {
 	c, err := s.askDescription(ctx, request)
 	if err != nil {
 		return nil, err
@@ -102,20 +103,11 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 		}
 		return nil, &outcome.Refusal{Status: status, Reason: reason, Err: errors.New(e.GetMessage()), Describing: c.result}
 	}
-	d, err := s.described.read(ctx, c.responded)
+	d, err := s.described.Read(ctx, c.responded)
 	if err != nil {
 		return nil, &outcome.Refusal{Status: api.StatusProtocolError, Reason: api.ReasonDescribe, Err: err, Describing: c.result}
 	}
 	return d, nil
-}
-
-// describeKey is the same for requests that get the same description.
-func describeKey(request Request, found binary) string {
-	key := found.sha256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
-	if request.Tool.Adapter {
-		key += fmt.Sprintf("\x00%q %q %+v", request.Env, request.Dir, request.Sandbox)
-	}
-	return key
 }
 
 // askDescription is a supervised call like any other, but for its work.
@@ -145,7 +137,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call
 	}
 	c.run(ctx)
 	if c.responded != nil && c.result.OK() {
-		c.veil.description(c.responded)
+		c.veil.Description(c.responded)
 		return c, nil
 	}
 	return nil, &outcome.Refusal{Status: c.result.Status, Reason: c.result.Reason, Err: describeError(c), Describing: c.result}

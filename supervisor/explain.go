@@ -44,7 +44,7 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 		return nil, err
 	}
 	return &Explanation{
-		Tool: c.events.tool, Path: c.binary.path, SHA256: c.sha256(), Dir: c.dir,
+		Tool: c.label, Path: c.binary.path, SHA256: c.sha256(), Dir: c.dir,
 		Timeout: c.resolution, Grace: c.grace, Limits: c.appliedLimits(), Sandbox: c.planned(),
 		Description: c.description, Warnings: append([]string{}, c.warnings...),
 	}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/sandbox/export"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // collectFiles begins to list what a sandboxed call has left in its workspace,
@@ -106,7 +107,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		return nil
 	}
 	if !policy.Confines() {
-		return refuse(api.StatusStartFailed, api.ReasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
 	}
 	if to, err = filepath.Abs(to); err == nil && policy.MayWrite(to) {
 		err = fmt.Errorf("cannot take files to %s: the call may write there itself; choose another folder", to)
@@ -115,7 +116,7 @@ func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
 		c.filesTo, err = export.Open(to)
 	}
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	return nil
 }

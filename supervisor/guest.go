@@ -125,7 +125,7 @@ func (g *guest) leave(survivors bool) <-chan struct{} {
 	case !i.leave(g.call):
 	case survivors:
 		i.line.forget(i)
-		i.tasks.run("free what does not die", i.freeLater)
+		i.tasks.Run("free what does not die", i.freeLater)
 	default:
 		i.line.forget(i)
 		i.free()

@@ -100,7 +100,7 @@ func (i *instance) doom(by *Call) {
 	i.doomed, i.doomer = true, by
 	for other := range i.here {
 		if other != by {
-			i.tasks.run("report a kill", func() { other.send(input{kind: inCollateral}) })
+			i.tasks.Run("report a kill", func() { other.send(input{kind: inCollateral}) })
 		}
 	}
 }

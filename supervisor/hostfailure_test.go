@@ -16,8 +16,8 @@ func TestAFailureOfTheHostIsItsOwn(t *testing.T) {
 		want api.Reason
 	}{
 		{errors.New("no handshake"), "start"},
-		{hostFailure(errors.New("no cgroup can be made")), "host"},
-		{hostFailure(refuse(api.StatusStartFailed, api.ReasonNotExecutable, errors.New("x"))), "not_executable"},
+		{outcome.HostFailure(errors.New("no cgroup can be made")), "host"},
+		{outcome.HostFailure(outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, errors.New("x"))), "not_executable"},
 	} {
 		got := &api.Result{}
 		(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(got, outcome.Evidence{StartErr: test.err})

@@ -12,6 +12,8 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 )
 
 // instance is a tool's process tree and what holds it: that of one call, or
@@ -41,9 +43,9 @@ type instance struct {
 	freed        chan struct{} // closed when nothing of it is left
 	unlock       func()        // gives back the tool's data; nil where it does not hold them itself
 	logger       hclog.Logger
-	tasks        *tasks                        // the supervisor's
+	tasks        *tasks.Tasks                  // the supervisor's
 	load         func() (running, waiting int) // of its gate
-	stdoutPace   pace
+	stdoutPace   pace.Pace
 
 	guests
 }
@@ -52,7 +54,7 @@ func newInstance(c *Call, group *cgroup.Group, process *sandbox.Process, p *pipe
 	i := &instance{
 		group: group, process: process, pipes: p, exitTold: make(chan struct{}), freed: make(chan struct{}),
 		logger: c.s.config.Logger, guests: newGuests(c), held: held, tasks: &c.s.tasks,
-		load: c.s.gate.Load, stdoutPace: pace{load: c.s.gate.Load},
+		load: c.s.gate.Load, stdoutPace: pace.Pace{Load: c.s.gate.Load},
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
 	return i
@@ -95,7 +97,7 @@ func (i *instance) freeLater() {
 	i.pipes.closeHostEnds()
 	i.stdoutEnded()
 	if i.conn != nil {
-		i.tasks.run("close a connection", i.conn.Close)
+		i.tasks.Run("close a connection", i.conn.Close)
 	}
 	i.held.release()
 	i.process.Abandon()
@@ -115,10 +117,14 @@ func (i *instance) removeGroup() {
 	close(i.freed)
 }
 
+// spareTasks are left to toolhost's own programs when their number is known, for
+// Go's runtime may want another thread.
+const spareTasks = 2
+
 // limitTasks makes the pids limit exact, now that everything of toolhost's own
 // is there: of what an adapter runs not even the first process is.
 func (i *instance) limitTasks(c *Call) {
-	limit := finite(c.limits.Pids)
+	limit := c.limits.Pids
 	if limit == 0 || c.s.config.NoCgroup {
 		return
 	}

@@ -10,35 +10,11 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
-
-// Keep lets a tool's process live on for later calls of the same request (the
-// same binary, arguments vector, environment, limits and policy). It is for
-// trusted tools only: what one call leaves in the process, its workspace and
-// its memory, the next one finds. Limits hold for all its calls together. The
-// process ends at the first call that must be killed, and takes the others in
-// flight with it: they are StatusCollateral.
-type Keep struct {
-	// Idle is how long the process waits for another call; zero is
-	// DefaultKeepIdle.
-	Idle time.Duration
-	// MaxCalls ends the process after so many calls; zero means no limit.
-	MaxCalls int
-	// Once ends the process after one call, for which it is fresh. The process of an
-	// Adapter that a Describe of the same request has asked waits for that call, so
-	// that its program is started once; not where the request has a Lock.
-	Once bool
-	// Shared lets the call run beside other shared ones on the process; the
-	// others have it to themselves, in line. What it writes to stdout and stderr
-	// is every call's that is in flight.
-	Shared bool
-}
 
 // maxShared is how many shared calls a process serves at once.
 const maxShared = 8
-
-// DefaultKeepIdle is how long a kept process waits for another call.
-const DefaultKeepIdle = 5 * time.Minute
 
 // maxKept bounds the kept processes that are idle or in use.
 const maxKept = 64
@@ -79,11 +55,11 @@ func (c *Call) checkKeep() error {
 	case keep == nil:
 		return nil
 	case c.request.Command != nil:
-		return refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a plain command ends with its call: leave out Keep"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a plain command ends with its call: leave out Keep"))
 	case c.request.FilesTo != "":
-		return refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process keeps its workspace: leave out Keep, or the folder for its files"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process keeps its workspace: leave out Keep, or the folder for its files"))
 	case keep.Idle < 0 || keep.MaxCalls < 0:
-		return refuse(api.StatusStartFailed, api.ReasonKeep, fmt.Errorf("a negative limit of a kept process (idle %s, %d calls): leave it out, or make it positive", keep.Idle, keep.MaxCalls))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, fmt.Errorf("a negative limit of a kept process (idle %s, %d calls): leave it out, or make it positive", keep.Idle, keep.MaxCalls))
 	}
 	return nil
 }
@@ -105,7 +81,7 @@ func (k *keeper) join(key string, keep Keep) (*line, error) {
 	l := k.lines[key]
 	if l == nil {
 		if len(k.lines) >= maxKept && !k.evict() {
-			return nil, refuse(api.StatusOverloaded, api.ReasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
+			return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
 		}
 		l = newLine(k, key, keep)
 		k.lines[key] = l
@@ -180,7 +156,7 @@ func (l *line) enter(ctx context.Context, shared bool, wait time.Duration) (done
 	}
 	done, err = l.gate.AcquireSlots(ctx, slots, wait)
 	if _, full := errors.AsType[*admission.OverloadedError](err); full {
-		err = refuse(api.StatusOverloaded, api.ReasonKeep, errors.New("other calls have its kept process, or wait for it: call again later"))
+		err = outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, errors.New("other calls have its kept process, or wait for it: call again later"))
 	}
 	return done, err
 }
@@ -265,7 +241,7 @@ func (i *instance) bury() {
 		return
 	}
 	i.logger.Warn("cannot end a kept process: the kernel holds it", "pid", i.process.PID())
-	i.tasks.run("free what does not die", i.freeLater)
+	i.tasks.Run("free what does not die", i.freeLater)
 }
 
 // load is how many instances are kept.

@@ -15,12 +15,13 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Whatever can be different about a kept process, its key is.
 func TestKeepKeyHasEveryField(t *testing.T) {
 	fresh := func() keepKey {
-		return keepKey{args: []string{"a"}, env: []string{"E=1"}, secrets: []Secret{{Variable: "S"}}, limits: Limits{IOMax: []cgroup.IOMax{{Major: 8}}}}
+		return keepKey{args: []string{"a"}, env: []string{"E=1"}, secrets: []Secret{{Variable: "S"}}, limits: spec.Bounds{IOMax: []cgroup.IOMax{{Major: 8}}}}
 	}
 	if first := fresh().sum(); first != fresh().sum() {
 		t.Fatal("one and the same has two keys")

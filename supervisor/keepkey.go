@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // keepKey is all by which the process that is kept for one call can differ from
@@ -16,7 +17,7 @@ type keepKey struct {
 	args, env    []string
 	dir          string // and which folder that is at present
 	policy       string
-	limits       Limits
+	limits       spec.Bounds
 	adapter      bool
 	secrets      []Secret
 	lock         string

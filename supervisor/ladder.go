@@ -18,7 +18,7 @@ func (c *Call) stop(why outcome.Cause, reason api.Reason, now time.Time) {
 	c.marks.stop = now
 	c.endService()
 	if why.Status() == api.StatusTimeout {
-		c.events.publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+		c.events.Publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
 	if c.grace == 0 || why == outcome.CauseOOM { // the kernel has begun to kill already
 		c.killNow(killRequested, now)
@@ -88,7 +88,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 		c.marks.kill = time.Now()
 		c.warnOf("cannot kill all of the call at once", c.tree.kill())
 	}
-	c.s.tasks.run("await the end of processes", c.awaitEmpty)
+	c.s.tasks.Run("await the end of processes", c.awaitEmpty)
 }
 
 // warnOf has the result say what has failed, if something has. It is the owner's.

@@ -18,6 +18,8 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
 )
 
 const (
@@ -34,7 +36,7 @@ const progressEvery = 5 * time.Second
 // life is a call's mutable state, owned by its loop.
 type life struct {
 	state  state
-	events *publisher
+	events *publish.Publisher
 	alarm  *alarm
 	clock  budget.Clock
 
@@ -68,7 +70,7 @@ type life struct {
 	uncertain          bool // whether the tool's program has begun
 	outputOver         bool
 	content            *capture.Items
-	contentVeil        *veiled
+	contentVeil        *veil.Stream
 	// Of a command tool: what its stdout came to, and its exit status means.
 	structured  json.RawMessage
 	outputErr   error
@@ -95,9 +97,9 @@ type marks struct {
 // begin makes the loop's state and returns the context of the wait for a slot.
 func (c *Call) begin() context.Context {
 	c.marks.created = time.Now()
-	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.stream()
+	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.Stream()
 	c.kill.seen = map[int]struct{}{}
-	c.events.publish(api.Event{Kind: api.EventQueued})
+	c.events.Publish(api.Event{Kind: api.EventQueued})
 	c.lifetime, c.end = context.WithCancel(context.Background())
 	ctx, cancel := context.WithCancel(c.lifetime)
 	c.leaveQueue = cancel
@@ -172,7 +174,7 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 	c.output = newOutput(c)
 	c.acks = newReplies(c.id)
 	c.leaveQueue()
-	c.s.tasks.run("start", func() {
+	c.s.tasks.Run("start", func() {
 		defer close(c.started)
 		c.start(ctx)
 	})
@@ -210,14 +212,14 @@ func (c *Call) onConnected(conn peer, now time.Time) {
 	c.serve()
 	c.clock.Started(now)
 	c.progressAt = now.Add(progressEvery)
-	c.events.publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
+	c.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
 	c.acks.serve(conn)
 	if c.line != nil {
 		c.moveTimer(now)
 		c.tree.share()
 	}
 	request := c.callRequest(now)
-	c.s.tasks.run("stream", func() { c.stream(c.lifetime, conn, request) })
+	c.s.tasks.Run("stream", func() { c.stream(c.lifetime, conn, request) })
 }
 
 func (c *Call) onStartFailed(err error, now time.Time) {

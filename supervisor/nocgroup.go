@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // errHeldByNothing: neither a cgroup nor a PID namespace would end the call.
@@ -27,9 +28,9 @@ func (c *Call) limitWithoutCgroup() error {
 		return nil
 	}
 	if c.limits.CPUTime > 0 {
-		return refuse(api.StatusStartFailed, api.ReasonLimits, errors.New("a limit of CPU time needs a cgroup, and none is in use: leave it out, or --unsafe-no-cgroup (NoCgroup)"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, errors.New("a limit of CPU time needs a cgroup, and none is in use: leave it out, or --unsafe-no-cgroup (NoCgroup)"))
 	}
-	c.limits.CPUPercent, c.limits.CPUWeight, c.limits.IOWeight, c.limits.IOMax = Unlimited, 0, 0, nil
+	c.limits.CPUPercent, c.limits.CPUWeight, c.limits.IOWeight, c.limits.IOMax = 0, 0, 0, nil
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (c *Call) look(names []string) []string {
 		return nil
 	}
 	found := make(chan []string, 1)
-	c.s.tasks.run("look for what was not granted", func() {
+	c.s.tasks.Run("look for what was not granted", func() {
 		defer func() { <-c.s.looks }()
 		found <- c.notGranted(names)
 	})
@@ -164,7 +164,7 @@ func (c *Call) notGranted(paths []string) (missing []string) {
 	}
 	for _, path := range paths {
 		hidden := slices.ContainsFunc(own, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
-		if hidden || !c.plan.Hides(path) || c.veil.text(path) != path {
+		if hidden || !c.plan.Hides(path) || c.veil.Text(path) != path {
 			continue
 		}
 		if _, err := os.Lstat(path); err == nil && len(missing) < maxNotGranted {

@@ -30,7 +30,7 @@ func TestLooksAreBounded(t *testing.T) {
 	for range maxLooks {
 		c.s.looks <- struct{}{}
 	}
-	if found := c.look([]string{"/etc"}); found != nil || len(c.s.tasks.running) > 0 {
-		t.Errorf("found %v, under way %v", found, c.s.tasks.running)
+	if found := c.look([]string{"/etc"}); found != nil || len(c.s.tasks.Wait(0)) > 0 {
+		t.Errorf("found %v, under way %v", found, c.s.tasks.Wait(0))
 	}
 }

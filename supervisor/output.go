@@ -11,6 +11,8 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
 )
 
 // output keeps what a call's processes write, and counts it.
@@ -18,7 +20,7 @@ type output struct {
 	call           *Call
 	stdout, stderr *capture.Stream
 	// What comes from there goes through these.
-	stdoutVeil, stderrVeil *veiled
+	stdoutVeil, stderrVeil *veil.Stream
 	total                  atomic.Int64
 	overTotal              sync.Once
 	lost                   atomic.Pointer[error] // why output could not be passed on
@@ -30,7 +32,7 @@ func newOutput(c *Call) *output {
 		stdout: capture.NewStream(c.limits.OutputBytes, c.spill("stdout")),
 		stderr: capture.NewStream(c.limits.OutputBytes, c.spill("stderr")),
 
-		stdoutVeil: c.veil.stream(), stderrVeil: c.veil.stream(),
+		stdoutVeil: c.veil.Stream(), stderrVeil: c.veil.Stream(),
 	}
 }
 
@@ -46,14 +48,14 @@ func (c *Call) spill(stream string) *capture.Spill {
 // handshake. A command adapter writes nothing there that anyone wants.
 func (c *Call) toolStdout(p []byte) error {
 	if c.request.Command == nil {
-		return c.output.stdoutVeil.pass(p, c.passStdout)
+		return c.output.stdoutVeil.Pass(p, c.passStdout)
 	}
 	return nil
 }
 
 func (c *Call) passStdout(p []byte) error { return c.output.pass(p, "stdout", c.output.stdout, nil) }
 
-func (c *Call) toolStderr(p []byte) error { return c.output.stderrVeil.pass(p, c.passStderr) }
+func (c *Call) toolStderr(p []byte) error { return c.output.stderrVeil.Pass(p, c.passStderr) }
 
 func (c *Call) passStderr(p []byte) error {
 	var to io.Writer
@@ -67,8 +69,8 @@ func (c *Call) passStderr(p []byte) error {
 func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
 	_, _ = keep.Write(p)
 	o.count(len(p))
-	if (name != "stdout" || o.call.reader == nil) && o.call.events.tells(len(p)) {
-		o.call.events.publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: textBegin(p)}})
+	if (name != "stdout" || o.call.reader == nil) && o.call.events.Tells(len(p)) {
+		o.call.events.Publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: publish.TextBegin(p)}})
 	}
 	if to == nil {
 		return nil
@@ -98,9 +100,9 @@ func (o *output) overLimit() bool {
 // over it leaves out one that is just being passed on: its reader may never take
 // it.
 func (o *output) flush(over bool) {
-	end := (*veiled).endIfIdle
+	end := (*veil.Stream).EndIfIdle
 	if over {
-		end = (*veiled).end
+		end = (*veil.Stream).End
 	}
 	end(o.stdoutVeil, o.call.passStdout)
 	end(o.stderrVeil, func(p []byte) error { return o.pass(p, "stderr", o.stderr, nil) })

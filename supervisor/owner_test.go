@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
 )
 
 // A call's whole way, by a clock of its own: every duration is exact.
@@ -230,7 +231,7 @@ func TestOwner(t *testing.T) {
 				if test.check != nil {
 					test.check(t, tool, r)
 				}
-				if left := c.s.tasks.wait(time.Minute); len(left) > 0 {
+				if left := c.s.tasks.Wait(time.Minute); len(left) > 0 {
 					t.Errorf("goroutines left: %q", left)
 				}
 			})
@@ -284,7 +285,7 @@ func TestOwnerOfAStartThatHangs(t *testing.T) {
 func TestOwnerPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan api.Event, 100)
-		c := owned(&played{work: untilEnded}, func(c *Call) { c.request.Events = events; c.events = newPublisher(c.request, c.id) })
+		c := owned(&played{work: untilEnded}, func(c *Call) { c.request.Events = events; c.events = publish.New(events, c.id, "tool", 0) })
 		c.Result()
 		close(events)
 		kinds := map[api.EventKind]int{}

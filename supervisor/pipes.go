@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
 )
 
 // pipe is one pipe between the host and the call.
@@ -92,13 +94,13 @@ func (i *instance) pump(command *Command) io.Reader {
 	i.readers.Go(func() {
 		i.read(i.stderr, (*Call).toolStderr)
 		for _, c := range i.present() {
-			c.output.stderrVeil.end(c.passStderr)
+			c.output.stderrVeil.End(c.passStderr)
 		}
 	})
 	i.readers.Add(1)
 	i.stdoutEnded = sync.OnceFunc(i.readers.Done)
 	i.stdout = newEagerReader(i.pipes.stdout.host, i.stdoutEnded)
-	i.tasks.run("await the end of output", func() {
+	i.tasks.Run("await the end of output", func() {
 		i.readers.Wait()
 		i.tell(input{kind: inOutputEnded})
 	})
@@ -119,7 +121,7 @@ const readBytes = 64 << 10
 
 // read takes one pipe to its end, for all calls that are there.
 func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
-	buf, reader := make([]byte, readBytes), pace{load: i.load}
+	buf, reader := make([]byte, readBytes), pace.Pace{Load: i.load}
 	for {
 		n, err := from.Read(buf)
 		if n > 0 && i.give(buf[:n], take, &reader) != nil {
@@ -133,7 +135,7 @@ func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
 }
 
 // give hands output to all calls that are there, as fast as its reader may.
-func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace) error {
+func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace.Pace) error {
 	began, late := time.Now(), false
 	for _, c := range i.present() {
 		if err := take(c, p); err != nil {
@@ -141,7 +143,7 @@ func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace) 
 		}
 		late = late || c.ending.Load()
 	}
-	reader.spent(time.Since(began), late)
+	reader.Spent(time.Since(began), late)
 	return nil
 }
 

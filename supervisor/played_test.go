@@ -63,7 +63,7 @@ func (p *played) bringUp(ctx context.Context) {
 	p.die = func(by syscall.Signal) {
 		p.released.Do(func() {
 			close(p.dead)
-			p.call.s.tasks.run("die", func() {
+			p.call.s.tasks.Run("die", func() {
 				p.call.send(input{kind: inExited, exit: syscall.WaitStatus(by)})
 				p.call.send(input{kind: inOutputEnded})
 			})
@@ -147,7 +147,7 @@ func (p *played) setTimer(left time.Duration) error {
 }
 
 func (p *played) leave(survivors bool) <-chan struct{} {
-	p.call.s.tasks.run("free", func() { <-p.dead; close(p.freed) })
+	p.call.s.tasks.Run("free", func() { <-p.dead; close(p.freed) })
 	return p.freed
 }
 
@@ -162,7 +162,7 @@ func (p *played) Call(ctx context.Context, _ *pluginv1.CallRequest, handle func(
 	}
 	live, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p.call.s.tasks.run("end the stream", func() {
+	p.call.s.tasks.Run("end the stream", func() {
 		select {
 		case <-p.dead:
 			cancel(host.ErrDisconnected)

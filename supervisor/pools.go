@@ -7,15 +7,6 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
-// Pool bounds how many calls of a kind run at once, beside the supervisor's own
-// Admission: what is not trusted, or heavy, leaves slots to the others.
-type Pool struct {
-	// Name is the same for calls that share the slots.
-	Name string
-	// Running is how many there are; zero bounds nothing.
-	Running int
-}
-
 // pools are the gates of those that are in use.
 type pools struct {
 	queue admission.Limits // what Running does not say

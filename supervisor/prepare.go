@@ -11,22 +11,19 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // maxArgumentBytes caps a call's arguments.
 const maxArgumentBytes = 1 << 20
 
-func refuse(status api.Status, reason api.Reason, err error) error {
-	return &outcome.Refusal{Status: status, Reason: reason, Err: err}
-}
-
 // prepare does all that can be done before the call has a process: it finds
 // the binary, checks the arguments and settles limits and timeout.
 func (c *Call) prepare(ctx context.Context) error {
-	c.limits = c.request.Limits.over(c.s.config.Limits)
-	if err := c.limits.Validate(); err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonLimits, err)
+	var err error
+	if c.limits, err = c.request.Limits.Over(c.s.config.Limits).Bounds(); err != nil {
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, err)
 	}
 	if err := c.limitWithoutCgroup(); err != nil {
 		return err
@@ -63,17 +60,17 @@ func (c *Call) prepare(ctx context.Context) error {
 func (c *Call) findBinary() error {
 	if c.request.Command != nil { // placeCommand finds it
 		if len(c.request.Command.Argv) == 0 {
-			return refuse(api.StatusStartFailed, api.ReasonCommand, errors.New("no command given"))
+			return outcome.Refuse(api.StatusStartFailed, api.ReasonCommand, errors.New("no command given"))
 		}
 		return nil
 	}
 	found, err := c.s.binaries.find(c.request.Tool.Path)
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	c.binary = found
 	if want := c.request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
-		return refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
+		return outcome.Refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	return nil
 }
@@ -92,11 +89,11 @@ func (c *Call) checkTool(ctx context.Context) error {
 	if err != nil || tool == nil {
 		return err
 	}
-	c.description = tool.description
-	c.events.tool = cmp.Or(c.request.Name, tool.description.GetName())
-	hint, rest, err := budget.Hint(c.arguments, c.request.Meta, tool.description.GetTimeoutArgument())
+	c.description = tool.ToolDescription
+	c.label = cmp.Or(c.request.Name, tool.GetName())
+	hint, rest, err := budget.Hint(c.arguments, c.request.Meta, tool.GetTimeoutArgument())
 	if err != nil {
-		return refuse(api.StatusInvalidArgs, "arguments", err)
+		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
 	}
 	c.arguments = rest
 	soft, warnings := budget.SoftHint(c.request.Meta)
@@ -105,16 +102,16 @@ func (c *Call) checkTool(ctx context.Context) error {
 	if c.explains {
 		return nil
 	}
-	if err := tool.validate(c.arguments); err != nil {
-		return refuse(api.StatusInvalidArgs, api.ReasonSchema, err)
+	if err := tool.Validate(c.arguments); err != nil {
+		return outcome.Refuse(api.StatusInvalidArgs, api.ReasonSchema, err)
 	}
 	return c.buildCommand()
 }
 
 // findTool is nil for what has no description: a plain command, and a Describe.
-func (c *Call) findTool(ctx context.Context) (*describedTool, error) {
+func (c *Call) findTool(ctx context.Context) (*describe.Tool, error) {
 	if tool := c.commandTool(); tool != nil {
-		return tool.tool, nil
+		return tool.Checked(), nil
 	}
 	if c.describes || c.request.Command != nil {
 		return nil, nil
@@ -123,9 +120,9 @@ func (c *Call) findTool(ctx context.Context) (*describedTool, error) {
 	if err != nil {
 		return nil, err
 	}
-	tool, err := described.find(c.request.Tool.Name)
+	tool, err := described.Find(c.request.Tool.Name)
 	if err != nil {
-		return nil, refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	return tool, nil
 }
@@ -150,7 +147,7 @@ func (c *Call) refuse(err error) {
 	c.closeFilesTo()
 	c.endService()
 	c.policy.Close()
-	c.events.publish(api.Event{Kind: api.EventQueued})
+	c.events.Publish(api.Event{Kind: api.EventQueued})
 	c.publishResult(r)
 	c.result = r
 	close(c.over)

@@ -1,27 +1,16 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
 )
-
-// Secret is a credential that a call is given. Whatever the call brings back
-// (content, output, messages, files' names) has [REDACTED] in its place; a tool
-// that wants to can of course disguise it.
-type Secret struct {
-	// Variable of the environment that holds it, or, with File, the path of a
-	// file that does, which exists in the call's sandbox alone.
-	Variable string
-	File     bool
-	Value    string
-}
-
-// String tells no more than the name.
-func (s Secret) String() string   { return "secret " + s.Variable }
-func (s Secret) GoString() string { return s.String() }
 
 // checkSecrets refuses what could not be handed over or kept.
 func (c *Call) checkSecrets() error {
@@ -36,12 +25,12 @@ func (c *Call) checkSecrets() error {
 			err = fmt.Errorf("the secret %s is empty: leave it out, or give its value", s.Variable)
 		}
 		if err != nil {
-			return refuse(api.StatusStartFailed, api.ReasonSecrets, err)
+			return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, err)
 		}
 	}
 	var err error
 	if c.veil, err = newVeil(c.request.Secrets); err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
 }
@@ -66,4 +55,28 @@ func (c *Call) secretEnv() (env []string) {
 		env = append(env, s.Variable+"="+value)
 	}
 	return env
+}
+
+func newVeil(secrets []Secret) (*veil.Veil, error) {
+	values := make([][]byte, len(secrets))
+	for i, s := range secrets {
+		values[i] = []byte(s.Value)
+	}
+	return veil.New(values...)
+}
+
+// hideAnswer keeps the answer to a secret question out of sight from now on. A
+// warning says that it cannot be.
+func (c *Call) hideAnswer(a Answer) (warning string) {
+	secret := string(a.Value)
+	if text := ""; json.Unmarshal(a.Value, &text) == nil {
+		secret = text
+	}
+	if secret == "" {
+		return ""
+	}
+	if err := c.veil.Add(secret); err != nil {
+		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
+	}
+	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // service is the socket at which one call's tool can ask something of its host. The
@@ -29,7 +30,7 @@ func (c *Call) openService(policy sandbox.Resolved) error {
 	case c.request.Host == nil || c.describes || c.explains:
 		return nil
 	case c.request.Keep != nil:
-		return refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process serves many calls and cannot begin turns for one: leave out keep, or turns"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process serves many calls and cannot begin turns for one: leave out keep, or turns"))
 	}
 	path := filepath.Join(c.s.runtime.path, "t"+rand.Text()[:12])
 	listener, err := net.Listen("unix", path)
@@ -37,7 +38,7 @@ func (c *Call) openService(policy sandbox.Resolved) error {
 		err = os.Chmod(path, 0o666) // the call has a user of its own
 	}
 	if err != nil {
-		return hostFailure(fmt.Errorf("cannot make the socket for the call's turns: %w", text.Cause(err)))
+		return outcome.HostFailure(fmt.Errorf("cannot make the socket for the call's turns: %w", text.Cause(err)))
 	}
 	c.service = &service{listener: listener, path: path, seen: path, close: sync.OnceFunc(func() { _ = listener.Close() })}
 	if policy.Confines() {
@@ -49,7 +50,7 @@ func (c *Call) openService(policy sandbox.Resolved) error {
 // serve serves the call until close.
 func (c *Call) serve() {
 	if s := c.service; s != nil {
-		c.s.tasks.run("serve the tool", func() { c.request.Host(s.listener) })
+		c.s.tasks.Run("serve the tool", func() { c.request.Host(s.listener) })
 	}
 }
 

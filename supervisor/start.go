@@ -41,7 +41,7 @@ func (c *Call) bringUp(ctx context.Context) {
 		Stdout:     writerFunc(func(p []byte) (int, error) { return b.guest.at.passStdout(p) }),
 		Start: func(env []string, dir string) (*host.Child, error) {
 			child, err := b.spawn(ctx, env, dir)
-			return child, hostFailure(err)
+			return child, outcome.HostFailure(err)
 		},
 	})
 	if err != nil {
@@ -53,16 +53,8 @@ func (c *Call) bringUp(ctx context.Context) {
 	b.held.conn.Store(conn)
 	b.guest.conn = conn
 	if !c.send(input{kind: inConnected, conn: conn}) {
-		c.s.tasks.run("close a connection", conn.Close)
+		c.s.tasks.Run("close a connection", conn.Close)
 	}
-}
-
-// hostFailure is an error of the host's own, unless it is known to be another's.
-func hostFailure(err error) error {
-	if _, known := errors.AsType[*outcome.Refusal](err); known || err == nil {
-		return err
-	}
-	return refuse(api.StatusStartFailed, api.ReasonHost, err)
 }
 
 // adopt has the owner take over a kept instance as if it had just come up.
@@ -133,7 +125,7 @@ func (c *Call) groupLimits() cgroup.Limits {
 
 // treeLimits are groupLimits, whatever is to enforce them.
 func (c *Call) treeLimits() cgroup.Limits {
-	limits := c.limits.group()
+	limits := c.limits.Group()
 	if limits.Pids > 0 {
 		limits.Pids += c.adapterTasks()
 	}
@@ -167,7 +159,7 @@ func (s *Supervisor) discard(group *cgroup.Group) {
 		return
 	}
 	s.config.Logger.Warn("cannot remove the group of a start that was given up: trying again", "group", group.Path(), "error", err)
-	s.tasks.run("remove a group", func() {
+	s.tasks.Run("remove a group", func() {
 		for group.Remove() != nil {
 			select {
 			case <-s.ready.stop.Done():
@@ -220,5 +212,5 @@ func (c *Call) explainStart(err error) error {
 	case syscall.ENOENT:
 		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", c.dir)
 	}
-	return refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", cmp.Or(c.binary.path, "the command adapter"), why))
+	return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", cmp.Or(c.binary.path, "the command adapter"), why))
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
 )
 
 // startsPerCPU may be under way for each CPU, and minStarts at least: more of them
@@ -17,10 +17,6 @@ const (
 	startsPerCPU = 4
 	minStarts    = 8
 )
-
-// cpus are those that this process may use, as the Go runtime has found them: a
-// program may set GOMAXPROCS to more later.
-var cpus = runtime.GOMAXPROCS(0)
 
 // startTurn is how long a start keeps its turn: one that hangs, as at a granted
 // folder of a dead file server, holds up nobody.
@@ -35,7 +31,7 @@ const defaultCPUWeight = 100
 type starts struct{ gate *admission.Gate }
 
 func newStarts() starts {
-	most := max(minStarts, startsPerCPU*cpus)
+	most := max(minStarts, startsPerCPU*pace.CPUs)
 	return starts{admission.New(admission.Limits{Running: most, Queue: math.MaxInt, Wait: forever})} // they are as few as the calls under way
 }
 

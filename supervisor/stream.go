@@ -10,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
 )
 
 // stream does the call's work over the connection and hands every event to the
@@ -20,11 +21,11 @@ func (c *Call) stream(ctx context.Context, conn peer, request *pluginv1.CallRequ
 		c.send(input{kind: inStreamEnded, response: response, err: err})
 		return
 	}
-	reader := pace{load: c.s.gate.Load}
+	reader := pace.Pace{Load: c.s.gate.Load}
 	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
 		began := time.Now()
 		c.send(input{kind: inEvent, judged: judge(event), event: event})
-		reader.spent(time.Since(began), c.ending.Load())
+		reader.Spent(time.Since(began), c.ending.Load())
 	})
 	c.send(input{kind: inStreamEnded, err: err})
 }
@@ -66,12 +67,12 @@ func (c *Call) onEvent(in input, now time.Time) {
 	case *pluginv1.CallEvent_Content:
 		c.keepSent(e.Content)
 	case *pluginv1.CallEvent_Progress:
-		c.events.note(api.Event{
+		c.events.Note(api.Event{
 			Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
-			Fraction: sane(e.Progress.Fraction), Message: c.veil.text(e.Progress.GetMessage()),
+			Fraction: sane(e.Progress.Fraction), Message: c.veil.Text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		c.events.note(api.Event{Kind: api.EventLog, Message: c.veil.text(e.Log.GetMessage())})
+		c.events.Note(api.Event{Kind: api.EventLog, Message: c.veil.Text(e.Log.GetMessage())})
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -112,11 +113,11 @@ func (c *Call) keepSent(sent *pluginv1.Content) {
 // a text may hold only part of one.
 func (c *Call) keep(content api.Content) {
 	if content.Type == "text" {
-		_ = c.contentVeil.pass([]byte(content.Text), c.keepText)
+		_ = c.contentVeil.Pass([]byte(content.Text), c.keepText)
 		return
 	}
-	c.contentVeil.end(c.keepText)
-	c.show(c.veil.content(content))
+	c.contentVeil.End(c.keepText)
+	c.show(c.veil.Content(content))
 }
 
 func (c *Call) keepText(p []byte) error {
@@ -127,8 +128,8 @@ func (c *Call) keepText(p []byte) error {
 func (c *Call) show(content api.Content) {
 	item := itemOf(content)
 	c.content.Add(item)
-	if c.events.tells(max(item.Size, len(item.Text))) {
-		c.events.publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
+	if c.events.Tells(max(item.Size, len(item.Text))) {
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
 	}
 }
 

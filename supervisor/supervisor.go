@@ -16,6 +16,9 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 )
 
 // Supervisor runs calls. Its methods may be used from any goroutine.
@@ -24,7 +27,7 @@ type Supervisor struct {
 	groups    *cgroup.Root
 	host      *sandbox.Host
 	ready     readiness
-	tasks     tasks
+	tasks     tasks.Tasks
 	features  sandbox.Features // what the host offers; guarded by ready.mu after New
 	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
@@ -32,12 +35,12 @@ type Supervisor struct {
 	keeper    *keeper
 	null      *os.File
 	binaries  *binaries
-	described *descriptions
+	described *describe.Cache
 	intake    intake
 	starts    starts
 	pools     *pools
 	// describing are those that are not described yet, in slots of their own.
-	describing   *describing
+	describing   *describe.Flights
 	describeGate *admission.Gate
 	stuck        atomic.Int64  // calls that were given up, and are not gone
 	locking      atomic.Int64  // calls that wait for data of tools
@@ -64,7 +67,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s := &Supervisor{
 		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
-		described:    newDescriptions(), describing: newDescribing(), intake: newIntake(), starts: newStarts(), pools: newPools(limits), calls: map[*Call]struct{}{},
+		described:    describe.NewCache(), describing: describe.NewFlights(), intake: newIntake(), starts: newStarts(), pools: newPools(limits), calls: map[*Call]struct{}{},
 		looks: make(chan struct{}, maxLooks),
 	}
 	s.ready.init()
@@ -190,7 +193,7 @@ func (s *Supervisor) close() error {
 	}
 	s.active.Wait()
 	s.keeper.close()
-	if left := s.tasks.wait(budget.AnswerMargin); len(left) > 0 {
+	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
 		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
 	}
 	return s.release()
@@ -219,7 +222,7 @@ func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 		c.refuse(refusal)
 		return c
 	}
-	s.tasks.run("own", func() { c.run(ctx) })
+	s.tasks.Run("own", func() { c.run(ctx) })
 	return c
 }
 
@@ -227,7 +230,7 @@ func (s *Supervisor) register(c *Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
 	}
 	s.calls[c] = struct{}{}
 	s.active.Add(1)
@@ -306,7 +309,7 @@ func (c *Call) planned() api.Receipt {
 	r.Cgroup = c.s.groups.Mode().String()
 	r.Enforced = slices.Clone(r.Enforced)
 	if tool := c.commandTool(); tool != nil {
-		r.Shell = tool.spec.Shell
+		r.Shell = tool.Spec().Shell
 	}
 	if c.launcherTimer() == 0 {
 		r.Enforced = slices.DeleteFunc(r.Enforced, func(s string) bool { return s == "timer" })

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // Where a confined call finds executables whose own path it cannot have, for they
@@ -40,12 +41,12 @@ func (c *Call) surround() error {
 	}
 	resolved, err := policy.Resolve()
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	c.policy = resolved
 	c.warnings = append(c.warnings, resolved.Warnings()...)
 	if err := c.s.keepOwn(&resolved); err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonPolicy, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	if err := c.openFilesTo(resolved); err != nil {
 		return err
@@ -58,10 +59,10 @@ func (c *Call) surround() error {
 		return err
 	}
 	if c.plan, err = resolved.Plan(c.s.offered(), c.task(programs)); err != nil {
-		return refuse(api.StatusStartFailed, planReason(err), err)
+		return outcome.Refuse(api.StatusStartFailed, planReason(err), err)
 	}
 	if c.s.config.NoCgroup && !c.plan.Confined() {
-		return refuse(api.StatusStartFailed, api.ReasonPolicy, errHeldByNothing)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, errHeldByNothing)
 	}
 	return c.findDir(resolved)
 }
@@ -78,7 +79,7 @@ func (c *Call) task(programs []sandbox.Program) sandbox.Task {
 	processBytes, tasks := c.rlimits()
 	return sandbox.Task{
 		ProcessBytes: processBytes, Tasks: tasks,
-		Programs: programs, MemoryBytes: finite(c.limits.MemoryBytes), CPUPercent: finite(c.limits.CPUPercent),
+		Programs: programs, MemoryBytes: c.limits.MemoryBytes, CPUPercent: c.limits.CPUPercent,
 		OpenFiles: c.limits.OpenFiles, Secrets: c.secretFiles(),
 		Storage: sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},
 	}
@@ -146,7 +147,7 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 		path = c.request.Command.Argv[0]
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonNotFound, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, err)
 	}
 	if want == "" && (!policy.Confines() || c.s.offered().Runtime(path) || policy.Covers(path)) {
 		c.command.path = path
@@ -154,10 +155,10 @@ func (c *Call) placeCommand(policy sandbox.Resolved) error {
 	}
 	found, err := c.s.binaries.find(path)
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
 	}
 	if want != "" && !strings.EqualFold(want, found.sha256) {
-		return refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
+		return outcome.Refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
 	}
 	found.path = visiblePath(found.path, policy)
 	c.command = found
@@ -173,7 +174,7 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 			name = filepath.Join(c.request.Dir, name)
 		}
 		if _, err := os.Stat(name); err != nil {
-			return "", refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
+			return "", outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
 		}
 		return name, nil
 	}
@@ -227,7 +228,7 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 	if dir == "" {
 		here, err := os.Getwd()
 		if err != nil {
-			return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w", err))
+			return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w", err))
 		}
 		dir = here
 		if c.plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
@@ -235,14 +236,14 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 		}
 	}
 	if c.dir, err = filepath.Abs(dir); err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonDir, err)
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, err)
 	}
 	dir = c.dir
 	if c.plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
 	if c.plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
-		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)
 }
@@ -250,10 +251,10 @@ func (c *Call) findDir(policy sandbox.Resolved) (err error) {
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, text.Cause(err)))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot use the working directory %s: %w", dir, text.Cause(err)))
 	}
 	if !info.IsDir() {
-		return refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not a folder", dir))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not a folder", dir))
 	}
 	return nil
 }

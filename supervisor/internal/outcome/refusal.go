@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -18,6 +19,19 @@ type Refusal struct {
 	Describing *api.Result
 	// Again is when a tool that rests is asked anew; zero if it does not.
 	Again time.Duration
+}
+
+// Refuse returns a Refusal.
+func Refuse(status api.Status, reason api.Reason, err error) error {
+	return &Refusal{Status: status, Reason: reason, Err: err}
+}
+
+// HostFailure is an error of the host's own, unless it is known to be another's.
+func HostFailure(err error) error {
+	if _, known := errors.AsType[*Refusal](err); known || err == nil {
+		return err
+	}
+	return Refuse(api.StatusStartFailed, api.ReasonHost, err)
 }
 
 func (f *Refusal) Error() string { return f.Err.Error() }
@@ -63,4 +77,12 @@ func copyEvidence(r, d *api.Result) {
 		r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
 	}
 	r.Details = deadlineDetails(r)
+}
+
+// AbortReason is why a context has ended a call.
+func AbortReason(ctx context.Context) api.Reason {
+	if ctx.Err() == context.DeadlineExceeded || context.Cause(ctx) == context.DeadlineExceeded {
+		return api.ReasonTimeout
+	}
+	return api.ReasonUser
 }

@@ -1,7 +1,6 @@
-package supervisor
+package spec
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -53,8 +52,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// over fills l's zero fields from base.
-func (l Limits) over(base Limits) Limits {
+// Over fills l's zero fields from base.
+func (l Limits) Over(base Limits) Limits {
 	fill := func(v *int64, from int64) {
 		if *v == 0 {
 			*v = from
@@ -86,6 +85,16 @@ const maxKeptBytes = 256 << 20
 
 // Validate says in one line what is wrong with l, if anything.
 func (l Limits) Validate() error {
+	_, err := l.Bounds()
+	return err
+}
+
+// Bounds are limits that have been checked: 0 means none everywhere, but for
+// OpenFiles and what a call stores, where it is the sandbox's default.
+type Bounds Limits
+
+// Bounds checks l, and says in one line what is wrong with it, if anything.
+func (l Limits) Bounds() (Bounds, error) {
 	for _, v := range []struct {
 		name  string
 		value int64
@@ -100,25 +109,27 @@ func (l Limits) Validate() error {
 		{"tmp", l.TmpBytes},
 	} {
 		if v.value < 0 {
-			return fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", v.name, v.value)
+			return Bounds{}, fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", v.name, v.value)
 		}
 	}
 	if l.OutputBytes > maxKeptBytes {
-		return fmt.Errorf("limit output: %d bytes would be held in memory: give at most %d and a spill folder for more", l.OutputBytes, maxKeptBytes)
+		return Bounds{}, fmt.Errorf("limit output: %d bytes would be held in memory: give at most %d and a spill folder for more", l.OutputBytes, maxKeptBytes)
 	}
-	if err := l.validateGroup(); err != nil {
-		return err
+	b := Bounds(l)
+	b.MemoryBytes, b.Pids, b.CPUPercent = finite(l.MemoryBytes), finite(l.Pids), finite(l.CPUPercent)
+	if err := b.checkGroup(l.Pids); err != nil {
+		return Bounds{}, err
 	}
-	if l.MemoryBytes > 0 && l.MemoryBytes < MinMemoryBytes {
-		return fmt.Errorf("memory limit %d is too small for any call: toolhost's own part of one needs %d bytes already; a small plugin takes 5 MiB, a command 8 MiB and what it needs itself", l.MemoryBytes, MinMemoryBytes)
+	if b.MemoryBytes > 0 && b.MemoryBytes < MinMemoryBytes {
+		return Bounds{}, fmt.Errorf("memory limit %d is too small for any call: toolhost's own part of one needs %d bytes already; a small plugin takes 5 MiB, a command 8 MiB and what it needs itself", l.MemoryBytes, MinMemoryBytes)
 	}
-	return nil
+	return b, nil
 }
 
-// validateGroup checks the kernel's ranges in the terms of these limits, where 0
-// is the default.
-func (l Limits) validateGroup() error {
-	err := l.group().Validate()
+// checkGroup checks the kernel's ranges in the terms of Limits, where 0 is the
+// default; pids are those asked for.
+func (b Bounds) checkGroup(pids int64) error {
+	err := b.Group().Validate()
 	outside, ok := errors.AsType[*cgroup.RangeError](err)
 	if !ok {
 		return err
@@ -129,19 +140,19 @@ func (l Limits) validateGroup() error {
 		least = MinMemoryBytes
 	case cgroup.CPUPercent:
 	case cgroup.PidsLimit:
-		value, most = l.Pids, most-sandbox.LauncherTasks
+		value, most = pids, most-sandbox.LauncherTasks
 	default:
 		return err
 	}
 	return fmt.Errorf("%s %d is out of range: take %d to %d, or infinity for no limit", outside.Name, value, least, most)
 }
 
-// group is the part of the limits that the kernel enforces by cgroup. The
+// Group is the part of the limits that the kernel enforces by cgroup. The
 // launcher's tasks come on top of the tool's own.
-func (l Limits) group() cgroup.Limits {
+func (b Bounds) Group() cgroup.Limits {
 	g := cgroup.Limits{
-		MemoryBytes: finite(l.MemoryBytes), Pids: finite(l.Pids), CPUPercent: finite(l.CPUPercent),
-		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, IOMax: l.IOMax,
+		MemoryBytes: b.MemoryBytes, Pids: b.Pids, CPUPercent: b.CPUPercent,
+		CPUWeight: b.CPUWeight, IOWeight: b.IOWeight, IOMax: b.IOMax,
 	}
 	if g.Pids > 0 {
 		g.Pids += sandbox.LauncherTasks
@@ -149,11 +160,7 @@ func (l Limits) group() cgroup.Limits {
 	return g
 }
 
-// spareTasks are left to toolhost's own programs when their number is known, for
-// Go's runtime may want another thread.
-const spareTasks = 2
-
-// finite turns Unlimited into the 0 that package cgroup takes for it.
+// finite turns Unlimited into 0.
 func finite(v int64) int64 {
 	if v == Unlimited {
 		return 0
@@ -161,20 +168,11 @@ func finite(v int64) int64 {
 	return v
 }
 
-func (l Limits) applied() api.AppliedLimits {
+// Applied is how a result shows the limits.
+func (b Bounds) Applied() api.AppliedLimits {
 	return api.AppliedLimits{
-		MemoryBytes: finite(l.MemoryBytes), Pids: finite(l.Pids), CPUPercent: finite(l.CPUPercent),
-		CPUWeight: l.CPUWeight, IOWeight: l.IOWeight, CPUTimeMs: l.CPUTime.Milliseconds(),
-		OutputBytes: l.OutputBytes, OutputTotalBytes: l.OutputTotalBytes,
+		MemoryBytes: b.MemoryBytes, Pids: b.Pids, CPUPercent: b.CPUPercent,
+		CPUWeight: b.CPUWeight, IOWeight: b.IOWeight, CPUTimeMs: b.CPUTime.Milliseconds(),
+		OutputBytes: b.OutputBytes, OutputTotalBytes: b.OutputTotalBytes,
 	}
-}
-
-func (c *Call) appliedLimits() api.AppliedLimits {
-	l := c.limits.applied()
-	if c.plan != nil && c.plan.Confined() {
-		s := c.plan.Storage()
-		l.OpenFiles = cmp.Or(c.limits.OpenFiles, sandbox.DefaultOpenFiles)
-		l.WorkspaceBytes, l.WorkspaceInodes, l.TmpBytes, l.ShmBytes = s.WorkspaceBytes, s.WorkspaceInodes, s.TmpBytes, s.ShmBytes
-	}
-	return l
 }

@@ -1,4 +1,4 @@
-package supervisor
+package pace
 
 import (
 	"runtime"
@@ -11,7 +11,7 @@ import (
 func TestPace(t *testing.T) {
 	cpus := runtime.GOMAXPROCS(0)
 	calls := manyPerCPU * cpus
-	p := pace{load: func() (int, int) { return calls, 0 }}
+	p := Pace{Load: func() (int, int) { return calls, 0 }}
 	now := time.Now()
 	taken := func(lasts time.Duration) (pieces int) {
 		for end := now.Add(lasts); now.Before(end); pieces++ {

@@ -1,4 +1,4 @@
-package supervisor
+package publish
 
 import (
 	"slices"
@@ -35,9 +35,9 @@ func TestStartedComesFirst(t *testing.T) {
 		api.EventFailed:  {"queued", "output stderr ab", "output stdout c", "overran", "failed"},
 	} {
 		events := make(chan api.Event, 20)
-		p := newPublisher(Request{Events: events}, "c")
+		p := New(events, "c", "", 0)
 		for _, e := range []api.Event{{Kind: api.EventQueued}, said("stderr", "a"), said("stderr", "b"), said("stdout", "c"), {Kind: api.EventOverran}, {Kind: end}, said("stderr", "d")} {
-			p.publish(e)
+			p.Publish(e)
 		}
 		if got := told(events); !slices.Equal(got, append(want, "output stderr d")) {
 			t.Errorf("%s: told %q", end, got)
@@ -49,11 +49,11 @@ func TestStartedComesFirst(t *testing.T) {
 // the last of it is counted.
 func TestEarlyOutputIsBounded(t *testing.T) {
 	events := make(chan api.Event, 100)
-	p := newPublisher(Request{Events: events}, "c")
+	p := New(events, "c", "", 0)
 	for i := range 2 * maxEarly {
-		p.publish(said([]string{"stdout", "stderr"}[i%2], "x"))
+		p.Publish(said([]string{"stdout", "stderr"}[i%2], "x"))
 	}
-	p.publish(api.Event{Kind: api.EventStarted})
+	p.Publish(api.Event{Kind: api.EventStarted})
 	if first := <-events; first.Kind != api.EventStarted || first.Missed != maxEarly/2 || len(events) != maxEarly {
 		t.Errorf("%+v, and %d more", first, len(events))
 	}
@@ -63,12 +63,12 @@ func TestEarlyOutputIsBounded(t *testing.T) {
 func TestNotesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan api.Event, 10_000)
-		p := newPublisher(Request{Events: events}, "c")
-		p.publish(api.Event{Kind: api.EventStarted})
+		p := New(events, "c", "", 0)
+		p.Publish(api.Event{Kind: api.EventStarted})
 		<-events
 		burst := func() (told int) {
 			for range 1000 {
-				p.note(api.Event{Kind: api.EventLog, Message: strings.Repeat("x", maxEventBytes)})
+				p.Note(api.Event{Kind: api.EventLog, Message: strings.Repeat("x", maxEventBytes)})
 			}
 			for ; len(events) > 0; told++ {
 				<-events
@@ -87,7 +87,7 @@ func TestNotesAreBounded(t *testing.T) {
 			t.Errorf("%d of 1000 were told after an hour", n)
 		}
 		time.Sleep(time.Minute)
-		p.note(api.Event{Kind: api.EventProgress})
+		p.Note(api.Event{Kind: api.EventProgress})
 		if e := <-events; e.Kind != api.EventProgress || e.Missed < 900 {
 			t.Errorf("%+v, with no word of what was missed", e)
 		}

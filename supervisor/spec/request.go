@@ -1,14 +1,18 @@
-package supervisor
+// Package spec is what a supervisor is asked to run: data alone. Programs use these
+// types by their names in package supervisor.
+package spec
 
 import (
 	"context"
 	"encoding/json"
 	"io"
 	"net"
+	"path/filepath"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 // Tool names what to run: a plugin binary, and the tool in it.
@@ -80,7 +84,7 @@ type Request struct {
 	// Limits of this call; zero fields are the supervisor's.
 	Limits Limits
 	// Sandbox is what the call may touch; nil is the supervisor's policy.
-	Sandbox *Policy
+	Sandbox *sandbox.Policy
 	// FilesTo, if set, is a folder on the host that gets what a sandboxed call
 	// leaves in its workspace; see package sandbox/export for what is taken.
 	FilesTo string
@@ -128,4 +132,26 @@ type Request struct {
 	// EventOutputBytes bounds the output in events, each counted as at least 256
 	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
 	EventOutputBytes int64
+}
+
+// ToolName is what the call's tool is called before it is described.
+func (r Request) ToolName() string {
+	switch {
+	case r.Name != "":
+		return r.Name
+	case r.Command != nil && r.Command.Tool != nil:
+		return r.Command.Tool.Description().GetName()
+	case r.Command != nil && len(r.Command.Argv) > 0:
+		return baseName(r.Command.Argv[0])
+	case r.Tool.Name != "":
+		return r.Tool.Name
+	}
+	return baseName(r.Tool.Path)
+}
+
+func baseName(path string) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Base(path)
 }

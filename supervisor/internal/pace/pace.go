@@ -1,6 +1,8 @@
-package supervisor
+// Package pace bounds the CPU time that the output of calls takes of a host.
+package pace
 
 import (
+	"runtime"
 	"time"
 )
 
@@ -18,30 +20,35 @@ const (
 	maxNap = 20 * time.Millisecond
 )
 
-// pace slows one reader of a call's output down to its share. One goroutine uses
+// CPUs are those that this process may use, as the Go runtime has found them: a
+// program may set GOMAXPROCS to more later.
+var CPUs = runtime.GOMAXPROCS(0)
+
+// Pace slows one reader of a call's output down to its share. One goroutine uses
 // it.
-type pace struct {
-	load func() (running, waiting int) // of the gate for calls
-	debt time.Duration                 // CPU time used beyond the share
-	at   time.Time                     // when debt was true
+type Pace struct {
+	// Load is that of the gate for calls.
+	Load func() (running, waiting int)
+	debt time.Duration // CPU time used beyond the share
+	at   time.Time     // when debt was true
 }
 
-// spent counts what a piece of output took, and waits where that is too much. What
+// Spent counts what a piece of output took, and waits where that is too much. What
 // is late, as in a call that ends, does not wait.
-func (p *pace) spent(took time.Duration, late bool) {
+func (p *Pace) Spent(took time.Duration, late bool) {
 	if nap := p.owe(time.Now(), took+wakeCost); nap > 0 && !late {
 		time.Sleep(nap)
 	}
 }
 
 // owe is how long to wait now.
-func (p *pace) owe(now time.Time, took time.Duration) (nap time.Duration) {
-	calls, _ := p.load()
-	if calls <= manyPerCPU*cpus {
+func (p *Pace) owe(now time.Time, took time.Duration) (nap time.Duration) {
+	calls, _ := p.Load()
+	if calls <= manyPerCPU*CPUs {
 		p.debt, p.at = 0, now
 		return 0
 	}
-	share := outputShare * float64(cpus) / float64(calls)
+	share := outputShare * float64(CPUs) / float64(calls)
 	p.debt = max(0, p.debt-time.Duration(share*float64(now.Sub(p.at)))) + took
 	p.at = now
 	if p.debt <= paceBurst {

@@ -1,7 +1,10 @@
-package supervisor
+// Package describe holds what plugin binaries say of themselves: read and checked,
+// remembered, and asked for once by all who want it.
+package describe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,18 +20,19 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
-// described is a description with its schemas ready for use.
-type described struct {
-	version  string
-	tools    []*describedTool
-	warnings []string
-	bytes    int // that it takes in memory, mostly for the schemas
-	at       time.Time
+// Described is a description with its schemas ready for use.
+type Described struct {
+	Version  string
+	Warnings []string
+	tools    []*Tool
+	bytes    int       // that it takes in memory, mostly for the schemas
+	At       time.Time // when it was asked
 }
 
-type describedTool struct {
-	description *pluginv1.ToolDescription
-	schema      *schema.Schema
+// Tool is a description with its input schema ready for use.
+type Tool struct {
+	*pluginv1.ToolDescription
+	schema *schema.Schema
 }
 
 // maxDescriptions and maxKnownBytes bound the cache, where the newest is kept
@@ -39,23 +43,25 @@ const (
 	maxTools        = 1024
 	maxNameBytes    = 128
 	maxSchemasBytes = 128 << 20
+	schemasPart     = 7 // of a small host's memory at most
 )
 
-// descriptions remembers what binaries said, by hash and arguments.
-type descriptions struct {
+// Cache remembers what binaries said, by hash and arguments.
+type Cache struct {
 	reading chan struct{} // held while one is made: schemas take memory before it is known how much
 
 	mu    sync.Mutex
-	seen  map[string]*described
+	seen  map[string]*Described
 	bytes int // of those
 }
 
-func newDescriptions() *descriptions {
-	return &descriptions{reading: make(chan struct{}, 1), seen: map[string]*described{}}
+// NewCache makes an empty one.
+func NewCache() *Cache {
+	return &Cache{reading: make(chan struct{}, 1), seen: map[string]*Described{}}
 }
 
-// read makes a description of what a binary has said.
-func (d *descriptions) read(ctx context.Context, response *pluginv1.DescribeResponse) (*described, error) {
+// Read makes a description of what a binary has said.
+func (d *Cache) Read(ctx context.Context, response *pluginv1.DescribeResponse) (*Described, error) {
 	select {
 	case d.reading <- struct{}{}:
 		defer func() { <-d.reading }()
@@ -65,13 +71,15 @@ func (d *descriptions) read(ctx context.Context, response *pluginv1.DescribeResp
 	return newDescribed(response)
 }
 
-func (d *descriptions) get(key string) *described {
+// Get is nil for what is not known.
+func (d *Cache) Get(key string) *Described {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.seen[key]
 }
 
-func (d *descriptions) put(key string, value *described) {
+// Put remembers a description.
+func (d *Cache) Put(key string, value *Described) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.seen) >= maxDescriptions || d.bytes+value.bytes > maxKnownBytes {
@@ -85,13 +93,13 @@ func (d *descriptions) put(key string, value *described) {
 	d.bytes += value.bytes
 }
 
-func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
+func newDescribed(response *pluginv1.DescribeResponse) (*Described, error) {
 	list := response.GetTools()
 	if len(list) == 0 || len(list) > maxTools {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
-	d := &described{version: response.GetVersion(), warnings: boundedWarnings(response.GetWarnings())}
-	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, memoryParts)
+	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(response.GetWarnings())}
+	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, schemasPart)
 	for _, description := range list {
 		name := description.GetName()
 		switch {
@@ -101,7 +109,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*described, error) {
 			return nil, fmt.Errorf("the binary describes a tool %.200q: a name has 1 to %d bytes, all of them printable", name, maxNameBytes)
 		}
 		names[name] = true
-		tool, err := newDescribedTool(description)
+		tool, err := NewTool(description)
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +137,8 @@ func boundedWarnings(list []string) (kept []string) {
 	return kept
 }
 
-func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, error) {
+// NewTool checks a description and its schemas.
+func NewTool(description *pluginv1.ToolDescription) (*Tool, error) {
 	input, err := schema.ParseObject(description.GetInputSchema())
 	if err != nil {
 		return nil, fmt.Errorf("input schema of tool %q: %w", description.GetName(), err)
@@ -139,31 +148,32 @@ func newDescribedTool(description *pluginv1.ToolDescription) (*describedTool, er
 			return nil, fmt.Errorf("output schema of tool %q: %w", description.GetName(), err)
 		}
 	}
-	return &describedTool{description: description, schema: input}, nil
+	return &Tool{ToolDescription: description, schema: input}, nil
 }
 
-func (d *described) list() (out []*pluginv1.ToolDescription) {
+// List are the descriptions of all tools.
+func (d *Described) List() (out []*pluginv1.ToolDescription) {
 	for _, tool := range d.tools {
-		out = append(out, tool.description)
+		out = append(out, tool.ToolDescription)
 	}
 	return out
 }
 
-func (d *described) names() string {
+func (d *Described) names() string {
 	var names []string
 	for _, tool := range d.tools {
-		names = append(names, tool.description.GetName())
+		names = append(names, tool.ToolDescription.GetName())
 	}
 	return outcome.Shorten(strings.Join(names, ", "))
 }
 
-// find picks a tool by name, or the only one.
-func (d *described) find(name string) (*describedTool, error) {
+// Find picks a tool by name, or the only one.
+func (d *Described) Find(name string) (*Tool, error) {
 	if name == "" && len(d.tools) == 1 {
 		return d.tools[0], nil
 	}
 	for _, tool := range d.tools {
-		if tool.description.GetName() == name {
+		if tool.ToolDescription.GetName() == name {
 			return tool, nil
 		}
 	}
@@ -171,4 +181,19 @@ func (d *described) find(name string) (*describedTool, error) {
 		return nil, fmt.Errorf("the binary has several tools: name one of %s", d.names())
 	}
 	return nil, fmt.Errorf("the binary has no tool %q: it has %s", name, d.names())
+}
+
+// Validate names the path and the rule that arguments break.
+func (t *Tool) Validate(arguments []byte) error {
+	value, err := schema.DecodeAny(arguments)
+	if err != nil {
+		return fmt.Errorf("arguments of %s: %w", t.GetName(), err)
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return errors.New("the arguments must be a JSON object")
+	}
+	if err := t.schema.Validate(value); err != nil {
+		return fmt.Errorf("arguments of %s: %w", t.GetName(), err)
+	}
+	return nil
 }

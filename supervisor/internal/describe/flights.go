@@ -1,14 +1,10 @@
-package supervisor
+package describe
 
 import (
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,13 +12,8 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
-// Describes have slots of their own: tools that hang while they are described
-// keep no call waiting that could be made.
-const (
-	maxDescribing  = 16
-	describeQueue  = 1024
-	maxRestingKept = 1024
-)
+// maxRestingKept bounds the Describes that rest.
+const maxRestingKept = 1024
 
 // What could not be described rests, at first for ten times as long as it took to
 // fail, and twice as long after each further failure.
@@ -32,23 +23,26 @@ const (
 	maxRest    = time.Minute
 )
 
-// describing are the Describes under way, one for all who ask for the same, and
-// those that have failed. Keys are as flightKey makes them: another file, or
-// another word of the operator, is another Describe.
-type describing struct {
+// Key tells Describes apart: another file, or another word of the operator, is
+// another Describe.
+type Key [sha256.Size]byte
+
+// Flights are the Describes under way, one for all who ask for the same, and
+// those that have failed.
+type Flights struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	flights map[[sha256.Size]byte]*flight
-	resting map[[sha256.Size]byte]*rest
+	flights map[Key]*flight
+	resting map[Key]*rest
 }
 
 // flight is a Describe under way. It ends early when nobody waits for it any more.
 type flight struct {
-	waiters int // guarded by describing.mu
+	waiters int // guarded by Flights.mu
 	giveUp  context.CancelCauseFunc
 	done    chan struct{} // closed when what follows is set
-	found   *described
+	found   *Described
 	err     error
 }
 
@@ -59,12 +53,13 @@ type rest struct {
 	at, till time.Time
 }
 
-func newDescribing() *describing {
-	return &describing{now: time.Now, flights: map[[sha256.Size]byte]*flight{}, resting: map[[sha256.Size]byte]*rest{}}
+// NewFlights makes them.
+func NewFlights() *Flights {
+	return &Flights{now: time.Now, flights: map[Key]*flight{}, resting: map[Key]*rest{}}
 }
 
-// do gives what work finds out, or what it has found out for somebody else.
-func (d *describing) do(ctx context.Context, key [sha256.Size]byte, work func(context.Context) (*described, error)) (*described, error) {
+// Do gives what work finds out, or what it has found out for somebody else.
+func (d *Flights) Do(ctx context.Context, key Key, work func(context.Context) (*Described, error)) (*Described, error) {
 	f, err := d.join(key, work)
 	if err != nil {
 		return nil, err
@@ -78,11 +73,11 @@ func (d *describing) do(ctx context.Context, key [sha256.Size]byte, work func(co
 		<-f.done
 		return f.found, f.err
 	}
-	return nil, refuse(api.StatusCancelled, abortReason(ctx), errors.New("its description was not waited for"))
+	return nil, outcome.Refuse(api.StatusCancelled, outcome.AbortReason(ctx), errors.New("its description was not waited for"))
 }
 
 // join finds the flight, or begins one. An error is that of one which rests.
-func (d *describing) join(key [sha256.Size]byte, work func(context.Context) (*described, error)) (*flight, error) {
+func (d *Flights) join(key Key, work func(context.Context) (*Described, error)) (*flight, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f := d.flights[key]; f != nil {
@@ -100,7 +95,7 @@ func (d *describing) join(key [sha256.Size]byte, work func(context.Context) (*de
 	return f, nil
 }
 
-func (d *describing) fly(ctx context.Context, key [sha256.Size]byte, f *flight, work func(context.Context) (*described, error)) {
+func (d *Flights) fly(ctx context.Context, key Key, f *flight, work func(context.Context) (*Described, error)) {
 	began := d.now()
 	f.found, f.err = work(ctx)
 	f.giveUp(nil)
@@ -116,7 +111,7 @@ func (d *describing) fly(ctx context.Context, key [sha256.Size]byte, f *flight, 
 }
 
 // leave is true for the last one, who ends the flight and sees to its end.
-func (d *describing) leave(key [sha256.Size]byte, f *flight, cause error) (last bool) {
+func (d *Flights) leave(key Key, f *flight, cause error) (last bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f.waiters--
@@ -131,7 +126,7 @@ func (d *describing) leave(key [sha256.Size]byte, f *flight, cause error) (last 
 }
 
 // settle notes what is to rest. d is locked.
-func (d *describing) settle(key [sha256.Size]byte, err error, began time.Time) {
+func (d *Flights) settle(key Key, err error, began time.Time) {
 	before := d.resting[key]
 	if !failsAgain(err) {
 		if err == nil {
@@ -165,7 +160,7 @@ func pause(took time.Duration, tries int) time.Duration {
 // next call is to have its own.
 func failsAgain(err error) bool {
 	if refused, ok := errors.AsType[*outcome.Refusal](err); ok && refused.Status == api.StatusTimeout && refused.Describing != nil {
-		if given := refused.Describing.Timing.TimeoutMs; given != nil && milliseconds(*given) < minRest {
+		if given := refused.Describing.Timing.TimeoutMs; given != nil && time.Duration(*given)*time.Millisecond < minRest {
 			return false
 		}
 	}
@@ -198,27 +193,3 @@ func (r *rest) refusal(now time.Time) error {
 }
 
 func wholeSecond(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
-
-// flightKey is the same for requests whose Describe comes to the same, also where
-// it fails.
-func flightKey(key string, request Request) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
-		request.Profiles, request.Tool.DescribeTimeout, request.Secrets, stamps(request)))
-}
-
-// stamps are those of the files that the tool's arguments name: what it runs
-// changes with them.
-func stamps(request Request) (list []string) {
-	for _, arg := range request.Tool.Args {
-		path := arg
-		if !strings.Contains(arg, "/") {
-			path, _ = exec.LookPath(arg)
-		}
-		for _, path := range []string{path, filepath.Join(request.Dir, arg)} {
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				list = append(list, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
-			}
-		}
-	}
-	return list
-}

@@ -1,4 +1,5 @@
-package supervisor
+// Package publish sends a call's events to a reader that it never waits for.
+package publish
 
 import (
 	"cmp"
@@ -8,9 +9,9 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// publisher sends events without ever waiting for their reader. It may be used
+// Publisher sends events without ever waiting for their reader. It may be used
 // from several goroutines.
-type publisher struct {
+type Publisher struct {
 	to     chan<- api.Event
 	callID string
 	tool   string
@@ -57,18 +58,20 @@ const (
 	leastOutputEvent        = 256
 )
 
-func newPublisher(r Request, callID string) *publisher {
-	return &publisher{
-		to: r.Events, callID: callID, tool: r.toolName(), left: cmp.Or(r.EventOutputBytes, defaultEventOutputBytes),
+// New makes the publisher of a call. outputBytes bounds the output in its events;
+// 0 is 4 MiB.
+func New(to chan<- api.Event, callID, tool string, outputBytes int64) *Publisher {
+	return &Publisher{
+		to: to, callID: callID, tool: tool, left: cmp.Or(outputBytes, defaultEventOutputBytes),
 		notes: allowance{left: notesBurst, at: time.Now()},
 	}
 }
 
-func (p *publisher) on() bool { return p.to != nil }
+func (p *Publisher) on() bool { return p.to != nil }
 
-// tells says whether n more bytes of output are to be published. Those that are
+// Tells says whether n more bytes of output are to be published. Those that are
 // not count as missed, and cost nothing.
-func (p *publisher) tells(n int) bool {
+func (p *Publisher) Tells(n int) bool {
 	if !p.on() {
 		return false
 	}
@@ -83,9 +86,9 @@ func (p *publisher) tells(n int) bool {
 	return p.left > 0
 }
 
-// note publishes what the tool says of its work, unless it has said too much of
+// Note publishes what the tool says of its work, unless it has said too much of
 // late.
-func (p *publisher) note(e api.Event) {
+func (p *Publisher) Note(e api.Event) {
 	if !p.on() {
 		return
 	}
@@ -97,13 +100,13 @@ func (p *publisher) note(e api.Event) {
 	}
 	p.mu.Unlock()
 	if tells {
-		p.publish(e)
+		p.Publish(e)
 	}
 }
 
-// publish sends an event. What a tool does while it starts comes behind the word
+// Publish sends an event. What a tool does while it starts comes behind the word
 // that it has, or that it never will.
-func (p *publisher) publish(e api.Event) {
+func (p *Publisher) Publish(e api.Event) {
 	if !p.on() {
 		return
 	}
@@ -124,7 +127,7 @@ func (p *publisher) publish(e api.Event) {
 	}
 }
 
-func (p *publisher) hold(e api.Event) {
+func (p *Publisher) hold(e api.Event) {
 	n := len(p.early)
 	if n > 0 && join(&p.early[n-1], e) {
 		return
@@ -145,7 +148,7 @@ func join(e *api.Event, more api.Event) bool {
 	return true
 }
 
-func (p *publisher) begin() {
+func (p *Publisher) begin() {
 	p.started = true
 	for _, e := range p.early {
 		p.send(e)
@@ -153,7 +156,7 @@ func (p *publisher) begin() {
 	p.early = nil
 }
 
-func (p *publisher) send(e api.Event) {
+func (p *Publisher) send(e api.Event) {
 	e.Time, e.CallID, e.Tool, e.Missed = time.Now().UTC(), p.callID, p.tool, p.missed
 	select {
 	case p.to <- e:

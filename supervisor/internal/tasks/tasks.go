@@ -1,4 +1,6 @@
-package supervisor
+// Package tasks counts the goroutines of a supervisor's calls, so that its end can
+// wait for them and name those that remain.
+package tasks
 
 import (
 	"maps"
@@ -7,18 +9,18 @@ import (
 	"time"
 )
 
-// tasks are the goroutines of a supervisor's calls, by name. Close waits for
+// Tasks are the goroutines of a supervisor's calls, by name. Close waits for
 // them; each ends when its call, or its instance, does. The goroutine that
 // reads a command's input is not among them: its reader is the caller's, and
 // may never return.
-type tasks struct {
+type Tasks struct {
 	mu      sync.Mutex
 	running map[string]int
 	idle    chan struct{} // closed when none runs; nil unless somebody waits
 }
 
-// run runs f in a goroutine of its own.
-func (t *tasks) run(name string, f func()) {
+// Run runs f in a goroutine of its own.
+func (t *Tasks) Run(name string, f func()) {
 	t.add(name, 1)
 	go func() {
 		defer t.add(name, -1)
@@ -26,7 +28,7 @@ func (t *tasks) run(name string, f func()) {
 	}()
 }
 
-func (t *tasks) add(name string, n int) {
+func (t *Tasks) add(name string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running == nil {
@@ -42,9 +44,9 @@ func (t *tasks) add(name string, n int) {
 	}
 }
 
-// wait waits until none runs, but not longer than limit, and returns the names
+// Wait waits until none runs, but not longer than limit, and returns the names
 // of those that still do.
-func (t *tasks) wait(limit time.Duration) (left []string) {
+func (t *Tasks) Wait(limit time.Duration) (left []string) {
 	select {
 	case <-t.over():
 	case <-time.After(limit):
@@ -54,7 +56,7 @@ func (t *tasks) wait(limit time.Duration) (left []string) {
 	return slices.Sorted(maps.Keys(t.running))
 }
 
-func (t *tasks) over() <-chan struct{} {
+func (t *Tasks) over() <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.running) == 0 {

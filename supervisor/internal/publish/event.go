@@ -1,4 +1,4 @@
-package supervisor
+package publish
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"github.com/toolhost/toolhost/internal/text"
 )
 
-// textBegin is as much of p, as text, as an event can hold, and a little more
+// TextBegin is as much of p, as text, as an event can hold, and a little more
 // where there is more.
-func textBegin(p []byte) string {
+func TextBegin(p []byte) string {
 	return strings.ToValidUTF8(string(p[:min(len(p), maxEventBytes+utf8.UTFMax)]), "\uFFFD")
 }
 

@@ -1,0 +1,58 @@
+package supervisor
+
+import (
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// What a supervisor is asked for is data, and has a package of its own, where each
+// field is described: [spec].
+type (
+	// Request is one call. Tool or Command must be set.
+	Request = spec.Request
+	// Tool names what to run: a plugin binary, and the tool in it.
+	Tool = spec.Tool
+	// Command is a plain command, run through the command adapter.
+	Command = spec.Command
+	// CommandTool makes a tool of a command line. NewCommandTool makes one; it may
+	// be used for any number of calls at once.
+	CommandTool = spec.CommandTool
+	// CommandSpec says what a plugin binary would say and do for itself.
+	CommandSpec = spec.CommandSpec
+	// OutputReader makes content of what a command writes to its standard output.
+	OutputReader = spec.OutputReader
+	// OutputWarner is an OutputReader that may have something to say of the output.
+	OutputWarner = spec.OutputWarner
+	// Limits of one call, for its whole process tree. Zero fields mean the
+	// supervisor's own, and those of a supervisor DefaultLimits.
+	Limits = spec.Limits
+	// Keep lets a tool's process live on for later calls of the same request.
+	Keep = spec.Keep
+	// Lock keeps calls that use the same files from running at once.
+	Lock = spec.Lock
+	// Pool bounds how many calls of a kind run at once.
+	Pool = spec.Pool
+	// Secret is a credential that a call is given.
+	Secret = spec.Secret
+	// Question is what a tool asks a human in the middle of a call.
+	Question = spec.Question
+	// Answer is a human's, or says why there is none.
+	Answer = spec.Answer
+	// Policy says what a call may touch; the zero value grants nothing.
+	Policy = sandbox.Policy
+)
+
+const (
+	// Unlimited turns a limit off whose zero value means a default.
+	Unlimited = spec.Unlimited
+	// MinMemoryBytes is the least memory limit of a call.
+	MinMemoryBytes = spec.MinMemoryBytes
+	// DefaultKeepIdle is how long a kept process waits for another call.
+	DefaultKeepIdle = spec.DefaultKeepIdle
+)
+
+// DefaultLimits are those of a call that nobody configured.
+func DefaultLimits() Limits { return spec.DefaultLimits() }
+
+// NewCommandTool checks the description and its schema.
+func NewCommandTool(of CommandSpec) (*CommandTool, error) { return spec.NewCommandTool(of) }

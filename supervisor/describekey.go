@@ -1,0 +1,52 @@
+package supervisor
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolhost/toolhost/supervisor/internal/describe"
+)
+
+// Describes have slots of their own: tools that hang while they are described
+// keep no call waiting that could be made.
+const (
+	maxDescribing = 16
+	describeQueue = 1024
+)
+
+// flightKey is the same for requests whose Describe comes to the same, also where
+// it fails.
+func flightKey(key string, request Request) describe.Key {
+	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
+		request.Profiles, request.Tool.DescribeTimeout, request.Secrets, stamps(request)))
+}
+
+// stamps are those of the files that the tool's arguments name: what it runs
+// changes with them.
+func stamps(request Request) (list []string) {
+	for _, arg := range request.Tool.Args {
+		path := arg
+		if !strings.Contains(arg, "/") {
+			path, _ = exec.LookPath(arg)
+		}
+		for _, path := range []string{path, filepath.Join(request.Dir, arg)} {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				list = append(list, fmt.Sprint(path, info.Size(), info.ModTime().UnixNano()))
+			}
+		}
+	}
+	return list
+}
+
+// describeKey is the same for requests that get the same description.
+func describeKey(request Request, found binary) string {
+	key := found.sha256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
+	if request.Tool.Adapter {
+		key += fmt.Sprintf("\x00%q %q %+v", request.Env, request.Dir, request.Sandbox)
+	}
+	return key
+}

@@ -1,0 +1,164 @@
+// Package veil takes a call's secrets out of all that the call gives out: text,
+// JSON, content, results and streams that are cut anywhere.
+package veil
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/api"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/wirejson"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
+)
+
+// Veil takes a call's secrets out of what the call gives out. The zero value
+// has none. It may be used from any goroutine.
+type Veil struct {
+	set    atomic.Pointer[redact.Set] // grows by the answers to secret questions
+	adding sync.Mutex
+}
+
+// New hides the secrets.
+func New(secrets ...[]byte) (*Veil, error) {
+	set, err := redact.New(secrets...)
+	v := &Veil{}
+	if len(secrets) > 0 {
+		v.set.Store(set)
+	}
+	return v, err
+}
+
+// Add hides one more, which takes a while where there is much to hide.
+func (v *Veil) Add(secret string) error {
+	v.adding.Lock()
+	defer v.adding.Unlock()
+	set, err := v.set.Load().With([]byte(secret))
+	if err == nil {
+		v.set.Store(set)
+	}
+	return err
+}
+
+// Text returns s without the secrets, as the methods below do with theirs.
+func (v *Veil) Text(s string) string { return v.set.Load().String(s) }
+
+// JSON is Text for JSON, which stays valid.
+func (v *Veil) JSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return raw
+	}
+	shown := v.set.Load().JSON(raw)
+	if len(shown) > 0 && &shown[0] != &raw[0] && wirejson.Check(shown) != nil { // names may have become equal
+		return redact.All()
+	}
+	return shown
+}
+
+// Content is Text for all parts of content.
+func (v *Veil) Content(c api.Content) api.Content {
+	set := v.set.Load()
+	if set == nil {
+		return c
+	}
+	c.Text, c.URI, c.Name, c.MIMEType = set.String(c.Text), set.String(c.URI), set.String(c.Name), set.String(c.MIMEType)
+	c.JSON, c.Data = v.JSON(c.JSON), set.Bytes(c.Data)
+	return c
+}
+
+// Result goes over what was not veiled when it came.
+func (v *Veil) Result(r *api.Result) {
+	if v.set.Load() == nil {
+		return
+	}
+	r.Structured = v.JSON(r.Structured)
+	if r.ToolError != nil {
+		r.ToolError.Message, r.ToolError.Stack = v.Text(r.ToolError.Message), v.Text(r.ToolError.Stack)
+	}
+	for i := range r.Warnings {
+		r.Warnings[i] = v.Text(r.Warnings[i])
+	}
+	for i, warning := range r.Timing.SettingsWarnings {
+		r.Timing.SettingsWarnings[i] = v.Text(warning)
+	}
+	for i := range r.Files {
+		r.Files[i].Path = v.Text(r.Files[i].Path)
+	}
+}
+
+// Description goes over what a tool that was granted secrets says of itself.
+func (v *Veil) Description(d *pluginv1.DescribeResponse) {
+	if v.set.Load() == nil {
+		return
+	}
+	d.Version = v.Text(d.GetVersion())
+	for i, warning := range d.GetWarnings() {
+		d.Warnings[i] = v.Text(warning)
+	}
+	if e := d.GetError(); e != nil {
+		e.Message, e.Stack = v.Text(e.GetMessage()), v.Text(e.GetStack())
+	}
+	for _, tool := range d.GetTools() {
+		tool.Name, tool.Title, tool.Description = v.Text(tool.GetName()), v.Text(tool.GetTitle()), v.Text(tool.GetDescription())
+		tool.InputSchema, tool.OutputSchema = v.JSON(tool.GetInputSchema()), v.JSON(tool.GetOutputSchema())
+		tool.TimeoutArgument = v.Text(tool.GetTimeoutArgument())
+		for _, paths := range [][]string{tool.GetWish().GetRead(), tool.GetWish().GetWrite()} {
+			for i, path := range paths {
+				paths[i] = v.Text(path)
+			}
+		}
+	}
+}
+
+// Stream is one stream of bytes, cut anywhere. Its methods may be called from
+// any goroutine.
+type Stream struct {
+	veil *Veil
+
+	mu     sync.Mutex
+	set    *redact.Set // that stream uses
+	stream *redact.Stream
+}
+
+// Stream begins a stream of bytes.
+func (v *Veil) Stream() *Stream {
+	set := v.set.Load()
+	return &Stream{veil: v, set: set, stream: set.NewStream()}
+}
+
+// Pass hands on what can be shown of the stream when p is added to it.
+func (s *Stream) Pass(p []byte, to func([]byte) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if set := s.veil.set.Load(); set != s.set {
+		s.set = set
+		s.stream.Use(set)
+	}
+	if p = s.stream.Write(p); len(p) == 0 {
+		return nil
+	}
+	return to(p)
+}
+
+// End hands on what was held back. The stream may go on.
+func (s *Stream) End(to func([]byte) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handOnRest(to)
+}
+
+// EndIfIdle is End, unless something is being handed on at this moment.
+func (s *Stream) EndIfIdle(to func([]byte) error) {
+	if s.mu.TryLock() {
+		defer s.mu.Unlock()
+		s.handOnRest(to)
+	}
+}
+
+func (s *Stream) handOnRest(to func([]byte) error) {
+	if rest := s.stream.Close(); len(rest) > 0 {
+		_ = to(rest)
+	}
+	s.stream = s.set.NewStream()
+}

@@ -1,0 +1,27 @@
+package spec
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Question is what a tool asks a human in the middle of a call.
+type Question struct {
+	// ID is the tool's own, unique within the call.
+	ID     string
+	Prompt string
+	// Schema is the JSON Schema of the value wanted; empty is yes or no.
+	Schema json.RawMessage
+	// Timeout is what the tool would like; 0 if it doesn't mind.
+	Timeout time.Duration
+	// Secret: the answer is a credential, to be shown and kept nowhere.
+	Secret bool
+}
+
+// Answer is a human's, or says why there is none.
+type Answer struct {
+	// Value is the JSON value; empty if Denied says why.
+	Value json.RawMessage
+	// Denied is empty, or user, timeout, headless, ...
+	Denied string
+}

@@ -1,0 +1,47 @@
+package spec
+
+import "time"
+
+// Keep lets a tool's process live on for later calls of the same request (the
+// same binary, arguments vector, environment, limits and policy). It is for
+// trusted tools only: what one call leaves in the process, its workspace and
+// its memory, the next one finds. Limits hold for all its calls together. The
+// process ends at the first call that must be killed, and takes the others in
+// flight with it: they are StatusCollateral.
+type Keep struct {
+	// Idle is how long the process waits for another call; zero is
+	// DefaultKeepIdle.
+	Idle time.Duration
+	// MaxCalls ends the process after so many calls; zero means no limit.
+	MaxCalls int
+	// Once ends the process after one call, for which it is fresh. The process of an
+	// Adapter that a Describe of the same request has asked waits for that call, so
+	// that its program is started once; not where the request has a Lock.
+	Once bool
+	// Shared lets the call run beside other shared ones on the process; the
+	// others have it to themselves, in line. What it writes to stdout and stderr
+	// is every call's that is in flight.
+	Shared bool
+}
+
+// DefaultKeepIdle is how long a kept process waits for another call.
+const DefaultKeepIdle = 5 * time.Minute
+
+// Lock keeps calls that use the same files from running at once, also those of
+// other hosts: it is a flock(2) on a file, which ends with its holder.
+type Lock struct {
+	// File is made if it is not there, and stays. It must be out of the call's
+	// reach. Empty means no lock.
+	File string
+	// Shared lets others run that share it, too.
+	Shared bool
+}
+
+// Pool bounds how many calls of a kind run at once, beside the supervisor's own
+// Admission: what is not trusted, or heavy, leaves slots to the others.
+type Pool struct {
+	// Name is the same for calls that share the slots.
+	Name string
+	// Running is how many there are; zero bounds nothing.
+	Running int
+}
