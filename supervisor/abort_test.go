@@ -12,7 +12,7 @@ import (
 // An abort is never waited for: not while the owner is busy, nor while the
 // result is made, which it cuts short.
 func TestAbortDoesNotWait(t *testing.T) {
-	c := (&Supervisor{}).newCall(Request{})
+	c := bare(Request{})
 	for range 5 { // nobody takes them
 		c.Abort(api.ReasonUser)
 	}
@@ -26,7 +26,7 @@ func TestAbortDoesNotWait(t *testing.T) {
 }
 
 func TestAbortEndsTheTakingOfFiles(t *testing.T) {
-	c := (&Supervisor{}).newCall(Request{})
+	c := bare(Request{})
 	c.retire()
 	c.marks.stop = time.Now().Add(time.Hour) // so much time is left for the answer
 	taken := make(chan struct{})
@@ -46,7 +46,7 @@ func TestAbortEndsTheTakingOfFiles(t *testing.T) {
 
 // A file system that hangs keeps back the files, not the answer.
 func TestAnswerComesWithoutFilesThatHang(t *testing.T) {
-	c := (&Supervisor{}).newCall(Request{})
+	c := bare(Request{})
 	release := make(chan struct{})
 	c.marks.stop = time.Now().Add(-time.Hour) // the answer is due
 	files := c.collect(func(context.Context) (export.Listing, error) {

@@ -1,7 +1,11 @@
 package supervisor
 
 import (
+	"encoding/json"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -56,3 +60,9 @@ func DefaultLimits() Limits { return spec.DefaultLimits() }
 
 // NewCommandTool checks the description and its schema.
 func NewCommandTool(of CommandSpec) (*CommandTool, error) { return spec.NewCommandTool(of) }
+
+// ArgumentCheck gives what a call of the described tool does to its arguments
+// first: it refuses those that the tool's own schema does not allow.
+func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
+	return prepare.ArgumentCheck(d)
+}

@@ -1,12 +1,16 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
 )
 
 // maxQuestions bounds those of one call that wait for an answer.
@@ -15,13 +19,13 @@ const maxQuestions = 8
 // onAsk puts a tool's question to the asker that the request names. The call's
 // clocks stand still until the answer.
 func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
-	if unfit != nil && c.request.Ask != nil {
+	if unfit != nil && c.p.Request.Ask != nil {
 		if !c.acks.deny(ask.GetInteractionId(), "the question's schema cannot be passed on: "+unfit.Error()) {
 			c.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
 		}
 		return
 	}
-	if c.request.Ask == nil || c.state != stateRunning {
+	if c.p.Request.Ask == nil || c.state != stateRunning {
 		if !c.acks.deny(ask.GetInteractionId(), "headless") {
 			c.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
 		}
@@ -35,11 +39,11 @@ func (c *Call) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	c.clock.Paused(now)
 	c.moveTimer(now)
 	question := Question{
-		ID: ask.GetInteractionId(), Prompt: c.veil.Text(ask.GetPrompt()), Schema: c.veil.JSON(ask.GetSchema()),
-		Timeout: milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
+		ID: ask.GetInteractionId(), Prompt: c.p.Veil.Text(ask.GetPrompt()), Schema: c.p.Veil.JSON(ask.GetSchema()),
+		Timeout: prepare.Milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
 	}
 	c.helpers.Go(func() {
-		answer := c.request.Ask(c.lifetime, question)
+		answer := c.p.Request.Ask(c.lifetime, question)
 		in := input{kind: inAnswered, question: question.ID, answer: answer}
 		if question.Secret {
 			in.warning = c.hideAnswer(answer) // before the tool has it
@@ -71,11 +75,11 @@ func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
 // moveTimer keeps the launcher's own timer behind the call's clock. While somebody
 // is waited for, it allows for the longest wait.
 func (c *Call) moveTimer(now time.Time) {
-	if c.resolution.Timeout == budget.Infinite {
+	if c.p.Timeout.Timeout == budget.Infinite {
 		c.warnOf(lateTimer, c.tree.setTimer(0))
 		return
 	}
-	left := budget.AnswerWithin(c.clock.Remaining(now), c.grace)
+	left := budget.AnswerWithin(c.clock.Remaining(now), c.p.Grace)
 	if c.questions > 0 {
 		left += budget.MaxHumanWait
 	}
@@ -106,7 +110,23 @@ func (v Verdict) Result() *api.Result {
 		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
 		Timing: api.Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}
-	r.Sandbox = emptyReceipt()
+	r.Sandbox = prepare.EmptyReceipt()
 	r.Retry = api.Retry{Retryable: outcome.Retryable(r), SideEffects: "none"}
 	return r
+}
+
+// hideAnswer keeps the answer to a secret question out of sight from now on. A
+// warning says that it cannot be.
+func (c *Call) hideAnswer(a Answer) (warning string) {
+	secret := string(a.Value)
+	if text := ""; json.Unmarshal(a.Value, &text) == nil {
+		secret = text
+	}
+	if secret == "" {
+		return ""
+	}
+	if err := c.p.Veil.Add(secret); err != nil {
+		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
+	}
+	return ""
 }

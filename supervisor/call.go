@@ -2,51 +2,29 @@ package supervisor
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
-	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Call is a call that has been started. Its methods may be used from any
 // goroutine.
 type Call struct {
-	s       *Supervisor
-	request Request
-	id      string
-	label   string // what events and the result call the tool
-	profile budget.Profile
-
-	// What preparation found, before the loop begins.
-	binary  binary
-	command binary // a command's own, where a path or hash names it
-	surroundings
-	filesTo     *os.Root // where the workspace's files go; nil for nowhere
-	description *pluginv1.ToolDescription
-	arguments   []byte
-	hints       []budget.Ask // the model's
-	asks        bool         // they have a timeout
-	settings    []string     // warnings that are for the operator
-	reader      OutputReader // of a command's stdout; used by who reads that
-	resolution  budget.Resolution
-	grace       time.Duration
-	veil        *veil.Veil
-	line        *line // for a kept process; nil for one of the call's own
-	limits      spec.Bounds
-	warnings    []string
-	describes   bool // the work is Describe, not Call
-	explains    bool // nothing is to run, so there are no arguments
+	s    *Supervisor
+	id   string
+	p    *prepare.Prepared
+	line *line // for a kept process; nil for one of the call's own
+	// warnings are the result's.
+	warnings []string
 
 	inbox  chan input
 	aborts chan api.Reason      // the newest ones; two of them kill
@@ -111,17 +89,13 @@ type input struct {
 	answer     Answer
 }
 
-func (s *Supervisor) newCall(request Request) *Call {
+func (s *Supervisor) newCall(p *prepare.Prepared) *Call {
 	c := &Call{
-		s: s, request: request, id: request.ID, profile: s.config.Profile,
-		veil: &veil.Veil{}, inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
+		s: s, p: p, id: p.ID, warnings: slices.Clone(p.Warnings),
+		inbox: make(chan input), aborts: make(chan api.Reason, 2), over: make(chan struct{}), done: make(chan struct{}), gone: make(chan struct{}),
 	}
 	c.making, c.stopMaking = context.WithCancelCause(context.Background())
-	if c.id == "" {
-		c.id = rand.Text()
-	}
-	c.label = request.ToolName()
-	c.events = publish.New(request.Events, c.id, c.label, request.EventOutputBytes)
+	c.events = publish.New(p.Request.Events, c.id, p.Label, p.Request.EventOutputBytes)
 	c.start, c.alarm = c.bringUp, newAlarm(sleepUntil)
 	return c
 }
@@ -173,7 +147,7 @@ func (c *Call) send(in input) bool {
 func (c *Call) run(ctx context.Context) {
 	defer c.s.unregister(c) // when nothing of the call is left
 	defer c.line.part()
-	defer c.policy.Close()
+	defer c.p.Close()
 	stop := context.AfterFunc(ctx, func() { c.Abort(outcome.AbortReason(ctx)) })
 	defer stop()
 	queue := c.begin()
@@ -206,10 +180,10 @@ func (c *Call) retire() {
 
 // slot waits for one of the call's pool, and then for one of all.
 func (c *Call) slot(ctx context.Context) (release func(), err error) {
-	if c.describes {
+	if c.p.Describes() {
 		return c.s.describeGate.Acquire(ctx)
 	}
-	leave, err := c.s.pools.enter(ctx, c.request.Pool)
+	leave, err := c.s.pools.enter(ctx, c.p.Request.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +198,7 @@ func (c *Call) slot(ctx context.Context) (release func(), err error) {
 // enter waits for a kept process and for a lock, if the call wants them, and then
 // for a slot: a call with a slot waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
-	leave, err := c.line.enter(ctx, c.request.Keep != nil && c.request.Keep.Shared, c.lockWait())
+	leave, err := c.line.enter(ctx, c.p.Request.Keep != nil && c.p.Request.Keep.Shared, c.lockWait())
 	if err != nil {
 		c.send(input{kind: inRefused, err: err})
 		return

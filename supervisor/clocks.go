@@ -38,7 +38,7 @@ func (c *Call) nextWake() time.Time {
 		consider(c.cpuAt)
 		consider(c.settleAt)
 	case stateStopping:
-		consider(c.marks.stop.Add(c.grace))
+		consider(c.marks.stop.Add(c.p.Grace))
 		consider(c.settleAt)
 		if at, ok := c.clock.Soft(); ok {
 			consider(at)
@@ -69,11 +69,11 @@ func (c *Call) killLimit() time.Time {
 // it, as long as its deadline allows that.
 func (c *Call) endBy() time.Time {
 	if c.cause != outcome.CauseNone {
-		return c.marks.stop.Add(c.grace)
+		return c.marks.stop.Add(c.p.Grace)
 	}
-	by := c.marks.stop.Add(max(c.grace, budget.DefaultGrace))
-	if at, ok := c.clock.Deadline(); ok && at.Add(c.grace).Before(by) {
-		return at.Add(c.grace)
+	by := c.marks.stop.Add(max(c.p.Grace, budget.DefaultGrace))
+	if at, ok := c.clock.Deadline(); ok && at.Add(c.p.Grace).Before(by) {
+		return at.Add(c.p.Grace)
 	}
 	return by
 }
@@ -102,7 +102,7 @@ func (c *Call) drainLimit() time.Time {
 		return c.hardLimit()
 	}
 	if at, ok := c.clock.Deadline(); ok {
-		return at.Add(c.grace)
+		return at.Add(c.p.Grace)
 	}
 	return time.Time{}
 }
@@ -133,7 +133,7 @@ func (c *Call) checkClocks(now time.Time) {
 		}
 		if due(c.settleAt) {
 			c.killNow(ended, now)
-		} else if due(c.marks.stop.Add(c.grace)) {
+		} else if due(c.marks.stop.Add(c.p.Grace)) {
 			c.killNow(graceElapsed, now)
 		}
 	case stateKilling:
@@ -199,7 +199,7 @@ func (c *Call) checkCPU(now time.Time) {
 	if err != nil {
 		c.log().Warn("cannot read the CPU time of a call", "error", err)
 	}
-	left := c.limits.CPUTime - used
+	left := c.p.Bounds.CPUTime - used
 	if left <= 0 {
 		c.stop(outcome.CauseCPU, api.ReasonCPUTime, now)
 		return

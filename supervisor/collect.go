@@ -2,11 +2,9 @@ package supervisor
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -47,27 +45,18 @@ func (c *Call) evidence() outcome.Evidence {
 
 // structuredResult is what a command's output was read as, or else the tool's own.
 func (c *Call) structuredResult() json.RawMessage {
-	if c.reader != nil {
+	if c.p.Reader != nil {
 		return c.structured
 	}
 	return c.final.GetStructured()
 }
 
-// terms are those on which advice depends.
-func (c *Call) terms() outcome.Terms {
-	tool := c.request.Tool
-	return outcome.Terms{
-		ReadOnly: tool.ReadOnly, Idempotent: tool.Idempotent, Adapter: tool.Adapter, Command: c.request.Command != nil,
-		Timeout: c.resolution.Timeout, Max: c.resolution.Max, AsksTime: c.description.GetTimeoutArgument() != "", Silence: c.silence,
-	}
-}
-
 // fillOutcome makes the judgement and everything that follows from it.
 func (c *Call) fillOutcome(r *api.Result, e outcome.Evidence) {
-	t := c.terms()
+	t := c.p.Terms(c.silence)
 	e.Judge(r, t)
 	c.hintAtGrants(r)
-	c.veil.Result(r)
+	c.p.Veil.Result(r)
 	e.Word(r, t)
 }
 
@@ -100,7 +89,7 @@ func (c *Call) ran() bool { return c.seen().executed || c.uncertain }
 // teardown gives back what the call held.
 func (c *Call) teardown() {
 	c.end()
-	c.endService()
+	c.p.Service.Close()
 	if c.cancelWork != nil {
 		c.cancelWork()
 	}
@@ -112,7 +101,6 @@ func (c *Call) teardown() {
 	}
 	c.alarm.wait()
 	c.helpers.Wait()
-	c.closeFilesTo()
 	if c.release == nil { // it never had a slot
 		close(c.gone)
 		return
@@ -175,7 +163,8 @@ func closed(c <-chan struct{}) bool {
 
 // baseResult holds what is known of any call.
 func (c *Call) baseResult() *api.Result {
-	r := c.emptyResult()
+	r := c.p.Blank()
+	r.Warnings, r.Instance, r.Sandbox = append([]string{}, c.warnings...), c.instanceKind(), c.receipt()
 	r.Overran = c.overran
 	c.fillOutput(r)
 	c.fillKill(r)
@@ -199,7 +188,7 @@ func (c *Call) fillOutput(r *api.Result) {
 	}
 	stdout, stderr := kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
-	if c.reader != nil {
+	if c.p.Reader != nil {
 		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
 	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
@@ -282,38 +271,12 @@ func (c *Call) stopDue() time.Time {
 	return c.marks.stop
 }
 
-// emptyResult is the part of a result that exists before the call does.
-func (c *Call) emptyResult() *api.Result {
-	r := &api.Result{
-		SchemaVersion: api.SchemaVersion, CallID: c.id, Tool: c.label, SHA256: c.sha256(), Instance: c.instanceKind(),
-		Warnings: append([]string{}, c.warnings...), Files: []api.File{}, Content: []api.Content{},
-		Limits: c.appliedLimits(), Sandbox: c.receipt(), Kill: api.Kill{Stage: "none", Signals: []string{}},
-	}
-	resolution := c.resolution
-	r.Timing = api.Timing{
-		Profile: resolution.Profile, Source: string(resolution.Source), SourceDetail: resolution.SourceDetail,
-		Clamped: resolution.Clamped, SoftBudgetMs: resolution.SoftBudget.Milliseconds(), GraceLimitMs: c.grace.Milliseconds(),
-		TimeoutMs: finiteMs(resolution.Timeout), SettingsWarnings: slices.Clone(c.settings),
-	}
-	if resolution.Requested != nil {
-		r.Timing.RequestedTimeoutMs = finiteMs(*resolution.Requested)
-	}
-	return r
-}
-
 // instanceKind is fresh for a call whose process has served no other.
 func (c *Call) instanceKind() string {
 	if c.seen().reused && !c.line.keep.Once {
 		return "reused"
 	}
 	return "fresh"
-}
-
-func finiteMs(d time.Duration) *int64 {
-	if d == budget.Infinite {
-		return nil
-	}
-	return new(d.Milliseconds())
 }
 
 func (c *Call) publishResult(r *api.Result) {

@@ -14,7 +14,7 @@ import (
 // wordCommand puts into words what the command adapter says in numbers: the
 // signal that has ended the command, and why it could not be started.
 func (c *Call) wordCommand(result *pluginv1.Result) {
-	if c.request.Command == nil {
+	if c.p.Request.Command == nil {
 		return
 	}
 	if exit := result.GetExit(); exit.GetSignal() != "" {
@@ -23,7 +23,7 @@ func (c *Call) wordCommand(result *pluginv1.Result) {
 	}
 	if e := result.GetError(); e != nil {
 		n, _ := strconv.Atoi(e.GetMessage())
-		e.Message = cannotStart(e.GetKind(), c.argv()[0], syscall.Errno(n)).Error()
+		e.Message = cannotStart(e.GetKind(), c.p.Argv()[0], syscall.Errno(n)).Error()
 	}
 }
 

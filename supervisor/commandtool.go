@@ -1,44 +1,9 @@
 package supervisor
 
 import (
-	"bytes"
-	"errors"
-
 	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
-
-// commandTool is nil for a plugin and for a plain command.
-func (c *Call) commandTool() *CommandTool {
-	if c.request.Command == nil {
-		return nil
-	}
-	return c.request.Command.Tool
-}
-
-// buildCommand makes the command of the arguments, which have been checked.
-func (c *Call) buildCommand() error {
-	tool := c.commandTool()
-	if tool == nil || c.explains {
-		return nil
-	}
-	argv, stdin, err := tool.Spec().Build(c.arguments)
-	if err == nil && len(argv) == 0 {
-		err = errors.New("they make an empty command")
-	}
-	if err != nil {
-		return outcome.Refuse(api.StatusInvalidArgs, "arguments", err)
-	}
-	command := *c.request.Command
-	command.Argv = append(command.Argv[:1:1], argv[1:]...) // argv[0] is what was looked up
-	command.Stdin = bytes.NewReader(stdin)
-	c.request.Command, c.arguments = &command, []byte("{}")
-	if tool.Spec().Reader != nil {
-		c.reader = tool.Spec().Reader()
-	}
-	return nil
-}
 
 // commandStdout takes what a command writes. Where that is the tool's content,
 // the owner gets it as such.
@@ -47,21 +12,21 @@ func (c *Call) commandStdout(p []byte) error {
 }
 
 func (c *Call) passCommandStdout(p []byte) error {
-	if c.reader != nil {
-		in := input{kind: inContent, content: c.reader.Write(p)}
+	if c.p.Reader != nil {
+		in := input{kind: inContent, content: c.p.Reader.Write(p)}
 		in.judgeOutput()
 		c.send(in)
 	}
-	return c.output.pass(p, "stdout", c.output.stdout, c.request.Command.Stdout)
+	return c.output.pass(p, "stdout", c.output.stdout, c.p.Request.Command.Stdout)
 }
 
 // endStdout comes after the last of it.
 func (c *Call) endStdout() {
 	c.output.stdoutVeil.End(c.passCommandStdout)
-	if c.reader != nil {
-		rest, structured, err := c.reader.End()
+	if c.p.Reader != nil {
+		rest, structured, err := c.p.Reader.End()
 		in := input{kind: inContent, content: rest, structured: structured, err: err}
-		if reader, ok := c.reader.(OutputWarner); ok {
+		if reader, ok := c.p.Reader.(OutputWarner); ok {
 			in.warning = reader.Warning()
 		}
 		in.judgeOutput()
@@ -87,7 +52,7 @@ func (c *Call) warn(text string) {
 
 // onExitStatus has the tool say what its command's exit status means.
 func (c *Call) onExitStatus(result *pluginv1.Result) {
-	tool := c.commandTool()
+	tool := c.p.CommandTool()
 	if tool == nil || tool.Spec().Exit == nil || result.GetError() != nil || result.GetExit().GetSignal() != "" {
 		return
 	}

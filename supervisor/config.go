@@ -1,12 +1,11 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -166,21 +165,7 @@ func defaultStoreDir() string {
 	return filepath.Join(defaultRuntimeDir(), "store")
 }
 
-// inherited names the variables of the host's environment that a tool may see;
-// everything else must be given to it on purpose. placed ones name the host's
-// files; a confined tool gets its own.
-var (
-	inherited = []string{"LANG", "LANGUAGE", "TZ", "TERM"}
-	placed    = []string{"PATH", "HOME", "TMPDIR"}
-)
-
-func baseEnv(confined bool) []string {
-	var env []string
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "LC_") || slices.Contains(inherited, name) || !confined && slices.Contains(placed, name) {
-			env = append(env, entry)
-		}
-	}
-	return env
+// OwnDirs are the folders that a supervisor of this configuration uses itself.
+func (c Config) OwnDirs() []string {
+	return []string{cmp.Or(c.StoreDir, defaultStoreDir()), cmp.Or(c.RuntimeDir, defaultRuntimeDir())}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
 // Description is what a plugin binary says of itself.
@@ -57,26 +58,26 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
-		return &Description{Version: d.Version, SHA256: found.sha256, Tools: d.List(), Warnings: d.Warnings, Remembered: d.At.Before(began)}, nil
+		return &Description{Version: d.Version, SHA256: found.SHA256, Tools: d.List(), Warnings: d.Warnings, Remembered: d.At.Before(began)}, nil
 	}
-	c := s.newCall(request)
+	c := s.newCall(s.preparer.Bare(request))
 	c.refuse(err)
 	return nil, c.result
 }
 
-func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, binary, error) {
-	found, err := s.binaries.find(request.Tool.Path)
+func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, prepare.Binary, error) {
+	found, err := s.binaries.Find(request.Tool.Path)
 	if err != nil {
-		return nil, binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return nil, prepare.Binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
-	if want := request.SHA256; want != "" && !strings.EqualFold(want, found.sha256) {
-		return nil, binary{}, outcome.Refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
+	if err := found.Check(request.SHA256); err != nil {
+		return nil, prepare.Binary{}, err
 	}
 	d, err := s.describe(ctx, request, found)
 	return d, found, err
 }
 
-func (s *Supervisor) describe(ctx context.Context, request Request, found binary) (*describe.Described, error) {
+func (s *Supervisor) describe(ctx context.Context, request Request, found prepare.Binary) (*describe.Described, error) {
 	key := describeKey(request, found)
 	if known := s.described.Get(key); known != nil && !request.Anew {
 		return known, nil
@@ -113,22 +114,13 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 // askDescription is a supervised call like any other, but for its work.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
-	c := s.newCall(Request{
-		Tool:   Tool{Path: request.Tool.Path, Label: request.Tool.Label, Args: request.Tool.Args, Adapter: request.Tool.Adapter},
-		Limits: request.Limits,
-		Env:    request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request), Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile), Profiles: request.Profiles,
-	})
-	if request.Tool.Adapter {
-		c.request.Dir, c.request.Sandbox, c.request.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
-		if keep := request.Keep; keep != nil && keep.Once && request.Lock.File == "" {
-			c.request.Keep = keep
-		}
-	}
-	c.describes, c.profile = true, profile
-	defer c.policy.Close()
-	if err := c.prepare(ctx); err != nil {
+	p, err := s.preparer.Prepare(ctx, s.describeRequest(request, profile), profile, prepare.ForDescribe)
+	if err != nil {
+		p.Close()
 		return nil, err
 	}
+	defer p.Close()
+	c := s.newCall(p)
 	if err := c.joinLine(); err != nil {
 		return nil, err
 	}
@@ -137,10 +129,26 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call
 	}
 	c.run(ctx)
 	if c.responded != nil && c.result.OK() {
-		c.veil.Description(c.responded)
+		c.p.Veil.Description(c.responded)
 		return c, nil
 	}
 	return nil, &outcome.Refusal{Status: c.result.Status, Reason: c.result.Reason, Err: describeError(c), Describing: c.result}
+}
+
+// describeRequest grants nothing, but to an adapter what its calls are granted.
+func (s *Supervisor) describeRequest(request Request, profile budget.Profile) Request {
+	asked := Request{
+		Tool:   Tool{Path: request.Tool.Path, Label: request.Tool.Label, Args: request.Tool.Args, Adapter: request.Tool.Adapter},
+		Limits: request.Limits, Env: request.Env, SHA256: request.SHA256, Sandbox: s.describePolicy(request),
+		Grace: budget.NoGrace, Timeouts: s.describeTimeout(request, profile), Profiles: request.Profiles,
+	}
+	if request.Tool.Adapter {
+		asked.Dir, asked.Sandbox, asked.Secrets = request.Dir, withoutData(request.Sandbox), request.Secrets
+		if keep := request.Keep; keep != nil && keep.Once && request.Lock.File == "" {
+			asked.Keep = keep
+		}
+	}
+	return asked
 }
 
 // withoutData is the policy with a workspace of the call's own: nothing is to
@@ -166,9 +174,9 @@ func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 
 // describeTimeout lets a Describe take no longer than the call that needs it.
 func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []budget.Ask {
-	configured := s.profile("DescribeTool", request).Timeout
+	configured := s.preparer.Operation("DescribeTool", request).Timeout
 	most := min(cmp.Or(request.Tool.DescribeTimeout, configured), max(profile.Max, configured))
-	ofCall, asks := s.config.Profile, s.asks(request)
+	ofCall, asks := s.config.Profile, s.preparer.Asks(request)
 	if request.Tool.Adapter {
 		ofCall.Default, asks = most, slices.DeleteFunc(asks, ofWork)
 	}
@@ -200,7 +208,7 @@ func describeError(c *Call) error {
 	if said := lastWords(c.result.Output.Stderr); said != "" {
 		what += "; its last words on stderr: " + outcome.Shorten(said)
 	}
-	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.request.Tool.Label, c.binary.path), what)
+	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.p.Request.Tool.Label, c.p.Binary.Path), what)
 }
 
 // lastWords is the line of stderr that is likeliest to say why a program ended:
@@ -213,11 +221,4 @@ func lastWords(stderr api.StreamOutput) string {
 		}
 	}
 	return lines[len(lines)-1]
-}
-
-func milliseconds(ms int64) time.Duration {
-	if ms > int64(budget.Infinite/time.Millisecond) {
-		return budget.Infinite
-	}
-	return time.Duration(ms) * time.Millisecond
 }

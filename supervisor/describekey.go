@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
 // Describes have slots of their own: tools that hang while they are described
@@ -43,8 +44,8 @@ func stamps(request Request) (list []string) {
 }
 
 // describeKey is the same for requests that get the same description.
-func describeKey(request Request, found binary) string {
-	key := found.sha256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
+func describeKey(request Request, found prepare.Binary) string {
+	key := found.SHA256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
 	if request.Tool.Adapter {
 		key += fmt.Sprintf("\x00%q %q %+v", request.Env, request.Dir, request.Sandbox)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
 // Explanation is what a call would be given, without making it.
@@ -32,20 +33,19 @@ type Explanation struct {
 // are not looked at. An error is that of the refusal which the call would meet.
 func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation, error) {
 	request.Arguments = nil
-	c := s.newCall(request)
-	c.explains = true
-	defer c.closeFilesTo()
-	defer c.policy.Close()
-	if err := c.prepare(ctx); err != nil {
+	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForExplain)
+	if err != nil {
+		p.Close()
 		var refused *outcome.Refusal
 		if errors.As(err, &refused) {
 			return nil, refused.Err
 		}
 		return nil, err
 	}
+	defer p.Close()
 	return &Explanation{
-		Tool: c.label, Path: c.binary.path, SHA256: c.sha256(), Dir: c.dir,
-		Timeout: c.resolution, Grace: c.grace, Limits: c.appliedLimits(), Sandbox: c.planned(),
-		Description: c.description, Warnings: append([]string{}, c.warnings...),
+		Tool: p.Label, Path: p.Binary.Path, SHA256: p.SHA256(), Dir: p.Dir,
+		Timeout: p.Timeout, Grace: p.Grace, Limits: p.AppliedLimits(), Sandbox: p.Receipt(),
+		Description: p.Description, Warnings: append([]string{}, p.Warnings...),
 	}, nil
 }

@@ -18,16 +18,16 @@ const lockWaitEndless = time.Hour
 // longer: so may those that are before it.
 func (c *Call) lockWait() time.Duration {
 	wait := c.s.config.Admission.limits().Wait
-	if c.resolution.Timeout == budget.Infinite {
+	if c.p.Timeout.Timeout == budget.Infinite {
 		return max(wait, lockWaitEndless)
 	}
-	return max(wait, c.resolution.Timeout)
+	return max(wait, c.p.Timeout.Timeout)
 }
 
 // lock waits until the call may use the tool's files. Errors are a refusal, ctx's
 // cause, and those of the file.
 func (c *Call) lock(ctx context.Context) (unlock func(), err error) {
-	if c.request.Lock.File == "" {
+	if c.p.Request.Lock.File == "" {
 		return func() {}, nil
 	}
 	most := c.s.config.Admission.limits().Queue
@@ -38,12 +38,12 @@ func (c *Call) lock(ctx context.Context) (unlock func(), err error) {
 	defer c.s.locking.Add(-1)
 	wait := c.lockWait()
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, outcome.Refuse(api.StatusOverloaded, api.ReasonData,
-		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, c.request.Lock.File)))
+		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, c.p.Request.Lock.File)))
 	defer cancel()
 	if c.line != nil {
-		return c.line.data.acquire(ctx, c.request.Lock.File)
+		return c.line.data.acquire(ctx, c.p.Request.Lock.File)
 	}
-	return filelock.Acquire(ctx, c.request.Lock.File, c.request.Lock.Shared)
+	return filelock.Acquire(ctx, c.p.Request.Lock.File, c.p.Request.Lock.Shared)
 }
 
 // sharedData is a lock that a kept process and its calls have together. It is

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/sandbox/export"
-	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
 // collectFiles begins to list what a sandboxed call has left in its workspace,
@@ -23,10 +20,10 @@ func (c *Call) collectFiles() *collection {
 		return nil
 	}
 	return c.collect(func(ctx context.Context) (export.Listing, error) {
-		if c.filesTo == nil {
+		if c.p.FilesTo == nil {
 			return export.List(ctx, workspace, export.Limits{})
 		}
-		return export.Copy(ctx, workspace, c.filesTo, export.Limits{})
+		return export.Copy(ctx, workspace, c.p.FilesTo, export.Limits{})
 	})
 }
 
@@ -48,7 +45,7 @@ const lastFiles = 50 * time.Millisecond
 var errFilesLate = errors.New("they could not be taken before the answer was due")
 
 func (c *Call) collect(take func(context.Context) (export.Listing, error)) *collection {
-	f := &collection{done: make(chan struct{}), copies: c.filesTo != nil}
+	f := &collection{done: make(chan struct{}), copies: c.p.FilesTo != nil}
 	f.ctx, f.cancel = context.WithDeadlineCause(c.making, c.hardLimit().Add(-lastFiles), errFilesLate)
 	c.helpers.Go(func() {
 		defer close(f.done)
@@ -96,34 +93,6 @@ func (f *collection) fill(r *api.Result) {
 	if skipped > 0 && f.copies {
 		r.FilesIncomplete = true
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not taken out; files says why", skipped))
-	}
-}
-
-// openFilesTo opens the folder for the call's files before the call runs: one
-// that may write there could else lead it elsewhere.
-func (c *Call) openFilesTo(policy sandbox.Resolved) (err error) {
-	to := c.request.FilesTo
-	if to == "" {
-		return nil
-	}
-	if !policy.Confines() {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, errors.New("files are taken out of a sandbox's workspace only: leave out the folder for them, or the tier none"))
-	}
-	if to, err = filepath.Abs(to); err == nil && policy.MayWrite(to) {
-		err = fmt.Errorf("cannot take files to %s: the call may write there itself; choose another folder", to)
-	}
-	if err == nil {
-		c.filesTo, err = export.Open(to)
-	}
-	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
-	}
-	return nil
-}
-
-func (c *Call) closeFilesTo() {
-	if c.filesTo != nil {
-		_ = c.filesTo.Close()
 	}
 }
 

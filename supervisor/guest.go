@@ -102,7 +102,7 @@ func (g *guest) connected() {
 
 func (g *guest) share() {
 	if !g.reused {
-		g.at.line.offer(g.at, g.call.request.Lock.File != "")
+		g.at.line.offer(g.at, g.call.p.Request.Lock.File != "")
 	}
 }
 

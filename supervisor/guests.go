@@ -50,7 +50,7 @@ func (i *instance) attach(c *Call) bool {
 
 // counts returns how many calls this is to its process: 0 for a Describe.
 func (c *Call) counts() int {
-	if c.describes {
+	if c.p.Describes() {
 		return 0
 	}
 	return 1

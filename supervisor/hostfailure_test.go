@@ -20,7 +20,7 @@ func TestAFailureOfTheHostIsItsOwn(t *testing.T) {
 		{outcome.HostFailure(outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, errors.New("x"))), "not_executable"},
 	} {
 		got := &api.Result{}
-		(&Supervisor{}).newCall(Request{Name: "t"}).fillOutcome(got, outcome.Evidence{StartErr: test.err})
+		bare(Request{Name: "t"}).fillOutcome(got, outcome.Evidence{StartErr: test.err})
 		if got.Status != api.StatusStartFailed || got.Reason != test.want || got.Retry.Retryable != (test.want != api.ReasonNotExecutable) {
 			t.Errorf("%v: %s (%s), retry %+v, want reason %s", test.err, got.Status, got.Reason, got.Retry, test.want)
 		}

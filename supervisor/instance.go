@@ -124,12 +124,12 @@ const spareTasks = 2
 // limitTasks makes the pids limit exact, now that everything of toolhost's own
 // is there: of what an adapter runs not even the first process is.
 func (i *instance) limitTasks(c *Call) {
-	limit := c.limits.Pids
-	if limit == 0 || c.s.config.NoCgroup {
+	limit := c.p.TaskLimit()
+	if limit == 0 {
 		return
 	}
 	own, ok := i.process.Tasks()
-	if c.adapted() {
+	if c.p.Adapted() {
 		all, err := i.group.Tasks()
 		own, ok = all, err == nil
 	}

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/toolhost/toolhost/api"
@@ -100,28 +99,7 @@ func (c *Call) onJudged(j judged) {
 		return
 	}
 	c.warn(fmt.Sprintf("%s: the tool's structured result is left out: %v", droppedCode, j.structured))
-	if c.promisesOutput() {
+	if c.p.PromisesOutput() {
 		c.outputErr = fmt.Errorf("the tool has an output schema, and its structured result cannot be passed on: %w", j.structured)
 	}
-}
-
-// promisesOutput says whether the tool declares an output schema.
-func (c *Call) promisesOutput() bool {
-	if tool := c.commandTool(); tool != nil {
-		return len(tool.Description().GetOutputSchema()) > 0
-	}
-	return len(c.description.GetOutputSchema()) > 0
-}
-
-// fitArguments returns arguments, or other JSON of a caller, as tools can read
-// it. Invalid JSON is found later.
-func fitArguments(what string, raw json.RawMessage) (json.RawMessage, error) {
-	clean, err := wirejson.CleanArguments(raw)
-	switch {
-	case err == nil:
-		return clean, nil
-	case wirejson.IsUnfit(err):
-		return nil, fmt.Errorf("%s cannot be taken: %w", what, err)
-	}
-	return raw, nil
 }

@@ -48,29 +48,13 @@ func newKeeper(limits admission.Limits) *keeper {
 	return &keeper{admission: limits, bury: (*instance).bury, lines: map[string]*line{}}
 }
 
-// checkKeep refuses what cannot be kept.
-func (c *Call) checkKeep() error {
-	keep := c.request.Keep
-	switch {
-	case keep == nil:
-		return nil
-	case c.request.Command != nil:
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a plain command ends with its call: leave out Keep"))
-	case c.request.FilesTo != "":
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, errors.New("a kept process keeps its workspace: leave out Keep, or the folder for its files"))
-	case keep.Idle < 0 || keep.MaxCalls < 0:
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonKeep, fmt.Errorf("a negative limit of a kept process (idle %s, %d calls): leave it out, or make it positive", keep.Idle, keep.MaxCalls))
-	}
-	return nil
-}
-
 // joinLine takes a place in the line for the call's kept process, if it wants
 // one.
 func (c *Call) joinLine() error {
-	if c.request.Keep == nil {
+	if c.p.Request.Keep == nil {
 		return nil
 	}
-	line, err := c.s.keeper.join(c.keepKey().sum(), *c.request.Keep)
+	line, err := c.s.keeper.join(c.keepKey().sum(), *c.p.Request.Keep)
 	c.line = line
 	return err
 }

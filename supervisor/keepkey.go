@@ -27,10 +27,10 @@ type keepKey struct {
 }
 
 func (c *Call) keepKey() keepKey {
-	r := c.request
+	r := c.p.Request
 	return keepKey{
-		binary: c.binary.sha256, path: c.path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(c.dir),
-		policy: c.policy.Key(), limits: c.limits, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
+		binary: c.p.Binary.SHA256, path: c.p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(c.p.Dir),
+		policy: c.p.Policy.Key(), limits: c.p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
 		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls, once: r.Keep.Once,
 	}
 }

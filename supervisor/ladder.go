@@ -16,11 +16,11 @@ func (c *Call) stop(why outcome.Cause, reason api.Reason, now time.Time) {
 	}
 	c.cause, c.reason, c.silence = why, reason, c.clock.Silence()
 	c.marks.stop = now
-	c.endService()
+	c.p.Service.Close()
 	if why.Status() == api.StatusTimeout {
-		c.events.Publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.resolution.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
+		c.events.Publish(api.Event{Kind: api.EventTimeout, TimeoutMs: budget.Milliseconds(c.p.Timeout.Timeout), ElapsedMs: c.clock.Elapsed(now).Milliseconds()})
 	}
-	if c.grace == 0 || why == outcome.CauseOOM { // the kernel has begun to kill already
+	if c.p.Grace == 0 || why == outcome.CauseOOM { // the kernel has begun to kill already
 		c.killNow(killRequested, now)
 		return
 	}
@@ -77,7 +77,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 	if c.cause == outcome.CauseNone && c.final == nil && c.seen().doomed {
 		c.cause, c.reason = outcome.CauseCollateral, api.ReasonCollateral // its death came before the word of it
 	}
-	c.endService()
+	c.p.Service.Close()
 	ladder := c.cause != outcome.CauseNone
 	if c.marks.stop.IsZero() {
 		c.marks.stop = now

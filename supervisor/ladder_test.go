@@ -12,7 +12,7 @@ import (
 // came to what ended it.
 func TestALateStarterIsNoSurvivor(t *testing.T) {
 	for _, launching := range []bool{false, true} {
-		c := (&Supervisor{}).newCall(Request{})
+		c := bare(Request{})
 		c.state, c.cause, c.reason = stateKilling, outcome.CauseDeadline, "deadline"
 		c.launching.Store(launching)
 		c.giveUp(time.Now())

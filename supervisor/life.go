@@ -97,7 +97,7 @@ type marks struct {
 // begin makes the loop's state and returns the context of the wait for a slot.
 func (c *Call) begin() context.Context {
 	c.marks.created = time.Now()
-	c.content, c.contentVeil = capture.NewItems(c.limits.OutputBytes), c.veil.Stream()
+	c.content, c.contentVeil = capture.NewItems(c.p.Bounds.OutputBytes), c.p.Veil.Stream()
 	c.kill.seen = map[int]struct{}{}
 	c.events.Publish(api.Event{Kind: api.EventQueued})
 	c.lifetime, c.end = context.WithCancel(context.Background())
@@ -165,9 +165,9 @@ func (c *Call) onAdmitted(release func(), now time.Time) {
 		release()
 		close(c.gone)
 	}
-	c.marks.admitted, c.startBy = now, now.Add(c.s.profile(budget.OpHandshake, c.request).Timeout)
+	c.marks.admitted, c.startBy = now, now.Add(c.p.StartTimeout)
 	c.clock = budget.NewClock(now, budget.ClockSpec{
-		Timeout: c.resolution.Timeout, Soft: c.resolution.SoftBudget, Stream: c.request.Stream,
+		Timeout: c.p.Timeout.Timeout, Soft: c.p.Timeout.SoftBudget, Stream: c.p.Request.Stream,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancelWork, c.started = cancel, make(chan struct{})
@@ -191,7 +191,7 @@ func (c *Call) onRefused(err error) {
 func (c *Call) onSpawned(t tree) {
 	c.tree = t
 	c.live.Store(&t)
-	if c.limits.CPUTime > 0 {
+	if c.p.Bounds.CPUTime > 0 {
 		c.cpuAt = time.Now()
 	}
 	if c.state >= stateKilling {
@@ -209,16 +209,18 @@ func (c *Call) onConnected(conn peer, now time.Time) {
 		return
 	}
 	c.marks.ready = now
-	c.serve()
+	if s := c.p.Service; s != nil {
+		c.s.tasks.Run("serve the tool", func() { c.p.Request.Host(s.Listener) })
+	}
 	c.clock.Started(now)
 	c.progressAt = now.Add(progressEvery)
-	c.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.resolution.Timeout)})
+	c.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(c.p.Timeout.Timeout)})
 	c.acks.serve(conn)
 	if c.line != nil {
 		c.moveTimer(now)
 		c.tree.share()
 	}
-	request := c.callRequest(now)
+	request := c.p.CallRequest(c.timeLeft(now))
 	c.s.tasks.Run("stream", func() { c.stream(c.lifetime, conn, request) })
 }
 
@@ -328,4 +330,13 @@ func (c *Call) giveBack(now time.Time) bool {
 		c.send(input{kind: inOutputEnded})
 	})
 	return true
+}
+
+// timeLeft is how long the call may take from now on; 0 has no end.
+func (c *Call) timeLeft(now time.Time) time.Duration {
+	at, ok := c.clock.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(at.Sub(now), 1)
 }

@@ -4,7 +4,7 @@ import "github.com/hashicorp/go-hclog"
 
 // log returns the call's logger; only unusual events are logged.
 func (c *Call) log() hclog.Logger {
-	args := c.request.LogArgs
+	args := c.p.Request.LogArgs
 	if len(args) == 0 {
 		args = []any{"call", c.id}
 	}

@@ -19,6 +19,7 @@ import (
 // Bounds of the search for paths that a failed call would have needed.
 const (
 	maxNamedText  = 16 << 10 // bytes of arguments, and of what the tool said
+	maxNamedJSON  = 1 << 20  // all of the arguments
 	maxNamedPaths = 32
 	maxNotGranted = 3
 	// lookTime bounds the look at the host, whose file systems may hang, and
@@ -33,7 +34,7 @@ var failedByItself = []api.Status{api.StatusToolError, api.StatusCrashed, api.St
 // hintAtGrants puts paths into the result, which the tool does not see: those that
 // a failed call has named, that this host has and the call could not see.
 func (c *Call) hintAtGrants(r *api.Result) {
-	if c.plan == nil || !slices.Contains(failedByItself, r.Status) {
+	if c.p.Plan == nil || !slices.Contains(failedByItself, r.Status) {
 		return
 	}
 	if r.Retry.NotGranted = c.look(c.namedPaths(r)); len(r.Retry.NotGranted) == 0 {
@@ -80,7 +81,7 @@ func (c *Call) namedPaths(r *api.Result) (paths []string) {
 		said += "\n" + r.ToolError.Message[:min(len(r.ToolError.Message), maxNamedText)]
 	}
 	here, err := os.Getwd()
-	if err != nil || c.dir != sandbox.Workspace {
+	if err != nil || c.p.Dir != sandbox.Workspace {
 		here = ""
 	}
 	for _, word := range slices.Concat(pathsIn(said), c.argumentPaths()) {
@@ -117,11 +118,11 @@ func (c *Call) argumentPaths() (paths []string) {
 
 // argumentWords are a command's words, or the texts in a tool's arguments.
 func (c *Call) argumentWords() []string {
-	if c.request.Command != nil {
-		return c.request.Command.Argv[1:]
+	if c.p.Request.Command != nil {
+		return c.p.Request.Command.Argv[1:]
 	}
 	var value any
-	if len(c.arguments) > maxArgumentBytes || json.Unmarshal(c.arguments, &value) != nil {
+	if len(c.p.Arguments) > maxNamedJSON || json.Unmarshal(c.p.Arguments, &value) != nil {
 		return nil
 	}
 	return textsOf(value, nil)
@@ -164,7 +165,7 @@ func (c *Call) notGranted(paths []string) (missing []string) {
 	}
 	for _, path := range paths {
 		hidden := slices.ContainsFunc(own, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
-		if hidden || !c.plan.Hides(path) || c.veil.Text(path) != path {
+		if hidden || !c.p.Plan.Hides(path) || c.p.Veil.Text(path) != path {
 			continue
 		}
 		if _, err := os.Lstat(path); err == nil && len(missing) < maxNotGranted {

@@ -29,10 +29,10 @@ type output struct {
 func newOutput(c *Call) *output {
 	return &output{
 		call:   c,
-		stdout: capture.NewStream(c.limits.OutputBytes, c.spill("stdout")),
-		stderr: capture.NewStream(c.limits.OutputBytes, c.spill("stderr")),
+		stdout: capture.NewStream(c.p.Bounds.OutputBytes, c.spill("stdout")),
+		stderr: capture.NewStream(c.p.Bounds.OutputBytes, c.spill("stderr")),
 
-		stdoutVeil: c.veil.Stream(), stderrVeil: c.veil.Stream(),
+		stdoutVeil: c.p.Veil.Stream(), stderrVeil: c.p.Veil.Stream(),
 	}
 }
 
@@ -41,13 +41,13 @@ func (c *Call) spill(stream string) *capture.Spill {
 		return nil
 	}
 	name := fmt.Sprintf("%s.%s", c.id, stream)
-	return &capture.Spill{Path: filepath.Join(c.s.config.SpillDir, name), LimitBytes: c.limits.SpillBytes}
+	return &capture.Spill{Path: filepath.Join(c.s.config.SpillDir, name), LimitBytes: c.p.Bounds.SpillBytes}
 }
 
 // toolStdout takes what a plugin writes to its standard output after the
 // handshake. A command adapter writes nothing there that anyone wants.
 func (c *Call) toolStdout(p []byte) error {
-	if c.request.Command == nil {
+	if c.p.Request.Command == nil {
 		return c.output.stdoutVeil.Pass(p, c.passStdout)
 	}
 	return nil
@@ -59,8 +59,8 @@ func (c *Call) toolStderr(p []byte) error { return c.output.stderrVeil.Pass(p, c
 
 func (c *Call) passStderr(p []byte) error {
 	var to io.Writer
-	if c.request.Command != nil {
-		to = c.request.Command.Stderr
+	if c.p.Request.Command != nil {
+		to = c.p.Request.Command.Stderr
 	}
 	return c.output.pass(p, "stderr", c.output.stderr, to)
 }
@@ -69,7 +69,7 @@ func (c *Call) passStderr(p []byte) error {
 func (o *output) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
 	_, _ = keep.Write(p)
 	o.count(len(p))
-	if (name != "stdout" || o.call.reader == nil) && o.call.events.Tells(len(p)) {
+	if (name != "stdout" || o.call.p.Reader == nil) && o.call.events.Tells(len(p)) {
 		o.call.events.Publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: publish.TextBegin(p)}})
 	}
 	if to == nil {
@@ -92,7 +92,7 @@ func (o *output) count(n int) {
 
 // overLimit: more has come in all than may.
 func (o *output) overLimit() bool {
-	limit := o.call.limits.OutputTotalBytes
+	limit := o.call.p.Bounds.OutputTotalBytes
 	return limit > 0 && o.total.Load() > limit
 }
 
@@ -110,7 +110,7 @@ func (o *output) flush(over bool) {
 
 // passesThrough: a reader outside may be slower than the tool's death.
 func (o *output) passesThrough() bool {
-	command := o.call.request.Command
+	command := o.call.p.Request.Command
 	return command != nil && (command.Stdout != nil || command.Stderr != nil)
 }
 

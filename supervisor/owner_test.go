@@ -50,7 +50,7 @@ func TestOwner(t *testing.T) {
 			did: []string{"SIGTERM", "SIGKILL"}, elapsed: time.Minute + 2*time.Second,
 		},
 		"no grace": {
-			tool: &played{work: untilEnded, deaf: true}, change: func(c *Call) { c.grace = 0 }, status: api.StatusTimeout, reason: api.ReasonDeadline,
+			tool: &played{work: untilEnded, deaf: true}, change: func(c *Call) { c.p.Grace = 0 }, status: api.StatusTimeout, reason: api.ReasonDeadline,
 			stage: "kill", did: []string{"SIGKILL"}, elapsed: time.Minute,
 		},
 		"what was said before the deadline is kept": {
@@ -91,7 +91,7 @@ func TestOwner(t *testing.T) {
 			status: api.StatusCancelled, reason: api.ReasonUser, stage: "kill", elapsed: 5 * time.Second,
 		},
 		"silence": {
-			tool: &played{work: untilEnded}, change: func(c *Call) { c.request.Stream = budget.Stream{Initial: 4 * time.Second} },
+			tool: &played{work: untilEnded}, change: func(c *Call) { c.p.Request.Stream = budget.Stream{Initial: 4 * time.Second} },
 			status: api.StatusTimeout, reason: api.ReasonIdle, stage: "term", elapsed: 4 * time.Second,
 		},
 		"silence that is broken": {
@@ -105,7 +105,7 @@ func TestOwner(t *testing.T) {
 				tool.result(nil)
 				return nil
 			}},
-			change: func(c *Call) { c.request.Stream = budget.Stream{Gap: 4 * time.Second} },
+			change: func(c *Call) { c.p.Request.Stream = budget.Stream{Gap: 4 * time.Second} },
 			status: api.StatusOK, stage: "none", elapsed: 30 * time.Second,
 		},
 		"a question stops the clock": {
@@ -122,7 +122,7 @@ func TestOwner(t *testing.T) {
 				return nil
 			}},
 			change: func(c *Call) {
-				c.request.Ask = func(context.Context, Question) Answer {
+				c.p.Request.Ask = func(context.Context, Question) Answer {
 					time.Sleep(time.Hour)
 					return Answer{Value: json.RawMessage("true")}
 				}
@@ -145,7 +145,7 @@ func TestOwner(t *testing.T) {
 				return works(ctx, time.Hour)
 			}},
 			change: func(c *Call) {
-				c.request.Ask = func(context.Context, Question) Answer { time.Sleep(time.Hour); return Answer{Denied: "user"} }
+				c.p.Request.Ask = func(context.Context, Question) Answer { time.Sleep(time.Hour); return Answer{Denied: "user"} }
 			},
 			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: time.Hour + time.Minute,
 		},
@@ -157,12 +157,12 @@ func TestOwner(t *testing.T) {
 				return works(ctx, time.Hour)
 			}},
 			change: func(c *Call) {
-				c.request.Ask = func(ctx context.Context, _ Question) Answer { <-ctx.Done(); return Answer{Denied: "timeout"} }
+				c.p.Request.Ask = func(ctx context.Context, _ Question) Answer { <-ctx.Done(); return Answer{Denied: "timeout"} }
 			},
 			status: api.StatusProtocolError, reason: api.ReasonTooManyQuestions, stage: "term",
 		},
 		"CPU time": {
-			tool: &played{work: untilEnded, burns: true}, change: func(c *Call) { c.limits.CPUTime = 10 * time.Second },
+			tool: &played{work: untilEnded, burns: true}, change: func(c *Call) { c.p.Bounds.CPUTime = 10 * time.Second },
 			status: api.StatusCPULimit, reason: api.ReasonCPUTime, stage: "term", elapsed: -1,
 			check: func(t *testing.T, tool *played, _ *api.Result) {
 				if burnt := tool.call.marks.stop.Sub(tool.began); burnt < 10*time.Second || burnt > 10*time.Second+minCPUCheck {
@@ -174,7 +174,7 @@ func TestOwner(t *testing.T) {
 			tool: &played{neverStarts: true, deaf: true}, status: api.StatusStartFailed, reason: api.ReasonSlow, stage: "none", elapsed: -1,
 		},
 		"deadline at the start": {
-			tool: &played{neverStarts: true, deaf: true}, change: func(c *Call) { c.resolution.Timeout = time.Second },
+			tool: &played{neverStarts: true, deaf: true}, change: func(c *Call) { c.p.Timeout.Timeout = time.Second },
 			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 3 * time.Second,
 		},
 		"another call ends its processes": {
@@ -248,7 +248,7 @@ func TestOwnerOfWhatDoesNotDie(t *testing.T) {
 		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "hurry") {
 			t.Errorf("%s, %d survivors, the host did %q", r.Status, r.Kill.Survivors, tool.did)
 		}
-		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.grace) {
+		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.p.Grace) {
 			t.Errorf("answered after %s", took)
 		}
 		synctest.Wait()
@@ -285,7 +285,7 @@ func TestOwnerOfAStartThatHangs(t *testing.T) {
 func TestOwnerPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan api.Event, 100)
-		c := owned(&played{work: untilEnded}, func(c *Call) { c.request.Events = events; c.events = publish.New(events, c.id, "tool", 0) })
+		c := owned(&played{work: untilEnded}, func(c *Call) { c.p.Request.Events = events; c.events = publish.New(events, c.id, "tool", 0) })
 		c.Result()
 		close(events)
 		kinds := map[api.EventKind]int{}

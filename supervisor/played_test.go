@@ -214,10 +214,11 @@ func owned(tool *played, change func(*Call)) *Call {
 		config: Config{Logger: hclog.NewNullLogger()}, groups: cgroup.None(), gate: admission.New(admission.Limits{Running: 1}),
 		pools: newPools(admission.Limits{}), calls: map[*Call]struct{}{}, looks: make(chan struct{}, 1),
 	}
-	c := s.newCall(Request{Name: "tool"})
-	c.plan, c.grace = &sandbox.Plan{}, 2*time.Second
-	c.resolution = budget.Resolution{Timeout: time.Minute, SoftBudget: time.Minute, Max: time.Hour}
-	c.limits.OutputBytes = 1 << 10
+	c := s.newCall(s.preparer.Bare(Request{Name: "tool"}))
+	c.p.Plan, c.p.Grace = &sandbox.Plan{}, 2*time.Second
+	c.p.StartTimeout = s.preparer.Operation(budget.OpHandshake, c.p.Request).Timeout
+	c.p.Timeout = budget.Resolution{Timeout: time.Minute, SoftBudget: time.Minute, Max: time.Hour}
+	c.p.Bounds.OutputBytes = 1 << 10
 	// In a bubble nanosleep(2) does not let time pass.
 	c.start, c.alarm = tool.bringUp, newAlarm(func(until time.Time) { time.Sleep(time.Until(until)) })
 	tool.call = c
@@ -229,4 +230,10 @@ func owned(tool *played, change func(*Call)) *Call {
 	}
 	go c.run(context.Background())
 	return c
+}
+
+// bare is a call of a request of which nothing is known.
+func bare(r Request) *Call {
+	s := &Supervisor{}
+	return s.newCall(s.preparer.Bare(r))
 }

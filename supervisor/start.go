@@ -1,16 +1,12 @@
 package supervisor
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 
-	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -28,7 +24,7 @@ type birth struct {
 // bringUp hands the owner processes and a connection, or the reason why there is
 // none.
 func (c *Call) bringUp(ctx context.Context) {
-	defer c.policy.Close()
+	defer c.p.Policy.Close()
 	if kept := c.line.take(c); kept != nil {
 		c.adopt(kept)
 		return
@@ -37,7 +33,7 @@ func (c *Call) bringUp(ctx context.Context) {
 	conn, err := host.Connect(ctx, host.Options{
 		Received: b.held.received, Decoded: b.held.decoded,
 		RuntimeDir: c.s.runtime.path,
-		SocketDir:  c.plan.SocketDir(),
+		SocketDir:  c.p.Plan.SocketDir(),
 		Stdout:     writerFunc(func(p []byte) (int, error) { return b.guest.at.passStdout(p) }),
 		Start: func(env []string, dir string) (*host.Child, error) {
 			child, err := b.spawn(ctx, env, dir)
@@ -72,16 +68,16 @@ func (c *Call) adopt(kept *instance) {
 // runs. What an error leaves behind is removed here, unless processes exist:
 // those are the owner's to kill.
 func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
-	over, err := b.s.starts.begin(ctx, b.limits.CPUWeight)
+	over, err := b.s.starts.begin(ctx, b.p.Bounds.CPUWeight)
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	group, err := b.s.groups.NewGroup(b.id, b.groupLimits())
+	group, err := b.s.groups.NewGroup(b.id, b.p.GroupLimits())
 	if err != nil {
 		return nil, err
 	}
-	pipes, err := openPipes(b.request.Command != nil)
+	pipes, err := openPipes(b.p.Request.Command != nil)
 	if err != nil {
 		return nil, errors.Join(err, group.Remove())
 	}
@@ -97,7 +93,7 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	b.guest = &guest{at: i, call: b.Call}
 	b.spawned = b.guest
 	i.watch()
-	stdout := i.pump(b.request.Command)
+	stdout := i.pump(b.p.Request.Command)
 	b.send(input{kind: inSpawned, tree: b.guest})
 	err = process.Started(ctx)
 	if err == nil {
@@ -105,7 +101,7 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	}
 	if err != nil {
 		i.stdoutEnded() // nobody reads what nobody has written
-		return nil, b.explainStart(err)
+		return nil, b.p.Explain(err)
 	}
 	i.executed.Store(true)
 	return &host.Child{
@@ -113,39 +109,6 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 		Dial: process.Dialer(), PeerUID: uint32(process.UID()), Gone: process.Gone(), Kill: func() { _ = i.kill() },
 	}, nil
 }
-
-// groupLimits are those of the whole group: what toolhost itself runs in it
-// comes on top of the tool's own.
-func (c *Call) groupLimits() cgroup.Limits {
-	if c.s.config.NoCgroup {
-		return cgroup.Limits{}
-	}
-	return c.treeLimits()
-}
-
-// treeLimits are groupLimits, whatever is to enforce them.
-func (c *Call) treeLimits() cgroup.Limits {
-	limits := c.limits.Group()
-	if limits.Pids > 0 {
-		limits.Pids += c.adapterTasks()
-	}
-	return limits
-}
-
-// adapterTasks bounds the tasks of what toolhost itself runs below the launcher:
-// the command adapter has one thread, that of MCP servers some 13 (apart.Prepare).
-func (c *Call) adapterTasks() int64 {
-	switch {
-	case c.request.Command != nil:
-		return 1
-	case c.request.Tool.Adapter:
-		return 16
-	}
-	return 0
-}
-
-// adapted says whether the tool is what an adapter of toolhost's own will run.
-func (c *Call) adapted() bool { return c.request.Command != nil || c.request.Tool.Adapter }
 
 const removeEvery = time.Second
 
@@ -173,44 +136,9 @@ func (s *Supervisor) discard(group *cgroup.Group) {
 func (c *Call) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
 	c.launching.Store(true)
 	return c.s.host.Start(ctx, sandbox.Spec{
-		Plan: c.plan, Path: c.path, Args: append([]string{c.shownPath()}, c.toolArgs()...),
-		Env: c.environment(env), Dir: c.dir,
+		Plan: c.p.Plan, Path: c.p.Path, Args: append([]string{c.p.ShownPath()}, c.p.Args()...),
+		Env: c.p.Env(env), Dir: c.p.Dir,
 		Stdio: [3]*os.File{c.s.null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
-		SocketDir: socketDir, Timer: c.launcherTimer(), KillFile: group.KillFile, Into: group.Born,
+		SocketDir: socketDir, Timer: c.p.Timer(), KillFile: group.KillFile, Into: group.Born,
 	})
-}
-
-// shownPath is the tool's own name for itself.
-func (c *Call) shownPath() string {
-	switch {
-	case c.request.Command != nil:
-		return "toolhost-adapter"
-	case c.plan.Confined():
-		return c.path
-	}
-	return c.binary.path
-}
-
-// launcherTimer is when the launcher ends the tree by itself.
-func (c *Call) launcherTimer() time.Duration {
-	if c.resolution.Timeout == budget.Infinite {
-		return 0
-	}
-	return budget.AnswerWithin(c.resolution.Timeout, c.grace)
-}
-
-// explainStart names the executable in what the launcher reported.
-func (c *Call) explainStart(err error) error {
-	var setup *sandbox.SetupError
-	if !errors.As(err, &setup) || sandbox.OfTheHost(err) || !setup.Executing() {
-		return err
-	}
-	why := setup.Err
-	switch setup.Err {
-	case syscall.ENOEXEC:
-		why = errors.New("it is neither a program of this machine nor a script with #!: build it for this architecture")
-	case syscall.ENOENT:
-		why = fmt.Errorf("its interpreter or the working directory %q does not exist: install it below /usr, or grant the call to read it", c.dir)
-	}
-	return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", cmp.Or(c.binary.path, "the command adapter"), why))
 }

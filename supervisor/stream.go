@@ -16,7 +16,7 @@ import (
 // stream does the call's work over the connection and hands every event to the
 // owner as soon as it is there: what was received survives any kill.
 func (c *Call) stream(ctx context.Context, conn peer, request *pluginv1.CallRequest) {
-	if c.describes {
+	if c.p.Describes() {
 		response, err := conn.Describe(ctx)
 		c.send(input{kind: inStreamEnded, response: response, err: err})
 		return
@@ -28,32 +28,6 @@ func (c *Call) stream(ctx context.Context, conn peer, request *pluginv1.CallRequ
 		reader.Spent(time.Since(began), c.ending.Load())
 	})
 	c.send(input{kind: inStreamEnded, err: err})
-}
-
-func (c *Call) callRequest(ready time.Time) *pluginv1.CallRequest {
-	request := &pluginv1.CallRequest{CallId: c.id, Tool: c.toolName()}
-	if c.request.Command != nil { // all else is in its arguments and environment
-		return request
-	}
-	request.Arguments, request.Meta, request.Place = c.arguments, c.request.Meta, c.place()
-	if at, ok := c.clock.Deadline(); ok {
-		request.TimeoutNs = int64(max(at.Sub(ready), 1))
-	}
-	request.SoftBudgetNs = int64(c.resolution.SoftBudget)
-	return request
-}
-
-// adapterTool is the one tool of the command adapter.
-const adapterTool = "command"
-
-func (c *Call) toolName() string {
-	if c.request.Command != nil {
-		return adapterTool
-	}
-	if c.description != nil {
-		return c.description.GetName()
-	}
-	return c.request.Tool.Name
 }
 
 // onEvent records one event of the tool.
@@ -69,10 +43,10 @@ func (c *Call) onEvent(in input, now time.Time) {
 	case *pluginv1.CallEvent_Progress:
 		c.events.Note(api.Event{
 			Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: c.clock.Elapsed(now).Milliseconds(),
-			Fraction: sane(e.Progress.Fraction), Message: c.veil.Text(e.Progress.GetMessage()),
+			Fraction: sane(e.Progress.Fraction), Message: c.p.Veil.Text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		c.events.Note(api.Event{Kind: api.EventLog, Message: c.veil.Text(e.Log.GetMessage())})
+		c.events.Note(api.Event{Kind: api.EventLog, Message: c.p.Veil.Text(e.Log.GetMessage())})
 	case *pluginv1.CallEvent_Flush:
 		c.acks.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -117,7 +91,7 @@ func (c *Call) keep(content api.Content) {
 		return
 	}
 	c.contentVeil.End(c.keepText)
-	c.show(c.veil.Content(content))
+	c.show(c.p.Veil.Content(content))
 }
 
 func (c *Call) keepText(p []byte) error {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
@@ -18,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 )
 
@@ -34,7 +34,8 @@ type Supervisor struct {
 	gate      *admission.Gate
 	keeper    *keeper
 	null      *os.File
-	binaries  *binaries
+	binaries  *prepare.Binaries
+	preparer  prepare.Preparer
 	described *describe.Cache
 	intake    intake
 	starts    starts
@@ -45,7 +46,6 @@ type Supervisor struct {
 	stuck        atomic.Int64  // calls that were given up, and are not gone
 	locking      atomic.Int64  // calls that wait for data of tools
 	looks        chan struct{} // see maxLooks
-	guard        sandbox.Guard
 
 	mu     sync.Mutex
 	calls  map[*Call]struct{}
@@ -87,7 +87,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if s.runtime, err = openRuntimeDir(s.config.RuntimeDir); err != nil {
 		return err
 	}
-	if s.binaries, err = openBinaries(s.config.StoreDir); err != nil {
+	if s.binaries, err = prepare.OpenBinaries(s.config.StoreDir); err != nil {
 		return err
 	}
 	if err = s.openGroups(ctx); err != nil {
@@ -109,7 +109,18 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if err := s.probe(ctx); err != nil {
 		return err
 	}
+	s.preparer = s.newPreparer()
 	return s.groups.Totals(s.config.Totals)
+}
+
+func (s *Supervisor) newPreparer() prepare.Preparer {
+	c := &s.config
+	return prepare.Preparer{
+		Limits: c.Limits, Sandbox: c.Sandbox, Profile: c.Profile, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
+		Binaries: s.binaries, Features: s.offered, Describe: s.describe, RuntimeDir: s.runtime.path,
+		Trusted: append(c.OwnDirs(), s.users), Own: c.Own,
+		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup,
+	}
 }
 
 func (s *Supervisor) openGroups(ctx context.Context) (err error) {
@@ -156,7 +167,7 @@ func (s *Supervisor) tryFeatures(ctx context.Context) error {
 
 func (s *Supervisor) release() error {
 	var errs []error
-	s.guard.Close()
+	s.preparer.Close()
 	if s.host != nil {
 		errs = append(errs, s.host.Close())
 	}
@@ -209,8 +220,8 @@ func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 // Start begins a call. It returns once the call is prepared, which the first
 // time takes a Describe of the binary. When ctx ends the call is aborted.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
-	c := s.newCall(request)
-	refusal := c.prepare(ctx)
+	p, refusal := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
+	c := s.newCall(p)
 	if refusal == nil {
 		refusal = c.joinLine()
 	}
@@ -283,75 +294,14 @@ func (s *Supervisor) Host() Host {
 	return h
 }
 
-// receipt is the call's; one that was refused before it had a plan has nothing
-// to show.
+// receipt is the call's.
 func (c *Call) receipt() api.Receipt {
-	r := emptyReceipt()
-	switch {
-	case c.tree != nil:
-		r = c.planned()
-		r.UID = c.seen().uid
-	case c.plan != nil: // asked for, but not done
-		r.Tier = c.plan.Receipt().Tier
+	if c.tree == nil {
+		return c.p.AskedReceipt()
 	}
-	r.Cgroup = c.s.groups.Mode().String()
+	r := c.p.Receipt()
+	r.UID = c.seen().uid
 	return r
-}
-
-// emptyReceipt is that of a call which did not run.
-func emptyReceipt() api.Receipt {
-	return api.Receipt{Enforced: []string{}, Degraded: []api.Degradation{}, Read: []string{}, Write: []string{}}
-}
-
-// planned is the receipt of a call that goes through.
-func (c *Call) planned() api.Receipt {
-	r := c.plan.Receipt()
-	r.Cgroup = c.s.groups.Mode().String()
-	r.Enforced = slices.Clone(r.Enforced)
-	if tool := c.commandTool(); tool != nil {
-		r.Shell = tool.Spec().Shell
-	}
-	if c.launcherTimer() == 0 {
-		r.Enforced = slices.DeleteFunc(r.Enforced, func(s string) bool { return s == "timer" })
-	}
-	for _, controller := range c.s.groups.Controllers() {
-		r.Enforced = append(r.Enforced, "cgroup."+controller)
-	}
-	if c.s.config.NoCgroup {
-		r.Degraded = append(slices.Clone(r.Degraded), noCgroup())
-	}
-	return r
-}
-
-func (s *Supervisor) resolve(c *Call) budget.Resolution {
-	asks := append(s.asks(c.request), c.hints...)
-	if c.description != nil {
-		asks = append(asks, toolHint(c.description))
-	}
-	return budget.Resolve(c.profile, asks...)
-}
-
-// profile is the timeout of an operation of toolhost's own.
-func (s *Supervisor) profile(operation string, request Request) budget.Resolution {
-	p, _ := budget.ForOperation(operation)
-	return budget.Resolve(p, slices.Concat(s.config.Profiles[p.Name], request.Profiles[p.Name])...)
-}
-
-// asks are those of client, operator and request.
-func (s *Supervisor) asks(request Request) []budget.Ask {
-	asks := slices.Concat(s.config.Timeouts, request.Timeouts)
-	if request.Timeout != 0 {
-		asks = append(asks, budget.Ask{Layer: budget.LayerCall, Timeout: request.Timeout})
-	}
-	return asks
-}
-
-func (s *Supervisor) grace(c *Call) (time.Duration, []string) {
-	asked := c.request.Grace
-	if asked == 0 {
-		asked = s.config.Grace
-	}
-	return budget.Grace(asked)
 }
 
 // Controller says whether limits of a cgroup controller (memory, pids, cpu,

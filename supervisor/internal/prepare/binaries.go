@@ -1,4 +1,4 @@
-package supervisor
+package prepare
 
 import (
 	"errors"
@@ -13,34 +13,33 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/store"
 )
 
-// binary is an executable: path is where it was found, stored the copy whose
+// Binary is an executable: Path is where it was found, Stored the copy whose
 // bytes were hashed and that is executed.
-type binary struct {
-	path, sha256, stored string
-}
+type Binary struct{ Path, SHA256, Stored string }
 
-// binaries keeps copies of what is executed.
-type binaries struct{ store *store.Store }
+// Binaries keeps copies of what is executed.
+type Binaries struct{ store *store.Store }
 
-func openBinaries(dir string) (*binaries, error) {
+// OpenBinaries opens the folder of copies.
+func OpenBinaries(dir string) (*Binaries, error) {
 	opened, err := store.Open(dir, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w; or name another folder for copies of tools (StoreDir, dirs.store in toolhost.yaml)", err)
 	}
-	return &binaries{opened}, nil
+	return &Binaries{opened}, nil
 }
 
-// find resolves a tool's path and stores the file.
-func (b *binaries) find(path string) (binary, error) {
+// Find resolves a tool's path and stores the file.
+func (b *Binaries) Find(path string) (Binary, error) {
 	resolved, err := lookUp(path)
 	if err != nil {
-		return binary{}, err
+		return Binary{}, err
 	}
 	entry, err := b.store.Add(resolved)
 	if err != nil {
-		return binary{}, err
+		return Binary{}, err
 	}
-	return binary{path: resolved, sha256: entry.SHA256, stored: entry.Path}, nil
+	return Binary{Path: resolved, SHA256: entry.SHA256, Stored: entry.Path}, nil
 }
 
 // lookUp says what is wrong with a path before the kernel does.

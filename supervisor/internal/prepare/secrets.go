@@ -1,20 +1,19 @@
-package supervisor
+package prepare
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
-	"github.com/toolhost/toolhost/supervisor/internal/redact"
 	"github.com/toolhost/toolhost/supervisor/internal/veil"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // checkSecrets refuses what could not be handed over or kept.
-func (c *Call) checkSecrets() error {
-	for _, s := range c.request.Secrets {
+func (n *preparation) checkSecrets() error {
+	for _, s := range n.Request.Secrets {
 		var err error
 		switch {
 		case s.Variable == "" || strings.ContainsAny(s.Variable, "=\x00"):
@@ -29,15 +28,15 @@ func (c *Call) checkSecrets() error {
 		}
 	}
 	var err error
-	if c.veil, err = newVeil(c.request.Secrets); err != nil {
+	if n.Veil, err = newVeil(n.Request.Secrets); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
 }
 
 // secretFiles are those of the sandbox.
-func (c *Call) secretFiles() (files []sandbox.Secret) {
-	for _, s := range c.request.Secrets {
+func (n *preparation) secretFiles() (files []sandbox.Secret) {
+	for _, s := range n.Request.Secrets {
 		if s.File {
 			files = append(files, sandbox.Secret{Name: s.Variable, Data: []byte(s.Value)})
 		}
@@ -46,8 +45,8 @@ func (c *Call) secretFiles() (files []sandbox.Secret) {
 }
 
 // secretEnv are the variables.
-func (c *Call) secretEnv() (env []string) {
-	for _, s := range c.request.Secrets {
+func (n *Prepared) secretEnv() (env []string) {
+	for _, s := range n.Request.Secrets {
 		value := s.Value
 		if s.File {
 			value = sandbox.SecretsDir + "/" + s.Variable
@@ -57,26 +56,10 @@ func (c *Call) secretEnv() (env []string) {
 	return env
 }
 
-func newVeil(secrets []Secret) (*veil.Veil, error) {
+func newVeil(secrets []spec.Secret) (*veil.Veil, error) {
 	values := make([][]byte, len(secrets))
 	for i, s := range secrets {
 		values[i] = []byte(s.Value)
 	}
 	return veil.New(values...)
-}
-
-// hideAnswer keeps the answer to a secret question out of sight from now on. A
-// warning says that it cannot be.
-func (c *Call) hideAnswer(a Answer) (warning string) {
-	secret := string(a.Value)
-	if text := ""; json.Unmarshal(a.Value, &text) == nil {
-		secret = text
-	}
-	if secret == "" {
-		return ""
-	}
-	if err := c.veil.Add(secret); err != nil {
-		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
-	}
-	return ""
 }

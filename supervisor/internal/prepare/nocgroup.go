@@ -1,4 +1,4 @@
-package supervisor
+package prepare
 
 import (
 	"errors"
@@ -21,26 +21,26 @@ func noCgroup() api.Degradation {
 	}
 }
 
-// limitWithoutCgroup drops what nothing can enforce where there are no cgroups. A
+// boundWithoutCgroup drops what nothing can enforce where there are no cgroups. A
 // limit of CPU time would end the call, so that it is not dropped in silence.
-func (c *Call) limitWithoutCgroup() error {
-	if !c.s.config.NoCgroup {
+func (n *preparation) boundWithoutCgroup() error {
+	if !n.NoCgroup {
 		return nil
 	}
-	if c.limits.CPUTime > 0 {
+	if n.Bounds.CPUTime > 0 {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, errors.New("a limit of CPU time needs a cgroup, and none is in use: leave it out, or --unsafe-no-cgroup (NoCgroup)"))
 	}
-	c.limits.CPUPercent, c.limits.CPUWeight, c.limits.IOWeight, c.limits.IOMax = 0, 0, 0, nil
+	n.Bounds.CPUPercent, n.Bounds.CPUWeight, n.Bounds.IOWeight, n.Bounds.IOMax = 0, 0, 0, nil
 	return nil
 }
 
 // rlimits are those that stand in for the limits of a cgroup: bytes of each
 // process, and tasks of the call's user.
-func (c *Call) rlimits() (processBytes, tasks int64) {
-	if !c.s.config.NoCgroup {
+func (n *preparation) rlimits() (processBytes, tasks int64) {
+	if !n.NoCgroup {
 		return 0, 0
 	}
-	l := c.treeLimits()
+	l := n.treeLimits()
 	if l.MemoryBytes > 0 && l.MemoryBytes < math.MaxInt64-reservedBytes {
 		processBytes = l.MemoryBytes + reservedBytes
 	}

@@ -1,4 +1,4 @@
-package supervisor
+package prepare
 
 import (
 	"errors"
@@ -22,49 +22,39 @@ const (
 	hiddenSocket   = "/.toolhost/turns"
 )
 
-// surroundings are what a call will find itself in.
-type surroundings struct {
-	service *service // nil where the tool has nothing to ask of its host
-	plan    *sandbox.Plan
-	policy  sandbox.Resolved
-	// path is the plugin's executable, dir the working directory, as the tool
-	// sees them.
-	path, dir string
-}
-
 // surround plans the sandbox: what the policy grants, and the programs that
 // the call cannot do without.
-func (c *Call) surround() error {
-	policy := c.s.config.Sandbox
-	if c.request.Sandbox != nil {
-		policy = *c.request.Sandbox
+func (n *preparation) surround() error {
+	policy := n.Sandbox
+	if n.Request.Sandbox != nil {
+		policy = *n.Request.Sandbox
 	}
 	resolved, err := policy.Resolve()
 	if err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
-	c.policy = resolved
-	c.warnings = append(c.warnings, resolved.Warnings()...)
-	if err := c.s.keepOwn(&resolved); err != nil {
+	n.Policy = resolved
+	n.Warnings = append(n.Warnings, resolved.Warnings()...)
+	if err := n.keepOwn(&resolved); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
-	if err := c.openFilesTo(resolved); err != nil {
+	if err := n.openFilesTo(resolved); err != nil {
 		return err
 	}
-	if err := c.openService(resolved); err != nil {
+	if err := n.openService(resolved); err != nil {
 		return err
 	}
-	programs, err := c.programs(resolved)
+	programs, err := n.programs(resolved)
 	if err != nil {
 		return err
 	}
-	if c.plan, err = resolved.Plan(c.s.offered(), c.task(programs)); err != nil {
+	if n.Plan, err = resolved.Plan(n.Features(), n.task(programs)); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, planReason(err), err)
 	}
-	if c.s.config.NoCgroup && !c.plan.Confined() {
+	if n.NoCgroup && !n.Plan.Confined() {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, errHeldByNothing)
 	}
-	return c.findDir(resolved)
+	return n.findDir(resolved)
 }
 
 // planReason tells what the host lacks from what cannot be meant.
@@ -75,48 +65,48 @@ func planReason(err error) api.Reason {
 	return api.ReasonPolicy
 }
 
-func (c *Call) task(programs []sandbox.Program) sandbox.Task {
-	processBytes, tasks := c.rlimits()
+func (n *preparation) task(programs []sandbox.Program) sandbox.Task {
+	processBytes, tasks := n.rlimits()
 	return sandbox.Task{
 		ProcessBytes: processBytes, Tasks: tasks,
-		Programs: programs, MemoryBytes: c.limits.MemoryBytes, CPUPercent: c.limits.CPUPercent,
-		OpenFiles: c.limits.OpenFiles, Secrets: c.secretFiles(),
-		Storage: sandbox.Storage{WorkspaceBytes: c.limits.WorkspaceBytes, WorkspaceInodes: c.limits.WorkspaceInodes, TmpBytes: c.limits.TmpBytes},
+		Programs: programs, MemoryBytes: n.Bounds.MemoryBytes, CPUPercent: n.Bounds.CPUPercent,
+		OpenFiles: n.Bounds.OpenFiles, Secrets: n.secretFiles(),
+		Storage: sandbox.Storage{WorkspaceBytes: n.Bounds.WorkspaceBytes, WorkspaceInodes: n.Bounds.WorkspaceInodes, TmpBytes: n.Bounds.TmpBytes},
 	}
 }
 
 // programs are the executables that must be shown to the call: copies from the
 // store, whose bytes are the ones that were hashed.
-func (c *Call) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
-	if c.request.Command != nil {
-		return c.commandPrograms(policy)
+func (n *preparation) programs(policy sandbox.Resolved) ([]sandbox.Program, error) {
+	if n.Request.Command != nil {
+		return n.commandPrograms(policy)
 	}
 	if !policy.Confines() {
-		c.path = c.binary.stored
+		n.Path = n.Binary.Stored
 		return nil, nil
 	}
-	c.path = visiblePath(c.binary.path, policy)
-	return append(c.servicePrograms(), sandbox.Program{Source: c.binary.stored, Target: c.path}), nil
+	n.Path = visiblePath(n.Binary.Path, policy)
+	return append(n.servicePrograms(), sandbox.Program{Source: n.Binary.Stored, Target: n.Path}), nil
 }
 
 // commandPrograms are those of a plain command; what runs it is in every call.
-func (c *Call) commandPrograms(policy sandbox.Resolved) ([]sandbox.Program, error) {
-	c.path = sandbox.CommandAdapter
-	if err := c.placeCommand(policy); err != nil || !policy.Confines() {
+func (n *preparation) commandPrograms(policy sandbox.Resolved) ([]sandbox.Program, error) {
+	n.Path = sandbox.CommandAdapter
+	if err := n.placeCommand(policy); err != nil || !policy.Confines() {
 		return nil, err
 	}
-	list := c.servicePrograms()
-	if c.command.stored != "" {
-		list = append(list, sandbox.Program{Source: c.command.stored, Target: c.command.path})
+	list := n.servicePrograms()
+	if n.command.Stored != "" {
+		list = append(list, sandbox.Program{Source: n.command.Stored, Target: n.command.Path})
 	}
 	return list, nil
 }
 
-func (c *Call) servicePrograms() []sandbox.Program {
-	if c.service == nil {
+func (n *preparation) servicePrograms() []sandbox.Program {
+	if n.Service == nil {
 		return nil
 	}
-	return []sandbox.Program{{Source: c.service.path, Target: hiddenSocket}}
+	return []sandbox.Program{{Source: n.Service.path, Target: hiddenSocket}}
 }
 
 // visiblePath is where a confined call sees a program of this path. Below a
@@ -137,44 +127,44 @@ func visiblePath(path string, policy sandbox.Resolved) string {
 // placeCommand finds the command on the host where the call could not find it
 // by itself: a path, a name of the caller's own PATH, or one whose hash is to be
 // checked. It is copied only if it is not run from where it is.
-func (c *Call) placeCommand(policy sandbox.Resolved) error {
-	want := c.request.SHA256
-	path, err := c.commandPath(policy)
+func (n *preparation) placeCommand(policy sandbox.Resolved) error {
+	want := n.Request.SHA256
+	path, err := n.commandPath(policy)
 	if err != nil || path == "" && want == "" {
 		return err
 	}
 	if path == "" {
-		path = c.request.Command.Argv[0]
+		path = n.Request.Command.Argv[0]
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, err)
 	}
-	if want == "" && (!policy.Confines() || c.s.offered().Runtime(path) || policy.Covers(path)) {
-		c.command.path = path
+	if want == "" && (!policy.Confines() || n.Features().Runtime(path) || policy.Covers(path)) {
+		n.command.Path = path
 		return nil
 	}
-	found, err := c.s.binaries.find(path)
+	found, err := n.Binaries.Find(path)
 	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", c.request.Command.Argv[0], err))
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", n.Request.Command.Argv[0], err))
 	}
-	if want != "" && !strings.EqualFold(want, found.sha256) {
-		return outcome.Refuse(api.StatusPolicyViolation, api.ReasonSHA256, wrongHash(found, want))
+	if err := found.Check(want); err != nil {
+		return err
 	}
-	found.path = visiblePath(found.path, policy)
-	c.command = found
+	found.Path = visiblePath(found.Path, policy)
+	n.command = found
 	return nil
 }
 
 // commandPath is where the host has a command that is not simply in the call's
 // PATH; empty if it is, or is nowhere.
-func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
-	name := c.request.Command.Argv[0]
+func (n *preparation) commandPath(policy sandbox.Resolved) (string, error) {
+	name := n.Request.Command.Argv[0]
 	if strings.Contains(name, "/") {
-		if c.request.Dir != "" && !filepath.IsAbs(name) {
-			name = filepath.Join(c.request.Dir, name)
+		if n.Request.Dir != "" && !filepath.IsAbs(name) {
+			name = filepath.Join(n.Request.Dir, name)
 		}
 		if _, err := os.Stat(name); err != nil {
-			return "", outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", c.request.Command.Argv[0]))
+			return "", outcome.Refuse(api.StatusStartFailed, api.ReasonNotFound, fmt.Errorf("no command at %s: correct the path", n.Request.Command.Argv[0]))
 		}
 		return name, nil
 	}
@@ -183,7 +173,7 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 	}
 	for _, dir := range filepath.SplitList(sandbox.Path) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-			if c.request.SHA256 != "" {
+			if n.Request.SHA256 != "" {
 				return path, nil
 			}
 			return "", nil
@@ -196,53 +186,32 @@ func (c *Call) commandPath(policy sandbox.Resolved) (string, error) {
 	return path, nil
 }
 
-func wrongHash(found binary, want string) error {
-	return fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.path, found.sha256, want)
-}
-
-// sha256 is that of what is executed.
-func (c *Call) sha256() string {
-	if c.request.Command != nil {
-		return c.command.sha256
-	}
-	return c.binary.sha256
-}
-
-// argv is the command's own argument vector, with the path that it was found at.
-func (c *Call) argv() []string {
-	argv := slices.Clone(c.request.Command.Argv)
-	switch {
-	case c.command.path == "":
-	case c.plan.Confined() || c.command.stored == "":
-		argv[0] = c.command.path
-	default:
-		argv[0] = c.command.stored
-	}
-	return argv
+func wrongHash(found Binary, want string) error {
+	return fmt.Errorf("the tool %s has sha256 %s, not %s: it is not the binary that was allowed", found.Path, found.SHA256, want)
 }
 
 // findDir settles the working directory: what was asked for, else the host's
 // own where the call sees it or something in it, else the workspace.
-func (c *Call) findDir(policy sandbox.Resolved) (err error) {
-	dir := c.request.Dir
+func (n *preparation) findDir(policy sandbox.Resolved) (err error) {
+	dir := n.Request.Dir
 	if dir == "" {
 		here, err := os.Getwd()
 		if err != nil {
 			return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("cannot find the working directory: %w", err))
 		}
 		dir = here
-		if c.plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
+		if n.Plan.Confined() && !policy.Covers(dir) && (dir == "/" || !policy.Holds(dir)) {
 			dir = sandbox.Workspace
 		}
 	}
-	if c.dir, err = filepath.Abs(dir); err != nil {
+	if n.Dir, err = filepath.Abs(dir); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, err)
 	}
-	dir = c.dir
-	if c.plan.Confined() && sandbox.OwnFolder(dir) {
+	dir = n.Dir
+	if n.Plan.Confined() && sandbox.OwnFolder(dir) {
 		return nil
 	}
-	if c.plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
+	if n.Plan.Confined() && !policy.Covers(dir) && !policy.Holds(dir) {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonDir, fmt.Errorf("the working directory %s is not granted to the call: grant it to read or to write", dir))
 	}
 	return checkDir(dir)
@@ -259,11 +228,11 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// environment is what the tool finds in its own. Where a call stands is for nobody
+// Env is what the tool finds in its environment. Where a call stands is for nobody
 // else to say.
-func (c *Call) environment(handshake []string) []string {
-	given := slices.DeleteFunc(slices.Concat(baseEnv(c.plan.Confined()), c.plan.Env(), c.request.Env, c.secretEnv()), isOfCall)
-	return lastOfEach(slices.Concat(given, c.placeEnv(), c.service.env(), handshake))
+func (n *Prepared) Env(handshake []string) []string {
+	given := slices.DeleteFunc(slices.Concat(baseEnv(n.Plan.Confined()), n.Plan.Env(), n.Request.Env, n.secretEnv()), isOfCall)
+	return lastOfEach(slices.Concat(given, n.placeEnv(), n.Service.env(), handshake))
 }
 
 func isOfCall(entry string) bool {

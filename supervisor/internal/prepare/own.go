@@ -1,0 +1,28 @@
+package prepare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// keepOwn keeps what is toolhost's own out of a policy's grants.
+func (p *Preparer) keepOwn(policy *sandbox.Resolved) error {
+	var own sandbox.Own
+	if p.Own != nil {
+		own = p.Own()
+	}
+	own.Hidden = slices.Concat(p.Trusted, own.Hidden)
+	err := p.guard.Apply(policy, own)
+	if _, refused := errors.AsType[*sandbox.OwnError](err); err != nil && !refused {
+		return err
+	}
+	for _, path := range p.Trusted { // which others are executed, or trusted, by
+		if policy.MayWrite(path) || policy.WritesBelow(path) {
+			return fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", path)
+		}
+	}
+	return err
+}
