@@ -76,14 +76,14 @@ func answerOf(call, id string, a Answer) *pluginv1.AnswerRequest {
 // is waited for, it allows for the longest wait.
 func (c *Call) moveTimer(now time.Time) {
 	if c.p.Timeout.Timeout == budget.Infinite {
-		c.warnOf(lateTimer, c.tree.setTimer(0))
+		c.warnOf(lateTimer, c.tree.SetTimer(0))
 		return
 	}
 	left := budget.AnswerWithin(c.clock.Remaining(now), c.p.Grace)
 	if c.questions > 0 {
 		left += budget.MaxHumanWait
 	}
-	c.warnOf(lateTimer, c.tree.setTimer(left))
+	c.warnOf(lateTimer, c.tree.SetTimer(left))
 }
 
 const lateTimer = "the call may be ended too early"

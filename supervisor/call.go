@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
@@ -22,13 +23,13 @@ type Call struct {
 	s    *Supervisor
 	id   string
 	p    *prepare.Prepared
-	line *line // for a kept process; nil for one of the call's own
+	line *kept.Line // for a kept process; nil for one of the call's own
 	// warnings are the result's.
 	warnings []string
 
 	inbox  chan input
 	aborts chan api.Reason      // the newest ones; two of them kill
-	live   atomic.Pointer[tree] // set by the loop, for Current
+	live   atomic.Pointer[Tree] // set by the loop, for Current
 	over   chan struct{}        // closed when the owner takes no more inputs
 	ending atomic.Bool          // what the tool sends is late, and not held up
 	done   chan struct{}        // closed when result is made, after over
@@ -73,8 +74,8 @@ const (
 type input struct {
 	kind     inputKind
 	err      error
-	tree     tree
-	conn     peer
+	tree     Tree
+	conn     Peer
 	event    *pluginv1.CallEvent
 	judged   judged // of event, or of content and structured
 	response *pluginv1.DescribeResponse
@@ -146,7 +147,7 @@ func (c *Call) send(in input) bool {
 // result.
 func (c *Call) run(ctx context.Context) {
 	defer c.s.unregister(c) // when nothing of the call is left
-	defer c.line.part()
+	defer c.line.Part()
 	defer c.p.Close()
 	stop := context.AfterFunc(ctx, func() { c.Abort(outcome.AbortReason(ctx)) })
 	defer stop()
@@ -198,7 +199,7 @@ func (c *Call) slot(ctx context.Context) (release func(), err error) {
 // enter waits for a kept process and for a lock, if the call wants them, and then
 // for a slot: a call with a slot waits for nothing else.
 func (c *Call) enter(ctx context.Context) {
-	leave, err := c.line.enter(ctx, c.p.Request.Keep != nil && c.p.Request.Keep.Shared, c.lockWait())
+	leave, err := c.line.Enter(ctx, c.p.Request.Keep != nil && c.p.Request.Keep.Shared, c.lockWait())
 	if err != nil {
 		c.send(input{kind: inRefused, err: err})
 		return

@@ -8,14 +8,11 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
 
-// killTime is how long the kill may take of budget.AnswerMargin; the rest is
-// for draining and the result.
-const (
-	killTime      = budget.AnswerMargin * 9 / 10
-	leastKillTime = budget.AnswerMargin / 2
-)
+// leastKillTime is how long a kill may take at least; see process.KillTime.
+const leastKillTime = budget.AnswerMargin / 2
 
 // nextWake is the earliest time at which checkClocks has something to do in
 // the current state; zero if there is none.
@@ -58,7 +55,7 @@ func (c *Call) nextWake() time.Time {
 // a moment all the same: nothing else tells a busy machine from a process that
 // cannot be killed.
 func (c *Call) killLimit() time.Time {
-	limit := c.endBy().Add(killTime)
+	limit := c.endBy().Add(process.KillTime)
 	if least := c.marks.kill.Add(leastKillTime); least.After(limit) {
 		return least
 	}
@@ -195,7 +192,7 @@ func (c *Call) checkCPU(now time.Time) {
 	if c.tree == nil {
 		return
 	}
-	used, err := c.tree.cpu()
+	used, err := c.tree.CPU()
 	if err != nil {
 		c.log().Warn("cannot read the CPU time of a call", "error", err)
 	}

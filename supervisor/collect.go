@@ -33,12 +33,11 @@ func (c *Call) finish() {
 
 // evidence is what the call is judged by.
 func (c *Call) evidence() outcome.Evidence {
-	seen := c.seen()
 	return outcome.Evidence{
 		Cause: c.cause, Reason: c.reason, Final: c.final, StartErr: c.startErr, StreamErr: c.streamErr,
 		Exited: c.exited, Exit: c.exit, ExitOurs: c.exitOurs, Survivors: c.kill.survivors, Ran: c.ran(), Usage: c.usage(),
 		ExitOK: c.exitOK, ExitJudged: c.exitJudged, ExitMessage: c.exitMessage, OutputErr: c.outputErr, Structured: c.structuredResult(),
-		LauncherLost: seen.launcherLost,
+		LauncherLost: c.tree != nil && c.tree.LauncherLost(),
 		OverTotal:    c.output != nil && c.output.overLimit(),
 	}
 }
@@ -68,23 +67,18 @@ func (c *Call) usage() cgroup.Usage {
 	if c.tree == nil {
 		return cgroup.Usage{}
 	}
-	usage, err := c.tree.usage()
+	usage, err := c.tree.Usage()
 	if err != nil {
 		c.warnings = append(c.warnings, "usage is incomplete: "+err.Error())
 	}
 	return usage
 }
 
-// seen is empty while the call has no processes.
-func (c *Call) seen() sighting {
-	if c.tree == nil {
-		return sighting{}
-	}
-	return c.tree.seen()
-}
+// wasKilled: the host has killed the processes.
+func (c *Call) wasKilled() bool { return c.tree != nil && c.tree.Killed() }
 
 // ran: the tool's program has begun, or may have.
-func (c *Call) ran() bool { return c.seen().executed || c.uncertain }
+func (c *Call) ran() bool { return c.uncertain || c.tree != nil && c.tree.Executed() }
 
 // teardown gives back what the call held.
 func (c *Call) teardown() {
@@ -107,7 +101,7 @@ func (c *Call) teardown() {
 	}
 	switch {
 	case c.after != nil:
-		c.tree.release()
+		c.tree.Release()
 		c.release()
 	case c.tree == nil:
 		c.freeUnseen()
@@ -119,7 +113,7 @@ func (c *Call) teardown() {
 // leaveTree frees the processes, if the call is the last one there, and gives the
 // slot back: that of what could not be killed only when it is gone after all.
 func (c *Call) leaveTree() {
-	freed := c.tree.leave(c.kill.survivors > 0)
+	freed := c.tree.Leave(c.kill.survivors > 0)
 	if c.kill.survivors == 0 {
 		c.release()
 		return
@@ -144,8 +138,8 @@ func (c *Call) freeUnseen() {
 	c.s.tasks.Run("hold the slot of a late start", func() {
 		<-c.started
 		if c.spawned != nil {
-			_ = c.spawned.kill()
-			<-c.spawned.leave(true)
+			_ = c.spawned.Kill()
+			<-c.spawned.Leave(true)
 		}
 		c.s.stuck.Add(-stuck)
 		c.release()
@@ -273,7 +267,7 @@ func (c *Call) stopDue() time.Time {
 
 // instanceKind is fresh for a call whose process has served no other.
 func (c *Call) instanceKind() string {
-	if c.seen().reused && !c.line.keep.Once {
+	if c.tree != nil && c.tree.Reused() {
 		return "reused"
 	}
 	return "fresh"

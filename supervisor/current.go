@@ -10,6 +10,6 @@ func (c *Call) Current() (now cgroup.Current, ok bool) {
 	if live == nil || closed(c.done) {
 		return cgroup.Current{}, false
 	}
-	now, err := (*live).current()
+	now, err := (*live).Current()
 	return now, err == nil
 }

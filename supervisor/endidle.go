@@ -3,12 +3,4 @@ package supervisor
 // EndIdle ends the kept processes that no call uses at present, as when they
 // have been made for a configuration that holds no more. It does not wait; those
 // in use go on.
-func (s *Supervisor) EndIdle() {
-	s.keeper.mu.Lock()
-	defer s.keeper.mu.Unlock()
-	for _, l := range s.keeper.lines {
-		if l.instance != nil {
-			s.keeper.endSoon(l.instance)
-		}
-	}
-}
+func (s *Supervisor) EndIdle() { s.kept.EndIdle() }

@@ -41,50 +41,7 @@ func (c *Call) lock(ctx context.Context) (unlock func(), err error) {
 		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, c.p.Request.Lock.File)))
 	defer cancel()
 	if c.line != nil {
-		return c.line.data.acquire(ctx, c.p.Request.Lock.File)
+		return c.line.Lock(ctx, c.p.Request.Lock.File)
 	}
 	return filelock.Acquire(ctx, c.p.Request.Lock.File, c.p.Request.Lock.Shared)
-}
-
-// sharedData is a lock that a kept process and its calls have together. It is
-// exclusive, since what one of them may not write another one may.
-type sharedData struct {
-	turn    chan struct{} // holds one: whoever looks at the rest
-	holders int
-	release func()
-}
-
-func newSharedData() *sharedData { return &sharedData{turn: make(chan struct{}, 1)} }
-
-// acquire waits only where nobody has the lock yet.
-func (d *sharedData) acquire(ctx context.Context, file string) (release func(), err error) {
-	select {
-	case d.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	defer func() { <-d.turn }()
-	if d.holders == 0 {
-		if d.release, err = filelock.Acquire(ctx, file, false); err != nil {
-			return nil, err
-		}
-	}
-	d.holders++
-	return d.drop, nil
-}
-
-// join is for who is there while somebody else has the lock for certain.
-func (d *sharedData) join() (release func()) {
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
-	d.holders++
-	return d.drop
-}
-
-func (d *sharedData) drop() {
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
-	if d.holders--; d.holders == 0 {
-		d.release()
-	}
 }

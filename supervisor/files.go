@@ -102,5 +102,5 @@ func (c *Call) workspace() *os.File {
 	if c.tree == nil || c.line != nil || c.kill.survivors > 0 {
 		return nil
 	}
-	return c.tree.workspace()
+	return c.tree.Workspace()
 }

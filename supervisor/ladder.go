@@ -40,7 +40,7 @@ func (c *Call) signal() bool {
 		return false
 	}
 	c.marks.term = time.Now()
-	pids, err := c.tree.terminate()
+	pids, err := c.tree.Terminate()
 	if err != nil {
 		c.log().Warn("cannot signal every process of a call", "error", err)
 	}
@@ -74,7 +74,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 	if !c.to(t) {
 		return
 	}
-	if c.cause == outcome.CauseNone && c.final == nil && c.seen().doomed {
+	if c.cause == outcome.CauseNone && c.final == nil && c.tree != nil && c.tree.Doomed() {
 		c.cause, c.reason = outcome.CauseCollateral, api.ReasonCollateral // its death came before the word of it
 	}
 	c.p.Service.Close()
@@ -86,7 +86,7 @@ func (c *Call) killNow(t trigger, now time.Time) {
 	if c.tree != nil {
 		c.countProcesses(ladder, t == ended || t == startFailed)
 		c.marks.kill = time.Now()
-		c.warnOf("cannot kill all of the call at once", c.tree.kill())
+		c.warnOf("cannot kill all of the call at once", c.tree.Kill())
 	}
 	c.s.tasks.Run("await the end of processes", c.awaitEmpty)
 }
@@ -109,7 +109,7 @@ func (c *Call) cancelStart() {
 // countProcesses notes who is there to be killed. On the ladder that takes
 // SIGKILL unless the call has ended by itself and left at most its own process.
 func (c *Call) countProcesses(ladder, byItself bool) {
-	pids, err := c.tree.processes()
+	pids, err := c.tree.Processes()
 	if err != nil {
 		c.log().Warn("cannot list the processes of a call", "error", err)
 	}
@@ -129,8 +129,8 @@ func (c *Call) countProcesses(ladder, byItself bool) {
 func (c *Call) awaitEmpty() {
 	<-c.started
 	if c.spawned != nil {
-		_ = c.spawned.kill() // also what was spawned after the owner's kill
-		if c.spawned.ended(c.lifetime) != nil {
+		_ = c.spawned.Kill() // also what was spawned after the owner's kill
+		if c.spawned.Ended(c.lifetime) != nil {
 			return
 		}
 	}
@@ -143,7 +143,7 @@ func (c *Call) hurry() {
 	if c.tree == nil {
 		return
 	}
-	if err := c.tree.hurry(); err != nil {
+	if err := c.tree.Hurry(); err != nil {
 		c.log().Warn("cannot give a dying call more CPU time", "error", err)
 	}
 }
@@ -169,7 +169,7 @@ func (c *Call) giveUp(now time.Time) {
 		c.giveUpStart()
 		return
 	}
-	c.kill.survivors = c.tree.giveUp()
+	c.kill.survivors = c.tree.GiveUp()
 }
 
 // giveUpStart is for a starter that is late to give up: no process is known, so

@@ -44,15 +44,15 @@ type life struct {
 	leaveQueue context.CancelFunc
 	cancelWork context.CancelFunc // ends start-up and stream; only after the kill
 	started    chan struct{}      // closed when the starter has ended
-	spawned    tree               // the starter's; read after started is closed
+	spawned    Tree               // the starter's; read after started is closed
 	lifetime   context.Context    // ends when the call has its result
 	end        context.CancelFunc
 	helpers    sync.WaitGroup // goroutines that end with lifetime
 
-	tree  tree          // nil until there are processes
+	tree  Tree          // nil until there are processes
 	after *cgroup.Usage // what they had used when they were released alive
 
-	conn   peer
+	conn   Peer
 	output *output
 	acks   *replies
 	marks  marks
@@ -188,20 +188,19 @@ func (c *Call) onRefused(err error) {
 
 // onSpawned takes over the processes. If the call has been stopped in the
 // meantime they are killed.
-func (c *Call) onSpawned(t tree) {
+func (c *Call) onSpawned(t Tree) {
 	c.tree = t
 	c.live.Store(&t)
 	if c.p.Bounds.CPUTime > 0 {
 		c.cpuAt = time.Now()
 	}
 	if c.state >= stateKilling {
-		c.warnOf("cannot kill all of the call at once", t.kill())
+		c.warnOf("cannot kill all of the call at once", t.Kill())
 	}
 }
 
-func (c *Call) onConnected(conn peer, now time.Time) {
+func (c *Call) onConnected(conn Peer, now time.Time) {
 	c.conn = conn
-	c.tree.connected()
 	if !c.to(connected) {
 		c.startErr = cmp.Or(c.startErr, outcome.ErrEndedStarting)
 		c.streamOver = true // it has not begun
@@ -218,7 +217,7 @@ func (c *Call) onConnected(conn peer, now time.Time) {
 	c.acks.serve(conn)
 	if c.line != nil {
 		c.moveTimer(now)
-		c.tree.share()
+		c.tree.Share(c.p.Request.Lock.File != "")
 	}
 	request := c.p.CallRequest(c.timeLeft(now))
 	c.s.tasks.Run("stream", func() { c.stream(c.lifetime, conn, request) })
@@ -257,7 +256,7 @@ func cutOff(err error) bool {
 // is neither the tool's doing nor the ladder's.
 func (c *Call) onExited(status syscall.WaitStatus, now time.Time) {
 	ladder := c.cause != outcome.CauseNone && slices.Contains(c.kill.signals, "SIGKILL")
-	ours := c.seen().killed && !ladder && status.Signaled() && status.Signal() == syscall.SIGKILL
+	ours := c.wasKilled() && !ladder && status.Signaled() && status.Signal() == syscall.SIGKILL
 	if ours && c.state >= stateKilling {
 		return
 	}
@@ -310,7 +309,7 @@ func (c *Call) endAlone(now time.Time) {
 // giveBack leaves a kept process alive after a call that has ended well. What
 // the call has written so far is still its own.
 func (c *Call) giveBack(now time.Time) bool {
-	if c.line == nil || c.state != stateRunning || c.streamErr != nil || c.exited || !c.tree.mayLiveOn() {
+	if c.line == nil || c.state != stateRunning || c.streamErr != nil || c.exited || !c.tree.MayLiveOn() {
 		return false
 	}
 	if c.responded.GetError() != nil { // what it describes could not be started
@@ -319,7 +318,7 @@ func (c *Call) giveBack(now time.Time) bool {
 	c.after = new(c.usage())
 	c.marks.stop, c.marks.empty, c.settleAt = now, now, now.Add(settleTime)
 	c.to(released)
-	taken := c.tree.outputTaken()
+	taken := c.tree.OutputTaken()
 	c.helpers.Go(func() {
 		for _, found := range taken {
 			select {

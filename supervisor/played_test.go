@@ -85,7 +85,7 @@ func (p *played) bringUp(ctx context.Context) {
 	p.call.send(input{kind: inConnected, conn: p})
 }
 
-func (p *played) terminate() ([]int, error) {
+func (p *played) Terminate() ([]int, error) {
 	p.note("SIGTERM")
 	if !p.deaf {
 		p.die(syscall.SIGTERM)
@@ -93,7 +93,7 @@ func (p *played) terminate() ([]int, error) {
 	return []int{7}, nil
 }
 
-func (p *played) kill() error {
+func (p *played) Kill() error {
 	p.note("SIGKILL")
 	if !p.undying {
 		p.die(syscall.SIGKILL)
@@ -101,16 +101,16 @@ func (p *played) kill() error {
 	return nil
 }
 
-func (p *played) hurry() error { p.note("hurry"); return nil }
+func (p *played) Hurry() error { p.note("hurry"); return nil }
 
-func (p *played) processes() ([]int, error) {
+func (p *played) Processes() ([]int, error) {
 	if closed(p.dead) {
 		return nil, nil
 	}
 	return []int{7}, nil
 }
 
-func (p *played) ended(ctx context.Context) error {
+func (p *played) Ended(ctx context.Context) error {
 	select {
 	case <-p.dead:
 		return nil
@@ -119,34 +119,38 @@ func (p *played) ended(ctx context.Context) error {
 	}
 }
 
-func (p *played) giveUp() int {
-	left, _ := p.processes()
+func (p *played) GiveUp() int {
+	left, _ := p.Processes()
 	return len(left)
 }
 
-func (p *played) cpu() (time.Duration, error) {
+func (p *played) CPU() (time.Duration, error) {
 	if !p.burns {
 		return 0, nil
 	}
 	return time.Since(p.began), nil
 }
 
-func (p *played) usage() (cgroup.Usage, error)     { return cgroup.Usage{}, nil }
-func (p *played) current() (cgroup.Current, error) { return cgroup.Current{}, nil }
-func (p *played) seen() sighting                   { return sighting{executed: true, doomed: p.doomed} }
-func (p *played) connected()                       {}
-func (p *played) share()                           {}
-func (p *played) mayLiveOn() bool                  { return false }
-func (p *played) outputTaken() []<-chan struct{}   { return nil }
-func (p *played) workspace() *os.File              { return nil }
-func (p *played) release()                         {}
+func (p *played) Usage() (cgroup.Usage, error)     { return cgroup.Usage{}, nil }
+func (p *played) Current() (cgroup.Current, error) { return cgroup.Current{}, nil }
+func (p *played) Executed() bool                   { return true }
+func (p *played) Killed() bool                     { return false }
+func (p *played) LauncherLost() bool               { return false }
+func (p *played) Doomed() bool                     { return p.doomed }
+func (p *played) Reused() bool                     { return false }
+func (p *played) UID() int                         { return 0 }
+func (p *played) Share(bool)                       {}
+func (p *played) MayLiveOn() bool                  { return false }
+func (p *played) OutputTaken() []<-chan struct{}   { return nil }
+func (p *played) Workspace() *os.File              { return nil }
+func (p *played) Release()                         {}
 
-func (p *played) setTimer(left time.Duration) error {
+func (p *played) SetTimer(left time.Duration) error {
 	p.timers = append(p.timers, left)
 	return nil
 }
 
-func (p *played) leave(survivors bool) <-chan struct{} {
+func (p *played) Leave(survivors bool) <-chan struct{} {
 	p.call.s.tasks.Run("free", func() { <-p.dead; close(p.freed) })
 	return p.freed
 }

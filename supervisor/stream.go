@@ -15,7 +15,7 @@ import (
 
 // stream does the call's work over the connection and hands every event to the
 // owner as soon as it is there: what was received survives any kill.
-func (c *Call) stream(ctx context.Context, conn peer, request *pluginv1.CallRequest) {
+func (c *Call) stream(ctx context.Context, conn Peer, request *pluginv1.CallRequest) {
 	if c.p.Describes() {
 		response, err := conn.Describe(ctx)
 		c.send(input{kind: inStreamEnded, response: response, err: err})
@@ -174,7 +174,7 @@ func newReplies(callID string) *replies {
 	return &replies{callID: callID, ack: make(chan uint64, 1), answers: make(chan *pluginv1.AnswerRequest, maxReplies)}
 }
 
-func (r *replies) serve(conn peer) {
+func (r *replies) serve(conn Peer) {
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(context.Background())
 	r.served.Go(func() {

@@ -16,8 +16,10 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 )
 
@@ -32,13 +34,12 @@ type Supervisor struct {
 	users     string           // folder of the users that calls have
 	runtime   *runtimeDir
 	gate      *admission.Gate
-	keeper    *keeper
+	kept      *kept.Pool
+	maker     process.Maker
 	null      *os.File
 	binaries  *prepare.Binaries
 	preparer  prepare.Preparer
 	described *describe.Cache
-	intake    intake
-	starts    starts
 	pools     *pools
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describe.Flights
@@ -65,11 +66,12 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	}
 	limits := config.Admission.limits()
 	s := &Supervisor{
-		config: config, gate: admission.New(limits), keeper: newKeeper(limits),
+		config: config, gate: admission.New(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
-		described:    describe.NewCache(), describing: describe.NewFlights(), intake: newIntake(), starts: newStarts(), pools: newPools(limits), calls: map[*Call]struct{}{},
+		described:    describe.NewCache(), describing: describe.NewFlights(), pools: newPools(limits), calls: map[*Call]struct{}{},
 		looks: make(chan struct{}, maxLooks),
 	}
+	s.kept = kept.NewPool(limits, &s.tasks)
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
@@ -110,6 +112,10 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 		return err
 	}
 	s.preparer = s.newPreparer()
+	s.maker = process.Maker{
+		Groups: s.groups, Host: s.host, Null: s.null, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
+		Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop,
+	}
 	return s.groups.Totals(s.config.Totals)
 }
 
@@ -203,7 +209,7 @@ func (s *Supervisor) close() error {
 		c.Abort(api.ReasonShutdown)
 	}
 	s.active.Wait()
-	s.keeper.close()
+	s.kept.Close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
 		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
 	}
@@ -290,7 +296,7 @@ func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
 	h.Running, h.Waiting = s.gate.Load()
 	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
-	h.Kept, h.Stuck = s.keeper.load(), int(s.stuck.Load())
+	h.Kept, h.Stuck = s.kept.Load(), int(s.stuck.Load())
 	return h
 }
 
@@ -300,7 +306,7 @@ func (c *Call) receipt() api.Receipt {
 		return c.p.AskedReceipt()
 	}
 	r := c.p.Receipt()
-	r.UID = c.seen().uid
+	r.UID = c.tree.UID()
 	return r
 }
 

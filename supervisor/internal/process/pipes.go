@@ -1,4 +1,4 @@
-package supervisor
+package process
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // pipe is one pipe between the host and the call.
@@ -79,32 +80,22 @@ func closeAll(files ...*os.File) {
 
 // pump starts the readers and returns the plugin's stdout for the handshake.
 // Reading never stops before the pipes end, so that a tool never blocks on
-// being cut, nor while nobody is there to read for.
-func (i *instance) pump(command *Command) io.Reader {
-	if command != nil { // and then there is one guest
-		go feed(i.pipes.in.host, command.Stdin)
-		i.readers.Go(func() {
-			i.read(newEagerReader(i.pipes.out.host, func() {}), (*Call).commandStdout)
-			for _, c := range i.present() {
-				c.endStdout()
-			}
-		})
+// being cut, nor while no call is there to read for.
+func (p *Process) pump(command *spec.Command) io.Reader {
+	if command != nil {
+		go feed(p.pipes.in.host, command.Stdin)
+		p.readers.Go(func() { p.read(newEagerReader(p.pipes.out.host, func() {}), CommandStdout) })
 	}
-	i.stderr = newEagerReader(i.pipes.stderr.host, func() {})
-	i.readers.Go(func() {
-		i.read(i.stderr, (*Call).toolStderr)
-		for _, c := range i.present() {
-			c.output.stderrVeil.End(c.passStderr)
-		}
+	p.stderr = newEagerReader(p.pipes.stderr.host, func() {})
+	p.readers.Go(func() { p.read(p.stderr, Stderr) })
+	p.readers.Add(1)
+	p.stdoutEnded = sync.OnceFunc(p.readers.Done)
+	p.stdout = newEagerReader(p.pipes.stdout.host, p.stdoutEnded)
+	p.tasks.Run("await the end of output", func() {
+		p.readers.Wait()
+		p.tellEnd(AllOutput)
 	})
-	i.readers.Add(1)
-	i.stdoutEnded = sync.OnceFunc(i.readers.Done)
-	i.stdout = newEagerReader(i.pipes.stdout.host, i.stdoutEnded)
-	i.tasks.Run("await the end of output", func() {
-		i.readers.Wait()
-		i.tell(input{kind: inOutputEnded})
-	})
-	return i.stdout
+	return p.stdout
 }
 
 // feed copies the command's input. Its end is the command's end of file. It ends
@@ -120,12 +111,13 @@ func feed(to *os.File, from io.Reader) {
 const readBytes = 64 << 10
 
 // read takes one pipe to its end, for all calls that are there.
-func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
-	buf, reader := make([]byte, readBytes), pace.Pace{Load: i.load}
+func (p *Process) read(file *eagerReader, from Source) {
+	defer p.tellEnd(from)
+	buf, reader := make([]byte, readBytes), pace.Pace{Load: p.load}
 	for {
-		n, err := from.Read(buf)
-		if n > 0 && i.give(buf[:n], take, &reader) != nil {
-			_ = from.file.Close() // a writer sees a broken pipe
+		n, err := file.Read(buf)
+		if n > 0 && p.give(buf[:n], from, &reader) != nil {
+			_ = file.file.Close() // a writer sees a broken pipe
 			return
 		}
 		if err != nil {
@@ -134,14 +126,20 @@ func (i *instance) read(from *eagerReader, take func(c *Call, p []byte) error) {
 	}
 }
 
+func (p *Process) tellEnd(from Source) {
+	for _, l := range p.audience.present() {
+		l.OutputEnded(from)
+	}
+}
+
 // give hands output to all calls that are there, as fast as its reader may.
-func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace.Pace) error {
+func (p *Process) give(b []byte, from Source, reader *pace.Pace) error {
 	began, late := time.Now(), false
-	for _, c := range i.present() {
-		if err := take(c, p); err != nil {
+	for _, l := range p.audience.present() {
+		if err := l.Output(from, b); err != nil {
 			return err
 		}
-		late = late || c.ending.Load()
+		late = late || l.Late()
 	}
 	reader.Spent(time.Since(began), late)
 	return nil
@@ -149,9 +147,9 @@ func (i *instance) give(p []byte, take func(*Call, []byte) error, reader *pace.P
 
 // passStdout takes what a plugin writes to its standard output after the
 // handshake.
-func (i *instance) passStdout(p []byte) (int, error) {
-	_ = i.give(p, (*Call).toolStdout, &i.stdoutPace) // a plugin's stdout has no reader that can fail
-	return len(p), nil
+func (p *Process) passStdout(b []byte) (int, error) {
+	_ = p.give(b, Stdout, &p.stdoutPace) // a plugin's stdout has no reader that can fail
+	return len(b), nil
 }
 
 type writerFunc func([]byte) (int, error)

@@ -1,4 +1,4 @@
-package supervisor
+package process
 
 import (
 	"sync/atomic"
@@ -24,12 +24,13 @@ const (
 	decodePatience  = time.Minute
 )
 
-// intake is the memory for what tools send.
-type intake struct{ received, decoded *memory.Account }
+// Intake is the memory for what tools send.
+type Intake struct{ received, decoded *memory.Account }
 
-func newIntake() intake {
+// NewIntake has all of it free.
+func NewIntake() Intake {
 	received, decoded := memory.Within(receivedBytes, memoryParts), memory.Within(decodedBytes, memoryParts)
-	return intake{memory.New(received, receivePatience), memory.New(decoded, decodePatience)}
+	return Intake{memory.New(received, receivePatience), memory.New(decoded, decodePatience)}
 }
 
 // held is what a connection has of it.
@@ -38,9 +39,9 @@ type held struct {
 	conn              atomic.Pointer[host.Conn] // once there is one
 }
 
-func (s *Supervisor) hold(key string) *held {
-	h := &held{decoded: s.intake.decoded.Hold(key, freeBytes, nil)}
-	h.received = s.intake.received.Hold(key, freeBytes, h.cutOff)
+func (i Intake) hold(key string) *held {
+	h := &held{decoded: i.decoded.Hold(key, freeBytes, nil)}
+	h.received = i.received.Hold(key, freeBytes, h.cutOff)
 	return h
 }
 

@@ -1,4 +1,4 @@
-package supervisor
+package process
 
 import (
 	"cmp"
@@ -25,18 +25,19 @@ const startTurn = 500 * time.Millisecond
 // defaultCPUWeight is that of a call without one of its own (cgroup v2's default).
 const defaultCPUWeight = 100
 
-// starts lets a few sandboxes be built at a time: one of those with the greatest
+// Starts lets a few sandboxes be built at a time: one of those with the greatest
 // CPU weight first, and the oldest of these. It ends before the tool's own program
 // begins, so what waits does not wait for a tool.
-type starts struct{ gate *admission.Gate }
+type Starts struct{ gate *admission.Gate }
 
-func newStarts() starts {
+// NewStarts makes them.
+func NewStarts() Starts {
 	most := max(minStarts, startsPerCPU*pace.CPUs)
-	return starts{admission.New(admission.Limits{Running: most, Queue: math.MaxInt, Wait: forever})} // they are as few as the calls under way
+	return Starts{admission.New(admission.Limits{Running: most, Queue: math.MaxInt, Wait: Forever})} // they are as few as the calls under way
 }
 
 // begin waits for a turn; over gives it back.
-func (s starts) begin(ctx context.Context, weight int64) (over func(), err error) {
+func (s Starts) begin(ctx context.Context, weight int64) (over func(), err error) {
 	release, err := s.gate.AcquireByWeight(ctx, cmp.Or(weight, defaultCPUWeight))
 	if err != nil {
 		return nil, err

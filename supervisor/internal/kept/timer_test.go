@@ -1,10 +1,11 @@
-package supervisor
+package kept
 
 import (
 	"testing"
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // A guest that leaves while another has only just come must not have the
@@ -23,11 +24,11 @@ func TestTimerOfGuests(t *testing.T) {
 		"just come, and long": {[]time.Time{{}, now.Add(time.Hour)}, time.Hour},
 		"over":                {[]time.Time{now.Add(-time.Second)}, 0},
 	} {
-		g := &guests{line: &line{keep: Keep{Idle: time.Minute}}, here: map[*Call]time.Time{}}
+		l, s := &Line{keep: spec.Keep{Idle: time.Minute}}, &stay{here: map[*Guest]time.Time{}}
 		for _, at := range test.here {
-			g.here[new(Call)] = at
+			s.here[new(Guest)] = at
 		}
-		if got := g.needs(now); got != test.want {
+		if got := l.needs(s, now); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}

@@ -1,10 +1,8 @@
-package supervisor
+package kept
 
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"sync"
@@ -15,19 +13,20 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Whatever can be different about a kept process, its key is.
-func TestKeepKeyHasEveryField(t *testing.T) {
-	fresh := func() keepKey {
-		return keepKey{args: []string{"a"}, env: []string{"E=1"}, secrets: []Secret{{Variable: "S"}}, limits: spec.Bounds{IOMax: []cgroup.IOMax{{Major: 8}}}}
+func TestKeyHasEveryField(t *testing.T) {
+	fresh := func() Key {
+		return Key{args: []string{"a"}, env: []string{"E=1"}, secrets: []spec.Secret{{Variable: "S"}}, limits: spec.Bounds{IOMax: []cgroup.IOMax{{Major: 8}}}}
 	}
 	if first := fresh().sum(); first != fresh().sum() {
 		t.Fatal("one and the same has two keys")
 	}
 	checkLeaves(t, fresh(), func(changed reflect.Value) {
-		if changed.Interface().(keepKey).sum() == fresh().sum() {
+		if changed.Interface().(Key).sum() == fresh().sum() {
 			t.Error("it is not in the key")
 		}
 	})
@@ -119,144 +118,84 @@ func change(t *testing.T, v reflect.Value) {
 	}
 }
 
-// What an eager reader was asked after it had looked at the pipe is not answered
-// by that look.
-func TestEmptyIsAnsweredByALaterLook(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	reader := newEagerReader(r, func() {})
-	early := reader.empty()
-	asked := reader.asked()
-	if _, err := readNow(r, make([]byte, 1)); err == nil {
-		t.Fatal("there is something to read")
-	}
-	if _, err := w.WriteString("x"); err != nil { // before late is asked for
-		t.Fatal(err)
-	}
-	late := reader.empty()
-	reader.foundEmpty(asked)
-	if !closed(early) || closed(late) {
-		t.Fatalf("answered: early %v, late %v", closed(early), closed(late))
-	}
-	buf := make([]byte, 10)
-	if n, err := reader.Read(buf); n != 1 || err != nil {
-		t.Fatalf("read %d, %v", n, err)
-	}
-	go func() {
-		<-late
-		w.Close()
-	}()
-	if _, err := reader.Read(buf); err != io.EOF || !closed(late) {
-		t.Errorf("then %v", err)
-	}
-}
-
-// Many that write and then ask have all been read by the time they are told.
-func TestEmptyUnderLoad(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader := newEagerReader(r, func() {})
+// fullPool has as many idle processes as it may, and notes which ones it buries.
+func fullPool(t *testing.T) (p *Pool, buried *[]*stay) {
+	t.Helper()
+	var ts tasks.Tasks
+	p, buried = NewPool(admission.Limits{Queue: 1}, &ts), new([]*stay)
 	var mu sync.Mutex
-	var read [4]int
-	var reading, asking sync.WaitGroup
-	reading.Go(func() {
-		buf := make([]byte, 100)
-		for {
-			n, err := reader.Read(buf)
-			mu.Lock()
-			for _, b := range buf[:n] {
-				read[b]++
-			}
-			mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	})
-	for id := range read {
-		asking.Go(func() {
-			for n := range 5_000 {
-				if _, err := w.Write([]byte{byte(id)}); err != nil {
-					t.Error(err)
-					return
-				}
-				<-reader.empty()
-				mu.Lock()
-				got := read[id]
-				mu.Unlock()
-				if got != n+1 {
-					t.Errorf("%d of %d bytes were read", got, n+1)
-					return
-				}
-			}
-		})
-	}
-	asking.Wait()
-	w.Close()
-	reading.Wait()
-}
-
-// fullKeeper has as many idle processes as it may, and notes whom it buries.
-func fullKeeper(t *testing.T) (k *keeper, buried *[]*instance) {
-	k, buried = newKeeper(admission.Limits{Queue: 1}), new([]*instance)
-	var mu sync.Mutex
-	k.bury = func(i *instance) {
+	p.bury = func(s *stay) {
 		mu.Lock()
 		defer mu.Unlock()
-		*buried = append(*buried, i)
+		*buried = append(*buried, s)
 	}
+	var made []*Line
 	for n := range maxKept {
-		l, err := k.join(fmt.Sprint(n), Keep{})
+		l, err := p.join(fmt.Sprint(n), spec.Keep{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.instance = &instance{guests: guests{line: l}}
-		l.part()
+		l.ask(func() { l.current = &stay{kept: true} })
+		l.hold() // until the end of the test
+		l.Part()
+		made = append(made, l)
 	}
-	return k, buried
+	t.Cleanup(func() {
+		for _, l := range made {
+			l.unhold()
+		}
+		for _, left := range ts.Wait(time.Minute) {
+			t.Errorf("%q goes on", left)
+		}
+	})
+	return p, buried
 }
 
-// What is evicted is ended also where the keeper is closed meanwhile, and once.
+// What is evicted is ended also where the pool is closed meanwhile, and once.
 func TestEvictThenClose(t *testing.T) {
 	for range 100 {
-		k, buried := fullKeeper(t)
-		if _, err := k.join("another", Keep{}); err != nil {
+		p, buried := fullPool(t)
+		l, err := p.join("another", spec.Keep{})
+		if err != nil {
 			t.Fatal(err)
 		}
-		k.close()
-		distinct := map[*instance]bool{}
-		for _, i := range *buried {
-			distinct[i] = true
+		evicted := maxKept - len(p.all()) + 1
+		l.Part()
+		p.Close()
+		distinct := map[*stay]bool{}
+		for _, s := range *buried {
+			distinct[s] = true
 		}
-		if len(*buried) != maxKept || len(distinct) != maxKept {
-			t.Fatalf("%d ended, %d of them once: want %d", len(*buried), len(distinct), maxKept)
+		if evicted != 1 || len(*buried) != maxKept || len(distinct) != maxKept {
+			t.Fatalf("%d evicted, %d ended, %d of them once: want 1 and %d", evicted, len(*buried), len(distinct), maxKept)
 		}
 	}
 }
 
 func TestTheOldestIsEvicted(t *testing.T) {
-	k, buried := fullKeeper(t)
-	again, err := k.join("0", Keep{})
+	p, buried := fullPool(t)
+	again, err := p.join("0", spec.Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.part() // now it is the youngest
-	want := []*instance{k.lines["1"].instance, k.lines["2"].instance}
+	again.Part() // now it is the youngest
+	var want []*stay
+	for _, key := range []string{"1", "2"} {
+		l := p.lines[key]
+		l.ask(func() { want = append(want, l.current) })
+	}
 	for _, key := range []string{"a", "b"} {
-		if _, err := k.join(key, Keep{}); err != nil {
+		l, err := p.join(key, spec.Keep{})
+		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(l.Part)
 	}
-	k.ending.Wait()
+	p.ending.Wait()
 	if len(*buried) != 2 || !slices.Contains(*buried, want[0]) || !slices.Contains(*buried, want[1]) {
 		t.Errorf("not the two that have been idle for longest")
 	}
-	if again, ok := k.lines["0"]; !ok || time.Since(again.idle) < 0 {
+	if _, ok := p.lines["0"]; !ok {
 		t.Error("the youngest is gone")
 	}
 }
@@ -265,15 +204,15 @@ func TestTheOldestIsEvicted(t *testing.T) {
 // first one in line.
 func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(newKeeper(admission.Limits{Queue: 4, Wait: time.Second}), "", Keep{})
-		leave, err := l.enter(t.Context(), false, time.Second)
+		l := NewPool(admission.Limits{Queue: 4, Wait: time.Second}, nil).newLine("", spec.Keep{})
+		leave, err := l.Enter(t.Context(), false, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var patient, impatient error
 		var waiting sync.WaitGroup
-		waiting.Go(func() { _, impatient = l.enter(t.Context(), false, 2*time.Second) })
-		waiting.Go(func() { _, patient = l.enter(t.Context(), true, time.Hour) })
+		waiting.Go(func() { _, impatient = l.Enter(t.Context(), false, 2*time.Second) })
+		waiting.Go(func() { _, patient = l.Enter(t.Context(), true, time.Hour) })
 		time.Sleep(time.Minute)
 		leave()
 		waiting.Wait()
@@ -281,4 +220,22 @@ func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 			t.Errorf("impatient %v, patient %v", impatient, patient)
 		}
 	})
+}
+
+// What a kept process is asked after its line has ended is answered by nobody.
+func TestNobodyWaitsForALineThatHasEnded(t *testing.T) {
+	var ts tasks.Tasks
+	p := NewPool(admission.Limits{}, &ts)
+	l, err := p.join("", spec.Keep{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Part()
+	if left := ts.Wait(time.Minute); len(left) > 0 {
+		t.Fatalf("%q goes on", left)
+	}
+	l.ask(func() { t.Error("it was done all the same") })
+	if n := len(p.all()); n != 0 {
+		t.Errorf("%d lines are left", n)
+	}
 }

@@ -1,4 +1,4 @@
-package supervisor
+package process
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // the oldest, and one that hangs holds up nobody for long.
 func TestStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := starts{admission.New(admission.Limits{Running: 1, Queue: 10, Wait: forever})}
+		s := Starts{admission.New(admission.Limits{Running: 1, Queue: 10, Wait: Forever})}
 		first, err := s.begin(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)

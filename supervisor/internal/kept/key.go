@@ -1,4 +1,4 @@
-package supervisor
+package kept
 
 import (
 	"crypto/sha256"
@@ -7,36 +7,38 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// keepKey is all by which the process that is kept for one call can differ from
+// Key is all by which the process that is kept for one call can differ from
 // that for another, as data. It holds no pointers.
-type keepKey struct {
+type Key struct {
 	binary, path string
 	args, env    []string
 	dir          string // and which folder that is at present
 	policy       string
 	limits       spec.Bounds
 	adapter      bool
-	secrets      []Secret
+	secrets      []spec.Secret
 	lock         string
 	idle         time.Duration
 	maxCalls     int
 	once         bool
 }
 
-func (c *Call) keepKey() keepKey {
-	r := c.p.Request
-	return keepKey{
-		binary: c.p.Binary.SHA256, path: c.p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(c.p.Dir),
-		policy: c.p.Policy.Key(), limits: c.p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
+// KeyOf is the key of a call that wants a kept process.
+func KeyOf(p *prepare.Prepared) Key {
+	r := p.Request
+	return Key{
+		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
+		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
 		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls, once: r.Keep.Once,
 	}
 }
 
 // sum is short, and tells nothing of the secrets.
-func (k keepKey) sum() string {
+func (k Key) sum() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", k))
 	return hex.EncodeToString(sum[:])
 }

@@ -1,0 +1,71 @@
+package kept
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/supervisor/internal/filelock"
+)
+
+// data is the lock of a tool's files, which a kept process and its calls have
+// together. It is exclusive, since what one of them may not write another one may.
+type data struct {
+	holders   int
+	release   func()
+	acquiring chan struct{} // closed when that has ended; nil if nobody does
+}
+
+// Lock waits for the lock only where no call and no process of the line has it yet.
+func (l *Line) Lock(ctx context.Context, file string) (unlock func(), err error) {
+	for {
+		has, others := l.joinData()
+		if has {
+			return l.dropData, nil
+		}
+		if others == nil {
+			return l.acquire(ctx, file)
+		}
+		select {
+		case <-others:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// joinData shares a lock that is held, or waits for others who are acquiring it. If
+// there are none, the caller is the one.
+func (l *Line) joinData() (has bool, others <-chan struct{}) {
+	l.ask(func() {
+		switch d := &l.data; {
+		case d.holders > 0:
+			d.holders++
+			has = true
+		case d.acquiring != nil:
+			others = d.acquiring
+		default:
+			d.acquiring = make(chan struct{})
+		}
+	})
+	return has, others
+}
+
+func (l *Line) acquire(ctx context.Context, file string) (unlock func(), err error) {
+	release, err := filelock.Acquire(ctx, file, false)
+	l.ask(func() {
+		d := &l.data
+		close(d.acquiring)
+		d.acquiring = nil
+		if err == nil {
+			d.holders, d.release = 1, release
+		}
+	})
+	return l.dropData, err
+}
+
+func (l *Line) dropData() { l.ask(l.unlock) }
+
+func (l *Line) unlock() {
+	if l.data.holders--; l.data.holders == 0 {
+		l.data.release()
+	}
+}

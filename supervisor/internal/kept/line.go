@@ -1,0 +1,196 @@
+package kept
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// Line is where the calls of one key wait for their process and find it. A nil Line
+// is that of a call with a process of its own.
+type Line struct {
+	pool *Pool
+	sum  string
+	keep spec.Keep
+	gate *admission.Gate
+	has  atomic.Bool // a process, for Load
+
+	asks chan func()
+	stop chan struct{} // closed when there are no calls and processes any more
+	over chan struct{} // closed when the goroutine has ended
+
+	// Guarded by the pool's mu.
+	calls     int
+	processes int       // that are not freed yet
+	idle      time.Time // since when there are no calls
+
+	// The goroutine's own.
+	current *stay // the process that is kept
+	timer   *time.Timer
+	retired bool
+	data    data
+}
+
+// stay is a process in a line, with the calls at it. The line's goroutine owns it.
+type stay struct {
+	process *process.Process
+	died    <-chan struct{}
+	// here holds each guest with the time at which the launcher is to end the
+	// tree for it; zero means not known yet.
+	here   map[*Guest]time.Time
+	served int
+	kept   bool // it lives on for other calls
+	// doomed: the processes end, or have ended. doomer is the guest that ends
+	// them; nil if they did so by themselves.
+	doomed bool
+	doomer atomic.Pointer[Guest]
+	// claimed: somebody has taken on to free the process.
+	claimed bool
+	unlock  func() // gives back the tool's data; nil where it does not hold them itself
+}
+
+func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
+	keep.Idle = cmp.Or(keep.Idle, spec.DefaultKeepIdle)
+	limits := p.admission
+	limits.Running = maxShared
+	return &Line{
+		pool: p, sum: sum, keep: keep, gate: admission.New(limits),
+		asks: make(chan func()), stop: make(chan struct{}), over: make(chan struct{}),
+	}
+}
+
+// run is the line's goroutine.
+func (l *Line) run() {
+	defer close(l.over)
+	l.timer = time.NewTimer(process.Forever)
+	defer l.timer.Stop()
+	for {
+		var died <-chan struct{}
+		if l.current != nil {
+			died = l.current.died
+		}
+		select {
+		case f := <-l.asks:
+			f()
+		case <-died:
+			l.endedByItself()
+		case <-l.timer.C:
+			l.endIdle()
+		case <-l.stop:
+			return
+		}
+	}
+}
+
+// ask has the line's goroutine do f, and waits for that: f waits for nothing.
+func (l *Line) ask(f func()) {
+	done := make(chan struct{})
+	select {
+	case l.asks <- func() { defer close(done); f() }:
+		<-done
+	case <-l.over: // nothing of the line is left
+	}
+}
+
+// Enter waits for a place at the process; leave gives it back.
+func (l *Line) Enter(ctx context.Context, shared bool, wait time.Duration) (leave func(), err error) {
+	if l == nil {
+		return func() {}, nil
+	}
+	slots := maxShared
+	if shared {
+		slots = 1
+	}
+	leave, err = l.gate.AcquireSlots(ctx, slots, wait)
+	if _, full := errors.AsType[*admission.OverloadedError](err); full {
+		err = outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, errInUse)
+	}
+	return leave, err
+}
+
+// Once says that a process serves one call, for which it is fresh.
+func (l *Line) Once() bool { return l != nil && l.keep.Once }
+
+// worn: it has served as many calls as it may.
+func (l *Line) worn(s *stay) bool {
+	return l.keep.Once && s.served > 0 || l.keep.MaxCalls > 0 && s.served >= l.keep.MaxCalls
+}
+
+// usable says that another call can have the kept process.
+func (l *Line) usable() bool {
+	return l.current != nil && !l.current.doomed && !l.worn(l.current)
+}
+
+// livesOn is false if the processes are to end with a guest that goes.
+func (l *Line) livesOn(s *stay) bool {
+	return s.kept && !s.doomed && !l.retired && !(len(s.here) == 1 && l.worn(s))
+}
+
+// endedByItself is for a kept process that has died. Its guests are told, and
+// leave.
+func (l *Line) endedByItself() {
+	s := l.current
+	l.drop(s)
+	s.doomed = true
+	l.claim(s)
+}
+
+// endIdle ends the kept process, unless it is in use.
+func (l *Line) endIdle() {
+	if s := l.current; s != nil && len(s.here) == 0 {
+		l.drop(s)
+		l.claim(s)
+	}
+}
+
+// retire is endIdle for a line that no call can join any more.
+func (l *Line) retire() {
+	l.ask(func() {
+		l.retired = true
+		l.endIdle()
+	})
+}
+
+// drop takes a process out of service.
+func (l *Line) drop(s *stay) {
+	if l.current == s {
+		l.current = nil
+		l.has.Store(false)
+		l.timer.Stop()
+	}
+}
+
+// claim ends and frees a process without guests, if nobody else does.
+func (l *Line) claim(s *stay) {
+	if len(s.here) > 0 || s.claimed {
+		return
+	}
+	s.claimed, s.doomed = true, true
+	l.pool.ending.Go(func() { l.pool.bury(s) })
+}
+
+// needs is how long the launcher's timer is to run. A guest that has just come,
+// and has not said yet what it needs, gets what an idle process has.
+func (l *Line) needs(s *stay, now time.Time) (most time.Duration) {
+	idle := l.keep.Idle + budget.AnswerMargin
+	if len(s.here) == 0 {
+		return idle
+	}
+	for _, at := range s.here {
+		if at.IsZero() {
+			most = max(most, idle)
+		} else {
+			most = max(most, at.Sub(now))
+		}
+	}
+	return most
+}

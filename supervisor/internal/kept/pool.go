@@ -1,0 +1,159 @@
+// Package kept keeps tools' processes for later calls. Each key has a goroutine of
+// its own, which owns the process, the lock of the tool's data and the list of calls
+// that are served; calls and the pool ask it.
+package kept
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+const (
+	// maxShared is how many shared calls a process serves at once.
+	maxShared = 8
+	// maxKept bounds the kept processes that are idle or in use.
+	maxKept = 64
+)
+
+// Pool has the lines of all keys.
+type Pool struct {
+	admission admission.Limits
+	tasks     *tasks.Tasks
+	bury      func(*stay) // kills and frees one that is claimed
+
+	mu     sync.Mutex
+	lines  map[string]*Line
+	closed bool
+	ending sync.WaitGroup // burials
+}
+
+// NewPool makes one whose calls wait for a process as limits say.
+func NewPool(limits admission.Limits, t *tasks.Tasks) *Pool {
+	return &Pool{admission: limits, tasks: t, bury: func(s *stay) { s.process.Bury() }, lines: map[string]*Line{}}
+}
+
+// Join takes a place in the line of a key. The call must Part from it.
+func (p *Pool) Join(key Key, keep spec.Keep) (*Line, error) { return p.join(key.sum(), keep) }
+
+func (p *Pool) join(sum string, keep spec.Keep) (*Line, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lines[sum]
+	if l == nil {
+		if len(p.lines) >= maxKept && !p.evict() {
+			return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
+		}
+		l = p.newLine(sum, keep)
+		p.lines[sum] = l
+		p.tasks.Run("keep processes", l.run)
+	}
+	l.calls++
+	return l, nil
+}
+
+// evict makes room by ending the process that has been idle for longest. The pool
+// is locked.
+func (p *Pool) evict() bool {
+	var oldest *Line
+	for _, l := range p.lines {
+		if l.calls == 0 && (oldest == nil || l.idle.Before(oldest.idle)) {
+			oldest = l
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(p.lines, oldest.sum)
+	p.ending.Go(oldest.retire)
+	return true
+}
+
+// Part leaves the line; a nil line has no calls.
+func (l *Line) Part() {
+	if l == nil {
+		return
+	}
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.calls--
+	l.idle = time.Now()
+	l.tidy()
+}
+
+// hold keeps the line for a process, and unhold ends that.
+func (l *Line) hold() {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.processes++
+}
+
+func (l *Line) unhold() {
+	l.pool.mu.Lock()
+	defer l.pool.mu.Unlock()
+	l.processes--
+	l.tidy()
+}
+
+// tidy drops a line without calls and processes. The pool is locked.
+func (l *Line) tidy() {
+	if l.calls > 0 || l.processes > 0 {
+		return
+	}
+	if l.pool.lines[l.sum] == l {
+		delete(l.pool.lines, l.sum)
+	}
+	close(l.stop)
+}
+
+func (p *Pool) all() (lines []*Line) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lines {
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Load is how many processes are kept.
+func (p *Pool) Load() (n int) {
+	for _, l := range p.all() {
+		if l.has.Load() {
+			n++
+		}
+	}
+	return n
+}
+
+// EndIdle ends the processes that no call uses at present. It does not wait for
+// their end.
+func (p *Pool) EndIdle() {
+	for _, l := range p.all() {
+		l.ask(l.endIdle)
+	}
+}
+
+// Close ends what is kept, and waits for that. There must be no calls in line.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.EndIdle()
+	p.ending.Wait()
+}
+
+func (p *Pool) isClosed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.closed
+}
+
+// errInUse is why a call does not get into a process.
+var errInUse = errors.New("other calls have its kept process, or wait for it: call again later")

@@ -1,0 +1,197 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/tasks"
+)
+
+// Maker is what a supervisor makes processes with.
+type Maker struct {
+	Groups *cgroup.Root
+	Host   *sandbox.Host
+	Null   *os.File
+	// RuntimeDir holds the folders of sockets.
+	RuntimeDir string
+	Intake     Intake
+	Starts     Starts
+	// Load is that of the gate for calls.
+	Load   func() (running, waiting int)
+	Logger hclog.Logger
+	Tasks  *tasks.Tasks
+	// Closing ends with the supervisor.
+	Closing context.Context
+}
+
+// Progress is what the maker of a process hears of its start.
+type Progress struct {
+	// Launching comes before a process may exist, Spawned when one does: from then on
+	// it is the caller's to end and to free, whatever Start returns.
+	Launching func()
+	Spawned   func(*Process)
+}
+
+// birth is the start of one process. Only the goroutine that starts it uses it.
+type birth struct {
+	*Maker
+	call     *prepare.Prepared
+	log      hclog.Logger
+	listener Listener
+	on       Progress
+	held     *held
+	process  *Process // once there is one
+}
+
+// Start brings the tool of a call up until it answers, with the call for its first
+// listener.
+func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Logger, l Listener, on Progress) (*Process, error) {
+	b := &birth{Maker: m, call: call, log: log, listener: l, on: on, held: m.Intake.hold(call.ID)}
+	conn, err := host.Connect(ctx, host.Options{
+		Received: b.held.received, Decoded: b.held.decoded,
+		RuntimeDir: m.RuntimeDir, SocketDir: call.Plan.SocketDir(),
+		Stdout: writerFunc(func(p []byte) (int, error) { return b.process.passStdout(p) }),
+		Start: func(env []string, dir string) (*host.Child, error) {
+			child, err := b.spawn(ctx, env, dir)
+			return child, outcome.HostFailure(err)
+		},
+	})
+	if err != nil {
+		b.held.release()
+		return nil, err
+	}
+	if !b.process.use(conn) {
+		m.Tasks.Run("close a connection", conn.Close)
+	}
+	b.limitTasks()
+	return b.process, nil
+}
+
+// spawn makes the group, forks the launcher into it and waits until the tool
+// runs. What an error leaves behind is removed here, unless processes exist:
+// those are the caller's to kill.
+func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
+	over, err := b.Starts.begin(ctx, b.call.Bounds.CPUWeight)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	p, err := b.make(ctx, env, socketDir)
+	if err != nil {
+		return nil, err
+	}
+	b.process = p
+	p.Join(b.listener)
+	p.watch()
+	stdout := p.pump(b.call.Request.Command)
+	b.on.Spawned(p)
+	err = p.launcher.Started(ctx)
+	if err == nil {
+		err = p.group.LimitCPU()
+	}
+	if err != nil {
+		p.stdoutEnded() // nobody reads what nobody has written
+		return nil, b.call.Explain(err)
+	}
+	p.executed.Store(true)
+	return &host.Child{
+		ID: strconv.Itoa(p.launcher.PID()), Stdout: stdout, SocketDir: p.launcher.SocketDir(),
+		Dial: p.launcher.Dialer(), PeerUID: uint32(p.launcher.UID()), Gone: p.launcher.Gone(), Kill: func() { _ = p.Kill() },
+	}, nil
+}
+
+// make makes all of a process, or nothing.
+func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Process, err error) {
+	var undo []func()
+	defer func() {
+		for i := len(undo) - 1; err != nil && i >= 0; i-- {
+			undo[i]()
+		}
+	}()
+	group, err := b.Groups.NewGroup(b.call.ID, b.call.GroupLimits())
+	if err != nil {
+		return nil, err
+	}
+	undo = append(undo, func() { b.discard(group) })
+	pipes, err := openPipes(b.call.Request.Command != nil)
+	if err != nil {
+		return nil, err
+	}
+	defer pipes.closeChildEnds()
+	undo = append(undo, pipes.closeHostEnds)
+	launcher, err := b.launch(ctx, group, pipes, env, socketDir)
+	if err != nil {
+		return nil, err
+	}
+	group.Lead(launcher.PID())
+	return b.newProcess(group, launcher, pipes, b.held), nil
+}
+
+func (b *birth) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
+	b.on.Launching()
+	c := b.call
+	return b.Host.Start(ctx, sandbox.Spec{
+		Plan: c.Plan, Path: c.Path, Args: append([]string{c.ShownPath()}, c.Args()...),
+		Env: c.Env(env), Dir: c.Dir,
+		Stdio: [3]*os.File{b.Null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
+		SocketDir: socketDir, Timer: c.Timer(), KillFile: group.KillFile, Into: group.Born,
+	})
+}
+
+// spareTasks are left to toolhost's own programs when their number is known, for
+// Go's runtime may want another thread.
+const spareTasks = 2
+
+// limitTasks makes the pids limit exact, now that everything of toolhost's own
+// is there: of what an adapter runs not even the first process is.
+func (b *birth) limitTasks() {
+	limit, p := b.call.TaskLimit(), b.process
+	if limit == 0 {
+		return
+	}
+	own, ok := p.launcher.Tasks()
+	if b.call.Adapted() {
+		all, err := p.group.Tasks()
+		own, ok = all, err == nil
+	}
+	if !ok {
+		return // it stays as it was: a little too high
+	}
+	if err := p.group.LimitTasks(limit + own + spareTasks); err != nil {
+		b.log.Warn("cannot make the limit of processes exact", "error", err)
+	}
+}
+
+const removeEvery = time.Second
+
+// discard removes a group in which a birth may still be under way: that ends by
+// itself, somewhat later.
+func (m *Maker) discard(group *cgroup.Group) {
+	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)
+	defer cancel()
+	err := errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())
+	if err == nil {
+		return
+	}
+	m.Logger.Warn("cannot remove the group of a start that was given up: trying again", "group", group.Path(), "error", err)
+	m.Tasks.Run("remove a group", func() {
+		for group.Remove() != nil {
+			select {
+			case <-m.Closing.Done():
+				return // the next sweep takes it
+			case <-time.After(removeEvery):
+			}
+		}
+	})
+}
