@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -43,6 +44,7 @@ cases:
 // TestExamples: every example passes, but for stubborn, which does not end when
 // it is told to and breaks no other rule.
 func TestExamples(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	if os.Getenv("TOOLHOST_VM") != "" {
 		t.Skip("builds tools with go, which the VM does not have")

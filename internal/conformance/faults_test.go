@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 const brokenCases = `
@@ -75,6 +77,7 @@ var faults = []struct {
 
 // Nearly all of the time is waiting, so many are tried at once.
 func TestEachFaultIsNamed(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	host := newHost(t)
 	slots := make(chan struct{}, 4)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -26,6 +27,7 @@ func readers() int {
 
 // Readers that wait, and one that takes nothing, are nothing to the calls.
 func TestManyReaders(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	w := newWorld(t, "")
 	d := w.daemon()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -102,6 +103,7 @@ func TestTakenTurn(t *testing.T) {
 
 // A flood of output is bounded on record, whatever the call writes.
 func TestFloodOnRecord(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	w := newWorld(t, "  flood: {command: [sh, -c, \"yes 0123456789012345678901234567890123456789 | head -c 100000000\"], timeout: 1m}\n")
 	w.daemon()

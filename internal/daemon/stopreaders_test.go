@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // A daemon stops in spite of watchers, and of clients that have stopped to read
 // in the middle of much output; those that read are told of all to the end.
 func TestStopWithReaders(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	w := newWorld(t, "stop: {wait: 100ms}\n")
 	d := w.daemon()

@@ -14,11 +14,13 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // Twelve bodies of 8 MiB of small elements took gigabytes.
 func TestManyValuesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
+	stage.Whole(t)
 	w := newWorld(t, nil)
 	w.begin(api.TurnSpec{TurnID: "t"})
 	for name, body := range map[string]string{
@@ -87,6 +89,7 @@ func TestARefusedClientMaySendOn(t *testing.T) { // which has a few seconds for 
 
 // Large bodies of one client come one after the other, and all are answered.
 func TestLargeBodiesTakeTurns(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	w := newWorld(t, nil)
 	body := `{"turnId":"` + strings.Repeat("x", 4<<20) + `"}`

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -84,6 +85,9 @@ func (w *world) end(id string, last int64, kept bool) {
 func TestWatchingMuchOutput(t *testing.T) {
 	t.Parallel()
 	withAndWithout(t, func(w *world, kept bool) {
+		if kept {
+			stage.Whole(w.t)
+		}
 		for _, one := range []fakeArgs{{Chatter: 300, Size: largeEvent}, {Chatter: 3, Result: largeResult}} {
 			foreign, err := w.turns.Begin(turn.Spec{})
 			if err != nil {
@@ -178,6 +182,9 @@ func eventOf(t testing.TB, kind string, data []byte) (e api.Record) {
 func TestAPausedBatchIsToldOfEverything(t *testing.T) {
 	t.Parallel()
 	withAndWithout(t, func(w *world, kept bool) {
+		if kept {
+			stage.Whole(w.t)
+		}
 		for _, one := range []fakeArgs{{Chatter: 300, Size: largeEvent}, {Chatter: 40_000, Size: 300}, {Chatter: 3, Result: largeResult}} {
 			id := w.begin(api.TurnSpec{})
 			conn := w.batchOf(id, callOf("1", "work", one))

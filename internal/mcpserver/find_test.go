@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -177,6 +178,7 @@ func TestFind(t *testing.T) {
 
 // What is found is bounded, however many tools there are.
 func TestFindIsBounded(t *testing.T) {
+	stage.Whole(t)
 	offered := map[string]offer{}
 	for i := range 1000 {
 		name := fmt.Sprintf("tool_%04d", i)

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 // A check that might take long is left to the client: schema and value are both
 // the tool's, and nothing could end it.
 func TestDearChecks(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	p := promiseOf(json.RawMessage(`{"type":"object","$defs":{"s":{"allOf":[{"items":{"$ref":"#/$defs/s"}},{"items":{"$ref":"#/$defs/s"}}]}},"properties":{"a":{"$ref":"#/$defs/s"},"n":{"type":"integer"}}}`))
 	if p.breach(json.RawMessage(`{"n":"x","a":[[]]}`)) == "" {

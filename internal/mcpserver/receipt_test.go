@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -28,6 +29,7 @@ func TestReceiptIsNoStructuredContent(t *testing.T) {
 
 // A receipt is bounded, whatever there is to tell; the content is not in it.
 func TestReceiptIsBounded(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	long := strings.Repeat("\x01y", 1<<20)
 	for name, fill := range map[string]func(r *api.Result){

@@ -6,11 +6,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 // What has millions of values is not decoded, be it a message or a batch, and
 // whatever else is wrong with it.
 func TestManyValuesAreNotDecoded(t *testing.T) {
+	stage.Whole(t)
 	const elements = 4_000_000
 	for name, body := range map[string]string{
 		"a message":          `{"jsonrpc":"2.0","id":1,"method":"ping","params":[0` + strings.Repeat(",0", elements) + `]}`,

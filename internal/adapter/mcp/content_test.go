@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 )
 
 func TestContent(t *testing.T) {
@@ -56,6 +58,7 @@ func TestContent(t *testing.T) {
 
 // Very many parts are few messages.
 func TestManyTexts(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	const parts = 50000
 	r, o := call1(t, server(t, "content"), "x", `{"result":{"content":[`+strings.Repeat(`{"type":"text","text":"abcdefgh"},`, parts)+`{"type":"text","text":"end"}]}}`)

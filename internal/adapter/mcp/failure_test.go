@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/sandbox/apart"
@@ -204,6 +205,7 @@ func TestLiesAreSeenThrough(t *testing.T) {
 }
 
 func TestAFloodIsTakenInOrder(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	r, o := call1(t, server(t, "floods"), "x", "{}")
 	events := r.list()

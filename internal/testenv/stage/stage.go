@@ -12,6 +12,15 @@ const Var = "TOOLHOST_TEST_STAGE"
 // Runs says whether the stage's tests are wanted.
 func Runs(name string) bool { return os.Getenv(Var) == name }
 
+// Whole skips a test with -short, as in the race detector's stage of .ci/run: it computes for minutes there, or is about
+// processes that the detector does not see. `make race` runs it.
+func Whole(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short: it says nothing new of goroutines, and takes long")
+	}
+}
+
 // Of skips a test unless its stage is being run.
 func Of(t testing.TB, name string) {
 	t.Helper()
