@@ -1,121 +1,137 @@
 package schema
 
 import (
-	"errors"
-	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// explain puts an error of validating into the words of who gave the value: the
-// place in it, the rule, and the value itself as far as it is short. The library
-// names places in the schema alone.
+// explain puts what breaks the schema into the words of who gave the value: the
+// place in it, the rule, and the value itself as far as it is short. Whether
+// something does is for the library to say, whose words, which name places in the
+// schema, are for what is not found.
 func (s *Schema) explain(err error, value any) error {
-	e := &explainer{
-		pricer: pricer{checker: s.checked, left: maxSteps}, schema: s.resolved.Schema(),
-		ready: map[string]*jsonschema.Resolved{},
+	f := s.finder()
+	switch found := f.broken(s.checked.root, value, ""); {
+	case found != nil && !f.unsure:
+		return found
+	case f.doubt != nil:
+		return f.doubt
 	}
-	return e.explain(err, "", value, "")
+	return path("").says("%s", ends(strings.ReplaceAll(err.Error(), "\n", " "), maxRuleBytes))
 }
 
-// maxReady bounds the subschemas that are made ready for validating by them.
-const maxReady = 32
+func (s *Schema) finder() *finder {
+	return &finder{pricer: pricer{checker: s.checked, left: maxSteps}, draft7: s.draft7, patterns: map[string]*regexp.Regexp{}}
+}
 
-// explainer follows a value through the schema to where it breaks a rule. Its
-// pricer bounds what it validates once more on the way.
-type explainer struct {
+// finder walks through a schema and a value, in the order in which the library
+// validates, to the first rule that is broken. It pays for its steps as the
+// pricer does.
+type finder struct {
 	pricer
-	schema *jsonschema.Schema
-	ready  map[string]*jsonschema.Resolved
+	draft7   bool
+	patterns map[string]*regexp.Regexp
+	// doubt is said of the first keyword that is taken for kept since it is not
+	// known here; unsure is true once a choice among subschemas depended on one.
+	doubt  error
+	unsure bool
 }
 
-// explain is at a subschema, a JSON pointer, and at the part of the value that it
-// applies to.
-func (e *explainer) explain(err error, at string, value any, where path) error {
-	places, rule := chain(err)
-	for _, next := range places[min(1, len(places)):] {
-		here := at
-		if at = next; next == "root" || next == e.schema.ID {
-			at = ""
-		}
-		step, below := strings.CutPrefix(next, here+"/")
-		if !below || e.refersTo(here, next) {
-			continue
-		}
-		keyword, rest, _ := strings.Cut(step, "/")
-		parts, descends := e.parts(here, keyword, unescape(rest), value, where)
-		switch {
-		case len(parts) == 1:
-			value, where = parts[0].value, parts[0].path
-		case descends:
-			return e.search(parts, at, where, rule)
+// broken is nil where no rule is.
+func (f *finder) broken(node, value any, where path) error {
+	if node == false {
+		return where.says("nothing is allowed here")
+	}
+	rules, ok := node.(map[string]any)
+	if !ok || !f.pay(1) {
+		return nil
+	}
+	if ref, ok := rules["$ref"].(string); ok {
+		target, _ := f.resolve(ref) // an error was found when the schema was parsed
+		if err := f.broken(target, value, where); err != nil || f.draft7 {
+			return err
 		}
 	}
-	return e.words(rule, at, value, where)
-}
-
-// chain takes apart what validating says: the subschemas that it went through,
-// and the rule that is broken.
-func chain(err error) (places []string, rule string) {
-	for inner := errors.Unwrap(err); inner != nil; err, inner = inner, errors.Unwrap(inner) {
-		head := strings.TrimSuffix(err.Error(), ": "+inner.Error())
-		places = append(places, strings.TrimPrefix(head, "validating "))
-	}
-	return places, err.Error()
-}
-
-// refersTo says whether the way from a subschema to another is a reference.
-func (e *explainer) refersTo(at, next string) bool {
-	node, _ := e.find(at)
-	rules, _ := node.(map[string]any)
-	ref, _ := rules["$ref"].(string)
-	pointer, err := url.PathUnescape(ref)
-	return err == nil && pointer == "#"+next
-}
-
-// search finds the part that a subschema refuses.
-func (e *explainer) search(parts []part, at string, where path, rule string) error {
-	for _, one := range parts {
-		switch err, known := e.check(at, one.value); {
-		case !known:
-			return (where + "[…]").says("%s", ends(rule, maxRuleBytes))
-		case err != nil:
-			return e.explain(err, at, one.value, one.path)
+	for _, look := range []func(rules map[string]any, value any, where path) error{literal, f.text, f.several, f.other, f.list, f.object} {
+		if err := look(rules, value, where); err != nil {
+			return err
 		}
 	}
-	return (where + "[…]").says("%s", ends(rule, maxRuleBytes))
+	f.doubts(rules, where)
+	return nil
 }
 
-// check validates by one subschema; known is false where that would cost too
-// much.
-func (e *explainer) check(at string, value any) (broken error, known bool) {
-	node, _ := e.find(at)
-	e.nesting = 0
-	if e.apply(node, value); e.left < 0 {
-		return nil, false
-	}
-	resolved := e.ready[at]
-	if resolved == nil {
-		if len(e.ready) == maxReady {
-			return nil, false
+// doubts notes the keywords that the walk leaves out.
+func (f *finder) doubts(rules map[string]any, where path) {
+	for _, keyword := range []string{"$dynamicRef", "unevaluatedItems", "unevaluatedProperties"} {
+		if _, ok := rules[keyword]; ok && f.doubt == nil {
+			f.doubt = where.says("it does not fit the %s of its schema", keyword)
 		}
+	}
+}
+
+// fits says whether a value breaks no rule of a subschema.
+func (f *finder) fits(node, value any) bool {
+	before := f.doubt
+	f.doubt = nil
+	kept := f.broken(node, value, "") == nil
+	f.unsure = f.unsure || f.doubt != nil || f.left < 0
+	if before != nil {
+		f.doubt = before
+	}
+	return kept
+}
+
+func (f *finder) matches(pattern, text string) bool {
+	f.payMatch(pattern, text)
+	compiled := f.patterns[pattern]
+	if compiled == nil {
 		var err error
-		if resolved, err = e.resolveAt(at); err != nil {
-			return nil, false
+		if compiled, err = regexp.Compile(pattern); err != nil { // which the library has found
+			return true
 		}
-		e.ready[at] = resolved
+		f.patterns[pattern] = compiled
 	}
-	return resolved.Validate(value), true
+	return compiled.MatchString(text)
 }
 
-// whole is where the whole schema is for what refers to a part of it.
-const whole = "toolhost:///schema"
+// literal has the rules that look at a value alone.
+func literal(rules map[string]any, value any, where path) error {
+	equals := func(one any) bool { return jsonschema.Equal(one, value) }
+	if bound, ok := rules["type"]; ok && !isOf(value, typesOf(bound)) {
+		return where.says("want %s, not %s", typeWords(bound), show(value))
+	}
+	if values, ok := rules["enum"].([]any); ok && !slices.ContainsFunc(values, equals) {
+		return where.says("want one of %s, not %s", literals(values), show(value))
+	}
+	if one, ok := rules["const"]; ok && !equals(one) {
+		return where.says("want %s, not %s", literals([]any{one}), show(value))
+	}
+	return within(rules, value, where, "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength")
+}
 
-func (e *explainer) resolveAt(at string) (*jsonschema.Resolved, error) {
-	part := &jsonschema.Schema{Schema: e.schema.Schema, Ref: whole + (&url.URL{Fragment: at}).String()}
-	return part.Resolve(&jsonschema.ResolveOptions{Loader: func(*url.URL) (*jsonschema.Schema, error) {
-		own := *e.schema // which resolving writes to
-		return &own, nil
-	}})
+func within(rules map[string]any, value any, where path, keywords ...string) error {
+	for _, keyword := range keywords {
+		bound, ok := rules[keyword].(float64)
+		if n, is := measured(keyword, value); ok && is && outside(keyword, n, bound) {
+			return where.says(boundForms[keyword], show(bound), measure(keyword, value))
+		}
+	}
+	return nil
+}
+
+func (f *finder) text(rules map[string]any, value any, where path) error {
+	pattern, ok := rules["pattern"].(string)
+	if text, is := value.(string); ok && is && !f.matches(pattern, text) {
+		return where.says("want a string that matches the pattern %s, not %s", ends(pattern, maxRuleBytes), show(value))
+	}
+	return nil
+}
+
+// isDraft7 is what the library takes a $schema for.
+func isDraft7(version string) bool {
+	return version == "http://json-schema.org/draft-07/schema#" || version == "https://json-schema.org/draft-07/schema#"
 }

@@ -1,104 +1,158 @@
 package schema
 
 import (
+	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
-
-	"github.com/toolhost/toolhost/internal/lazy"
 )
 
-// part is one of what a value is made of.
-type part struct {
-	value any
-	path  path
-}
-
-// parts are those that a keyword of a subschema applies to; descends is false
-// where it applies to the value itself.
-func (e *explainer) parts(at, keyword, rest string, value any, where path) (list []part, descends bool) {
-	node, _ := e.find(at)
-	rules, _ := node.(map[string]any)
-	switch v := value.(type) {
-	case map[string]any:
-		return propertyParts(rules, keyword, rest, v, where)
-	case []any:
-		return itemParts(rules, keyword, rest, v, where)
+// list has the rules of a list and its items.
+func (f *finder) list(rules map[string]any, value any, where path) error {
+	list, ok := value.([]any)
+	if !ok {
+		return nil
 	}
-	return nil, false
-}
-
-func propertyParts(rules map[string]any, keyword, rest string, value map[string]any, where path) (list []part, descends bool) {
-	var keys []string
-	switch keyword {
-	case "properties":
-		keys = []string{rest}
-	case "patternProperties":
-		pattern := compiled(rest)
-		keys = slices.DeleteFunc(slices.Collect(maps.Keys(value)), func(key string) bool { return !pattern.MatchString(key) })
-	case "additionalProperties", "unevaluatedProperties":
-		keys = additional(rules, value)
-	case "propertyNames":
-		for key := range value {
-			list = append(list, part{key, where.property(key) + " (its name)"})
+	positions, _ := rules["prefixItems"].([]any)
+	rest := rules["items"]
+	if f.draft7 {
+		if positions, ok = rest.([]any); ok {
+			rest = rules["additionalItems"]
 		}
-		return list, true
-	default:
-		return nil, false
 	}
-	slices.Sort(keys)
+	for i, item := range list {
+		node := rest
+		if i < len(positions) {
+			node = positions[i]
+		}
+		if err := f.broken(node, item, where.item(i)); err != nil {
+			return err
+		}
+	}
+	if err := f.contains(rules, list, where); err != nil {
+		return err
+	}
+	if err := within(rules, value, where, "minItems", "maxItems"); err != nil {
+		return err
+	}
+	if rules["uniqueItems"] == true && repeated(list) {
+		return where.says("want items of which no two are equal (uniqueItems)")
+	}
+	return nil
+}
+
+func (f *finder) contains(rules map[string]any, list []any, where path) error {
+	node, ok := rules["contains"]
+	if !ok {
+		return nil
+	}
+	n := 0
+	for _, item := range list {
+		if f.fits(node, item) {
+			n++
+		}
+	}
+	least, bounded := rules["minContains"].(float64)
+	most, limited := rules["maxContains"].(float64)
+	switch {
+	case n == 0 && (!bounded || least > 0):
+		return where.says("want an item that fits %s (contains)", literals([]any{node}))
+	case bounded && float64(n) < least:
+		return where.says("want at least %s items that fit %s (minContains), not %d", show(least), literals([]any{node}), n)
+	case limited && float64(n) > most:
+		return where.says("want at most %s items that fit %s (maxContains), not %d", show(most), literals([]any{node}), n)
+	}
+	return nil
+}
+
+// repeated says whether two items are equal.
+func repeated(list []any) bool {
+	seen := map[string]bool{}
+	for _, item := range list {
+		raw, _ := json.Marshal(item) // of what was JSON
+		if seen[string(raw)] {
+			return true
+		}
+		seen[string(raw)] = true
+	}
+	return false
+}
+
+// object has the rules of an object and its properties.
+func (f *finder) object(rules map[string]any, value any, where path) error {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil
+	}
+	keys := slices.Sorted(maps.Keys(object))
+	if err := f.properties(rules, object, keys, where); err != nil {
+		return err
+	}
+	if node, ok := rules["propertyNames"]; ok {
+		for _, key := range keys {
+			if err := f.broken(node, key, where.property(key)+" (its name)"); err != nil {
+				return err
+			}
+		}
+	}
+	if err := within(rules, value, where, "minProperties", "maxProperties"); err != nil {
+		return err
+	}
+	if absent := missing(rules["required"], object); len(absent) > 0 {
+		return where.says("missing %s (required)", names(absent))
+	}
+	return f.dependent(rules, object, keys, where)
+}
+
+// properties are by name, by pattern, and the others.
+func (f *finder) properties(rules, object map[string]any, keys []string, where path) error {
+	named, _ := rules["properties"].(map[string]any)
+	patterns, _ := rules["patternProperties"].(map[string]any)
+	additional, bounded := rules["additionalProperties"]
+	var unknown []string
 	for _, key := range keys {
-		list = append(list, part{value[key], where.property(key)})
-	}
-	return list, true
-}
-
-func itemParts(rules map[string]any, keyword, rest string, value []any, where path) (list []part, descends bool) {
-	from, to := 0, len(value)
-	switch keyword {
-	case "items", "prefixItems":
-		if i, err := strconv.Atoi(rest); err == nil {
-			from, to = min(i, to), min(i+1, to)
-			break
+		var nodes []any
+		if node, ok := named[key]; ok {
+			nodes = append(nodes, node)
 		}
-		prefix, _ := rules["prefixItems"].([]any)
-		from = min(len(prefix), to)
-	case "additionalItems":
-		positions, _ := rules["items"].([]any)
-		from = min(len(positions), to)
-	case "unevaluatedItems":
-	default:
-		return nil, false
-	}
-	for i := from; i < to; i++ {
-		list = append(list, part{value[i], where.item(i)})
-	}
-	return list, true
-}
-
-// additional are the properties of a value that a subschema does not name.
-func additional(rules, value map[string]any) (keys []string) {
-	properties, _ := rules["properties"].(map[string]any)
-	named, _ := rules["patternProperties"].(map[string]any)
-	var patterns []*regexp.Regexp
-	for pattern := range named {
-		patterns = append(patterns, compiled(pattern))
-	}
-	for key := range value {
-		if _, ok := properties[key]; !ok && !slices.ContainsFunc(patterns, func(p *regexp.Regexp) bool { return p.MatchString(key) }) {
-			keys = append(keys, key)
+		for pattern, node := range patterns {
+			if f.matches(pattern, key) {
+				nodes = append(nodes, node)
+			}
+		}
+		switch {
+		case len(nodes) == 0 && additional == false:
+			unknown = append(unknown, key)
+		case len(nodes) == 0 && bounded:
+			nodes = []any{additional}
+		}
+		for _, node := range nodes {
+			if err := f.broken(node, object[key], where.property(key)); err != nil {
+				return err
+			}
 		}
 	}
-	return keys
+	if len(unknown) > 0 {
+		return where.says("unknown %s: want %s (additionalProperties)", names(unknown), known(rules))
+	}
+	return nil
 }
 
-var never = lazy.Regexp(`[^\s\S]`)
-
-// compiled is a pattern that was compiled once when the schema was parsed.
-func compiled(pattern string) *regexp.Regexp {
-	if p, err := regexp.Compile(pattern); err == nil {
-		return p
+// dependent has what the presence of a property asks for: in draft 7 one keyword
+// says which others, or by what subschema.
+func (f *finder) dependent(rules, object map[string]any, keys []string, where path) error {
+	needs, _ := rules["dependentRequired"].(map[string]any)
+	fits, _ := rules["dependentSchemas"].(map[string]any)
+	if f.draft7 {
+		needs, _ = rules["dependencies"].(map[string]any)
+		fits = needs
 	}
-	return never()
+	for _, key := range keys {
+		if absent := missing(needs[key], object); len(absent) > 0 {
+			return where.says("missing %s beside %s (dependentRequired)", names(absent), quote(key))
+		}
+		if err := f.broken(fits[key], object, where); err != nil {
+			return err
+		}
+	}
+	return nil
 }

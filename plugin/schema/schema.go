@@ -31,6 +31,7 @@ const (
 type Schema struct {
 	resolved *jsonschema.Resolved
 	checked  *checker
+	draft7   bool
 }
 
 // Bytes is about what the schema takes in memory.
@@ -71,7 +72,7 @@ func Parse(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved, checked}, nil
+	return &Schema{resolved, checked, isDraft7(schema.Schema)}, nil
 }
 
 // ParseObject is Parse for a schema of arguments, which are an object.
