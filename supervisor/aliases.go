@@ -5,6 +5,7 @@ import (
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
@@ -66,3 +67,7 @@ func NewCommandTool(of CommandSpec) (*CommandTool, error) { return spec.NewComma
 func ArgumentCheck(d *pluginv1.ToolDescription) func(arguments, meta json.RawMessage) error {
 	return prepare.ArgumentCheck(d)
 }
+
+// DroppedWarning is the warning about output of a command that is JSON and is kept
+// as text: so many lines, 0 for all of it.
+func DroppedWarning(lines int64, why error) string { return call.DroppedWarning(lines, why) }

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
@@ -60,9 +61,9 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	if err == nil {
 		return &Description{Version: d.Version, SHA256: found.SHA256, Tools: d.List(), Warnings: d.Warnings, Remembered: d.At.Before(began)}, nil
 	}
-	c := s.newCall(s.preparer.Bare(request))
-	c.refuse(err)
-	return nil, c.result
+	c := call.New(s.preparer.Bare(request), s.base(nil, nil))
+	c.Refuse(err)
+	return nil, c.Result()
 }
 
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, prepare.Binary, error) {
@@ -93,46 +94,40 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found prepar
 }
 
 func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*describe.Described, error) {
-	c, err := s.askDescription(ctx, request)
+	response, result, err := s.askDescription(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if e := c.responded.GetError(); e != nil {
+	if e := response.GetError(); e != nil {
 		status, reason, ok := outcome.Behind(e.GetKind())
 		if !ok {
 			status, reason = api.StatusToolError, api.ReasonServer
 		}
-		return nil, &outcome.Refusal{Status: status, Reason: reason, Err: errors.New(e.GetMessage()), Describing: c.result}
+		return nil, &outcome.Refusal{Status: status, Reason: reason, Err: errors.New(e.GetMessage()), Describing: result}
 	}
-	d, err := s.described.Read(ctx, c.responded)
+	d, err := s.described.Read(ctx, response)
 	if err != nil {
-		return nil, &outcome.Refusal{Status: api.StatusProtocolError, Reason: api.ReasonDescribe, Err: err, Describing: c.result}
+		return nil, &outcome.Refusal{Status: api.StatusProtocolError, Reason: api.ReasonDescribe, Err: err, Describing: result}
 	}
 	return d, nil
 }
 
 // askDescription is a supervised call like any other, but for its work.
-func (s *Supervisor) askDescription(ctx context.Context, request Request) (*Call, error) {
+func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
 	p, err := s.preparer.Prepare(ctx, s.describeRequest(request, profile), profile, prepare.ForDescribe)
+	c, run, err := s.admit(p, err)
 	if err != nil {
 		p.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	defer p.Close()
-	c := s.newCall(p)
-	if err := c.joinLine(); err != nil {
-		return nil, err
+	run(ctx)
+	r, response := c.Result(), c.Responded()
+	if response == nil || !r.OK() {
+		return nil, nil, &outcome.Refusal{Status: r.Status, Reason: r.Reason, Err: describeError(p, r), Describing: r}
 	}
-	if err := s.register(c); err != nil {
-		return nil, err
-	}
-	c.run(ctx)
-	if c.responded != nil && c.result.OK() {
-		c.p.Veil.Description(c.responded)
-		return c, nil
-	}
-	return nil, &outcome.Refusal{Status: c.result.Status, Reason: c.result.Reason, Err: describeError(c), Describing: c.result}
+	p.Veil.Description(response)
+	return response, r, nil
 }
 
 // describeRequest grants nothing, but to an adapter what its calls are granted.
@@ -193,22 +188,22 @@ func ofWork(a budget.Ask) bool {
 }
 
 // describeError is the reason in one line.
-func describeError(c *Call) error {
-	what := string(c.result.Status)
-	switch e := c.result.ToolError; {
-	case c.result.Status == api.StatusOOM:
-		what = fmt.Sprintf("it ran out of memory: its limit is %d bytes for all its processes", c.result.Limits.MemoryBytes)
-	case c.result.Status == api.StatusPidsLimit:
-		what = fmt.Sprintf("it ran out of processes: its limit is %d, threads included", c.result.Limits.Pids)
+func describeError(p *prepare.Prepared, r *api.Result) error {
+	what := string(r.Status)
+	switch e := r.ToolError; {
+	case r.Status == api.StatusOOM:
+		what = fmt.Sprintf("it ran out of memory: its limit is %d bytes for all its processes", r.Limits.MemoryBytes)
+	case r.Status == api.StatusPidsLimit:
+		what = fmt.Sprintf("it ran out of processes: its limit is %d, threads included", r.Limits.Pids)
 	case e != nil:
 		what = e.Message
-	case c.result.Status == api.StatusTimeout:
-		what = "it has not answered within " + outcome.Seconds(c.result.Timing.ElapsedMs)
+	case r.Status == api.StatusTimeout:
+		what = "it has not answered within " + outcome.Seconds(r.Timing.ElapsedMs)
 	}
-	if said := lastWords(c.result.Output.Stderr); said != "" {
+	if said := lastWords(r.Output.Stderr); said != "" {
 		what += "; its last words on stderr: " + outcome.Shorten(said)
 	}
-	return fmt.Errorf("%s cannot be described: %s", cmp.Or(c.p.Request.Tool.Label, c.p.Binary.Path), what)
+	return fmt.Errorf("%s cannot be described: %s", cmp.Or(p.Request.Tool.Label, p.Binary.Path), what)
 }
 
 // lastWords is the line of stderr that is likeliest to say why a program ended:

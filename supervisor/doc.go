@@ -19,6 +19,9 @@
 //	})
 //	fmt.Println(result.Status, result.Text(), result.Message)
 //
-// One goroutine owns each call and changes its state by the table in state.go;
-// pipes, stream, timers, cgroup events and aborts only send to it.
+// This package is the interface, and ties rooms below it together: internal/prepare
+// makes of a request what can be run, internal/call is the one goroutine that owns a
+// call, internal/process a tool's process tree, internal/kept those that serve
+// several calls, and internal/outcome the judgement. Package spec holds what a
+// request consists of.
 package supervisor

@@ -15,9 +15,9 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
 	"github.com/toolhost/toolhost/supervisor/internal/kept"
-	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
@@ -46,10 +46,10 @@ type Supervisor struct {
 	describeGate *admission.Gate
 	stuck        atomic.Int64  // calls that were given up, and are not gone
 	locking      atomic.Int64  // calls that wait for data of tools
-	looks        chan struct{} // see maxLooks
+	looks        chan struct{} // see call.MaxLooks
 
 	mu     sync.Mutex
-	calls  map[*Call]struct{}
+	calls  map[*call.Call]struct{}
 	closed bool
 	active sync.WaitGroup // calls until the last of them is freed
 
@@ -68,8 +68,8 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 	s := &Supervisor{
 		config: config, gate: admission.New(limits),
 		describeGate: admission.New(admission.Limits{Running: maxDescribing, Queue: describeQueue, Wait: limits.Wait}),
-		described:    describe.NewCache(), describing: describe.NewFlights(), pools: newPools(limits), calls: map[*Call]struct{}{},
-		looks: make(chan struct{}, maxLooks),
+		described:    describe.NewCache(), describing: describe.NewFlights(), pools: newPools(limits), calls: map[*call.Call]struct{}{},
+		looks: make(chan struct{}, call.MaxLooks),
 	}
 	s.kept = kept.NewPool(limits, &s.tasks)
 	s.ready.init()
@@ -199,7 +199,7 @@ func (s *Supervisor) Close() error {
 func (s *Supervisor) close() error {
 	s.mu.Lock()
 	s.closed = true
-	var running []*Call
+	var running []*call.Call
 	for c := range s.calls {
 		running = append(running, c)
 	}
@@ -216,50 +216,10 @@ func (s *Supervisor) close() error {
 	return s.release()
 }
 
-// Call runs one call to its end. It always returns a result: also for a tool
-// that does not exist. When ctx ends the call is aborted; the result still
-// describes it.
-func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
-	return s.Start(ctx, request).Result()
-}
-
-// Start begins a call. It returns once the call is prepared, which the first
-// time takes a Describe of the binary. When ctx ends the call is aborted.
-func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
-	p, refusal := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
-	c := s.newCall(p)
-	if refusal == nil {
-		refusal = c.joinLine()
-	}
-	if refusal == nil {
-		refusal = s.register(c)
-	}
-	if refusal != nil {
-		s.doubtAfter(ctx, refusal)
-		c.refuse(refusal)
-		return c
-	}
-	s.tasks.Run("own", func() { c.run(ctx) })
-	return c
-}
-
-func (s *Supervisor) register(c *Call) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
-	}
-	s.calls[c] = struct{}{}
-	s.active.Add(1)
-	return nil
-}
-
-func (s *Supervisor) unregister(c *Call) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.calls, c)
-	s.active.Done()
-}
+// EndIdle ends the kept processes that no call uses at present, for example after
+// the configuration that they were made for has changed. It does not wait; those
+// in use go on.
+func (s *Supervisor) EndIdle() { s.kept.EndIdle() }
 
 // Host is what a supervisor found on this machine.
 type Host struct {
@@ -298,16 +258,6 @@ func (s *Supervisor) Host() Host {
 	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
 	h.Kept, h.Stuck = s.kept.Load(), int(s.stuck.Load())
 	return h
-}
-
-// receipt is the call's.
-func (c *Call) receipt() api.Receipt {
-	if c.tree == nil {
-		return c.p.AskedReceipt()
-	}
-	r := c.p.Receipt()
-	r.UID = c.tree.UID()
-	return r
 }
 
 // Controller says whether limits of a cgroup controller (memory, pids, cpu,

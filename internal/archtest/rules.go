@@ -46,6 +46,20 @@ const (
 	sysCalls = "golang.org/x/sys"
 )
 
+// inner orders the rooms below supervisor. Each imports only from those of a lower
+// rank; call knows processes by an interface, so kept is not below it.
+var inner = map[string]int{
+	"supervisor/internal/admission": 0, "supervisor/internal/capture": 0, "supervisor/internal/pace": 0, "supervisor/internal/publish": 0,
+	"supervisor/internal/redact": 0, "supervisor/internal/store": 0, "supervisor/internal/tasks": 0,
+	"supervisor/internal/outcome": 1, "supervisor/internal/veil": 1,
+	"supervisor/internal/describe": 2, "supervisor/internal/filelock": 2,
+	"supervisor/spec":             3,
+	"supervisor/internal/prepare": 4,
+	"supervisor/internal/process": 5,
+	"supervisor/internal/kept":    6, "supervisor/internal/call": 6,
+	"supervisor": 7,
+}
+
 // ground is what every room may import.
 var ground = []string{"internal/text", "internal/lazy"}
 
@@ -131,8 +145,24 @@ func forbiddenOurs(path, imported string, test bool) string {
 		if from == "plugin" && !within(path, "plugin/host") && within(imported, "plugin/host") && !test {
 			return "the author's SDK carries no host code"
 		}
+		if from == "supervisor" && !test {
+			return forbiddenInner(path, imported)
+		}
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
+	}
+	return ""
+}
+
+// forbiddenInner judges an import between the rooms of supervisor.
+func forbiddenInner(path, imported string) string {
+	own, known := inner[path]
+	below, also := inner[imported]
+	switch {
+	case !known || !also:
+		return "give both rooms of supervisor a rank in " + archtest
+	case below >= own:
+		return "imports point down only, in supervisor, too"
 	}
 	return ""
 }

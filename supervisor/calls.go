@@ -1,0 +1,146 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/supervisor/internal/call"
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
+)
+
+// Call is a call that has been started. Its methods may be used from any
+// goroutine.
+type Call struct{ call *call.Call }
+
+// ID is the call's, as in its events and result.
+func (c *Call) ID() string { return c.call.ID() }
+
+// Done is closed when the result is there.
+func (c *Call) Done() <-chan struct{} { return c.call.Done() }
+
+// Gone is closed when the result is there and no process of the call's is left: of
+// one that could not be killed that is later, if ever. A process that is kept for
+// other calls is theirs.
+func (c *Call) Gone() <-chan struct{} { return c.call.Gone() }
+
+// Result waits for the result.
+func (c *Call) Result() *api.Result { return c.call.Result() }
+
+// Abort begins the kill ladder; a second abort while it runs kills at once. One
+// that comes while the result is made cuts short what takes long there. Aborting
+// a call that is over does nothing. It never waits.
+func (c *Call) Abort(reason api.Reason) { c.call.Abort(reason) }
+
+// Current says what the call's processes use at this moment: CPU time since the
+// call began, memory and processes now, where there are controllers for them.
+// ok is false if there are none yet, or no longer.
+func (c *Call) Current() (now cgroup.Current, ok bool) { return c.call.Current() }
+
+// Call runs one call to its end. It always returns a result: also for a tool
+// that does not exist. When ctx ends the call is aborted; the result still
+// describes it.
+func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
+	return s.Start(ctx, request).Result()
+}
+
+// Start begins a call. It returns once the call is prepared, which the first
+// time takes a Describe of the binary. When ctx ends the call is aborted.
+func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
+	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
+	c, run, err := s.admit(p, err)
+	if err != nil {
+		s.doubtAfter(ctx, err)
+		c.Refuse(err)
+	} else {
+		s.tasks.Run("own", func() { run(ctx) })
+	}
+	return &Call{c}
+}
+
+// admit makes the call of what is prepared, and what runs it. One with an error is to
+// be refused.
+func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run func(context.Context), _ error) {
+	var line *kept.Line
+	if keep := p.Request.Keep; err == nil && keep != nil {
+		line, err = s.kept.Join(kept.KeyOf(p), *keep)
+	}
+	c = call.New(p, s.base(p, line))
+	if err == nil {
+		err = s.register(c)
+	}
+	if err != nil {
+		line.Part()
+		return c, nil, err
+	}
+	return c, func(ctx context.Context) {
+		defer s.unregister(c) // when nothing of the call is left
+		defer line.Part()
+		c.Run(ctx)
+	}, nil
+}
+
+// base is what a call needs of its supervisor.
+func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
+	return call.Base{
+		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
+		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, c) },
+		Load:  s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
+		Tasks: &s.tasks, Log: s.config.Logger,
+	}
+}
+
+// bringUp gives a call processes and a connection, or says why there are none.
+func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, c *call.Call) {
+	defer p.Policy.Close()
+	counts := 1
+	if p.Describes() {
+		counts = 0
+	}
+	if guest := line.Take(c, counts); guest != nil {
+		c.Spawned(guest)
+		c.Connected(guest.Conn())
+		return
+	}
+	made, err := s.maker.Start(ctx, p, c.Log, c, process.Progress{
+		Launching: c.Launching,
+		Spawned:   func(made *process.Process) { c.Spawned(line.First(made, c, counts)) },
+	})
+	if err != nil {
+		s.doubtAfter(ctx, err)
+		c.StartFailed(err)
+		return
+	}
+	c.Connected(made.Conn())
+}
+
+// hidden are the folders that no result names to a tool: toolhost's own.
+func (s *Supervisor) hidden() []string {
+	own := append(s.config.OwnDirs(), s.users)
+	if s.config.Own != nil {
+		own = append(own, s.config.Own().Hidden...)
+	}
+	return own
+}
+
+func (s *Supervisor) register(c *call.Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonHost, errors.New("the supervisor is closed"))
+	}
+	s.calls[c] = struct{}{}
+	s.active.Add(1)
+	return nil
+}
+
+func (s *Supervisor) unregister(c *call.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c)
+	s.active.Done()
+}

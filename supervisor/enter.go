@@ -1,0 +1,92 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/filelock"
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+)
+
+// enter waits for a kept process and for a lock, if the call wants them, and then
+// for a slot: a call with a slot waits for nothing else. leave gives all back.
+func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.Line) (leave func(), err error) {
+	var held []func()
+	leave = func() {
+		for i := len(held) - 1; i >= 0; i-- {
+			held[i]()
+		}
+	}
+	shared := p.Request.Keep != nil && p.Request.Keep.Shared
+	for _, wait := range []func() (func(), error){
+		func() (func(), error) { return line.Enter(ctx, shared, s.lockWait(p)) },
+		func() (func(), error) { return s.lock(ctx, p, line) },
+		func() (func(), error) { return s.slot(ctx, p) },
+	} {
+		release, err := wait()
+		if err != nil {
+			leave()
+			return nil, err
+		}
+		held = append(held, release)
+	}
+	return leave, nil
+}
+
+// slot waits for one of the call's pool, and then for one of all.
+func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release func(), err error) {
+	if p.Describes() {
+		return s.describeGate.Acquire(ctx)
+	}
+	leave, err := s.pools.enter(ctx, p.Request.Pool)
+	if err != nil {
+		return nil, err
+	}
+	free, err := s.gate.Acquire(ctx)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() { free(); leave() }, nil
+}
+
+// lockWaitEndless is how long a call waits that may itself take for ever.
+const lockWaitEndless = time.Hour
+
+// lockWait is as long as for a slot, or as the call itself may take if that is
+// longer: so may those that are before it.
+func (s *Supervisor) lockWait(p *prepare.Prepared) time.Duration {
+	wait := s.config.Admission.limits().Wait
+	if p.Timeout.Timeout == budget.Infinite {
+		return max(wait, lockWaitEndless)
+	}
+	return max(wait, p.Timeout.Timeout)
+}
+
+// lock waits until the call may use the tool's files. Errors are a refusal, ctx's
+// cause, and those of the file.
+func (s *Supervisor) lock(ctx context.Context, p *prepare.Prepared, line *kept.Line) (unlock func(), err error) {
+	lock := p.Request.Lock
+	if lock.File == "" {
+		return func() {}, nil
+	}
+	most := s.config.Admission.limits().Queue
+	if n := s.locking.Add(1); n > int64(most) {
+		s.locking.Add(-1)
+		return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls wait for data of tools already: call again later", most))
+	}
+	defer s.locking.Add(-1)
+	wait := s.lockWait(p)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, outcome.Refuse(api.StatusOverloaded, api.ReasonData,
+		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, lock.File)))
+	defer cancel()
+	if line != nil {
+		return line.Lock(ctx, lock.File)
+	}
+	return filelock.Acquire(ctx, lock.File, lock.Shared)
+}

@@ -1,0 +1,232 @@
+package call
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
+)
+
+const (
+	// meetTime is how long the end of the stream and the exit of the process,
+	// or a result, wait for one another: they come on different ways.
+	meetTime = time.Second
+	// settleTime is how long the pipes are drained after death.
+	settleTime = 250 * time.Millisecond
+	// progressEvery is the beat of progress events in a long call.
+	progressEvery = 5 * time.Second
+	// hurryAfter is how long a kill may take before the tree gets more of the CPU
+	// to die with.
+	hurryAfter = 20 * time.Millisecond
+	// leastKillTime is how long a kill may take at least; see process.KillTime.
+	leastKillTime = budget.AnswerMargin / 2
+	// minCPUCheck keeps the checks of a call near its CPU limit apart.
+	minCPUCheck = 2 * time.Millisecond
+)
+
+// clocks are what the owner wakes up for. A zero time is never.
+type clocks struct {
+	alarm *alarm
+	clock budget.Clock
+	// startBy is when the tool must have answered, settleAt when the rest of an end
+	// must have come, progressAt the next beat, cpuAt when the CPU limit can have been
+	// reached.
+	startBy, settleAt, progressAt, cpuAt time.Time
+	overran, hurried                     bool
+}
+
+// marks are the points in time that a result's timing is made of.
+type marks struct {
+	created, admitted, ready, stop, term, kill, empty, done time.Time
+}
+
+// bell is a time at which something is to be done in a state.
+type bell struct {
+	at   time.Time
+	ring func(now time.Time)
+}
+
+// bells are those of the current state.
+func (o *owner) bells() []bell {
+	switch o.state {
+	case stateStarting:
+		return []bell{{o.budgetAt(), o.checkBudget}, {o.cpuAt, o.checkCPU}, {o.settleAt, o.endAlone}, {o.startBy, o.endLateStart}}
+	case stateRunning:
+		return []bell{{o.budgetAt(), o.checkBudget}, {o.progressAt, o.beat}, {o.cpuAt, o.checkCPU}, {o.settleAt, o.endAlone}}
+	case stateStopping:
+		return []bell{{o.softAt(), o.checkSoft}, {o.settleAt, o.endAlone}, {o.marks.stop.Add(o.p.Grace), o.endGrace}}
+	case stateKilling:
+		return []bell{{o.hurryAt(), o.hurry}, {o.killLimit(), func(now time.Time) { o.to(survived, now) }}}
+	case stateDraining:
+		return []bell{{o.drainLimit(), func(now time.Time) { o.to(drained, now) }}}
+	}
+	return nil
+}
+
+// nextWake is the earliest of them; zero if there are none.
+func (o *owner) nextWake() (wake time.Time) {
+	for _, b := range o.bells() {
+		if !b.at.IsZero() && (wake.IsZero() || b.at.Before(wake)) {
+			wake = b.at
+		}
+	}
+	return wake
+}
+
+// checkClocks does what is due, until that leads to another state.
+func (o *owner) checkClocks(now time.Time) {
+	state := o.state
+	for _, b := range o.bells() {
+		if o.state == state && !b.at.IsZero() && !now.Before(b.at) {
+			b.ring(now)
+		}
+	}
+}
+
+func (o *owner) budgetAt() time.Time {
+	at, _, _ := o.clock.Next()
+	return at
+}
+
+func (o *owner) softAt() time.Time {
+	at, _ := o.clock.Soft()
+	return at
+}
+
+func (o *owner) hurryAt() time.Time {
+	if o.hurried || o.marks.kill.IsZero() {
+		return time.Time{}
+	}
+	return o.marks.kill.Add(hurryAfter)
+}
+
+// killLimit is when a kill has failed. A host that was itself late with it waits
+// a moment all the same: nothing else tells a busy machine from a process that
+// cannot be killed.
+func (o *owner) killLimit() time.Time {
+	limit := o.endBy().Add(process.KillTime)
+	if least := o.marks.kill.Add(leastKillTime); least.After(limit) {
+		return least
+	}
+	return limit
+}
+
+// endBy is when the grace of a call is over; what ends by itself has a while for
+// it, as long as its deadline allows that.
+func (o *owner) endBy() time.Time {
+	if o.found.Cause != outcome.CauseNone {
+		return o.marks.stop.Add(o.p.Grace)
+	}
+	by := o.marks.stop.Add(max(o.p.Grace, budget.DefaultGrace))
+	if at, ok := o.clock.Deadline(); ok && at.Add(o.p.Grace).Before(by) {
+		return at.Add(o.p.Grace)
+	}
+	return by
+}
+
+// drainLimit is when reading what is left ends. A reader of the command's
+// output that is only slow gets all the time that the call has left.
+func (o *owner) drainLimit() time.Time {
+	if !o.output.passesThrough() {
+		if limit := o.hardLimit(); limit.Before(o.settleAt) {
+			return limit
+		}
+		return o.settleAt
+	}
+	if o.found.Cause != outcome.CauseNone {
+		return o.hardLimit()
+	}
+	if at, ok := o.clock.Deadline(); ok {
+		return at.Add(o.p.Grace)
+	}
+	return time.Time{}
+}
+
+// hardLimit is the time by which the caller has its answer, whatever happens.
+func (o *owner) hardLimit() time.Time { return o.endBy().Add(budget.AnswerMargin) }
+
+// timeLeft is how long the call may take from now on; 0 has no end.
+func (o *owner) timeLeft(now time.Time) time.Duration {
+	at, ok := o.clock.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(at.Sub(now), 1)
+}
+
+// endLateStart is for a tool that is not waited for, however long it may take for
+// its work.
+func (o *owner) endLateStart(now time.Time) {
+	why := fmt.Errorf("the tool has not answered within %s of its start: give it more with timeouts.%s in toolhost.yaml, or see why it is slow", o.startBy.Sub(o.marks.admitted), budget.Registration)
+	o.failStart(outcome.Refuse(api.StatusStartFailed, api.ReasonSlow, why), now)
+}
+
+func (o *owner) beat(now time.Time) {
+	o.progressAt = now.Add(progressEvery)
+	o.events.Publish(api.Event{Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: o.clock.Elapsed(now).Milliseconds()})
+}
+
+func (o *owner) endGrace(now time.Time) { o.to(graceElapsed, now) }
+
+func (o *owner) checkBudget(now time.Time) {
+	for {
+		reason, ok := o.clock.Due(now)
+		if !ok {
+			return
+		}
+		if reason != budget.ReasonSoft {
+			o.stop(budgetCauses[reason], api.Reason(reason), now)
+			return
+		}
+		o.checkSoft(now)
+	}
+}
+
+var budgetCauses = map[string]outcome.Cause{
+	budget.ReasonDeadline: outcome.CauseDeadline, budget.ReasonTotal: outcome.CauseTotal, budget.ReasonIdle: outcome.CauseIdle,
+}
+
+// checkSoft reports once that the soft budget is used up.
+func (o *owner) checkSoft(now time.Time) {
+	o.clock.Overran()
+	if !o.overran {
+		o.overran = true
+		o.events.Publish(api.Event{Kind: api.EventOverran, ElapsedMs: o.clock.Elapsed(now).Milliseconds()})
+	}
+}
+
+// checkCPU compares the CPU time used with the limit and comes back when it
+// could be reached at the earliest, all cores burning.
+func (o *owner) checkCPU(now time.Time) {
+	o.cpuAt = time.Time{}
+	if o.tree == nil {
+		return
+	}
+	used, err := o.tree.CPU()
+	if err != nil {
+		o.Log.Warn("cannot read the CPU time of a call", "error", err)
+	}
+	left := o.p.Bounds.CPUTime - used
+	if left <= 0 {
+		o.stop(outcome.CauseCPU, api.ReasonCPUTime, now)
+		return
+	}
+	o.cpuAt = now.Add(max(left/time.Duration(runtime.NumCPU()), minCPUCheck))
+}
+
+// moveTimer keeps the launcher's own timer behind the call's clock. While somebody
+// is waited for, it allows for the longest wait.
+func (o *owner) moveTimer(now time.Time) {
+	left := time.Duration(0)
+	if o.p.Timeout.Timeout != budget.Infinite {
+		left = budget.AnswerWithin(o.clock.Remaining(now), o.p.Grace)
+		if o.tool.questions > 0 {
+			left += budget.MaxHumanWait
+		}
+	}
+	o.warnOf("the call may be ended too early", o.tree.SetTimer(left))
+}

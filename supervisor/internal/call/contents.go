@@ -1,0 +1,112 @@
+package call
+
+import (
+	"encoding/json"
+	"mime"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
+)
+
+// contents keep what the result will show as content, without the call's secrets;
+// a text may hold only part of one. Its owner alone uses it.
+type contents struct {
+	veil   *veil.Veil
+	events *publish.Publisher
+	items  *capture.Items
+	stream *veil.Stream
+	unfit  bool // some JSON is kept as text
+}
+
+func newContents(c *Call) contents {
+	return contents{veil: c.p.Veil, events: c.events, items: capture.NewItems(c.p.Bounds.OutputBytes), stream: c.p.Veil.Stream()}
+}
+
+func (c *contents) keep(content api.Content) {
+	if content.Type == "text" {
+		_ = c.stream.Pass([]byte(content.Text), c.keepText)
+		return
+	}
+	c.stream.End(c.keepText)
+	c.show(c.veil.Content(content))
+}
+
+// end keeps what was held back.
+func (c *contents) end() { c.stream.End(c.keepText) }
+
+func (c *contents) keepText(p []byte) error {
+	c.show(api.Content{Type: "text", Text: string(p)})
+	return nil
+}
+
+func (c *contents) show(content api.Content) {
+	c.items.Add(itemOf(content))
+	if c.events.Tells(sizeOf(content)) {
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
+	}
+}
+
+// fill shows what was kept in a result.
+func (c *contents) fill(r *api.Result) {
+	r.Content = shownContent(c.items.Kept())
+	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.items.Counts()
+}
+
+func sizeOf(c api.Content) int {
+	item := itemOf(c)
+	return max(item.Size, len(item.Text))
+}
+
+func contentOf(content *pluginv1.Content) api.Content {
+	switch e := content.GetContent().(type) {
+	case *pluginv1.Content_Json:
+		return api.Content{Type: "json", JSON: json.RawMessage(e.Json)}
+	case *pluginv1.Content_Blob:
+		return api.Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
+	case *pluginv1.Content_Link:
+		return api.Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
+	}
+	return api.Content{Type: "text", Text: content.GetText()}
+}
+
+// itemOf is content as it is bounded: text can be cut anywhere, all else only
+// be dropped.
+func itemOf(c api.Content) capture.Item {
+	if c.Type == "text" {
+		return capture.Item{Text: c.Text}
+	}
+	return capture.Item{Value: c, Size: c.Bytes(), Kind: partKind(c)}
+}
+
+// partKind is the word for content that is not text.
+func partKind(c api.Content) string {
+	switch c.Type {
+	case "json":
+		return "JSON"
+	case "resource_link":
+		return "a link"
+	}
+	if kind, _, err := mime.ParseMediaType(c.MIMEType); err == nil && len(kind) <= maxKindBytes {
+		return kind
+	}
+	return "a blob"
+}
+
+// maxKindBytes bounds what a tool can have said as the kind of a blob.
+const maxKindBytes = 64
+
+func shownContent(items []capture.Item) []api.Content {
+	out := make([]api.Content, 0, len(items))
+	for _, item := range items {
+		if shown, ok := item.Value.(api.Content); ok {
+			out = append(out, shown)
+		} else {
+			out = append(out, api.Content{Type: "text", Text: item.Text, LeftOutBytes: item.DroppedBytes})
+		}
+	}
+	return out
+}

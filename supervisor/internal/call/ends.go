@@ -1,0 +1,122 @@
+package call
+
+import (
+	"cmp"
+	"errors"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+)
+
+// settle ends the call once both the stream and the process are over, or the
+// stream with a result; if only one is, the other gets meetTime.
+func (o *owner) settle(now time.Time) {
+	complete := o.found.Final != nil && o.streamOver
+	switch {
+	case complete && o.giveBack(now):
+	case complete, o.streamOver && o.found.Exited:
+		o.to(ended, now)
+	case o.settleAt.IsZero() && (o.streamOver || o.found.Exited || o.found.Final != nil):
+		o.settleAt = now.Add(meetTime)
+	}
+}
+
+// failStart ends a call whose tool does not come up.
+func (o *owner) failStart(err error, now time.Time) {
+	o.found.StartErr = cmp.Or(o.found.StartErr, err) // the later one is what came of the first
+	o.streamOver = true
+	o.outputOver = o.outputOver || o.tree == nil // nobody reads what nobody writes
+	o.to(startFailed, now)
+}
+
+// errWrapper is why a tool never answers though something of it lives on.
+var errWrapper = errors.New("the tool's own process ended before its handshake, and another one holds its output: start the tool itself, with exec in a shell script")
+
+// endAlone ends a call of whose two halves only one has come in time.
+func (o *owner) endAlone(now time.Time) {
+	if o.state == stateStarting {
+		o.failStart(errWrapper, now)
+		return
+	}
+	o.to(ended, now)
+}
+
+// giveBack leaves a kept process alive after a call that has ended well. What
+// the call has written so far is still its own.
+func (o *owner) giveBack(now time.Time) bool {
+	if o.p.Request.Keep == nil || o.state != stateRunning || o.found.StreamErr != nil || o.found.Exited || !o.tree.MayLiveOn() {
+		return false
+	}
+	if o.responded.GetError() != nil { // what it describes could not be started
+		return false
+	}
+	o.after = new(o.usage())
+	o.to(released, now)
+	taken := o.tree.OutputTaken()
+	o.helpers.Go(func() {
+		for _, found := range taken {
+			select {
+			case <-found:
+			case <-o.lifetime.Done():
+			}
+		}
+		o.send(outputEnded{})
+	})
+	return true
+}
+
+// tryDrained ends the call when there is nothing left to read.
+func (o *owner) tryDrained(now time.Time) {
+	streamOver := o.streamOver || o.tool.conn == nil
+	if o.state == stateDraining && streamOver && o.outputOver {
+		o.to(drained, now)
+	}
+}
+
+// cutOff: the host has ended the stream, so the tool may not know that it is over.
+func cutOff(err error) bool {
+	var broken *host.ProtocolError
+	var full *host.MemoryError
+	return errors.As(err, &broken) || errors.As(err, &full)
+}
+
+func (o *owner) onAbort(reason api.Reason, now time.Time) {
+	switch o.state {
+	case stateQueued:
+		o.found.Cause, o.found.Reason, o.found.StartErr = outcome.CauseAbort, reason, errAborted
+		o.leaveQueue()
+		o.to(refused, now)
+	case stateStopping:
+		o.to(killRequested, now)
+	case stateDraining:
+		o.to(killRequested, now) // a reader of the output is not waited for
+	default:
+		o.stop(outcome.CauseAbort, reason, now)
+	}
+}
+
+var errAborted = errors.New("aborted before it began")
+
+// warn adds a warning to the result, unless it is empty.
+func (o *owner) warn(text string) {
+	if text != "" {
+		o.warnings = append(o.warnings, text)
+	}
+}
+
+// warnOf has the result say what has failed, if something has.
+func (o *owner) warnOf(what string, err error) {
+	if err != nil {
+		o.warn(what + ": " + err.Error())
+	}
+}
+
+// retire ends the owner's part: senders of input no longer wait for it.
+func (o *owner) retire() {
+	close(o.over)
+	if len(o.aborts) > 0 {
+		o.stopMaking(errAbortedLate)
+	}
+}

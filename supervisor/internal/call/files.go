@@ -1,0 +1,106 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/sandbox/export"
+)
+
+// collectFiles begins to list what a sandboxed call has left in its workspace,
+// and to take it out where the request says so. It has until the answer is due,
+// or the call is aborted.
+func (o *owner) collectFiles() *collection {
+	workspace := o.workspace()
+	if workspace == nil {
+		return nil
+	}
+	return o.collect(func(ctx context.Context) (export.Listing, error) {
+		if o.p.FilesTo == nil {
+			return export.List(ctx, workspace, export.Limits{})
+		}
+		return export.Copy(ctx, workspace, o.p.FilesTo, export.Limits{})
+	})
+}
+
+// collection is the taking of a call's files, by a goroutine of its own: a file
+// system can hold that up for longer than an answer may take.
+type collection struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	found  export.Listing
+	err    error
+	done   chan struct{} // closed when found and err are written
+	copies bool
+}
+
+// lastFiles is how long a collection whose time is over has for saying what it
+// has taken.
+const lastFiles = 50 * time.Millisecond
+
+var errFilesLate = errors.New("they could not be taken before the answer was due")
+
+func (o *owner) collect(take func(context.Context) (export.Listing, error)) *collection {
+	f := &collection{done: make(chan struct{}), copies: o.p.FilesTo != nil}
+	f.ctx, f.cancel = context.WithDeadlineCause(o.making, o.hardLimit().Add(-lastFiles), errFilesLate)
+	o.helpers.Go(func() {
+		defer close(f.done)
+		f.found, f.err = take(f.ctx)
+	})
+	return f
+}
+
+// wait returns what was taken in time.
+func (f *collection) wait() (export.Listing, error) {
+	defer f.cancel()
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-f.ctx.Done():
+	}
+	select {
+	case <-f.done:
+		return f.found, f.err
+	case <-time.After(lastFiles):
+		return export.Listing{}, errFilesLate
+	}
+}
+
+// fill waits for the files and adds them to the result.
+func (f *collection) fill(r *api.Result) {
+	if f == nil {
+		return
+	}
+	found, err := f.wait()
+	r.FilesIncomplete = err != nil || found.Truncated
+	if err != nil {
+		r.Warnings = append(r.Warnings, "the workspace's files are not complete: "+err.Error())
+	}
+	if found.Truncated {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the workspace has more than the %d files that are listed", len(found.Files)))
+	}
+	skipped := 0
+	for _, file := range found.Files {
+		if file.Skipped != "" {
+			skipped++
+		}
+		r.Files = append(r.Files, api.File{Path: file.Path, Bytes: file.Bytes, Skipped: file.Skipped})
+	}
+	if skipped > 0 && f.copies {
+		r.FilesIncomplete = true
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not taken out; files says why", skipped))
+	}
+}
+
+// workspace is there for a call whose processes are gone; that of a kept one is
+// not the call's alone.
+func (o *owner) workspace() *os.File {
+	if o.tree == nil || o.p.Request.Keep != nil || o.found.Survivors > 0 {
+		return nil
+	}
+	return o.tree.Workspace()
+}

@@ -1,0 +1,173 @@
+package call
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// Bounds of the search for paths that a failed call would have needed.
+const (
+	maxNamedText  = 16 << 10 // bytes of arguments, and of what the tool said
+	maxNamedJSON  = 1 << 20  // all of the arguments
+	maxNamedPaths = 32
+	maxNotGranted = 3
+	// lookTime bounds the look at the host, whose file systems may hang, and
+	// MaxLooks those that are under way or hang.
+	lookTime = 200 * time.Millisecond
+	MaxLooks = 4
+)
+
+// failedByItself are the outcomes in which a missing grant can have had a part.
+var failedByItself = []api.Status{api.StatusToolError, api.StatusCrashed, api.StatusNoResult, api.StatusStartFailed}
+
+// hintAtGrants puts paths into the result, which the tool does not see: those that
+// a failed call has named, that this host has and the call could not see.
+func (c *Call) hintAtGrants(r *api.Result) {
+	if c.p.Plan == nil || !slices.Contains(failedByItself, r.Status) {
+		return
+	}
+	if r.Retry.NotGranted = c.look(c.namedPaths(r)); len(r.Retry.NotGranted) == 0 {
+		return
+	}
+	var flags []string
+	for _, path := range r.Retry.NotGranted {
+		flags = append(flags, "--read "+text.ShellWord(path))
+	}
+	hint := strings.Join(r.Retry.NotGranted, " and ") + " of the host was not granted to the call: if it may see that, grant it (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
+	if r.Retry.Hint != "" {
+		hint = r.Retry.Hint + ", or: " + hint
+	}
+	r.Retry.Hint = hint
+}
+
+// look is notGranted with a bound on how long it takes, and on what hangs.
+func (c *Call) look(names []string) []string {
+	late := time.After(lookTime)
+	select {
+	case c.Looks <- struct{}{}:
+	case <-late:
+		return nil
+	}
+	found := make(chan []string, 1)
+	c.Tasks.Run("look for what was not granted", func() {
+		defer func() { <-c.Looks }()
+		found <- c.notGranted(names)
+	})
+	select {
+	case missing := <-found:
+		return missing
+	case <-late:
+		return nil
+	}
+}
+
+// namedPaths are those that arguments or the tool's words name: absolute ones of
+// either, relative ones of both, from the folder in which the call was made.
+func (c *Call) namedPaths(r *api.Result) (paths []string) {
+	said := r.Output.Stderr.Head[:min(len(r.Output.Stderr.Head), maxNamedText)]
+	said += "\n" + r.Output.Stderr.Tail[max(0, len(r.Output.Stderr.Tail)-maxNamedText):]
+	if r.ToolError != nil {
+		said += "\n" + r.ToolError.Message[:min(len(r.ToolError.Message), maxNamedText)]
+	}
+	here, err := os.Getwd()
+	if err != nil || c.p.Dir != sandbox.Workspace {
+		here = ""
+	}
+	for _, word := range slices.Concat(pathsIn(said), c.argumentPaths()) {
+		switch {
+		case len(paths) == maxNamedPaths:
+			return paths
+		case !printable(word):
+			continue
+		case filepath.IsAbs(word):
+		case here == "" || !slices.Contains(c.argumentWords(), word) || !strings.Contains(said, word):
+			continue
+		default:
+			word = filepath.Join(here, word)
+		}
+		if word = filepath.Clean(word); !slices.Contains(paths, word) {
+			paths = append(paths, word)
+		}
+	}
+	return paths
+}
+
+// printable says that a path can stand in a line of text.
+func printable(path string) bool {
+	return path != "" && utf8.ValidString(path) && !strings.ContainsFunc(path, unicode.IsControl)
+}
+
+// argumentPaths are the words of the arguments, and the absolute paths in them.
+func (c *Call) argumentPaths() (paths []string) {
+	for _, word := range c.argumentWords() {
+		paths = append(append(paths, word), pathsIn(word)...)
+	}
+	return paths
+}
+
+// argumentWords are a command's words, or the texts in a tool's arguments.
+func (c *Call) argumentWords() []string {
+	if c.p.Request.Command != nil {
+		return c.p.Request.Command.Argv[1:]
+	}
+	var value any
+	if len(c.p.Arguments) > maxNamedJSON || json.Unmarshal(c.p.Arguments, &value) != nil {
+		return nil
+	}
+	return textsOf(value, nil)
+}
+
+func textsOf(value any, list []string) []string {
+	switch v := value.(type) {
+	case string:
+		if len(list) < maxNamedPaths && len(v) <= maxNamedText {
+			list = append(list, v)
+		}
+	case []any:
+		for _, one := range v {
+			list = textsOf(one, list)
+		}
+	case map[string]any:
+		for _, one := range v {
+			list = textsOf(one, list)
+		}
+	}
+	return list
+}
+
+// namedPath is an absolute path in a text: in quotes, or up to what ends a word.
+var namedPath = lazy.Regexp("'(/[^'\n]+)'|\"(/[^\"\n]+)\"|`(/[^`\n]+)`|(?:^|[\\s=:(\\[<,'\"`])(/[^/\\s'\"`:;,|&()<>\\[\\]{}][^\\s'\"`:;,|&()<>\\[\\]{}]*)")
+
+func pathsIn(said string) (paths []string) {
+	for _, found := range namedPath().FindAllStringSubmatch(said, maxNamedPaths) {
+		paths = append(paths, strings.TrimRight(strings.Join(found[1:], ""), ".!?"))
+	}
+	return paths
+}
+
+// notGranted are those of the paths that this host has and the call has not,
+// without secrets and what belongs to toolhost.
+func (c *Call) notGranted(paths []string) (missing []string) {
+	own := c.Hidden()
+	for _, path := range paths {
+		hidden := slices.ContainsFunc(own, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
+		if hidden || !c.p.Plan.Hides(path) || c.p.Veil.Text(path) != path {
+			continue
+		}
+		if _, err := os.Lstat(path); err == nil && len(missing) < maxNotGranted {
+			missing = append(missing, path)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,38 @@
+package call
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+func TestPathsIn(t *testing.T) {
+	for said, want := range map[string][]string{
+		"cat: /srv/a.txt: No such file or directory": {"/srv/a.txt"},
+		"ls: cannot access '/srv/a b': No such file": {"/srv/a b"},
+		`open "/srv/a b/c": permission denied`:       {"/srv/a b/c"},
+		"FileNotFoundError: [Errno 2]: '/srv/x.py'":  {"/srv/x.py"},
+		"see /srv/a, /srv/b and (/srv/c).":           {"/srv/a", "/srv/b", "/srv/c"},
+		"--file=/srv/a":                              {"/srv/a"},
+		"/srv/a\n/srv/b":                             {"/srv/a", "/srv/b"},
+		"https://example.org/srv/a":                  nil,
+		"a/b and 1/2":                                nil,
+		"":                                           nil,
+	} {
+		if got := pathsIn(said); !slices.Equal(got, want) {
+			t.Errorf("%q names %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A file system that hangs keeps no more than so many looks at it.
+func TestLooksAreBounded(t *testing.T) {
+	c := bare(spec.Request{})
+	for range MaxLooks {
+		c.Looks <- struct{}{}
+	}
+	if found := c.look([]string{"/etc"}); found != nil || len(c.Tasks.Wait(0)) > 0 {
+		t.Errorf("found %v, under way %v", found, c.Tasks.Wait(0))
+	}
+}

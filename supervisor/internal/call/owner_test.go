@@ -1,0 +1,307 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// A call's whole way, by a clock of its own: every duration is exact.
+func TestOwner(t *testing.T) {
+	toolError := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: "no luck"}
+	answered := func(err *pluginv1.ToolError) func(context.Context, *played) error {
+		return func(ctx context.Context, tool *played) error {
+			<-tool.told
+			tool.result(err)
+			return nil
+		}
+	}
+	for name, test := range map[string]struct {
+		tool   *played
+		change func(*owner)
+		// then is what happens to the call from outside.
+		then    func(*owner)
+		status  api.Status
+		reason  api.Reason
+		stage   string
+		did     []string // by the host; nil is not checked
+		elapsed time.Duration
+		check   func(*testing.T, *played, *api.Result)
+	}{
+		"ok": {status: api.StatusOK, stage: "none"},
+		"slow to start": {
+			tool: &played{startTime: 3 * time.Second}, status: api.StatusOK, stage: "none", elapsed: 3 * time.Second,
+		},
+		"deadline, ends at SIGTERM": {
+			tool: &played{work: untilEnded}, status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: time.Minute,
+		},
+		"deadline, deaf": {
+			tool: &played{work: untilEnded, deaf: true}, status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill",
+			did: []string{"SIGTERM", "SIGKILL"}, elapsed: time.Minute + 2*time.Second,
+		},
+		"no grace": {
+			tool: &played{work: untilEnded, deaf: true}, change: func(c *owner) { c.p.Grace = 0 }, status: api.StatusTimeout, reason: api.ReasonDeadline,
+			stage: "kill", did: []string{"SIGKILL"}, elapsed: time.Minute,
+		},
+		"what was said before the deadline is kept": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				tool.say("half of it")
+				return works(ctx, time.Hour)
+			}},
+			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: time.Minute,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if r.Text() != "half of it" || !r.Partial {
+					t.Errorf("text %q, partial %t", r.Text(), r.Partial)
+				}
+			},
+		},
+		"result during grace": {
+			tool: &played{work: answered(nil), deaf: true}, status: api.StatusOK, elapsed: time.Minute, stage: "term",
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if !r.Overran || r.Kill.Cause != "deadline" {
+					t.Errorf("overran %t, cause %q", r.Overran, r.Kill.Cause)
+				}
+			},
+		},
+		"error during grace": {
+			tool: &played{work: answered(toolError), deaf: true}, status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: time.Minute,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if r.ToolError == nil || r.ToolError.Message != "no luck" {
+					t.Errorf("tool error %+v", r.ToolError)
+				}
+			},
+		},
+		"abort": {
+			tool: &played{work: untilEnded, deaf: true}, then: func(c *owner) { time.Sleep(5 * time.Second); c.Abort(api.ReasonUser) },
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "kill", elapsed: 7 * time.Second,
+		},
+		"second abort": {
+			tool:   &played{work: untilEnded, deaf: true},
+			then:   func(c *owner) { time.Sleep(5 * time.Second); c.Abort(api.ReasonUser); c.Abort(api.ReasonUser) },
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "kill", elapsed: 5 * time.Second,
+		},
+		"silence": {
+			tool: &played{work: untilEnded}, change: func(c *owner) { c.p.Request.Stream = budget.Stream{Initial: 4 * time.Second} },
+			status: api.StatusTimeout, reason: api.ReasonIdle, stage: "term", elapsed: 4 * time.Second,
+		},
+		"silence that is broken": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				for range 10 {
+					if err := works(ctx, 3*time.Second); err != nil {
+						return err
+					}
+					tool.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Heartbeat{}})
+				}
+				tool.result(nil)
+				return nil
+			}},
+			change: func(c *owner) { c.p.Request.Stream = budget.Stream{Gap: 4 * time.Second} },
+			status: api.StatusOK, stage: "none", elapsed: 30 * time.Second,
+		},
+		"a question stops the clock": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				if err := works(ctx, 50*time.Second); err != nil {
+					return err
+				}
+				tool.ask("q")
+				<-tool.answers
+				if err := works(ctx, 9*time.Second); err != nil {
+					return err
+				}
+				tool.result(nil)
+				return nil
+			}},
+			change: func(c *owner) {
+				c.p.Request.Ask = func(context.Context, spec.Question) spec.Answer {
+					time.Sleep(time.Hour)
+					return spec.Answer{Value: json.RawMessage("true")}
+				}
+			},
+			status: api.StatusOK, stage: "none", elapsed: time.Hour + 59*time.Second,
+			check: func(t *testing.T, tool *played, r *api.Result) {
+				if r.Timing.HumanWaitMs != time.Hour.Milliseconds() {
+					t.Errorf("waited for a human for %d ms", r.Timing.HumanWaitMs)
+				}
+				left := budget.AnswerWithin(10*time.Second, 2*time.Second)
+				if want := []time.Duration{left + budget.MaxHumanWait, left}; !slices.Equal(tool.timers, want) {
+					t.Errorf("the launcher's timer was set to %s, want %s", tool.timers, want)
+				}
+			},
+		},
+		"the clock goes on after the answer": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				tool.ask("q")
+				<-tool.answers
+				return works(ctx, time.Hour)
+			}},
+			change: func(c *owner) {
+				c.p.Request.Ask = func(context.Context, spec.Question) spec.Answer {
+					time.Sleep(time.Hour)
+					return spec.Answer{Denied: "user"}
+				}
+			},
+			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "term", elapsed: time.Hour + time.Minute,
+		},
+		"too many questions": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				for range maxQuestions + 1 {
+					tool.ask("q")
+				}
+				return works(ctx, time.Hour)
+			}},
+			change: func(c *owner) {
+				c.p.Request.Ask = func(ctx context.Context, _ spec.Question) spec.Answer {
+					<-ctx.Done()
+					return spec.Answer{Denied: "timeout"}
+				}
+			},
+			status: api.StatusProtocolError, reason: api.ReasonTooManyQuestions, stage: "term",
+		},
+		"CPU time": {
+			tool: &played{work: untilEnded, burns: true}, change: func(c *owner) { c.p.Bounds.CPUTime = 10 * time.Second },
+			status: api.StatusCPULimit, reason: api.ReasonCPUTime, stage: "term", elapsed: -1,
+			check: func(t *testing.T, tool *played, _ *api.Result) {
+				if burnt := tool.call.marks.stop.Sub(tool.began); burnt < 10*time.Second || burnt > 10*time.Second+minCPUCheck {
+					t.Errorf("stopped after %s of CPU time", burnt)
+				}
+			},
+		},
+		"never starts": {
+			tool: &played{neverStarts: true, deaf: true}, status: api.StatusStartFailed, reason: api.ReasonSlow, stage: "none", elapsed: -1,
+		},
+		"deadline at the start": {
+			tool: &played{neverStarts: true, deaf: true}, change: func(c *owner) { c.p.Timeout.Timeout = time.Second },
+			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 3 * time.Second,
+		},
+		"another call ends its processes": {
+			tool: &played{work: untilEnded},
+			then: func(c *owner) {
+				time.Sleep(5 * time.Second)
+				c.Collateral()
+			},
+			status: api.StatusCollateral, reason: api.ReasonCollateral, stage: "term", elapsed: 5 * time.Second,
+		},
+		"another call has ended its processes": {
+			tool: &played{doomed: true, work: func(ctx context.Context, tool *played) error {
+				tool.die(syscall.SIGKILL)
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+			status: api.StatusCollateral, reason: api.ReasonCollateral,
+		},
+		"exits without a result": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				tool.die(0)
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+			status: api.StatusNoResult, stage: "none",
+		},
+		"crashes": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				tool.die(syscall.SIGSEGV)
+				<-ctx.Done()
+				return ctx.Err()
+			}},
+			status: api.StatusCrashed, reason: api.ReasonSignal, stage: "none",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := cmp.Or(test.tool, &played{})
+				c := owned(tool, test.change)
+				if test.then != nil {
+					test.then(c)
+				}
+				r := c.Result()
+				<-c.Gone()
+				if r.Status != test.status || test.reason != "" && r.Reason != test.reason || test.stage != "" && r.Kill.Stage != test.stage {
+					t.Errorf("%s (%s), stage %s: %s", r.Status, r.Reason, r.Kill.Stage, r.Message)
+				}
+				if got := c.marks.empty.Sub(c.marks.admitted); test.elapsed >= 0 && got != test.elapsed {
+					t.Errorf("it took %s, want %s", got, test.elapsed)
+				}
+				if test.did != nil && !slices.Equal(tool.did, test.did) {
+					t.Errorf("the host did %q, want %q", tool.did, test.did)
+				}
+				if test.check != nil {
+					test.check(t, tool, r)
+				}
+				if left := c.Tasks.Wait(time.Minute); len(left) > 0 {
+					t.Errorf("goroutines left: %q", left)
+				}
+			})
+		})
+	}
+}
+
+// What SIGKILL does not end is answered for in time, and keeps its slot.
+func TestOwnerOfWhatDoesNotDie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := &played{work: untilEnded, deaf: true, undying: true}
+		c := owned(tool, nil)
+		r := c.Result()
+		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "hurry") {
+			t.Errorf("%s, %d survivors, the host did %q", r.Status, r.Kill.Survivors, tool.did)
+		}
+		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.p.Grace) {
+			t.Errorf("answered after %s", took)
+		}
+		synctest.Wait()
+		if closed(c.gone) || c.Stuck.Load() != 1 {
+			t.Errorf("gone: %t, stuck: %d", closed(c.gone), c.Stuck.Load())
+		}
+		tool.die(syscall.SIGKILL)
+		<-c.Gone()
+		synctest.Wait()
+		if stuck := c.Stuck.Load(); stuck != 0 {
+			t.Errorf("%d are stuck", stuck)
+		}
+	})
+}
+
+// A start that does not end when it should has no process that survives, and
+// keeps its slot.
+func TestOwnerOfAStartThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := owned(&played{startHangs: true}, nil)
+		r := c.Result()
+		if r.Status != api.StatusStartFailed || r.Reason != api.ReasonSlow || r.Kill.Survivors != 0 || len(r.Warnings) != 1 {
+			t.Errorf("%s (%s), %d survivors, warnings %q", r.Status, r.Reason, r.Kill.Survivors, r.Warnings)
+		}
+		synctest.Wait()
+		if closed(c.gone) {
+			t.Error("the slot was given back")
+		}
+		<-c.Gone()
+	})
+}
+
+// Long calls have a beat, and the timeout its event.
+func TestOwnerPublishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan api.Event, 100)
+		c := owned(&played{work: untilEnded}, func(c *owner) { c.p.Request.Events = events; c.events = publish.New(events, c.ID(), "tool", 0) })
+		c.Result()
+		close(events)
+		kinds := map[api.EventKind]int{}
+		for e := range events {
+			kinds[e.Kind]++
+		}
+		beats := int(time.Minute/progressEvery) - 1 // the last one comes with the deadline
+		if kinds[api.EventProgress] < beats || kinds[api.EventTimeout] != 1 || kinds[api.EventQueued] != 1 || kinds[api.EventStarted] != 1 || kinds[api.EventFailed] != 1 {
+			t.Errorf("events %v", kinds)
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+	"github.com/toolhost/toolhost/supervisor/internal/veil"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// streams keep what a call's processes write, count it, and hand it on. The
+// processes' readers use it, and the owner when they are done or late.
+type streams struct {
+	call           *Call
+	stdout, stderr *capture.Stream // nil until the call is admitted
+	// What comes from there goes through these.
+	stdoutVeil, stderrVeil *veil.Stream
+	total                  atomic.Int64
+	overTotal              sync.Once
+	lost                   atomic.Pointer[error] // why output could not be passed on
+}
+
+func newStreams(c *Call) *streams {
+	return &streams{call: c, stdoutVeil: c.p.Veil.Stream(), stderrVeil: c.p.Veil.Stream()}
+}
+
+// open comes before the processes.
+func (s *streams) open() {
+	limit := s.call.p.Bounds.OutputBytes
+	s.stdout, s.stderr = capture.NewStream(limit, s.spill("stdout")), capture.NewStream(limit, s.spill("stderr"))
+}
+
+func (s *streams) spill(stream string) *capture.Spill {
+	c := s.call
+	if c.SpillDir == "" {
+		return nil
+	}
+	name := fmt.Sprintf("%s.%s", c.p.ID, stream)
+	return &capture.Spill{Path: filepath.Join(c.SpillDir, name), LimitBytes: c.p.Bounds.SpillBytes}
+}
+
+// take takes what processes write. A command adapter's own stdout is nothing that
+// anyone wants.
+func (s *streams) take(from process.Source, p []byte) error {
+	switch command := s.call.p.Request.Command; {
+	case from == process.Stderr:
+		return s.stderrVeil.Pass(p, s.passStderr)
+	case from == process.CommandStdout:
+		return s.stdoutVeil.Pass(p, s.passCommand)
+	case command == nil:
+		return s.stdoutVeil.Pass(p, s.passStdout)
+	}
+	return nil
+}
+
+// ended comes after the last of it.
+func (s *streams) ended(from process.Source) {
+	switch from {
+	case process.Stderr:
+		s.stderrVeil.End(s.passStderr)
+	case process.CommandStdout:
+		s.stdoutVeil.End(s.passCommand)
+		s.endContent()
+	}
+}
+
+func (s *streams) passStdout(p []byte) error { return s.pass(p, "stdout", s.stdout, nil) }
+
+func (s *streams) passStderr(p []byte) error {
+	var to io.Writer
+	if command := s.call.p.Request.Command; command != nil {
+		to = command.Stderr
+	}
+	return s.pass(p, "stderr", s.stderr, to)
+}
+
+// passCommand takes what a command writes. Where that is the tool's content, the
+// owner gets it as such.
+func (s *streams) passCommand(p []byte) error {
+	if reader := s.call.p.Reader; reader != nil {
+		s.sendContent(reader.Write(p), commandEnd{})
+	}
+	return s.pass(p, "stdout", s.stdout, s.call.p.Request.Command.Stdout)
+}
+
+func (s *streams) endContent() {
+	reader := s.call.p.Reader
+	if reader == nil {
+		return
+	}
+	rest, structured, err := reader.End()
+	last := commandEnd{structured: structured, err: err}
+	if warner, ok := reader.(spec.OutputWarner); ok {
+		last.warning = warner.Warning()
+	}
+	s.sendContent(rest, last)
+}
+
+func (s *streams) sendContent(content []api.Content, last commandEnd) {
+	in := commandContent{content: content, last: last}
+	in.clean()
+	s.call.send(in)
+}
+
+// pass keeps p and hands it on; an error is that of to.
+func (s *streams) pass(p []byte, name string, keep *capture.Stream, to io.Writer) error {
+	_, _ = keep.Write(p)
+	s.count(len(p))
+	if c := s.call; (name != "stdout" || c.p.Reader == nil) && c.events.Tells(len(p)) {
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: name, Content: &api.Content{Type: "text", Text: publish.TextBegin(p)}})
+	}
+	if to == nil {
+		return nil
+	}
+	_, err := to.Write(p)
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader that has had enough has gone
+		s.lost.CompareAndSwap(nil, &err)
+	}
+	return err
+}
+
+// count adds to the total of all streams and has the owner hear once when it is
+// passed.
+func (s *streams) count(n int) {
+	if s.total.Add(int64(n)); s.overLimit() {
+		s.overTotal.Do(func() {
+			s.call.Tasks.Run("report too much output", func() { s.call.send(breach{outcome.CauseOutputTotal, api.ReasonOutputTotal}) })
+		})
+	}
+}
+
+// overLimit: more has come in all than may.
+func (s *streams) overLimit() bool {
+	limit := s.call.p.Bounds.OutputTotalBytes
+	return limit > 0 && s.total.Load() > limit
+}
+
+// flush keeps what was held back for the sake of a secret. Unless the streams are
+// over it leaves out one that is just being passed on: its reader may never take
+// it.
+func (s *streams) flush(over bool) {
+	if s.stdout == nil {
+		return
+	}
+	end := (*veil.Stream).EndIfIdle
+	if over {
+		end = (*veil.Stream).End
+	}
+	end(s.stdoutVeil, s.passStdout)
+	end(s.stderrVeil, func(p []byte) error { return s.pass(p, "stderr", s.stderr, nil) })
+}
+
+// passesThrough: a reader outside may be slower than the tool's death.
+func (s *streams) passesThrough() bool {
+	command := s.call.p.Request.Command
+	return command != nil && (command.Stdout != nil || command.Stderr != nil)
+}
+
+// fill shows what was kept in a result; whole says that the streams ended by
+// themselves, ran that there can have been any.
+func (s *streams) fill(r *api.Result, whole, ran bool) {
+	if s.stdout == nil {
+		return
+	}
+	if ran && s.passesThrough() && !whole {
+		r.Output.Undelivered = true
+		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
+	}
+	if lost := s.lost.Load(); lost != nil {
+		r.Output.Undelivered = true
+		r.Warnings = append(r.Warnings, "the output could not be passed on: "+(*lost).Error())
+	}
+	stdout, stderr := s.kept()
+	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
+	if s.call.p.Reader != nil {
+		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
+	}
+	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
+		if problem != "" {
+			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
+		}
+	}
+}
+
+// kept assembles both streams at once, which can take a while.
+func (s *streams) kept() (stdout, stderr capture.Kept) {
+	var both sync.WaitGroup
+	both.Go(func() { stdout = s.stdout.Kept() })
+	stderr = s.stderr.Kept()
+	both.Wait()
+	return stdout, stderr
+}
+
+func streamOutput(k capture.Kept) api.StreamOutput {
+	return api.StreamOutput{Head: k.Head, Tail: k.Tail, SeenBytes: k.SeenBytes, KeptBytes: k.KeptBytes, DroppedBytes: k.DroppedBytes, SpillPath: k.SpillPath}
+}
+
+// close ends the spill files.
+func (s *streams) close() {
+	if s.stdout != nil {
+		s.stdout.Close()
+		s.stderr.Close()
+	}
+}

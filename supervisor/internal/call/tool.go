@@ -1,0 +1,235 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/redact"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+const (
+	// maxQuestions bounds those of one call that wait for an answer.
+	maxQuestions = 8
+	// maxReplies bounds the answers that wait for a tool to take them.
+	maxReplies = 64
+	// cancelTimeout bounds the wait for a tool's answer to Cancel.
+	cancelTimeout = time.Second
+)
+
+// tool is the tool at the other end, which is talked to without ever holding up the
+// owner. Acknowledgements are cumulative, so only the newest waits.
+type tool struct {
+	callID    string
+	conn      Peer // nil until it answers
+	questions int  // that wait for an answer
+	ack       chan uint64
+	answers   chan *pluginv1.AnswerRequest
+	stop      context.CancelFunc
+	served    *sync.WaitGroup
+}
+
+func newTool(callID string) tool {
+	return tool{callID: callID, ack: make(chan uint64, 1), answers: make(chan *pluginv1.AnswerRequest, maxReplies), served: new(sync.WaitGroup)}
+}
+
+func (t *tool) serve() {
+	var ctx context.Context
+	ctx, t.stop = context.WithCancel(context.Background())
+	conn := t.conn
+	t.served.Go(func() {
+		for {
+			select {
+			case seq := <-t.ack:
+				_ = conn.Acknowledge(ctx, t.callID, seq)
+			case answer := <-t.answers:
+				_ = conn.Answer(ctx, answer)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// acknowledge is called in rising order.
+func (t *tool) acknowledge(seq uint64) {
+	select {
+	case <-t.ack:
+	default:
+	}
+	t.ack <- seq
+}
+
+// reply hands an answer over; false if too many wait already.
+func (t *tool) reply(answer *pluginv1.AnswerRequest) bool {
+	select {
+	case t.answers <- answer:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *tool) close() {
+	if t.stop != nil {
+		t.stop()
+	}
+	t.served.Wait()
+}
+
+func answerOf(call, id string, a spec.Answer) *pluginv1.AnswerRequest {
+	r := &pluginv1.AnswerRequest{CallId: call, InteractionId: id, Outcome: pluginv1.AnswerRequest_OUTCOME_ANSWERED, Value: a.Value}
+	switch a.Denied {
+	case "":
+	case "timeout":
+		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_TIMED_OUT, a.Denied, nil
+	default:
+		r.Outcome, r.Reason, r.Value = pluginv1.AnswerRequest_OUTCOME_DENIED, a.Denied, nil
+	}
+	return r
+}
+
+// stream does the call's work over the connection and hands every event to the
+// owner as soon as it is there: what was received survives any kill.
+func (c *Call) stream(ctx context.Context, conn Peer, request *pluginv1.CallRequest) {
+	if c.p.Describes() {
+		response, err := conn.Describe(ctx)
+		c.send(streamEnded{err, response})
+		return
+	}
+	reader := pace.Pace{Load: c.Load}
+	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
+		began := time.Now()
+		c.send(sent{event, clean(event)})
+		reader.Spent(time.Since(began), c.ending.Load())
+	})
+	c.send(streamEnded{err: err})
+}
+
+// cancel asks the tool to end, if it has answered.
+func (o *owner) cancel() {
+	if o.tool.conn == nil {
+		return
+	}
+	conn, id, reason := o.tool.conn, o.p.ID, string(o.found.Reason)
+	o.helpers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cancelTimeout)
+		defer cancel()
+		_ = conn.Cancel(ctx, id, reason)
+	})
+}
+
+// onEvent records one event of the tool.
+func (o *owner) onEvent(event *pluginv1.CallEvent, of cleaned, now time.Time) {
+	o.onCleaned(of)
+	switch e := event.GetEvent().(type) {
+	case *pluginv1.CallEvent_Heartbeat:
+		o.clock.Heartbeat(now)
+		return
+	case *pluginv1.CallEvent_Content:
+		o.keepSent(e.Content)
+	case *pluginv1.CallEvent_Progress:
+		o.events.Note(api.Event{
+			Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: o.clock.Elapsed(now).Milliseconds(),
+			Fraction: validFraction(e.Progress.Fraction), Message: o.p.Veil.Text(e.Progress.GetMessage()),
+		})
+	case *pluginv1.CallEvent_Log:
+		o.events.Note(api.Event{Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage())})
+	case *pluginv1.CallEvent_Flush:
+		o.tool.acknowledge(event.GetSeq())
+	case *pluginv1.CallEvent_Ask:
+		o.onAsk(e.Ask, of.ask, now)
+	case *pluginv1.CallEvent_Result:
+		o.onResult(e.Result, now)
+	}
+	o.clock.Message(now)
+}
+
+// validFraction drops an infinite fraction or NaN, which JSON cannot carry.
+func validFraction(fraction *float64) *float64 {
+	if fraction == nil || !(*fraction >= 0 && *fraction <= 1) {
+		return nil
+	}
+	return fraction
+}
+
+func (o *owner) onResult(result *pluginv1.Result, now time.Time) {
+	o.wordCommand(result)
+	for _, content := range result.GetContent() {
+		o.keepSent(content)
+	}
+	o.onExitStatus(result)
+	o.found.Final = result
+	o.settle(now)
+}
+
+// keepSent keeps and counts content that a plugin has sent.
+func (o *owner) keepSent(sent *pluginv1.Content) {
+	content := contentOf(sent)
+	o.output.count(sizeOf(content))
+	o.content.keep(content)
+}
+
+// onAsk puts a tool's question to the asker that the request names. The call's
+// clocks stand still until the answer.
+func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
+	refusal := ""
+	switch {
+	case o.p.Request.Ask == nil || unfit == nil && o.state != stateRunning:
+		refusal = "headless"
+	case unfit != nil:
+		refusal = "the question's schema cannot be passed on: " + unfit.Error()
+	}
+	if refusal != "" {
+		if !o.tool.reply(answerOf(o.p.ID, ask.GetInteractionId(), spec.Answer{Denied: refusal})) {
+			o.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
+		}
+		return
+	}
+	if o.tool.questions == maxQuestions {
+		o.stop(outcome.CauseProtocol, api.ReasonTooManyQuestions, now)
+		return
+	}
+	o.tool.questions++
+	o.clock.Paused(now)
+	o.moveTimer(now)
+	question := spec.Question{
+		ID: ask.GetInteractionId(), Prompt: o.p.Veil.Text(ask.GetPrompt()), Schema: o.p.Veil.JSON(ask.GetSchema()),
+		Timeout: prepare.Milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
+	}
+	o.helpers.Go(func() { o.put(question) })
+}
+
+// put waits for the answer of a human.
+func (o *owner) put(question spec.Question) {
+	answer := o.p.Request.Ask(o.lifetime, question)
+	in := answered{question: question.ID, answer: answerOf(o.p.ID, question.ID, answer)}
+	if question.Secret {
+		in.warning = o.hide(answer) // before the tool has it
+	}
+	o.send(in)
+}
+
+// hide keeps the answer to a secret question out of sight from now on. A
+// warning says that it cannot be.
+func (c *Call) hide(a spec.Answer) (warning string) {
+	secret := string(a.Value)
+	if text := ""; json.Unmarshal(a.Value, &text) == nil {
+		secret = text
+	}
+	if secret == "" {
+		return ""
+	}
+	if err := c.p.Veil.Add(secret); err != nil {
+		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
+	}
+	return ""
+}
