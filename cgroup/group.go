@@ -55,10 +55,7 @@ func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	if err := r.Check(l); err != nil {
-		return nil, err
-	}
-	writes, err := r.layout.plan(l)
+	writes, err := r.plan(l)
 	if err != nil {
 		return nil, err
 	}

@@ -233,25 +233,27 @@ func (r *Root) Controllers() []string { return slices.Sorted(maps.Keys(r.limited
 // Check tells whether limits can be enforced here, without making a group:
 // nil, Validate's error or a [ControllerError].
 func (r *Root) Check(l Limits) error {
+	_, err := r.plan(l)
+	return err
+}
+
+// plan checks limits and turns them into writes.
+func (r *Root) plan(l Limits) ([]write, error) {
 	if err := l.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	if l.MemoryBytes != 0 && r.feat.swapEscapes {
-		return missingFile(ctrlMemory, "MemoryBytes", "memory.swap.max or memory.memsw.limit_in_bytes",
+		return nil, missingFile(ctrlMemory, "MemoryBytes", "memory.swap.max or memory.memsw.limit_in_bytes",
 			"boot with swapaccount=1, or turn swap off, or remove the limit")
 	}
-	_, err := r.layout.plan(l)
-	return err
+	return r.layout.plan(l)
 }
 
 // Totals bounds all groups together, replacing earlier totals; a zero field
 // lifts that total. A total is not a group's own limit: what hits it is counted
 // as an ancestor's.
 func (r *Root) Totals(l Limits) error {
-	if err := r.Check(l); err != nil {
-		return err
-	}
-	writes, err := r.layout.plan(l)
+	writes, err := r.plan(l)
 	if err != nil {
 		return err
 	}

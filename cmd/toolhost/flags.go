@@ -19,11 +19,10 @@ import (
 
 // callFlags are those that run and exec share.
 type callFlags struct {
-	timeout, soft, grace                          time.Duration
-	memory, pids, cpu, output, outputTotal, spill string
-	cpuTime                                       time.Duration
+	timeout, soft, grace time.Duration
+	limitFlags
 	read, write, env, allow, require              []string
-	net, sha256, cgroupParent, workspace, out     string
+	net, sha256, cgroupParent, out, spill         string
 	mode, config                                  string
 	json, events, quiet, strict, unsafe, headless bool
 	noCgroup                                      bool
@@ -32,6 +31,13 @@ type callFlags struct {
 	journal journalFlags
 	set     func(name string) bool
 	screen  *terminal.Screen // that a command's output passes to
+}
+
+// limitFlags are those of limits.
+type limitFlags struct {
+	memory, pids, cpu, output, outputTotal, workspace string
+	cpuTime                                           time.Duration
+	given                                             supervisor.Limits // by all of them; set by check
 }
 
 func (f *callFlags) register(cmd *cobra.Command) {
@@ -107,7 +113,8 @@ func (f *callFlags) check() error {
 	if err := policy.Check(); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	_, err := f.limits()
+	var err error
+	f.given, err = f.limits()
 	return err
 }
 
@@ -192,20 +199,4 @@ func (f *callFlags) limits() (l supervisor.Limits, err error) {
 		return l, exit.With(exit.Usage, err)
 	}
 	return l, nil
-}
-
-// overLimits puts the limits of the flags, which have been checked, over l.
-func (f *callFlags) overLimits(l *supervisor.Limits) {
-	given, _ := f.limits()
-	for _, v := range []struct{ from, to *int64 }{
-		{&given.MemoryBytes, &l.MemoryBytes},
-		{&given.Pids, &l.Pids},
-		{&given.CPUPercent, &l.CPUPercent},
-		{&given.OutputBytes, &l.OutputBytes},
-		{&given.OutputTotalBytes, &l.OutputTotalBytes},
-		{&given.WorkspaceBytes, &l.WorkspaceBytes},
-	} {
-		*v.to = cmp.Or(*v.from, *v.to)
-	}
-	l.CPUTime = cmp.Or(given.CPUTime, l.CPUTime)
 }

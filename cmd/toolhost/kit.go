@@ -262,7 +262,7 @@ func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 
 // over puts what the flags say on top of a request.
 func (f *callFlags) over(r *supervisor.Request) {
-	f.overLimits(&r.Limits)
+	r.Limits = f.given.Over(r.Limits)
 	f.grant(r.Sandbox)
 	r.Timeouts = append(r.Timeouts, f.timeouts()...)
 	r.Env = append(r.Env, callargs.Environment(f.env)...)

@@ -19,7 +19,7 @@ import (
 // pull. A change that makes one smaller lowers it here; none may grow.
 const (
 	mostMethods = 69
-	mostFields  = 33
+	mostFields  = 32
 	mostUnused  = 109
 	clientPulls = 2
 	pluginPulls = 118

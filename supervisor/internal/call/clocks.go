@@ -221,12 +221,9 @@ func (o *owner) checkCPU(now time.Time) {
 // moveTimer keeps the launcher's own timer behind the call's clock. While somebody
 // is waited for, it allows for the longest wait.
 func (o *owner) moveTimer(now time.Time) {
-	left := time.Duration(0)
-	if o.p.Timeout.Timeout != budget.Infinite {
-		left = budget.AnswerWithin(o.clock.Remaining(now), o.p.Grace)
-		if o.tool.questions > 0 {
-			left += budget.MaxHumanWait
-		}
+	left := o.p.Timer(o.clock.Remaining(now))
+	if left > 0 && o.tool.questions > 0 {
+		left += budget.MaxHumanWait
 	}
 	o.warnOf("the call may be ended too early", o.tree.SetTimer(left))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/supervisor/internal/publish"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -184,6 +184,76 @@ func TestOwner(t *testing.T) {
 			tool: &played{neverStarts: true, deaf: true}, change: func(c *owner) { c.p.Timeout.Timeout = time.Second },
 			status: api.StatusTimeout, reason: api.ReasonDeadline, stage: "kill", elapsed: 3 * time.Second,
 		},
+		"result after an abort": {
+			tool: &played{work: answered(nil), deaf: true}, then: func(c *owner) { time.Sleep(5 * time.Second); c.Abort(api.ReasonUser) },
+			status: api.StatusOK, stage: "term", elapsed: 5 * time.Second,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if r.Overran || r.Kill.Cause != "abort" || !strings.HasPrefix(r.Message, `[NOTE] Tool "tool" was aborted after `) || !strings.Contains(r.Message, "(user). Its result came all the same, and is complete.") {
+					t.Errorf("overran %t, cause %q, message %q", r.Overran, r.Kill.Cause, r.Message)
+				}
+			},
+		},
+		"soft budget in the grace": {
+			tool: &played{work: untilEnded, deaf: true}, change: func(c *owner) { c.p.Timeout.SoftBudget, c.p.Grace = 3*time.Second, 20*time.Second },
+			then:   func(c *owner) { time.Sleep(time.Second); c.Abort(api.ReasonUser) },
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "kill", elapsed: 21 * time.Second,
+			check: func(t *testing.T, _ *played, r *api.Result) {
+				if !r.Overran {
+					t.Error("it has not overrun")
+				}
+			},
+		},
+		"abort while asking": {
+			tool: &played{work: func(ctx context.Context, tool *played) error { tool.ask("q"); return works(ctx, time.Hour) }},
+			change: func(c *owner) {
+				c.p.Request.Ask = func(ctx context.Context, _ spec.Question) spec.Answer {
+					c.Abort(api.ReasonUser)
+					<-ctx.Done()
+					return spec.Answer{Denied: "cancelled"}
+				}
+			},
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "term",
+		},
+		"a question that nobody can be asked": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				tool.ask("q")
+				if answer := <-tool.answers; answer.GetReason() != "headless" {
+					tool.result(toolError)
+				}
+				tool.result(nil)
+				return nil
+			}},
+			status: api.StatusOK, stage: "none",
+		},
+		"abort at the start": {
+			tool: &played{neverStarts: true}, then: func(c *owner) { time.Sleep(time.Second); c.Abort(api.ReasonUser) },
+			status: api.StatusCancelled, reason: api.ReasonUser, stage: "term", elapsed: time.Second + meetTime,
+		},
+		"out of memory": { // the kernel has begun to kill already
+			tool: &played{work: untilEnded, deaf: true}, then: func(c *owner) { time.Sleep(5 * time.Second); c.OutOfMemory() },
+			status: api.StatusOOM, did: []string{"SIGKILL"}, stage: "kill", elapsed: 5 * time.Second,
+		},
+		"too much output": {
+			tool: &played{work: func(ctx context.Context, tool *played) error {
+				for range 100 {
+					tool.say("more than that")
+				}
+				return works(ctx, time.Hour)
+			}},
+			change: func(c *owner) { c.p.Bounds.OutputTotalBytes = 1000 }, status: api.StatusOutputLimit, stage: "term",
+		},
+		"a result, and no end of the stream": {
+			tool:   &played{work: func(ctx context.Context, tool *played) error { tool.result(nil); return works(ctx, time.Hour) }},
+			status: api.StatusOK, stage: "none", elapsed: meetTime,
+		},
+		"lives on for other calls": {
+			tool: &played{livesOn: true}, change: func(c *owner) { c.p.Request.Keep = &spec.Keep{} },
+			status: api.StatusOK, stage: "none", did: []string{"share", "release"},
+		},
+		"an error does not end what lives on": {
+			tool:   &played{livesOn: true, work: func(_ context.Context, tool *played) error { tool.result(toolError); return nil }},
+			change: func(c *owner) { c.p.Request.Keep = &spec.Keep{} }, status: api.StatusToolError, stage: "none", did: []string{"share", "release"},
+		},
 		"another call ends its processes": {
 			tool: &played{work: untilEnded},
 			then: func(c *owner) {
@@ -244,64 +314,4 @@ func TestOwner(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What SIGKILL does not end is answered for in time, and keeps its slot.
-func TestOwnerOfWhatDoesNotDie(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tool := &played{work: untilEnded, deaf: true, undying: true}
-		c := owned(tool, nil)
-		r := c.Result()
-		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "hurry") {
-			t.Errorf("%s, %d survivors, the host did %q", r.Status, r.Kill.Survivors, tool.did)
-		}
-		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.p.Grace) {
-			t.Errorf("answered after %s", took)
-		}
-		synctest.Wait()
-		if closed(c.gone) || c.Stuck.Load() != 1 {
-			t.Errorf("gone: %t, stuck: %d", closed(c.gone), c.Stuck.Load())
-		}
-		tool.die(syscall.SIGKILL)
-		<-c.Gone()
-		synctest.Wait()
-		if stuck := c.Stuck.Load(); stuck != 0 {
-			t.Errorf("%d are stuck", stuck)
-		}
-	})
-}
-
-// A start that does not end when it should has no process that survives, and
-// keeps its slot.
-func TestOwnerOfAStartThatHangs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := owned(&played{startHangs: true}, nil)
-		r := c.Result()
-		if r.Status != api.StatusStartFailed || r.Reason != api.ReasonSlow || r.Kill.Survivors != 0 || len(r.Warnings) != 1 {
-			t.Errorf("%s (%s), %d survivors, warnings %q", r.Status, r.Reason, r.Kill.Survivors, r.Warnings)
-		}
-		synctest.Wait()
-		if closed(c.gone) {
-			t.Error("the slot was given back")
-		}
-		<-c.Gone()
-	})
-}
-
-// Long calls have a beat, and the timeout its event.
-func TestOwnerPublishes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		events := make(chan api.Event, 100)
-		c := owned(&played{work: untilEnded}, func(c *owner) { c.p.Request.Events = events; c.events = publish.New(events, c.ID(), "tool", 0) })
-		c.Result()
-		close(events)
-		kinds := map[api.EventKind]int{}
-		for e := range events {
-			kinds[e.Kind]++
-		}
-		beats := int(time.Minute/progressEvery) - 1 // the last one comes with the deadline
-		if kinds[api.EventProgress] < beats || kinds[api.EventTimeout] != 1 || kinds[api.EventQueued] != 1 || kinds[api.EventStarted] != 1 || kinds[api.EventFailed] != 1 {
-			t.Errorf("events %v", kinds)
-		}
-	})
 }

@@ -37,6 +37,7 @@ type played struct {
 	deaf, undying bool
 	burns         bool // uses CPU time for as long as it lives
 	doomed        bool // by another call
+	livesOn       bool // after a call that ends well
 
 	handle   func(*pluginv1.CallEvent)
 	answers  chan *pluginv1.AnswerRequest
@@ -104,6 +105,10 @@ func (p *played) Kill() error {
 	return nil
 }
 
+func (p *played) Share(bool) { p.note("share") }
+
+func (p *played) Release() { p.note("release") }
+
 func (p *played) Hurry() error { p.note("hurry"); return nil }
 
 func (p *played) Processes() ([]int, error) {
@@ -142,11 +147,9 @@ func (p *played) LauncherLost() bool               { return false }
 func (p *played) Doomed() bool                     { return p.doomed }
 func (p *played) Reused() bool                     { return false }
 func (p *played) UID() int                         { return 0 }
-func (p *played) Share(bool)                       {}
-func (p *played) MayLiveOn() bool                  { return false }
+func (p *played) MayLiveOn() bool                  { return p.livesOn }
 func (p *played) OutputTaken() []<-chan struct{}   { return nil }
 func (p *played) Workspace() *os.File              { return nil }
-func (p *played) Release()                         {}
 
 func (p *played) SetTimer(left time.Duration) error {
 	p.timers = append(p.timers, left)

@@ -157,12 +157,13 @@ func (p *Prepared) adapterTasks() int64 {
 // Adapted says whether the tool is what an adapter of toolhost's own will run.
 func (p *Prepared) Adapted() bool { return p.Request.Command != nil || p.Request.Tool.Adapter }
 
-// Timer is when the launcher ends the tree by itself; 0 is never.
-func (p *Prepared) Timer() time.Duration {
+// Timer is when the launcher ends the tree by itself, of a call that has so much
+// time left; 0 is never.
+func (p *Prepared) Timer(left time.Duration) time.Duration {
 	if p.Timeout.Timeout == budget.Infinite {
 		return 0
 	}
-	return budget.AnswerWithin(p.Timeout.Timeout, p.Grace)
+	return budget.AnswerWithin(left, p.Grace)
 }
 
 // Explain names the executable in what the launcher reported.

@@ -34,7 +34,7 @@ func (p *Prepared) Receipt() api.Receipt {
 	if tool := p.CommandTool(); tool != nil {
 		r.Shell = tool.Spec().Shell
 	}
-	if p.Timer() == 0 {
+	if p.Timeout.Timeout == budget.Infinite {
 		r.Enforced = slices.DeleteFunc(r.Enforced, func(s string) bool { return s == "timer" })
 	}
 	for _, controller := range p.controllers {

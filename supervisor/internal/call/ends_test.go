@@ -1,0 +1,109 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
+)
+
+// What SIGKILL does not end is answered for in time, and keeps its slot.
+func TestOwnerOfWhatDoesNotDie(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := &played{work: untilEnded, deaf: true, undying: true}
+		c := owned(tool, nil)
+		r := c.Result()
+		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "hurry") {
+			t.Errorf("%s, %d survivors, the host did %q", r.Status, r.Kill.Survivors, tool.did)
+		}
+		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.p.Grace) {
+			t.Errorf("answered after %s", took)
+		}
+		synctest.Wait()
+		if closed(c.gone) || c.Stuck.Load() != 1 {
+			t.Errorf("gone: %t, stuck: %d", closed(c.gone), c.Stuck.Load())
+		}
+		tool.die(syscall.SIGKILL)
+		<-c.Gone()
+		synctest.Wait()
+		if stuck := c.Stuck.Load(); stuck != 0 {
+			t.Errorf("%d are stuck", stuck)
+		}
+	})
+}
+
+// A start that does not end when it should has no process that survives, and
+// keeps its slot.
+func TestOwnerOfAStartThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := owned(&played{startHangs: true}, nil)
+		r := c.Result()
+		if r.Status != api.StatusStartFailed || r.Reason != api.ReasonSlow || r.Kill.Survivors != 0 || len(r.Warnings) != 1 {
+			t.Errorf("%s (%s), %d survivors, warnings %q", r.Status, r.Reason, r.Kill.Survivors, r.Warnings)
+		}
+		synctest.Wait()
+		if closed(c.gone) {
+			t.Error("the slot was given back")
+		}
+		<-c.Gone()
+	})
+}
+
+// Long calls have a beat, and the timeout its event.
+func TestOwnerPublishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan api.Event, 100)
+		c := owned(&played{work: untilEnded}, func(c *owner) { c.p.Request.Events = events; c.events = publish.New(events, c.ID(), "tool", 0) })
+		c.Result()
+		close(events)
+		kinds := map[api.EventKind]int{}
+		for e := range events {
+			kinds[e.Kind]++
+		}
+		beats := int(time.Minute/progressEvery) - 1 // the last one comes with the deadline
+		if kinds[api.EventProgress] < beats || kinds[api.EventTimeout] != 1 || kinds[api.EventQueued] != 1 || kinds[api.EventStarted] != 1 || kinds[api.EventFailed] != 1 {
+			t.Errorf("events %v", kinds)
+		}
+	})
+}
+
+// What comes before a slot: a refusal, or an abort, of which the tool never hears.
+func TestOwnerInTheQueue(t *testing.T) {
+	for name, test := range map[string]struct {
+		enter  func(context.Context) (func(), error)
+		status api.Status
+	}{
+		"overloaded": {func(context.Context) (func(), error) {
+			return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, errors.New("later"))
+		}, api.StatusOverloaded},
+		"aborted": {func(ctx context.Context) (func(), error) { <-ctx.Done(); return nil, ctx.Err() }, api.StatusCancelled},
+		"aborted, and admitted all the same": {func(ctx context.Context) (func(), error) {
+			<-ctx.Done()
+			return func() {}, nil
+		}, api.StatusCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := owned(&played{}, func(c *owner) { c.Enter = test.enter })
+				time.Sleep(time.Second)
+				c.Abort(api.ReasonUser)
+				r := c.Result()
+				<-c.Gone()
+				if r.Status != test.status || r.Retry.SideEffects != "none" || r.Timing.ElapsedMs != 0 {
+					t.Errorf("%s, side effects %s, %d ms", r.Status, r.Retry.SideEffects, r.Timing.ElapsedMs)
+				}
+				if left := c.Tasks.Wait(time.Minute); len(left) > 0 {
+					t.Errorf("goroutines left: %q", left)
+				}
+			})
+		})
+	}
+}
