@@ -71,10 +71,11 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 		b.held.release()
 		return nil, err
 	}
-	if !b.process.use(conn) {
+	if b.process.use(conn) {
+		b.limitTasks()
+	} else {
 		m.Tasks.Run("close a connection", conn.Close)
 	}
-	b.limitTasks()
 	return b.process, nil
 }
 
