@@ -1,7 +1,8 @@
-// Package seccomp holds the system call filters of sandboxed calls (seccomp(2)), as finished programs for the kernel's
-// classic BPF: installing one computes nothing and links neither a JSON decoder nor an assembler.
+// Package seccomp names the system call filters of sandboxed calls (seccomp(2)). The launcher has them as finished
+// programs for the kernel's classic BPF (filter_*.h of sandbox/launcher): installing one computes nothing. The same
+// programs are in this package's tests, which try them on the kernel.
 //
-// The programs are those of Docker's default profile for a container without capabilities, tightened further; gen
+// They are those of Docker's default profile for a container without capabilities, tightened further; gen
 // derives them, and gen/policy.go says what is tighter and why. A call is answered in one of four ways:
 //
 //   - It runs.
@@ -13,11 +14,9 @@
 // Arguments are compared by their low 32 bits wherever the kernel takes an int: it ignores the rest.
 package seccomp
 
-import "golang.org/x/sys/unix"
-
 //go:generate go run ./gen
 
-// Profile selects a filter.
+// Profile selects a filter by its number in the launcher's options.
 type Profile int
 
 const (
@@ -28,17 +27,3 @@ const (
 	// EPERM.
 	Strict
 )
-
-// Filter returns the program of p for the running architecture. A p that is unknown gets Strict.
-//
-// The program is for SECCOMP_SET_MODE_FILTER. It needs Linux 4.14 (SECCOMP_RET_KILL_PROCESS); what it refuses stays
-// refused in every descendant of the thread that installs it, which first has to set PR_SET_NO_NEW_PRIVS. It refuses
-// mount(2), chroot(2) and the like, so it comes last.
-//
-// The slice is shared and must not be modified.
-func Filter(p Profile) []unix.SockFilter {
-	if p == Default {
-		return defaultFilter[:]
-	}
-	return strictFilter[:]
-}

@@ -1,5 +1,5 @@
-// Command gen writes the programs of package seccomp, a Go file and a C header for each architecture; run it by go
-// generate in that package's folder.
+// Command gen writes the programs of package seccomp, a C header for the launcher and the same in Go for the tests of that
+// package, for each architecture; run it by go generate in that package's folder.
 //
 // It takes Docker's default profile as it resolves without capabilities on Linux 5.14 or later (docker.go), lays the
 // project's own policy over it (policy.go), looks up the numbers of the system calls (numbers.go), and assembles one
@@ -68,7 +68,7 @@ func generate(arch architecture, tables map[string]numbers) (map[string][]byte, 
 		filters = append(filters, f)
 	}
 	inGo, err := render(filters)
-	return map[string][]byte{"filter_" + arch.name + ".go": inGo, launcher + "filter_" + arch.name + ".h": renderC(filters)}, err
+	return map[string][]byte{"filter_" + arch.name + "_test.go": inGo, launcher + "filter_" + arch.name + ".h": renderC(filters)}, err
 }
 
 // filter is a finished program and what it was made from.
