@@ -126,24 +126,16 @@ func checkGrammar(t *testing.T, events chan api.Event) {
 func TestResultDuringGraceCounts(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})
+	events := make(chan api.Event, 100)
 	r := request("late", `{"n":5}`)
-	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
-	result := call(t, host, r)
+	r.Grace, r.Events = 20*time.Second, events
+	running := host.Start(t.Context(), r)
+	waitFor(t, events, api.EventStarted)
+	running.Abort(api.ReasonUser)
+	result := running.Result()
 	wantStatus(t, result, api.StatusOK)
-	if !result.Overran || result.Kill.Cause != "deadline" || string(result.Structured) != `{"n":5}` || result.Text() != "just in time" {
-		t.Errorf("overran %v, cause %q, structured %s, text %q", result.Overran, result.Kill.Cause, result.Structured, result.Text())
-	}
-}
-
-func TestErrorDuringGraceIsKept(t *testing.T) {
-	t.Parallel()
-	host := newHost(t, supervisor.Config{})
-	r := request("lateError", `{}`)
-	r.Timeouts, r.Grace = within(12*time.Second), 20*time.Second
-	result := call(t, host, r)
-	wantStatus(t, result, api.StatusTimeout)
-	if result.ToolError == nil || result.ToolError.Message != "too late anyway" {
-		t.Errorf("tool error %+v", result.ToolError)
+	if result.Kill.Cause != "abort" || result.Kill.Stage != "term" || string(result.Structured) != `{"n":5}` || result.Text() != "just in time" {
+		t.Errorf("kill %+v, structured %s, text %q", result.Kill, result.Structured, result.Text())
 	}
 }
 

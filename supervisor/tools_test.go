@@ -63,10 +63,6 @@ func testTools() []plugin.Registered {
 			<-ctx.Done()
 			return answer{in.N}, out.Text("just in time")
 		}),
-		tool("lateError", func(ctx context.Context, _ args, _ *plugin.Output) (answer, error) {
-			<-ctx.Done()
-			return answer{}, errors.New("too late anyway")
-		}),
 		tool("stream", streamAndHang),
 		tool("pieces", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
 			for range in.N << 20 / len(in.Text) {
