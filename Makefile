@@ -77,11 +77,12 @@ test: build ## go vet, and all tests but those with targets of their own
 	go vet ./...
 	AT_ONCE=$(TEST_AT_ONCE) ./internal/testenv/all $(TEST_FLAGS)
 
+# The detector computes where the tests alone wait: two packages keep two processors busy.
 .PHONY: race
 race: setup-cc build ## the tests under the race detector
 	@$(call need,$(TEST_NEEDS))
 	CGO_ENABLED=1 go build -race ./...
-	CGO_ENABLED=1 AT_ONCE=$(TEST_AT_ONCE) LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/all -race $(RACE_FLAGS)
+	CGO_ENABLED=1 AT_ONCE=2 LEAVE_OUT='$(RACE_LEAVES_OUT)' ./internal/testenv/all -race -parallel 4 $(RACE_FLAGS)
 
 # $(call stage,NAME,EXPRESSION,PACKAGES) runs tests that `make test` leaves out (internal/testenv/stage); none may be left out here.
 stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 30m -run '$(2)' $(3) | \

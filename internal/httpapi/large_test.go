@@ -83,11 +83,9 @@ func (w *world) end(id string, last int64, kept bool) {
 // A turn with more than any memory holds can be watched from its beginning,
 // whoever has begun it, and nothing spins meanwhile or stays behind.
 func TestWatchingMuchOutput(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	withAndWithout(t, func(w *world, kept bool) {
-		if kept {
-			stage.Whole(w.t)
-		}
 		for _, one := range []fakeArgs{{Chatter: 300, Size: largeEvent}, {Chatter: 3, Result: largeResult}} {
 			foreign, err := w.turns.Begin(turn.Spec{})
 			if err != nil {
@@ -180,11 +178,9 @@ func eventOf(t testing.TB, kind string, data []byte) (e api.Record) {
 // A batch's client that pauses is told of everything all the same, by the event
 // or by a gap with its bounds, and then of the results.
 func TestAPausedBatchIsToldOfEverything(t *testing.T) {
+	stage.Whole(t)
 	t.Parallel()
 	withAndWithout(t, func(w *world, kept bool) {
-		if kept {
-			stage.Whole(w.t)
-		}
 		for _, one := range []fakeArgs{{Chatter: 300, Size: largeEvent}, {Chatter: 40_000, Size: 300}, {Chatter: 3, Result: largeResult}} {
 			id := w.begin(api.TurnSpec{})
 			conn := w.batchOf(id, callOf("1", "work", one))
