@@ -86,9 +86,11 @@ type Event struct {
 	Reason  Reason `json:"reason,omitempty"`
 	Decider string `json:"decider,omitempty"`
 
-	// AgentID, SessionID and ParentID, of turn_start.
+	// AgentID, SessionID, Owner and ParentID, of turn_start. Owner is the identity
+	// that began the turn.
 	AgentID   string `json:"agentId,omitempty"`
 	SessionID string `json:"sessionId,omitempty"`
+	Owner     string `json:"owner,omitempty"`
 	ParentID  string `json:"parentTurnId,omitempty"`
 
 	// Of the interaction kinds.

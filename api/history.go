@@ -16,6 +16,7 @@ const (
 type TurnSummary struct {
 	TurnID   string         `json:"turnId"`
 	AgentID  string         `json:"agentId" jsonschema:"whose turn it was, empty if nobody has said so"`
+	Owner    string         `json:"owner,omitempty" jsonschema:"the identity that began it; absent where that is not on record"`
 	State    TurnState      `json:"state" jsonschema:"open, ended or aborted"`
 	Reason   Reason         `json:"reason" jsonschema:"of the abort"`
 	Started  time.Time      `json:"started"`
@@ -45,6 +46,9 @@ type CallSummary struct {
 type Filter struct {
 	TurnID       string // of calls
 	Tool, Status string
+	// Owner is that of the turns, as their turn_start has it; empty is any. It is on
+	// no wire: a daemon knows.
+	Owner string
 	// Since and Until bound when the turn began, or the call was queued: Since
 	// <= time < Until.
 	Since, Until time.Time

@@ -12,9 +12,29 @@ type Done struct {
 
 // LoginLink lets one browser in, once.
 type LoginLink struct {
-	Path      string    `json:"path" jsonschema:"to be opened below the daemon's address"`
+	Path      string    `json:"path" jsonschema:"to be opened below the daemon's address; the link's secret is in its fragment, which browsers send to nobody"`
 	URL       string    `json:"url,omitempty" jsonschema:"the whole link; absent if the daemon does not listen on TCP"`
 	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Login opens a link.
+type Login struct {
+	Link string `json:"link" jsonschema:"the secret of the link"`
+}
+
+// Session is a browser's.
+type Session struct {
+	Token     string    `json:"token" jsonschema:"to be sent as Authorization: Bearer TOKEN; it is shown once"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Whoami is who has sent a request.
+type Whoami struct {
+	Identity  string    `json:"identity" jsonschema:"as the record has it: uid 1000, token ci"`
+	Roles     []string  `json:"roles" jsonschema:"call, watch, approve, admin, metrics"`
+	Tools     string    `json:"tools" jsonschema:"all, or some: those that the catalogue lists"`
+	Session   bool      `json:"session" jsonschema:"by a browser's session"`
+	ExpiresAt time.Time `json:"expiresAt,omitzero" jsonschema:"of the token or session; absent where it does not end"`
 }
 
 // Health tells whether a daemon is there, and ready for new calls.
@@ -61,6 +81,8 @@ type Error struct {
 	Code    string `json:"code" jsonschema:"what to branch on, such as not_found"`
 	Message string `json:"message" jsonschema:"one line for people"`
 	Remedy  string `json:"remedy" jsonschema:"what to do about it"`
+	// RetryAfterMs is the header Retry-After in milliseconds.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty" jsonschema:"when to ask again; absent where nothing is known of that"`
 }
 
 // Error returns the message with its remedy.

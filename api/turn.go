@@ -49,6 +49,7 @@ type Turn struct {
 	TurnID              string        `json:"turnId"`
 	AgentID             string        `json:"agentId"`
 	SessionID           string        `json:"sessionId"`
+	Owner               string        `json:"owner,omitempty" jsonschema:"who began it: the identity, such as uid 1000 or token ci"`
 	ParentTurnID        string        `json:"parentTurnId,omitempty"`
 	Depth               int           `json:"depth,omitempty" jsonschema:"how many turns it is below one without a parent"`
 	StartedAt           time.Time     `json:"startedAt"`

@@ -3,12 +3,14 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"syscall"
@@ -21,9 +23,13 @@ import (
 type Options struct {
 	// Socket is the path of the daemon's unix socket.
 	Socket string
-	// URL is the daemon's address on loopback TCP, such as
-	// http://127.0.0.1:7070, and Token the content of its token file.
+	// URL is the daemon's address on TCP, such as http://127.0.0.1:7070, and Token what
+	// toolhost token create has printed, or the content of the daemon's token file.
+	// Without https only loopback is possible: a token must not go through a network
+	// unencrypted.
 	URL, Token string
+	// TLS is used for an https URL; nil is the system's.
+	TLS *tls.Config
 }
 
 // Client talks to one daemon.
@@ -39,7 +45,7 @@ const connectTimeout = 10 * time.Second
 // New makes a client; it does not connect yet.
 func New(o Options) (*Client, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout}
-	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute}
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, TLSClientConfig: o.TLS}
 	c := &Client{base: "http://localhost", token: o.Token, http: &http.Client{
 		Transport: transport,
 		// A token is for the address that it was given for.
@@ -55,14 +61,22 @@ func New(o Options) (*Client, error) {
 		return c, nil
 	}
 	u, err := url.Parse(o.URL)
-	if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
 		return nil, fmt.Errorf("%q is not an address of a daemon: write it as http://127.0.0.1:PORT", o.URL)
 	}
 	if o.Token == "" {
-		return nil, errors.New("the daemon lets nobody in on TCP without its token: give the content of its token file")
+		return nil, errors.New("the daemon lets nobody in on TCP without a token: give what toolhost token create has printed, or the content of its token file")
 	}
-	c.base = "http://" + u.Host
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		return nil, fmt.Errorf("%q would send the token unencrypted through a network: write https://", o.URL)
+	}
+	c.base = u.Scheme + "://" + u.Host
 	return c, nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // Close closes the connections that are idle.

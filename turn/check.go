@@ -34,7 +34,7 @@ func (b *batch) check(e *entry) {
 	if b.isStatus(e) {
 		return
 	}
-	tool, ok := t.m.config.Tool(e.call.Tool)
+	tool, ok := t.tool(e.call.Tool)
 	if !ok {
 		b.noTool(e)
 		return
@@ -101,12 +101,21 @@ func (b *batch) described(e *entry, began time.Time, tool *Tool, failed *api.Res
 	case tool == nil:
 		b.noTool(e)
 	default:
-		e.tool = *tool
-		e.tool.Describe = nil
-		b.judgeDescribed(e)
+		b.takeDescribed(e, *tool)
 	}
 	b.advance()
 	b.endIfOver()
+}
+
+func (b *batch) takeDescribed(e *entry, tool Tool) {
+	seen, ok := b.t.viewed(tool)
+	if !ok {
+		b.noTool(e)
+		return
+	}
+	e.tool = seen
+	e.tool.Describe = nil
+	b.judgeDescribed(e)
 }
 
 // judgeDescribed judges by what the tool itself has claimed, too.

@@ -81,7 +81,7 @@ type Manager struct {
 	mu     sync.Mutex
 	active map[string]*Turn
 	closed bool
-	// sessions are by their ids.
+	// sessions are by their owners and ids.
 	sessions map[string]*session
 
 	kept   atomic.Int64 // bytes of events that the active turns hold
@@ -107,6 +107,18 @@ type Spec struct {
 	// in common, for as long as the Manager remembers them; one without it has its
 	// own.
 	ID, AgentID, SessionID string
+	// Owner is who has begun it, as whoever offers the turn knows them; empty is
+	// nobody in particular. A child has its parent's, whatever is given. Sessions of
+	// different owners are different ones.
+	Owner string
+	// View, if not nil, is each tool as the turn may use it, which must not be
+	// looser than what it is given; false: it may know nothing of such a tool. It is
+	// called whenever a tool is looked up, and must return at once. A child has its
+	// parent's.
+	View func(Tool) (Tool, bool)
+	// Most bounds the turns of its Owner that are active at once, children too; 0
+	// does not. A child has its parent's.
+	Most int
 	// ParentID makes it a child: an abort of the parent aborts it. There are at most
 	// MaxDepth turns above one.
 	ParentID string
@@ -124,6 +136,7 @@ type Info struct {
 	TurnID    string    `json:"turnId"`
 	AgentID   string    `json:"agentId"`
 	SessionID string    `json:"sessionId"`
+	Owner     string    `json:"owner,omitempty"`
 	ParentID  string    `json:"parentTurnId,omitempty"`
 	Depth     int       `json:"depth,omitempty"`
 	StartedAt time.Time `json:"startedAt"`
@@ -186,6 +199,9 @@ var ErrTaken = errors.New("a turn of this id is on record")
 // MaxDepth bounds the turns above one.
 const MaxDepth = 8
 
+// ErrTooMany is why an owner can begin no more turns for now.
+var ErrTooMany = errors.New("too many turns of its owner are active: end some")
+
 // ErrTooDeep is why a turn cannot begin below another one.
 var ErrTooDeep = fmt.Errorf("there are %d turns above it already, and no more are possible", MaxDepth)
 
@@ -209,10 +225,24 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		if t.info.Depth = parent.info.Depth + 1; t.info.Depth > MaxDepth {
 			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrTooDeep)
 		}
+		t.info.Owner, t.view, t.most = parent.info.Owner, parent.view, parent.most
+	}
+	if t.most > 0 && m.owned(t.info.Owner) >= t.most {
+		return fmt.Errorf("cannot begin a turn: %w", ErrTooMany)
 	}
 	m.active[spec.ID] = t
-	t.budget.session = m.join(spec.SessionID, t.info.StartedAt)
+	t.budget.session = m.join(t.info.Owner, spec.SessionID, t.info.StartedAt)
 	return nil
+}
+
+// owned counts the active turns of an owner. The Manager is locked.
+func (m *Manager) owned(owner string) (n int) {
+	for _, t := range m.active {
+		if t.info.Owner == owner {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *Manager) remove(t *Turn) {

@@ -60,7 +60,7 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 	})
 	var tool Tool
 	if q.Tool != "" {
-		tool, _ = t.m.config.Tool(q.Tool)
+		tool, _ = t.tool(q.Tool)
 	}
 	wait, warning, err := t.wait(q.Kind, tool, q.Timeout)
 	if err == nil {

@@ -25,10 +25,11 @@ type session struct {
 
 // join finds the session of a turn that begins, or makes it in the place of the
 // one that has been idle for longest. The Manager is locked.
-func (m *Manager) join(id string, now time.Time) *session {
+func (m *Manager) join(owner, id string, now time.Time) *session {
 	if id == "" {
 		return nil
 	}
+	id = owner + "\x00" + id
 	s := m.sessions[id]
 	if s == nil {
 		if len(m.sessions) >= maxSessions {

@@ -81,7 +81,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		if n := len(w.sessions); n > maxSessions {
 			t.Errorf("%d sessions are remembered", n)
 		}
-		if w.sessions["kept"] == nil || w.sessions["s0"] != nil || w.sessions["s"+strconv.Itoa(maxSessions)] == nil {
+		if w.sessions["\x00kept"] == nil || w.sessions["\x00s0"] != nil || w.sessions["\x00s"+strconv.Itoa(maxSessions)] == nil {
 			t.Error("others than the oldest are forgotten")
 		}
 		if got := statusOf(t, kept); !strings.Contains(got, `"callCount":2,`) {

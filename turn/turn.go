@@ -17,6 +17,8 @@ import (
 type Turn struct {
 	m        *Manager
 	headless bool
+	view     func(Tool) (Tool, bool) // nil shows all
+	most     int                     // turns of its owner at once; 0 for no bound
 	waits    map[api.InteractionKind]time.Duration
 	now      func() time.Time
 
@@ -49,11 +51,11 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, always: map[approval]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
-		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
+		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, Owner: spec.Owner, ParentID: spec.ParentID, StartedAt: t.now().UTC(),
 		CurrentTools: []CurrentTool{}, TimedOutTools: []string{}, PendingInteractions: []api.Interaction{},
 	}
 	t.heard, t.unhear = context.WithCancelCause(context.Background())
@@ -63,7 +65,7 @@ func newTurn(m *Manager, spec Spec) *Turn {
 }
 
 func (t *Turn) start() error {
-	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, ParentID: t.info.ParentID}, nil)
+	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, Owner: t.info.Owner, ParentID: t.info.ParentID}, nil)
 	t.flush()
 	if t.recorded.err != nil {
 		t.over = true
@@ -123,6 +125,32 @@ func (t *Turn) do(f func()) bool {
 
 // ID is the turn's.
 func (t *Turn) ID() string { return t.info.TurnID }
+
+// Owner is who has begun it.
+func (t *Turn) Owner() string { return t.info.Owner }
+
+// tool finds one as the turn may use it.
+func (t *Turn) tool(name string) (Tool, bool) {
+	tool, ok := t.m.config.Tool(name)
+	if !ok {
+		return tool, false
+	}
+	return t.viewed(tool)
+}
+
+// viewed is a tool as the turn may use it.
+func (t *Turn) viewed(tool Tool) (Tool, bool) {
+	if t.view == nil {
+		return tool, true
+	}
+	return t.view(tool)
+}
+
+// Shows says whether the turn may know of a tool of this name.
+func (t *Turn) Shows(tool string) bool {
+	_, ok := t.viewed(Tool{Name: tool})
+	return ok
+}
 
 // Done is closed when the turn is over and all of its events are out.
 func (t *Turn) Done() <-chan struct{} { return t.done }

@@ -33,6 +33,8 @@ func (b *builder) build() {
 	b.loaded.Config.Limits, b.loaded.Config.Grace = b.loaded.Default.Limits, b.loaded.Default.Grace
 	b.secrets()
 	b.telemetry()
+	b.daemon()
+	b.access()
 	b.classes = map[string]layer{}
 	for _, g := range b.root.groups["classes"] {
 		b.numberDevices(g.set)

@@ -4,7 +4,9 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -21,8 +23,15 @@ type Daemon struct {
 	// SocketUIDs may connect beside root and the daemon's own user. None: with a
 	// SocketGroup everyone whom the file's mode lets in, else nobody.
 	SocketUIDs []uint32
-	// Listen is HOST:PORT on loopback TCP, port 0 a free one; empty means none.
+	// Listen is ADDRESS:PORT on TCP, port 0 a free one; empty means none. It is
+	// loopback unless there is TLS.
 	Listen string
+	// TLSCert and TLSKey are the files of a certificate and its key; empty is no TLS.
+	TLSCert, TLSKey string
+	// PublicURL is where clients find the daemon otherwise; empty is nowhere. Proxies
+	// are believed whom they ask for.
+	PublicURL string
+	Proxies   []netip.Prefix
 	// StopWait is how long calls that run may go on when the daemon is to end;
 	// 0 is 30 s.
 	StopWait time.Duration
@@ -77,14 +86,84 @@ var uidKind = &kind{name: "user id", schema: &jsonschema.Schema{Type: "integer",
 	return n.value, ""
 }}
 
-// loopbackKind is an address that only this machine can reach.
-var loopbackKind = scalar("address such as 127.0.0.1:7070", `^(127\.[0-9.]+|localhost|\[::1\]):[0-9]+$`, func(s string) (any, string) {
+// listenKind is an address to listen on.
+var listenKind = scalar("address such as 127.0.0.1:7070", `^([0-9.]+|localhost|\[[0-9A-Fa-f:.]+\]):[0-9]+$`, func(s string) (any, string) {
 	host, port, err := net.SplitHostPort(s)
 	if _, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil {
 		return nil, "is not an address: write HOST:PORT, such as 127.0.0.1:7070"
 	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return nil, "is not this machine's alone: write 127.0.0.1:" + port + ", and let a proxy with its own authentication stand before it"
+	if _, err := netip.ParseAddr(host); host != "localhost" && err != nil {
+		return nil, "does not begin with an address of this machine: write 127.0.0.1:" + port
 	}
 	return s, ""
 })
+
+// IsLoopback says whether only this machine can reach an address to listen on.
+func IsLoopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// publicURLKind is where clients find the daemon.
+var publicURLKind = scalar("URL without a path", `^https?://[^/?#@]+/?$`, func(s string) (any, string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, "is not a URL: write https://HOST, or https://HOST:PORT"
+	case u.Path != "" && u.Path != "/" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, "has more than a scheme and a host: the daemon must have a host of its own"
+	case u.Scheme == "http" && !IsLoopback(net.JoinHostPort(u.Hostname(), "80")):
+		return nil, "would send tokens unencrypted through the network: write https://"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host), ""
+})
+
+// proxyKind is an address or network, as text.
+var proxyKind = scalar("address or network", `^[0-9A-Fa-f:.]+(/[0-9]+)?$`, func(s string) (any, string) {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return s, ""
+	}
+	if p, err := netip.ParsePrefix(s); err != nil || p.Masked() != p {
+		return nil, "is not an address or network: write one such as 10.0.0.7 or 10.0.0.0/24"
+	}
+	return s, ""
+})
+
+func prefixes(list []string) (all []netip.Prefix) {
+	for _, text := range list { // which proxyKind has read
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return all
+}
+
+var tlsKeys = []*key{
+	{
+		name: "cert", kind: pathKind("path", pathFile), doc: "file of the certificate with its chain, in PEM",
+		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSCert = s.data.(string) }),
+	},
+	{
+		name: "key", kind: pathKind("path", pathFile), doc: "file of its private key, in PEM",
+		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSKey = s.data.(string) }),
+	},
+}
+
+// daemon checks that tokens never go through a network unencrypted.
+func (b *builder) daemon() {
+	d := b.loaded.Daemon
+	listen, cert, key := b.root.set["listen"], b.root.set["tls.cert"], b.root.set["tls.key"]
+	switch {
+	case (d.TLSCert == "") != (d.TLSKey == ""):
+		one := cert
+		if d.TLSCert == "" {
+			one = key
+		}
+		b.complain(one.node, "tls needs both cert and key: set the other one, too")
+	case d.Listen != "" && !IsLoopback(d.Listen) && d.TLSCert == "":
+		b.complain(listen.node, "%s is not this machine's alone: set tls: {cert, key}, or write 127.0.0.1 and let a proxy with TLS stand before it", quoted(d.Listen))
+	}
+}

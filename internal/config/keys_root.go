@@ -36,9 +36,19 @@ func init() {
 		{name: "journal", keys: journalKeys, restart: true, doc: "what the journal keeps"},
 		{name: "socket", keys: socketKeys, restart: true, doc: "the daemon's unix socket"},
 		{
-			name: "listen", variable: "TOOLHOST_LISTEN", kind: loopbackKind, std: "(none)", restart: true, doc: "where the daemon listens on TCP as well, for clients with its token",
+			name: "listen", variable: "TOOLHOST_LISTEN", kind: listenKind, std: "(none)", restart: true, doc: "where the daemon listens on TCP as well, for clients with a token; without `tls` on loopback only",
 			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Listen = s.data.(string) }),
 		},
+		{
+			name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "where clients find the daemon behind a proxy or from elsewhere, such as `https://tools.example.org`",
+			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.PublicURL = s.data.(string) }),
+		},
+		{
+			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies that are believed whom they ask for (`X-Forwarded-For`)",
+			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
+		},
+		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; files that change are read again"},
+		{name: "access", names: accessNames, keys: accessKeys, groups: true, doc: "what users of the unix socket, and tokens of these names, may do and have, see admins.md"},
 		{name: "stop", keys: stopKeys, doc: "how the daemon ends"},
 		{name: "mcp", keys: clientKeys, doc: "the MCP server, see mcp-server.md"},
 		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon tells monitoring systems, see telemetry.md"},

@@ -45,6 +45,8 @@ type Loaded struct {
 	Journal Retention
 	// Daemon is for toolhost serve alone.
 	Daemon Daemon
+	// Access is for toolhost serve, in the order of the files.
+	Access []Access
 	// MCP is for toolhost mcp, and for the daemon's MCP server.
 	MCP MCP
 	// Telemetry is for toolhost serve.

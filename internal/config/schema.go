@@ -91,6 +91,8 @@ func definition(k *key) string {
 		return "profile"
 	case k.names == questionNames:
 		return "question"
+	case k.names == accessNames:
+		return ""
 	case k.groups && k.only == TypeMCP:
 		return "serverTool"
 	case k.groups:

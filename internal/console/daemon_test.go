@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/tokens"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -69,7 +70,7 @@ func (d *daemon) start() (err error) {
 		Start: d.fakes.start, Tool: findTool, Journal: journal.Turns{Journal: d.journal}, History: d.reader.Records,
 	})
 	d.server, err = httpapi.New(httpapi.Config{
-		Turns: d.turns, Tools: catalogue{}, History: d.reader, Token: testToken, Version: "test", Pages: Handler(),
+		Turns: d.turns, Tools: catalogue{}, History: d.reader, Token: testToken, Tokens: tokens.Open(state), Version: "test", Pages: Handler(),
 	})
 	if err != nil {
 		return err

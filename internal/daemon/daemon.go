@@ -16,11 +16,13 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/mcpserver"
 	"github.com/toolhost/toolhost/internal/telemetry"
+	"github.com/toolhost/toolhost/internal/tokens"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -70,6 +72,8 @@ type daemon struct {
 	tools     *tools
 	record    *recorder
 	told      *telemetry.Telemetry
+	tokens    *tokens.Store // nil without a state folder
+	known     atomic.Pointer[knownBook]
 	opened    atomic.Bool // all above is set
 	turns     *turn.Manager
 	mcp       mcp
@@ -157,6 +161,9 @@ func (d *daemon) openAPI() (err error) {
 	if d.journal != nil {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}
+	if d.options.State != "" {
+		d.tokens = tokens.Open(d.options.State)
+	}
 	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
 	var history turn.History
 	if d.reader != nil {
@@ -177,12 +184,12 @@ func (d *daemon) openAPI() (err error) {
 }
 
 func (d *daemon) apiConfig() httpapi.Config {
-	settings := d.options.Loaded.Daemon
 	c := httpapi.Config{
 		Turns: d.turns, Tools: d.tools, Token: d.listeners.token, MetricsToken: d.listeners.metrics,
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
-		UIDs:   append([]uint32{0, uint32(os.Geteuid())}, settings.SocketUIDs...), AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
-		Ready: d.ready, Pages: d.pages(), Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+		Book:   d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
+		Mounts: map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
+		Ready:  d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}
 	if d.reader != nil {
 		c.History = d.reader
@@ -198,16 +205,6 @@ func (d *daemon) ready() error {
 	return d.host.Ready()
 }
 
-// pages are all that is not the API.
-func (d *daemon) pages() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle(MCPPath, &d.mcp)
-	if d.options.Pages != nil {
-		mux.Handle("/", d.options.Pages)
-	}
-	return mux
-}
-
 func (d *daemon) serve() {
 	for _, l := range d.listeners.all {
 		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
@@ -217,8 +214,21 @@ func (d *daemon) serve() {
 			}
 		})
 	}
-	if d.listeners.token != "" {
-		d.logger.Info("clients on TCP need the token", "file", filepath.Join(d.options.State, TokenName))
+	if d.listeners.tcp {
+		d.tellTokens()
+	}
+}
+
+// tellTokens says how clients on TCP get in.
+func (d *daemon) tellTokens() {
+	file := filepath.Join(d.options.State, TokenName)
+	switch {
+	case d.listeners.old:
+		d.logger.Warn("the token in this file lets its bearer do anything, for ever: make others with toolhost token create, and remove it", "file", file)
+	case d.listeners.token != "":
+		d.logger.Info("clients on TCP need a token: this one is an administrator's, toolhost token create makes others", "file", file)
+	default:
+		d.logger.Info("clients on TCP need a token: toolhost token list shows those that there are")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/mcpserver"
@@ -26,6 +27,9 @@ type mcp struct {
 	// whenever that went well, until ctx ends.
 	retry func(ctx context.Context, recovered func())
 
+	// known are the identities that have come, as they were last, by their names.
+	known sync.Map
+
 	mu       sync.Mutex
 	server   *mcpserver.Server
 	draining bool
@@ -42,6 +46,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 			return d.tools.current.Load().catalog.Find(ctx, name)
 		},
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		Access: d.mcp.identity, Claim: d.claim,
 		Timeout: func(client string) time.Duration {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
@@ -57,8 +62,18 @@ func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	who := httpapi.CallerOf(r.Context())
-	peer := mcpserver.Peer{Identity: who.Identity, Connection: who.Connection}
+	m.seen(who.Identity)
+	peer := mcpserver.Peer{Identity: who.Name, Connection: who.Connection}
 	server.Handler().ServeHTTP(w, r.WithContext(mcpserver.WithPeer(r.Context(), peer)))
+}
+
+func (m *mcp) seen(who access.Identity) { m.known.Store(who.Name, who) }
+
+// identity is who has come by this name; nobody, if that was nobody.
+func (m *mcp) identity(name string) access.Identity {
+	who, _ := m.known.Load(name)
+	i, _ := who.(access.Identity)
+	return i
 }
 
 func (m *mcp) open() (*mcpserver.Server, error) {

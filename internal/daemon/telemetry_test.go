@@ -133,8 +133,8 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("metrics:\n%s", text)
 	}
 	token, _ := os.ReadFile(filepath.Join(w.State, MetricsTokenName))
-	for _, path := range []string{"/api/tools", "/api/turns/active", "/api/ready", "/mcp", "/"} {
-		if status, text := d.get(path, "Bearer "+strings.TrimSpace(string(token))); status != http.StatusUnauthorized {
+	for _, path := range []string{"/api/tools", "/api/turns/active", "/api/ready", "/mcp"} {
+		if status, text := d.get(path, "Bearer "+strings.TrimSpace(string(token))); status != http.StatusForbidden {
 			t.Errorf("the metrics' token opens %s: %d, %s", path, status, text)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -61,8 +62,7 @@ func (s *Server) nothingElse(w http.ResponseWriter, r *http.Request) {
 
 // caller is the call, as it goes on record.
 func (c *children) caller() caller {
-	name := "call " + c.of.CallID + " of turn " + c.of.TurnID
-	return caller{name: name, identity: name}
+	return caller{Identity: access.Identity{Name: "call " + c.of.CallID + " of turn " + c.of.TurnID, Roles: []access.Role{access.Call}}}
 }
 
 // place makes a turn one below the call's own.
@@ -115,6 +115,15 @@ func (c *children) turn(id string) *turn.Turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begun[id]
+}
+
+// shows says whether a call may know of a tool: as the turn that it is of.
+func (c *children) shows(s *Server, tool string) bool {
+	if c == nil {
+		return true
+	}
+	t, ok := s.config.Turns.Turn(c.of.TurnID)
+	return ok && t.Shows(tool)
 }
 
 // mayUse says whether a request may speak of a turn: a call only of its own.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
@@ -17,6 +18,8 @@ const (
 	codeBadJSON      = "bad_json"
 	codeUnauthorized = "unauthorized"
 	codeForbidden    = "forbidden"
+	codeThrottled    = "too_many_attempts"
+	codeQuota        = "quota_exceeded"
 	codeBadHost      = "bad_host"
 	codeBadOrigin    = "bad_origin"
 	codeNotFound     = "not_found"
@@ -34,15 +37,16 @@ const (
 var statuses = map[string]int{
 	codeInvalid: http.StatusBadRequest, codeBadJSON: http.StatusBadRequest, codeUnauthorized: http.StatusUnauthorized,
 	codeForbidden: http.StatusForbidden, codeBadHost: http.StatusForbidden, codeBadOrigin: http.StatusForbidden,
+	codeThrottled: http.StatusTooManyRequests, codeQuota: http.StatusTooManyRequests,
 	codeNotFound: http.StatusNotFound, codeNoHistory: http.StatusNotFound, codeMethod: http.StatusMethodNotAllowed,
 	codeTimeout: http.StatusRequestTimeout, codeConflict: http.StatusConflict, codeTooLarge: http.StatusRequestEntityTooLarge,
 	codeMediaType: http.StatusUnsupportedMediaType, codeBusy: http.StatusServiceUnavailable,
 	codeUnready: http.StatusServiceUnavailable, codeInternal: http.StatusInternalServerError,
 }
 
-// retryAfter is when to ask again, in seconds: a daemon that is started anew is
-// back by then.
-const retryAfter = "2"
+// retryAfter is when to ask again where nothing better is known: a daemon that is
+// started anew is back by then.
+const retryAfter = 2 * time.Second
 
 // challenge is of RFC 6750, 3.
 const challenge = `Bearer realm="toolhost"`
@@ -50,6 +54,11 @@ const challenge = `Bearer realm="toolhost"`
 // refuse makes the error that a client is told.
 func refuse(code, message, remedy string) error {
 	return &api.Error{Status: statuses[code], Code: code, Message: message, Remedy: remedy}
+}
+
+// refuseFor is refuse with the time after which to ask again.
+func refuseFor(wait time.Duration, code, message, remedy string) error {
+	return &api.Error{Status: statuses[code], Code: code, Message: message, Remedy: remedy, RetryAfterMs: wait.Milliseconds()}
 }
 
 // fail answers with an error. Anything but a refusal is a bug, or the daemon's
@@ -64,10 +73,17 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
-	if refused.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", retryAfter)
+	if wait := waitOf(refused); wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 	}
 	respond(w, r, refused.Status, api.Failure{Error: *refused})
+}
+
+func waitOf(e *api.Error) time.Duration {
+	if e.RetryAfterMs == 0 && (e.Status == http.StatusServiceUnavailable || e.Status == http.StatusTooManyRequests) {
+		return retryAfter
+	}
+	return milliseconds(e.RetryAfterMs)
 }
 
 // respond writes JSON.

@@ -15,9 +15,12 @@ func (s *Server) events(q *request) error {
 		return err
 	}
 	id := q.r.PathValue("turnId")
-	t, active := s.config.Turns.Turn(id)
-	if !active && !s.onRecord(id) {
-		return notActive(id)
+	t, err := s.activeTurn(q)
+	active := err == nil
+	if !active {
+		if id, err = s.onRecord(q); err != nil {
+			return err
+		}
 	}
 	free, err := s.takeStream()
 	if err != nil {
@@ -41,7 +44,7 @@ func (s *Server) events(q *request) error {
 // watching is a context for as long as a client, and the daemon, go on with a
 // stream of events.
 func (s *Server) watching(q *request) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(q.r.Context())
+	ctx, cancel := s.whileKnown(q.r.Context(), q.who)
 	unhook := context.AfterFunc(s.closing, cancel)
 	return ctx, func() { unhook(); cancel() }
 }
@@ -64,12 +67,15 @@ func (q *request) lastSeen() (int64, error) {
 	return seq, nil
 }
 
-func (s *Server) onRecord(turnID string) bool {
-	if s.config.History == nil {
-		return false
+// onRecord finds a turn that is over.
+func (s *Server) onRecord(q *request) (id string, err error) {
+	if s.config.History != nil {
+		id, err = s.recorded(q, s.config.History)
 	}
-	found, err := s.config.History.Turns(api.Filter{TurnID: turnID, Limit: 1})
-	return err == nil && len(found) == 1
+	if id == "" || err != nil {
+		return "", notActive(q.r.PathValue("turnId"))
+	}
+	return id, nil
 }
 
 // sendRecord sends the recorded events of a turn that is over.

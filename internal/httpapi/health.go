@@ -16,10 +16,22 @@ func (s *Server) ready(q *request) error {
 }
 
 func (s *Server) tools(q *request) error {
-	tools, problems := s.config.Tools.Tools(q.r.Context(), q.r.URL.Query().Get("name"))
-	list := api.Tools{Tools: append([]api.Tool{}, tools...), Problems: []string{}}
+	list := api.Tools{Tools: []api.Tool{}, Problems: []string{}}
+	name, all := q.r.URL.Query().Get("name"), q.who.UsesAll()
+	if name != "" && !q.who.MayUse(name) {
+		return q.answer(list)
+	}
+	tools, problems := s.config.Tools.Tools(q.r.Context(), name)
+	for _, tool := range tools {
+		if q.who.MayUse(tool.Name) && childrenOf(q.r.Context()).shows(s, tool.Name) {
+			tool.Mode = q.who.Mode(tool.Name, tool.Mode)
+			list.Tools = append(list.Tools, tool)
+		}
+	}
 	for _, problem := range problems {
-		list.Problems = append(list.Problems, problem.Error())
+		if all { // they name tools
+			list.Problems = append(list.Problems, problem.Error())
+		}
 	}
 	return q.answer(list)
 }

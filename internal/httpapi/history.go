@@ -38,7 +38,7 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 	if err != nil {
 		return err
 	}
-	found, err := list(h, filter)
+	found, err := list(h, q.ofOwn(filter))
 	done()
 	if err != nil {
 		return err
@@ -94,9 +94,13 @@ func (s *Server) replay(q *request) error {
 	if err != nil {
 		return err
 	}
+	id, err := s.recorded(q, h)
+	if err != nil {
+		return err
+	}
 	q.w.Header().Set("Content-Type", ndjson)
 	begun := false
-	err = h.Events(q.r.PathValue("turnId"), seq, func(e journal.Event) bool {
+	err = h.Events(id, seq, func(e journal.Event) bool {
 		begun = true
 		_, err := q.w.Write(append(e.JSON[:len(e.JSON):len(e.JSON)], '\n'))
 		return err == nil
@@ -117,7 +121,11 @@ func (s *Server) pastResult(q *request) error {
 	if err != nil {
 		return err
 	}
-	raw, err := h.Result(q.r.PathValue("turnId"), q.r.PathValue("callId"))
+	id, err := s.recorded(q, h)
+	if err != nil {
+		return err
+	}
+	raw, err := h.Result(id, q.r.PathValue("callId"))
 	if err != nil {
 		return notKept(err)
 	}

@@ -94,10 +94,10 @@ func (s *Server) count(r *http.Request, w http.ResponseWriter, who caller) (hold
 // bodyKey is the client that an eighth is for: who it is and, by TCP, from where.
 func bodyKey(r *http.Request, who caller) string {
 	if _, unix := peerOf(r.Context()); unix {
-		return who.identity
+		return who.Name
 	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return who.identity + " " + host
+	return who.Name + " " + host
 }
 
 // takeValues counts what decoding a body of so many values takes.

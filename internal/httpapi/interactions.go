@@ -11,7 +11,9 @@ import (
 func (s *Server) interactions(q *request) error {
 	list := api.Interactions{Interactions: []api.Interaction{}}
 	for _, info := range s.config.Turns.Active() {
-		list.Interactions = append(list.Interactions, info.PendingInteractions...)
+		if q.who.SeesQuestions(info.Owner) {
+			list.Interactions = append(list.Interactions, info.PendingInteractions...)
+		}
 	}
 	slices.SortFunc(list.Interactions, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
 	return q.answer(list)
@@ -61,8 +63,11 @@ func (s *Server) answer(q *request) error {
 	id := q.r.PathValue("interactionId")
 	t, ok := s.asking(id)
 	err := turn.ErrNotPending
+	if ok && !q.who.Answers(t.Owner()) {
+		return refuse(codeForbidden, "nobody answers for calls of their own", "have somebody else with the role approve do it, or an administrator")
+	}
 	if ok {
-		a.By = q.who.name
+		a.By = q.who.on()
 		err = t.Answer(id, a)
 	}
 	if err != nil && !errors.Is(err, turn.ErrNotPending) {

@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/internal/tokens"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -188,7 +189,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Tools: catalogue{}, History: reader, Token: testToken, Version: "test"}
+	config := Config{Tools: catalogue{}, History: reader, Token: testToken, Tokens: tokens.Open(filepath.Join(dir, "state")), Version: "test"}
 	if change != nil {
 		change(&config)
 	}

@@ -49,8 +49,8 @@ func TestMetrics(t *testing.T) {
 		{"/metrics", "Bearer ", 401},
 		{"/metrics?x=1", "Bearer " + metricsToken, 400},
 		{"/metrics/", "Bearer " + metricsToken, 404},
-		{"/api/tools", "Bearer " + metricsToken, 401},
-		{"/api/openapi.json", "Bearer " + metricsToken, 401},
+		{"/api/tools", "Bearer " + metricsToken, 403},
+		{"/api/openapi.json", "Bearer " + metricsToken, 403},
 	} {
 		if status, body := w.scrape(c.path, c.authorization); status != c.status || status == 200 && body != "up 1\n" {
 			t.Errorf("%s with %q: %d, %s", c.path, c.authorization, status, body)

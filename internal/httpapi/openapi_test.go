@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 var components = []reflect.Type{
 	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
 	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
-	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](),
+	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
 	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
 	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
 	typeOf[api.Result](), typeOf[api.Event](),
@@ -33,7 +33,7 @@ var components = []reflect.Type{
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question]()}
+var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question](), typeOf[api.Login]()}
 
 // componentSchemas are the schemas of all components. Strict ones allow no
 // fields that the types don't have, which is for tests: clients must take more.
@@ -98,6 +98,7 @@ func bound(all map[string]*jsonschema.Schema) {
 	id(question["toolName"], "")
 	question["prompt"].MinLength, question["prompt"].MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(16<<10)
 	question["timeoutMs"].Minimum, question["timeoutMs"].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
+	all["Login"].Properties["link"].MaxLength = jsonschema.Ptr(256)
 	call := all["Call"]
 	id(call.Properties["id"], `^([^.]|[.][^.]|[.][.].)`)
 	call.Properties["id"].MinLength = jsonschema.Ptr(1)
@@ -106,7 +107,7 @@ func bound(all map[string]*jsonschema.Schema) {
 
 // commonCodes are those that any request can meet.
 var commonCodes = []string{
-	codeInvalid, codeBadJSON, codeUnauthorized, codeForbidden, codeBadHost, codeBadOrigin, codeMethod, codeTimeout,
+	codeInvalid, codeBadJSON, codeUnauthorized, codeForbidden, codeThrottled, codeBadHost, codeBadOrigin, codeMethod, codeTimeout,
 	codeTooLarge, codeMediaType, codeInternal,
 }
 
@@ -129,13 +130,12 @@ func describe(t testing.TB) object {
 			"description": "Run the tools that language models ask for, as turns of batches; watch them, stop them, answer their questions, read their history.",
 		},
 		"servers":  []object{{"url": "http://localhost"}},
-		"security": []object{{"token": []string{}}, {"session": []string{}}, {}},
+		"security": []object{{"token": []string{}}, {}},
 		"paths":    paths,
 		"components": object{
 			"schemas": componentSchemas(t, false), "responses": failures(),
 			"securitySchemes": object{
-				"token":   object{"type": "http", "scheme": "bearer", "description": "on TCP; on the unix socket the peer's user is enough"},
-				"session": object{"type": "apiKey", "in": "cookie", "name": cookieName, "description": "of a browser that opened a login link"},
+				"token": object{"type": "http", "scheme": "bearer", "description": "on TCP, also of a browser's session; on the unix socket the peer's user is enough"},
 			},
 		},
 	}
@@ -170,8 +170,9 @@ func operation(r route) object {
 	if r.in != nil {
 		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": ref(r.in)}}}
 	}
+	o["description"] = "Needs the role " + r.need.String() + "."
 	if r.public {
-		o["security"] = []object{{}}
+		o["security"], o["description"] = []object{{}}, "Needs nobody known."
 	}
 	return o
 }

@@ -2,18 +2,23 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"unsafe" // for an option that package syscall does not know
+
+	"github.com/toolhost/toolhost/internal/access"
 )
 
 // peer is the user at the other end of a unix socket (SO_PEERCRED, unix(7)).
 type peer struct {
-	uid uint32
-	err error
+	uid    uint32
+	groups []uint32 // its own first
+	err    error
 }
 
 type (
@@ -48,11 +53,10 @@ func (l *connections) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// Caller is who has sent a request that Config.Pages is to answer.
+// Caller is who has sent a request that one of Config.Mounts is to answer.
 type Caller struct {
-	// Identity is who has authenticated: a user of the machine, the token, or a
-	// browser's session. It is not a secret.
-	Identity string
+	// Identity is who has authenticated.
+	access.Identity
 	// Connection is equal for all requests of one connection, and for no others;
 	// nil if it is not known. Its method Closed() bool says whether it has ended.
 	Connection any
@@ -66,7 +70,7 @@ func CallerOf(ctx context.Context) Caller {
 
 // withCaller returns a context whose CallerOf is who.
 func withCaller(ctx context.Context, who caller) context.Context {
-	c := Caller{Identity: who.identity}
+	c := Caller{Identity: who.Identity}
 	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		c.Connection = one
 	}
@@ -96,14 +100,39 @@ func readPeer(conn *net.UnixConn) (p peer) {
 	}
 	var cred *syscall.Ucred
 	if err := raw.Control(func(fd uintptr) {
-		cred, p.err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		if cred, p.err = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); p.err == nil {
+			p.groups, p.err = peerGroups(int(fd))
+		}
 	}); err != nil {
 		return peer{err: err}
 	}
 	if p.err == nil {
-		p.uid = cred.Uid
+		p.uid, p.groups = cred.Uid, append([]uint32{cred.Gid}, p.groups...)
 	}
 	return p
+}
+
+const (
+	soPeerGroups = 59 // SO_PEERGROUPS, Linux 4.13
+	maxGroups    = 65536
+)
+
+// peerGroups are the supplementary groups that the peer had when it connected.
+func peerGroups(fd int) ([]uint32, error) {
+	groups := make([]uint32, 64)
+	for {
+		size := uint32(len(groups) * 4)
+		_, _, errno := syscall.Syscall6(syscall.SYS_GETSOCKOPT, uintptr(fd), syscall.SOL_SOCKET, soPeerGroups,
+			uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		switch {
+		case errno == 0:
+			return groups[:size/4], nil
+		case errno == syscall.ERANGE && len(groups) < maxGroups:
+			groups = make([]uint32, max(int(size/4), 2*len(groups)))
+		default:
+			return nil, fmt.Errorf("cannot find out its groups: %w", errno)
+		}
+	}
 }
 
 func uitoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

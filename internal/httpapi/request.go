@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolhost/toolhost/budget/memory"
@@ -49,9 +50,7 @@ func (s *Server) prepare(q *request) (err error) {
 		q.w.Header().Set("Allow", q.route.method)
 		return refuse(codeMethod, "this is not answered to "+printable(q.r.Method), "use "+q.route.method)
 	}
-	if q.route.scraped && s.isScraper(q.r) {
-		q.who = caller{name: "metrics"}
-	} else if q.who, err = s.authenticate(q.r, q.route.public); err != nil {
+	if q.who, err = s.admit(q.r, q.route.need, q.route.public); err != nil {
 		return err
 	}
 	if id := q.r.PathValue("turnId"); !childrenOf(q.r.Context()).mayUse(id) {
@@ -167,4 +166,21 @@ func checkMediaType(r *http.Request) error {
 		return refuse(codeMediaType, "the body is not said to be plain JSON", "set Content-Type: application/json")
 	}
 	return nil
+}
+
+// accepts: the request names a media type among those that it takes. That it
+// takes anything is not enough.
+func accepts(r *http.Request, kind string) bool {
+	for _, header := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(header, ",") {
+			named, parameters, err := mime.ParseMediaType(part)
+			if q, err := strconv.ParseFloat(parameters["q"], 64); err == nil && q == 0 {
+				continue // RFC 9110, 12.4.2
+			}
+			if err == nil && named == kind {
+				return true
+			}
+		}
+	}
+	return false
 }

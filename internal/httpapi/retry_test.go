@@ -9,7 +9,7 @@ import (
 // Who is sent away for a while is told for how long.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[string]string{codeUnready: retryAfter, codeBusy: retryAfter, codeNotFound: ""} {
+	for code, want := range map[string]string{codeUnready: "2", codeBusy: "2", codeNotFound: ""} {
 		w := httptest.NewRecorder()
 		fail(w, httptest.NewRequest("GET", "/", nil), errors.Join(refuse(code, "x", "y")))
 		if got := w.Header().Get("Retry-After"); got != want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
 )
 
 // route is one entry of the API. The mux and the OpenAPI document are both made
@@ -28,10 +29,10 @@ type route struct {
 	stream string
 	// refuses are the codes of errors beside those that any request can meet.
 	refuses []string
-	// public needs no authentication.
+	// need are the roles of which a request needs one; public needs nobody known.
+	// What has neither is refused.
+	need   access.Need
 	public bool
-	// scraped: the metrics' token is enough.
-	scraped bool
 	// child: a call may use it for turns below its own.
 	child  bool
 	handle func(*Server, *request) error
@@ -69,109 +70,117 @@ var routes = []route{
 		status: http.StatusOK, out: typeOf[api.Health](), handle: (*Server).health,
 	},
 	{
-		method: "GET", path: "/api/ready", summary: "Whether calls can be made",
+		method: "GET", path: "/api/ready", need: access.ToAsk, summary: "Whether calls can be made",
 		status: http.StatusOK, out: typeOf[api.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
 	},
 	{
-		method: "GET", path: "/metrics", summary: "Metrics for Prometheus, in the format that its Accept asks for", scraped: true,
+		method: "GET", path: "/metrics", need: access.ToMeasure, summary: "Metrics for Prometheus, in the format that its Accept asks for",
 		status: http.StatusOK, kind: exposition, refuses: []string{codeNotFound, codeBusy}, handle: (*Server).metrics,
 	},
 	{
-		method: "GET", path: "/api/openapi.json", summary: "This document",
+		method: "GET", path: "/api/openapi.json", need: access.ToAsk, summary: "This document",
 		status: http.StatusOK, kind: plainJSON, handle: (*Server).openAPI,
 	},
 	{
-		method: "GET", path: "/api/tools", summary: "The catalogue of tools",
+		method: "GET", path: "/api/tools", need: access.ToRead, summary: "The catalogue of tools",
 		query: []parameter{{"name", "string", "only the tool of this name; no other one is described for it"}},
 		child: true, status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
 	},
 	{
-		method: "POST", path: "/api/turns", summary: "Begin a turn", in: typeOf[api.TurnSpec](),
+		method: "POST", path: "/api/turns", need: access.ToCall, summary: "Begin a turn", in: typeOf[api.TurnSpec](),
 		child: true, status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",
-		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
+		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
 	},
 	{
-		method: "GET", path: "/api/turns/active", summary: "All active turns, oldest first",
+		method: "GET", path: "/api/turns/active", need: access.ToRead, summary: "All active turns, oldest first",
 		status: http.StatusOK, out: typeOf[api.Turns](), handle: (*Server).active,
 	},
 	{
-		method: "GET", path: "/api/turns/{turnId}", summary: "An active turn",
+		method: "GET", path: "/api/turns/{turnId}", need: access.ToRead, summary: "An active turn",
 		child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/calls", summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
+		method: "POST", path: "/api/turns/{turnId}/calls", need: access.ToCall, summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
 		in: typeOf[api.Batch](), child: true, status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/model", summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
+		method: "POST", path: "/api/turns/{turnId}/model", need: access.ToCall, summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
 		in: typeOf[api.Model](), child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/abort", summary: "Abort a turn's calls; again, while they end, kills at once",
+		method: "POST", path: "/api/turns/{turnId}/abort", need: access.ToCall, summary: "Abort a turn's calls; again, while they end, kills at once",
 		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", summary: "Abort one call; the turn goes on",
+		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", need: access.ToCall, summary: "Abort one call; the turn goes on",
 		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/end", summary: "End a turn; a batch that runs is aborted first",
+		method: "POST", path: "/api/turns/{turnId}/end", need: access.ToCall, summary: "End a turn; a batch that runs is aborted first",
 		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
 	},
 	{
-		method: "GET", path: "/api/turns/{turnId}/events", summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
+		method: "GET", path: "/api/turns/{turnId}/events", need: access.ToRead, summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
 		query: []parameter{after}, resumes: true, child: true, status: http.StatusOK, stream: ofTurn, kind: eventStream,
 		refuses: []string{codeNotFound, codeBusy}, handle: (*Server).events,
 	},
 	{
-		method: "POST", path: "/api/turns/{turnId}/interactions", summary: "Ask a human, and wait for what comes of it. Disconnecting before it takes the question back",
+		method: "POST", path: "/api/turns/{turnId}/interactions", need: access.ToCall, summary: "Ask a human, and wait for what comes of it. Disconnecting before it takes the question back",
 		in: typeOf[api.Question](), status: http.StatusOK, out: typeOf[api.Raised](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).raise,
 	},
 	{
-		method: "GET", path: "/api/interactions", summary: "All questions that wait for a human",
+		method: "GET", path: "/api/interactions", need: access.ToSeeQuestions, summary: "All questions that wait for a human",
 		status: http.StatusOK, out: typeOf[api.Interactions](), handle: (*Server).interactions,
 	},
 	{
-		method: "POST", path: "/api/interactions/{interactionId}/answer", summary: "Answer a question", in: typeOf[api.Answer](),
+		method: "POST", path: "/api/interactions/{interactionId}/answer", need: access.ToAnswer, summary: "Answer a question", in: typeOf[api.Answer](),
 		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
 	},
 	{
-		method: "GET", path: "/api/history/turns", summary: "Turns on record, the last started first", query: filters,
+		method: "GET", path: "/api/history/turns", need: access.ToRead, summary: "Turns on record, the last started first", query: filters,
 		status: http.StatusOK, out: typeOf[api.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
 	},
 	{
-		method: "GET", path: "/api/history/calls", summary: "Calls on record, the last queued first",
+		method: "GET", path: "/api/history/calls", need: access.ToRead, summary: "Calls on record, the last queued first",
 		query:  append([]parameter{{"turn", "string", "only of this turn"}}, filters...),
 		status: http.StatusOK, out: typeOf[api.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
 	},
 	{
-		method: "GET", path: "/api/history/turns/{turnId}/events", summary: "Replay a turn: its events exactly as they were shown, one a line",
+		method: "GET", path: "/api/history/turns/{turnId}/events", need: access.ToRead, summary: "Replay a turn: its events exactly as they were shown, one a line",
 		query: []parameter{after}, resumes: true, status: http.StatusOK, kind: ndjson, refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).replay,
 	},
 	{
-		method: "GET", path: "/api/history/turns/{turnId}/calls/{callId}", summary: "The result of a call on record",
+		method: "GET", path: "/api/history/turns/{turnId}/calls/{callId}", need: access.ToRead, summary: "The result of a call on record",
 		status: http.StatusOK, out: typeOf[api.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
 	},
 	{
-		method: "POST", path: "/api/login-links", summary: "Make a link that lets one browser in, once",
-		status: http.StatusCreated, out: typeOf[api.LoginLink](), refuses: []string{codeForbidden, codeBusy}, handle: (*Server).loginLink,
+		method: "POST", path: "/api/login-links", need: access.ToOpen, summary: "Make a link that lets one browser in, once, for the client itself",
+		status: http.StatusCreated, out: typeOf[api.LoginLink](), refuses: []string{codeBusy, codeUnready}, handle: (*Server).loginLink,
 	},
 	{
-		method: "GET", path: "/api/login", summary: "Open a login link: sets the session's cookie and goes on to /", public: true,
-		query: []parameter{{"link", "string", "the secret of the link"}}, status: http.StatusSeeOther, refuses: []string{codeForbidden}, handle: (*Server).login,
+		method: "POST", path: loginPath, summary: "Open a login link: gives the token of a browser's session, which acts for who made the link", public: true,
+		in: typeOf[api.Login](), status: http.StatusOK, out: typeOf[api.Session](), refuses: []string{codeThrottled, codeUnready}, handle: (*Server).login,
 	},
 	{
-		method: "POST", path: "/api/logout", summary: "End the browser's session",
+		method: "GET", path: "/api/whoami", need: access.ToAsk, summary: "Who the daemon takes the client for",
+		status: http.StatusOK, out: typeOf[api.Whoami](), handle: (*Server).whoami,
+	},
+	{
+		method: "POST", path: "/api/logout", need: access.ToAsk, summary: "End the browser's session",
 		status: http.StatusOK, out: typeOf[api.Done](), handle: (*Server).logout,
 	},
 }
 
 // mux has each path answer its own method, and no other: serve refuses those.
 func (s *Server) mux() *http.ServeMux {
-	return s.muxOf(func(route) bool { return true }, s.elsewhere)
+	mux := s.muxOf(func(route) bool { return true }, s.elsewhere)
+	for path, mount := range s.config.Mounts {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.mounted(w, r, mount) })
+	}
+	return mux
 }
 
 // muxOf has some of the routes, and otherwise for all else.

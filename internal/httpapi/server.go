@@ -3,9 +3,12 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -16,7 +19,9 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/budget/memory"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/tokens"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -32,6 +37,7 @@ type History interface {
 	Calls(api.Filter) ([]api.CallSummary, error)
 	Events(turnID string, after int64, yield func(journal.Event) bool) error
 	Result(turnID, callID string) ([]byte, error)
+	Owner(turnID string) (string, error)
 }
 
 // Config of a Server. Turns and Tools must be set.
@@ -42,14 +48,34 @@ type Config struct {
 	// History is nil where nothing is journalled. It serves turns that are over;
 	// those that are active have their own (turn.Config).
 	History History
-	// Token lets a TCP client in that bears it; empty lets none in. See
-	// LoadToken.
+	// Token lets a TCP client in that bears it, as an administrator; empty lets none
+	// in. See LoadToken.
 	Token string
 	// MetricsToken admits monitoring to the metrics and to nothing else; empty
 	// admits nobody.
 	MetricsToken string
-	// UIDs may connect to a unix socket; none is the daemon's own user, and
-	// root.
+	// Tokens are those of others, and the sessions of browsers; nil is none.
+	Tokens *tokens.Store
+	// Book, if not nil, says who users of the machine and bearers of tokens are. It is
+	// asked for each request. nil goes by UIDs and AnyUser.
+	Book func() access.Book
+	// Claim, if not nil, fills in what turns of an identity have: which tools they
+	// may use, and how many there may be.
+	Claim func(access.Identity, *turn.Spec)
+	// Refused and Note, if not nil, are told what was not allowed, and what was done
+	// beside turns.
+	Refused func(Refusal)
+	Note    func(who, action, what string)
+	// Mounts are served beside the API, by their paths.
+	Mounts map[string]Mount
+	// PublicURL is where clients find the daemon behind a proxy, or from elsewhere;
+	// empty is on this machine alone. TLS says that TCP listeners speak it. Proxies are
+	// the addresses of those that are believed whom they ask for.
+	PublicURL string
+	TLS       bool
+	Proxies   []netip.Prefix
+	// UIDs may connect to a unix socket; none is the daemon's own user, and root. These
+	// two are administrators where they may.
 	UIDs []uint32
 	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
 	// without a port.
@@ -61,8 +87,8 @@ type Config struct {
 	AnyUser bool
 	// Ready says why no call can be made at present; nil is always ready.
 	Ready func() error
-	// Pages serves everything outside of /api to clients that may use the API;
-	// nil answers not found.
+	// Pages serves everything outside of /api, to everybody: what it shows must open
+	// nothing. nil answers not found.
 	Pages http.Handler
 	// Metrics answers /metrics; nil is not found. A few answers are made at once,
 	// and each is kept until it is written.
@@ -84,6 +110,13 @@ type Config struct {
 	Logger hclog.Logger
 }
 
+// Mount is a handler of its own protocol, for those who have one of the roles. It
+// finds out who asks by CallerOf.
+type Mount struct {
+	Need    access.Need
+	Handler http.Handler
+}
+
 const (
 	defaultBodyBytes = 8 << 20
 	defaultStreams   = 4096
@@ -96,18 +129,23 @@ const (
 
 // Server is the API. Its methods may be called from any goroutine.
 type Server struct {
-	config   Config
-	handler  http.Handler
-	schemas  schemas
-	bodies   *memory.Account
-	sessions *sessions
-	streams  atomic.Int64
-	scrapes  chan struct{}          // one for each exposition that is being made
-	lists    chan struct{}          // held while a list of the past is being read
-	address  atomic.Pointer[string] // HOST:PORT of TCP; nil if there is none
-	draining atomic.Bool
-	closing  context.Context // ended by Close: streams end
-	close    context.CancelFunc
+	config  Config
+	handler http.Handler
+	schemas schemas
+	bodies  *memory.Account
+	links   *links
+	guesses *guesses
+	// public is PublicURL, nil without one.
+	public      *url.URL
+	crossOrigin *http.CrossOriginProtection
+	routed      *http.ServeMux
+	streams     atomic.Int64
+	scrapes     chan struct{}          // one for each exposition that is being made
+	lists       chan struct{}          // held while a list of the past is being read
+	address     atomic.Pointer[string] // URL of TCP; nil if there is none
+	draining    atomic.Bool
+	closing     context.Context // ended by Close: streams end
+	close       context.CancelFunc
 
 	mu      sync.Mutex
 	leases  map[*turn.Turn]*lease
@@ -126,12 +164,30 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), sessions: newSessions(config.Token, time.Now),
-		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
+		config: config, schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), links: newLinks(time.Now), guesses: newGuesses(time.Now),
+		crossOrigin: http.NewCrossOriginProtection(),
+		scrapes:     make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
-	s.handler = s.guarded(s.mux())
+	if err := s.setPublic(); err != nil {
+		return nil, err
+	}
+	s.routed = s.mux()
+	s.handler = s.guarded(s.routed)
 	return s, nil
+}
+
+func (s *Server) setPublic() (err error) {
+	if s.config.PublicURL == "" {
+		return nil
+	}
+	if s.public, err = url.Parse(s.config.PublicURL); err != nil || s.public.Host == "" {
+		return fmt.Errorf("the public URL %q is not one", s.config.PublicURL)
+	}
+	if err := s.crossOrigin.AddTrustedOrigin(originOf(s.public)); err != nil {
+		return fmt.Errorf("the public URL %q is not one of an origin: %w", s.config.PublicURL, err)
+	}
+	return nil
 }
 
 func complete(c *Config) {
@@ -140,13 +196,22 @@ func complete(c *Config) {
 	orElse(&c.Heartbeat, defaultHeartbeat)
 	orElse(&c.Stall, defaultStall)
 	orElse(&c.TurnIdle, defaultTurnIdle)
-	if len(c.UIDs) == 0 {
-		c.UIDs = []uint32{0, uint32(os.Geteuid())}
+	if c.Book == nil {
+		book := c.bookOf()
+		c.Book = func() access.Book { return book }
+	}
+	if c.Claim == nil {
+		c.Claim = func(i access.Identity, spec *turn.Spec) {
+			spec.View = func(t turn.Tool) (turn.Tool, bool) { return t, i.MayUse(t.Name) }
+		}
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}
 }
+
+// ownUsers may do everything: root, and the daemon's own user.
+func ownUsers() []uint32 { return []uint32{0, uint32(os.Geteuid())} }
 
 func orElse[T comparable](value *T, otherwise T) {
 	var zero T

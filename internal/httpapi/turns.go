@@ -31,7 +31,7 @@ func (s *Server) begin(q *request) error {
 		}
 	}
 	defer free()
-	t, err := s.beginTurn(spec)
+	t, err := s.beginTurn(q, spec)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,20 @@ func (s *Server) begin(q *request) error {
 	return q.answer(wireTurn(info))
 }
 
-func (s *Server) beginTurn(spec api.TurnSpec) (*turn.Turn, error) {
+func (s *Server) beginTurn(q *request, spec api.TurnSpec) (*turn.Turn, error) {
 	if err := s.accepts(); err != nil {
 		return nil, err
 	}
-	if _, taken := s.config.Turns.Turn(spec.TurnID); taken {
+	own := turn.Spec{ID: q.own(spec.TurnID), AgentID: spec.AgentID, SessionID: spec.SessionID, Headless: spec.Headless, Owner: q.who.Name}
+	if _, taken := s.config.Turns.Turn(own.ID); taken {
 		return nil, refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
 	}
 	if spec.ParentTurnID != "" {
-		if _, ok := s.config.Turns.Turn(spec.ParentTurnID); !ok {
-			return nil, notActive(spec.ParentTurnID)
+		parent, err := s.turnOf(q, spec.ParentTurnID)
+		if err != nil {
+			return nil, err
 		}
+		own.ParentID = parent.ID()
 	}
 	b := s.budget(spec)
 	if err := leavesTime(b); err != nil {
@@ -72,11 +75,12 @@ func (s *Server) beginTurn(spec api.TurnSpec) (*turn.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.config.Turns.Begin(turn.Spec{
-		ID: spec.TurnID, AgentID: spec.AgentID, SessionID: spec.SessionID, ParentID: spec.ParentTurnID, Headless: spec.Headless,
-		Budget: b, Waits: waits,
-	})
+	own.Budget, own.Waits = b, waits
+	s.config.Claim(q.who.Identity, &own)
+	t, err := s.config.Turns.Begin(own)
 	switch {
+	case errors.Is(err, turn.ErrTooMany):
+		return nil, refuse(codeQuota, fmt.Sprintf("%s may have %d turns at once (access: quota: turns)", q.who.Name, own.Most), "end some, and begin it then")
 	case errors.Is(err, turn.ErrTooDeep):
 		return nil, refuse(codeConflict, printable(err.Error()), "do it in this turn")
 	case errors.Is(err, turn.ErrParentOver):
@@ -161,7 +165,9 @@ func (s *Server) accompany(q *request, t *turn.Turn) {
 func (s *Server) active(q *request) error {
 	list := api.Turns{Turns: []api.Turn{}}
 	for _, info := range s.config.Turns.Active() {
-		list.Turns = append(list.Turns, wireTurn(info))
+		if q.who.Sees(info.Owner) {
+			list.Turns = append(list.Turns, wireTurn(info))
+		}
 	}
 	return q.answer(list)
 }
@@ -230,16 +236,6 @@ func (s *Server) end(q *request) error {
 	}
 	t.End()
 	return q.answer(api.Done{OK: true, TurnID: t.ID()})
-}
-
-// activeTurn finds the turn that a path names.
-func (s *Server) activeTurn(q *request) (*turn.Turn, error) {
-	id := q.r.PathValue("turnId")
-	t, ok := s.config.Turns.Turn(id)
-	if !ok {
-		return nil, notActive(id)
-	}
-	return t, nil
 }
 
 func notActive(id string) error {

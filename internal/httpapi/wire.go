@@ -9,7 +9,7 @@ import (
 // wireTurn is a turn as the API shows it.
 func wireTurn(i turn.Info) api.Turn {
 	w := api.Turn{
-		TurnID: i.TurnID, AgentID: i.AgentID, SessionID: i.SessionID, ParentTurnID: i.ParentID, Depth: i.Depth, StartedAt: i.StartedAt,
+		TurnID: i.TurnID, AgentID: i.AgentID, SessionID: i.SessionID, Owner: i.Owner, ParentTurnID: i.ParentID, Depth: i.Depth, StartedAt: i.StartedAt,
 		CurrentTools: []api.CurrentTool{}, ToolCallCount: i.ToolCallCount, TimedOutTools: i.TimedOutTools,
 		Streaming: i.Streaming, StreamMs: i.StreamMs, StreamLeftMs: i.StreamLeftMs,
 		PendingInteractions: append([]api.Interaction{}, i.PendingInteractions...),

@@ -32,6 +32,8 @@ type Event struct {
 	Kind api.EventKind
 	// CallID and Tool are empty where the event belongs to no call.
 	CallID, Tool string
+	// Owner is that of the turn, on its first event.
+	Owner string
 	// JSON is the event exactly as it is shown.
 	JSON []byte
 	// Outcome says, once for each call, how it went. Append alone uses it; see Reader.Calls and Reader.Result.
@@ -59,7 +61,7 @@ func (e *Event) check() error {
 	case len(e.JSON) > MaxEventBytes:
 		return fmt.Errorf("%w: %s of %d bytes, over %d", ErrTooLarge, e.Kind, len(e.JSON), MaxEventBytes)
 	}
-	ids := []string{e.TurnID, e.CallID, e.Tool, string(e.Kind)}
+	ids := []string{e.TurnID, e.CallID, e.Tool, e.Owner, string(e.Kind)}
 	if o := e.Outcome; o != nil {
 		if len(o.Result) > MaxResultBytes {
 			return fmt.Errorf("%w: result of %d bytes, over %d", ErrTooLarge, len(o.Result), MaxResultBytes)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -48,6 +49,9 @@ func common(f api.Filter, column string) *conditions {
 	c := &conditions{}
 	if f.TurnID != "" {
 		c.add("t.turn_id = ?", f.TurnID)
+	}
+	if f.Owner != "" {
+		c.add("t.owner = ?", f.Owner)
 	}
 	if !f.Since.IsZero() {
 		c.add(column+" >= ?", nanoseconds(f.Since))
@@ -124,7 +128,7 @@ func (r *Reader) turns(f api.Filter) ([]api.TurnSummary, error) {
 		ofCall(f, inner)
 		where.add("EXISTS (SELECT 1 FROM calls c"+inner.where()+")", inner.args...)
 	}
-	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.reason, t.started, t.ended, t.aborted,
+	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.owner, t.reason, t.started, t.ended, t.aborted,
 		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id),
 		(SELECT json FROM events WHERE turn = t.id ORDER BY seq LIMIT 1)
 		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, Count(f))...)
@@ -151,7 +155,7 @@ func scanTurn(rows *sql.Rows) (t api.TurnSummary, id int64, err error) {
 	var ended sql.NullInt64
 	var aborted bool
 	var first []byte
-	err = rows.Scan(&id, &t.TurnID, &t.Reason, &started, &ended, &aborted, &t.Events, &first)
+	err = rows.Scan(&id, &t.TurnID, &t.Owner, &t.Reason, &started, &ended, &aborted, &t.Events, &first)
 	t.AgentID = agentOf(first)
 	t.Started, t.Ended = fromNano(started), fromNullNano(ended)
 	switch {
@@ -204,4 +208,16 @@ func nanoseconds(t time.Time) int64 {
 		return math.MaxInt64
 	}
 	return t.UnixNano()
+}
+
+// Owner is who began a turn; empty where that is not on record. Of a turn that is not on record the error is ErrNotFound.
+func (r *Reader) Owner(turnID string) (owner string, err error) {
+	err = r.db.QueryRow("SELECT owner FROM turns WHERE turn_id = ?", turnID).Scan(&owner)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return "", fmt.Errorf("turn %q: %w", turnID, ErrNotFound)
+	case err != nil:
+		return "", fmt.Errorf("cannot find who began turn %q: %w", turnID, classify(r.dir, err))
+	}
+	return owner, nil
 }

@@ -12,7 +12,7 @@ const applicationID = 0x54484a31
 
 // migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction.
 // Released ones never change: add to the end.
-var migrations = []string{schema1, schema2}
+var migrations = []string{schema1, schema2, schema3}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
 // Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
@@ -70,6 +70,23 @@ const schema2 = `
 ALTER TABLE events ADD COLUMN sum INTEGER;
 ALTER TABLE results ADD COLUMN sum INTEGER;
 ALTER TABLE mark ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
+`
+
+// A turn belongs to who began it; those of before have nobody's name. Records of audit are a chain: each has the hash of
+// itself and of the one before. What was dropped from its beginning is told by its anchor.
+const schema3 = `
+ALTER TABLE turns ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX turns_by_owner ON turns(owner, id);
+CREATE TABLE audit (
+	seq  INTEGER PRIMARY KEY,
+	json BLOB NOT NULL,
+	hash BLOB NOT NULL
+);
+CREATE TABLE audit_anchor (
+	seq  INTEGER NOT NULL,               -- of the last record that was dropped
+	hash BLOB NOT NULL
+);
+INSERT INTO audit_anchor VALUES (0, zeroblob(32));
 `
 
 // identity is what a database says of itself.

@@ -32,7 +32,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
 		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&s.startTurn, "INSERT INTO turns (turn_id, started) VALUES (?, ?)"},
+		{&s.startTurn, "INSERT INTO turns (turn_id, started, owner) VALUES (?, ?, ?)"},
 		{&s.abortTurn, "UPDATE turns SET aborted = 1, reason = ? WHERE id = ?"},
 		{&s.endTurn, "UPDATE turns SET ended = ? WHERE id = ?"},
 		{&s.queueCall, "INSERT INTO calls (turn, call_id, tool, queued) VALUES (?, ?, ?, ?)"},

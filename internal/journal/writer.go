@@ -130,7 +130,7 @@ func (w *writer) append(e *Event) error {
 		return err
 	}
 	if turn.id == 0 {
-		if turn.id, err = insert(w.do.startTurn, e.TurnID, e.Time.UnixNano()); err != nil {
+		if turn.id, err = insert(w.do.startTurn, e.TurnID, e.Time.UnixNano(), e.Owner); err != nil {
 			return err
 		}
 	}

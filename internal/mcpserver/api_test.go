@@ -9,6 +9,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -36,9 +37,8 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestBehindTheAPI(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, setup{})
-	pages := http.NewServeMux()
-	pages.Handle("/mcp", s.Handler())
-	served, err := httpapi.New(httpapi.Config{Turns: s.config.Turns, Tools: noTools{}, Token: "right", Pages: pages})
+	mounts := map[string]httpapi.Mount{"/mcp": {Need: access.ToRead, Handler: s.Handler()}}
+	served, err := httpapi.New(httpapi.Config{Turns: s.config.Turns, Tools: noTools{}, Token: "right", Mounts: mounts})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,6 +35,8 @@ func (a *Asker) remove(c *call) {
 	delete(a.calls, c.t.ID())
 }
 
+var errNotForTheirOwn = errors.New("nobody answers for calls of their own")
+
 var errNotOurs = errors.New("the turn is not of an MCP client")
 
 // Ask implements turn.Interactor.
@@ -59,6 +61,9 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 // yes.
 func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	by := c.by()
+	if !c.s.mayAnswer(c.session.peer.Identity, i) {
+		return api.Answer{}, errNotForTheirOwn
+	}
 	if i.Kind == api.KindApproval && !i.Host && c.session.approved(i) {
 		return api.Answer{Approve: true, By: by + ", for the session"}, nil
 	}

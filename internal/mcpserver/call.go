@@ -77,7 +77,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 
 // fullOf is the reason of a call that there is no room for.
 func fullOf(err error) api.Reason {
-	if errors.Is(err, errFull) || errors.Is(err, errShare) {
+	if errors.Is(err, errFull) || errors.Is(err, errShare) || errors.Is(err, turn.ErrTooMany) {
 		return api.ReasonSession
 	}
 	return api.ReasonHost
@@ -125,10 +125,9 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 	if err := one.enter(); err != nil {
 		return nil, err
 	}
-	t, err := s.config.Turns.Begin(turn.Spec{
-		AgentID: client, SessionID: one.id, Headless: !interactive,
-		Budget: s.budget(s.timeout(client)),
-	})
+	spec := turn.Spec{AgentID: client, SessionID: one.id, Headless: !interactive, Budget: s.budget(s.timeout(client))}
+	s.claim(one.peer.Identity, &spec)
+	t, err := s.config.Turns.Begin(spec)
 	if err != nil {
 		one.leave()
 		return nil, err

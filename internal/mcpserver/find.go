@@ -111,7 +111,7 @@ func (s *Server) mayCall(ctx context.Context, by, name string) error {
 	if name == turn.StatusTool {
 		return fmt.Errorf("call %s by its own name", turn.StatusTool)
 	}
-	if err := s.know(ctx, name); err != nil {
+	if err := s.mayName(ctx, name); err != nil {
 		return err
 	}
 	if right := s.offerOf(name).caller; right != by {
@@ -145,7 +145,7 @@ const (
 )
 
 // find answers find_tool.
-func (s *Server) find(_ context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+func (s *Server) find(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
 	var in struct {
 		Query string `json:"query"`
 	}
@@ -159,7 +159,7 @@ func (s *Server) find(_ context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.Cal
 	s.mu.Lock()
 	offered := maps.Clone(s.offered)
 	s.mu.Unlock()
-	raw, err := json.Marshal(foundAmong(offered, in.Query))
+	raw, err := json.Marshal(foundAmong(s.offeredTo(ctx, offered), in.Query))
 	if err != nil {
 		return nil, fmt.Errorf("bug: cannot write what was found: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -52,6 +53,10 @@ type Config struct {
 	// Health returns what session_status says about the host; nil says
 	// nothing.
 	Health func() any
+	// Access, if not nil, is who an identity of Peers is at the moment; then Claim
+	// fills in what its turns have. nil lets everybody do everything.
+	Access func(identity string) access.Identity
+	Claim  func(access.Identity, *turn.Spec)
 	// Version is toolhost's own.
 	Version string
 	// Logger is silent if nil.
@@ -116,7 +121,7 @@ func New(config Config) (*Server, error) {
 	})
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.knowOwner, s.whenLoaded, s.untilClosed)
+	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.whenLoaded, s.untilClosed)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {

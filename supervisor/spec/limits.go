@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -79,6 +80,32 @@ func (l Limits) Over(base Limits) Limits {
 	}
 	return l
 }
+
+// Within gives l no looser than another's memory, pids, CPU, CPU time, output and open
+// files, where that sets them. What l leaves open is that of DefaultLimits.
+func (l Limits) Within(other Limits) Limits {
+	full := l.Over(DefaultLimits())
+	for _, v := range []struct{ own, filled, bound *int64 }{
+		{&l.MemoryBytes, &full.MemoryBytes, &other.MemoryBytes}, {&l.Pids, &full.Pids, &other.Pids}, {&l.CPUPercent, &full.CPUPercent, &other.CPUPercent},
+		{&l.OutputBytes, &full.OutputBytes, &other.OutputBytes},
+	} {
+		if *v.bound > 0 {
+			*v.own = min(*v.filled, *v.bound)
+		}
+	}
+	if other.OpenFiles > 0 {
+		l.OpenFiles = min(cmp.Or(l.OpenFiles, defaultOpenFiles), other.OpenFiles)
+	}
+	if other.OutputTotalBytes > 0 {
+		l.OutputTotalBytes = min(cmp.Or(l.OutputTotalBytes, Unlimited), other.OutputTotalBytes)
+	}
+	if other.CPUTime > 0 {
+		l.CPUTime = min(cmp.Or(l.CPUTime, math.MaxInt64), other.CPUTime)
+	}
+	return l
+}
+
+const defaultOpenFiles = 1024 // see Limits.OpenFiles
 
 // maxKeptBytes bounds what one stream may hold in the host's memory.
 const maxKeptBytes = 256 << 20

@@ -2,6 +2,7 @@
 // and a Lost if it cannot be reached.
 
 import { withDigits } from './exact.js';
+import * as session from './session.js';
 import { EventParser } from './sse.js';
 
 /** Refusal is an error that the daemon has answered with. */
@@ -31,7 +32,8 @@ function noteClock(response) {
 }
 
 async function send(method, url, { body, signal, headers = {} } = {}) {
-  const options = { method, signal, headers, cache: 'no-store', credentials: 'same-origin', redirect: 'error' };
+  const options = { method, signal, headers, cache: 'no-store', credentials: 'omit', redirect: 'error' };
+  if (session.token() !== null) headers.Authorization = `Bearer ${session.token()}`;
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     headers['Content-Type'] = 'application/json';
@@ -96,6 +98,8 @@ export const end = (turnId) => post(path`/api/turns/${turnId}/end`);
 export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
 export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
 export const answer = (id, body) => post(path`/api/interactions/${id}/answer`, body);
+export const login = (link) => post('/api/login', { link });
+export const whoami = (signal) => get('/api/whoami', signal);
 export const logout = () => post('/api/logout');
 
 function query(filter) {

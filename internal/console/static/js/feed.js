@@ -38,7 +38,7 @@ export class Feed {
   /**
    * api and state are what they are elsewhere; changed(ids) is told which turns
    * have changed, told(status) how the connection is: {kind: live, lost or
-   * signedOut, retryAt, error}. visible() says whether anybody can look.
+   * signedOut or forbidden, retryAt, error}. visible() says whether anybody can look.
    */
   constructor({ api, state, changed, told, visible = () => true }) {
     this.#api = api;
@@ -110,8 +110,8 @@ export class Feed {
   }
 
   #away(error) {
-    if (error.status === 401) {
-      this.#told({ kind: 'signedOut' });
+    if (error.status === 401 || error.status === 403) {
+      this.#told({ kind: error.status === 401 ? 'signedOut' : 'forbidden', error });
       return maxRetryMs;
     }
     const wait = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(this.#failures++, 10)) * (0.75 + Math.random() / 2);

@@ -1,6 +1,7 @@
 // Starts the console: the feed, the views, and what is common to them.
 
 import * as api from './api.js';
+import * as session from './session.js';
 import { Feed } from './feed.js';
 import { Frames, fill, h } from './dom.js';
 import { parse } from './route.js';
@@ -39,6 +40,7 @@ const feed = new Feed({
   told(status) {
     shell.connection(status);
     if (status.kind === 'live') shell.versionOf(api);
+    if (status.kind === 'signedOut') session.keep(null);
   },
 });
 
@@ -69,7 +71,17 @@ function open() {
   return false;
 }
 
-addEventListener('hashchange', () => {
+async function signIn() {
+  const refused = await session.begin(api.login);
+  if (refused !== null) shell.failed('The link does not sign you in', refused);
+  shell.account(session.token() !== null, api);
+}
+
+addEventListener('hashchange', async () => {
+  if (session.hasLink(location)) {
+    await signIn();
+    feed.poke();
+  }
   const stayed = open();
   if (!stayed) main.focus({ preventScroll: true });
 });
@@ -84,5 +96,16 @@ setInterval(() => {
 
 shell.onRetry = () => feed.poke();
 keys(shell, () => view);
+shell.onSignOut = async () => {
+  try {
+    await api.logout();
+  } catch (error) {
+    if (error.status !== 401) return shell.failed('You are still signed in', error);
+  }
+  session.out();
+  location.reload();
+};
+
+await signIn();
 open();
 feed.run();

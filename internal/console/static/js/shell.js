@@ -13,6 +13,7 @@ const byId = (id) => document.getElementById(id);
 
 export class Shell {
   onRetry = () => {};
+  onSignOut = () => {};
   #status = { kind: 'connecting' };
   #wasLost = false;
   #version = null;
@@ -73,15 +74,36 @@ export class Shell {
   #banner(before) {
     const { kind } = this.#status;
     const banner = byId('banner');
-    show(banner, kind === 'lost' || kind === 'signedOut');
+    show(banner, ['lost', 'signedOut', 'forbidden'].includes(kind));
     if (kind === before) return;
     if (kind === 'lost') {
       fill(banner, icon('warn'), h('span', {}, 'The daemon cannot be reached. What you see may be old; it goes on by itself. '),
         h('button', { type: 'button', onclick: () => this.onRetry() }, 'Try now'));
     }
-    if (kind === 'signedOut') {
-      fill(banner, icon('lock'), h('span', {}, 'Your session is over. Run ', h('code', {}, 'toolhost console'), ' and open the link that it prints.'));
+    if (kind === 'forbidden') {
+      fill(banner, icon('lock'), h('span', {}, `You may not see turns here: ${this.#status.error.message}.`));
     }
+    if (kind === 'signedOut') {
+      fill(banner, icon('lock'), h('span', {}, 'This browser is not signed in. Run ', h('code', {}, 'toolhost console'), ' on the daemon’s machine and open the link that it prints: it works once, within two minutes, and a session lasts twelve hours.'));
+    }
+  }
+
+  /** account shows whether this tab is signed in, as whom, and lets it sign out. */
+  async account(signedIn, api) {
+    const button = byId('account');
+    show(button, signedIn);
+    if (!signedIn) return;
+    fill(button, icon('lock'));
+    button.onclick = () => this.onSignOut();
+    let who = '';
+    try {
+      const { identity, roles } = await api.whoami();
+      who = ` (${identity}: ${roles.join(', ')})`;
+    } catch {
+      // The connection says what is wrong.
+    }
+    button.title = `Sign out${who}`;
+    button.setAttribute('aria-label', button.title);
   }
 
   /** live: what is shown is true at this moment. */
@@ -91,7 +113,7 @@ export class Shell {
 
   tick() {
     const { kind, retryAt } = this.#status;
-    const words = { connecting: 'Connecting…', live: 'Connected', signedOut: 'Signed out', lost: 'Connection lost' }[kind];
+    const words = { connecting: 'Connecting…', live: 'Connected', signedOut: 'Signed out', forbidden: 'Not allowed', lost: 'Connection lost' }[kind];
     const left = kind === 'lost' ? Math.max(0, Math.ceil((retryAt - Date.now()) / 1000)) : 0;
     // The seconds are for eyes: a reader would hear each of them.
     let node = byId('connection').firstElementChild;

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"os"
+
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// book is who may use the daemon, by the configuration in force. Who could connect
+// before there was anything but that still can, to make calls of their own.
+func (d *daemon) book() access.Book {
+	loaded := d.tools.loaded()
+	if known := d.known.Load(); known != nil && known.of == loaded {
+		return known.Book
+	}
+	known := &knownBook{d.bookOf(loaded), loaded}
+	d.known.Store(known)
+	return known.Book
+}
+
+// knownBook is that of a configuration.
+type knownBook struct {
+	access.Book
+	of *config.Loaded
+}
+
+func (d *daemon) bookOf(loaded *config.Loaded) access.Book {
+	settings := d.options.Loaded.Daemon
+	b := access.Book{
+		Admins: []uint32{0, uint32(os.Geteuid())}, Guests: settings.SocketUIDs,
+		AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
+	}
+	for _, a := range loaded.Access {
+		b.Profiles = append(b.Profiles, profileOf(a))
+	}
+	return b
+}
+
+// profileOf looks up the group of a profile. Of one that is not there nobody is a
+// member.
+func profileOf(a config.Access) access.Profile {
+	p := a.Profile
+	if a.GroupName == "" {
+		return p
+	}
+	if gid, err := groupID(a.GroupName); err == nil {
+		p.Group = new(uint32(gid))
+	}
+	return p
+}
+
+// claim fills in what turns of an identity have. It holds as the configuration is
+// when a tool is looked up, so that a turn that goes on gets no more than it says.
+func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
+	spec.Most = who.Profile.Quota.Turns
+	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
+}
+
+// current is an identity with its profile as it is now.
+func (d *daemon) current(who access.Identity) access.Identity {
+	if who.Profile.Name == "" {
+		return who
+	}
+	own := who.Profile.Name
+	who.Profile = access.Profile{Name: own, Tools: []string{}} // gone: nothing
+	for _, a := range d.tools.loaded().Access {
+		if a.Profile.Name == own {
+			who.Profile = a.Profile
+		}
+	}
+	return who
+}
+
+// view is a tool as an identity may use it: not at all, or no looser than it is.
+func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
+	if !who.MayUse(t.Name) {
+		return turn.Tool{}, false
+	}
+	switch who.Mode(t.Name, string(t.Mode)) {
+	case string(turn.ModeDeny):
+		t.Mode = turn.ModeDeny
+	case string(turn.ModeAsk):
+		t.Mode = turn.ModeAsk
+	}
+	if own, ok := config.AccessOf(d.tools.loaded().Access, who.Profile.Name); ok {
+		t.Request.Limits = t.Request.Limits.Within(own.Limits)
+		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
+	}
+	return t, true
+}

@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// certificate is that of the TLS listener. Files that have changed are read again for
+// the next connection; while they cannot be, the old ones go on.
+type certificate struct {
+	cert, key string
+	logger    hclog.Logger
+
+	mu     sync.Mutex
+	held   *tls.Certificate
+	of     [2]time.Time // when the files had changed that held is of
+	failed [2]time.Time // the same of those that could not be read
+}
+
+func openCertificate(cert, key string, logger hclog.Logger) (*certificate, error) {
+	c := &certificate{cert: cert, key: key, logger: logger}
+	if err := c.read(c.changed()); err != nil {
+		return nil, fmt.Errorf("cannot use TLS with %s and %s: %w", cert, key, err)
+	}
+	return c, nil
+}
+
+func (c *certificate) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current(), nil },
+	}
+}
+
+func (c *certificate) changed() (at [2]time.Time) {
+	for i, path := range []string{c.cert, c.key} {
+		if info, err := os.Stat(path); err == nil {
+			at[i] = info.ModTime()
+		}
+	}
+	return at
+}
+
+func (c *certificate) read(at [2]time.Time) error {
+	read, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		c.failed = at
+		return err
+	}
+	c.held, c.of = &read, at
+	return nil
+}
+
+func (c *certificate) current() *tls.Certificate {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.changed()
+	if at == c.of || at == c.failed {
+		return c.held
+	}
+	if err := c.read(at); err != nil {
+		c.logger.Error("the new certificate cannot be used, the old one stays", "error", err)
+		return c.held
+	}
+	c.logger.Info("certificate loaded", "file", c.cert)
+	return c.held
+}

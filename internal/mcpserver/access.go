@@ -1,0 +1,156 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// CodeForbidden is the JSON-RPC error of a method for which a client lacks the role.
+const CodeForbidden = -32011
+
+// needs are the roles that methods need, beside each other as the routes of the HTTP
+// API are. What is not here makes something run, and needs what a call does.
+var needs = map[string]access.Need{
+	"initialize":               access.ToRead,
+	"ping":                     access.ToRead,
+	"server/discover":          access.ToRead,
+	"logging/setLevel":         access.ToRead,
+	"tools/list":               access.ToRead,
+	"resources/list":           access.ToRead,
+	"resources/templates/list": access.ToRead,
+	"prompts/list":             access.ToRead,
+	"subscriptions/listen":     access.ToRead,
+	"tools/call":               access.ToCall,
+}
+
+// NeedOf is what a method of the protocol needs.
+func NeedOf(method string) access.Need {
+	if need, ok := needs[method]; ok {
+		return need
+	}
+	if strings.HasPrefix(method, "notifications/") { // a client's word about itself, and its own requests
+		return access.ToRead
+	}
+	return access.ToCall
+}
+
+// identity is who has sent a request, as they are now.
+func (s *Server) identity(ctx context.Context) access.Identity {
+	if s.config.Access == nil {
+		return access.Identity{Roles: []access.Role{access.Admin}}
+	}
+	return s.config.Access(peerOf(ctx).Identity)
+}
+
+// mayDo holds requests to the role of who sends them, and lists and calls to the tools
+// that they may use. A tool that they may not is to them as if it were not there.
+func (s *Server) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		who := s.identity(ctx)
+		if need := NeedOf(method); !who.Has(need) {
+			return nil, &jsonrpc.Error{Code: CodeForbidden, Message: "this needs the role " + need.String() + ": ask toolhost's operator for it"}
+		}
+		if one, is := r.(*mcpsdk.CallToolRequest); is && !s.mayMean(who, one.Params) {
+			return s.unknownTool(ctx, one)
+		}
+		result, err := next(ctx, method, r)
+		if list, is := result.(*mcpsdk.ListToolsResult); is && err == nil {
+			result = s.listFor(who, list)
+		}
+		return result, err
+	}
+}
+
+// mayMean says whether a call is for a tool that its sender may use.
+func (s *Server) mayMean(who access.Identity, p *mcpsdk.CallToolParamsRaw) bool {
+	return s.config.Search || s.isOwn(p.Name) || who.MayUse(p.Name) // with the short list mayName says so
+}
+
+// isOwn: the tool is toolhost's, and everybody's.
+func (s *Server) isOwn(name string) bool {
+	if name == turn.StatusTool {
+		return true
+	}
+	_, own := callTitles[name]
+	return s.config.Search && (own || name == findTool)
+}
+
+// unknownTool is the SDK's answer to a name that nobody has.
+func (s *Server) unknownTool(ctx context.Context, r *mcpsdk.CallToolRequest) (mcpsdk.Result, error) {
+	select {
+	case <-s.loaded:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %q", r.Params.Name)}
+}
+
+// mayName is why a tool cannot be called by its name in the short list. Who may not
+// use all is not told the names of others.
+func (s *Server) mayName(ctx context.Context, name string) error {
+	who := s.identity(ctx)
+	if !who.MayUse(name) {
+		return &catalog.NotFoundError{Name: name}
+	}
+	err := s.know(ctx, name)
+	if _, none := errors.AsType[*catalog.NotFoundError](err); none && !who.UsesAll() {
+		return &catalog.NotFoundError{Name: name}
+	}
+	return err
+}
+
+// listFor is a list as somebody may see it. It is theirs: no cache may give it to
+// others.
+func (s *Server) listFor(who access.Identity, list *mcpsdk.ListToolsResult) *mcpsdk.ListToolsResult {
+	own := *list
+	own.Tools = []*mcpsdk.Tool{}
+	for _, tool := range list.Tools {
+		if s.isOwn(tool.Name) || who.MayUse(tool.Name) {
+			own.Tools = append(own.Tools, tool)
+		}
+	}
+	if own.CacheScope != "" {
+		own.CacheScope = "private"
+	}
+	return &own
+}
+
+// offeredTo are the tools that somebody may find.
+func (s *Server) offeredTo(ctx context.Context, offered map[string]offer) map[string]offer {
+	who := s.identity(ctx)
+	own := map[string]offer{}
+	for name, one := range offered {
+		if who.MayUse(name) {
+			own[name] = one
+		}
+	}
+	return own
+}
+
+// claim fills in whose a turn is.
+func (s *Server) claim(identity string, spec *turn.Spec) {
+	spec.Owner = identity
+	if s.config.Claim != nil {
+		s.config.Claim(s.config.Access(identity), spec)
+	}
+}
+
+// mayAnswer says whether a client's own human may answer a question about its call. A
+// tool's own question asks for more of what the call was given; whether the call may
+// be made is for others to say, but for administrators.
+func (s *Server) mayAnswer(identity string, i api.Interaction) bool {
+	if s.config.Access == nil || i.Kind == api.KindQuestionnaire && !i.Host {
+		return true
+	}
+	return s.config.Access(identity).Answers(identity)
+}
