@@ -37,6 +37,8 @@ type (
 	Lock = spec.Lock
 	// Pool bounds how many calls of a kind run at once.
 	Pool = spec.Pool
+	// Share is who a call is for, where several share the slots.
+	Share = spec.Share
 	// Secret is a credential that a call is given.
 	Secret = spec.Secret
 	// Question is what a tool asks a human in the middle of a call.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/filelock"
 	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -43,11 +44,11 @@ func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release fun
 	if p.Describes() {
 		return s.describeGate.Acquire(ctx)
 	}
-	leave, err := s.pools.enter(ctx, p.Request.Pool)
+	leave, err := s.pools.enter(ctx, p.Request.Pool, p.Request.Share)
 	if err != nil {
 		return nil, err
 	}
-	free, err := s.gate.Acquire(ctx)
+	free, err := s.gate.AcquireFor(ctx, admission.Share(p.Request.Share))
 	if err != nil {
 		leave()
 		return nil, err

@@ -25,12 +25,12 @@ func newPools(limits admission.Limits) *pools {
 }
 
 // enter waits for a slot of the pool; leave gives it back and must be called once.
-func (p *pools) enter(ctx context.Context, of Pool) (leave func(), err error) {
+func (p *pools) enter(ctx context.Context, of Pool, share Share) (leave func(), err error) {
 	if of.Running <= 0 {
 		return func() {}, nil
 	}
 	gate := p.join(of)
-	release, err := gate.Acquire(ctx)
+	release, err := gate.AcquireFor(ctx, admission.Share{Key: share.Key}) // its quota is of all calls
 	if err != nil {
 		p.quit(of, gate)
 		return nil, err

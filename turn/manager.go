@@ -169,8 +169,12 @@ type CurrentTool struct {
 	Running Running `json:"-"`
 }
 
-// maxActive bounds the turns at once.
-const maxActive = 1024
+// maxActive bounds the turns at once. One owner may have ownPart times as many as
+// are left: the last is out of anyone's reach.
+const (
+	maxActive = 1024
+	ownPart   = 4
+)
 
 // Begin begins a turn, which End must end.
 func (m *Manager) Begin(spec Spec) (*Turn, error) {
@@ -226,6 +230,9 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrTooDeep)
 		}
 		t.info.Owner, t.view, t.most = parent.info.Owner, parent.view, parent.most
+	}
+	if t.info.Owner != "" && m.owned(t.info.Owner) >= ownPart*(maxActive-len(m.active)) {
+		return fmt.Errorf("cannot begin a turn: the room for turns is for others, too: %w", ErrTooMany)
 	}
 	if t.most > 0 && m.owned(t.info.Owner) >= t.most {
 		return fmt.Errorf("cannot begin a turn: %w", ErrTooMany)

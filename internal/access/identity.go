@@ -41,12 +41,6 @@ type Profile struct {
 type Quota struct {
 	// Turns are active ones. Running calls have a slot, Waiting ones wait for it.
 	Turns, Running, Waiting int
-	// BodyBytes is memory for bodies of requests under way.
-	BodyBytes int64
-	// MemoryBytes and CPUPercent (of one CPU) are of all its calls together.
-	MemoryBytes, CPUPercent int64
-	// RecordBytes is what the journal keeps of its turns.
-	RecordBytes int64
 }
 
 // Has says whether the identity has one of the roles that are needed.

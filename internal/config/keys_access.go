@@ -114,10 +114,6 @@ var quotaKeys = []*key{
 	quota("turns", countKind, "active turns", func(q *access.Quota, v int64) { q.Turns = int(v) }),
 	quota("running", countKind, "calls that run", func(q *access.Quota, v int64) { q.Running = int(v) }),
 	quota("waiting", countKind, "calls that wait for a slot", func(q *access.Quota, v int64) { q.Waiting = int(v) }),
-	quota("bodies", sizeKind, "memory for bodies of requests under way; an eighth of what there is for all, if that is less", func(q *access.Quota, v int64) { q.BodyBytes = v }),
-	quota("memory", sizeKind, "memory of all their calls together", func(q *access.Quota, v int64) { q.MemoryBytes = v }),
-	quota("cpu", scalar("percent of one CPU", `^[0-9]+%$`, parsePercent), "CPU of all their calls together, in percent of one", func(q *access.Quota, v int64) { q.CPUPercent = v }),
-	quota("record", sizeKind, "what the journal keeps of their turns", func(q *access.Quota, v int64) { q.RecordBytes = v }),
 }
 
 var rolesKind = func() *kind {

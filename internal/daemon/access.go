@@ -5,6 +5,7 @@ import (
 
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/config"
+	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -88,5 +89,7 @@ func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
 		t.Request.Limits = t.Request.Limits.Within(own.Limits)
 		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
 	}
+	q := who.Profile.Quota
+	t.Request.Share = supervisor.Share{Key: who.Name, Running: q.Running, Waiting: q.Waiting}
 	return t, true
 }

@@ -106,6 +106,8 @@ type Request struct {
 	Lock Lock
 	// Pool, if set, bounds how many such calls run at once.
 	Pool Pool
+	// Share says who the call is for, where several share the slots.
+	Share Share
 	// Keep, if set, lets the tool's process serve later calls too.
 	Keep *Keep
 	// ID identifies the call in events and results; empty makes one.

@@ -37,6 +37,15 @@ type Lock struct {
 	Shared bool
 }
 
+// Share is who a call is for: those of different shares get slots in turn, however
+// many calls of one wait.
+type Share struct {
+	// Key is the same for all calls of one; empty is one like others.
+	Key string
+	// Running and Waiting bound its calls at once; zero bounds nothing.
+	Running, Waiting int
+}
+
 // Pool bounds how many calls of a kind run at once, beside the supervisor's own
 // Admission: what is not trusted, or heavy, leaves slots to the others.
 type Pool struct {

@@ -1,4 +1,5 @@
-// Package admission bounds how many calls run at once and how many wait.
+// Package admission bounds how many calls run at once and how many wait, and shares
+// both between those who make them.
 package admission
 
 import (
@@ -18,31 +19,43 @@ type Limits struct {
 	Wait           time.Duration
 }
 
+// Share is who a call is for. Whoever has the fewest slots gets the next one, so that
+// no one's queue is in the way of another's call for longer than until a slot is
+// free.
+type Share struct {
+	// Key is the same for all calls of one; empty is one like others.
+	Key string
+	// Running and Waiting bound its slots and places; 0 is no bound of its own.
+	Running, Waiting int
+}
+
 // OverloadedError says why a call was not admitted.
 type OverloadedError struct{ Reason string }
 
 func (e *OverloadedError) Error() string { return e.Reason }
 
-// Gate admits calls in the order in which they came, of those with the same
-// weight.
+// Gate admits calls in the order in which they came, of those with the same weight
+// and as many slots of their share.
 type Gate struct {
 	limits Limits
 
 	mu      sync.Mutex
-	running int // slots taken
-	waiting []waiter
+	running int            // slots taken
+	taken   map[string]int // of them, by the keys of shares
+	waiting []*waiter      // in the order in which they came
 }
 
-// waiter is a call that wants so many slots; turn is closed when it has them. The
-// greatest weight is first.
+// waiter is a call that wants so many slots.
 type waiter struct {
-	turn   chan struct{}
+	share  Share
 	slots  int
 	weight int64
+	turn   chan struct{} // closed when it has its slots, or has lost its place
+	lost   error         // why, set before; the Gate's
 }
 
 // New makes a Gate.
-func New(limits Limits) *Gate { return &Gate{limits: limits} }
+func New(limits Limits) *Gate { return &Gate{limits: limits, taken: map[string]int{}} }
 
 var errWaited = errors.New("waited too long")
 
@@ -50,96 +63,165 @@ var errWaited = errors.New("waited too long")
 // never, for a call whose processes could not be killed. Errors are
 // *OverloadedError and ctx's cause.
 func (g *Gate) Acquire(ctx context.Context) (release func(), err error) {
-	return g.AcquireSlots(ctx, 1, g.limits.Wait)
+	return g.AcquireFor(ctx, Share{})
+}
+
+// AcquireFor is Acquire for one of several who share the slots.
+func (g *Gate) AcquireFor(ctx context.Context, share Share) (release func(), err error) {
+	return g.acquire(ctx, &waiter{slots: 1, share: share}, g.limits.Wait)
 }
 
 // AcquireByWeight is Acquire ahead of all that wait with less weight. Acquire's own
 // is 0.
 func (g *Gate) AcquireByWeight(ctx context.Context, weight int64) (release func(), err error) {
-	return g.acquire(ctx, waiter{slots: 1, weight: weight}, g.limits.Wait)
+	return g.acquire(ctx, &waiter{slots: 1, weight: weight}, g.limits.Wait)
 }
 
 // AcquireSlots is Acquire for several slots at once, of those that there are, and
 // with a wait of its own.
 func (g *Gate) AcquireSlots(ctx context.Context, slots int, wait time.Duration) (release func(), err error) {
-	return g.acquire(ctx, waiter{slots: min(slots, g.limits.Running)}, wait)
+	return g.acquire(ctx, &waiter{slots: min(slots, g.limits.Running)}, wait)
 }
 
-func (g *Gate) acquire(ctx context.Context, w waiter, wait time.Duration) (release func(), err error) {
+func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	release = func() { g.release(w.slots) }
-	turn, err := g.enter(w)
-	if err != nil || turn == nil {
-		return release, err
+	release = func() { g.release(w) }
+	w.turn = make(chan struct{})
+	if err := g.enter(w); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
 	defer cancel()
 	select {
-	case <-turn:
-		return release, nil
+	case <-w.turn:
+		return release, w.lost
 	case <-ctx.Done():
 	}
-	if !g.leave(turn) { // admitted in the same instant
-		return release, nil
+	if !g.leave(w) { // admitted, or put out, in the same instant
+		return release, w.lost
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
 		return nil, cause
 	}
-	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %d calls are running", wait, g.limits.Running)}
+	return nil, &OverloadedError{fmt.Sprintf("no slot became free within %s: %s", wait, g.busy(w.share))}
 }
 
-// enter takes slots (nil turn) or a place in the queue, also if there is room
-// for it but not for those who came before.
-func (g *Gate) enter(w waiter) (turn chan struct{}, err error) {
+// busy says what stands in the way of a call.
+func (g *Gate) busy(share Share) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 && g.running+w.slots <= g.limits.Running {
-		g.running += w.slots
-		return nil, nil
+	if !g.within(share, 1) {
+		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
 	}
-	if len(g.waiting) >= g.limits.Queue {
-		return nil, &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue)}
+	return fmt.Sprintf("%d calls are running", g.limits.Running)
+}
+
+// enter takes slots or a place in the queue, also if there is room for it but not
+// for those who come first. Where all places are taken, whoever has the most of them
+// loses the newest.
+func (g *Gate) enter(w *waiter) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, w)
+	g.admit()
+	if !slices.Contains(g.waiting, w) {
+		return nil
 	}
-	w.turn = make(chan struct{})
-	at := slices.IndexFunc(g.waiting, func(other waiter) bool { return other.weight < w.weight })
-	if at < 0 {
-		at = len(g.waiting)
+	if own := g.places(w.share.Key); w.share.Waiting > 0 && own > w.share.Waiting {
+		g.remove(w)
+		return &OverloadedError{fmt.Sprintf("%s has %d calls waiting, which is its quota (access: quota: waiting): make fewer at once, or try again when one has ended", w.share.Key, own-1)}
 	}
-	g.waiting = slices.Insert(g.waiting, at, w)
-	return w.turn, nil
+	if len(g.waiting) <= g.limits.Queue {
+		return nil
+	}
+	full := &OverloadedError{fmt.Sprintf("%d calls are running and all %d places in the queue are taken", g.running, g.limits.Queue)}
+	out := g.greediest(w)
+	g.remove(out)
+	if out == w {
+		return full
+	}
+	out.lost = full
+	close(out.turn)
+	return nil
+}
+
+// places is how many a key has in the queue.
+func (g *Gate) places(key string) (n int) {
+	for _, w := range g.waiting {
+		if w.share.Key == key {
+			n++
+		}
+	}
+	return n
+}
+
+// greediest is the newest call of whoever has the most places; with as many as
+// another, the one that has just come.
+func (g *Gate) greediest(newest *waiter) *waiter {
+	out, most := newest, g.places(newest.share.Key)
+	for _, w := range g.waiting {
+		if n := g.places(w.share.Key); n > most || n == most && w.share.Key == out.share.Key {
+			out, most = w, n
+		}
+	}
+	return out
+}
+
+func (g *Gate) remove(w *waiter) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter) bool { return other == w })
 }
 
 // leave gives up a place in the queue, which may let those behind it in; false
-// if the slots were already given.
-func (g *Gate) leave(turn chan struct{}) bool {
+// if the slots were already given, or the place lost.
+func (g *Gate) leave(w *waiter) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, w := range g.waiting {
-		if w.turn == turn {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			g.admit()
-			return true
-		}
+	if !slices.Contains(g.waiting, w) {
+		return false
 	}
-	return false
+	g.remove(w)
+	g.admit()
+	return true
 }
 
-func (g *Gate) release(slots int) {
+func (g *Gate) release(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running -= slots
+	g.running -= w.slots
+	if g.taken[w.share.Key] -= w.slots; g.taken[w.share.Key] == 0 {
+		delete(g.taken, w.share.Key)
+	}
 	g.admit()
 }
 
-// admit hands free slots to the calls that have waited longest.
+// admit hands free slots to the calls that are next.
 func (g *Gate) admit() {
-	for len(g.waiting) > 0 && g.running+g.waiting[0].slots <= g.limits.Running {
-		g.running += g.waiting[0].slots
-		close(g.waiting[0].turn)
-		g.waiting = g.waiting[1:]
+	for w := g.next(); w != nil && g.running+w.slots <= g.limits.Running; w = g.next() {
+		g.running += w.slots
+		g.taken[w.share.Key] += w.slots
+		g.remove(w)
+		close(w.turn)
 	}
+}
+
+// next is the call that the next slots are for, even if there are not enough yet:
+// the one of greatest weight, then of the share with the fewest slots, then the one
+// that has waited longest. Shares that have all slots of their quota are passed over.
+func (g *Gate) next() (first *waiter) {
+	for _, w := range g.waiting {
+		switch {
+		case !g.within(w.share, w.slots):
+		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
+			first = w
+		}
+	}
+	return first
+}
+
+func (g *Gate) within(share Share, slots int) bool {
+	return share.Running <= 0 || g.taken[share.Key]+slots <= share.Running
 }
 
 // Load is how many slots are taken and how many calls wait.

@@ -11,16 +11,17 @@ const numbers = async (p, of) => [...(await p.locator('.output').innerText()).ma
 
 const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
 
-test('the printed link signs in, and a cookie that no script sees keeps it', async () => {
+test('the printed link signs in, and a token of this tab keeps it', async () => {
   const p = await signedIn();
   await p.locator('#connection[data-kind=live]').waitFor();
-  const [cookie, ...rest] = await p.context().cookies();
-  assert.deepEqual([cookie.httpOnly, cookie.sameSite, rest.length, await p.evaluate(() => document.cookie)], [true, 'Strict', 0, '']);
-  assert.doesNotMatch(p.url(), /login|key|token/);
+  assert.deepEqual(await p.context().cookies(), []);
+  assert.match(await p.evaluate(() => sessionStorage.getItem('toolhost.session')), /^toolhost_/);
+  assert.doesNotMatch(p.url(), /login|key|token|link/);
   await p.reload();
   await p.locator('#connection[data-kind=live]').waitFor();
   p.allowed.push(/401/);
-  await p.context().clearCookies();
+  await p.evaluate(() => sessionStorage.clear());
+  await p.reload();
   await p.locator('#banner', { hasText: 'toolhost console' }).waitFor();
   await p.done();
 });

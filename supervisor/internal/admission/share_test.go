@@ -1,0 +1,115 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// wants is a call that waits; it says who got a slot, and gives it back when told.
+type wants struct {
+	got     chan string
+	release chan struct{}
+}
+
+func (w wants) call(t *testing.T, g *Gate, name string, share Share) {
+	go func() {
+		release, err := g.AcquireFor(t.Context(), share)
+		if err != nil {
+			w.got <- name + " refused: " + err.Error()
+			return
+		}
+		w.got <- name
+		<-w.release
+		release()
+	}()
+	synctest.Wait()
+}
+
+// With a thousand calls of one waiting, the next slot is another's.
+func TestAQueueOfOneDelaysAnotherByOneSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 4, Queue: 2000, Wait: time.Hour})
+		w := wants{make(chan string, 2000), make(chan struct{})}
+		for i := range 1000 {
+			w.call(t, g, fmt.Sprint("greedy ", i), Share{Key: "greedy"})
+		}
+		for range 4 {
+			<-w.got
+		}
+		for round := range 3 {
+			w.call(t, g, "quiet", Share{Key: "quiet"})
+			if len(w.got) != 0 {
+				t.Fatal("there was no slot")
+			}
+			w.release <- struct{}{}
+			synctest.Wait()
+			if next := <-w.got; next != "quiet" {
+				t.Fatalf("round %d: the next slot went to %s", round, next)
+			}
+			w.release <- struct{}{} // any of them: the quiet one's comes to an end with the rest
+			synctest.Wait()
+			<-w.got
+		}
+		close(w.release)
+		synctest.Wait()
+		if running, waiting := g.Load(); running != 0 || waiting != 0 || len(g.taken) != 0 {
+			t.Errorf("%d running, %d waiting, %v taken", running, waiting, g.taken)
+		}
+	})
+}
+
+// Where the queue is full, who has the most places makes room.
+func TestAFullQueueHasRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 1, Queue: 4, Wait: time.Hour})
+		w := wants{make(chan string, 20), make(chan struct{})}
+		for i := range 5 {
+			w.call(t, g, fmt.Sprint("greedy ", i), Share{Key: "greedy"})
+		}
+		<-w.got
+		w.call(t, g, "greedy 5", Share{Key: "greedy"})
+		if out := <-w.got; !strings.HasPrefix(out, "greedy 5 refused") {
+			t.Errorf("its own sixth: %s", out)
+		}
+		for _, want := range []string{"greedy 4", "greedy 3"} {
+			w.call(t, g, "quiet", Share{Key: "quiet"})
+			if out := <-w.got; !strings.HasPrefix(out, want+" refused") {
+				t.Errorf("%s, want %s", out, want)
+			}
+		}
+		w.call(t, g, "quiet 3", Share{Key: "quiet"})
+		if out := <-w.got; !strings.HasPrefix(out, "quiet 3 refused") {
+			t.Errorf("with as many places: %s", out)
+		}
+		close(w.release)
+		synctest.Wait()
+	})
+}
+
+func TestQuotasOfAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 4, Queue: 8, Wait: time.Minute})
+		w := wants{make(chan string, 20), make(chan struct{})}
+		own := Share{Key: "token ci", Running: 1, Waiting: 1}
+		w.call(t, g, "1", own)
+		w.call(t, g, "2", own)
+		w.call(t, g, "other", Share{Key: "other"})
+		if first, second := <-w.got, <-w.got; first != "1" || second != "other" {
+			t.Errorf("%s and %s run", first, second)
+		}
+		w.call(t, g, "3", own)
+		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls waiting, which is its quota") {
+			t.Error(out)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if out := <-w.got; !strings.Contains(out, "token ci has 1 calls running, which is its quota") {
+			t.Error(out)
+		}
+		close(w.release)
+		synctest.Wait()
+	})
+}
