@@ -55,7 +55,7 @@ func newLog() *cobra.Command {
 	cmd.Flags().IntVar(&flags.limit, "limit", 20, "how many turns")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON, one object a line")
 	cmd.Flags().BoolVar(&flags.follow, "follow", false, "go on with what happens")
-	cmd.AddCommand(newReplay(&flags), newPrune(&flags))
+	cmd.AddCommand(newReplay(&flags), newPrune(&flags), newVerify(&flags))
 	return cmd
 }
 

@@ -73,6 +73,7 @@ type daemon struct {
 	record    *recorder
 	told      *telemetry.Telemetry
 	tokens    *tokens.Store // nil without a state folder
+	trail     trail
 	known     atomic.Pointer[knownBook]
 	opened    atomic.Bool // all above is set
 	turns     *turn.Manager
@@ -161,6 +162,7 @@ func (d *daemon) openAPI() (err error) {
 	if d.journal != nil {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}
+	d.trail.logger, d.trail.journal = d.logger.Named("audit"), d.journal
 	if d.options.State != "" {
 		d.tokens = tokens.Open(d.options.State)
 	}
@@ -186,8 +188,9 @@ func (d *daemon) openAPI() (err error) {
 func (d *daemon) apiConfig() httpapi.Config {
 	c := httpapi.Config{
 		Turns: d.turns, Tools: d.tools, Token: d.listeners.token, MetricsToken: d.listeners.metrics,
-		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
-		Book:   d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
+		Budget:  func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		Refused: d.trail.refused, Note: d.trail.note,
+		Book: d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
 		Mounts: map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
 		Ready:  d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}

@@ -22,6 +22,7 @@ func (d *daemon) reload() {
 		err = CheckGrants(loaded, d.options.State)
 	}
 	d.told.Reloaded(err == nil)
+	d.trail.reloaded(err)
 	if err != nil {
 		d.keepOld(err)
 		return

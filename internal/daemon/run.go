@@ -20,6 +20,7 @@ func (d *daemon) run() error {
 	watchdog, stop := d.manager.watchdog()
 	defer stop()
 	d.manager.ready(d.status())
+	d.watchTokens()
 	for tidied := never; ; {
 		select {
 		case s := <-d.options.Signals:
@@ -37,6 +38,7 @@ func (d *daemon) run() error {
 		case <-tick.C:
 			d.manager.status(d.status())
 			tidied = d.tidy(tidied)
+			d.watchTokens()
 		}
 	}
 }

@@ -212,6 +212,7 @@ func (s *Server) abort(q *request) error {
 	if err != nil {
 		return err
 	}
+	s.note(q.who.on(), "turn.abort", t.ID()+" of "+t.Owner())
 	t.Abort(api.ReasonUser)
 	return q.answer(api.Done{OK: true, TurnID: t.ID()})
 }
@@ -225,6 +226,7 @@ func (s *Server) abortCall(q *request) error {
 	if !t.AbortCall(id) {
 		return refuse(codeNotFound, "no call "+printable(id)+" of this turn is under way", "see currentTools in /api/turns/active")
 	}
+	s.note(q.who.on(), "call.abort", printable(id)+" of turn "+t.ID()+" of "+t.Owner())
 	return q.answer(api.Done{OK: true, TurnID: t.ID(), CallID: id})
 }
 

@@ -318,3 +318,6 @@ func (s *Store) Holds(id string) bool {
 func (s *Store) has(f *file, id string) bool {
 	return slices.ContainsFunc(f.Tokens, func(t Token) bool { return t.ID == id && t.Session == nil && t.Valid(s.now()) })
 }
+
+// Dir is the state folder.
+func (s *Store) Dir() string { return filepath.Dir(s.path) }

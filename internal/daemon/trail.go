@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/time/rate"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/httpapi"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/tokens"
+)
+
+// trail puts who did what on record, as a chain in the journal, and into the log,
+// which usually goes elsewhere.
+type trail struct {
+	logger  hclog.Logger
+	journal *journal.Journal // nil keeps none
+
+	mu      sync.Mutex
+	refuse  *rate.Limiter
+	dropped int // refusals that were too many
+	known   map[string]tokens.Token
+}
+
+// Refusals on record: whoever is refused again and again must not push out the rest.
+const (
+	refusalBurst = 30
+	refusalEvery = 10 * time.Second
+)
+
+// note implements httpapi.Config.Note.
+func (t *trail) note(who, action, what string) { t.add(who, action, what, "") }
+
+func (t *trail) add(who, action, what, outcome string) {
+	a := journal.Audit{Time: time.Now(), Who: who, Action: action, What: what, Outcome: outcome}
+	if t.journal != nil {
+		var err error
+		if a, err = t.journal.Audit(a); err != nil {
+			t.logger.Error("an audit record could not be kept", "error", err)
+		}
+	}
+	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
+}
+
+// refused implements httpapi.Config.Refused.
+func (t *trail) refused(r httpapi.Refusal) {
+	t.mu.Lock()
+	if t.refuse == nil {
+		t.refuse = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)
+	}
+	allowed, dropped := t.refuse.Allow(), t.dropped
+	if allowed {
+		t.dropped = 0
+	} else {
+		t.dropped++
+	}
+	t.mu.Unlock()
+	if !allowed {
+		return
+	}
+	if dropped > 0 {
+		t.add("daemon", "access.refused", "further requests", strconv.Itoa(dropped)+" more")
+	}
+	who := r.Who
+	if who == "" {
+		who = "somebody unknown"
+	}
+	t.add(who, "access.refused", r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
+}
+
+func (t *trail) reloaded(err error) {
+	outcome := ""
+	if err != nil {
+		outcome = "not loaded: " + err.Error()
+	}
+	t.add("daemon", "config.reload", "", outcome)
+}
+
+// watchTokens puts changes of the tokens on record, which toolhost token makes, and
+// aborts the turns of those that were revoked.
+func (d *daemon) watchTokens() {
+	if d.tokens == nil {
+		return
+	}
+	list, err := d.tokens.List()
+	if err != nil {
+		return // who bears one is told, and so is the log
+	}
+	made, revoked := d.trail.changed(list)
+	for _, one := range made {
+		d.trail.add(one.By, "token.create", one.Name+" ("+one.ID+")", "")
+	}
+	for _, one := range revoked {
+		d.trail.add(one.RevokedBy, "token.revoke", one.Name+" ("+one.ID+")", "")
+		d.abortOf("token " + one.Name)
+	}
+}
+
+// changed are the tokens that are new or newly revoked. The first list tells nothing:
+// the daemon before has seen it, or there was none.
+func (t *trail) changed(list []tokens.Token) (made, revoked []tokens.Token) {
+	now := map[string]tokens.Token{}
+	for _, one := range list {
+		now[one.ID] = one
+		before, seen := t.known[one.ID]
+		if t.known != nil && !seen {
+			made = append(made, one)
+		}
+		if t.known != nil && before.Revoked.IsZero() && !one.Revoked.IsZero() {
+			revoked = append(revoked, one)
+		}
+	}
+	t.known = now
+	return made, revoked
+}
+
+// abortOf aborts an identity's turns.
+func (d *daemon) abortOf(owner string) {
+	for _, info := range d.turns.Active() {
+		if t, ok := d.turns.Turn(info.TurnID); ok && t.Owner() == owner {
+			t.Abort(api.ReasonUser)
+		}
+	}
+}
