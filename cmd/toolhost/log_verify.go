@@ -23,7 +23,7 @@ func newVerify(flags *logFlags) *cobra.Command {
 		Long: `Check the chain of the daemon's audit records: who has made and revoked tokens,
 signed in, answered, aborted, loaded a configuration, or was refused. Each record has
 the hash of itself and of the one before, so that none within the chain can be changed
-or taken out unseen. Whoever can write the journal can make a whole new chain, or cut
+or taken out unseen. Anyone who can write the journal can make a whole new chain, or cut
 off its end: the daemon's log has each record's hash, too, and --expect holds the chain
 to one that was noted.`,
 		Example: "  toolhost log verify\n  toolhost log verify --records\n  toolhost log verify --expect 17:9f2c…",

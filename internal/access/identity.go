@@ -28,7 +28,7 @@ type Profile struct {
 	Group *uint32
 	// Roles are those of the users; a token has its own.
 	Roles []Role
-	// Tools are patterns of names (path.Match); nil is all tools, empty is none.
+	// Tools are patterns of names (path.Match); nil is all tools; an empty list matches no tool.
 	Tools []string
 	// Ask and Deny are patterns of tools that need a human's yes, or cannot be
 	// called. They never loosen the tools' own mode.

@@ -16,9 +16,9 @@ import (
 // Profile has no Group yet: names of groups are for the daemon to look up.
 type Access struct {
 	access.Profile
-	// GroupName is a name or number; empty is none.
+	// GroupName is a name or number; empty if there is no group.
 	GroupName string
-	// Limits are no looser than these for their calls, nor are timeouts.
+	// Limits bound those of their calls, and Timeouts how long these may take.
 	Limits   supervisor.Limits
 	Timeouts []budget.Ask
 	Source   Source

@@ -26,7 +26,7 @@ type Daemon struct {
 	// Listen is ADDRESS:PORT on TCP, port 0 a free one; empty means none. It is
 	// loopback unless there is TLS.
 	Listen string
-	// TLSCert and TLSKey are the files of a certificate and its key; empty is no TLS.
+	// TLSCert and TLSKey are the files of a certificate and its key; empty means without TLS.
 	TLSCert, TLSKey string
 	// PublicURL is where clients find the daemon otherwise; empty is nowhere. Proxies
 	// are believed whom they ask for.

@@ -26,7 +26,7 @@ type trail struct {
 	known   map[string]tokens.Token
 }
 
-// Refusals on record: whoever is refused again and again must not push out the rest.
+// Refusals on record: a client that is refused again and again must not push out the rest.
 const (
 	refusalBurst = 30
 	refusalEvery = 10 * time.Second
