@@ -107,7 +107,7 @@ type Spec struct {
 	// in common, for as long as the Manager remembers them; one without it has its
 	// own.
 	ID, AgentID, SessionID string
-	// Owner is who has begun it, as whoever offers the turn knows them; empty is
+	// Owner is who has begun it, as the host knows them; empty is
 	// nobody in particular. A child has its parent's, whatever is given. Sessions of
 	// different owners are different ones.
 	Owner string

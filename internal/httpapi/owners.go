@@ -30,8 +30,8 @@ func (q *request) ids(id string) []string {
 	return []string{id}
 }
 
-// may says whether the client may do with a turn what it asks for. One that it may
-// not even see is none.
+// may says whether the client may do with a turn what it asks for. One that it may not
+// even see is answered as if it were not there.
 func (q *request) may(owner string) bool {
 	if c := childrenOf(q.r.Context()); c != nil {
 		return true // which has been checked by its own rule

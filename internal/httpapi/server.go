@@ -54,7 +54,7 @@ type Config struct {
 	// MetricsToken admits monitoring to the metrics and to nothing else; empty
 	// admits nobody.
 	MetricsToken string
-	// Tokens are those of others, and the sessions of browsers; nil is none.
+	// Tokens are those of others, and the sessions of browsers; nil knows neither.
 	Tokens *tokens.Store
 	// Book, if not nil, says who users of the machine and bearers of tokens are. It is
 	// asked for each request. nil goes by UIDs and AnyUser.

@@ -39,8 +39,8 @@ func Open(dir string) *Store { return &Store{path: filepath.Join(dir, FileName),
 // Path is the file's.
 func (s *Store) Path() string { return s.path }
 
-// read gives what is on disk, and reads it only where it is not what was read last:
-// whoever changes it puts another file there.
+// read gives what is on disk. The file is read only if it has changed since it was
+// read last: each change puts another file there.
 func (s *Store) read() (*file, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +264,7 @@ func (s *Store) Find(secret string) (found Token, ok bool, err error) {
 	return found, true, nil
 }
 
-// ByID finds a valid token that is no session.
+// ByID finds a valid token, but not a session.
 func (s *Store) ByID(id string) (Token, bool) {
 	f, err := s.read()
 	if err != nil {

@@ -19,13 +19,13 @@ type Limits struct {
 	Wait           time.Duration
 }
 
-// Share is who a call is for. Whoever has the fewest slots gets the next one, so that
+// Share is who a call is for. The share with the fewest slots gets the next one, so that
 // no one's queue is in the way of another's call for longer than until a slot is
 // free.
 type Share struct {
 	// Key is the same for all calls of one; empty is one like others.
 	Key string
-	// Running and Waiting bound its slots and places; 0 is no bound of its own.
+	// Running and Waiting bound its slots and places; 0 sets neither.
 	Running, Waiting int
 }
 
@@ -119,8 +119,8 @@ func (g *Gate) busy(share Share) string {
 }
 
 // enter takes slots or a place in the queue, also if there is room for it but not
-// for those who come first. Where all places are taken, whoever has the most of them
-// loses the newest.
+// for those who come first. Where all places are taken, the share with the most of them
+// loses its newest call.
 func (g *Gate) enter(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -157,7 +157,7 @@ func (g *Gate) places(key string) (n int) {
 	return n
 }
 
-// greediest is the newest call of whoever has the most places; with as many as
+// greediest is the newest call of the share with the most places; with as many as
 // another, the one that has just come.
 func (g *Gate) greediest(newest *waiter) *waiter {
 	out, most := newest, g.places(newest.share.Key)
