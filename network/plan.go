@@ -1,0 +1,194 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+const (
+	dnsPort   = 53
+	httpPort  = 80
+	httpsPort = 443
+)
+
+// Synthetic is the range from which a call's names have their addresses, and own
+// the call's own in it (RFC 2544: it is routed nowhere).
+var (
+	Synthetic = netip.MustParsePrefix("198.18.0.0/15")
+	Own       = netip.MustParseAddr("198.18.0.1")
+	// DNS is where a call's name server answers, on UDP and TCP.
+	DNS = netip.MustParseAddrPort("127.0.0.53:53")
+	// firstName is the first exact name's; firstFound that of the first name that
+	// was found by a wildcard or is asked about.
+	firstName  = netip.MustParseAddr("198.18.1.1")
+	firstFound = netip.MustParseAddr("198.19.0.1")
+)
+
+// MaxFound bounds the names below wildcards, and those that are asked about, that
+// one call can have an address for. What it tells a name server by them is
+// bounded, too.
+const MaxFound = 256
+
+// MaxListeners bounds the listening sockets of a call.
+const MaxListeners = 160
+
+// Plan is what a call's network namespace is given.
+type Plan struct {
+	// Routes are networks whose addresses are all the call's own.
+	Routes []netip.Prefix
+	// Listen are the listening TCP sockets. An unspecified address takes the port
+	// from the call's own servers.
+	Listen []netip.AddrPort
+}
+
+// Exact are the addresses of the exact names among grants, by their order.
+func Exact(grants []Grant) map[string]netip.Addr {
+	names := map[string]netip.Addr{}
+	next := firstName
+	for _, g := range grants {
+		if _, isNet := g.Prefix(); isNet || g.Wildcard() {
+			continue
+		}
+		if _, known := names[g.Host]; !known {
+			names[g.Host] = next
+			next = next.Next()
+		}
+	}
+	return names
+}
+
+// FoundAddr is the address of the n-th name that a call has found, from 0.
+func FoundAddr(n int) netip.Addr {
+	b := firstFound.As4()
+	v := uint32(b[2])<<8 | uint32(b[3]) + uint32(n)
+	return netip.AddrFrom4([4]byte{b[0], b[1], byte(v >> 8), byte(v)})
+}
+
+// Arrange plans the namespace of a call with these grants, which Normalize has
+// made. ask adds the ports of names that people will be asked about.
+func Arrange(grants []Grant, ask bool) (Plan, error) {
+	p := Plan{Routes: []netip.Prefix{Synthetic}}
+	whole4, whole6 := map[uint16]bool{}, map[uint16]bool{} // ports taken on all addresses
+	if ask {
+		for _, port := range DefaultPorts {
+			whole4[port] = true
+		}
+	}
+	for _, g := range grants {
+		prefix, isNet := g.Prefix()
+		if isNet && !prefix.Addr().IsLoopback() {
+			p.Routes = append(p.Routes, prefix)
+		}
+		for _, port := range g.Ports {
+			switch {
+			case g.Wildcard(), isNet && !prefix.IsSingleIP() && prefix.Addr().Is4():
+				whole4[port] = true
+			case isNet && !prefix.IsSingleIP():
+				whole6[port] = true
+			}
+		}
+	}
+	if whole4[dnsPort] {
+		return Plan{}, fmt.Errorf("a network grant takes port 53 of all addresses, where the call's own name server answers: grant single addresses on it")
+	}
+	names := Exact(grants)
+	for _, g := range grants {
+		addr := names[g.Host]
+		if prefix, isNet := g.Prefix(); isNet {
+			addr = prefix.Addr()
+		}
+		for _, port := range g.Ports {
+			at := netip.AddrPortFrom(addr, port)
+			if addr.Is4() && whole4[port] || addr.Is6() && whole6[port] || !addr.IsValid() || slices.Contains(p.Listen, at) {
+				continue
+			}
+			p.Listen = append(p.Listen, at)
+		}
+	}
+	for _, port := range ports(whole4) {
+		p.Listen = append(p.Listen, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
+	}
+	for _, port := range ports(whole6) {
+		p.Listen = append(p.Listen, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
+	}
+	if len(p.Listen) > MaxListeners {
+		return Plan{}, fmt.Errorf("network grants take %d listening sockets, more than the %d that a call can have: give names fewer ports, or grant a wildcard", len(p.Listen), MaxListeners)
+	}
+	return p, nil
+}
+
+// Taken are the ports that no server of the call's own can have.
+func (p Plan) Taken() (list []uint16) {
+	for _, at := range p.Listen {
+		if at.Addr().IsUnspecified() {
+			list = append(list, at.Port())
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func ports(set map[uint16]bool) (list []uint16) {
+	for port := range set {
+		list = append(list, port)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Inspection is what a connection must begin with.
+type Inspection int
+
+// Inspections.
+const (
+	Uninspected Inspection = iota
+	TLSName                // a ClientHello for the name (RFC 8446, RFC 6066)
+	HTTPHost               // HTTP/1 requests for the name (RFC 9112)
+)
+
+// Inspect says what connections by a grant to a port must begin with.
+func (g Grant) Inspect(port uint16) Inspection {
+	_, isNet := g.Prefix()
+	switch {
+	case g.AnySNI || isNet:
+		return Uninspected
+	case port == httpsPort || g.TLS:
+		return TLSName
+	case port == httpPort:
+		return HTTPHost
+	}
+	return Uninspected
+}
+
+// Find is the grant by which a name may be reached on a port: an exact one before
+// a wildcard, the longest of those.
+func Find(grants []Grant, name string, port uint16) (best Grant, ok bool) {
+	for _, g := range grants {
+		if _, isNet := g.Prefix(); isNet || !g.HasPort(port) || !g.Matches(name) {
+			continue
+		}
+		if !ok || !g.Wildcard() && best.Wildcard() || g.Wildcard() == best.Wildcard() && len(g.Host) > len(best.Host) {
+			best, ok = g, true
+		}
+	}
+	return best, ok
+}
+
+// FindAddr is the grant by which an address may be reached on a port.
+func FindAddr(grants []Grant, to netip.AddrPort) (Grant, bool) {
+	for _, g := range grants {
+		if prefix, isNet := g.Prefix(); isNet && g.HasPort(to.Port()) && prefix.Contains(to.Addr()) {
+			return g, true
+		}
+	}
+	return Grant{}, false
+}
+
+// Knows says whether any grant is for a name, on whatever port.
+func Knows(grants []Grant, name string) bool {
+	return slices.ContainsFunc(grants, func(g Grant) bool {
+		_, isNet := g.Prefix()
+		return !isNet && g.Matches(name)
+	})
+}
