@@ -7,11 +7,14 @@ type Receipt struct {
 	Tier string `json:"tier"`
 	// Cgroup is the hierarchy in use: v2, hybrid, v1, or none.
 	Cgroup string `json:"cgroup"`
-	// Network is "none" or "host". Read and Write are the bound paths; with
+	// Network is "none", "host" or "grants". Read and Write are the bound paths; with
 	// tier "none" all three are the caller's own and say so.
 	Network string   `json:"network"`
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
+	// Grants are the names and addresses that could be reached, with network
+	// "grants".
+	Grants []string `json:"grants,omitempty"`
 	// Shell: the tool is a command that a shell interprets.
 	Shell bool `json:"shell,omitempty"`
 	// Data is the host's folder that is the workspace and persists; empty if

@@ -119,6 +119,7 @@ func (p *Plan) Close() { p.held.close() }
 func (p *Plan) Receipt() api.Receipt {
 	r := p.receipt
 	r.Read, r.Write, r.Secrets = slices.Clone(r.Read), slices.Clone(r.Write), slices.Clone(r.Secrets)
+	r.Grants = slices.Clone(r.Grants)
 	r.Enforced, r.Degraded = slices.Clone(r.Enforced), slices.Clone(r.Degraded)
 	return r
 }
@@ -184,6 +185,9 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 		p.flags &^= unix.CLONE_NEWNET
 		p.root.Loopback = false
 	}
+	if err := p.reach(r); err != nil {
+		return nil, err
+	}
 	p.addMounts(r, f, t, storage)
 	if err := p.hide(t.Secrets); err != nil {
 		return nil, err
@@ -215,7 +219,7 @@ func (r Resolved) check(f Features, p *Plan) error {
 func (r Resolved) needs(feature string) bool {
 	switch feature {
 	case FeatureNetNS:
-		return r.policy.network() == NetworkNone
+		return r.policy.network() != NetworkHost
 	case FeatureLandlockScope: // nothing else keeps the host's abstract sockets away
 		return slices.Contains(r.policy.Require, feature) ||
 			r.policy.network() == NetworkHost && !slices.Contains(r.policy.Allow, feature)

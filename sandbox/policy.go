@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 )
 
@@ -49,8 +50,15 @@ type Policy struct {
 	// call acts in it as on Write. No quota applies to it. Calls may share it
 	// at the same time: who needs it alone sees to that.
 	Workspace string
-	// Network is NetworkNone, also if empty, or NetworkHost.
+	// Network is NetworkNone, NetworkHost or NetworkGrants; empty is NetworkGrants
+	// where there are Grants or AskNetwork is set, else NetworkNone.
 	Network string
+	// Grants are what the call may reach by name or address. They need a relay
+	// outside: see Process.TakeSockets.
+	Grants []network.Grant
+	// AskNetwork has the call's own name server answer for every name, so that
+	// people can be asked about a connection to one that is not granted.
+	AskNetwork bool
 	// Strict also refuses file locks, by which calls of several tenants could
 	// signal to one another.
 	Strict bool
@@ -80,10 +88,7 @@ func (p Policy) tier() string {
 }
 
 func (p Policy) network() string {
-	if p.Network == "" {
-		return NetworkNone
-	}
-	return p.Network
+	return p.networkOf()
 }
 
 // Resolved is a policy whose names have been checked and whose paths are open:
@@ -113,6 +118,9 @@ func (p Policy) Check() error {
 // entry, its value and what would be right.
 func (p Policy) Resolve() (Resolved, error) {
 	if err := p.check(); err != nil {
+		return Resolved{}, err
+	}
+	if err := p.normalNetwork(); err != nil {
 		return Resolved{}, err
 	}
 	p.Require, p.Allow = slices.Clone(p.Require), slices.Clone(p.Allow)
@@ -229,7 +237,7 @@ func (p Policy) check() error {
 	for _, f := range []struct {
 		name, value string
 		allowed     []string
-	}{{"tier", p.tier(), []string{TierNative, TierNone}}, {"network", p.network(), []string{NetworkNone, NetworkHost}}} {
+	}{{"tier", p.tier(), []string{TierNative, TierNone}}, {"network", p.network(), []string{NetworkNone, NetworkHost, NetworkGrants}}} {
 		if !slices.Contains(f.allowed, f.value) {
 			return fmt.Errorf("sandbox %s %q is unknown: must be one of %s", f.name, f.value, strings.Join(f.allowed, ", "))
 		}

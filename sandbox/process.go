@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ type Process struct {
 	raw     syscall.RawConn // pidfd's
 	// socketDir and workspace are written before ready is closed.
 	socketDir, workspace *os.File
+	sockets              atomic.Pointer[Sockets] // set before ready is closed
 
 	exited  chan syscall.WaitStatus
 	gone    chan struct{}
@@ -204,6 +206,7 @@ func (p *Process) free() {
 	_ = p.control.Close()
 	p.timer.end()
 	p.readers.Wait()
+	p.closeSockets()
 	for _, file := range []*os.File{p.pidfd, p.socketDir, p.workspace} {
 		if file != nil {
 			_ = file.Close()
@@ -242,10 +245,13 @@ func ended(pidfd, timeout int) bool {
 	return n > 0 || err != nil && err != unix.EINTR
 }
 
+// maxReceived bounds the descriptors of one message.
+const maxReceived = wire.SocketFiles + wire.MaxSockets
+
 // read takes the messages about the call until the other end of the socket is
 // closed.
 func (p *Process) read() {
-	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(2*4))
+	buf, oob := make([]byte, wire.MaxMessageBytes), make([]byte, unix.CmsgSpace(maxReceived*4))
 	defer close(p.exited)
 	for {
 		n, oobn, flags, _, err := p.control.ReadMsgUnix(buf, oob)
@@ -277,6 +283,8 @@ func (p *Process) handle(message []byte, files []*os.File) {
 				*to, files[i] = files[i], nil
 			}
 		}
+	case wire.KindSockets:
+		p.onSockets(files)
 	case wire.KindStarted:
 		p.settle(nil)
 	case wire.KindFailed:

@@ -105,7 +105,7 @@ func (p *Plan) add(l layout) {
 }
 
 func (p *Plan) network(r Resolved) {
-	if r.policy.network() == NetworkNone {
+	if r.policy.network() != NetworkHost {
 		p.root.Files = append(p.root.Files, wire.Text{Path: "/etc/hosts", Content: ownHosts})
 		return
 	}

@@ -80,7 +80,7 @@ static long arrange(int *fds, int n) {
 static long become(const struct birth *b) {
 	if (!b->user)
 		return 0;
-	const u64 kept = 1ULL << CAP_SYS_ADMIN | 1ULL << CAP_SETPCAP | 1ULL << CAP_NET_ADMIN | 1ULL << CAP_SYS_RESOURCE;
+	const u64 kept = 1ULL << CAP_SYS_ADMIN | 1ULL << CAP_SETPCAP | 1ULL << CAP_NET_ADMIN | 1ULL << CAP_SYS_RESOURCE | 1ULL << CAP_NET_BIND_SERVICE;
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[2] = {
 		{.effective = (u32)kept, .permitted = (u32)kept},

@@ -43,8 +43,7 @@ static long open_folder(const char *step, const char *path) {
 // build_confined makes a world of its own for the tool.
 static void build_confined(void) {
 	const struct root *root = &options.root;
-	if (root->loopback)
-		must("bring lo up", "", loopback());
+	network(root);
 	// Only now is this process in its cgroup: clone(2) would have made the
 	// forker's the root.
 	if (root->cgroup_ns)

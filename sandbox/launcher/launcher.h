@@ -142,9 +142,14 @@ void set_title(const char *title);
 // root.c, confine.c, trial.c
 
 void build_root(const struct options *o);
-long loopback(void);
 void confine(const struct root *root);
 int trial(char **paths);
+
+// network.c
+
+long loopback(void);
+// network arranges the namespace, and hands its sockets to the host.
+void network(const struct root *root);
 
 // command.c
 

@@ -5,7 +5,6 @@
 #include <asm/ioctls.h>
 #include <linux/openat2.h>
 #include <linux/socket.h>
-#include <linux/sockios.h>
 #include <linux/stat.h>
 
 #define BENEATH (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
@@ -355,19 +354,4 @@ void build_root(const struct options *o) {
 		add_mount(&m.it);
 	guard_proc(root);
 	enter();
-}
-
-long loopback(void) {
-	enum { INET = 2, DATAGRAM = 2, UP = 1 };
-	struct { // ifreq of netdevice(7); its header needs a C library
-		char name[16];
-		short flags;
-		char rest[22];
-	} request = {.name = "lo", .flags = UP};
-	long fd = sys(__NR_socket, INET, DATAGRAM | O_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	long err = sys(__NR_ioctl, fd, SIOCSIFFLAGS, &request);
-	shut(fd);
-	return err;
 }

@@ -86,6 +86,23 @@ struct limit read_limit(struct reader *r) {
 	return l;
 }
 
+struct net read_net(struct reader *r) {
+	struct net n;
+	n.v6 = flag(r);
+	n.high = number(r);
+	n.low = number(r);
+	n.bits = number(r);
+	return n;
+}
+
+struct listener read_listener(struct reader *r) {
+	struct listener l;
+	l.datagram = flag(r);
+	l.at = read_net(r);
+	l.port = number(r);
+	return l;
+}
+
 struct stage read_stage(struct reader *r) {
 	struct stage s;
 	s.source = text(r);
@@ -123,6 +140,9 @@ static void read_root(struct root *o, struct reader *r) {
 	o->files = SKIP(r, read_file);
 	o->sysctls = SKIP(r, read_file);
 	o->limits = SKIP(r, read_limit);
+	o->addresses = SKIP(r, read_net);
+	o->routes = SKIP(r, read_net);
+	o->listen = SKIP(r, read_listener);
 }
 
 static bool few(i64 n) { return n >= 0 && n <= MAX_FILES; }
@@ -145,7 +165,7 @@ bool read_options(struct options *o, const u8 *bytes, size_t n) {
 	o->args = SKIP(&r, text);
 	o->env = SKIP(&r, text);
 	read_root(&o->root, &r);
-	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->timer >= 0;
+	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->root.listen.n <= MAX_SOCKETS && o->timer >= 0;
 }
 
 bool read_birth(struct birth *b, const u8 *bytes, size_t n) {

@@ -6,13 +6,13 @@
 
 #include "base.h"
 
-enum { MAX_MESSAGE = 512, MAX_BIRTH = 64 << 10, MAX_FILES = 250 };
+enum { MAX_MESSAGE = 512, MAX_BIRTH = 64 << 10, MAX_FILES = 250, MAX_SOCKETS = 200, SOCKET_FILES = 2 };
 
 // Descriptors that a launcher is born with.
 enum { CONTROL_FD = 3, SPEC_FD = 4, FIRST_FD = 5 };
 
 // Kinds of message.
-enum { BORN = 'B', READY = 'R', STARTED = 'S', FAILED = 'E', EXITED = 'X', TIMER = 'T' };
+enum { BORN = 'B', SOCKETS = 'N', READY = 'R', STARTED = 'S', FAILED = 'E', EXITED = 'X', TIMER = 'T' };
 
 // Kinds of request to the zygote.
 enum { REQUEST_BIRTH = 'b', REQUEST_CONNECT = 'c' };
@@ -59,11 +59,22 @@ struct limit {
 	i64 resource, value;
 };
 
+struct net {
+	bool v6;
+	i64 high, low, bits;
+};
+
+struct listener {
+	bool datagram;
+	struct net at;
+	i64 port;
+};
+
 struct root {
 	bool loopback, cgroup_ns;
 	i64 bytes, landlock, seccomp;
 	const char *hostname, *workspace;
-	struct list masked, read_only, writable, mounts, links, files, sysctls, limits;
+	struct list masked, read_only, writable, mounts, links, files, sysctls, limits, addresses, routes, listen;
 };
 
 struct options {
@@ -90,6 +101,8 @@ struct mount read_mount(struct reader *r);
 struct link read_link(struct reader *r);
 struct file read_file(struct reader *r);
 struct limit read_limit(struct reader *r);
+struct net read_net(struct reader *r);
+struct listener read_listener(struct reader *r);
 struct stage read_stage(struct reader *r);
 
 // These return false where the bytes are not exactly one such value.

@@ -59,8 +59,12 @@ type Root struct {
 	Limits  []Rlimit
 	// Workspace is the folder whose descriptor the host is given; empty: none.
 	Workspace string
-	// Loopback brings the interface lo up.
-	Loopback bool
+	// Loopback brings the interface lo up. Addresses are added to it; Routes are
+	// networks that become the call's own whole.
+	Loopback          bool
+	Addresses, Routes []Network
+	// Listen are the sockets to bind and to hand to the host (KindSockets).
+	Listen []Listener
 	// CgroupNS makes the call's own cgroup the root of what it sees.
 	CgroupNS bool
 	// Landlock is the ABI to use, 0 for none; Writable are the folders and
@@ -105,6 +109,21 @@ type Text struct {
 	Private       bool
 }
 
+// Network is an address with the length of its prefix. High and Low are its
+// bytes in network order; of IPv4, Low alone, as a number of 32 bits.
+type Network struct {
+	V6        bool
+	High, Low int64
+	Bits      int64
+}
+
+// Listener is a TCP socket that listens, or with Datagram a UDP socket.
+type Listener struct {
+	Datagram bool
+	Address  Network // its Bits mean nothing
+	Port     int64
+}
+
 // Rlimit is one limit of setrlimit(2), soft and hard.
 type Rlimit struct{ Resource, Value int64 }
 
@@ -122,7 +141,7 @@ func Decode(b []byte) (Options, error) {
 	var o Options
 	c := codec{buf: b, decoding: true}
 	o.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || o.TimerNS < 0 {
+	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.TimerNS < 0 {
 		return Options{}, errOptions
 	}
 	return o, nil
@@ -159,6 +178,20 @@ func (r *Root) visit(c *codec) {
 	list(c, &r.Files, func(c *codec, t *Text) { t.visit(c) })
 	list(c, &r.Sysctls, func(c *codec, t *Text) { t.visit(c) })
 	list(c, &r.Limits, func(c *codec, l *Rlimit) { c.number(&l.Resource); c.number(&l.Value) })
+	list(c, &r.Addresses, func(c *codec, n *Network) { n.visit(c) })
+	list(c, &r.Routes, func(c *codec, n *Network) { n.visit(c) })
+	list(c, &r.Listen, func(c *codec, l *Listener) {
+		c.flag(&l.Datagram)
+		l.Address.visit(c)
+		c.number(&l.Port)
+	})
+}
+
+func (n *Network) visit(c *codec) {
+	c.flag(&n.V6)
+	c.number(&n.High)
+	c.number(&n.Low)
+	c.number(&n.Bits)
 }
 
 func (t *Text) visit(c *codec) {

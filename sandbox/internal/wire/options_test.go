@@ -24,8 +24,11 @@ var fullRoot = Root{
 	Masked:   []string{"/proc/keys"},
 	ReadOnly: []string{"/proc/sys", ""},
 	Hostname: "h", Workspace: "/workspace", Loopback: true, CgroupNS: true, Landlock: 6, Seccomp: 1,
-	Limits:   []Rlimit{{7, 1024}, {4, 0}, {-1, math.MinInt64}},
-	Writable: []string{"/tmp"},
+	Limits:    []Rlimit{{7, 1024}, {4, 0}, {-1, math.MinInt64}},
+	Writable:  []string{"/tmp"},
+	Addresses: []Network{{Low: 0xc6120001, Bits: 32}},
+	Routes:    []Network{{V6: true, High: -1, Low: math.MinInt64, Bits: 64}},
+	Listen:    []Listener{{Datagram: true, Address: Network{Low: 0x7f000035}, Port: 53}, {Port: math.MaxInt64}},
 }
 
 var optionSamples = []Options{

@@ -8,6 +8,13 @@ package wire
 
 import "encoding/binary"
 
+// MaxSockets bounds the sockets of a call's network, and SocketFiles are the
+// files before them in KindSockets: /proc/net/snmp and snmp6 of its namespace.
+const (
+	MaxSockets  = 200
+	SocketFiles = 2
+)
+
 // MaxMessageBytes bounds a message in either direction.
 const MaxMessageBytes = 512
 
@@ -17,6 +24,9 @@ const (
 	KindBorn byte = 'B'
 	// Launcher to host. Ready carries descriptors of the socket folder, if
 	// there is one, and of the workspace, if there is one.
+	// Sockets carries those of Root.Listen in their order, behind the namespace's
+	// counters (SocketFiles).
+	KindSockets byte = 'N'
 	KindReady   byte = 'R'
 	KindStarted byte = 'S'
 	KindFailed  byte = 'E'

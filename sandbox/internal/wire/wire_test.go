@@ -69,7 +69,7 @@ func TestMessagesAreAppended(t *testing.T) {
 // Kinds that go the same way on one socket must differ.
 func TestKindsDiffer(t *testing.T) {
 	seen := map[byte]bool{}
-	for _, kind := range []byte{KindBorn, KindReady, KindStarted, KindFailed, KindExited, KindTimer, RequestBirth, RequestConnect} {
+	for _, kind := range []byte{KindBorn, KindSockets, KindReady, KindStarted, KindFailed, KindExited, KindTimer, RequestBirth, RequestConnect} {
 		if seen[kind] {
 			t.Errorf("kind %q twice", kind)
 		}

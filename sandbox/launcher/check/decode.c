@@ -38,6 +38,12 @@ static void see_root(const struct root *r) {
 		see(f.it.content);
 	EACH(l, r->limits, read_limit)
 		seen += (u64)l.it.resource + (u64)l.it.value;
+	EACH(n, r->addresses, read_net)
+		seen += (u64)n.it.low;
+	EACH(n, r->routes, read_net)
+		seen += (u64)n.it.high;
+	EACH(l, r->listen, read_listener)
+		seen += (u64)l.it.port;
 }
 
 static int decode_options(const u8 *bytes, size_t n) {
