@@ -1,0 +1,57 @@
+package api
+
+// Network is what a call did with its network. Of a kept process it is what
+// happened in the process while the call ran, that of other calls at the same time
+// included.
+type Network struct {
+	// Mode is "none", "host" or "grants". Only with grants is more known than that.
+	Mode string `json:"mode"`
+	// Flows are the destinations that connections were granted to, and Refused what
+	// was not, each at most 100; MoreFlows and MoreRefused count what is left out.
+	Flows       []NetworkFlow    `json:"flows"`
+	Refused     []NetworkRefusal `json:"refused"`
+	MoreFlows   int64            `json:"moreFlows,omitempty"`
+	MoreRefused int64            `json:"moreRefused,omitempty"`
+	// Unreachable counts what the kernel refused inside: other ports, addresses that
+	// were not granted, UDP. It is of the namespace's own counters.
+	Unreachable int64 `json:"unreachable"`
+	// Shared: the process served other calls meanwhile, too, and their connections
+	// are in here.
+	Shared bool `json:"shared,omitempty"`
+	// Error says why this is not complete: the relay has ended in mid-call.
+	Error string `json:"error,omitempty"`
+}
+
+// NetworkFlow is all that went to one destination.
+type NetworkFlow struct {
+	// Name is the granted name; empty for a granted address.
+	Name string `json:"name,omitempty"`
+	// Address is the one that was really connected to; empty where none was, or a
+	// proxy has chosen it.
+	Address string `json:"address,omitempty"`
+	Port    int    `json:"port"`
+	// Connections that the tool made. SentBytes left for the destination, and
+	// ReceivedBytes came from it.
+	Connections   int64 `json:"connections"`
+	SentBytes     int64 `json:"sentBytes"`
+	ReceivedBytes int64 `json:"receivedBytes"`
+	// FirstMs and LastMs are when a first connection was asked for, and when the last
+	// one ended, from the start of the process.
+	FirstMs int64 `json:"firstMs"`
+	LastMs  int64 `json:"lastMs"`
+	// Error is the last one: of looking the name up, connecting, or a connection
+	// that broke.
+	Error string `json:"error,omitempty"`
+	// Via is "proxy" where an outbound proxy made the connection.
+	Via string `json:"via,omitempty"`
+}
+
+// NetworkRefusal is what was refused: a name without a port was asked of the name
+// server only.
+type NetworkRefusal struct {
+	Name    string `json:"name,omitempty"`
+	Address string `json:"address,omitempty"`
+	Port    int    `json:"port,omitempty"`
+	Count   int64  `json:"count"`
+	Why     string `json:"why"`
+}

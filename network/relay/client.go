@@ -1,0 +1,157 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+// ErrGone: the relay has ended, and its connections with it.
+var ErrGone = errors.New("the network relay has ended")
+
+// Handler takes what a relay says by itself. Its methods must return soon.
+type Handler interface {
+	// Asked: a connection waits for Client.Answer.
+	Asked(Ask)
+	// Passed: a session has passed the limit of that name.
+	Passed(session, limit string)
+}
+
+// Client is a host's connection to its relay. Its methods may be used from any
+// goroutine.
+type Client struct {
+	conn    *net.UnixConn
+	handler Handler
+	gone    chan struct{}
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan message
+	writing sync.Mutex
+}
+
+// NewClient speaks to a relay on a socket of type SOCK_SEQPACKET, until Close or
+// the relay's end.
+func NewClient(conn *net.UnixConn, handler Handler) *Client {
+	c := &Client{conn: conn, handler: handler, gone: make(chan struct{}), waiting: map[uint64]chan message{}}
+	go c.read()
+	return c
+}
+
+// Gone is closed when the relay has ended.
+func (c *Client) Gone() <-chan struct{} { return c.gone }
+
+// Close ends the relay's connections, and the relay.
+func (c *Client) Close() error { return c.conn.Close() }
+
+func (c *Client) read() {
+	defer close(c.gone)
+	r := newReceiver(c.conn)
+	for {
+		m, files, err := r.next()
+		closeAll(files) // a relay has no files to give
+		if err != nil {
+			_ = c.conn.Close()
+			return
+		}
+		c.take(m)
+	}
+}
+
+func (c *Client) take(m message) {
+	switch {
+	case m.ID == 0 && m.Op == opAsk && m.Ask != nil:
+		c.handler.Asked(*m.Ask)
+	case m.ID == 0 && m.Op == opLimit:
+		c.handler.Passed(m.Of, m.Why)
+	default:
+		c.mu.Lock()
+		answer := c.waiting[m.ID]
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+		if answer != nil {
+			answer <- m
+		}
+	}
+}
+
+// ask sends a request and waits for its answer.
+func (c *Client) ask(ctx context.Context, m message, files []*os.File) (message, error) {
+	answer := make(chan message, 1)
+	c.mu.Lock()
+	c.last++
+	m.ID = c.last
+	c.waiting[m.ID] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.waiting, m.ID)
+		c.mu.Unlock()
+	}()
+	if err := c.send(m, files); err != nil {
+		return message{}, err
+	}
+	select {
+	case got := <-answer:
+		if got.Error != "" {
+			return got, errors.New(got.Error)
+		}
+		return got, nil
+	case <-c.gone:
+		return message{}, ErrGone
+	case <-ctx.Done():
+		return message{}, fmt.Errorf("the network relay does not answer: %w", context.Cause(ctx))
+	}
+}
+
+func (c *Client) send(m message, files []*os.File) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if err := send(c.conn, m, files); err != nil {
+		return fmt.Errorf("cannot speak to the network relay: %w", err)
+	}
+	return nil
+}
+
+// Hello begins: proxy, if not nil, is the outbound proxy for names. An error says
+// that the relay cannot be used.
+func (c *Client) Hello(ctx context.Context, proxy *httpproxy.Config) error {
+	got, err := c.ask(ctx, message{Op: opHello, Version: Version, Proxy: proxy}, nil)
+	if err == nil && got.Version != Version {
+		err = fmt.Errorf("the network relay speaks version %d, not %d: the program was replaced since it was started; restart it", got.Version, Version)
+	}
+	return err
+}
+
+// Open has the relay serve a process's sockets, whose files the caller may close
+// afterwards.
+func (c *Client) Open(ctx context.Context, s Session, files []*os.File) error {
+	_, err := c.ask(ctx, message{Op: opOpen, Session: &s}, files)
+	return err
+}
+
+// Report is what a session came to so far.
+func (c *Client) Report(ctx context.Context, session string) (*api.Network, error) {
+	got, err := c.ask(ctx, message{Op: opReport, Of: session}, nil)
+	return got.Report, err
+}
+
+// End ends a session: nothing of it is left when it returns. drain lets what the
+// tool had sent on connections that it has closed reach its destination, for a
+// short while.
+func (c *Client) End(ctx context.Context, session string, drain bool) (*api.Network, error) {
+	got, err := c.ask(ctx, message{Op: opClose, Of: session, Drain: drain}, nil)
+	return got.Report, err
+}
+
+// Answer settles an Ask; why is for a denial.
+func (c *Client) Answer(a Ask, v Verdict, why string) error {
+	return c.send(message{Op: opAnswer, Ask: &a, Verdict: v, Why: why}, nil)
+}

@@ -1,0 +1,62 @@
+package relay
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// maxHelloBytes bounds what a ClientHello and its records may have.
+const maxHelloBytes = 64 << 10
+
+var (
+	errHello  = errors.New("it does not begin with a TLS ClientHello")
+	errSilent = errors.New("it did not begin with a TLS ClientHello in time")
+	errGotIt  = errors.New("the hello has been read")
+)
+
+// readHello reads a TLS ClientHello, however it is split, and returns its server
+// name with all that was read.
+func readHello(conn net.Conn, by time.Time) (name string, read []byte, err error) {
+	if err := conn.SetReadDeadline(by); err != nil {
+		return "", nil, err
+	}
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	r := &recorder{Conn: conn}
+	got := false
+	server := tls.Server(r, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		name, got = strings.ToLower(hello.ServerName), true
+		return nil, errGotIt
+	}})
+	err = server.Handshake()
+	if got {
+		return name, r.read, nil
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return "", nil, errSilent
+	}
+	return "", nil, errHello
+}
+
+// recorder keeps what is read, and says nothing.
+type recorder struct {
+	net.Conn
+	read []byte
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	left := maxHelloBytes + 1024 - len(r.read) // records have headers of their own
+	if left <= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := r.Conn.Read(p[:min(len(p), left)])
+	r.read = append(r.read, p[:n]...)
+	return n, err
+}
+
+func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
+func (r *recorder) Close() error                { return nil }

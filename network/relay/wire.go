@@ -1,0 +1,169 @@
+package relay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/network"
+)
+
+// Version is that of the messages; a relay of another version is not used.
+const Version = 1
+
+// ControlFD is where a relay finds its socket (SOCK_SEQPACKET).
+const ControlFD = 3
+
+const (
+	maxMessageBytes = 192 << 10
+	maxFiles        = 2 + 2 + network.MaxListeners
+)
+
+// Session describes one process's network to a relay. The files that come
+// with it are the namespace's counters (snmp, snmp6), the name server's sockets
+// (UDP, TCP), and those that listen.
+type Session struct {
+	ID     string          `json:"id"`
+	Grants []network.Grant `json:"grants"`
+	Ask    bool            `json:"ask,omitempty"`
+	Limits network.Limits  `json:"limits"`
+	// Deny are the operator's own networks.
+	Deny []netip.Prefix `json:"deny,omitempty"`
+}
+
+// Ask is a question for people: may the call reach this name?
+type Ask struct {
+	Session string `json:"session"`
+	Name    string `json:"name"`
+	Port    uint16 `json:"port"`
+}
+
+// Verdict is what came of an Ask.
+type Verdict string
+
+// Verdicts.
+const (
+	AllowOnce Verdict = "once"
+	AllowTurn Verdict = "turn"
+	Denied    Verdict = "deny"
+)
+
+// Operations.
+const (
+	opHello  = "hello"
+	opOpen   = "open"
+	opReport = "report"
+	opClose  = "close"
+	opAnswer = "answer"
+	opAsk    = "ask"   // of the relay
+	opLimit  = "limit" // of the relay
+)
+
+// message is a request (with ID), its answer (with the same), or an event of the
+// relay's (without).
+type message struct {
+	Op      string            `json:"op"`
+	ID      uint64            `json:"id,omitempty"`
+	Version int               `json:"version,omitempty"`
+	Proxy   *httpproxy.Config `json:"proxy,omitempty"`
+	Session *Session          `json:"session,omitempty"`
+	Of      string            `json:"of,omitempty"` // the session's ID
+	Drain   bool              `json:"drain,omitempty"`
+	Ask     *Ask              `json:"ask,omitempty"`
+	Verdict Verdict           `json:"verdict,omitempty"`
+	Why     string            `json:"why,omitempty"` // of a denial, or the limit
+	Report  *api.Network      `json:"report,omitempty"`
+	Error   string            `json:"error,omitempty"`
+}
+
+// writeTime bounds how long a message waits for the other side to read.
+const writeTime = 5 * time.Second
+
+// send writes one message with its files.
+func send(conn *net.UnixConn, m message, files []*os.File) error {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("cannot encode a message: %w", err)
+	}
+	if len(raw) > maxMessageBytes {
+		return fmt.Errorf("a message of %d bytes is larger than %d", len(raw), maxMessageBytes)
+	}
+	var rights []byte
+	if len(files) > 0 {
+		fds := make([]int, 0, len(files))
+		for _, file := range files {
+			fds = append(fds, int(file.Fd())) // Fd leaves what came non-blocking as it is (Go 1.21)
+		}
+		rights = unix.UnixRights(fds...)
+	}
+	if err := conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return err
+	}
+	_, _, err = conn.WriteMsgUnix(raw, rights, nil)
+	return err
+}
+
+var errClosed = errors.New("the other side has closed the socket")
+
+// receiver reads messages.
+type receiver struct {
+	conn     *net.UnixConn
+	buf, oob []byte
+}
+
+func newReceiver(conn *net.UnixConn) *receiver {
+	return &receiver{conn, make([]byte, maxMessageBytes), make([]byte, unix.CmsgSpace(maxFiles*4))}
+}
+
+func (r *receiver) next() (m message, files []*os.File, err error) {
+	n, oobn, flags, _, err := r.conn.ReadMsgUnix(r.buf, r.oob)
+	files = filesOf(r.oob[:oobn])
+	switch {
+	case err == nil && n == 0:
+		err = errClosed
+	case err == nil && flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0:
+		err = errors.New("a message came in part only: too few descriptors are left")
+	case err == nil:
+		err = json.Unmarshal(r.buf[:n], &m)
+	}
+	if err != nil {
+		closeAll(files)
+		files = nil
+	}
+	return m, files, err
+}
+
+func filesOf(oob []byte) (files []*os.File) {
+	if len(oob) == 0 {
+		return nil
+	}
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		fds, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			continue
+		}
+		for _, fd := range fds {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "received"))
+		}
+	}
+	return files
+}
+
+func closeAll(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}
