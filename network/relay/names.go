@@ -1,0 +1,123 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/network"
+)
+
+// names are a session's: which synthetic address stands for which name, and what
+// a name really has.
+type names struct {
+	spec  Session
+	world *world
+	exact map[string]netip.Addr // never changed
+
+	mu     sync.Mutex
+	byAddr map[netip.Addr]string
+	found  map[string]netip.Addr
+	known  map[string]*lookup
+}
+
+// lookup is one of a name's, which may be under way.
+type lookup struct {
+	done  chan struct{}
+	addrs []netip.Addr
+	err   error
+	at    time.Time // of its end
+}
+
+// keepLookup is how long a lookup counts: the query that comes before a connection
+// has made it.
+const keepLookup = 5 * time.Second
+
+// maxKnown bounds the lookups that are remembered.
+const maxKnown = network.MaxGrants + network.MaxFound
+
+func newNames(spec Session, w *world) *names {
+	n := &names{
+		spec: spec, world: w, exact: network.Exact(spec.Grants), byAddr: map[netip.Addr]string{},
+		found: map[string]netip.Addr{}, known: map[string]*lookup{},
+	}
+	for name, addr := range n.exact {
+		n.byAddr[addr] = name
+	}
+	return n
+}
+
+// of is the name that an address stands for; empty for none.
+func (n *names) of(addr netip.Addr) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.byAddr[addr]
+}
+
+// give is the address that stands for a name below a wildcard, or one that is
+// asked about; full where there are too many such names.
+func (n *names) give(name string) (addr netip.Addr, full bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if addr, ok := n.found[name]; ok {
+		return addr, false
+	}
+	if len(n.found) >= network.MaxFound {
+		return netip.Addr{}, true
+	}
+	addr = network.FoundAddr(len(n.found))
+	n.found[name], n.byAddr[addr] = addr, name
+	return addr, false
+}
+
+// resolve begins a lookup, or joins one.
+func (n *names) resolve(name string) *lookup {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.known[name]; l != nil && (l.at.IsZero() || time.Since(l.at) < keepLookup) {
+		return l
+	}
+	if len(n.known) >= maxKnown {
+		n.known = map[string]*lookup{}
+	}
+	l := &lookup{done: make(chan struct{})}
+	n.known[name] = l
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), n.spec.Limits.Dial)
+		defer cancel()
+		// As an absolute name: the host's search list is not the call's.
+		addrs, err := n.world.resolver.LookupNetIP(ctx, "ip", name+".")
+		n.mu.Lock()
+		l.addrs, l.err, l.at = addrs, err, time.Now()
+		n.mu.Unlock()
+		close(l.done)
+	}()
+	return l
+}
+
+// missing says whether the name does not exist. It is read after done.
+func (l *lookup) missing() bool {
+	var failed *net.DNSError
+	return errors.As(l.err, &failed) && failed.IsNotFound
+}
+
+// addresses waits for a name's.
+func (n *names) addresses(ctx context.Context, name string, port uint16) ([]netip.AddrPort, error) {
+	l := n.resolve(name)
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	var list []netip.AddrPort
+	for _, addr := range l.addrs {
+		list = append(list, netip.AddrPortFrom(addr.Unmap(), port))
+	}
+	return list, nil
+}

@@ -1,0 +1,99 @@
+package relay
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+// outer is a connection to a destination. Its bytes are counted by the kernel, so
+// they are right whenever it ends.
+type outer struct {
+	*net.TCPConn
+	raw    syscall.RawConn
+	key    flowKey
+	begun  time.Time
+	ledger *ledger
+	// Bytes that were exchanged with a proxy before the destination's.
+	ownSent, ownReceived int64
+	sawEnd               atomic.Bool // of what the destination sends
+
+	once sync.Once
+}
+
+func newOuter(conn *net.TCPConn, key flowKey, begun time.Time, l *ledger) (*outer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	setBuffers(conn)
+	o := &outer{TCPConn: conn, raw: raw, key: key, begun: begun, ledger: l}
+	l.connected(o)
+	return o, nil
+}
+
+// bufferBytes bounds what one connection holds in the kernel, each way.
+const bufferBytes = 256 << 10
+
+func setBuffers(conn *net.TCPConn) {
+	_ = conn.SetReadBuffer(bufferBytes)
+	_ = conn.SetWriteBuffer(bufferBytes)
+}
+
+// addTo adds what the connection has carried by now.
+func (o *outer) addTo(f *api.NetworkFlow) {
+	f.Connections++
+	var info *unix.TCPInfo
+	err := o.raw.Control(func(fd uintptr) { info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
+	if err != nil || info == nil {
+		return
+	}
+	received := int64(info.Bytes_received)
+	switch info.State {
+	case unix.BPF_TCP_CLOSE_WAIT, unix.BPF_TCP_LAST_ACK, unix.BPF_TCP_CLOSING, unix.BPF_TCP_TIME_WAIT:
+		received-- // the FIN counts as one
+	default:
+		if o.sawEnd.Load() {
+			received--
+		}
+	}
+	f.SentBytes += max(int64(info.Bytes_sent)-int64(info.Bytes_retrans)-o.ownSent, 0)
+	f.ReceivedBytes += max(received-o.ownReceived, 0)
+}
+
+// unsent says whether there is something that the destination has not received.
+func (o *outer) unsent() bool {
+	n := 0
+	err := o.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return err == nil && n > 0
+}
+
+// finish counts the connection and closes it; err is what broke it, or "".
+func (o *outer) finish(err string, reset bool) {
+	o.once.Do(func() {
+		if reset {
+			_ = o.SetLinger(0)
+		}
+		o.ledger.ended(o, err)
+		_ = o.TCPConn.Close()
+	})
+}
+
+// Close is finish for what takes a net.Conn.
+func (o *outer) Close() error {
+	o.finish("", false)
+	return nil
+}
+
+// reset closes a connection so that its other side knows that it was broken, and
+// nothing of it is left in the kernel.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+}
