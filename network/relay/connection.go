@@ -1,0 +1,361 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/toolhost/toolhost/network"
+)
+
+// inspectTime is how long a tool may take to say which name it wants.
+const inspectTime = 10 * time.Second
+
+// connection is one that a tool has made.
+type connection struct {
+	session *session
+	in      *net.TCPConn
+	begun   time.Time
+	active  atomic.Int64 // when something last moved, in Unix nanoseconds
+
+	mu      sync.Mutex
+	out     []*outer
+	aborted bool
+	failed  bool   // one direction has
+	broken  string // by the destination's fault, or a limit's
+	sentAll bool   // all that the tool has sent was passed on
+	waits   bool   // for the destination, or for people
+}
+
+// target is what a connection is meant for.
+type target struct {
+	name  string // empty for an address
+	at    netip.AddrPort
+	grant network.Grant
+}
+
+func (c *connection) local() netip.AddrPort {
+	at := c.in.LocalAddr().(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// serve is the whole life of a connection.
+func (c *connection) serve() {
+	defer c.session.leave(c)
+	c.active.Store(time.Now().UnixNano())
+	to, err := c.target()
+	if err == nil {
+		err = c.connect(to)
+	}
+	var refused *refusal403
+	if errors.As(err, &refused) {
+		c.session.ledger.refuse(refused.key, false)
+	}
+	if err != nil {
+		reset(c.in)
+		return
+	}
+	_ = c.in.Close()
+}
+
+// refusal403 is what policy refuses.
+type refusal403 struct{ key refusalKey }
+
+func (r *refusal403) Error() string { return r.key.why }
+
+// refuse says why the connection is not let through.
+func (c *connection) refuse(format string, args ...any) error {
+	at := c.local()
+	key := refusalKey{name: c.session.names.of(at.Addr()), port: at.Port(), why: fmt.Sprintf(format, args...)}
+	if key.name == "" {
+		key.address = at.Addr().String()
+	}
+	return &refusal403{key}
+}
+
+// target finds what the address that the tool has connected to stands for.
+func (c *connection) target() (target, error) {
+	at, spec := c.local(), c.session.spec
+	if grant, ok := network.FindAddr(spec.Grants, at); ok {
+		return target{at: at, grant: grant}, nil
+	}
+	name := c.session.names.of(at.Addr())
+	if name == "" {
+		return target{}, c.refuse("not granted")
+	}
+	if grant, ok := network.Find(spec.Grants, name, at.Port()); ok {
+		return target{name: name, at: at, grant: grant}, nil
+	}
+	if !spec.Ask {
+		return target{}, c.refuse("not granted on this port")
+	}
+	c.set(&c.waits, true)
+	got := c.session.ask(c.untilClosed(), name, at.Port())
+	c.set(&c.waits, false)
+	if got.verdict != AllowOnce && got.verdict != AllowTurn {
+		return target{}, c.refuse("%s", got.why)
+	}
+	return target{name: name, at: at, grant: network.Grant{Host: name, Ports: []uint16{at.Port()}}}, nil
+}
+
+// untilClosed ends with the session. That the tool has given up is not seen: a
+// byte that it has sent must stay unread.
+func (c *connection) untilClosed() context.Context { return c.session.ctx }
+
+func (c *connection) set(flag *bool, v bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*flag = v
+}
+
+// connect inspects what the tool says, connects, and copies until both have ended.
+func (c *connection) connect(to target) error {
+	var head []byte
+	switch to.grant.Inspect(to.at.Port()) {
+	case network.HTTPHost:
+		return c.serveHTTP(to)
+	case network.TLSName:
+		name, read, err := readHello(c.in, time.Now().Add(inspectTime))
+		if err != nil {
+			return c.refuse("%v", err)
+		}
+		if name != to.name {
+			return c.refuse("the TLS server name is %s", shown(name))
+		}
+		head = read
+	}
+	out, err := c.dial(c.session.ctx, to, false)
+	if err != nil {
+		return err
+	}
+	return c.copy(out, head)
+}
+
+// shown is a name that a tool has sent, as a report can have it.
+func shown(name string) string {
+	if name == "" {
+		return "missing"
+	}
+	const most = 80
+	name = strings.Map(func(r rune) rune {
+		if r < 0x21 || r > 0x7e {
+			return '?'
+		}
+		return r
+	}, name)
+	if len(name) > most {
+		name = name[:most] + "..."
+	}
+	return name
+}
+
+// dial connects to the target, and has the attempt counted whatever comes of it.
+// plain is for requests to a proxy in absolute form.
+func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, error) {
+	c.set(&c.waits, true)
+	defer c.set(&c.waits, false)
+	ctx, cancel := context.WithTimeout(ctx, c.session.spec.Limits.Dial)
+	defer cancel()
+	s := c.session
+	key := flowKey{name: to.name, port: to.at.Port()}
+	var conn *net.TCPConn
+	var ownSent, ownReceived int64
+	proxy, err := s.proxyOf(to, plain)
+	if err == nil && proxy != nil {
+		key.via = "proxy"
+		conn, ownSent, ownReceived, err = dialThrough(ctx, proxy, to, plain)
+	} else if err == nil {
+		var at netip.AddrPort
+		conn, at, err = s.dialDirect(ctx, to)
+		key.address = addressOf(at)
+	}
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return nil, &refusal403{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
+	}
+	if err != nil {
+		s.ledger.failed(key, c.begun, dialError(ctx, err))
+		return nil, err
+	}
+	out, err := newOuter(conn, key, c.begun, s.ledger)
+	if err != nil {
+		reset(conn)
+		return nil, err
+	}
+	out.ownSent, out.ownReceived = ownSent, ownReceived
+	return out, c.hold(out)
+}
+
+func dialError(ctx context.Context, err error) string {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return "connecting timed out"
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "looking the name up: " + dns.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+func (s *session) proxyOf(to target, plain bool) (*url.URL, error) {
+	if to.name == "" { // literal addresses never go there
+		return nil, nil
+	}
+	return s.world.proxyFor(to.name, to.at.Port(), plain)
+}
+
+func dialThrough(ctx context.Context, proxy *url.URL, to target, plain bool) (conn *net.TCPConn, sent, received int64, err error) {
+	if conn, err = dialProxy(ctx, proxy); err != nil || plain {
+		return conn, 0, 0, err
+	}
+	if sent, received, err = tunnel(ctx, conn, proxy, to.name, to.at.Port()); err != nil {
+		reset(conn)
+	}
+	return conn, sent, received, err
+}
+
+func (s *session) dialDirect(ctx context.Context, to target) (*net.TCPConn, netip.AddrPort, error) {
+	reach, err := s.world.reach(s.spec)
+	if err != nil {
+		return nil, netip.AddrPort{}, err
+	}
+	list := []netip.AddrPort{to.at}
+	if to.name != "" {
+		if list, err = s.names.addresses(ctx, to.name, to.at.Port()); err != nil {
+			return nil, netip.AddrPort{}, err
+		}
+	}
+	return dialAny(ctx, list, reach)
+}
+
+// hold keeps what the connection has outside, so that abort reaches it.
+func (c *connection) hold(out *outer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.aborted {
+		out.finish("", true)
+		return net.ErrClosed
+	}
+	c.out = append(c.out, out)
+	return nil
+}
+
+// copy passes bytes both ways until both directions have ended, or one has failed.
+func (c *connection) copy(out *outer, head []byte) error {
+	setBuffers(c.in)
+	c.active.Store(time.Now().UnixNano())
+	if len(head) > 0 {
+		if err := c.session.countSent(len(head)); err != nil {
+			out.finish(err.Error(), true)
+			return err
+		}
+		if _, err := out.Write(head); err != nil {
+			out.finish(broken(err), true)
+			return err
+		}
+	}
+	idle, most := c.session.spec.Limits.Idle, spliceBytes
+	if c.session.bytes != nil {
+		most = pipeBytes // a rate is not to come in bursts
+	}
+	up := make(chan error, 1)
+	go func() {
+		err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active}.run()
+		if err == nil {
+			err = out.CloseWrite()
+			c.set(&c.sentAll, true)
+		}
+		c.fail(err, isFrom(err), out)
+		up <- err
+	}()
+	err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active}.run()
+	if err == nil {
+		out.sawEnd.Store(true)
+		err = c.in.CloseWrite()
+	}
+	c.fail(err, !isFrom(err), out)
+	failed := errors.Join(<-up, err)
+	c.mu.Lock()
+	why, aborted := c.broken, c.aborted
+	c.mu.Unlock()
+	out.finish(why, aborted || failed != nil)
+	return failed
+}
+
+func isFrom(err error) bool {
+	_, ok := errors.AsType[fromError](err)
+	return ok
+}
+
+// fail ends a connection whose one direction has failed; tool says that it was the
+// tool's side, which may close when it likes.
+func (c *connection) fail(err error, tool bool, out *outer) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	limited := errors.Is(err, errIdle) || errors.Is(err, errLimit)
+	if !c.failed && !c.aborted && (!tool || limited) {
+		c.broken = broken(err)
+	}
+	c.failed = true
+	c.mu.Unlock()
+	c.cut(out)
+}
+
+// broken is what a destination's error is called.
+func broken(err error) string {
+	if errors.Is(err, errIdle) || errors.Is(err, errLimit) {
+		return err.Error()
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return errno.Error()
+	}
+	return "the connection broke"
+}
+
+// cut ends both directions at once, and wakes those that copy.
+func (c *connection) cut(out *outer) {
+	past := time.Unix(1, 0)
+	_ = c.in.SetDeadline(past)
+	_ = out.SetDeadline(past)
+}
+
+// abort ends the connection from outside.
+func (c *connection) abort() {
+	c.mu.Lock()
+	c.aborted = true
+	out := c.out
+	c.mu.Unlock()
+	for _, o := range out {
+		o.finish("", true)
+	}
+	reset(c.in)
+}
+
+// undelivered says whether something of the tool's may still be under way. The
+// tool has ended.
+func (c *connection) undelivered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits {
+		return true
+	}
+	for _, o := range c.out {
+		if !c.sentAll || o.unsent() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,253 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// maxHeaderBytes bounds the head of a request.
+const maxHeaderBytes = 64 << 10
+
+// serveHTTP passes the requests of one connection on, each after a look at the
+// host that it is for.
+func (c *connection) serveHTTP(to target) error {
+	h := &httpRelay{connection: c, to: to}
+	transport := &http.Transport{
+		DialContext: h.dial, DisableCompression: true, MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1,
+		IdleConnTimeout: c.session.spec.Limits.Idle, MaxResponseHeaderBytes: maxHeaderBytes,
+		Proxy: func(*http.Request) (*url.URL, error) { return c.session.proxyOf(to, true) },
+	}
+	defer transport.CloseIdleConnections()
+	proxy := &httputil.ReverseProxy{
+		Rewrite: h.rewrite, Transport: transport, FlushInterval: -1, BufferPool: bodies{}, ErrorLog: log.New(io.Discard, "", 0),
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { h.fail(err) },
+	}
+	server := &http.Server{
+		Handler: h.checked(proxy), ReadHeaderTimeout: inspectTime, IdleTimeout: c.session.spec.Limits.Idle,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
+		BaseContext: func(net.Listener) context.Context { return c.session.ctx },
+	}
+	_ = server.Serve(newOneConn(&inner{TCPConn: c.in, relay: h}))
+	h.requests.Wait()
+	c.mu.Lock()
+	out := c.out
+	c.mu.Unlock()
+	for _, o := range out {
+		o.finish("", h.failure() != nil)
+	}
+	if !h.begun.Load() && h.failure() == nil {
+		return c.refuse("it does not begin with an HTTP request")
+	}
+	return h.failure()
+}
+
+// bodies are the buffers through which bodies pass.
+type bodies struct{}
+
+const bodyBytes = 256 << 10
+
+var bodyPool = sync.Pool{New: func() any { return new([bodyBytes]byte) }}
+
+func (bodies) Get() []byte  { return bodyPool.Get().(*[bodyBytes]byte)[:] }
+func (bodies) Put(b []byte) { bodyPool.Put((*[bodyBytes]byte)(b)) }
+
+// httpRelay is the part of a connection that speaks HTTP.
+type httpRelay struct {
+	*connection
+	to       target
+	begun    atomic.Bool // a request has come
+	requests sync.WaitGroup
+
+	mu  sync.Mutex
+	err error // the first that ended it
+}
+
+func (h *httpRelay) failure() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// fail ends the connection, as one that is reset.
+func (h *httpRelay) fail(err error) {
+	h.mu.Lock()
+	if h.err == nil && !errors.Is(err, context.Canceled) {
+		h.err = err
+	}
+	h.mu.Unlock()
+	_ = h.in.SetLinger(0)
+	panic(http.ErrAbortHandler)
+}
+
+// checked refuses requests that are for another host, or that would turn the
+// connection into something that cannot be looked into.
+func (h *httpRelay) checked(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.begun.Store(true)
+		h.requests.Add(1)
+		defer h.requests.Done()
+		if why := h.wrong(r); why != "" {
+			h.fail(h.connection.refuse("%s", why))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *httpRelay) wrong(r *http.Request) string {
+	switch {
+	case r.Method == "PRI" || httpguts.HeaderValuesContainsToken(r.Header["Upgrade"], "h2c"):
+		return "HTTP/2 without TLS is not passed on"
+	case r.Method == http.MethodConnect:
+		return "the HTTP method CONNECT is not passed on"
+	case r.URL.IsAbs() && r.URL.Scheme != "http":
+		return "the request is for a URL of another scheme"
+	case !h.meant(r.Host):
+		return "the HTTP host is " + shown(r.Host)
+	}
+	return ""
+}
+
+// meant says whether a Host field names the target.
+func (h *httpRelay) meant(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = host, ""
+	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	return name == h.to.name && (port == "" || port == strconv.Itoa(int(h.to.at.Port())))
+}
+
+// rewrite leaves a request as it came, as far as one connection's requests can be
+// another's.
+func (h *httpRelay) rewrite(r *httputil.ProxyRequest) {
+	out := r.Out
+	out.URL.Scheme, out.URL.Host, out.Host = "http", h.authority(), r.In.Host
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if values, ok := r.In.Header[name]; ok {
+			out.Header[name] = values
+		}
+	}
+	out.URL.RawQuery = r.In.URL.RawQuery
+	if _, ok := r.In.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = nil
+	}
+}
+
+func (h *httpRelay) authority() string {
+	if h.to.at.Port() == 80 {
+		return h.to.name
+	}
+	return net.JoinHostPort(h.to.name, strconv.Itoa(int(h.to.at.Port())))
+}
+
+// dial connects for the transport: to the target, or to the proxy that stands for
+// it.
+func (h *httpRelay) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	out, err := h.connection.dial(ctx, h.to, true)
+	if err != nil {
+		return nil, err
+	}
+	return &countedOuter{outer: out, c: h.connection}, nil
+}
+
+// countedOuter counts what passes.
+type countedOuter struct {
+	*outer
+	c *connection
+}
+
+func (o *countedOuter) Read(p []byte) (int, error) {
+	n, err := o.outer.Read(p)
+	if errors.Is(err, io.EOF) {
+		o.sawEnd.Store(true)
+	}
+	if n > 0 {
+		o.c.active.Store(time.Now().UnixNano())
+		if wrong := o.c.session.countReceived(n); wrong != nil {
+			return n, wrong
+		}
+	}
+	return n, err
+}
+
+func (o *countedOuter) Write(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		part := p[n:min(len(p), n+pipeBytes)]
+		if err := o.c.session.countSent(len(part)); err != nil {
+			return n, err
+		}
+		m, err := o.outer.Write(part)
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// ReadFrom is not the TCP connection's, which would not count.
+func (o *countedOuter) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{o}, r)
+}
+
+// WriteTo neither.
+func (o *countedOuter) WriteTo(w io.Writer) (int64, error) {
+	return io.Copy(w, struct{ io.Reader }{o})
+}
+
+// inner is the tool's connection, which its server closes; whether that is a reset
+// is decided later.
+type inner struct {
+	*net.TCPConn
+	relay *httpRelay
+	once  sync.Once
+	ended chan struct{}
+}
+
+// Close ends the server's part.
+func (i *inner) Close() error {
+	i.once.Do(func() { close(i.ended) })
+	return i.TCPConn.Close()
+}
+
+// oneConn is a listener of one connection, over when that is.
+type oneConn struct {
+	conn *inner
+	once sync.Once
+	took chan struct{}
+}
+
+func newOneConn(i *inner) *oneConn {
+	i.ended = make(chan struct{})
+	l := &oneConn{conn: i, took: make(chan struct{}, 1)}
+	l.took <- struct{}{}
+	return l
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case <-l.took:
+		return l.conn, nil
+	default:
+	}
+	<-l.conn.ended
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Close() error   { return nil }
+func (l *oneConn) Addr() net.Addr { return net.TCPAddrFromAddrPort(netip.AddrPort{}) }

@@ -1,0 +1,154 @@
+package relay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/net/http/httpproxy"
+)
+
+// maxSessions bounds the sessions of one relay.
+const maxSessions = 4096
+
+// server is a relay's own side.
+type server struct {
+	conn    *net.UnixConn
+	writing sync.Mutex
+	world   *world
+
+	mu       sync.Mutex
+	sessions map[string]*session
+}
+
+// Main serves the socket at ControlFD until its other side closes it. It is the
+// whole of a relay's process.
+func Main() error {
+	file := os.NewFile(ControlFD, "control")
+	conn, err := net.FileConn(file)
+	_ = file.Close()
+	if err != nil {
+		return fmt.Errorf("cannot use descriptor %d: %w; a relay is started by toolhost, not by hand", ControlFD, err)
+	}
+	control, ok := conn.(*net.UnixConn)
+	if !ok {
+		return fmt.Errorf("descriptor %d is not a unix socket: a relay is started by toolhost, not by hand", ControlFD)
+	}
+	return Serve(control)
+}
+
+// Serve serves one host until it closes the socket.
+func Serve(conn *net.UnixConn) error {
+	s := &server{conn: conn, sessions: map[string]*session{}, world: newWorld(nil)}
+	defer s.end()
+	r := newReceiver(conn)
+	for {
+		m, files, err := r.next()
+		if errors.Is(err, errClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.take(m, files)
+	}
+}
+
+func (s *server) take(m message, files []*os.File) {
+	reply := message{Op: m.Op, ID: m.ID}
+	switch m.Op {
+	case opHello:
+		s.hello(m.Proxy)
+		reply.Version = Version
+	case opOpen:
+		if err := s.open(m, files); err != nil {
+			reply.Error = err.Error()
+		}
+		files = nil
+	case opReport, opClose:
+		closeAll(files)
+		found := s.find(m.Of, m.Op == opClose)
+		if found == nil {
+			reply.Error = "there is no such session"
+			break
+		}
+		go func() { // for it may drain
+			if m.Op == opClose {
+				found.close(m.Drain)
+			}
+			reply.Report = found.report()
+			s.say(reply)
+		}()
+		return
+	case opAnswer:
+		if m.Ask != nil {
+			if found := s.find(m.Ask.Session, false); found != nil {
+				found.answer(*m.Ask, m.Verdict, m.Why)
+			}
+		}
+		closeAll(files)
+		return
+	default:
+		reply.Error = fmt.Sprintf("operation %q is unknown", m.Op)
+	}
+	closeAll(files)
+	s.say(reply)
+}
+
+func (s *server) hello(proxy *httpproxy.Config) {
+	s.world = newWorld(proxy)
+	go s.world.findTranslation()
+}
+
+func (s *server) open(m message, files []*os.File) error {
+	if m.Session == nil || len(files) < 4 {
+		closeAll(files)
+		return errors.New("a session without its sockets")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sessions) >= maxSessions || s.sessions[m.Session.ID] != nil {
+		closeAll(files)
+		return fmt.Errorf("%d sessions are open, and no more can be", len(s.sessions))
+	}
+	opened, err := openSession(*m.Session, files, s.world, s)
+	if err == nil {
+		s.sessions[m.Session.ID] = opened
+	}
+	return err
+}
+
+func (s *server) find(id string, take bool) *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.sessions[id]
+	if take {
+		delete(s.sessions, id)
+	}
+	return found
+}
+
+// say writes a message. Where the host reads no more, it has ended, or is about to
+// end this process.
+func (s *server) say(m message) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := send(s.conn, m, nil); err != nil {
+		_ = s.conn.Close()
+	}
+}
+
+func (s *server) asked(a Ask) { s.say(message{Op: opAsk, Ask: &a}) }
+
+func (s *server) passed(session, limit string) { s.say(message{Op: opLimit, Of: session, Why: limit}) }
+
+func (s *server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, session := range s.sessions {
+		session.close(false)
+		delete(s.sessions, id)
+	}
+}

@@ -1,0 +1,246 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/network"
+)
+
+// upcalls are what a session tells its host.
+type upcalls interface {
+	asked(Ask)
+	passed(session, limit string)
+}
+
+// session serves one network namespace.
+type session struct {
+	spec   Session
+	world  *world
+	up     upcalls
+	ledger *ledger
+	names  *names
+	asks   *asks
+
+	counters counters
+	ctx      context.Context // ends when nothing more is begun
+	cancel   context.CancelFunc
+	serving  sync.WaitGroup
+	closers  []func() error
+
+	accepts, queries *rate.Limiter
+	bytes            *rate.Limiter // nil without a rate
+	sent, received   atomic.Int64
+	total            atomic.Int64
+	tripped          sync.Once
+	unreachable      int64 // when it was closed
+
+	mu    sync.Mutex
+	over  bool
+	conns map[*connection]struct{}
+}
+
+// openSession begins to serve files, which are the session's from here on.
+func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session, error) {
+	spec.Limits = spec.Limits.Over(network.DefaultLimits())
+	s := &session{
+		spec: spec, world: w, up: up, ledger: newLedger(), names: newNames(spec, w), asks: newAsks(),
+		counters: counters{files[0], files[1]}, conns: map[*connection]struct{}{},
+		accepts: rate.NewLimiter(network.AcceptsPerSecond, network.AcceptsPerSecond),
+		queries: rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
+	}
+	if r := spec.Limits.Rate; r > 0 {
+		s.bytes = rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.closers = []func() error{files[0].Close, files[1].Close}
+	if err := s.listen(files[2:]); err != nil {
+		closeAll(files[2:])
+		s.close(false)
+		return nil, err
+	}
+	return s, nil
+}
+
+// listen takes the sockets: the name server's, UDP and TCP, and those of grants.
+func (s *session) listen(files []*os.File) error {
+	packets, err := net.FilePacketConn(files[0])
+	if err != nil {
+		return fmt.Errorf("cannot use the socket of the call's name server: %w", err)
+	}
+	s.closers = append(s.closers, packets.Close)
+	udp, ok := packets.(*net.UDPConn)
+	if !ok {
+		return errors.New("the socket of the call's name server is not a UDP socket")
+	}
+	var listeners []*net.TCPListener
+	for _, file := range files[1:] {
+		l, err := net.FileListener(file)
+		if err != nil {
+			return fmt.Errorf("cannot use a socket of the call's: %w", err)
+		}
+		s.closers = append(s.closers, l.Close)
+		tcp, ok := l.(*net.TCPListener)
+		if !ok {
+			return errors.New("a socket of the call's does not listen on TCP")
+		}
+		listeners = append(listeners, tcp)
+	}
+	closeAll(files)
+	s.serving.Go(func() { s.serveDNS(udp) })
+	s.serving.Go(func() { s.acceptDNS(listeners[0]) })
+	for _, l := range listeners[1:] {
+		s.serving.Go(func() { s.accept(l) })
+	}
+	return nil
+}
+
+// again is how long an accept waits after an error that may pass: no descriptors.
+const again = 50 * time.Millisecond
+
+// accept takes connections. Those over the rate wait in the kernel.
+func (s *session) accept(l *net.TCPListener) {
+	for s.ctx.Err() == nil {
+		if s.accepts.Wait(s.ctx) != nil {
+			return
+		}
+		conn, err := l.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			sleep(s.ctx, again)
+			continue
+		}
+		c := &connection{session: s, in: conn, begun: time.Now()}
+		if s.admit(c) {
+			s.serving.Go(c.serve)
+		}
+	}
+}
+
+// admit takes a connection in, unless there are too many.
+func (s *session) admit(c *connection) bool {
+	s.mu.Lock()
+	full := int64(len(s.conns)) >= s.spec.Limits.Connections
+	if !full && !s.over {
+		s.conns[c] = struct{}{}
+	}
+	over := s.over
+	s.mu.Unlock()
+	if most := s.spec.Limits.TotalConnections; s.total.Add(1) > most && most > 0 {
+		s.trip("connectionsTotal")
+	}
+	if over || full {
+		if full {
+			s.refuseAt(c.local(), fmt.Sprintf("more than %d connections at once", s.spec.Limits.Connections))
+			reset(c.in)
+		}
+		reset(c.in)
+		s.leave(c)
+		return false
+	}
+	return true
+}
+
+func (s *session) leave(c *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// refuseAt counts the refusal of a connection to a synthetic or a granted address.
+func (s *session) refuseAt(at netip.AddrPort, why string) {
+	key := refusalKey{port: at.Port(), why: why}
+	if key.name = s.names.of(at.Addr()); key.name == "" {
+		key.address = at.Addr().String()
+	}
+	s.ledger.refuse(key, false)
+}
+
+// trip has the host end the call.
+func (s *session) trip(limit string) {
+	s.tripped.Do(func() { go s.up.passed(s.spec.ID, limit) })
+}
+
+// count counts bytes of one direction, and holds them to the rate.
+func (s *session) count(sum *atomic.Int64, most int64, limit string, n int) error {
+	if total := sum.Add(int64(n)); most > 0 && total > most {
+		s.trip(limit)
+		return errLimit
+	}
+	if s.bytes == nil {
+		return nil
+	}
+	return s.bytes.WaitN(s.ctx, n)
+}
+
+var errLimit = errors.New("the call has passed a limit of its network")
+
+func (s *session) countSent(n int) error {
+	return s.count(&s.sent, s.spec.Limits.SentBytes, "sent", n)
+}
+
+func (s *session) countReceived(n int) error {
+	return s.count(&s.received, s.spec.Limits.ReceivedBytes, "received", n)
+}
+
+// drainTime bounds how long the end of a session waits for what has been sent;
+// drainEvery is how often it looks.
+const (
+	drainTime  = 250 * time.Millisecond
+	drainEvery = time.Millisecond
+)
+
+// close ends the session, and returns when nothing of it is left.
+func (s *session) close(drain bool) {
+	s.mu.Lock()
+	s.over = true
+	s.mu.Unlock()
+	for until := time.Now().Add(drainTime); drain && s.undelivered() && time.Now().Before(until); {
+		time.Sleep(drainEvery)
+	}
+	s.unreachable = s.counters.unreachable()
+	s.cancel()
+	for _, end := range s.closers {
+		_ = end()
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.abort()
+	}
+	s.mu.Unlock()
+	s.serving.Wait()
+}
+
+// undelivered says whether something that the tool sent is still under way.
+func (s *session) undelivered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		if c.undelivered() {
+			return true
+		}
+	}
+	return false
+}
+
+// report is what there is so far, or what there was.
+func (s *session) report() *api.Network {
+	r := s.ledger.report()
+	r.Mode = "grants"
+	if r.Unreachable = s.unreachable; s.ctx.Err() == nil {
+		r.Unreachable = s.counters.unreachable()
+	}
+	return r
+}
