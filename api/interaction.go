@@ -77,7 +77,8 @@ type Policy struct {
 	Tier    string   `json:"tier" jsonschema:"native, or none: no sandbox"`
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
-	Network string   `json:"network" jsonschema:"none or host"`
+	Network string   `json:"network" jsonschema:"none, host or grants"`
+	Grants  []string `json:"grants,omitempty" jsonschema:"of network grants: the names and addresses that the call may reach"`
 	// Key differs where policies do, also in what people are not shown. It is on no
 	// wire.
 	Key string `json:"-"`

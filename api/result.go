@@ -61,7 +61,9 @@ type Result struct {
 	Usage      Usage           `json:"usage"`
 	Limits     AppliedLimits   `json:"limits"`
 	Sandbox    Receipt         `json:"sandbox"`
-	Retry      Retry           `json:"retry"`
+	// Network is what was reached and refused; null for a call that never ran.
+	Network *Network `json:"network,omitempty"`
+	Retry   Retry    `json:"retry"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
 	Message string `json:"message"`

@@ -23,6 +23,7 @@ const (
 	StatusUnkillable      Status = "unkillable"
 	StatusOverloaded      Status = "overloaded"
 	StatusInvalidArgs     Status = "invalid_args"
+	StatusNetworkLimit    Status = "network_limit"
 )
 
 // Statuses of calls that have no outcome yet.
@@ -36,7 +37,7 @@ const (
 // Statuses returns all outcomes, sorted.
 func Statuses() []Status {
 	return []Status{
-		StatusCancelled, StatusCollateral, StatusCPULimit, StatusCrashed, StatusDenied, StatusInvalidArgs, StatusNoResult,
+		StatusCancelled, StatusCollateral, StatusCPULimit, StatusCrashed, StatusDenied, StatusInvalidArgs, StatusNetworkLimit, StatusNoResult,
 		StatusOK, StatusOOM, StatusOutputLimit, StatusOverloaded, StatusPidsLimit, StatusPolicyViolation,
 		StatusProtocolError, StatusStartFailed, StatusTimeout, StatusToolError, StatusUnkillable,
 	}

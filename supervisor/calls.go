@@ -89,7 +89,10 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 	return call.Base{
 		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
 		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, c) },
-		Load:  s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
+		Reached: func(tree call.Tree, c *call.Call, livesOn, drain bool) *api.Network {
+			return reached(tree, c, p, livesOn, drain)
+		},
+		Load: s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
 		Tasks: &s.tasks, Log: s.config.Logger,
 	}
 }
@@ -102,6 +105,7 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 		counts = 0
 	}
 	if guest := line.Take(c, counts); guest != nil {
+		arrive(c, guest)
 		c.Spawned(guest)
 		c.Connected(guest.Conn())
 		return

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,6 +61,11 @@ type Config struct {
 	// Sandbox is the policy of calls that bring none of their own. The zero
 	// value is the native tier with nothing granted.
 	Sandbox Policy
+	// Ceiling bounds the networks of all calls.
+	Ceiling Ceiling
+	// DenyNetworks are networks that no name may lead to, beside those that none may
+	// anyway (private ones, the host's own, ...): an operator's own public ones.
+	DenyNetworks []netip.Prefix
 	// Own tells what else is the host program's own, beside StoreDir and RuntimeDir:
 	// its state, sockets and configuration. It is asked for each call; nil is
 	// nothing. It may be called from any goroutine.

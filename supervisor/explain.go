@@ -46,6 +46,6 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 	return &Explanation{
 		Tool: p.Label, Path: p.Binary.Path, SHA256: p.SHA256(), Dir: p.Dir,
 		Timeout: p.Timeout, Grace: p.Grace, Limits: p.AppliedLimits(), Sandbox: p.Receipt(),
-		Description: p.Description, Warnings: append([]string{}, p.Warnings...),
+		Description: p.Description, Warnings: append(append([]string{}, p.Warnings...), p.Policy.NetworkWarnings()...),
 	}, nil
 }

@@ -41,6 +41,7 @@ type Supervisor struct {
 	preparer  prepare.Preparer
 	described *describe.Cache
 	pools     *pools
+	relays    relayHost
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describe.Flights
 	describeGate *admission.Gate
@@ -114,7 +115,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	s.preparer = s.newPreparer()
 	s.maker = process.Maker{
 		Groups: s.groups, Host: s.host, Null: s.null, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
-		Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop,
+		Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.connectNetwork,
 	}
 	return s.groups.Totals(s.config.Totals)
 }
@@ -125,7 +126,7 @@ func (s *Supervisor) newPreparer() prepare.Preparer {
 		Limits: c.Limits, Sandbox: c.Sandbox, Profile: c.Profile, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
 		Binaries: s.binaries, Features: s.offered, Describe: s.describe, RuntimeDir: s.runtime.path,
 		Trusted: append(c.OwnDirs(), s.users), Own: c.Own,
-		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup,
+		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup, CheckNetwork: s.checkNetwork,
 	}
 }
 
@@ -210,6 +211,7 @@ func (s *Supervisor) close() error {
 	}
 	s.active.Wait()
 	s.kept.Close()
+	s.relays.close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
 		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
 	}

@@ -38,7 +38,7 @@ var (
 		api.ReasonTimeout, api.ReasonUser, api.ReasonDismissed, api.ReasonFailed, api.ReasonHeadless, api.ReasonPolicy, api.ReasonTurnBudget, api.ReasonRepeat,
 	)
 	abortReasons = wordsOf(api.ReasonUser, api.ReasonDisconnect, api.ReasonTimeout, api.ReasonError)
-	killCauses   = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral")
+	killCauses   = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral", "network")
 	killStages   = wordsOf("none", "term", "kill")
 	signals      = wordsOf("SIGTERM", "SIGKILL")
 	tiers        = wordsOf(sandbox.TierNative, sandbox.TierNone)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 )
 
@@ -43,13 +44,15 @@ type Limits struct {
 	// WorkspaceBytes, WorkspaceInodes and TmpBytes bound what a sandboxed call
 	// stores; it counts to its memory. See sandbox.Storage for the defaults.
 	WorkspaceBytes, WorkspaceInodes, TmpBytes int64
+	// Network bounds what a call with network grants does with them.
+	Network network.Limits
 }
 
 // DefaultLimits are those of a call that nobody configured.
 func DefaultLimits() Limits {
 	return Limits{
 		MemoryBytes: 512 << 20, Pids: 64, CPUPercent: 100,
-		OutputBytes: 1 << 20, SpillBytes: 64 << 20,
+		OutputBytes: 1 << 20, SpillBytes: 64 << 20, Network: network.DefaultLimits(),
 	}
 }
 
@@ -72,6 +75,7 @@ func (l Limits) Over(base Limits) Limits {
 	fill(&l.WorkspaceBytes, base.WorkspaceBytes)
 	fill(&l.WorkspaceInodes, base.WorkspaceInodes)
 	fill(&l.TmpBytes, base.TmpBytes)
+	l.Network = l.Network.Over(base.Network)
 	if l.CPUTime == 0 {
 		l.CPUTime = base.CPUTime
 	}
@@ -138,6 +142,9 @@ func (l Limits) Bounds() (Bounds, error) {
 		if v.value < 0 {
 			return Bounds{}, fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", v.name, v.value)
 		}
+	}
+	if err := l.Network.Validate(); err != nil {
+		return Bounds{}, err
 	}
 	if l.OutputBytes > maxKeptBytes {
 		return Bounds{}, fmt.Errorf("limit output: %d bytes would be held in memory: give at most %d and a spill folder for more", l.OutputBytes, maxKeptBytes)

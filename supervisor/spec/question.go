@@ -14,6 +14,9 @@ type Question struct {
 	Schema json.RawMessage
 	// Timeout is what the tool would like; 0 if it doesn't mind.
 	Timeout time.Duration
+	// Reach is the name and port that the tool wants to connect to, where the question
+	// is of toolhost's own: may it? Its answer is yes or no.
+	Reach string
 	// Secret: the answer is a credential, to be shown and kept nowhere.
 	Secret bool
 }
@@ -22,6 +25,8 @@ type Question struct {
 type Answer struct {
 	// Value is the JSON value; empty if Denied says why.
 	Value json.RawMessage
+	// Always: a yes about a connection holds for the whole turn.
+	Always bool
 	// Denied is empty, or user, timeout, headless, ...
 	Denied string
 }

@@ -27,6 +27,8 @@ type Base struct {
 	Enter func(ctx context.Context) (leave func(), err error)
 	// Start brings the tool up and reports that to the call. It ends with its context.
 	Start func(ctx context.Context, c *Call)
+	// Reached says what the network came to; nil for nothing.
+	Reached Reached
 	// Load is that of the gate for calls.
 	Load func() (running, waiting int)
 	// Stuck counts the calls that were given up, and are not gone.
@@ -160,6 +162,7 @@ func (c *Call) judge(r *api.Result, e outcome.Evidence, silence time.Duration) {
 	t := c.p.Terms(silence)
 	e.Judge(r, t)
 	c.hintAtGrants(r)
+	hintAtNetwork(r)
 	c.p.Veil.Result(r)
 	e.Word(r, t)
 }

@@ -11,12 +11,14 @@ import (
 // finish makes the result of a call whose processes are gone, or given up.
 // Freeing what the call held in this process comes after the answer.
 func (o *owner) finish() {
+	reached := o.reached()
 	files := o.collectFiles()
 	o.complete()
 	o.keepLast()
 	o.output.flush(o.outputOver)
 	r := o.makeResult()
 	files.fill(r)
+	r.Network = reached
 	o.marks.done = time.Now()
 	o.fillTiming(r)
 	o.judge(r, o.found, o.ladder.silence)

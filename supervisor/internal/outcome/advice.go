@@ -62,6 +62,7 @@ var hints = map[api.Status]string{
 	api.StatusOOM:           "do less in one call, or have the operator raise the memory limit",
 	api.StatusPidsLimit:     "start fewer processes, or have the operator raise the pids limit",
 	api.StatusCPULimit:      "do less in one call, or have the operator raise the CPU time limit",
+	api.StatusNetworkLimit:  "do less over the network in one call, or have the operator raise the limit",
 	api.StatusOutputLimit:   "write less, or have the operator raise the output limit",
 	api.StatusOverloaded:    "wait and call again",
 	api.StatusCollateral:    "call again",

@@ -59,6 +59,7 @@ func TestClassify(t *testing.T) {
 		{"OOM while starting", Evidence{StartErr: errors.New("x"), Usage: oom}, api.StatusOOM},
 		{"OOM after the deadline", Evidence{Cause: CauseDeadline, Usage: oom}, api.StatusTimeout},
 		{"CPU time", Evidence{Cause: CauseCPU}, api.StatusCPULimit},
+		{"a limit of the network", Evidence{Cause: CauseNetwork}, api.StatusNetworkLimit},
 		{"output", Evidence{Cause: CauseOutputTotal}, api.StatusOutputLimit},
 		{"start failed", Evidence{StartErr: errors.New("x")}, api.StatusStartFailed},
 		{"deadline while starting", Evidence{StartErr: errors.New("x"), Cause: CauseDeadline}, api.StatusTimeout},
@@ -99,7 +100,7 @@ func TestEveryStatusHasACode(t *testing.T) {
 	want := map[api.Status]int{
 		api.StatusOK: 0, api.StatusCancelled: 1, api.StatusToolError: 2, api.StatusInvalidArgs: 3, api.StatusTimeout: 4,
 		api.StatusDenied: 7, api.StatusPolicyViolation: 7, api.StatusOOM: 8, api.StatusPidsLimit: 8, api.StatusOutputLimit: 8,
-		api.StatusCPULimit: 8, api.StatusStartFailed: 9, api.StatusCollateral: 10, api.StatusCrashed: 13, api.StatusNoResult: 13,
+		api.StatusCPULimit: 8, api.StatusNetworkLimit: 8, api.StatusStartFailed: 9, api.StatusCollateral: 10, api.StatusCrashed: 13, api.StatusNoResult: 13,
 		api.StatusProtocolError: 13, api.StatusUnkillable: 13, api.StatusOverloaded: 14,
 	}
 	for status, code := range want {

@@ -15,6 +15,7 @@ import (
 var prefixes = map[api.Status]string{
 	api.StatusTimeout: "[TIMEOUT]", api.StatusCancelled: "[CANCELLED]", api.StatusDenied: "[DENIED]", api.StatusOOM: "[OOM]",
 	api.StatusPidsLimit: "[LIMIT]", api.StatusOutputLimit: "[LIMIT]", api.StatusCPULimit: "[LIMIT]",
+	api.StatusNetworkLimit: "[LIMIT]",
 }
 
 // causePrefix keeps the first cause's prefix for a call that is unkillable.
@@ -69,6 +70,8 @@ func whatHappened(r *api.Result, o outcome) string {
 			return fmt.Sprintf("ended after %s, and had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
 		}
 		return fmt.Sprintf("was stopped after %s: it had written more than its limit of %d bytes", ran, r.Limits.OutputTotalBytes)
+	case api.StatusNetworkLimit:
+		return fmt.Sprintf("was stopped after %s: its network has passed the limit %s", ran, o.reason)
 	case api.StatusCollateral:
 		return fmt.Sprintf("was killed after %s together with another call that its process was serving", ran)
 	case api.StatusUnkillable:

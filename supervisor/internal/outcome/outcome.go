@@ -29,6 +29,7 @@ const (
 	CauseOutputTotal Cause = "outputTotal"
 	CauseProtocol    Cause = "protocol"
 	CauseCollateral  Cause = "collateral"
+	CauseNetwork     Cause = "network"
 )
 
 // Status is the outcome that a cause leads to.
@@ -46,6 +47,8 @@ func (c Cause) Status() api.Status {
 		return api.StatusOutputLimit
 	case CauseProtocol:
 		return api.StatusProtocolError
+	case CauseNetwork:
+		return api.StatusNetworkLimit
 	case CauseCollateral:
 		return api.StatusCollateral
 	}

@@ -51,6 +51,9 @@ type Preparer struct {
 	Cgroup      string
 	Controllers []string
 	NoCgroup    bool
+	// CheckNetwork refuses networks that are beyond what anybody may have, or that
+	// cannot be served.
+	CheckNetwork func(sandbox.Resolved) error
 
 	guard sandbox.Guard
 }

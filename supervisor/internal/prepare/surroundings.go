@@ -34,6 +34,9 @@ func (n *preparation) surround() error {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	n.Policy = resolved
+	if err := n.CheckNetwork(resolved); err != nil {
+		return err
+	}
 	n.Warnings = append(n.Warnings, resolved.Warnings()...)
 	if err := n.keepOwn(&resolved); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)

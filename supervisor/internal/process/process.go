@@ -58,6 +58,8 @@ type Process struct {
 	load       func() (running, waiting int) // of the gate for calls
 	stdoutPace pace.Pace
 
+	network atomic.Pointer[Network] // nil without network grants
+
 	mu       sync.Mutex
 	conn     *host.Conn // nil until there is one
 	released bool       // a connection is wanted no more
@@ -216,6 +218,7 @@ func (p *Process) Free() {
 		conn.Close() // go-plugin's own clean-up
 	}
 	p.held.release()
+	p.endNetwork()
 	p.launcher.Release()
 	p.watchers.Wait()
 	p.remove()
@@ -230,6 +233,7 @@ func (p *Process) freeLater() {
 		p.tasks.Run("close a connection", conn.Close)
 	}
 	p.held.release()
+	p.endNetwork()
 	p.launcher.Abandon()
 	<-p.launcher.Gone()
 	if p.group.WaitEmpty(context.Background()) == nil {

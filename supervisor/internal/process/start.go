@@ -31,6 +31,8 @@ type Maker struct {
 	Load   func() (running, waiting int)
 	Logger hclog.Logger
 	Tasks  *tasks.Tasks
+	// Connect is for calls with network grants.
+	Connect Connector
 	// Closing ends with the supervisor.
 	Closing context.Context
 }
@@ -101,6 +103,9 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	if err == nil {
 		err = p.group.LimitCPU()
 	}
+	if err == nil {
+		err = b.connect(ctx)
+	}
 	if err != nil {
 		p.stdoutEnded() // nobody reads what nobody has written
 		return nil, b.call.Explain(err)
@@ -124,7 +129,7 @@ func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Pr
 	if err != nil {
 		return nil, err
 	}
-	undo = append(undo, func() { b.discard(group) })
+	undo = append(undo, func() { b.Discard(group) })
 	pipes, err := openPipes(b.call.Request.Command != nil)
 	if err != nil {
 		return nil, err
@@ -176,9 +181,9 @@ func (b *birth) limitTasks() {
 
 const removeEvery = time.Second
 
-// discard removes a group in which a birth may still be under way: that ends by
+// Discard removes a group in which a birth may still be under way: that ends by
 // itself, somewhat later.
-func (m *Maker) discard(group *cgroup.Group) {
+func (m *Maker) Discard(group *cgroup.Group) {
 	ctx, cancel := context.WithTimeout(context.Background(), budget.AnswerMargin)
 	defer cancel()
 	err := errors.Join(group.Kill(), group.WaitEmpty(ctx), group.Remove())

@@ -1,0 +1,83 @@
+package call
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// Reached ends the connections of a call's processes, or where these live on says
+// what they came to since the call began. drain lets what was sent arrive.
+type Reached func(tree Tree, c *Call, livesOn, drain bool) *api.Network
+
+// PassedNetwork says that the call's network has passed the limit of that name.
+func (c *Call) PassedNetwork(limit string) {
+	c.send(breach{outcome.CauseNetwork, api.Reason(limit)})
+}
+
+// AskNetwork has people asked whether the tool may reach a name; false if the call
+// is over. Otherwise settle is called once, with the answer or with why there is no
+// yes.
+func (c *Call) AskNetwork(name string, port uint16, settle func(a spec.Answer, why string)) bool {
+	return c.send(networkAsk{to: fmt.Sprintf("%s:%d", name, port), settle: settle})
+}
+
+type (
+	networkAsk struct {
+		to     string
+		settle func(a spec.Answer, why string)
+	}
+	networkAnswered struct{}
+)
+
+// take asks. The call's clocks stand still until the answer.
+func (in networkAsk) take(o *owner, now time.Time) {
+	switch {
+	case o.p.Request.Ask == nil:
+		in.settle(spec.Answer{Denied: api.OutcomeHeadless}, notGranted+", and nobody is there to be asked")
+		return
+	case o.state != stateRunning || o.tool.questions == maxQuestions:
+		in.settle(spec.Answer{Denied: api.OutcomeFailed}, notGranted+", and nobody could be asked")
+		return
+	}
+	o.tool.questions++
+	o.clock.Paused(now)
+	o.moveTimer(now)
+	o.helpers.Go(func() {
+		answer := o.p.Request.Ask(o.lifetime, spec.Question{
+			ID: "network " + in.to, Prompt: fmt.Sprintf("%s wants %s", o.p.Label, in.to), Reach: in.to,
+		})
+		in.settle(answer, notGranted+", and "+whyDenied(answer))
+		o.send(networkAnswered{})
+	})
+}
+
+func (networkAnswered) take(o *owner, now time.Time) {
+	o.tool.questions--
+	o.clock.Resumed(now)
+	o.moveTimer(now)
+}
+
+func whyDenied(a spec.Answer) string {
+	switch a.Denied {
+	case "", "user":
+		return "a human has denied it"
+	case api.OutcomeTimedOut:
+		return "nobody has approved it in time"
+	case api.OutcomeHeadless:
+		return "nobody is there to be asked"
+	}
+	return "asking for it ended: " + a.Denied
+}
+
+// reached is what the call's network came to; nil for a call without processes. It
+// comes before the answer.
+func (o *owner) reached() *api.Network {
+	if o.tree == nil || o.Reached == nil {
+		return nil
+	}
+	return o.Reached(o.tree, o.Call, o.after != nil, o.found.Cause == outcome.CauseNone && o.found.Survivors == 0)
+}

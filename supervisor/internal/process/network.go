@@ -1,0 +1,48 @@
+package process
+
+import (
+	"context"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+)
+
+// Network is what serves the connections of a process with network grants.
+type Network interface {
+	// End ends them, if that was not done before; nothing of them is left when it
+	// returns. drain lets what the tool had sent arrive.
+	End(drain bool) *api.Network
+}
+
+// Connector has somebody serve the sockets of a process, which it closes, and gives
+// the process its Network.
+type Connector func(ctx context.Context, call *prepare.Prepared, p *Process, sockets *sandbox.Sockets) error
+
+// Network is nil without network grants.
+func (p *Process) Network() Network {
+	if n := p.network.Load(); n != nil {
+		return *n
+	}
+	return nil
+}
+
+// SetNetwork gives the process what serves its connections.
+func (p *Process) SetNetwork(n Network) { p.network.Store(&n) }
+
+func (p *Process) endNetwork() {
+	if n := p.Network(); n != nil {
+		n.End(false)
+	}
+}
+
+// Listeners are the calls that the process serves at present.
+func (p *Process) Listeners() []Listener { return p.audience.present() }
+
+func (b *birth) connect(ctx context.Context) error {
+	sockets := b.process.launcher.TakeSockets()
+	if sockets == nil {
+		return nil
+	}
+	return b.Connect(ctx, b.call, b.process, sockets)
+}
