@@ -183,8 +183,9 @@ func policyOf(p *supervisor.Policy) *api.Policy {
 		return nil
 	}
 	key, _ := json.Marshal(p)
+	mode, grants := p.Reaches()
 	return &api.Policy{
-		Tier: cmp.Or(p.Tier, sandbox.TierNative), Network: cmp.Or(p.Network, sandbox.NetworkNone),
+		Tier: cmp.Or(p.Tier, sandbox.TierNative), Network: mode, Grants: grants,
 		Read: append([]string{}, p.Read...), Write: append([]string{}, p.Write...), Key: string(key),
 	}
 }

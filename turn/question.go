@@ -167,6 +167,9 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 // question puts a tool's own question to a human. It runs on the call's
 // goroutine.
 func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
+	if q.Reach != "" {
+		return b.askReach(ctx, e, q)
+	}
 	kind := api.KindQuestionnaire
 	if q.Secret {
 		kind = api.KindPassword

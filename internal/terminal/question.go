@@ -78,6 +78,9 @@ func Touches(p *api.Policy) string {
 	if p.Network == "host" {
 		parts = append(parts, "the network")
 	}
+	for _, grant := range p.Grants {
+		parts = append(parts, "reach "+OneLine(grant))
+	}
 	if len(parts) == 0 {
 		return "nothing of yours"
 	}
