@@ -98,6 +98,9 @@ func (b *builder) baseOf(root layer) layer {
 		first, rest, _ := strings.Cut(path, ".")
 		switch first {
 		case "limits", "kill":
+			if s.key == ceilingKey {
+				continue
+			}
 			s.path = rest
 		case "stream":
 		case "timeouts":

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/command"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -75,6 +77,16 @@ var hostCases = map[string]hostCase{
 	"limits.workspace":             {"limits: {workspace: 2MB}", limits, supervisor.Limits{WorkspaceBytes: 2 << 20}},
 	"limits.workspaceInodes":       {"limits: {workspaceInodes: 20}", limits, supervisor.Limits{WorkspaceInodes: 20}},
 	"limits.tmp":                   {"limits: {tmp: 2MB}", limits, supervisor.Limits{TmpBytes: 2 << 20}},
+
+	"limits.connections":      {"limits: {connections: 9}", limits, supervisor.Limits{Network: network.Limits{Connections: 9}}},
+	"limits.connectionsTotal": {"limits: {connectionsTotal: 10}", limits, supervisor.Limits{Network: network.Limits{TotalConnections: 10}}},
+	"limits.sent":             {"limits: {sent: 1MiB}", limits, supervisor.Limits{Network: network.Limits{SentBytes: 1 << 20}}},
+	"limits.received":         {"limits: {received: 2MiB}", limits, supervisor.Limits{Network: network.Limits{ReceivedBytes: 2 << 20}}},
+	"limits.networkRate":      {"limits: {networkRate: 3MiB}", limits, supervisor.Limits{Network: network.Limits{Rate: 3 << 20}}},
+	"limits.connectionIdle":   {"limits: {connectionIdle: 40s}", limits, supervisor.Limits{Network: network.Limits{Idle: 40 * time.Second}}},
+	"limits.connectTimeout":   {"limits: {connectTimeout: 5s}", limits, supervisor.Limits{Network: network.Limits{Dial: 5 * time.Second}}},
+	"limits.network":          {"limits: {network: [\"*.example.com\", \"10.0.0.0/8:22\"]}", func(l *Loaded) any { return fmt.Sprint(l.Config.Ceiling) }, "[\"*.example.com\" \"10.0.0.0/8:22\"]"},
+	"network.deny":            {"network: {deny: [203.0.113.0/24, \"2a00:1::7\"]}", func(l *Loaded) any { return fmt.Sprint(l.Config.DenyNetworks) }, "[203.0.113.0/24 2a00:1::7/128]"},
 
 	"totals.memory":                {"totals: {memory: 8GiB}", totals, cgroup.Limits{MemoryBytes: 8 << 30}},
 	"totals.pids":                  {"totals: {pids: 4096, memory: infinity}", totals, cgroup.Limits{Pids: 4096}},

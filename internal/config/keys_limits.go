@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,8 +105,11 @@ func deviceEntry(list *[]cgroup.IOMax, name string) *cgroup.IOMax {
 }
 
 // limitKeys are the limits of one call.
-var limitKeys = append(groupKeys[:len(groupKeys):len(groupKeys)],
-	&key{
+var limitKeys = slices.Concat(groupKeys, ownLimitKeys, networkLimitKeys)
+
+// ownLimitKeys are those that no cgroup enforces.
+var ownLimitKeys = []*key{
+	{
 		name: "cpuTime", kind: durationOrInfinite, std: "(none)", process: true,
 		doc:  "CPU time of all processes together; passing it kills",
 		sets: []effect{to(func(t *Tool, s setting) { t.Limits.CPUTime = s.data.(time.Duration) })},
@@ -138,7 +142,7 @@ var limitKeys = append(groupKeys[:len(groupKeys):len(groupKeys)],
 		name: "tmp", kind: sizeKind, std: "(an eighth of memory)",
 		doc: "size of /tmp; with /workspace and /dev/shm (a 32nd) at most half of memory",
 	}, func(l *supervisor.Limits) *int64 { return &l.TmpBytes }),
-)
+}
 
 // numberDevices replaces paths of devices by their numbers.
 func (r *reader) numberDevices(l layer) {

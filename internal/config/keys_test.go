@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -83,15 +84,24 @@ var toolCases = map[string]toolCase{
 	"tier":                      {"none", func(t Tool) any { return t.Request().Sandbox.Tier }, "none"},
 	"read":                      {"[~/src, workspace]", func(t Tool) any { return t.Request().Sandbox.Read }, []string{"/home/me/src"}},
 	"write":                     {"[/srv/data]", func(t Tool) any { return t.Request().Sandbox.Write }, []string{"/srv/data"}},
-	"network":                   {"host", func(t Tool) any { return t.Request().Sandbox.Network }, "host"},
-	"strict":                    {"true", func(t Tool) any { return t.Request().Sandbox.Strict }, true},
-	"require":                   {"[landlock]", func(t Tool) any { return t.Request().Sandbox.Require }, []string{"landlock"}},
-	"allow":                     {"[sharedUid]", func(t Tool) any { return t.Request().Sandbox.Allow }, []string{"sharedUid"}},
-	"env":                       {"[A=b=c, CREDENTIALS_DIRECTORY, NOT_SET]", func(t Tool) any { return t.Request().Env }, []string{"A=b=c", "CREDENTIALS_DIRECTORY=/run/creds"}},
-	"dir":                       {"workspace", func(t Tool) any { return t.Request().Dir }, "/workspace"},
-	"data":                      {"true", func(t Tool) any { return t.Data }, true},
-	"secrets.VARIABLE.secret":   {"s", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s"}}},
-	"secrets.VARIABLE.as":       {"file", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s", File: true}}},
+	"connections":               {"9", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{Connections: 9}},
+	"connectionsTotal":          {"10", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{TotalConnections: 10}},
+	"sent":                      {"1MiB", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{SentBytes: 1 << 20}},
+	"received":                  {"2MiB", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{ReceivedBytes: 2 << 20}},
+	"networkRate":               {"3MiB", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{Rate: 3 << 20}},
+	"connectionIdle":            {"40s", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{Idle: 40 * time.Second}},
+	"connectTimeout":            {"5s", func(t Tool) any { return t.Request().Limits.Network }, network.Limits{Dial: 5 * time.Second}},
+	"network": {"[api.example.com, {name: \"*.b.example\", ports: [8443], tls: true}]", func(t Tool) any { return t.Request().Sandbox.Grants }, []network.Grant{
+		{Host: "api.example.com", Ports: []uint16{80, 443}}, {Host: "*.b.example", Ports: []uint16{8443}, TLS: true},
+	}},
+	"strict":                  {"true", func(t Tool) any { return t.Request().Sandbox.Strict }, true},
+	"require":                 {"[landlock]", func(t Tool) any { return t.Request().Sandbox.Require }, []string{"landlock"}},
+	"allow":                   {"[sharedUid]", func(t Tool) any { return t.Request().Sandbox.Allow }, []string{"sharedUid"}},
+	"env":                     {"[A=b=c, CREDENTIALS_DIRECTORY, NOT_SET]", func(t Tool) any { return t.Request().Env }, []string{"A=b=c", "CREDENTIALS_DIRECTORY=/run/creds"}},
+	"dir":                     {"workspace", func(t Tool) any { return t.Request().Dir }, "/workspace"},
+	"data":                    {"true", func(t Tool) any { return t.Data }, true},
+	"secrets.VARIABLE.secret": {"s", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s"}}},
+	"secrets.VARIABLE.as":     {"file", func(t Tool) any { return t.Secrets }, []SecretUse{{Variable: "A_KEY", Secret: "s", File: true}}},
 }
 
 func ioMax(t Tool) any { return t.Request().Limits.IOMax[0] }

@@ -119,10 +119,7 @@ var sandboxKeys = []*key{
 		name: "write", kind: grants(), std: "[]", process: true, doc: "files and folders that it may change; `workspace` is its own folder, which it has anyway",
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Write = hostPaths(s) }),
 	},
-	{
-		name: "network", kind: enum(sandbox.NetworkNone, sandbox.NetworkHost), std: sandbox.NetworkNone, process: true, doc: "network: none, or the host's",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Network = s.data.(string) }),
-	},
+	networkKey,
 	{
 		name: "strict", kind: boolKind, std: "false", process: true, doc: "refuse file locks too, by which calls could signal to one another",
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Strict = s.data.(bool) }),

@@ -58,7 +58,7 @@ func (t *Tool) forgets() bool {
 
 // offline says that calls reach no network.
 func (t *Tool) offline() bool {
-	return t.Sandbox.Tier != sandbox.TierNone && t.Sandbox.Network != sandbox.NetworkHost
+	return t.Sandbox.Tier != sandbox.TierNone && t.Sandbox.Network != sandbox.NetworkHost && len(t.Sandbox.Grants) == 0
 }
 
 // lacks says whether this machine has no such program, and what to do about it. A

@@ -19,7 +19,7 @@ func Schema() []byte {
 	for _, d := range []struct {
 		name string
 		keys []*key
-	}{{"limits", limitKeys}, {"profile", profileKeys}, {"question", questionKeys}, {"class", commonKeys}, {"serverTool", serverToolKeys}, {"tool", toolKeys}} {
+	}{{"limits", hostLimitKeys}, {"profile", profileKeys}, {"question", questionKeys}, {"class", commonKeys}, {"serverTool", serverToolKeys}, {"tool", toolKeys}} {
 		defs[d.name] = w.object(d.keys)
 		w.define(d.name, d.keys)
 	}

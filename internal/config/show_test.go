@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/toolhost/toolhost/network"
 )
 
 // What Show writes can be loaded, and means the same.
@@ -13,6 +15,8 @@ func TestShowLoadsAgain(t *testing.T) {
   odd: {plugin: ../bin/search, args: ["a b", "${HOME}", "$$x", "#", "", "true", "é\n\u0007"], env: {P: "${HOME}/x", Q: }, ioMax: {"8:0": {read: 1MiB}}, title: "yes: no"}
   split: {command: "../bin/grep -e '{p}' \"a  b\"", params: {p: {enum: ["1", x, "true"]}}}
   relative: {plugin: ../bin/grep, read: [.., workspace], dir: ../bin}
+  reaching: {command: [curl], network: [a.example, {name: "*.b.example", ports: [8443, 22], tls: true}, "[2001:db8::1]:22"]}
+  asking: {command: [curl], network: {ask: true, grants: [a.example:22]}}
   dollar: {mcp: [../bin/x, "$$HOME", "${HOME}"]}
 `
 	before, err := loadFiles(t, files, "TOOLHOST_PIDS=9")
@@ -29,6 +33,7 @@ func TestShowLoadsAgain(t *testing.T) {
 		want.Timeouts, got.Timeouts = nil, nil // compared below
 		// Built-in values are shown, and then stand in the file.
 		want.Limits.OutputBytes, want.Limits.SpillBytes, want.Limits.OpenFiles, want.Limits.WorkspaceInodes = 1<<20, 64<<20, 1024, 64<<10
+		want.Limits.Network = network.DefaultLimits()
 		if !reflect.DeepEqual(want, got) || !reflect.DeepEqual(tool.Command, after.Tools[i].Command) || !reflect.DeepEqual(tool.MCP.Argv, after.Tools[i].MCP.Argv) {
 			t.Errorf("%s was\n%+v\n%+v\n%q and is\n%+v\n%+v\n%q", tool.Name, want, tool.Command, tool.MCP.Argv, got, after.Tools[i].Command, after.Tools[i].MCP.Argv)
 		}
