@@ -97,7 +97,7 @@ type setting struct {
 func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []setting {
 	wish, hints := e.Description.GetWish(), e.Description.GetTimeouts()
 	from := func(flag, key string) string { return f.source(entry, flag, key) }
-	return append([]setting{
+	rows := []setting{
 		{"timeout", duration(e.Timeout.Timeout), timeoutSource(e.Timeout), milliseconds(hints.GetTimeoutMs())},
 		{"soft budget", duration(e.Timeout.SoftBudget), from("soft", "soft"), milliseconds(hints.GetSoftBudgetMs())},
 		{"grace", duration(e.Grace), from("grace", "grace"), ""},
@@ -111,7 +111,11 @@ func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []set
 		{"mode", cmp.Or(f.mode, string(entry.Mode), "as the tool's claims say"), from("mode", "mode"), ""},
 		{"working dir", e.Dir, cmp.Or(f.source(entry, "", "dir"), "where the call starts"), ""},
 		{"sandbox", e.Sandbox.Tier, from("unsafe-no-sandbox", "tier"), ""},
-	}, alsoSet(entry, e.Sandbox.Tier)...)
+	}
+	for _, grant := range e.Sandbox.Grants {
+		rows = append(rows, setting{"reach", grant, from("net", "network"), ""})
+	}
+	return append(rows, alsoSet(entry, e.Sandbox.Tier)...)
 }
 
 // ownRows are the keys that have a row of their own, or stand above the table.

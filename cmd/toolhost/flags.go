@@ -22,7 +22,8 @@ type callFlags struct {
 	timeout, soft, grace time.Duration
 	limitFlags
 	read, write, env, allow, require              []string
-	net, sha256, cgroupParent, out, spill         string
+	net                                           []string
+	sha256, cgroupParent, out, spill              string
 	mode, config                                  string
 	json, events, quiet, strict, unsafe, headless bool
 	noCgroup                                      bool
@@ -55,7 +56,7 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.spill, "spill", "", "folder that takes output which the result cuts, at most 64MiB a stream")
 	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to the call")
 	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` and let the call change it")
-	flags.StringVar(&f.net, "net", "", "network: none (the default) or host")
+	flags.StringArrayVar(&f.net, "net", nil, "network: none (the default), host, or a `NAME[:PORT]`, address or network to reach; again for more")
 	flags.StringVar(&f.workspace, "workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
 	flags.StringVar(&f.out, "out", "", "take the files that the call leaves in its workspace to the new folder `DIR`: at most 16 MiB a file, 64 MiB and 1000 names in all, 32 folders deep")
 	flags.BoolVar(&f.strict, "strict", false, "refuse file locks too, by which calls could signal to one another")
@@ -109,6 +110,9 @@ func (f *callFlags) check() error {
 		}
 	}
 	var policy sandbox.Policy
+	if err := f.grantNetwork(&policy); err != nil {
+		return exit.With(exit.Usage, err)
+	}
 	f.grant(&policy)
 	if err := policy.Check(); err != nil {
 		return exit.With(exit.Usage, err)
@@ -130,7 +134,8 @@ func (f *callFlags) graceTime() time.Duration {
 func (f *callFlags) grant(p *sandbox.Policy) {
 	p.Read, p.Write = slices.Concat(p.Read, f.read), slices.Concat(p.Write, f.write)
 	p.Allow, p.Require = slices.Concat(p.Allow, f.allow), slices.Concat(p.Require, f.require)
-	p.Network, p.Strict = cmp.Or(f.net, p.Network), p.Strict || f.strict
+	p.Strict = p.Strict || f.strict
+	_ = f.grantNetwork(p) // check has refused what is wrong
 	if f.unsafe {
 		*p = sandbox.Policy{Tier: sandbox.TierNone}
 	}

@@ -3,6 +3,13 @@
 // time is over, with a result that says truthfully what happened.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(run(os.Args[1:])) }
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func main() {
+	supervisor.RelayMain()
+	os.Exit(run(os.Args[1:]))
+}

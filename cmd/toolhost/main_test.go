@@ -15,12 +15,14 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/escape"
 	"github.com/toolhost/toolhost/internal/testenv/script"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // TestMain lets scripts run this binary as toolhost. The supervisor starts it
 // by its own path as the command adapter, and tests as toolhost or as a hostile
 // tool.
 func TestMain(m *testing.M) {
+	supervisor.RelayMain()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" && len(os.Args) == 1 {
 		playTool()
 		return

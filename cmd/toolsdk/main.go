@@ -3,6 +3,13 @@
 // protocol, and packs it.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(run(os.Args[1:])) }
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func main() {
+	supervisor.RelayMain()
+	os.Exit(run(os.Args[1:]))
+}

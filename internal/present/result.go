@@ -140,10 +140,27 @@ func Warnings(r *api.Result) string {
 	for _, warning := range r.Warnings {
 		fmt.Fprintln(&b, "warning: "+terminal.OneLine(warning))
 	}
+	if r.Network != nil && !r.OK() {
+		for _, f := range r.Network.Refused[:min(len(r.Network.Refused), maxRefused)] {
+			fmt.Fprintln(&b, "hint: the network refused "+terminal.OneLine(Refusal(f)))
+		}
+	}
 	for _, path := range r.Retry.NotGranted {
 		fmt.Fprintln(&b, "hint: "+terminal.OneLine(path)+" was not granted to the call: --read "+terminal.OneLine(text.ShellWord(path)))
 	}
 	return b.String()
+}
+
+// maxRefused bounds the refusals that are shown of a result.
+const maxRefused = 3
+
+// Refusal says what was refused, and why.
+func Refusal(f api.NetworkRefusal) string {
+	what := strings.TrimSpace(f.Name + " " + f.Address)
+	if f.Port != 0 {
+		what += fmt.Sprintf(" port %d", f.Port)
+	}
+	return what + ": " + f.Why
 }
 
 func timePhrase(r *api.Result) string {

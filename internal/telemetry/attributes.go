@@ -4,6 +4,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 // Attributes of OpenTelemetry's conventions for generative AI, which are still
@@ -58,6 +59,19 @@ func details(r *api.Result) (list []attribute.KeyValue) {
 	}
 	if r.Timing.HumanWaitMs > 0 {
 		list = append(list, attribute.Int64("toolhost.human_wait_ms", r.Timing.HumanWaitMs))
+	}
+	if n := r.Network; n != nil && n.Mode == sandbox.NetworkGrants {
+		var connections, sent, received, refused int64
+		for _, f := range n.Flows {
+			connections, sent, received = connections+f.Connections, sent+f.SentBytes, received+f.ReceivedBytes
+		}
+		for _, f := range n.Refused {
+			refused += f.Count
+		}
+		list = append(list,
+			attribute.Int64("toolhost.network.connections", connections), attribute.Int64("toolhost.network.refused", refused),
+			attribute.Int64("toolhost.network.sent_bytes", sent), attribute.Int64("toolhost.network.received_bytes", received),
+		)
 	}
 	if r.Exit.Code != nil {
 		list = append(list, attribute.Int("toolhost.exit_code", *r.Exit.Code))

@@ -23,6 +23,7 @@ type metrics struct {
 	output, dropped, truncated  *prometheus.CounterVec
 	missed                      *prometheus.CounterVec
 	tiers, degraded             *prometheus.CounterVec
+	reached, refused, moved     *prometheus.CounterVec
 	turns, aborts, interactions *prometheus.CounterVec
 	journalErrors, reloads      *prometheus.CounterVec
 	rpcTimeouts                 *prometheus.CounterVec
@@ -82,6 +83,9 @@ func (m *metrics) defineEnds() {
 	m.truncated = m.counter("toolhost_output_truncated_total", "Calls of which some output was left out.", "tool")
 	m.missed = m.counter("toolhost_events_missed_total", "Events of output and progress that came too fast, or too many, to be shown.")
 	m.tiers = m.counter("toolhost_sandbox_calls_total", "Calls that had a sandbox, by what it was.", "tier", "cgroup")
+	m.reached = m.counter("toolhost_network_connections_total", "Connections that network grants let through.", "tool")
+	m.refused = m.counter("toolhost_network_refused_total", "Names and connections that calls with network grants were refused.", "tool")
+	m.moved = m.counter("toolhost_network_bytes_total", "Bytes that calls with network grants have sent and received.", "tool", "direction")
 	m.degraded = m.counter("toolhost_sandbox_degraded_total", "Calls whose sandbox lacked something that the operator lets it lack.")
 }
 
@@ -150,6 +154,7 @@ func (m *metrics) call(c *ended) {
 	if r.Sandbox.Tier != "" {
 		m.tiers.WithLabelValues(tiers.of(r.Sandbox.Tier), hierarchies.of(r.Sandbox.Cgroup)).Inc()
 	}
+	m.network(c)
 	if len(r.Sandbox.Degraded) > 0 {
 		m.degraded.WithLabelValues().Inc()
 	}
@@ -225,6 +230,21 @@ func (m *metrics) bytes(c *ended, stream string, seen, dropped int64) {
 	}
 	if dropped > 0 {
 		m.dropped.WithLabelValues(c.tool, stream).Add(float64(dropped))
+	}
+}
+
+// network counts by tool, and never by name.
+func (m *metrics) network(c *ended) {
+	if c.result.Network == nil {
+		return
+	}
+	for _, f := range c.result.Network.Flows {
+		m.reached.WithLabelValues(c.tool).Add(float64(max(f.Connections, 0)))
+		m.moved.WithLabelValues(c.tool, "sent").Add(float64(max(f.SentBytes, 0)))
+		m.moved.WithLabelValues(c.tool, "received").Add(float64(max(f.ReceivedBytes, 0)))
+	}
+	for _, f := range c.result.Network.Refused {
+		m.refused.WithLabelValues(c.tool).Add(float64(max(f.Count, 0)))
 	}
 }
 

@@ -43,6 +43,7 @@ const (
 var errInterrupted = errors.New("interrupted")
 
 func main() {
+	supervisor.RelayMain() // for tools with network grants
 	o, err := parse(os.Args[1:], os.Stdin, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -129,7 +129,7 @@ function policyOf(ask) {
   if (!policy) return null;
   const rows = [
     ['Sandbox', policy.tier === 'none' ? 'none: it runs with all rights of the daemon' : policy.tier, policy.tier === 'none'],
-    ['Network', policy.network === 'none' ? 'none' : `as the ${policy.network}`, policy.network !== 'none'],
+    ['Network', policy.grants ? policy.grants.join(', ') : policy.network === 'none' ? 'none' : `as the ${policy.network}`, policy.network !== 'none'],
     ['Reads', policy.read.join(', '), false],
     ['Writes', policy.write.join(', '), true],
   ];

@@ -112,7 +112,7 @@ export function receipt(result) {
   return section('Sandbox receipt',
     rows([
       ['Tier', bare ? 'none: all rights of the daemon' : b.tier, bare],
-      ['Network', b.network || 'none', b.network !== 'none' && b.network !== ''],
+      ['Network', b.grants ? paths(b.grants) : b.network || 'none', b.network === 'host'],
       ['Reads', paths(b.read)], ['Writes', paths(b.write), b.write.length > 0],
       b.data ? ['Data', h('code', {}, printable(b.data))] : null,
       b.secrets.length > 0 ? ['Secrets', printable(b.secrets.join(', '))] : null,
@@ -122,4 +122,23 @@ export function receipt(result) {
     ]),
     b.enforced.length > 0 ? h('details', {}, h('summary', {}, `${count(b.enforced.length, 'measure')} enforced`), h('ul', { class: 'enforced' }, b.enforced.map((e) => h('li', {}, printable(e))))) : null,
     b.degraded.map((d) => h('div', { class: 'degraded' }, icon('warn'), h('div', {}, h('strong', {}, printable(d.feature)), ' is not enforced: ', printable(d.reason), d.remedy ? h('p', { class: 'about' }, printable(d.remedy)) : null))));
+}
+
+/** network is what a call with network grants has reached, and what was refused. */
+export function network(result) {
+  const n = result.network;
+  if (!n || n.mode !== 'grants') return null;
+  const place = (f) => [f.name, f.address, f.port ? `port ${f.port}` : ''].filter(Boolean).join(' ');
+  const flows = n.flows.map((f) => h('li', {}, h('code', {}, printable(place(f))),
+    ` ${count(f.connections, 'connection')}, ${size(f.sentBytes)} sent, ${size(f.receivedBytes)} received`, f.via ? ', by a proxy' : '', f.error ? `: ${printable(f.error)}` : ''));
+  const refused = n.refused.map((f) => h('li', {}, h('code', {}, printable(place(f))), ` ${f.count === 1 ? 'once' : `${f.count} times`}: ${printable(f.why)}`));
+  return section('Network',
+    rows([
+      ['Reached', flows.length > 0 ? h('ul', { class: 'paths' }, flows) : 'nothing'],
+      ['Refused', refused.length > 0 ? h('ul', { class: 'paths' }, refused) : 'nothing', refused.length > 0],
+      n.moreFlows || n.moreRefused ? ['Left out', `${n.moreFlows || 0} reached, ${n.moreRefused || 0} refused`] : null,
+      n.unreachable > 0 ? ['Unreachable', `${n.unreachable} attempts that the kernel refused inside`] : null,
+      n.error ? ['Not complete', printable(n.error), true] : null,
+    ]),
+    n.shared ? h('p', { class: 'about' }, 'Its process serves other calls, too: what they did meanwhile is in here.') : null);
 }

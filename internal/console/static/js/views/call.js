@@ -6,7 +6,7 @@ import { count, json, printable, size, span } from '../format.js';
 import { textOf } from '../output.js';
 import { iconOf, nameOf, reasonOf, toneOf } from '../status.js';
 import { href } from '../route.js';
-import { bars, facts, receipt, usage, whole } from '../evidence.js';
+import { bars, facts, network, receipt, usage, whole } from '../evidence.js';
 
 export function call(root, context, route) {
   return new CallView(root, context, route.ids);
@@ -73,7 +73,7 @@ export function page(given, shell) {
     warnings(result),
     h('div', { class: 'record-columns' },
       h('div', { class: 'record-main' }, contents(result), outputs(result), files(result), raw(result)),
-      h('div', { class: 'record-side' }, bars(result), usage(result), facts(result), receipt(result))),
+      h('div', { class: 'record-side' }, bars(result), usage(result), facts(result), network(result), receipt(result))),
   ];
 }
 
