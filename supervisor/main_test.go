@@ -20,6 +20,7 @@ import (
 // The test binary plays the tools: started as a plugin it serves them, and
 // with a role in its environment it is one of their children.
 func TestMain(m *testing.M) {
+	supervisor.RelayMain()
 	if role := os.Getenv(roleVar); role != "" {
 		playChild(role)
 	}

@@ -46,6 +46,7 @@ func testTools() []plugin.Registered {
 		tool("echo", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
 			return answer{in.N}, out.Text(in.Text)
 		}),
+		tool("reach", reach),
 		tool("fail", func(context.Context, args, *plugin.Output) (answer, error) {
 			return answer{}, errors.New("no luck today")
 		}),

@@ -1,0 +1,398 @@
+package supervisor_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/lab"
+	"github.com/toolhost/toolhost/network"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func reaching(t *testing.T, l *lab.Lab, grants []string, lines ...string) supervisor.Request {
+	t.Helper()
+	policy := &supervisor.Policy{Read: []string{filepath.Dir(l.CA)}}
+	for _, short := range grants {
+		g, err := network.Parse(short)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy.Grants = append(policy.Grants, g)
+	}
+	text, err := json.Marshal(map[string]string{"text": strings.Join(lines, "\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request("reach", string(text))
+	r.Sandbox, r.Env, r.Limits.Pids = policy, []string{"LAB_CA=" + l.CA}, 500
+	return r
+}
+
+// lab0 are the grants of the lab's own address.
+var lab0 = []string{"203.0.113.10", "203.0.113.10:2222"}
+
+func with(grants ...string) []string { return append(slices.Clone(lab0), grants...) }
+
+func said(r *api.Result) []string { return strings.Split(strings.TrimSpace(r.Text()), "\n") }
+
+func flowOf(t *testing.T, r *api.Result, name string, port int) api.NetworkFlow {
+	t.Helper()
+	for _, f := range r.Network.Flows {
+		if f.Name == name && f.Port == port {
+			return f
+		}
+	}
+	t.Fatalf("no flow of %s:%d in %+v", name, port, r.Network)
+	return api.NetworkFlow{}
+}
+
+func wantRefused(t *testing.T, r *api.Result, name string, port int, why string) {
+	t.Helper()
+	for _, f := range r.Network.Refused {
+		if f.Name == name && f.Port == port && strings.Contains(f.Why, why) && f.Count > 0 {
+			return
+		}
+	}
+	t.Errorf("no refusal of %s:%d for %q in %+v", name, port, why, r.Network.Refused)
+}
+
+func TestACallReachesWhatItWasGranted(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	r := call(t, host, reaching(t, l, with("a.test", "*.wild.test:443", "a.test:2222"),
+		"get https://a.test/x", "get http://a.test/y", "get https://y.z.wild.test/w", "echo a.test:2222 hello", "get http://203.0.113.10/addr", "look a.test", "listen 127.0.0.1:0"))
+	wantStatus(t, r, api.StatusOK)
+	got := said(r)
+	for i, want := range []string{
+		"GET a.test /x, 0 bytes", "GET a.test /y, 0 bytes", "GET y.z.wild.test /w, 0 bytes", "ready hello", "GET 203.0.113.10 /addr, 0 bytes", "198.18.1.1", "listens",
+	} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Errorf("line %d of %q, want %q", i, got, want)
+		}
+	}
+	f := flowOf(t, r, "a.test", lab.EchoPort)
+	if f.SentBytes != 5 || f.ReceivedBytes != 11 || f.Connections != 1 || f.Error != "" || f.Address != lab.Address {
+		t.Errorf("%+v", f)
+	}
+	if f := flowOf(t, r, "a.test", 443); f.SentBytes == 0 || f.ReceivedBytes == 0 || f.Error != "" {
+		t.Errorf("%+v", f)
+	}
+	if len(r.Network.Refused) != 0 || r.Network.Mode != "grants" || r.Network.Error != "" || !slices.Contains(r.Sandbox.Grants, "a.test:80,443,2222") {
+		t.Errorf("%+v, %+v", r.Network, r.Sandbox)
+	}
+}
+
+func TestACallReachesNothingElse(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	l.Set("evil.test", "127.0.0.1")
+	l.Set("meta.test", "169.254.169.254")
+	l.Set("mapped.test", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::")
+	l.Set("missing.test")
+	l.Move("move.test", lab.Address, "127.0.0.1")
+	host := newHost(t, supervisor.Config{DenyNetworks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}})
+	l.Set("own.test", "198.51.100.7")
+	lines := []string{
+		"get https://b.test/", "look other.example", "get https://evil.test/", "get https://meta.test/", "get https://mapped.test/", "look missing.test",
+		"echo a.test:2222 x", "tls a.test:443 b.test", "get http://a.test/ b.test", "get http://8.8.8.8/", "get http://169.254.169.254/", "get http://127.0.0.1:80/", "get http://[::1]:80/",
+		"get https://own.test/", "listen 198.18.1.1:443", "get http://10.1.2.3/",
+	}
+	r := call(t, host, reaching(t, l, with("a.test", "evil.test", "meta.test", "mapped.test", "missing.test", "own.test"), lines...))
+	wantStatus(t, r, api.StatusOK)
+	got := said(r)
+	if len(got) != len(lines) {
+		t.Fatalf("%d answers to %d lines: %q", len(got), len(lines), got)
+	}
+	for i, line := range got {
+		if !strings.HasPrefix(line, "error: ") {
+			t.Errorf("%s: %s", lines[i], line)
+		}
+	}
+	wantRefused(t, r, "b.test", 0, "not granted")
+	wantRefused(t, r, "other.example", 0, "not granted")
+	wantRefused(t, r, "evil.test", 443, "loopback")
+	wantRefused(t, r, "meta.test", 443, "metadata")
+	wantRefused(t, r, "mapped.test", 443, "")
+	wantRefused(t, r, "own.test", 443, "denied by the operator")
+	wantRefused(t, r, "a.test", 443, "TLS server name is b.test")
+	wantRefused(t, r, "a.test", 80, "HTTP host is b.test")
+	if r.Network.Unreachable < 5 {
+		t.Errorf("%d unreachable", r.Network.Unreachable)
+	}
+	if n := l.Queries("b.test") + l.Queries("other.example"); n != 0 {
+		t.Errorf("%d queries for names that are not granted have left", n)
+	}
+}
+
+// A name that moves between two connections is judged at each.
+func TestANameThatMoves(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	l.Move("a.test", "127.0.0.1")
+	host := newHost(t, supervisor.Config{})
+	r := call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x"))
+	wantRefused(t, r, "a.test", lab.EchoPort, "loopback")
+	if !strings.HasPrefix(said(r)[0], "error: ") {
+		t.Errorf("%q", said(r))
+	}
+}
+
+// What a tool has sent before its end arrives, though nobody waits for it.
+func TestWhatWasSentArrives(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	text := strings.Repeat("x", 100_000)
+	for n := int64(1); n <= 5; n++ {
+		r := call(t, host, reaching(t, l, with("a.test:2223", "203.0.113.10:2223"), "send a.test:2223 "+text))
+		wantStatus(t, r, api.StatusOK)
+		if f := flowOf(t, r, "a.test", lab.SinkPort); f.SentBytes != int64(len(text)) {
+			t.Errorf("%+v", f)
+		}
+		eventually(t, "what was sent has arrived", func() bool { return l.Sunk() == n*int64(len(text)) })
+	}
+}
+
+// A killed call's connections end with it, and nothing holds its namespace.
+func TestConnectionsEndWithTheCall(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK) // the relay is there
+	before := namespaces(t)
+	for range times(2, 10, 200) {
+		r := reaching(t, l, with("a.test:2222"), "flood a.test:2222")
+		r.Timeouts, r.Grace = within(500*time.Millisecond), -1
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusTimeout)
+		if f := flowOf(t, result, "a.test", lab.EchoPort); f.SentBytes == 0 || f.Error != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	eventually(t, "the namespaces of the calls are gone", func() bool { return namespaces(t) <= before })
+}
+
+// namespaces counts the kernel's network namespaces by their loopback's slabs: there
+// is one struct net for each.
+func namespaces(t *testing.T) int {
+	t.Helper()
+	slabs, err := os.ReadFile("/proc/slabinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(slabs)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "net_namespace" {
+			n := 0
+			for _, c := range fields[1] {
+				n = n*10 + int(c-'0')
+			}
+			return n
+		}
+	}
+	t.Fatal("/proc/slabinfo has no net_namespace")
+	return 0
+}
+
+func TestLimitsOfTheNetwork(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	for name, set := range map[string]func(*network.Limits){
+		"sent":             func(n *network.Limits) { n.SentBytes = 1 << 20 },
+		"received":         func(n *network.Limits) { n.ReceivedBytes = 1 << 20 },
+		"connectionsTotal": func(n *network.Limits) { n.TotalConnections = 1 },
+	} {
+		lines := []string{"echo a.test:2222 x", "get http://a.test/?bytes=5000000", "flood a.test:2222", "hang"}
+		r := reaching(t, l, with("a.test", "a.test:2222"), lines...)
+		set(&r.Limits.Network)
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusNetworkLimit)
+		if string(result.Reason) != name || result.Kill.Cause != "network" || !strings.HasPrefix(result.Message, "[LIMIT]") {
+			t.Errorf("%s: reason %s, cause %s, %s", name, result.Reason, result.Kill.Cause, result.Message)
+		}
+	}
+	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")
+	r.Limits.Network.Connections = -1
+	wantStatus(t, call(t, host, r), api.StatusStartFailed)
+}
+
+// A call of a kept process has what happened meanwhile, and no more.
+func TestTheNetworkOfAKeptProcess(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	for n := range 3 {
+		r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 hello", "look no.example")
+		r.Keep = &supervisor.Keep{}
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusOK)
+		if f := flowOf(t, result, "a.test", lab.EchoPort); f.Connections != 1 || f.SentBytes != 5 || !result.Network.Shared {
+			t.Errorf("call %d: %+v", n, result.Network)
+		}
+		if result.Instance != map[bool]string{true: "fresh", false: "reused"}[n == 0] || len(result.Network.Refused) != 1 {
+			t.Errorf("call %d: %s, %+v", n, result.Instance, result.Network.Refused)
+		}
+	}
+}
+
+func TestPeopleAreAskedAboutNames(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	for name, test := range map[string]struct {
+		answer supervisor.Answer
+		asked  int
+		want   string
+	}{
+		"once":     {supervisor.Answer{Value: json.RawMessage("true")}, 2, "GET"},
+		"turn":     {supervisor.Answer{Value: json.RawMessage("true"), Always: true}, 1, "GET"},
+		"denied":   {supervisor.Answer{Value: json.RawMessage("false")}, 1, "error"},
+		"headless": {supervisor.Answer{Denied: "headless"}, 1, "error"},
+	} {
+		r := reaching(t, l, lab0, "get https://b.test/1", "get http://b.test/2")
+		if test.asked == 1 { // of one port
+			r = reaching(t, l, lab0, "get https://b.test/1", "tls b.test:443 b.test")
+		}
+		r.Sandbox.AskNetwork = true
+		asked := make(chan string, 8)
+		r.Ask = func(_ context.Context, q supervisor.Question) supervisor.Answer {
+			asked <- q.Reach
+			return test.answer
+		}
+		result := call(t, host, r)
+		if got := said(result)[0]; !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+		if len(asked) != test.asked || <-asked != "b.test:443" {
+			t.Errorf("%s: asked %d times", name, len(asked)+1)
+		}
+		if test.want == "error" {
+			wantRefused(t, result, "b.test", 443, "not granted")
+		}
+	}
+}
+
+// Without an asker a name that is not granted is refused at its connection.
+func TestNobodyIsAskedAboutNames(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	r := reaching(t, l, lab0, "get https://b.test/1")
+	r.Sandbox.AskNetwork = true
+	result := call(t, newHost(t, supervisor.Config{}), r)
+	wantRefused(t, result, "b.test", 443, "nobody is there")
+}
+
+func TestTheCeiling(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	ceiling, err := network.Parse("*.wild.test:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := newHost(t, supervisor.Config{Ceiling: supervisor.Ceiling{Network: "grants", Grants: []network.Grant{ceiling}, Source: "toolhost.yaml:3"}})
+	wantStatus(t, call(t, host, reaching(t, l, []string{"x.wild.test:443"}, "look x.wild.test")), api.StatusOK)
+	for _, grant := range []string{"a.test", "x.wild.test:80", "203.0.113.10:443"} {
+		r := call(t, host, reaching(t, l, []string{grant}, "look a.test"))
+		wantStatus(t, r, api.StatusStartFailed)
+		if !strings.Contains(r.Message, "limits.network") {
+			t.Errorf("%s: %s", grant, r.Message)
+		}
+	}
+	r := reaching(t, l, nil, "look a.test")
+	r.Sandbox.Network = "host"
+	wantStatus(t, call(t, host, r), api.StatusStartFailed)
+}
+
+// A tier that cannot hold a call to its grants is refused.
+func TestGrantsNeedASandbox(t *testing.T) {
+	r := request("echo", `{}`)
+	r.Sandbox = &supervisor.Policy{Tier: "none", Grants: []network.Grant{{Host: "a.test"}}}
+	result := call(t, newHost(t, supervisor.Config{}), r)
+	wantStatus(t, result, api.StatusStartFailed)
+	if !strings.Contains(result.Message, "tier none") {
+		t.Error(result.Message)
+	}
+}
+
+// A relay that dies takes its connections with it, and nothing else: the result
+// says so, and the next call has another.
+func TestARelayThatDies(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x", "hang")
+	r.Timeouts = within(20 * time.Second)
+	events := make(chan api.Event, 100)
+	r.Events = events
+	c := host.Start(t.Context(), r)
+	for e := range events {
+		if e.Kind == api.EventOutput {
+			break
+		}
+	}
+	killRelay(t)
+	c.Abort(api.ReasonUser)
+	if n := c.Result().Network; !strings.HasPrefix(n.Error, "network_error") || c.Result().Status != api.StatusCancelled {
+		t.Errorf("%s, %+v", c.Result().Status, n)
+	}
+	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
+}
+
+// killRelay kills the process of that name in this network namespace, which is the
+// test's own.
+func killRelay(t *testing.T) {
+	t.Helper()
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := 0
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range all {
+		line, _ := os.ReadFile(path)
+		where, _ := os.Readlink(filepath.Join(filepath.Dir(path), "ns/net"))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if string(line) == "toolhost-relay\x00" && where == own && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	if killed != 1 {
+		t.Fatalf("%d relays", killed)
+	}
+}

@@ -1,0 +1,111 @@
+package supervisor_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// reach is a tool that does what each line of its text says, and answers with what
+// came of it, one line each:
+//
+//	get URL [HOST]: an HTTP request, with another host in it
+//	tls ADDRESS NAME: a handshake for a name at the address of another
+//	echo ADDRESS TEXT, send ADDRESS TEXT: to the server that says something first, and
+//	without waiting for an answer
+//	udp ADDRESS, look NAME, listen ADDRESS
+func reach(ctx context.Context, in args, out *plugin.Output) (answer, error) {
+	pool := x509.NewCertPool()
+	if pem, err := os.ReadFile(os.Getenv("LAB_CA")); err == nil {
+		pool.AppendCertsFromPEM(pem)
+	}
+	web := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	for line := range strings.SplitSeq(in.Text, "\n") {
+		words := append(strings.Fields(line), "", "")
+		said, err := reachOne(ctx, web, pool, words)
+		if err != nil {
+			said = "error: " + err.Error()
+		}
+		if err := out.Text(said + "\n"); err != nil {
+			return answer{}, err
+		}
+	}
+	return answer{}, nil
+}
+
+func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words []string) (string, error) {
+	switch to, more := words[1], words[2]; words[0] {
+	case "get":
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, to, nil)
+		if err != nil {
+			return "", err
+		}
+		if r.Host = more; more == "" {
+			r.Host = r.URL.Host
+		}
+		response, err := web.Do(r)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return string(body), err
+	case "tls":
+		conn, err := tls.Dial("tcp", to, &tls.Config{ServerName: more, RootCAs: pool})
+		if err != nil {
+			return "", err
+		}
+		return "shaken", conn.Close()
+	case "echo", "send":
+		conn, err := net.Dial("tcp", to)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, more); err != nil || words[0] == "send" {
+			return "sent", err
+		}
+		got := make([]byte, len("ready\n")+len(more))
+		_, err = io.ReadFull(conn, got)
+		return strings.ReplaceAll(string(got), "\n", " "), err
+	case "flood": // until the end
+		conn, err := net.Dial("tcp", to)
+		if err != nil {
+			return "", err
+		}
+		for chunk := make([]byte, 64<<10); ; {
+			if _, err := conn.Write(chunk); err != nil {
+				return "", err
+			}
+		}
+	case "udp":
+		conn, err := net.Dial("udp", to)
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		_, err = io.WriteString(conn, "x")
+		return "sent", err
+	case "look":
+		list, err := net.DefaultResolver.LookupHost(ctx, to)
+		return strings.Join(list, " "), err
+	case "listen":
+		l, err := net.Listen("tcp", to)
+		if err != nil {
+			return "", err
+		}
+		return "listens", l.Close()
+	case "hang":
+		hang()
+	}
+	return "", fmt.Errorf("unknown: %q", words)
+}
