@@ -228,7 +228,6 @@ func (i *inner) Close() error {
 // oneConn is a listener of one connection, over when that is.
 type oneConn struct {
 	conn *inner
-	once sync.Once
 	took chan struct{}
 }
 
