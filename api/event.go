@@ -72,10 +72,14 @@ type Event struct {
 	Status    Status   `json:"status,omitempty"`
 	Fraction  *float64 `json:"fraction,omitempty"`
 	Message   string   `json:"message,omitempty"`
-	Stream    string   `json:"stream,omitempty"`
-	Content   *Content `json:"content,omitempty"`
-	TimeoutMs int64    `json:"timeoutMs,omitempty"`
-	Display   string   `json:"display,omitempty"`
+	// Level, Logger and Data, of tool_log, are those of a wrapped server's message.
+	Level     string          `json:"level,omitempty"`
+	Logger    string          `json:"logger,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Stream    string          `json:"stream,omitempty"`
+	Content   *Content        `json:"content,omitempty"`
+	TimeoutMs int64           `json:"timeoutMs,omitempty"`
+	Display   string          `json:"display,omitempty"`
 	// Reaped, of tool_reaped, counts the processes that are gone.
 	Reaped int `json:"reaped,omitempty"`
 	// Missed counts output and progress events before this one that came too

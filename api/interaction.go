@@ -16,6 +16,8 @@ const (
 	KindDeviceCode    InteractionKind = "device_code"
 	KindQuestionnaire InteractionKind = "questionnaire" // a tool's own, in mid-call
 	KindEscalation    InteractionKind = "escalation"    // the agent hands something over to a human
+	KindSampling      InteractionKind = "sampling"      // a wrapped server asks for the client's model
+	KindRoots         InteractionKind = "roots"         // or for the folders that its client works in
 )
 
 // Outcomes of an interaction.
@@ -47,8 +49,23 @@ type Interaction struct {
 	TimeoutMs int64           `json:"timeoutMs" jsonschema:"from its beginning; then it is denied"`
 	ExpiresAt time.Time       `json:"expiresAt"`
 	Secret    bool            `json:"secret,omitempty" jsonschema:"the answer must be shown and kept nowhere"`
+	Request   *ClientRequest  `json:"request,omitempty" jsonschema:"what a wrapped server asks of its client: sampling and roots are for clients of MCP to answer, not for people"`
 	Host      bool            `json:"host,omitempty" jsonschema:"the turn's host asks it, not a tool and not for a call's approval"`
 }
+
+// ClientRequest is a request of a wrapped server to its client, as it made it.
+type ClientRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+	// Key is the server's own for the request, Group the same for requests that were
+	// made together, Of how many these are.
+	Key   string `json:"key,omitempty"`
+	Group string `json:"-"`
+	Of    int    `json:"-"`
+}
+
+// OfClient says whether only a client of MCP can answer, and no human.
+func (k InteractionKind) OfClient() bool { return k == KindSampling || k == KindRoots }
 
 // Question is what a host asks a human in a turn. Without a Schema it wants a yes or
 // no or, of a password, text.

@@ -54,16 +54,23 @@ type Result struct {
 	Content []Content `json:"content"`
 	// Structured is the tool's typed result; null if there is none.
 	Structured json.RawMessage `json:"structured"`
-	Output     Output          `json:"output"`
-	Timing     Timing          `json:"timing"`
-	Kill       Kill            `json:"kill"`
-	Exit       Exit            `json:"exit"`
-	Usage      Usage           `json:"usage"`
-	Limits     AppliedLimits   `json:"limits"`
-	Sandbox    Receipt         `json:"sandbox"`
+	// Meta is what a wrapped server's result has beside Content and Structured, an
+	// object: its _meta, say.
+	Meta    json.RawMessage `json:"meta,omitempty"`
+	Output  Output          `json:"output"`
+	Timing  Timing          `json:"timing"`
+	Kill    Kill            `json:"kill"`
+	Exit    Exit            `json:"exit"`
+	Usage   Usage           `json:"usage"`
+	Limits  AppliedLimits   `json:"limits"`
+	Sandbox Receipt         `json:"sandbox"`
 	// Network is what was reached and refused; null for a call that never ran.
 	Network *Network `json:"network,omitempty"`
 	Retry   Retry    `json:"retry"`
+	// Rounds are the processes of the call before the last one: each ended with what
+	// its server asked for, and all of the result but this, Usage and Timing's sums is
+	// the last one's.
+	Rounds []Round `json:"rounds,omitempty"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
 	Message string `json:"message"`
@@ -104,6 +111,9 @@ type ToolError struct {
 	Message string `json:"message"`
 	// Stack is a panic's.
 	Stack string `json:"stack,omitempty"`
+	// RPC is the error that a wrapped server has answered with, as it was: an object
+	// with code, message and, where there are, data.
+	RPC json.RawMessage `json:"rpc,omitempty"`
 }
 
 // File is one that the tool left in its workspace.
@@ -113,27 +123,6 @@ type File struct {
 	Bytes int64  `json:"bytes"`
 	// Skipped says why it cannot be taken out: a link, too large, ...
 	Skipped string `json:"skipped,omitempty"`
-}
-
-// Content is one piece of what a tool has to show: Type is text, json, blob or
-// resource_link, and the fields of that type are set.
-type Content struct {
-	Type string          `json:"type"`
-	Text string          `json:"text,omitempty"`
-	JSON json.RawMessage `json:"json,omitempty"`
-	// Data is base64 in JSON.
-	Data     []byte `json:"data,omitempty"`
-	MIMEType string `json:"mimeType,omitempty"`
-	URI      string `json:"uri,omitempty"`
-	Name     string `json:"name,omitempty"`
-	// LeftOutBytes is set for the text that stands where so many bytes are
-	// missing (Output.Content.DroppedBytes). It is on no wire.
-	LeftOutBytes int64 `json:"-"`
-}
-
-// Bytes is what the content holds.
-func (c Content) Bytes() int {
-	return len(c.Text) + len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType)
 }
 
 // Output counts and keeps what went through each stream.
@@ -276,7 +265,7 @@ type Retry struct {
 // OutputBytes is about what the result holds of what the tool gave out.
 func (r *Result) OutputBytes() int {
 	out := r.Output
-	n := len(r.Structured) + len(out.Stdout.Head) + len(out.Stdout.Tail) + len(out.Stderr.Head) + len(out.Stderr.Tail)
+	n := len(r.Structured) + len(r.Meta) + len(out.Stdout.Head) + len(out.Stdout.Tail) + len(out.Stderr.Head) + len(out.Stderr.Tail)
 	for _, c := range r.Content {
 		n += c.Bytes()
 	}
@@ -301,6 +290,9 @@ func (r *Result) textBegin(enough int) string {
 	for _, c := range r.Content {
 		if text.Len() >= enough {
 			break
+		}
+		if c.Block && text.Len() > 0 && !strings.HasSuffix(text.String(), "\n") {
+			text.WriteByte('\n')
 		}
 		if len(c.Text) > 0 {
 			text.WriteString(c.Text[:min(len(c.Text), enough)])

@@ -37,6 +37,10 @@ type Question struct {
 	Timeout time.Duration
 	// Secret: the answer is a credential.
 	Secret bool
+	// Requests are, for adapters and in place of Prompt and Schema, what a server asks
+	// of its client, by keys of its own. The answer is an object with the results
+	// by these keys; it lacks those that nobody gave.
+	Requests map[string]ClientRequest
 }
 
 // Ask puts a question to a human and waits for the answer, a JSON value (true
@@ -48,6 +52,12 @@ func (o *Output) Ask(ctx context.Context, q Question) (json.RawMessage, error) {
 	ask := &pluginv1.Ask{
 		InteractionId: id, Prompt: printable(q.Prompt), Schema: q.Schema,
 		TimeoutMs: q.Timeout.Milliseconds(), Secret: q.Secret,
+	}
+	for key, request := range q.Requests {
+		if ask.Requests == nil {
+			ask.Requests = map[string]*pluginv1.ClientRequest{}
+		}
+		ask.Requests[key] = &pluginv1.ClientRequest{Method: request.Method, Params: request.Params}
 	}
 	if _, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}}); err != nil {
 		return nil, err

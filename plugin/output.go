@@ -34,6 +34,8 @@ type Output struct {
 	closed bool
 	failed error
 
+	meta json.RawMessage // of the result
+
 	acks    *acks
 	answers *answers
 	clock   *callContext // the call's deadline; nil without one
@@ -167,6 +169,21 @@ func (o *Output) Link(uri, name, mimeType string) error {
 	return o.content(&pluginv1.Content{Content: &pluginv1.Content_Link{Link: link}})
 }
 
+// Content adds content as the contract has it. It is for adapters, which pass on
+// what another program has made; Begins and Extra are theirs.
+func (o *Output) Content(c *pluginv1.Content) error {
+	text, ok := c.GetContent().(*pluginv1.Content_Text)
+	if !ok || len(text.Text) <= maxChunkBytes {
+		return o.content(c)
+	}
+	first := cut(printable(text.Text), maxChunkBytes)
+	begin := &pluginv1.Content{Content: &pluginv1.Content_Text{Text: first}, Begins: c.GetBegins(), Extra: c.GetExtra()}
+	if err := o.content(begin); err != nil {
+		return err
+	}
+	return o.Text(printable(text.Text)[len(first):])
+}
+
 func (o *Output) content(c *pluginv1.Content) error {
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: c}})
 	return err
@@ -197,6 +214,24 @@ func (o *Output) Log(message string) error {
 	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
 	return err
 }
+
+// Note is Log for adapters: a message with level, logger and value (JSON) as another
+// protocol has them. text is how people read it.
+func (o *Output) Note(severity, logger string, data json.RawMessage, text string) error {
+	l := &pluginv1.Log{Level: levels[severity], Message: printable(text), Severity: printable(severity), Logger: printable(logger), Data: data}
+	_, err := o.emit(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: l}})
+	return err
+}
+
+// levels are those of RFC 5424; others say nothing.
+var levels = map[string]pluginv1.Log_Level{
+	"debug": pluginv1.Log_LEVEL_DEBUG, "info": pluginv1.Log_LEVEL_INFO, "notice": pluginv1.Log_LEVEL_INFO, "warning": pluginv1.Log_LEVEL_WARN,
+	"error": pluginv1.Log_LEVEL_ERROR, "critical": pluginv1.Log_LEVEL_ERROR, "alert": pluginv1.Log_LEVEL_ERROR, "emergency": pluginv1.Log_LEVEL_ERROR,
+}
+
+// Meta sets what an adapter's result has beside content and structured value, a
+// JSON object. It must be called before the tool's function returns.
+func (o *Output) Meta(meta json.RawMessage) { o.meta = meta }
 
 // Flush returns once the host has everything that was sent before: a kill in
 // the next instant loses none of it. It returns ctx's cause if that ends first.

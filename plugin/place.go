@@ -32,6 +32,12 @@ func PlaceOf(ctx context.Context) Place {
 
 func withPlace(ctx context.Context, request *pluginv1.CallRequest) context.Context {
 	p := request.GetPlace()
+	if request.GetRounds() {
+		ctx = context.WithValue(ctx, roundsKey{}, true)
+	}
+	if client := request.GetClient(); len(client) > 0 {
+		ctx = context.WithValue(ctx, clientKey{}, json.RawMessage(client))
+	}
 	return context.WithValue(ctx, placeKey{}, Place{
 		CallID: p.GetCallId(), TurnID: p.GetTurnId(), SessionID: p.GetSessionId(), AgentID: p.GetAgentId(),
 		ParentTurnID: p.GetParentTurnId(), Depth: int(p.GetDepth()), Meta: request.GetMeta(),

@@ -1,6 +1,10 @@
 package plugin
 
-import "context"
+import (
+	"context"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
 
 // Provider has tools that are known only at run time, such as an adapter's,
 // which are another program's. Its methods may be called from several
@@ -26,6 +30,8 @@ type Listing struct {
 	Tools []Registered
 	// Warnings say what is left out and why, a line each, for people.
 	Warnings []string
+	// Server is what an adapter's server offers beside its tools; nil if nothing.
+	Server *pluginv1.Server
 }
 
 // fixed are the tools of a binary that knows them.

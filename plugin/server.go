@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -56,14 +57,15 @@ func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 	for _, warning := range listing.Warnings {
 		response.Warnings = append(response.Warnings, printable(warning))
 	}
+	response.Server = listing.Server
 	return response, nil
 }
 
 // Call implements toolhost.plugin.v1.Tool.
 func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
-	tool, ok := s.provider.Find(request.GetTool())
-	if !ok {
-		return status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
+	tool, err := s.find(request)
+	if err != nil {
+		return err
 	}
 	out := NewOutput(stream.Send)
 	ctx, end, err := s.begin(stream.Context(), request, out)
@@ -73,6 +75,36 @@ func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallSe
 	defer end()
 	out.close(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: runTool(ctx, tool, request.GetArguments(), out)}})
 	return nil
+}
+
+// find is what a call runs: a tool, or a request of the provider's protocol.
+func (s *server) find(request *pluginv1.CallRequest) (Registered, error) {
+	method := request.GetMethod()
+	if method == "" {
+		tool, ok := s.provider.Find(request.GetTool())
+		if !ok {
+			return Registered{}, status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
+		}
+		return tool, nil
+	}
+	requester, ok := s.provider.(Requester)
+	if !ok {
+		return Registered{}, status.Errorf(codes.NotFound, "this binary takes no requests such as %q", method)
+	}
+	return Registered{run: func(ctx context.Context, params []byte, out *Output) ([]byte, error) {
+		return requester.Request(ctx, method, params, out)
+	}}, nil
+}
+
+// Watch implements toolhost.plugin.v1.Tool.
+func (s *server) Watch(_ *pluginv1.WatchRequest, stream pluginv1.Tool_WatchServer) error {
+	watcher, ok := s.provider.(Watcher)
+	if !ok {
+		return status.Error(codes.Unimplemented, "this binary announces nothing")
+	}
+	return watcher.Watch(stream.Context(), func(method string, params json.RawMessage) error {
+		return stream.Send(&pluginv1.Notice{Method: method, Params: params})
+	})
 }
 
 // begin registers the call under a context that ends at its deadline, on
@@ -122,14 +154,17 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		return exit.result()
 	}
 	if err != nil {
-		return &pluginv1.Result{Error: toolError(ctx, err)}
+		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.meta}
 	}
-	return &pluginv1.Result{Structured: structured}
+	return &pluginv1.Result{Structured: structured, Meta: out.meta}
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {
 	e := &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: bounded(err.Error())}
 	failure, failed := errors.AsType[*Failure](err)
+	if rpc, ok := errors.AsType[*RPCError](err); ok {
+		e.Rpc = rpc.Raw
+	}
 	switch {
 	case failed:
 		e.Kind = failure.kind()

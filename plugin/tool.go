@@ -40,6 +40,9 @@ type Tool struct {
 	TimeoutArgument string
 	// Wish is what the tool would like its sandbox to grant.
 	Wish Wish
+	// Extra is what an adapter's tool has beside all this in its own protocol, a JSON
+	// object.
+	Extra json.RawMessage
 }
 
 // Wish is what a tool would like to be granted; toolhost explain shows it
@@ -180,7 +183,7 @@ func (t Tool) describe() *pluginv1.ToolDescription {
 		},
 		Concurrency:     concurrency(t.Exclusive),
 		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: t.Timeout.Milliseconds(), SoftBudgetMs: t.SoftBudget.Milliseconds()},
-		TimeoutArgument: t.TimeoutArgument,
+		TimeoutArgument: t.TimeoutArgument, Extra: t.Extra,
 		Wish: &pluginv1.SandboxWish{
 			Read: t.Wish.Read, Write: t.Wish.Write, Network: t.Wish.Network,
 			MemoryBytes: t.Wish.MemoryBytes, Pids: t.Wish.Pids,

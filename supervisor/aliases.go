@@ -41,6 +41,8 @@ type (
 	Share = spec.Share
 	// Secret is a credential that a call is given.
 	Secret = spec.Secret
+	// ClientRequest is what a server asks of its client.
+	ClientRequest = spec.ClientRequest
 	// Question is what a tool asks a human in the middle of a call.
 	Question = spec.Question
 	// Answer is a human's, or says why there is none.

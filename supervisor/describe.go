@@ -26,6 +26,8 @@ type Description struct {
 	Tools   []*pluginv1.ToolDescription
 	// Warnings are the binary's own: what it leaves out, and why.
 	Warnings []string
+	// Server is what stands behind an adapter; nil where none does.
+	Server *pluginv1.Server
 	// Remembered: nobody was asked, for the answer was known.
 	Remembered bool
 }
@@ -59,7 +61,7 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
 	if err == nil {
-		return &Description{Version: d.Version, SHA256: found.SHA256, Tools: d.List(), Warnings: d.Warnings, Remembered: d.At.Before(began)}, nil
+		return &Description{Version: d.Version, SHA256: found.SHA256, Tools: d.List(), Warnings: d.Warnings, Server: d.Server, Remembered: d.At.Before(began)}, nil
 	}
 	c := call.New(s.preparer.Bare(request), s.base(nil, nil))
 	c.Refuse(err)

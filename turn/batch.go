@@ -33,6 +33,7 @@ type entry struct {
 	stage     stage
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known
+	begun     bool      // it has been told that it has started
 	missed    int       // events before its end that were not shown
 	since     time.Time
 	waited    time.Duration    // for a human, before it began

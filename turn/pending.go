@@ -32,7 +32,11 @@ func (t *Turn) request(i api.Interaction, wait time.Duration, done func(outcome 
 	i.ID, i.TurnID, i.TimeoutMs = rand.Text(), t.info.TurnID, wait.Milliseconds()
 	p := &pending{Interaction: i, done: done, wait: wait}
 	p.check, p.Default = readSchema(i)
-	if t.headless {
+	if _, can := t.m.config.Interactor.(ClientInteractor); i.Kind.OfClient() && !can {
+		done(api.OutcomeFailed, api.Answer{By: "no client of MCP"})
+		return i.ID
+	}
+	if t.headless && !i.Kind.OfClient() {
 		audit := t.interactionEvent(api.AuditRequested, p)
 		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
@@ -95,8 +99,11 @@ func (t *Turn) ask(p *pending) {
 	}
 	t.helpers.Go(func() {
 		a, err := t.m.config.Interactor.Ask(ctx, p.Interaction)
-		if err != nil {
+		if err != nil && !p.Kind.OfClient() {
 			return
+		}
+		if err != nil {
+			a = api.Answer{Unanswered: api.OutcomeFailed}
 		}
 		t.post(func() {
 			if err := t.settle(p.ID, a); err != nil { // what does not fit is not a yes
@@ -146,8 +153,12 @@ func (t *Turn) settle(id string, a api.Answer) error {
 	default:
 		return fmt.Errorf("bug: %q does not say why there is no answer", a.Unanswered)
 	}
-	if len(a.Value) > maxAnswerBytes {
-		return fmt.Errorf("the answer has %d bytes: give at most %d", len(a.Value), maxAnswerBytes)
+	most := maxAnswerBytes
+	if p.Kind.OfClient() {
+		most = maxRequestBytes
+	}
+	if len(a.Value) > most {
+		return fmt.Errorf("the answer has %d bytes: give at most %d", len(a.Value), most)
 	}
 	if err := p.fit(&a); err != nil {
 		return fmt.Errorf("the answer does not fit: %w", err)
@@ -164,6 +175,12 @@ func (t *Turn) settle(id string, a api.Answer) error {
 // as a value, too; anything else there is a mistake, and no denial. Null is not a
 // value where none is needed: for a yes or no, and to deny what it does not fit.
 func (p *pending) fit(a *api.Answer) error {
+	if p.Kind.OfClient() {
+		if len(a.Value) == 0 {
+			return errors.New("a client of MCP answers this, with the result of the request")
+		}
+		return nil
+	}
 	yesNo := len(p.Schema) == 0 && !p.Secret
 	if isNull(a.Value) && (yesNo || !a.Approve && p.check(a.Value) != nil) {
 		a.Value = nil // as clients write it who leave nothing out

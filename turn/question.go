@@ -170,6 +170,9 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	if q.Reach != "" {
 		return b.askReach(ctx, e, q)
 	}
+	if len(q.Requests) > 0 {
+		return b.requests(ctx, e, q)
+	}
 	kind := api.KindQuestionnaire
 	if q.Secret {
 		kind = api.KindPassword
@@ -183,9 +186,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	}
 	wait, cut := e.call.Until.cut(wait, b.t.now())
 	i := api.Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
-	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
-	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
-	answer := reply(q, s)
+	answer := reply(q, b.open(ctx, e, i, wait, warning))
 	switch {
 	case answer.Denied == api.OutcomeHeadless:
 		b.t.post(func() { e.unasked = true })
@@ -193,6 +194,13 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 		b.t.post(func() { e.notes = append(e.notes, "nobody answered the tool in time: "+e.call.Until.Why) })
 	}
 	return answer
+}
+
+// open puts an interaction of a call that runs, and waits for its end.
+func (b *batch) open(ctx context.Context, e *entry, i api.Interaction, wait time.Duration, warning string) settled {
+	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
+	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	return s
 }
 
 // hold stops the turn's clock of tool time for a call whose question waits for

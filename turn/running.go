@@ -60,7 +60,7 @@ const eventBuffer = 16
 func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	r := e.tool.Request
 	if r.Command == nil || r.Command.Tool != nil { // a plain command's are its argv, and only shown
-		r.Arguments, r.Meta = e.call.Arguments, e.call.Meta
+		r.Arguments, r.Meta, r.Client = e.call.Arguments, e.call.Meta, e.call.Client
 	}
 	if granted != budget.Infinite {
 		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: max(granted.Truncate(time.Millisecond), time.Millisecond), Detail: "what is left of the turn"})
@@ -151,7 +151,8 @@ func (b *batch) run(e *entry, request supervisor.Request, events chan api.Event)
 		defer close(s.over)
 		b.forward(e, events, ended)
 	}()
-	s.running = b.t.m.config.Start(s.ctx, request)
+	request.Rounds = true
+	s.running = &rounds{b: b, e: e, s: s, request: request, running: b.t.m.config.Start(s.ctx, request)}
 	close(s.ready)
 	result := s.running.Result()
 	close(ended)
@@ -244,6 +245,10 @@ func (b *batch) happened(e *entry, list []api.Event) {
 			continue
 		case api.EventStarted:
 			b.count(e, true)
+			if e.timeout != 0 || e.begun { // another round
+				continue
+			}
+			e.begun = true
 			e.timeout = from.TimeoutMs
 		}
 		from.CallID, from.Tool = e.key, e.call.Tool

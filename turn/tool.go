@@ -98,6 +98,8 @@ type Call struct {
 	// Arguments are a JSON object; nil is {}. Meta is one beside them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Meta      json.RawMessage `json:"meta,omitempty"`
+	// Client is what an adapter is to know of who asks, as in supervisor.Request.
+	Client json.RawMessage `json:"-"`
 	// Problem, if not empty, says why the call cannot be made: its result is
 	// then invalid_args. The parser of the call sets it.
 	Problem string `json:"-"`

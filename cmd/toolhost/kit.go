@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/callargs"
@@ -17,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/mcpserver"
 	"github.com/toolhost/toolhost/internal/pack"
 	"github.com/toolhost/toolhost/internal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -35,6 +38,8 @@ type kit struct {
 	host    *supervisor.Supervisor
 	catalog *catalog.Catalog
 	packs   pack.Shelf
+	// notices gets what wrapped servers announce; nil drops it.
+	notices atomic.Pointer[mcpserver.Server]
 	// tells: the catalogue's warnings go to stderr as they come up. It is set before
 	// tools are described.
 	tells bool
@@ -83,8 +88,14 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
 	}
-	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Once: f.once, Adjust: f.over, Warn: k.warn})
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Once: f.once, Adjust: f.over, Warn: k.warn, Notices: k.notice})
 	return k, nil
+}
+
+func (k *kit) notice(entry, method string, params json.RawMessage) {
+	if server := k.notices.Load(); server != nil {
+		server.Notice(entry, method, params)
+	}
 }
 
 // warn may be called by several goroutines at once.

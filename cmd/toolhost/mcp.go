@@ -122,7 +122,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 	}
 	turns := turn.New(config)
 	defer turns.Close()
-	server, err := mcpserver.New(mcpserver.Config{
+	settings := mcpserver.Config{
 		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel, Search: k.loaded.MCP.Search,
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
 		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
@@ -134,7 +134,12 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
 		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
 		Health:  func() any { return k.host.Health() },
-	})
+	}
+	if k.catalog.HasServers() {
+		settings.Servers, settings.Renew = k.catalog.Servers, k.catalog.Renew
+	}
+	server, err := mcpserver.New(settings)
+	k.notices.Store(server)
 	if err != nil {
 		return hostError(err)
 	}

@@ -6,6 +6,7 @@ package catalog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -60,6 +61,9 @@ type Options struct {
 	Once bool
 	// Adjust, if not nil, has the last word on every request.
 	Adjust func(r *supervisor.Request)
+	// Notices, if not nil, gets what the kept process of a server announces, by the
+	// entry's name; see supervisor.Keep.
+	Notices func(entry, method string, params json.RawMessage)
 	// Warn, if not nil, is told each of Warnings once, when it comes up. It may be
 	// called by several goroutines at once.
 	Warn func(warning string)
@@ -80,6 +84,10 @@ type Catalog struct {
 	said map[string]map[string]pins.Tool
 	// warnings are those of what was described.
 	warnings []string
+	// offers is what servers have beside tools, by the entry's name.
+	offers map[string]*pluginv1.Server
+	// anew are the entries whose next description is not to come from memory.
+	anew map[string]bool
 }
 
 // known is an entry that is being, or has been, described.
@@ -100,7 +108,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}}
+	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}, anew: map[string]bool{}}
 }
 
 // NotFoundError says that no tool has the name.

@@ -87,6 +87,10 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	request.Anew = c.anew[entry.Name]
+	delete(c.anew, entry.Name)
+	c.mu.Unlock()
 	tools, remembered, err := c.serverTools(ctx, entry, request)
 	if remembered && slices.ContainsFunc(tools, func(t Tool) bool { return t.Held != "" }) {
 		request.Anew = true
@@ -105,6 +109,7 @@ func (c *Catalog) serverTools(ctx context.Context, entry config.Tool, request su
 	}
 	c.warnUnused(entry, described)
 	c.pin(entry, described)
+	c.keepOffers(entry, described.Server)
 	var errs []error
 	for _, own := range described.Tools {
 		tool, offered, err := c.serverTool(entry, own, described)
@@ -154,11 +159,21 @@ func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
 		request.Tool.Args = append(request.Tool.Args, "--start-timeout", start.String())
 		request.Tool.DescribeTimeout = start + describeMargin
 	}
+	if request.Sandbox != nil {
+		for _, path := range slices.Concat(request.Sandbox.Write, request.Sandbox.Read) {
+			request.Tool.Args = append(request.Tool.Args, "--root", path)
+		}
+	}
 	request.Tool.Args = append(append(request.Tool.Args, "--"), entry.MCP.Argv...)
 	request.Tool.Label = fmt.Sprintf("MCP server %q (%s)", entry.Name, entry.MCP.Argv[0]) // arguments may be nobody's business
 	request.Tool.Adapter = true
 	if c.options.Once && !entry.ChildTurns && request.Keep == nil && request.Lock.File == "" && request.FilesTo == "" {
 		request.Keep = &supervisor.Keep{Once: true, Shared: true} // calls do not wait for one another
+	}
+	if tell := c.options.Notices; tell != nil && request.Keep != nil && !request.Keep.Once {
+		keep := *request.Keep
+		keep.Notices = func(method string, params json.RawMessage) { tell(entry.Name, method, params) }
+		request.Keep = &keep
 	}
 	return request, err
 }

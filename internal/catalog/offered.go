@@ -16,6 +16,9 @@ import (
 // Offered is the tool of a name for a turn, at once: one that nobody has described
 // yet has a Describe, beside what the configuration says of it.
 func (c *Catalog) Offered(name string) (turn.Tool, bool) {
+	if entry, method, is := c.serverMethod(name); is {
+		return c.serverRequestTool(entry, method)
+	}
 	known, err := c.Known(name)
 	if err == nil {
 		return known.Tool, true

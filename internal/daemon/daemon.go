@@ -167,6 +167,7 @@ func (d *daemon) openAPI() (err error) {
 		d.tokens = tokens.Open(d.options.State)
 	}
 	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
+	d.tools.notice = d.mcp.notice
 	var history turn.History
 	if d.reader != nil {
 		history = d.reader.Records

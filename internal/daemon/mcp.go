@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ type mcp struct {
 }
 
 func (d *daemon) mcpConfig() mcpserver.Config {
-	return mcpserver.Config{
+	config := mcpserver.Config{
 		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
 		Parallel: d.options.Loaded.Turn.Parallel, Search: d.options.Loaded.MCP.Search, Health: func() any { return d.host.Health() },
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
@@ -51,6 +52,18 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
 		},
+	}
+	if d.tools.current.Load().catalog.HasServers() {
+		config.Servers = func() []catalog.Server { return d.tools.current.Load().catalog.Servers() }
+		config.Renew = func(entry string) { d.tools.current.Load().catalog.Renew(entry) }
+	}
+	return config
+}
+
+// notice hands on what a wrapped server announces, if there is a client.
+func (m *mcp) notice(entry, method string, params json.RawMessage) {
+	if server := m.made(); server != nil {
+		server.Notice(entry, method, params)
 	}
 }
 

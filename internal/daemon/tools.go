@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type tools struct {
 	told    *telemetry.Telemetry
 	options Options
 	packs   pack.Shelf
+	notice  func(entry, method string, params json.RawMessage) // set before any tool is called
 	current atomic.Pointer[snapshot]
 }
 
@@ -41,6 +43,11 @@ func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry)
 func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 	return &snapshot{loaded, catalog.New(t, loaded, catalog.Options{
 		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
+		Notices: func(entry, method string, params json.RawMessage) {
+			if t.notice != nil {
+				t.notice(entry, method, params)
+			}
+		},
 		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
 		// The supervisor is asked for nothing that a reload could change.
 		Adjust: func(r *supervisor.Request) {

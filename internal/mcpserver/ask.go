@@ -39,6 +39,9 @@ var errNotForTheirOwn = errors.New("nobody answers for calls of their own")
 
 var errNotOurs = errors.New("the turn is not of an MCP client")
 
+// AsksClients implements turn.ClientInteractor.
+func (a *Asker) AsksClients() {}
+
 // Ask implements turn.Interactor.
 func (a *Asker) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	a.mu.Lock()
@@ -64,6 +67,9 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	if !c.s.mayAnswer(c.session.peer.Identity, i) {
 		return api.Answer{}, errNotForTheirOwn
 	}
+	if i.Request != nil {
+		return c.askClient(ctx, i)
+	}
 	if i.Kind == api.KindApproval && !i.Host && c.session.approved(i) {
 		return api.Answer{Approve: true, By: by + ", for the session"}, nil
 	}
@@ -75,7 +81,12 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
-	result, err := c.elicit(ctx, i, f.params(i))
+	given, err := c.elicit(ctx, i, f.params(i))
+	result, _ := given.(*mcpsdk.ElicitResult)
+	switch {
+	case err == nil && result == nil:
+		result = &mcpsdk.ElicitResult{} // it answers nothing that was asked: a client that fails
+	}
 	switch {
 	case ctx.Err() != nil:
 		return api.Answer{}, ctx.Err()
@@ -102,7 +113,7 @@ func (c *call) by() string {
 }
 
 // elicit asks by a request, or by the answer to one.
-func (c *call) elicit(ctx context.Context, i api.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
 	if c.rounds {
 		return c.put(ctx, i, params)
 	}
@@ -115,14 +126,22 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params *mcpsdk.Eli
 	asking, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	return l.session.Elicit(asking, params)
+	switch p := params.(type) {
+	case *mcpsdk.ElicitParams:
+		return l.session.Elicit(asking, p)
+	case *mcpsdk.CreateMessageWithToolsParams:
+		return l.session.CreateMessageWithTools(asking, p)
+	case *mcpsdk.ListRootsParams:
+		return l.session.ListRoots(asking, p)
+	}
+	return nil, errors.New("bug: a client is asked for something unknown")
 }
 
 // question is one that a request is to be answered by.
 type question struct {
-	params  *mcpsdk.ElicitParams
+	params  mcpsdk.InputRequest
 	expires time.Time
-	answer  chan *mcpsdk.ElicitResult // holds one
+	answer  chan mcpsdk.InputResponse // holds one
 }
 
 // maxStates bounds the calls that have asked something by answering requests. An
@@ -131,20 +150,21 @@ const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
-func (c *call) put(ctx context.Context, i api.Interaction, params *mcpsdk.ElicitParams) (*mcpsdk.ElicitResult, error) {
+func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
 	c.s.endLeft(c.session.peer.Identity)
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")
 	}
-	q := &question{params: params, expires: i.ExpiresAt, answer: make(chan *mcpsdk.ElicitResult, 1)}
+	q := &question{params: params, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
+	key := keyOf(i)
 	c.mu.Lock()
-	c.questions[i.ID] = q
-	c.signal()
+	c.questions[key] = q
 	c.mu.Unlock()
+	c.arrived(i)
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.questions, i.ID)
+		delete(c.questions, key)
 	}()
 	select {
 	case result := <-q.answer:
@@ -152,6 +172,28 @@ func (c *call) put(ctx context.Context, i api.Interaction, params *mcpsdk.Elicit
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// keyOf is what a client knows a question by: a wrapped server's own key.
+func keyOf(i api.Interaction) string {
+	if i.Request != nil && i.Request.Key != "" {
+		return i.Request.Key
+	}
+	return i.ID
+}
+
+// arrived tells the request that waits of a question, once all that are asked with
+// it are there, or cannot be asked.
+func (c *call) arrived(i api.Interaction) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := i.Request; r != nil && r.Of > 1 {
+		if c.groups[r.Group]++; c.groups[r.Group] < r.Of {
+			return
+		}
+		delete(c.groups, r.Group)
+	}
+	c.signal()
 }
 
 func (c *call) signal() {
@@ -221,7 +263,7 @@ func (c *call) isLeft() bool {
 
 // answered hands an answer to its question; one that comes twice, or too late,
 // changes nothing.
-func (c *call) answered(id string, result *mcpsdk.ElicitResult) {
+func (c *call) answered(id string, result mcpsdk.InputResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if q := c.questions[id]; q != nil {
@@ -236,16 +278,16 @@ const afterExpiry = 5 * time.Second
 
 // question is the answer to a request with all that is asked; nil if that is
 // nothing. The call goes on without it, until the last question has expired.
-func (c *call) question() *mcpsdk.CallToolResult {
+func (c *call) question() *inputs {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.questions) == 0 {
 		return nil
 	}
-	result := &mcpsdk.CallToolResult{InputRequests: mcpsdk.InputRequestMap{}, RequestState: c.state}
+	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.state}
 	var expires time.Time
 	for id, q := range maps.All(c.questions) {
-		result.InputRequests[id] = q.params
+		result.requests[id] = q.params
 		if q.expires.After(expires) {
 			expires = q.expires
 		}

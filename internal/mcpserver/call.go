@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
@@ -23,6 +24,7 @@ import (
 type call struct {
 	s       *Server
 	session *session
+	caps    *mcpsdk.ClientCapabilities
 	client  string // what the client calls itself: it is shown, and says how long it waits
 	t       *turn.Turn
 	made    turn.Call
@@ -32,11 +34,13 @@ type call struct {
 	leave   func()        // gives its place back; read once its turn is over
 	asked   chan struct{} // a question is new; holds one
 	done    chan struct{} // closed when result is there
+	told    chan struct{} // closed when all that happened before was told
 	result  *api.Result   // written before done is closed
 
 	mu        sync.Mutex
 	legs      []*leg               // requests that wait for it, the newest last
 	questions map[string]*question // for requests to be answered by
+	groups    map[string]int       // questions that are asked together: how many have come
 	state     string               // by which such requests come back; empty before the first
 	parked    *time.Timer          // while a question was sent and nobody waits
 	notes     []string             // for the model
@@ -47,8 +51,39 @@ type call struct {
 
 func newID() string { return rand.Text() }
 
+// answer is what a request is answered with: a result, or what is asked for.
+type answer struct {
+	result  *api.Result
+	promise promise
+	notes   []string
+	asks    *inputs
+	links   func(uri string) string // what the client knows a wrapped server's URI by; nil is as it is
+}
+
+// inputs are what a request of 2026-07-28 is to come back with.
+type inputs struct {
+	requests mcpsdk.InputRequestMap
+	state    string
+}
+
 // call answers tools/call.
 func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+	a, err := s.make(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if a.asks != nil {
+		return &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+	}
+	if failure := rpcOf(a.result); failure != nil {
+		return nil, failure
+	}
+	a.result = renamed(a.result, s.linksOf(r.Params.Name))
+	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
+}
+
+// make makes a call, or joins a request to one.
+func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (answer, error) {
 	received := time.Now()
 	if r.Params.RequestState != "" {
 		return s.resume(ctx, r, received)
@@ -59,7 +94,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		made.Arguments = nil
 	}
 	made.Before = one.count(made, received)
-	made.Meta = metaOf(r)
+	made.Meta, made.Client = metaOf(r), s.clientFor(r)
 	made.TraceParent, _ = r.Params.Meta["traceparent"].(string)
 	rounds := r.ProtocolVersion() >= multiRound
 	if !rounds { // its one request waits for everything
@@ -67,9 +102,9 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	}
 	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
 	if err != nil {
-		return present(refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), s.offerOf(made.Tool).promise, r.ProtocolVersion(), nil), nil
+		return answer{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
 	}
-	c.rounds = rounds
+	c.rounds, c.caps = rounds, r.ClientCapabilities()
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)
@@ -120,7 +155,7 @@ var errClosed = errors.New("toolhost is about to end")
 func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
 	c := &call{
 		s: s, session: one, client: client, made: made, begun: time.Now(), leave: func() {}, offer: s.offerOf(made.Tool),
-		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{},
+		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, told: make(chan struct{}),
 	}
 	if err := one.enter(); err != nil {
 		return nil, err
@@ -269,7 +304,7 @@ func (c *call) because(cause string) {
 }
 
 // attend keeps a request waiting until there is an answer to it.
-func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
+func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (answer, error) {
 	defer c.detach(l)
 	defer c.s.whenDisconnected(r, func() { c.abort(api.ReasonDisconnect) })()
 	limits := limitsOf(c.s.timeout(c.client), received)
@@ -277,10 +312,11 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 	for {
 		select {
 		case <-c.done:
-			return c.present(r.ProtocolVersion()), nil
+			<-c.told
+			return c.answer(), nil
 		case <-c.asked:
-			if result := c.question(); result != nil {
-				return result, nil
+			if asks := c.question(); asks != nil {
+				return answer{asks: asks}, nil
 			}
 		case <-limits.end:
 			c.timeUp()
@@ -289,19 +325,19 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 		case <-ctx.Done():
 			c.abort(reasonOf(ctx))
 			<-c.done
-			return c.present(r.ProtocolVersion()), nil
+			return c.answer(), nil
 		}
 	}
 }
 
-func (c *call) present(version string) *mcpsdk.CallToolResult {
+func (c *call) answer() answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := *c.result
 	if c.cause != "" && !r.OK() {
 		r.Message += " " + c.cause
 	}
-	return present(&r, c.offer.promise, version, c.notes)
+	return answer{result: &r, promise: c.offer.promise, notes: c.notes}
 }
 
 // reasonOf tells a cancellation from a connection that has ended.
@@ -327,7 +363,7 @@ func (c *call) timeUp() {
 
 // resume joins a request that comes back with answers to the call that has
 // asked. It never begins one.
-func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (*mcpsdk.CallToolResult, error) {
+func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (answer, error) {
 	p := r.Params
 	s.mu.Lock()
 	c := s.states[p.RequestState]
@@ -340,14 +376,10 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
 	}
 	if why != "" {
-		return present(refusal(turn.Call{ID: newID(), Tool: p.Name}, api.StatusDenied, "timeout", "modeGate", why), s.offerOf(p.Name).promise, r.ProtocolVersion(), nil), nil
+		return answer{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
 	}
 	for id, response := range maps.All(p.InputResponses) {
-		answer, ok := response.(*mcpsdk.ElicitResult)
-		if !ok {
-			answer = &mcpsdk.ElicitResult{} // it answers nothing that was asked: a client that fails
-		}
-		c.answered(id, answer)
+		c.answered(id, response)
 	}
 	return c.attend(ctx, c.attach(ctx, r), r, received)
 }

@@ -72,9 +72,19 @@ func primitive(schema json.RawMessage) bool {
 	var shape struct {
 		Type string          `json:"type"`
 		Ref  json.RawMessage `json:"$ref"`
+		// Items are those of a choice of several.
+		Items struct {
+			Type  string            `json:"type"`
+			AnyOf []json.RawMessage `json:"anyOf"`
+		} `json:"items"`
 	}
-	return json.Unmarshal(schema, &shape) == nil && shape.Ref == nil &&
-		slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
+	if json.Unmarshal(schema, &shape) != nil || shape.Ref != nil {
+		return false
+	}
+	if shape.Type == "array" { // a choice of several
+		return shape.Items.Type == "string" || len(shape.Items.AnyOf) > 0
+	}
+	return slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
 }
 
 func (f form) params(i api.Interaction) *mcpsdk.ElicitParams {

@@ -18,8 +18,8 @@ import (
 type leg struct {
 	ctx     context.Context // the request's, by which a notification finds its stream
 	session *mcpsdk.ServerSession
-	token   any // for progress; nil means none
-	news    chan mcpsdk.ProgressNotificationParams
+	token   any      // for progress; nil means none
+	news    chan any // of progress or log
 	sender  sync.WaitGroup
 }
 
@@ -29,10 +29,8 @@ const multiRound = "2026-07-28"
 // attach makes a request the one that gets questions and progress.
 func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
 	l := &leg{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
-	if l.token != nil {
-		l.news = make(chan mcpsdk.ProgressNotificationParams, maxNews)
-		l.sender.Go(l.send)
-	}
+	l.news = make(chan any, maxNews)
+	l.sender.Go(l.send)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.legs = append(c.legs, l)
@@ -50,9 +48,7 @@ func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
 func (c *call) detach(l *leg) {
 	c.mu.Lock()
 	c.legs = slices.DeleteFunc(c.legs, func(one *leg) bool { return one == l })
-	if l.news != nil {
-		close(l.news)
-	}
+	close(l.news)
 	c.mu.Unlock()
 	l.sender.Wait()
 }
@@ -68,7 +64,7 @@ func (c *call) leg() *leg {
 const (
 	// maxNews bounds the notifications that wait for a slow client; those beyond
 	// are left out.
-	maxNews = 16
+	maxNews = 64
 	// outputBeat is the least time between two notifications of output.
 	outputBeat = 250 * time.Millisecond
 	// maxShownBytes is of the output that one shows.
@@ -76,16 +72,27 @@ const (
 )
 
 func (l *leg) send() {
-	for params := range l.news {
-		_ = l.session.NotifyProgress(l.ctx, &params) // a client that is gone is told of by its context
+	for one := range l.news { // a client that is gone is told of by its context
+		switch params := one.(type) {
+		case mcpsdk.ProgressNotificationParams:
+			_ = l.session.NotifyProgress(l.ctx, &params)
+		case mcpsdk.LoggingMessageParams:
+			_ = l.session.Log(l.ctx, &params) //nolint:staticcheck // deprecated in 2026-07-28, and passed on
+		}
 	}
 }
 
 // watch follows the turn until it is over.
 func (c *call) watch() {
 	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]api.InteractionKind{}}
+	told := sync.OnceFunc(func() { close(c.told) })
+	defer told()
 	for r := range c.t.Events(context.Background(), 0) {
 		switch r.Event.Kind {
+		case api.EventFinished, api.EventFailed:
+			told()
+		case api.EventLog:
+			c.log(r.Event)
 		case api.EventTimeout:
 			c.end()
 		case api.EventInteractionPending:
@@ -142,13 +149,33 @@ func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.leg()
-	if l == nil || l.news == nil {
+	if l == nil || l.token == nil {
 		return
 	}
 	params.ProgressToken = l.token
 	select {
 	case l.news <- params:
 	default:
+	}
+}
+
+// log passes a wrapped server's message on; whether the client wants it, its session
+// knows.
+func (c *call) log(e api.Event) {
+	if e.Level == "" {
+		return
+	}
+	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Level), Logger: e.Logger, Data: e.Data}
+	if len(e.Data) == 0 {
+		params.Data = e.Message
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.leg(); l != nil {
+		select {
+		case l.news <- params:
+		default:
+		}
 	}
 }
 

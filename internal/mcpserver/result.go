@@ -33,16 +33,18 @@ func present(r *api.Result, p promise, version string, notes []string) *mcpsdk.C
 		shown.Warnings = append(shown.Warnings, broken)
 	}
 	out := &mcpsdk.CallToolResult{Content: content(&shown, version), IsError: !r.OK() || broken != ""}
-	if !out.IsError && fitsStructured(shown.Structured) {
+	if fitsStructured(shown.Structured, version) && (!out.IsError || ofServer(r)) {
 		out.StructuredContent, shown.Structured = shown.Structured, nil
 	}
-	out.Meta = mcpsdk.Meta{executionKey: receipt(&shown)}
+	out.Meta = metaFrom(r.Meta)
+	out.Meta[executionKey] = receipt(&shown)
 	return out
 }
 
-// fitsStructured says whether a value can be structuredContent: an object.
-func fitsStructured(raw json.RawMessage) bool {
-	return len(raw) <= maxStructuredBytes && isJSONObject(raw)
+// fitsStructured says whether a value can be structuredContent: for clients of before
+// 2026-07-28 an object.
+func fitsStructured(raw json.RawMessage, version string) bool {
+	return len(raw) > 0 && len(raw) <= maxStructuredBytes && (version >= multiRound || isJSONObject(raw))
 }
 
 // The first versions that have these blocks: clients of older ones throw away
@@ -56,6 +58,9 @@ const (
 // what the client's version has not.
 func content(r *api.Result, version string) []mcpsdk.Content {
 	list := []mcpsdk.Content{} // null is none in MCP
+	if asMCP(r.Content) {
+		return passed(r, version)
+	}
 	for _, b := range format.MCPContent(r) {
 		switch {
 		case b.Type == "audio" && version < audioSince:

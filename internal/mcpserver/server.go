@@ -50,6 +50,10 @@ type Config struct {
 	// client may be asked for, then waits for that, and is denied at once
 	// otherwise.
 	Elsewhere bool
+	// Servers, if not nil, are the wrapped MCP servers that Tools has described: their
+	// prompts and resources are offered, too. Renew has one described anew.
+	Servers func() []catalog.Server
+	Renew   func(entry string)
 	// Health returns what session_status says about the host; nil says
 	// nothing.
 	Health func() any
@@ -84,6 +88,9 @@ type Server struct {
 	requests sync.Map
 	// owners are the identities that sessions over HTTP belong to, by their ids.
 	owners sync.Map
+	// levels are those of logs that sessions have set.
+	levels  sync.Map
+	gateway gateway
 	// handler serves HTTP; closing ends with Close.
 	handler http.Handler
 	closing context.Context
@@ -115,13 +122,15 @@ func New(config Config) (*Server, error) {
 		config: config, loaded: make(chan struct{}), offered: map[string]offer{},
 		sessions: map[*mcpsdk.ServerSession]*session{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
 	}
-	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, &mcpsdk.ServerOptions{
+	options := &mcpsdk.ServerOptions{
 		Instructions: instructionsOf(config.Search),
 		Capabilities: &mcpsdk.ServerCapabilities{Tools: &mcpsdk.ToolCapabilities{ListChanged: true}},
-	})
+	}
+	s.gateway.into(s, options)
+	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.whenLoaded, s.untilClosed)
+	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.knowLevel, s.whenLoaded, s.untilClosed, s.anyResource)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
@@ -158,7 +167,7 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if one, is := r.(*mcpsdk.CallToolRequest); is {
 			return s.whenKnown(ctx, one, func() (mcpsdk.Result, error) { return next(ctx, method, r) })
 		}
-		if method == "tools/list" && !s.config.Search {
+		if method == "tools/list" && !s.config.Search || ofServers[method] {
 			select {
 			case <-s.loaded:
 			case <-ctx.Done():
@@ -173,7 +182,7 @@ func (s *Server) whenLoaded(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 // that were listed first: no client has seen others.
 func (s *Server) whenChanged(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if method == "notifications/tools/list_changed" && !s.changed.Load() {
+		if listChanges[method] && !s.changed.Load() {
 			return nil, nil
 		}
 		return next(ctx, method, r)
@@ -201,6 +210,7 @@ type offer struct {
 	caller    string // the tool of the short list that calls it
 	promise   promise
 	raw       string // the tool as JSON
+	entry     string // the configuration's
 }
 
 // Reload lists the tools anew; where anything has changed, clients are told.
@@ -222,6 +232,7 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		s.config.Logger.Warn("a tool is not offered", "problem", problem)
 	}
 	s.offer(fresh)
+	problems = append(problems, s.offerServers()...)
 	return problems
 }
 
@@ -306,7 +317,7 @@ func newOffer(t catalog.Tool) (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}
-	return offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw)}, nil
+	return offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), entry: t.Entry.Name}, nil
 }
 
 func (s *Server) offerOf(name string) offer {

@@ -16,6 +16,13 @@ import (
 func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	d := t.Description
 	tool := &mcpsdk.Tool{Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: json.RawMessage(`{"type":"object"}`)}
+	var extra struct {
+		Meta  mcpsdk.Meta   `json:"_meta"`
+		Icons []mcpsdk.Icon `json:"icons"`
+	}
+	if json.Unmarshal(d.GetExtra(), &extra) == nil { // a wrapped server's own
+		tool.Meta, tool.Icons = extra.Meta, extra.Icons
+	}
 	if len(d.GetInputSchema()) > 0 {
 		tool.InputSchema = json.RawMessage(d.GetInputSchema())
 	}

@@ -32,14 +32,18 @@ func contentText(c api.Content) string {
 	switch c.Type {
 	case "json":
 		return string(c.JSON)
-	case "blob", "resource_link":
+	case "blob", "resource_link", "resource":
 		return Placeholder(c)
 	}
 	return c.Text
 }
 
-// Placeholder stands, in one line, for a blob or a link.
+// Placeholder stands, in one line, for a blob or a link; for a resource its text
+// follows.
 func Placeholder(c api.Content) string {
+	if c.Type == "resource" && len(c.Data) == 0 {
+		return fmt.Sprintf("[%s]\n%s", terminal.OneLine(c.URI), c.Text)
+	}
 	if c.Type == "blob" {
 		kind := cmp.Or(c.MIMEType, "application/octet-stream")
 		return fmt.Sprintf("[%s, %s]", terminal.OneLine(kind), units.BytesSize(float64(len(c.Data))))

@@ -45,7 +45,7 @@ var (
 	hierarchies  = wordsOf("v2", "hybrid", "v1", "none")
 	profiles     = profileNames()
 	questions    = wordsOf(
-		api.KindApproval, api.KindConfirm, api.KindPassword, api.KindDeviceCode, api.KindQuestionnaire, api.KindEscalation,
+		api.KindApproval, api.KindConfirm, api.KindPassword, api.KindDeviceCode, api.KindQuestionnaire, api.KindEscalation, api.KindSampling, api.KindRoots,
 	)
 	outcomes = wordsOf(api.OutcomeAnswered, api.OutcomeDenied, api.OutcomeDismissed, api.OutcomeFailed, api.OutcomeTimedOut, api.OutcomeHeadless, api.OutcomeCancelled)
 )

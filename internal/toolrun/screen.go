@@ -82,10 +82,13 @@ func progress(e api.Event) string {
 func (s *screen) content(c api.Content) {
 	switch c.Type {
 	case "text":
+		if c.Block {
+			s.endLine()
+		}
 		s.print(c.Text)
 	case "json":
 		s.line(string(c.JSON))
-	case "blob", "resource_link":
+	case "blob", "resource_link", "resource":
 		s.line(present.Placeholder(c))
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,11 @@ func checkJSON(event *pluginv1.CallEvent) error {
 	case *pluginv1.CallEvent_Content:
 		return checkContent(e.Content)
 	case *pluginv1.CallEvent_Ask:
+		for _, request := range e.Ask.GetRequests() {
+			if err := valid("an ask's request", request.GetParams()); err != nil {
+				return err
+			}
+		}
 		return valid("an ask's schema", e.Ask.GetSchema())
 	case *pluginv1.CallEvent_Result:
 		for _, content := range e.Result.GetContent() {
@@ -102,7 +108,15 @@ func checkJSON(event *pluginv1.CallEvent) error {
 				return err
 			}
 		}
-		return valid("the structured result", e.Result.GetStructured())
+		for what, raw := range map[string][]byte{
+			"the structured result": e.Result.GetStructured(), "a result's meta": e.Result.GetMeta(), "an error of its protocol": e.Result.GetError().GetRpc(),
+		} {
+			if err := valid(what, raw); err != nil {
+				return err
+			}
+		}
+	case *pluginv1.CallEvent_Log:
+		return valid("the value of a log", e.Log.GetData())
 	}
 	return nil
 }
@@ -115,9 +129,15 @@ func checkContent(content *pluginv1.Content) error {
 		if len(c.Json) == 0 {
 			return &ProtocolError{"JSON content is empty"}
 		}
-		return valid("JSON content", c.Json)
+		if err := valid("JSON content", c.Json); err != nil {
+			return err
+		}
+	case *pluginv1.Content_Resource:
+		if c.Resource == nil {
+			return &ProtocolError{"a resource in the content is empty"}
+		}
 	}
-	return nil
+	return valid("a block's further fields", content.GetExtra())
 }
 
 func valid(what string, raw []byte) error {
@@ -193,6 +213,29 @@ func (c *Conn) newCodec(ctx context.Context) *codec {
 	}
 	return newCodec(ctx, c.runner.options, c.runner.decoded)
 }
+
+// Watch hands on what an adapter's server announces, until ctx or the stream ends.
+func (c *Conn) Watch(ctx context.Context, tell func(method string, params json.RawMessage)) error {
+	decoder := c.newCodec(ctx)
+	defer decoder.release()
+	stream, err := c.tool.Watch(ctx, &pluginv1.WatchRequest{}, decoder.options()...)
+	if err != nil {
+		return c.explain(ctx, err)
+	}
+	for {
+		notice, err := stream.Recv()
+		if err != nil {
+			return c.explain(ctx, decoder.explain(err))
+		}
+		if notice.GetMethod() == "" || len(notice.GetParams()) > maxNoticeBytes || valid("a notice", notice.GetParams()) != nil {
+			continue
+		}
+		tell(notice.GetMethod(), notice.GetParams())
+	}
+}
+
+// maxNoticeBytes bounds what of a notification is passed on.
+const maxNoticeBytes = 64 << 10
 
 // nothing are the options of a request whose answer says nothing.
 func (c *Conn) nothing(ctx context.Context) []grpc.CallOption {

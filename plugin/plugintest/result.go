@@ -150,6 +150,8 @@ func contentOf(c *pluginv1.Content) Content {
 		return Content{Type: "json", JSON: e.Json}
 	case *pluginv1.Content_Blob:
 		return Content{Type: "blob", Data: e.Blob.GetData(), MIMEType: e.Blob.GetMimeType()}
+	case *pluginv1.Content_Resource:
+		return Content{Type: "resource", URI: e.Resource.GetUri(), MIMEType: e.Resource.GetMimeType(), Text: e.Resource.GetText(), Data: e.Resource.GetBlob()}
 	case *pluginv1.Content_Link:
 		return Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
 	}

@@ -19,6 +19,17 @@ type Question struct {
 	Reach string
 	// Secret: the answer is a credential, to be shown and kept nowhere.
 	Secret bool
+	// Requests are, in place of Prompt and Schema, what an adapter's server asks of
+	// its client, by its own keys. The answer's value is an object with the results
+	// by these keys, without those that nobody gave.
+	Requests map[string]ClientRequest
+}
+
+// ClientRequest is what a server asks of its client, such as
+// sampling/createMessage.
+type ClientRequest struct {
+	Method string
+	Params json.RawMessage
 }
 
 // Answer is a human's, or says why there is none.

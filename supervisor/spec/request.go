@@ -65,6 +65,15 @@ type Request struct {
 	Name string
 	// Arguments are the tool's, a JSON object; nil is {}.
 	Arguments json.RawMessage
+	// Method, if not empty, is a request of an Adapter's protocol that is not a call
+	// of a tool, such as MCP's prompts/get, with Arguments as its parameters; the
+	// tool's name then says nothing. Client is what the adapter is to know of who
+	// asks, an object that nobody else reads.
+	Method string
+	Client json.RawMessage
+	// Rounds: where the adapter's server asks for something instead of a result, that
+	// is the result's Meta, and the call has ended.
+	Rounds bool
 	// Meta is a JSON object beside the arguments, as MCP's _meta; its timeout
 	// hint is taken as the call's own wish.
 	Meta json.RawMessage

@@ -1,6 +1,9 @@
 package spec
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Keep lets a tool's process live on for later calls of the same request (the
 // same binary, arguments vector, environment, limits and policy). It is for
@@ -22,6 +25,11 @@ type Keep struct {
 	// others have it to themselves, in line. What it writes to stdout and stderr
 	// is every call's that is in flight.
 	Shared bool
+	// Notices, if not nil, gets what an adapter's server announces in the process, also
+	// between calls, and once nil params with an empty method when the process has
+	// ended. It must be quick, and may be called from any goroutine. The first
+	// call's holds.
+	Notices func(method string, params json.RawMessage)
 }
 
 // DefaultKeepIdle is how long a kept process waits for another call.

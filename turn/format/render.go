@@ -168,10 +168,23 @@ func (w *writer) item(c api.Content) bool {
 		return w.json(c.JSON)
 	case c.Type == "blob":
 		return w.text(fmt.Sprintf("[blob %s, %d bytes]", mimeType(c), len(c.Data)))
+	case c.Type == "resource":
+		return w.resource(c)
 	case c.Type == "resource_link":
 		return w.text(strings.TrimPrefix(c.Name+": "+c.URI, ": "))
 	}
+	if c.Block && len(w.parts) > 0 && w.parts[len(w.parts)-1].block == nil {
+		w.parts = append(w.parts, part{})
+	}
 	return w.text(c.Text)
+}
+
+// resource writes one that stands in the content as text, below its URI.
+func (w *writer) resource(c api.Content) bool {
+	if len(c.Data) > 0 {
+		return w.text(fmt.Sprintf("[%s: %s, %d bytes]", clean(c.URI), mimeType(c), len(c.Data)))
+	}
+	return w.text(fmt.Sprintf("[%s]\n%s", clean(c.URI), c.Text))
 }
 
 // json writes a value compactly; it copies invalid JSON unchanged.

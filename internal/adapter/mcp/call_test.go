@@ -99,6 +99,7 @@ func init() {
 			os.Exit(0)
 		},
 		"only discover": func(p *peer) {
+			p.modern = true
 			for {
 				switch m := p.next(); m.Method {
 				case "initialize":

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/plugin"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
 const (
@@ -26,7 +25,7 @@ type callResult struct {
 	Content           []json.RawMessage
 	StructuredContent json.RawMessage
 	IsError           bool
-	ResultType        string
+	Meta              json.RawMessage // all else
 }
 
 func decodeResult(raw json.RawMessage) (callResult, error) {
@@ -34,8 +33,16 @@ func decodeResult(raw json.RawMessage) (callResult, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return r, err
 	}
-	if r.Content == nil && r.StructuredContent == nil && r.ResultType != "input_required" {
+	if r.Content == nil && r.StructuredContent == nil {
 		return r, errors.New("the result has no content")
+	}
+	var rest map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &rest)
+	for _, name := range []string{"content", "structuredContent", "isError", "resultType"} {
+		delete(rest, name)
+	}
+	if len(rest) > 0 {
+		r.Meta, _ = json.Marshal(rest) // of what was decoded from JSON
 	}
 	return r, nil
 }
@@ -50,7 +57,9 @@ func (r callResult) deliver(out *plugin.Output) (json.RawMessage, error) {
 		}
 	}
 	if len(r.StructuredContent) > maxPartBytes {
-		d.leftOut("the structured result", len(r.StructuredContent))
+		if err := d.leftOut("the structured result", len(r.StructuredContent)); err != nil {
+			return nil, err
+		}
 		r.StructuredContent = nil
 	}
 	if err := d.flush(); err != nil {
@@ -61,102 +70,189 @@ func (r callResult) deliver(out *plugin.Output) (json.RawMessage, error) {
 		return nil, errors.New("the tool failed and says nothing of why")
 	case r.IsError:
 		return nil, errors.New(d.said)
-	case string(r.StructuredContent) == "null":
-		return nil, nil
 	}
 	return r.StructuredContent, nil
 }
 
-// delivery sends the parts of a result, neighbouring texts together: there may
-// be very many of them.
+// delivery sends the parts of a result.
 type delivery struct {
-	out  *plugin.Output
-	text strings.Builder // not sent yet
-	open bool            // a line of text is not ended yet
-	said string          // the beginning of all texts, for an error
+	out    *plugin.Output
+	said   string          // the beginning of all texts, for an error
+	blocks int             // of text
+	more   strings.Builder // texts that become one block, not sent yet
 }
 
-const maxTextBytes = 256 << 10
+const (
+	// maxBlocks is how many texts stay blocks of their own: there may be very many,
+	// and the rest become lines.
+	maxBlocks    = 512
+	maxTextBytes = 256 << 10
+)
 
-func (d *delivery) flush() error {
-	if d.text.Len() == 0 {
-		return nil
+// block is a part of a result as MCP has it.
+type block struct {
+	Type     string
+	Text     *string
+	Data     []byte
+	MIMEType string
+	URI      string
+	Name     string
+	Resource *struct {
+		URI      string
+		MIMEType string
+		Text     *string
+		Blob     []byte
 	}
-	defer d.text.Reset()
-	return d.out.Text(d.text.String())
 }
 
-// say adds text on a line of its own.
-func (d *delivery) say(text string) error {
-	if d.open {
-		d.text.WriteByte('\n')
+// part sends one part of the content, or says why not.
+func (d *delivery) part(raw json.RawMessage) error {
+	var b block
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return d.unknown(raw)
 	}
-	d.text.WriteString(text)
-	d.open = !strings.HasSuffix(text, "\n")
-	if d.text.Len() < maxTextBytes {
+	content := b.content()
+	if content == nil {
+		return d.unknown(raw)
+	}
+	content.Extra = extraOf(raw)
+	if size := len(b.Data) + len(b.URI) + len(b.Name) + len(b.MIMEType) + len(content.Extra) + b.resourceBytes(); size > maxPartBytes {
+		return d.leftOut(b.what(), size)
+	}
+	if b.Type == "text" && len(d.said) < maxErrorBytes {
+		d.said = cut(join(d.said, *b.Text), maxErrorBytes)
+	}
+	if b.Type == "text" && len(content.Extra) == 0 {
+		return d.text(*b.Text, content)
+	}
+	return d.send(content)
+}
+
+// text sends a text, behind maxBlocks as a line.
+func (d *delivery) text(text string, content *pluginv1.Content) error {
+	if d.blocks++; d.blocks <= maxBlocks {
+		return d.send(content)
+	}
+	d.more.WriteString(text)
+	if !strings.HasSuffix(text, "\n") {
+		d.more.WriteByte('\n')
+	}
+	if d.more.Len() < maxTextBytes {
 		return nil
 	}
 	return d.flush()
 }
 
-func (d *delivery) toolText(text string) error {
-	if len(d.said) < maxErrorBytes {
-		d.said = cut(strings.TrimPrefix(d.said+"\n"+text, "\n"), maxErrorBytes)
+func (d *delivery) flush() error {
+	if d.more.Len() == 0 {
+		return nil
 	}
-	return d.say(text)
+	defer d.more.Reset()
+	return d.out.Content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: d.more.String()}, Begins: true})
 }
 
-// send sends what is not text, after the text before it.
-func (d *delivery) send(send func() error) error {
-	if err := d.flush(); err != nil {
-		return err
+// send sends a block, after the text before it.
+func (d *delivery) send(content *pluginv1.Content) error {
+	return errors.Join(d.flush(), d.out.Content(content))
+}
+
+// content is nil for a block of no kind that a result can have.
+func (b block) content() *pluginv1.Content {
+	switch {
+	case b.Type == "text" && b.Text != nil:
+		return &pluginv1.Content{Content: &pluginv1.Content_Text{Text: *b.Text}, Begins: true}
+	case (b.Type == "image" || b.Type == "audio") && b.Data != nil:
+		return &pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: &pluginv1.Blob{MimeType: b.MIMEType, Data: b.Data}}}
+	case b.Type == "resource_link" && b.URI != "":
+		return &pluginv1.Content{Content: &pluginv1.Content_Link{Link: &pluginv1.ResourceLink{Uri: b.URI, Name: b.Name, MimeType: b.MIMEType}}}
+	case b.Type == "resource" && b.Resource != nil && (b.Resource.Text != nil || b.Resource.Blob != nil):
+		r := &pluginv1.Resource{Uri: b.Resource.URI, MimeType: b.Resource.MIMEType}
+		if b.Resource.Blob != nil {
+			r.Contents = &pluginv1.Resource_Blob{Blob: b.Resource.Blob}
+		} else {
+			r.Contents = &pluginv1.Resource_Text{Text: *b.Resource.Text}
+		}
+		return &pluginv1.Content{Content: &pluginv1.Content_Resource{Resource: r}}
 	}
-	d.open = false
-	return send()
+	return nil
+}
+
+func (b block) resourceBytes() int {
+	if b.Resource == nil {
+		return 0
+	}
+	size := len(b.Resource.URI) + len(b.Resource.MIMEType) + len(b.Resource.Blob)
+	if b.Resource.Text != nil {
+		size += len(*b.Resource.Text)
+	}
+	return size
+}
+
+// what a block is called where it is left out.
+func (b block) what() string {
+	switch {
+	case b.Type == "resource_link":
+		return "a link"
+	case b.Type == "resource":
+		return "the resource " + cut(b.Resource.URI, 200)
+	case b.MIMEType != "":
+		return cut(b.MIMEType, 100)
+	}
+	return "a part of the result"
+}
+
+// known are the fields of a block that content has places for; type says which
+// place.
+var known = map[string]bool{"text": true, "data": true, "mimeType": true, "uri": true, "name": true, "blob": true}
+
+// extraOf is what a block has beside those, of its resource as well; nil if
+// nothing. Type is a part of it where a blob alone would not tell it.
+func extraOf(raw json.RawMessage) []byte {
+	fields := rest(raw)
+	if kind := string(fields["type"]); kind != `"image"` && kind != `"audio"` {
+		delete(fields, "type")
+	}
+	if inner := rest(fields["resource"]); len(inner) > 0 {
+		fields["resource"], _ = json.Marshal(inner)
+	} else {
+		delete(fields, "resource")
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	extra, _ := json.Marshal(fields) // of what was decoded from JSON
+	return extra
+}
+
+func rest(raw json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	for name := range fields {
+		if known[name] {
+			delete(fields, name)
+		}
+	}
+	return fields
+}
+
+func (d *delivery) unknown(raw json.RawMessage) error {
+	return d.say(fmt.Sprintf("[a part of the result is left out: it is of no kind that MCP has: %s]\n", cut(string(raw), 200)))
 }
 
 func (d *delivery) leftOut(what string, size int) error {
 	return d.say(fmt.Sprintf("[%s is left out: it has %d bytes, at most %d can be passed on]\n", what, size, maxPartBytes))
 }
 
-// part sends one part of the content, or says why not.
-func (d *delivery) part(raw json.RawMessage) error {
-	var one mcpsdk.CallToolResult
-	whole := append(append([]byte(`{"content":[`), raw...), "]}"...)
-	if err := json.Unmarshal(whole, &one); err != nil || len(one.Content) != 1 {
-		return d.say(fmt.Sprintf("[a part of the result is left out: it is of no kind that MCP has: %s]\n", cut(string(raw), 200)))
-	}
-	switch part := one.Content[0].(type) {
-	case *mcpsdk.TextContent:
-		return d.toolText(part.Text)
-	case *mcpsdk.ImageContent:
-		return d.blob(part.MIMEType, part.Data)
-	case *mcpsdk.AudioContent:
-		return d.blob(part.MIMEType, part.Data)
-	case *mcpsdk.ResourceLink:
-		if size := len(part.URI) + len(part.Name) + len(part.MIMEType); size > maxPartBytes {
-			return d.leftOut("a link", size)
-		}
-		return d.send(func() error { return d.out.Link(part.URI, part.Name, part.MIMEType) })
-	case *mcpsdk.EmbeddedResource:
-		return d.resource(part.Resource)
-	}
-	return d.say("[a part of the result is left out: it is of a kind that has no place in a result]\n")
+// say adds a text of the adapter's own, as a block.
+func (d *delivery) say(text string) error {
+	return d.send(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}, Begins: true})
 }
 
-func (d *delivery) blob(mimeType string, data []byte) error {
-	if size := len(mimeType) + len(data); size > maxPartBytes {
-		return d.leftOut(cut(mimeType, 100), size)
+func join(text, more string) string {
+	if text == "" {
+		return more
 	}
-	return d.send(func() error { return d.out.Blob(mimeType, data) })
-}
-
-func (d *delivery) resource(r *mcpsdk.ResourceContents) error {
-	switch {
-	case r == nil:
-		return d.say("[a resource is left out: it has no contents]\n")
-	case r.Blob != nil: // which has no name of its own
-		return errors.Join(d.say(fmt.Sprintf("[%s]\n", cut(r.URI, 1000))), d.blob(r.MIMEType, r.Blob))
-	}
-	return d.toolText(fmt.Sprintf("[%s]\n%s", cut(r.URI, 1000), r.Text))
+	return text + "\n" + more
 }

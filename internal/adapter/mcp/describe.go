@@ -23,9 +23,8 @@ func (s *session) describe(ctx context.Context, calling func(string) function) (
 		return plugin.Listing{}, err
 	}
 	out := plugin.Listing{}
-	if info := s.client.InitializeResult().ServerInfo; info != nil {
-		out.Version = cut(info.Version, 200)
-	}
+	out.Version = cut(s.server.ServerInfo.Version, 200)
+	out.Server = s.offers(ctx, l)
 	for _, t := range l.tools {
 		tool, err := l.tool(t, calling(t.safe))
 		if err != nil {
@@ -38,7 +37,7 @@ func (s *session) describe(ctx context.Context, calling func(string) function) (
 	for _, warning := range out.Warnings {
 		s.notes.add("lists its tools with a fault: " + warning)
 	}
-	if len(out.Tools) == 0 {
+	if len(out.Tools) == 0 && !offersAny(out.Server) {
 		what := "offers no tools"
 		if len(out.Warnings) > 0 {
 			what = "offers no tools that can be used: " + out.Warnings[0]
@@ -64,12 +63,31 @@ func (l *listing) tool(t listed, do function) (plugin.Registered, error) {
 	if title == "" && t.safe != t.Name {
 		title = t.Name
 	}
+	extra, err := t.extra()
+	if err != nil {
+		return plugin.Registered{}, err
+	}
 	return plugin.NewRawTool(plugin.Tool{
 		Name: t.safe, Title: title, Description: t.Description,
 		ReadOnly: t.readOnly(), Idempotent: t.Annotations.IdempotentHint,
 		Destructive: t.Annotations.DestructiveHint, OpenWorld: t.Annotations.OpenWorldHint,
-		Exclusive: t.changes(),
+		Exclusive: t.changes(), Extra: extra,
 	}, input, output, do)
+}
+
+// extra is what a tool's description has beside what toolhost knows.
+func (t listed) extra() (json.RawMessage, error) {
+	if len(t.Meta) == 0 && len(t.Icons) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]json.RawMessage{"_meta": orNull(t.Meta), "icons": orNull(t.Icons)})
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
 }
 
 func (t listed) readOnly() bool {

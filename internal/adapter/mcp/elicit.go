@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/plugin/schema"
 )
 
 // Bounds of what a human is asked.
@@ -19,41 +21,77 @@ const (
 	reasonUser, accepted = "user", "accept"
 )
 
-// elicit puts a question of the server to a human. URL mode is declined: the
-// user may have no browser, and a sandboxed server is to get no secrets past the
-// host.
-func (w *wire) elicit(ctx context.Context, p *mcpsdk.ElicitParams) *mcpsdk.ElicitResult {
-	c := w.asker(ctx)
-	switch {
-	case p.Mode == modeURL:
-		w.note("wanted a human to open a URL, which was declined")
-		return &mcpsdk.ElicitResult{Action: declined}
-	case c == nil:
+// elicitation is what a server asks a human.
+type elicitation struct {
+	Mode            string          `json:"mode"`
+	Message         string          `json:"message"`
+	RequestedSchema json.RawMessage `json:"requestedSchema"`
+}
+
+// answered is a human's answer as the server gets it.
+type answered struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// elicit puts a question of the server to a human. A URL is shown by the host, to
+// who can open it.
+func (s *session) elicit(ctx context.Context, raw json.RawMessage) (any, error) {
+	w := s.wire
+	var p elicitation
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	c := w.asker()
+	if c == nil {
 		w.note("asked a human something while not exactly one call was running, so that nobody knows for which")
-		return &mcpsdk.ElicitResult{Action: dismissed}
+		return answered{Action: dismissed}, nil
+	}
+	if p.Mode == modeURL {
+		given, err := s.askAll(ctx, c, plugin.Question{Requests: map[string]plugin.ClientRequest{"": {Method: methodElicit, Params: raw}}})
+		return given[""], err
 	}
 	question := plugin.Question{Prompt: cut(p.Message, maxPromptBytes)}
-	form := p.RequestedSchema != nil
-	if form {
-		var err error
-		if question.Schema, err = json.Marshal(p.RequestedSchema); err != nil || len(question.Schema) > maxQuestionSchema {
-			w.note("asked a human to fill in a form that is too large")
-			return &mcpsdk.ElicitResult{Action: dismissed}
-		}
+	wants, err := p.schema()
+	switch {
+	case err != nil:
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	case len(p.RequestedSchema) > maxQuestionSchema:
+		w.note("asked a human to fill in a form that is too large")
+		return answered{Action: dismissed}, nil
+	case wants != nil:
+		question.Schema = p.RequestedSchema
 	}
 	answer, err := c.ask(ctx, question)
 	if err != nil {
-		return &mcpsdk.ElicitResult{Action: action(err)}
+		return answered{Action: action(err)}, nil
 	}
-	return w.answerOf(answer, form)
+	return w.answerOf(answer, wants)
 }
 
-// asker is the call that a question is about: the one under whose context it
-// comes (the newest protocol), or else the only one that runs.
-func (w *wire) asker(ctx context.Context) *call {
-	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		return c
+// schema is nil for a question of yes or no.
+func (p elicitation) schema() (*schema.Schema, error) {
+	if len(p.RequestedSchema) == 0 || string(p.RequestedSchema) == "null" {
+		return nil, nil
 	}
+	var shape struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(p.RequestedSchema, &shape); err != nil || shape.Type != "object" {
+		return nil, errors.New("the requested schema must be of type 'object'")
+	}
+	if len(p.RequestedSchema) > maxQuestionSchema {
+		return nil, nil // it is refused for that
+	}
+	wants, err := schema.ParseObject(p.RequestedSchema)
+	if err != nil {
+		return nil, fmt.Errorf("the requested schema cannot be used: %w", err)
+	}
+	return wants, nil
+}
+
+// asker is the call that a question is about: the only one that runs.
+func (w *wire) asker() *call {
 	if running := w.running(); len(running) == 1 {
 		return running[0]
 	}
@@ -84,17 +122,20 @@ func action(err error) string {
 }
 
 // answerOf makes a form's values, or a plain yes or no, the server's answer.
-func (w *wire) answerOf(answer json.RawMessage, form bool) *mcpsdk.ElicitResult {
-	if !form {
+func (w *wire) answerOf(answer json.RawMessage, wants *schema.Schema) (any, error) {
+	if wants == nil {
 		if string(answer) == "true" {
-			return &mcpsdk.ElicitResult{Action: accepted}
+			return answered{Action: accepted}, nil
 		}
-		return &mcpsdk.ElicitResult{Action: declined}
+		return answered{Action: declined}, nil
 	}
 	var content map[string]any
 	if err := json.Unmarshal(answer, &content); err != nil || content == nil {
 		w.note("got no answer: the human's is not a set of values")
-		return &mcpsdk.ElicitResult{Action: dismissed}
+		return answered{Action: dismissed}, nil
 	}
-	return &mcpsdk.ElicitResult{Action: accepted, Content: content}
+	if err := wants.Validate(content); err != nil {
+		return nil, fmt.Errorf("the answer does not match requested schema: %w", err)
+	}
+	return answered{Action: accepted, Content: answer}, nil
 }

@@ -75,7 +75,8 @@ func TestElicitation(t *testing.T) {
 		{"no", `{"message":"Go on?"}`, supervisor.Answer{Value: json.RawMessage(`false`)}, `{"action":"decline"}`, true},
 		{"denied", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Denied: "user"}, `{"action":"decline"}`, true},
 		{"nobody there", `{"message":"Which?","requestedSchema":` + form + `}`, supervisor.Answer{Denied: "timeout"}, `{"action":"cancel"}`, true},
-		{"url", `{"mode":"url","message":"Log in","url":"https://example.com","elicitationId":"1"}`, supervisor.Answer{}, `{"action":"decline"}`, false},
+		{"url", `{"mode":"url","message":"Log in","url":"https://example.com","elicitationId":"1"}`, supervisor.Answer{Value: json.RawMessage(`{"":{"action":"accept"}}`)}, `{"action":"accept"}`, true},
+		{"url, nobody there", `{"mode":"url","message":"Log in","url":"https://example.com","elicitationId":"1"}`, supervisor.Answer{Denied: "headless"}, `{"action":"cancel"}`, true},
 		{"too large", `{"message":"Which?","requestedSchema":{"type":"object","description":"` + big(maxQuestionSchema) + `"}}`, supervisor.Answer{}, `{"action":"cancel"}`, false},
 		{"bad schema", `{"message":"Which?","requestedSchema":{"type":"array"}}`, supervisor.Answer{}, `must be of type 'object'`, false},
 	} {
@@ -101,15 +102,12 @@ func TestElicitationOfSeveralCalls(t *testing.T) {
 	w := &wire{calls: map[string]*call{}}
 	first, second := &call{}, &call{}
 	w.begin(first)
-	if got := w.asker(t.Context()); got != first {
+	if got := w.asker(); got != first {
 		t.Errorf("asker %p, want the only call", got)
 	}
 	w.begin(second)
-	if got := w.asker(t.Context()); got != nil {
+	if got := w.asker(); got != nil {
 		t.Errorf("asker %p of two calls", got)
-	}
-	if got := w.asker(context.WithValue(t.Context(), callKey{}, second)); got != second {
-		t.Errorf("asker %p, want the one of the context", got)
 	}
 }
 

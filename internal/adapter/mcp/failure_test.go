@@ -141,7 +141,7 @@ func TestAServerThatIsDeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "the server to be deaf", func() bool { return strings.Contains(s.stderr.text(), "deaf") })
-	_, asked, err := s.call(t.Context(), "x", []byte("{}"), plugin.NewOutput(new(record).send))
+	_, asked, err := s.callTool(t.Context(), "x", []byte("{}"), plugin.NewOutput(new(record).send))
 	if failure, ok := errors.AsType[*plugin.Failure](err); asked || !ok || failure.Kind != plugin.BrokeProtocol || !strings.Contains(err.Error(), "takes no messages") {
 		t.Errorf("asked %t, %v", asked, err)
 	}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/internal/mcpname"
 	"github.com/toolhost/toolhost/plugin"
 )
@@ -48,7 +46,9 @@ type listed struct {
 	Execution struct {
 		TaskSupport string `json:"taskSupport"`
 	} `json:"execution"`
-	safe string
+	Icons json.RawMessage `json:"icons"`
+	Meta  json.RawMessage `json:"_meta"`
+	safe  string
 }
 
 func (l *listing) warn(format string, args ...any) {
@@ -92,7 +92,7 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errListTimeout)
 	defer cancel()
 	l := &listing{own: map[string]string{}}
-	more, cursor := true, ""
+	more, cursor := s.server.has("tools") || !s.server.has("prompts") && !s.server.has("resources"), ""
 	for pages := 0; more; pages++ {
 		if pages == maxPages {
 			return nil, s.failure(plugin.BrokeProtocol, fmt.Sprintf("lists its tools on more than %d pages", maxPages), nil)
@@ -117,21 +117,13 @@ func (s *session) list(ctx context.Context) (*listing, error) {
 
 var errListTimeout = errors.New("the list of tools takes too long")
 
-// page is one page of the list, as the server wrote it: the SDK's own decoding
-// would lose all of it for one tool that is wrong.
+// page is one page of the list.
 func (s *session) page(ctx context.Context, cursor string) (tools []json.RawMessage, next string, err error) {
-	e := &exchange{}
-	decoded, err := s.client.ListTools(withExchange(ctx, e), &mcpsdk.ListToolsParams{Cursor: cursor})
-	answer, _ := s.wire.result(e)
-	var raw json.RawMessage
-	switch {
-	case answer != nil && answer.Error != nil:
-		return nil, "", s.notListed(answer.Error)
-	case answer != nil:
-		raw = answer.Result
-	case err == nil: // from the SDK's own memory
-		raw, _ = json.Marshal(decoded)
-	default:
+	raw, err := s.listPage(ctx, "tools/list", cursor)
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return nil, "", s.notListed(rpc)
+	}
+	if err != nil {
 		return nil, "", s.unlisted(ctx, err)
 	}
 	var page struct {
@@ -142,6 +134,20 @@ func (s *session) page(ctx context.Context, cursor string) (tools []json.RawMess
 		return nil, "", s.failure(plugin.BrokeProtocol, "lists its tools in a form that MCP does not have: "+err.Error(), err)
 	}
 	return page.Tools, page.NextCursor, nil
+}
+
+func (s *session) listPage(ctx context.Context, method, cursor string) (json.RawMessage, error) {
+	p := params{}
+	if cursor != "" {
+		p["cursor"] = cursor
+	}
+	if s.stateless() {
+		meta := map[string]any{}
+		s.introduce(meta, clientOfHost)
+		delete(meta, metaLogLevel)
+		p["_meta"] = meta
+	}
+	return s.answer(ctx, method, p)
 }
 
 // notListed says that the server answered with an error.

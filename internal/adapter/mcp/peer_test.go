@@ -12,7 +12,10 @@ import (
 )
 
 // peer is a server by hand, so that it can do what no library lets it do.
-type peer struct{ in *bufio.Reader }
+type peer struct {
+	in     *bufio.Reader
+	modern bool // it knows server/discover
+}
 
 type message struct {
 	ID     json.RawMessage
@@ -49,6 +52,10 @@ func (p *peer) next() message {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
 		panic(fmt.Sprintf("%v: %s", err, line))
+	}
+	if m.Method == "server/discover" && !p.modern {
+		p.refuse(m, -32601, "Method not found")
+		return p.next()
 	}
 	return m
 }

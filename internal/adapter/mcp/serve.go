@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"
@@ -23,9 +24,9 @@ type Options struct {
 	// then its list of tools; zero is DefaultStartTimeout. It must be less than
 	// what the host allows for a Describe, or the host can't say what was slow.
 	StartTimeout time.Duration
-	// Roots are the folders that a server gets when it asks for the client's
-	// roots. Without any the client has none to offer, which is best: a server
-	// may take them in place of the folders on its command line.
+	// Roots are the folders that the call is granted. A server that asks for the
+	// client's roots gets those of the client that lie in them, or them all where no
+	// client has any.
 	Roots []string
 	// Version is this client's, as told to the server.
 	Version string
@@ -59,6 +60,9 @@ type adapter struct {
 	end      context.CancelCauseFunc
 	running  sync.WaitGroup
 
+	notices *notices
+	watched atomic.Bool // by the host
+
 	mu      sync.Mutex
 	current *session
 }
@@ -70,7 +74,7 @@ func newAdapter(o Options, argv []string) *adapter {
 	if len(argv) > 0 {
 		o.Name = cmp.Or(o.Name, filepath.Base(argv[0]))
 	}
-	a := &adapter{options: o, argv: argv}
+	a := &adapter{options: o, argv: argv, notices: newNotices()}
 	a.lifetime, a.end = context.WithCancelCause(context.Background())
 	return a
 }
@@ -120,7 +124,7 @@ func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessa
 		if err != nil {
 			return nil, err
 		}
-		structured, asked, err := s.call(ctx, own, arguments, out)
+		structured, asked, err := s.callTool(ctx, own, arguments, out)
 		if err == nil || asked || attempt == 2 || ctx.Err() != nil {
 			return structured, err
 		}
@@ -135,6 +139,9 @@ func (a *adapter) session(ctx context.Context) (*session, error) {
 	s := a.latest()
 	select {
 	case <-s.ready:
+		if a.watched.Load() {
+			s.watch()
+		}
 		return s, nil
 	case <-s.ended:
 		return nil, s.err
@@ -148,9 +155,16 @@ func (a *adapter) latest() *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == nil || a.current.over() {
-		s := newSession(a.options, a.argv)
+		s := newSession(a.options, a.argv, a.tell)
 		a.running.Go(func() { s.run(a.lifetime) })
 		a.current = s
 	}
 	return a.current
+}
+
+// tell keeps a notification for the host, if that wants any.
+func (a *adapter) tell(method string, params json.RawMessage) {
+	if a.watched.Load() {
+		a.notices.add(method, params)
+	}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -9,17 +10,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/toolhost/toolhost/plugin"
-)
-
-// Protocol versions to begin with. The older one comes first, for what it
-// begins with is what servers know; some of them die of anything else. Only a
-// server that refuses it is started again with the newer one.
-const (
-	versionInitialize = "2025-11-25"
-	versionDiscover   = "2026-07-28"
 )
 
 // session is one life of the server. One goroutine, run, owns it.
@@ -36,14 +27,21 @@ type session struct {
 	// Set before ready is closed.
 	process *process
 	wire    *wire
-	client  *mcpsdk.ClientSession
+	server  identity
 
-	mu  sync.Mutex
-	own map[string]string // the server's names of its tools, as far as listed
+	tell     func(method string, params json.RawMessage) // notifications, to the host
+	watching sync.Once
+
+	mu      sync.Mutex
+	own     map[string]string        // the server's names of its tools, as far as listed
+	level   string                   // of its log, as it was told
+	streams map[string]*exchange     // subscriptions that have one of their own, by URI
+	acks    map[string]chan struct{} // of streams that are not open yet, by the request's id
 }
 
-func newSession(o Options, argv []string) *session {
+func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *session {
 	return &session{
+		tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
 		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
 		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -52,9 +50,9 @@ func newSession(o Options, argv []string) *session {
 // run has the server's life, which is over at the latest when ctx is.
 func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
-	err := s.open(ctx, versionInitialize)
-	if refusesInitialize(err) {
-		err = s.open(ctx, versionDiscover)
+	err := s.open(ctx, s.discover, s.initialize)
+	if err != nil && s.wire != nil && s.wire.ended() && ctx.Err() == nil { // some die of what they do not know
+		err = s.open(ctx, s.initialize)
 	}
 	if err == nil {
 		close(s.ready)
@@ -75,31 +73,33 @@ func (s *session) over() bool {
 	}
 }
 
-func refusesInitialize(err error) bool {
-	rpc, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && (rpc.Code == jsonrpc.CodeMethodNotFound || rpc.Code == mcpsdk.CodeUnsupportedProtocolVersion)
-}
-
-// open starts the server and agrees with it on how to speak. After an error
-// nothing of it is left.
-func (s *session) open(ctx context.Context, version string) error {
+// open starts the server and agrees with it on how to speak, in the first way that
+// it knows. After an error nothing of it is left.
+func (s *session) open(ctx context.Context, ways ...func(context.Context) error) error {
 	process, err := startProcess(s.argv, &s.stderr)
 	if err != nil {
 		return err
 	}
-	s.process, s.wire = process, newWire(process, s.notes.add)
+	s.process = process
+	if s.wire, err = newWire(ctx, process, s); err != nil {
+		process.shut()
+		return err
+	}
 	limit, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errStartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(limit, process.shut) // or a write may wait for a server that reads nothing
 	defer stop()
-	s.client, err = s.newClient(s.wire).Connect(limit, s.wire, &mcpsdk.ClientSessionOptions{ProtocolVersion: version})
+	for _, way := range ways {
+		if err = way(limit); !errors.Is(err, errUnknownWay) {
+			break
+		}
+	}
 	if err != nil {
 		err = s.startFailure(limit, err)
+		s.wire.close()
 		process.shut()
-		return err
 	}
-	go s.setLogLevel(ctx)
-	return nil
+	return err
 }
 
 // notWithin names the key of the configuration that gives a server more time.

@@ -61,7 +61,7 @@ func (w *wire) log(params []byte) {
 		Level, Logger string
 		Data          json.RawMessage
 	}
-	if json.Unmarshal(params, &m) != nil || m.Level == "debug" { // the one below logLevel
+	if json.Unmarshal(params, &m) != nil {
 		return
 	}
 	var text string
@@ -71,10 +71,19 @@ func (w *wire) log(params []byte) {
 	if m.Logger != "" {
 		text = m.Logger + ": " + text
 	}
+	data := m.Data
+	if len(data) > maxNoteBytes {
+		data = nil // the text has its beginning
+	}
 	for _, c := range w.running() {
-		_ = c.out.Log(cut(m.Level+": "+text, maxNoteBytes))
+		if c.wants(m.Level) {
+			_ = c.out.Note(cut(m.Level, maxWordBytes), cut(m.Logger, maxWordBytes), data, cut(m.Level+": "+text, maxNoteBytes))
+		}
 	}
 }
+
+// maxWordBytes bounds a level, and the name of a logger.
+const maxWordBytes = 128
 
 // maxNoteBytes bounds the text of a server's progress in one event.
 const maxNoteBytes = 4 << 10

@@ -18,23 +18,36 @@ import (
 // maxRequests is how many of the server's own requests may wait for an answer.
 const maxRequests = 16
 
-// Notifications that the adapter cares for; the SDK drops the rest as well.
+// Methods of what a server sends by itself; other notifications are dropped.
 const (
-	methodCancelled = "notifications/cancelled"
 	methodProgress  = "notifications/progress"
 	methodLog       = "notifications/message"
-	methodElicit    = "elicitation/create"
+	methodUpdated   = "notifications/resources/updated"
+	methodListening = "notifications/subscriptions/acknowledged"
+	listChanged     = "/list_changed"
+
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+	methodPing   = "ping"
 )
 
-// wire stands between the SDK's client and its transport and sees every message
-// in order. The SDK alone would not do: it queues notifications without bound
-// and may deliver them after the result that they came before, forgets a request
-// that is cancelled although its result may still come, does not tell a
-// request's id, and keeps no raw results.
+// methodCancelled goes both ways.
+const methodCancelled = "notifications/cancelled"
+
+// wire is the connection with the server: one goroutine reads, and sees every
+// message in order. The messages are framed by the SDK's transport. The SDK's
+// client would not do on top of it: it queues notifications without bound and may
+// deliver them after the result that they came before, forgets a request that is
+// cancelled although its result may still come, does not tell a request's id, and
+// decodes parameters and results into types that not all of them fit.
 type wire struct {
-	mcpsdk.Connection
-	transport mcpsdk.IOTransport
-	note      func(string)
+	conn mcpsdk.Connection
+	note func(string)
+	// serve answers a request of the server's, on a goroutine of its own; announce
+	// takes notifications that no call waits for.
+	serve    func(ctx context.Context, m *jsonrpc.Request) (any, error)
+	announce func(method string, params json.RawMessage)
 	// over is closed when no more message can come; err says why.
 	over chan struct{}
 	err  error
@@ -46,173 +59,208 @@ type wire struct {
 	asked    map[jsonrpc.ID]*exchange // without an answer
 	calls    map[string]*call         // by progress token
 	tokens   int
-	requests map[jsonrpc.ID]bool // the server's own
+	ids      int64
+	requests map[jsonrpc.ID]context.CancelFunc // the server's own; ends the work for its answer
 }
 
-// exchange is one request to the server; the wire finds it in the context of
-// the request's Write.
+// exchange is one request to the server.
 type exchange struct {
-	// All guarded by the wire's mu.
-	id     jsonrpc.ID        // of the last attempt, invalid before the first
-	answer *jsonrpc.Response // to it
+	done chan struct{} // closed when answer is there
+
+	// Guarded by the wire's mu.
+	id     jsonrpc.ID // invalid if it was not sent
+	answer *jsonrpc.Response
 }
 
-type exchangeKey struct{}
+func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
 
-func withExchange(ctx context.Context, e *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, e)
-}
-
-func newWire(p *process, note func(string)) *wire {
-	stray := func(line []byte) { note("wrote to stdout what is not a message: " + cut(string(line), 200)) }
-	return &wire{
-		transport: mcpsdk.IOTransport{Reader: newLines(p.stdout, stray), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20},
-		note:      note, over: make(chan struct{}),
-		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]bool{},
+// newWire begins to read; nothing may be sent before.
+func newWire(ctx context.Context, p *process, s *session) (*wire, error) {
+	stray := func(line []byte) { s.notes.add("wrote to stdout what is not a message: " + cut(string(line), 200)) }
+	transport := mcpsdk.IOTransport{Reader: newLines(p.stdout, stray), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20}
+	conn, err := transport.Connect(ctx)
+	if err != nil {
+		return nil, err
 	}
+	w := &wire{
+		conn: conn, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
+		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]context.CancelFunc{},
+	}
+	go w.read()
+	return w, nil
 }
 
-// Connect implements mcpsdk.Transport.
-func (w *wire) Connect(ctx context.Context) (mcpsdk.Connection, error) {
-	conn, err := w.transport.Connect(ctx)
-	w.Connection = conn
-	return w, err
-}
-
-// Read implements mcpsdk.Connection. It is called by one goroutine.
-func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
+// read takes messages until there are no more.
+func (w *wire) read() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	for {
-		message, err := w.Connection.Read(ctx)
+		message, err := w.conn.Read(ctx)
 		if err != nil {
 			if w.err = err; w.left.Load() {
 				w.err = errLeft
 			}
 			close(w.over)
-			return nil, err
+			return
 		}
 		switch m := message.(type) {
 		case *jsonrpc.Response:
-			if w.answered(m) {
-				return m, nil
-			}
+			w.answered(m)
 		case *jsonrpc.Request:
-			if w.take(ctx, m) {
-				return m, nil
-			}
+			w.take(ctx, m)
 		}
 	}
 }
 
-// answered is false for an answer to nothing.
-func (w *wire) answered(m *jsonrpc.Response) bool {
+func (w *wire) answered(m *jsonrpc.Response) {
 	w.mu.Lock()
 	e, ok := w.asked[m.ID]
 	if ok {
 		delete(w.asked, m.ID)
 		e.answer = m
+		close(e.done)
 	}
 	w.mu.Unlock()
 	if !ok {
 		w.note("answered what it was not asked, or no longer")
 	}
-	return ok
 }
 
-// take is whether the SDK gets a request or notification of the server.
-func (w *wire) take(ctx context.Context, m *jsonrpc.Request) bool {
+// take sees to a request or notification of the server.
+func (w *wire) take(ctx context.Context, m *jsonrpc.Request) {
 	switch {
 	case m.IsCall():
-		return w.admit(ctx, m)
+		w.admit(ctx, m)
 	case m.Method == methodProgress:
 		w.progress(m.Params)
 	case m.Method == methodLog:
 		w.log(m.Params)
+	case m.Method == methodCancelled:
+		w.takeBack(m.Params)
+	case strings.HasSuffix(m.Method, listChanged), m.Method == methodUpdated, m.Method == methodListening:
+		w.announce(m.Method, m.Params)
 	}
-	return m.Method == methodCancelled
 }
 
-// admit refuses requests that are too many, and one whose lack of parameters
-// the SDK does not expect.
-func (w *wire) admit(ctx context.Context, m *jsonrpc.Request) bool {
+// admit has a request of the server's answered, unless there are too many.
+func (w *wire) admit(ctx context.Context, m *jsonrpc.Request) {
 	refusal := ""
+	var own context.Context
 	w.mu.Lock()
 	switch {
-	case w.requests[m.ID]:
+	case w.requests[m.ID] != nil:
 		refusal = "a request of this id waits already"
 	case len(w.requests) == maxRequests:
 		refusal = "too many requests at once, at most " + strconv.Itoa(maxRequests)
 	case m.Method == methodElicit && !strings.HasPrefix(string(m.Params), "{"):
 		refusal = "the request has no params"
 	default:
-		w.requests[m.ID] = true
+		own, w.requests[m.ID] = context.WithCancel(ctx)
 	}
 	w.mu.Unlock()
 	if refusal == "" {
-		return true
+		go w.reply(own, m)
+		return
 	}
 	w.note("had a request of " + cut(m.Method, 100) + " refused: " + refusal)
 	_ = w.write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
-	return false
 }
 
-// Write implements mcpsdk.Connection.
-func (w *wire) Write(ctx context.Context, message jsonrpc.Message) error {
-	switch m := message.(type) {
-	case *jsonrpc.Request:
-		if m.Method == methodCancelled {
-			return nil // the adapter's own come from cancel
-		}
-		if m.IsCall() {
-			return w.ask(ctx, m)
-		}
-	case *jsonrpc.Response:
-		w.mu.Lock()
-		delete(w.requests, m.ID)
-		w.mu.Unlock()
+// reply answers a request of the server's.
+func (w *wire) reply(ctx context.Context, m *jsonrpc.Request) {
+	r := &jsonrpc.Response{ID: m.ID}
+	result, err := w.serve(ctx, m)
+	if err == nil {
+		r.Result, err = json.Marshal(result)
 	}
-	return w.write(ctx, message)
+	if err != nil {
+		r.Error = asRPC(err)
+	}
+	w.mu.Lock()
+	cancel := w.requests[m.ID]
+	delete(w.requests, m.ID)
+	w.mu.Unlock()
+	cancel()
+	_ = w.write(context.WithoutCancel(ctx), r)
+}
+
+// asRPC is an error as a server gets it.
+func asRPC(err error) error {
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return rpc
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}
+
+// takeBack ends the work for a request that the server has cancelled.
+func (w *wire) takeBack(params json.RawMessage) {
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cancel := w.requests[id]; cancel != nil {
+		cancel()
+	}
 }
 
 func (w *wire) write(ctx context.Context, message jsonrpc.Message) error {
-	err := w.Connection.Write(ctx, message)
+	err := w.conn.Write(ctx, message)
 	if err != nil {
 		w.deaf.Store(true)
 	}
 	return err
 }
 
-// ask sends a request. What the server could not take was not asked.
-func (w *wire) ask(ctx context.Context, m *jsonrpc.Request) error {
-	e, ok := ctx.Value(exchangeKey{}).(*exchange)
-	if !ok {
-		e = &exchange{}
+// request sends a request. What the server could not take was not asked.
+func (w *wire) request(ctx context.Context, e *exchange, method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
 	}
 	w.mu.Lock()
-	w.asked[m.ID] = e
-	e.id, e.answer = m.ID, nil
+	w.ids++
+	id, err := jsonrpc.MakeID(float64(w.ids))
+	if err == nil {
+		w.asked[id], e.id = e, id
+	}
 	w.mu.Unlock()
-	err := w.write(ctx, m)
 	if err != nil {
+		return err
+	}
+	if err = w.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
 		w.mu.Lock()
-		delete(w.asked, m.ID)
+		delete(w.asked, id)
 		e.id = jsonrpc.ID{}
 		w.mu.Unlock()
 	}
 	return err
 }
 
+// notify sends a notification. A server that reads nothing holds it up.
+func (w *wire) notify(method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return w.write(context.Background(), &jsonrpc.Request{Method: method, Params: raw})
+}
+
 // cancel tells the server that nobody waits for the answer any more. It is
-// taken all the same. A server that reads nothing holds cancel up.
+// taken all the same.
 func (w *wire) cancel(e *exchange, reason string) {
 	w.mu.Lock()
 	id, answer := e.id, e.answer
 	w.mu.Unlock()
-	if !id.IsValid() || answer != nil {
-		return
-	}
-	params, err := json.Marshal(map[string]any{"requestId": id.Raw(), "reason": reason})
-	if err == nil {
-		_ = w.write(context.Background(), &jsonrpc.Request{Method: methodCancelled, Params: params})
+	if id.IsValid() && answer == nil {
+		_ = w.notify(methodCancelled, params{"requestId": id.Raw(), "reason": reason})
 	}
 }
 
@@ -232,12 +280,19 @@ func (w *wire) begin(c *call) {
 	w.calls[c.token] = c
 }
 
-// end forgets a call; a late answer to it is one to nothing.
+// end forgets a call.
 func (w *wire) end(c *call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.calls, c.token)
-	delete(w.asked, c.exchange.id)
+}
+
+// forget drops a request that nobody waits for; a late answer to it is one to
+// nothing.
+func (w *wire) forget(e *exchange) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.asked, e.id)
 }
 
 // running are the calls without a result.
@@ -250,10 +305,10 @@ func (w *wire) running() (calls []*call) {
 	return calls
 }
 
-// Close implements mcpsdk.Connection.
-func (w *wire) Close() error {
+// close ends the connection.
+func (w *wire) close() {
 	w.left.Store(true)
-	return w.Connection.Close()
+	_ = w.conn.Close()
 }
 
 var errLeft = errors.New("the connection was closed by this side")

@@ -125,7 +125,7 @@ func (x Log_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Log_Level.Descriptor instead.
 func (Log_Level) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type ToolError_Kind int32
@@ -202,7 +202,7 @@ func (x ToolError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ToolError_Kind.Descriptor instead.
 func (ToolError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type AnswerRequest_Outcome int32
@@ -254,7 +254,7 @@ func (x AnswerRequest_Outcome) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerRequest_Outcome.Descriptor instead.
 func (AnswerRequest_Outcome) EnumDescriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22, 0}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type DescribeRequest struct {
@@ -301,7 +301,9 @@ type DescribeResponse struct {
 	// Set, instead of tools, by adapters that could not find out what they have.
 	Error *ToolError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// What is left out and why, for people; a line each.
-	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Set by adapters: what their server offers beside its tools.
+	Server        *Server `protobuf:"bytes,5,opt,name=server,proto3" json:"server,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +366,99 @@ func (x *DescribeResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *DescribeResponse) GetServer() *Server {
+	if x != nil {
+		return x.Server
+	}
+	return nil
+}
+
+// Server is what stands behind an adapter. Prompts, resources and templates are JSON objects as its protocol has them.
+type Server struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Prompts      [][]byte               `protobuf:"bytes,1,rep,name=prompts,proto3" json:"prompts,omitempty"`
+	Resources    [][]byte               `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	Templates    [][]byte               `protobuf:"bytes,3,rep,name=templates,proto3" json:"templates,omitempty"`
+	Instructions string                 `protobuf:"bytes,4,opt,name=instructions,proto3" json:"instructions,omitempty"`
+	// The version of its protocol, and its capabilities as it declared them, a JSON object.
+	Protocol      string `protobuf:"bytes,5,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Capabilities  []byte `protobuf:"bytes,6,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Server) Reset() {
+	*x = Server{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Server) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Server) ProtoMessage() {}
+
+func (x *Server) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Server.ProtoReflect.Descriptor instead.
+func (*Server) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Server) GetPrompts() [][]byte {
+	if x != nil {
+		return x.Prompts
+	}
+	return nil
+}
+
+func (x *Server) GetResources() [][]byte {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+func (x *Server) GetTemplates() [][]byte {
+	if x != nil {
+		return x.Templates
+	}
+	return nil
+}
+
+func (x *Server) GetInstructions() string {
+	if x != nil {
+		return x.Instructions
+	}
+	return ""
+}
+
+func (x *Server) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *Server) GetCapabilities() []byte {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
 type ToolDescription struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -380,13 +475,15 @@ type ToolDescription struct {
 	// Name of the argument, in milliseconds, by which a caller asks for a timeout; empty if none.
 	TimeoutArgument string       `protobuf:"bytes,9,opt,name=timeout_argument,json=timeoutArgument,proto3" json:"timeout_argument,omitempty"`
 	Wish            *SandboxWish `protobuf:"bytes,10,opt,name=wish,proto3" json:"wish,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Set by adapters: further fields as their protocol has them, a JSON object.
+	Extra         []byte `protobuf:"bytes,11,opt,name=extra,proto3" json:"extra,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolDescription) Reset() {
 	*x = ToolDescription{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[2]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +495,7 @@ func (x *ToolDescription) String() string {
 func (*ToolDescription) ProtoMessage() {}
 
 func (x *ToolDescription) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[2]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +508,7 @@ func (x *ToolDescription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolDescription.ProtoReflect.Descriptor instead.
 func (*ToolDescription) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{2}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ToolDescription) GetName() string {
@@ -484,6 +581,13 @@ func (x *ToolDescription) GetWish() *SandboxWish {
 	return nil
 }
 
+func (x *ToolDescription) GetExtra() []byte {
+	if x != nil {
+		return x.Extra
+	}
+	return nil
+}
+
 // Annotations are claims. A host lets them tighten what it does, never loosen it.
 type Annotations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -497,7 +601,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +613,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[3]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +626,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{3}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Annotations) GetReadOnly() bool {
@@ -564,7 +668,7 @@ type TimeoutHints struct {
 
 func (x *TimeoutHints) Reset() {
 	*x = TimeoutHints{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -576,7 +680,7 @@ func (x *TimeoutHints) String() string {
 func (*TimeoutHints) ProtoMessage() {}
 
 func (x *TimeoutHints) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[4]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -589,7 +693,7 @@ func (x *TimeoutHints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimeoutHints.ProtoReflect.Descriptor instead.
 func (*TimeoutHints) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{4}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TimeoutHints) GetTimeoutMs() int64 {
@@ -627,7 +731,7 @@ type SandboxWish struct {
 
 func (x *SandboxWish) Reset() {
 	*x = SandboxWish{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -639,7 +743,7 @@ func (x *SandboxWish) String() string {
 func (*SandboxWish) ProtoMessage() {}
 
 func (x *SandboxWish) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[5]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -652,7 +756,7 @@ func (x *SandboxWish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxWish.ProtoReflect.Descriptor instead.
 func (*SandboxWish) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{5}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SandboxWish) GetRead() []string {
@@ -700,15 +804,23 @@ type CallRequest struct {
 	TimeoutNs    int64 `protobuf:"varint,4,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
 	SoftBudgetNs int64 `protobuf:"varint,5,opt,name=soft_budget_ns,json=softBudgetNs,proto3" json:"soft_budget_ns,omitempty"`
 	// Further metadata of the caller, a JSON object; empty if none.
-	Meta          []byte `protobuf:"bytes,6,opt,name=meta,proto3" json:"meta,omitempty"`
-	Place         *Place `protobuf:"bytes,7,opt,name=place,proto3" json:"place,omitempty"`
+	Meta  []byte `protobuf:"bytes,6,opt,name=meta,proto3" json:"meta,omitempty"`
+	Place *Place `protobuf:"bytes,7,opt,name=place,proto3" json:"place,omitempty"`
+	// A request of an adapter's protocol that is not a call of a tool, such as prompts/get: arguments are its parameters,
+	// the result's structured value and meta are its result, and tool says nothing. Empty calls the tool.
+	Method string `protobuf:"bytes,8,opt,name=method,proto3" json:"method,omitempty"`
+	// What an adapter is to know of who has asked, a JSON object; empty if nothing.
+	Client []byte `protobuf:"bytes,9,opt,name=client,proto3" json:"client,omitempty"`
+	// The host makes the request anew where an adapter's server asks for something instead of a result: the adapter then
+	// hands that over as the result's meta, and need not ask.
+	Rounds        bool `protobuf:"varint,10,opt,name=rounds,proto3" json:"rounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallRequest) Reset() {
 	*x = CallRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +832,7 @@ func (x *CallRequest) String() string {
 func (*CallRequest) ProtoMessage() {}
 
 func (x *CallRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[6]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +845,7 @@ func (x *CallRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallRequest.ProtoReflect.Descriptor instead.
 func (*CallRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CallRequest) GetCallId() string {
@@ -785,6 +897,27 @@ func (x *CallRequest) GetPlace() *Place {
 	return nil
 }
 
+func (x *CallRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *CallRequest) GetClient() []byte {
+	if x != nil {
+		return x.Client
+	}
+	return nil
+}
+
+func (x *CallRequest) GetRounds() bool {
+	if x != nil {
+		return x.Rounds
+	}
+	return false
+}
+
 // Place says where a call stands: ids are those of the host, and empty if it has none.
 type Place struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -802,7 +935,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +947,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[7]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +960,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Place) GetCallId() string {
@@ -892,7 +1025,7 @@ type CallEvent struct {
 
 func (x *CallEvent) Reset() {
 	*x = CallEvent{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1037,7 @@ func (x *CallEvent) String() string {
 func (*CallEvent) ProtoMessage() {}
 
 func (x *CallEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[8]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1050,7 @@ func (x *CallEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallEvent.ProtoReflect.Descriptor instead.
 func (*CallEvent) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CallEvent) GetSeq() uint64 {
@@ -1054,7 +1187,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1199,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[9]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1212,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Progress) GetFraction() float64 {
@@ -1104,14 +1237,19 @@ type Content struct {
 	//	*Content_Json
 	//	*Content_Blob
 	//	*Content_Link
-	Content       isContent_Content `protobuf_oneof:"content"`
+	//	*Content_Resource
+	Content isContent_Content `protobuf_oneof:"content"`
+	// Set by adapters: further fields of a block as their protocol has them, a JSON object.
+	Extra []byte `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
+	// The text begins a block of its own, and is not the rest of the one before it.
+	Begins        bool `protobuf:"varint,7,opt,name=begins,proto3" json:"begins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Content) Reset() {
 	*x = Content{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1261,7 @@ func (x *Content) String() string {
 func (*Content) ProtoMessage() {}
 
 func (x *Content) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[10]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1274,7 @@ func (x *Content) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Content.ProtoReflect.Descriptor instead.
 func (*Content) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Content) GetContent() isContent_Content {
@@ -1182,6 +1320,29 @@ func (x *Content) GetLink() *ResourceLink {
 	return nil
 }
 
+func (x *Content) GetResource() *Resource {
+	if x != nil {
+		if x, ok := x.Content.(*Content_Resource); ok {
+			return x.Resource
+		}
+	}
+	return nil
+}
+
+func (x *Content) GetExtra() []byte {
+	if x != nil {
+		return x.Extra
+	}
+	return nil
+}
+
+func (x *Content) GetBegins() bool {
+	if x != nil {
+		return x.Begins
+	}
+	return false
+}
+
 type isContent_Content interface {
 	isContent_Content()
 }
@@ -1202,6 +1363,10 @@ type Content_Link struct {
 	Link *ResourceLink `protobuf:"bytes,4,opt,name=link,proto3,oneof"`
 }
 
+type Content_Resource struct {
+	Resource *Resource `protobuf:"bytes,5,opt,name=resource,proto3,oneof"`
+}
+
 func (*Content_Text) isContent_Content() {}
 
 func (*Content_Json) isContent_Content() {}
@@ -1209,6 +1374,107 @@ func (*Content_Json) isContent_Content() {}
 func (*Content_Blob) isContent_Content() {}
 
 func (*Content_Link) isContent_Content() {}
+
+func (*Content_Resource) isContent_Content() {}
+
+// Resource is one that stands in the content itself.
+type Resource struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Uri      string                 `protobuf:"bytes,1,opt,name=uri,proto3" json:"uri,omitempty"`
+	MimeType string                 `protobuf:"bytes,2,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
+	// Types that are valid to be assigned to Contents:
+	//
+	//	*Resource_Text
+	//	*Resource_Blob
+	Contents      isResource_Contents `protobuf_oneof:"contents"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resource) Reset() {
+	*x = Resource{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resource) ProtoMessage() {}
+
+func (x *Resource) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resource.ProtoReflect.Descriptor instead.
+func (*Resource) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Resource) GetUri() string {
+	if x != nil {
+		return x.Uri
+	}
+	return ""
+}
+
+func (x *Resource) GetMimeType() string {
+	if x != nil {
+		return x.MimeType
+	}
+	return ""
+}
+
+func (x *Resource) GetContents() isResource_Contents {
+	if x != nil {
+		return x.Contents
+	}
+	return nil
+}
+
+func (x *Resource) GetText() string {
+	if x != nil {
+		if x, ok := x.Contents.(*Resource_Text); ok {
+			return x.Text
+		}
+	}
+	return ""
+}
+
+func (x *Resource) GetBlob() []byte {
+	if x != nil {
+		if x, ok := x.Contents.(*Resource_Blob); ok {
+			return x.Blob
+		}
+	}
+	return nil
+}
+
+type isResource_Contents interface {
+	isResource_Contents()
+}
+
+type Resource_Text struct {
+	Text string `protobuf:"bytes,3,opt,name=text,proto3,oneof"`
+}
+
+type Resource_Blob struct {
+	Blob []byte `protobuf:"bytes,4,opt,name=blob,proto3,oneof"`
+}
+
+func (*Resource_Text) isResource_Contents() {}
+
+func (*Resource_Blob) isResource_Contents() {}
 
 type Blob struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1220,7 +1486,7 @@ type Blob struct {
 
 func (x *Blob) Reset() {
 	*x = Blob{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1498,7 @@ func (x *Blob) String() string {
 func (*Blob) ProtoMessage() {}
 
 func (x *Blob) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[11]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1511,7 @@ func (x *Blob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blob.ProtoReflect.Descriptor instead.
 func (*Blob) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Blob) GetMimeType() string {
@@ -1273,7 +1539,7 @@ type ResourceLink struct {
 
 func (x *ResourceLink) Reset() {
 	*x = ResourceLink{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1551,7 @@ func (x *ResourceLink) String() string {
 func (*ResourceLink) ProtoMessage() {}
 
 func (x *ResourceLink) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[12]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1564,7 @@ func (x *ResourceLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceLink.ProtoReflect.Descriptor instead.
 func (*ResourceLink) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResourceLink) GetUri() string {
@@ -1323,16 +1589,20 @@ func (x *ResourceLink) GetMimeType() string {
 }
 
 type Log struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Level         Log_Level              `protobuf:"varint,1,opt,name=level,proto3,enum=toolhost.plugin.v1.Log_Level" json:"level,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Level   Log_Level              `protobuf:"varint,1,opt,name=level,proto3,enum=toolhost.plugin.v1.Log_Level" json:"level,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// Set by adapters: level, logger and value (JSON) as their protocol has them.
+	Severity      string `protobuf:"bytes,3,opt,name=severity,proto3" json:"severity,omitempty"`
+	Logger        string `protobuf:"bytes,4,opt,name=logger,proto3" json:"logger,omitempty"`
+	Data          []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1614,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[13]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1627,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Log) GetLevel() Log_Level {
@@ -1374,6 +1644,27 @@ func (x *Log) GetMessage() string {
 	return ""
 }
 
+func (x *Log) GetSeverity() string {
+	if x != nil {
+		return x.Severity
+	}
+	return ""
+}
+
+func (x *Log) GetLogger() string {
+	if x != nil {
+		return x.Logger
+	}
+	return ""
+}
+
+func (x *Log) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // Heartbeat says that the tool is alive though it has nothing to show.
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1383,7 +1674,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1686,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[14]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1699,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 // Ask puts a question to a human; the host replies with Answer.
@@ -1417,16 +1708,19 @@ type Ask struct {
 	InteractionId string                 `protobuf:"bytes,1,opt,name=interaction_id,json=interactionId,proto3" json:"interaction_id,omitempty"`
 	Prompt        string                 `protobuf:"bytes,2,opt,name=prompt,proto3" json:"prompt,omitempty"`
 	// JSON Schema of the value wanted; empty for yes or no.
-	Schema        []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
-	TimeoutMs     int64  `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
-	Secret        bool   `protobuf:"varint,5,opt,name=secret,proto3" json:"secret,omitempty"`
+	Schema    []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	TimeoutMs int64  `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	Secret    bool   `protobuf:"varint,5,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Set by adapters, instead of prompt and schema: what their server asks of its client, by keys of its own. The answer
+	// is a JSON object with the results by the same keys; it lacks those that nobody gave.
+	Requests      map[string]*ClientRequest `protobuf:"bytes,6,rep,name=requests,proto3" json:"requests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ask) Reset() {
 	*x = Ask{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1732,7 @@ func (x *Ask) String() string {
 func (*Ask) ProtoMessage() {}
 
 func (x *Ask) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[15]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1745,7 @@ func (x *Ask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ask.ProtoReflect.Descriptor instead.
 func (*Ask) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ask) GetInteractionId() string {
@@ -1489,6 +1783,66 @@ func (x *Ask) GetSecret() bool {
 	return false
 }
 
+func (x *Ask) GetRequests() map[string]*ClientRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// ClientRequest is a request of an adapter's server to its client, such as sampling/createMessage.
+type ClientRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Method        string                 `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	Params        []byte                 `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientRequest) Reset() {
+	*x = ClientRequest{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientRequest) ProtoMessage() {}
+
+func (x *ClientRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientRequest.ProtoReflect.Descriptor instead.
+func (*ClientRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ClientRequest) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *ClientRequest) GetParams() []byte {
+	if x != nil {
+		return x.Params
+	}
+	return nil
+}
+
 // Flush asks for an Acknowledge of its own seq.
 type Flush struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1498,7 +1852,7 @@ type Flush struct {
 
 func (x *Flush) Reset() {
 	*x = Flush{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1864,7 @@ func (x *Flush) String() string {
 func (*Flush) ProtoMessage() {}
 
 func (x *Flush) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[16]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1877,7 @@ func (x *Flush) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flush.ProtoReflect.Descriptor instead.
 func (*Flush) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 // Result ends a call.
@@ -1536,14 +1890,16 @@ type Result struct {
 	// Set if the tool failed.
 	Error *ToolError `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	// Set by adapters that ran a command.
-	Exit          *CommandExit `protobuf:"bytes,4,opt,name=exit,proto3" json:"exit,omitempty"`
+	Exit *CommandExit `protobuf:"bytes,4,opt,name=exit,proto3" json:"exit,omitempty"`
+	// Set by adapters: further fields of the result as their protocol has them, a JSON object.
+	Meta          []byte `protobuf:"bytes,5,opt,name=meta,proto3" json:"meta,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1911,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[17]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1924,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Result) GetContent() []*Content {
@@ -1599,18 +1955,27 @@ func (x *Result) GetExit() *CommandExit {
 	return nil
 }
 
+func (x *Result) GetMeta() []byte {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
 type ToolError struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          ToolError_Kind         `protobuf:"varint,1,opt,name=kind,proto3,enum=toolhost.plugin.v1.ToolError_Kind" json:"kind,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Stack         string                 `protobuf:"bytes,3,opt,name=stack,proto3" json:"stack,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Kind    ToolError_Kind         `protobuf:"varint,1,opt,name=kind,proto3,enum=toolhost.plugin.v1.ToolError_Kind" json:"kind,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Stack   string                 `protobuf:"bytes,3,opt,name=stack,proto3" json:"stack,omitempty"`
+	// Set by adapters: the error of their protocol that their server answered with, a JSON object with code, message and data.
+	Rpc           []byte `protobuf:"bytes,4,opt,name=rpc,proto3" json:"rpc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolError) Reset() {
 	*x = ToolError{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1987,7 @@ func (x *ToolError) String() string {
 func (*ToolError) ProtoMessage() {}
 
 func (x *ToolError) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[18]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +2000,7 @@ func (x *ToolError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolError.ProtoReflect.Descriptor instead.
 func (*ToolError) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ToolError) GetKind() ToolError_Kind {
@@ -1659,6 +2024,13 @@ func (x *ToolError) GetStack() string {
 	return ""
 }
 
+func (x *ToolError) GetRpc() []byte {
+	if x != nil {
+		return x.Rpc
+	}
+	return nil
+}
+
 type CommandExit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  int32                  `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
@@ -1670,7 +2042,7 @@ type CommandExit struct {
 
 func (x *CommandExit) Reset() {
 	*x = CommandExit{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +2054,7 @@ func (x *CommandExit) String() string {
 func (*CommandExit) ProtoMessage() {}
 
 func (x *CommandExit) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[19]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +2067,7 @@ func (x *CommandExit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandExit.ProtoReflect.Descriptor instead.
 func (*CommandExit) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommandExit) GetCode() int32 {
@@ -1722,7 +2094,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +2106,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[20]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +2119,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CancelRequest) GetCallId() string {
@@ -1772,7 +2144,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +2156,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[21]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +2169,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 type AnswerRequest struct {
@@ -1814,7 +2186,7 @@ type AnswerRequest struct {
 
 func (x *AnswerRequest) Reset() {
 	*x = AnswerRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1826,7 +2198,7 @@ func (x *AnswerRequest) String() string {
 func (*AnswerRequest) ProtoMessage() {}
 
 func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[22]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1839,7 +2211,7 @@ func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
 func (*AnswerRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AnswerRequest) GetCallId() string {
@@ -1885,7 +2257,7 @@ type AnswerResponse struct {
 
 func (x *AnswerResponse) Reset() {
 	*x = AnswerResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2269,7 @@ func (x *AnswerResponse) String() string {
 func (*AnswerResponse) ProtoMessage() {}
 
 func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[23]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2282,7 @@ func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
 func (*AnswerResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 type AcknowledgeRequest struct {
@@ -1923,7 +2295,7 @@ type AcknowledgeRequest struct {
 
 func (x *AcknowledgeRequest) Reset() {
 	*x = AcknowledgeRequest{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1935,7 +2307,7 @@ func (x *AcknowledgeRequest) String() string {
 func (*AcknowledgeRequest) ProtoMessage() {}
 
 func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[24]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1948,7 +2320,7 @@ func (x *AcknowledgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeRequest.ProtoReflect.Descriptor instead.
 func (*AcknowledgeRequest) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcknowledgeRequest) GetCallId() string {
@@ -1973,7 +2345,7 @@ type AcknowledgeResponse struct {
 
 func (x *AcknowledgeResponse) Reset() {
 	*x = AcknowledgeResponse{}
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2357,7 @@ func (x *AcknowledgeResponse) String() string {
 func (*AcknowledgeResponse) ProtoMessage() {}
 
 func (x *AcknowledgeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[25]
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2370,96 @@ func (x *AcknowledgeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcknowledgeResponse.ProtoReflect.Descriptor instead.
 func (*AcknowledgeResponse) Descriptor() ([]byte, []int) {
-	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{28}
+}
+
+type WatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{29}
+}
+
+// Notice is a notification of an adapter's server.
+type Notice struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Method        string                 `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
+	Params        []byte                 `protobuf:"bytes,2,opt,name=params,proto3" json:"params,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notice) Reset() {
+	*x = Notice{}
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notice) ProtoMessage() {}
+
+func (x *Notice) ProtoReflect() protoreflect.Message {
+	mi := &file_plugin_proto_v1_plugin_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notice.ProtoReflect.Descriptor instead.
+func (*Notice) Descriptor() ([]byte, []int) {
+	return file_plugin_proto_v1_plugin_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Notice) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *Notice) GetParams() []byte {
+	if x != nil {
+		return x.Params
+	}
+	return nil
 }
 
 var File_plugin_proto_v1_plugin_proto protoreflect.FileDescriptor
@@ -2006,12 +2467,20 @@ var File_plugin_proto_v1_plugin_proto protoreflect.FileDescriptor
 const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"\x1cplugin/proto/v1/plugin.proto\x12\x12toolhost.plugin.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xb8\x01\n" +
+	"\x0fDescribeRequest\"\xec\x01\n" +
 	"\x10DescribeResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x129\n" +
 	"\x05tools\x18\x02 \x03(\v2#.toolhost.plugin.v1.ToolDescriptionR\x05tools\x123\n" +
 	"\x05error\x18\x03 \x01(\v2\x1d.toolhost.plugin.v1.ToolErrorR\x05error\x12\x1a\n" +
-	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"\xc9\x03\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\x122\n" +
+	"\x06server\x18\x05 \x01(\v2\x1a.toolhost.plugin.v1.ServerR\x06server\"\xc2\x01\n" +
+	"\x06Server\x12\x18\n" +
+	"\aprompts\x18\x01 \x03(\fR\aprompts\x12\x1c\n" +
+	"\tresources\x18\x02 \x03(\fR\tresources\x12\x1c\n" +
+	"\ttemplates\x18\x03 \x03(\fR\ttemplates\x12\"\n" +
+	"\finstructions\x18\x04 \x01(\tR\finstructions\x12\x1a\n" +
+	"\bprotocol\x18\x05 \x01(\tR\bprotocol\x12\"\n" +
+	"\fcapabilities\x18\x06 \x01(\fR\fcapabilities\"\xdf\x03\n" +
 	"\x0fToolDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -2023,7 +2492,8 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\btimeouts\x18\b \x01(\v2 .toolhost.plugin.v1.TimeoutHintsR\btimeouts\x12)\n" +
 	"\x10timeout_argument\x18\t \x01(\tR\x0ftimeoutArgument\x123\n" +
 	"\x04wish\x18\n" +
-	" \x01(\v2\x1f.toolhost.plugin.v1.SandboxWishR\x04wish\"\xdb\x01\n" +
+	" \x01(\v2\x1f.toolhost.plugin.v1.SandboxWishR\x04wish\x12\x14\n" +
+	"\x05extra\x18\v \x01(\fR\x05extra\"\xdb\x01\n" +
 	"\vAnnotations\x12 \n" +
 	"\tread_only\x18\x01 \x01(\bH\x00R\breadOnly\x88\x01\x01\x12%\n" +
 	"\vdestructive\x18\x02 \x01(\bH\x01R\vdestructive\x88\x01\x01\x12#\n" +
@@ -2047,7 +2517,7 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\x05write\x18\x02 \x03(\tR\x05write\x12\x18\n" +
 	"\anetwork\x18\x03 \x01(\bR\anetwork\x12!\n" +
 	"\fmemory_bytes\x18\x04 \x01(\x03R\vmemoryBytes\x12\x12\n" +
-	"\x04pids\x18\x05 \x01(\x03R\x04pids\"\xe2\x01\n" +
+	"\x04pids\x18\x05 \x01(\x03R\x04pids\"\xaa\x02\n" +
 	"\vCallRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
@@ -2056,7 +2526,11 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"timeout_ns\x18\x04 \x01(\x03R\ttimeoutNs\x12$\n" +
 	"\x0esoft_budget_ns\x18\x05 \x01(\x03R\fsoftBudgetNs\x12\x12\n" +
 	"\x04meta\x18\x06 \x01(\fR\x04meta\x12/\n" +
-	"\x05place\x18\a \x01(\v2\x19.toolhost.plugin.v1.PlaceR\x05place\"\xaf\x01\n" +
+	"\x05place\x18\a \x01(\v2\x19.toolhost.plugin.v1.PlaceR\x05place\x12\x16\n" +
+	"\x06method\x18\b \x01(\tR\x06method\x12\x16\n" +
+	"\x06client\x18\t \x01(\fR\x06client\x12\x16\n" +
+	"\x06rounds\x18\n" +
+	" \x01(\bR\x06rounds\"\xaf\x01\n" +
 	"\x05Place\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x17\n" +
 	"\aturn_id\x18\x02 \x01(\tR\x06turnId\x12\x1d\n" +
@@ -2078,23 +2552,36 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\bProgress\x12\x1f\n" +
 	"\bfraction\x18\x01 \x01(\x01H\x00R\bfraction\x88\x01\x01\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessageB\v\n" +
-	"\t_fraction\"\xa8\x01\n" +
+	"\t_fraction\"\x92\x02\n" +
 	"\aContent\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04json\x18\x02 \x01(\fH\x00R\x04json\x12.\n" +
 	"\x04blob\x18\x03 \x01(\v2\x18.toolhost.plugin.v1.BlobH\x00R\x04blob\x126\n" +
-	"\x04link\x18\x04 \x01(\v2 .toolhost.plugin.v1.ResourceLinkH\x00R\x04linkB\t\n" +
-	"\acontent\"7\n" +
+	"\x04link\x18\x04 \x01(\v2 .toolhost.plugin.v1.ResourceLinkH\x00R\x04link\x12:\n" +
+	"\bresource\x18\x05 \x01(\v2\x1c.toolhost.plugin.v1.ResourceH\x00R\bresource\x12\x14\n" +
+	"\x05extra\x18\x06 \x01(\fR\x05extra\x12\x16\n" +
+	"\x06begins\x18\a \x01(\bR\x06beginsB\t\n" +
+	"\acontent\"q\n" +
+	"\bResource\x12\x10\n" +
+	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x1b\n" +
+	"\tmime_type\x18\x02 \x01(\tR\bmimeType\x12\x14\n" +
+	"\x04text\x18\x03 \x01(\tH\x00R\x04text\x12\x14\n" +
+	"\x04blob\x18\x04 \x01(\fH\x00R\x04blobB\n" +
+	"\n" +
+	"\bcontents\"7\n" +
 	"\x04Blob\x12\x1b\n" +
 	"\tmime_type\x18\x01 \x01(\tR\bmimeType\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"Q\n" +
 	"\fResourceLink\x12\x10\n" +
 	"\x03uri\x18\x01 \x01(\tR\x03uri\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
-	"\tmime_type\x18\x03 \x01(\tR\bmimeType\"\xb6\x01\n" +
+	"\tmime_type\x18\x03 \x01(\tR\bmimeType\"\xfe\x01\n" +
 	"\x03Log\x123\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x1d.toolhost.plugin.v1.Log.LevelR\x05level\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"`\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1a\n" +
+	"\bseverity\x18\x03 \x01(\tR\bseverity\x12\x16\n" +
+	"\x06logger\x18\x04 \x01(\tR\x06logger\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\"`\n" +
 	"\x05Level\x12\x15\n" +
 	"\x11LEVEL_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vLEVEL_DEBUG\x10\x01\x12\x0e\n" +
@@ -2103,26 +2590,35 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"LEVEL_WARN\x10\x03\x12\x0f\n" +
 	"\vLEVEL_ERROR\x10\x04\"\v\n" +
-	"\tHeartbeat\"\x93\x01\n" +
+	"\tHeartbeat\"\xb6\x02\n" +
 	"\x03Ask\x12%\n" +
 	"\x0einteraction_id\x18\x01 \x01(\tR\rinteractionId\x12\x16\n" +
 	"\x06prompt\x18\x02 \x01(\tR\x06prompt\x12\x16\n" +
 	"\x06schema\x18\x03 \x01(\fR\x06schema\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x04 \x01(\x03R\ttimeoutMs\x12\x16\n" +
-	"\x06secret\x18\x05 \x01(\bR\x06secret\"\a\n" +
-	"\x05Flush\"\xc9\x01\n" +
+	"\x06secret\x18\x05 \x01(\bR\x06secret\x12A\n" +
+	"\brequests\x18\x06 \x03(\v2%.toolhost.plugin.v1.Ask.RequestsEntryR\brequests\x1a^\n" +
+	"\rRequestsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x127\n" +
+	"\x05value\x18\x02 \x01(\v2!.toolhost.plugin.v1.ClientRequestR\x05value:\x028\x01\"?\n" +
+	"\rClientRequest\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x16\n" +
+	"\x06params\x18\x02 \x01(\fR\x06params\"\a\n" +
+	"\x05Flush\"\xdd\x01\n" +
 	"\x06Result\x125\n" +
 	"\acontent\x18\x01 \x03(\v2\x1b.toolhost.plugin.v1.ContentR\acontent\x12\x1e\n" +
 	"\n" +
 	"structured\x18\x02 \x01(\fR\n" +
 	"structured\x123\n" +
 	"\x05error\x18\x03 \x01(\v2\x1d.toolhost.plugin.v1.ToolErrorR\x05error\x123\n" +
-	"\x04exit\x18\x04 \x01(\v2\x1f.toolhost.plugin.v1.CommandExitR\x04exit\"\xdb\x02\n" +
+	"\x04exit\x18\x04 \x01(\v2\x1f.toolhost.plugin.v1.CommandExitR\x04exit\x12\x12\n" +
+	"\x04meta\x18\x05 \x01(\fR\x04meta\"\xed\x02\n" +
 	"\tToolError\x126\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\".toolhost.plugin.v1.ToolError.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05stack\x18\x03 \x01(\tR\x05stack\"\xe5\x01\n" +
+	"\x05stack\x18\x03 \x01(\tR\x05stack\x12\x10\n" +
+	"\x03rpc\x18\x04 \x01(\fR\x03rpc\"\xe5\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2158,17 +2654,22 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\x12AcknowledgeRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x15\n" +
-	"\x13AcknowledgeResponse*_\n" +
+	"\x13AcknowledgeResponse\"\x0e\n" +
+	"\fWatchRequest\"8\n" +
+	"\x06Notice\x12\x16\n" +
+	"\x06method\x18\x01 \x01(\tR\x06method\x12\x16\n" +
+	"\x06params\x18\x02 \x01(\fR\x06params*_\n" +
 	"\vConcurrency\x12\x1b\n" +
 	"\x17CONCURRENCY_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CONCURRENCY_PARALLEL\x10\x01\x12\x19\n" +
-	"\x15CONCURRENCY_EXCLUSIVE\x10\x022\xa9\x03\n" +
+	"\x15CONCURRENCY_EXCLUSIVE\x10\x022\xf2\x03\n" +
 	"\x04Tool\x12U\n" +
 	"\bDescribe\x12#.toolhost.plugin.v1.DescribeRequest\x1a$.toolhost.plugin.v1.DescribeResponse\x12H\n" +
 	"\x04Call\x12\x1f.toolhost.plugin.v1.CallRequest\x1a\x1d.toolhost.plugin.v1.CallEvent0\x01\x12O\n" +
 	"\x06Cancel\x12!.toolhost.plugin.v1.CancelRequest\x1a\".toolhost.plugin.v1.CancelResponse\x12O\n" +
 	"\x06Answer\x12!.toolhost.plugin.v1.AnswerRequest\x1a\".toolhost.plugin.v1.AnswerResponse\x12^\n" +
-	"\vAcknowledge\x12&.toolhost.plugin.v1.AcknowledgeRequest\x1a'.toolhost.plugin.v1.AcknowledgeResponseB7Z5github.com/toolhost/toolhost/plugin/proto/v1;pluginv1b\x06proto3"
+	"\vAcknowledge\x12&.toolhost.plugin.v1.AcknowledgeRequest\x1a'.toolhost.plugin.v1.AcknowledgeResponse\x12G\n" +
+	"\x05Watch\x12 .toolhost.plugin.v1.WatchRequest\x1a\x1a.toolhost.plugin.v1.Notice0\x01B7Z5github.com/toolhost/toolhost/plugin/proto/v1;pluginv1b\x06proto3"
 
 var (
 	file_plugin_proto_v1_plugin_proto_rawDescOnce sync.Once
@@ -2183,7 +2684,7 @@ func file_plugin_proto_v1_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugin_proto_v1_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_plugin_proto_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_plugin_proto_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_plugin_proto_v1_plugin_proto_goTypes = []any{
 	(Concurrency)(0),            // 0: toolhost.plugin.v1.Concurrency
 	(Log_Level)(0),              // 1: toolhost.plugin.v1.Log.Level
@@ -2191,69 +2692,81 @@ var file_plugin_proto_v1_plugin_proto_goTypes = []any{
 	(AnswerRequest_Outcome)(0),  // 3: toolhost.plugin.v1.AnswerRequest.Outcome
 	(*DescribeRequest)(nil),     // 4: toolhost.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),    // 5: toolhost.plugin.v1.DescribeResponse
-	(*ToolDescription)(nil),     // 6: toolhost.plugin.v1.ToolDescription
-	(*Annotations)(nil),         // 7: toolhost.plugin.v1.Annotations
-	(*TimeoutHints)(nil),        // 8: toolhost.plugin.v1.TimeoutHints
-	(*SandboxWish)(nil),         // 9: toolhost.plugin.v1.SandboxWish
-	(*CallRequest)(nil),         // 10: toolhost.plugin.v1.CallRequest
-	(*Place)(nil),               // 11: toolhost.plugin.v1.Place
-	(*CallEvent)(nil),           // 12: toolhost.plugin.v1.CallEvent
-	(*Progress)(nil),            // 13: toolhost.plugin.v1.Progress
-	(*Content)(nil),             // 14: toolhost.plugin.v1.Content
-	(*Blob)(nil),                // 15: toolhost.plugin.v1.Blob
-	(*ResourceLink)(nil),        // 16: toolhost.plugin.v1.ResourceLink
-	(*Log)(nil),                 // 17: toolhost.plugin.v1.Log
-	(*Heartbeat)(nil),           // 18: toolhost.plugin.v1.Heartbeat
-	(*Ask)(nil),                 // 19: toolhost.plugin.v1.Ask
-	(*Flush)(nil),               // 20: toolhost.plugin.v1.Flush
-	(*Result)(nil),              // 21: toolhost.plugin.v1.Result
-	(*ToolError)(nil),           // 22: toolhost.plugin.v1.ToolError
-	(*CommandExit)(nil),         // 23: toolhost.plugin.v1.CommandExit
-	(*CancelRequest)(nil),       // 24: toolhost.plugin.v1.CancelRequest
-	(*CancelResponse)(nil),      // 25: toolhost.plugin.v1.CancelResponse
-	(*AnswerRequest)(nil),       // 26: toolhost.plugin.v1.AnswerRequest
-	(*AnswerResponse)(nil),      // 27: toolhost.plugin.v1.AnswerResponse
-	(*AcknowledgeRequest)(nil),  // 28: toolhost.plugin.v1.AcknowledgeRequest
-	(*AcknowledgeResponse)(nil), // 29: toolhost.plugin.v1.AcknowledgeResponse
+	(*Server)(nil),              // 6: toolhost.plugin.v1.Server
+	(*ToolDescription)(nil),     // 7: toolhost.plugin.v1.ToolDescription
+	(*Annotations)(nil),         // 8: toolhost.plugin.v1.Annotations
+	(*TimeoutHints)(nil),        // 9: toolhost.plugin.v1.TimeoutHints
+	(*SandboxWish)(nil),         // 10: toolhost.plugin.v1.SandboxWish
+	(*CallRequest)(nil),         // 11: toolhost.plugin.v1.CallRequest
+	(*Place)(nil),               // 12: toolhost.plugin.v1.Place
+	(*CallEvent)(nil),           // 13: toolhost.plugin.v1.CallEvent
+	(*Progress)(nil),            // 14: toolhost.plugin.v1.Progress
+	(*Content)(nil),             // 15: toolhost.plugin.v1.Content
+	(*Resource)(nil),            // 16: toolhost.plugin.v1.Resource
+	(*Blob)(nil),                // 17: toolhost.plugin.v1.Blob
+	(*ResourceLink)(nil),        // 18: toolhost.plugin.v1.ResourceLink
+	(*Log)(nil),                 // 19: toolhost.plugin.v1.Log
+	(*Heartbeat)(nil),           // 20: toolhost.plugin.v1.Heartbeat
+	(*Ask)(nil),                 // 21: toolhost.plugin.v1.Ask
+	(*ClientRequest)(nil),       // 22: toolhost.plugin.v1.ClientRequest
+	(*Flush)(nil),               // 23: toolhost.plugin.v1.Flush
+	(*Result)(nil),              // 24: toolhost.plugin.v1.Result
+	(*ToolError)(nil),           // 25: toolhost.plugin.v1.ToolError
+	(*CommandExit)(nil),         // 26: toolhost.plugin.v1.CommandExit
+	(*CancelRequest)(nil),       // 27: toolhost.plugin.v1.CancelRequest
+	(*CancelResponse)(nil),      // 28: toolhost.plugin.v1.CancelResponse
+	(*AnswerRequest)(nil),       // 29: toolhost.plugin.v1.AnswerRequest
+	(*AnswerResponse)(nil),      // 30: toolhost.plugin.v1.AnswerResponse
+	(*AcknowledgeRequest)(nil),  // 31: toolhost.plugin.v1.AcknowledgeRequest
+	(*AcknowledgeResponse)(nil), // 32: toolhost.plugin.v1.AcknowledgeResponse
+	(*WatchRequest)(nil),        // 33: toolhost.plugin.v1.WatchRequest
+	(*Notice)(nil),              // 34: toolhost.plugin.v1.Notice
+	nil,                         // 35: toolhost.plugin.v1.Ask.RequestsEntry
 }
 var file_plugin_proto_v1_plugin_proto_depIdxs = []int32{
-	6,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDescription
-	22, // 1: toolhost.plugin.v1.DescribeResponse.error:type_name -> toolhost.plugin.v1.ToolError
-	7,  // 2: toolhost.plugin.v1.ToolDescription.annotations:type_name -> toolhost.plugin.v1.Annotations
-	0,  // 3: toolhost.plugin.v1.ToolDescription.concurrency:type_name -> toolhost.plugin.v1.Concurrency
-	8,  // 4: toolhost.plugin.v1.ToolDescription.timeouts:type_name -> toolhost.plugin.v1.TimeoutHints
-	9,  // 5: toolhost.plugin.v1.ToolDescription.wish:type_name -> toolhost.plugin.v1.SandboxWish
-	11, // 6: toolhost.plugin.v1.CallRequest.place:type_name -> toolhost.plugin.v1.Place
-	13, // 7: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
-	14, // 8: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
-	17, // 9: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
-	18, // 10: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
-	19, // 11: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
-	20, // 12: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
-	21, // 13: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
-	15, // 14: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
-	16, // 15: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
-	1,  // 16: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
-	14, // 17: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
-	22, // 18: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
-	23, // 19: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
-	2,  // 20: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
-	3,  // 21: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
-	4,  // 22: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
-	10, // 23: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
-	24, // 24: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
-	26, // 25: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
-	28, // 26: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
-	5,  // 27: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
-	12, // 28: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
-	25, // 29: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
-	27, // 30: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
-	29, // 31: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
-	27, // [27:32] is the sub-list for method output_type
-	22, // [22:27] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	7,  // 0: toolhost.plugin.v1.DescribeResponse.tools:type_name -> toolhost.plugin.v1.ToolDescription
+	25, // 1: toolhost.plugin.v1.DescribeResponse.error:type_name -> toolhost.plugin.v1.ToolError
+	6,  // 2: toolhost.plugin.v1.DescribeResponse.server:type_name -> toolhost.plugin.v1.Server
+	8,  // 3: toolhost.plugin.v1.ToolDescription.annotations:type_name -> toolhost.plugin.v1.Annotations
+	0,  // 4: toolhost.plugin.v1.ToolDescription.concurrency:type_name -> toolhost.plugin.v1.Concurrency
+	9,  // 5: toolhost.plugin.v1.ToolDescription.timeouts:type_name -> toolhost.plugin.v1.TimeoutHints
+	10, // 6: toolhost.plugin.v1.ToolDescription.wish:type_name -> toolhost.plugin.v1.SandboxWish
+	12, // 7: toolhost.plugin.v1.CallRequest.place:type_name -> toolhost.plugin.v1.Place
+	14, // 8: toolhost.plugin.v1.CallEvent.progress:type_name -> toolhost.plugin.v1.Progress
+	15, // 9: toolhost.plugin.v1.CallEvent.content:type_name -> toolhost.plugin.v1.Content
+	19, // 10: toolhost.plugin.v1.CallEvent.log:type_name -> toolhost.plugin.v1.Log
+	20, // 11: toolhost.plugin.v1.CallEvent.heartbeat:type_name -> toolhost.plugin.v1.Heartbeat
+	21, // 12: toolhost.plugin.v1.CallEvent.ask:type_name -> toolhost.plugin.v1.Ask
+	23, // 13: toolhost.plugin.v1.CallEvent.flush:type_name -> toolhost.plugin.v1.Flush
+	24, // 14: toolhost.plugin.v1.CallEvent.result:type_name -> toolhost.plugin.v1.Result
+	17, // 15: toolhost.plugin.v1.Content.blob:type_name -> toolhost.plugin.v1.Blob
+	18, // 16: toolhost.plugin.v1.Content.link:type_name -> toolhost.plugin.v1.ResourceLink
+	16, // 17: toolhost.plugin.v1.Content.resource:type_name -> toolhost.plugin.v1.Resource
+	1,  // 18: toolhost.plugin.v1.Log.level:type_name -> toolhost.plugin.v1.Log.Level
+	35, // 19: toolhost.plugin.v1.Ask.requests:type_name -> toolhost.plugin.v1.Ask.RequestsEntry
+	15, // 20: toolhost.plugin.v1.Result.content:type_name -> toolhost.plugin.v1.Content
+	25, // 21: toolhost.plugin.v1.Result.error:type_name -> toolhost.plugin.v1.ToolError
+	26, // 22: toolhost.plugin.v1.Result.exit:type_name -> toolhost.plugin.v1.CommandExit
+	2,  // 23: toolhost.plugin.v1.ToolError.kind:type_name -> toolhost.plugin.v1.ToolError.Kind
+	3,  // 24: toolhost.plugin.v1.AnswerRequest.outcome:type_name -> toolhost.plugin.v1.AnswerRequest.Outcome
+	22, // 25: toolhost.plugin.v1.Ask.RequestsEntry.value:type_name -> toolhost.plugin.v1.ClientRequest
+	4,  // 26: toolhost.plugin.v1.Tool.Describe:input_type -> toolhost.plugin.v1.DescribeRequest
+	11, // 27: toolhost.plugin.v1.Tool.Call:input_type -> toolhost.plugin.v1.CallRequest
+	27, // 28: toolhost.plugin.v1.Tool.Cancel:input_type -> toolhost.plugin.v1.CancelRequest
+	29, // 29: toolhost.plugin.v1.Tool.Answer:input_type -> toolhost.plugin.v1.AnswerRequest
+	31, // 30: toolhost.plugin.v1.Tool.Acknowledge:input_type -> toolhost.plugin.v1.AcknowledgeRequest
+	33, // 31: toolhost.plugin.v1.Tool.Watch:input_type -> toolhost.plugin.v1.WatchRequest
+	5,  // 32: toolhost.plugin.v1.Tool.Describe:output_type -> toolhost.plugin.v1.DescribeResponse
+	13, // 33: toolhost.plugin.v1.Tool.Call:output_type -> toolhost.plugin.v1.CallEvent
+	28, // 34: toolhost.plugin.v1.Tool.Cancel:output_type -> toolhost.plugin.v1.CancelResponse
+	30, // 35: toolhost.plugin.v1.Tool.Answer:output_type -> toolhost.plugin.v1.AnswerResponse
+	32, // 36: toolhost.plugin.v1.Tool.Acknowledge:output_type -> toolhost.plugin.v1.AcknowledgeResponse
+	34, // 37: toolhost.plugin.v1.Tool.Watch:output_type -> toolhost.plugin.v1.Notice
+	32, // [32:38] is the sub-list for method output_type
+	26, // [26:32] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_plugin_proto_v1_plugin_proto_init() }
@@ -2261,8 +2774,8 @@ func file_plugin_proto_v1_plugin_proto_init() {
 	if File_plugin_proto_v1_plugin_proto != nil {
 		return
 	}
-	file_plugin_proto_v1_plugin_proto_msgTypes[3].OneofWrappers = []any{}
-	file_plugin_proto_v1_plugin_proto_msgTypes[8].OneofWrappers = []any{
+	file_plugin_proto_v1_plugin_proto_msgTypes[4].OneofWrappers = []any{}
+	file_plugin_proto_v1_plugin_proto_msgTypes[9].OneofWrappers = []any{
 		(*CallEvent_Progress)(nil),
 		(*CallEvent_Content)(nil),
 		(*CallEvent_Log)(nil),
@@ -2271,12 +2784,17 @@ func file_plugin_proto_v1_plugin_proto_init() {
 		(*CallEvent_Flush)(nil),
 		(*CallEvent_Result)(nil),
 	}
-	file_plugin_proto_v1_plugin_proto_msgTypes[9].OneofWrappers = []any{}
-	file_plugin_proto_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{
+	file_plugin_proto_v1_plugin_proto_msgTypes[10].OneofWrappers = []any{}
+	file_plugin_proto_v1_plugin_proto_msgTypes[11].OneofWrappers = []any{
 		(*Content_Text)(nil),
 		(*Content_Json)(nil),
 		(*Content_Blob)(nil),
 		(*Content_Link)(nil),
+		(*Content_Resource)(nil),
+	}
+	file_plugin_proto_v1_plugin_proto_msgTypes[12].OneofWrappers = []any{
+		(*Resource_Text)(nil),
+		(*Resource_Blob)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2284,7 +2802,7 @@ func file_plugin_proto_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugin_proto_v1_plugin_proto_rawDesc), len(file_plugin_proto_v1_plugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   26,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	Tool_Cancel_FullMethodName      = "/toolhost.plugin.v1.Tool/Cancel"
 	Tool_Answer_FullMethodName      = "/toolhost.plugin.v1.Tool/Answer"
 	Tool_Acknowledge_FullMethodName = "/toolhost.plugin.v1.Tool/Acknowledge"
+	Tool_Watch_FullMethodName       = "/toolhost.plugin.v1.Tool/Watch"
 )
 
 // ToolClient is the client API for Tool service.
@@ -45,6 +46,9 @@ type ToolClient interface {
 	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
 	// Acknowledge says that the host has stored every event of the call up to and including seq.
 	Acknowledge(ctx context.Context, in *AcknowledgeRequest, opts ...grpc.CallOption) (*AcknowledgeResponse, error)
+	// Watch streams what an adapter's server announces by itself, also between calls, until the host ends it. A binary
+	// that has nothing to announce need not serve it.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Notice], error)
 }
 
 type toolClient struct {
@@ -114,6 +118,25 @@ func (c *toolClient) Acknowledge(ctx context.Context, in *AcknowledgeRequest, op
 	return out, nil
 }
 
+func (c *toolClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Notice], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Tool_ServiceDesc.Streams[1], Tool_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, Notice]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tool_WatchClient = grpc.ServerStreamingClient[Notice]
+
 // ToolServer is the server API for Tool service.
 // All implementations must embed UnimplementedToolServer
 // for forward compatibility.
@@ -130,6 +153,9 @@ type ToolServer interface {
 	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
 	// Acknowledge says that the host has stored every event of the call up to and including seq.
 	Acknowledge(context.Context, *AcknowledgeRequest) (*AcknowledgeResponse, error)
+	// Watch streams what an adapter's server announces by itself, also between calls, until the host ends it. A binary
+	// that has nothing to announce need not serve it.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[Notice]) error
 	mustEmbedUnimplementedToolServer()
 }
 
@@ -154,6 +180,9 @@ func (UnimplementedToolServer) Answer(context.Context, *AnswerRequest) (*AnswerR
 }
 func (UnimplementedToolServer) Acknowledge(context.Context, *AcknowledgeRequest) (*AcknowledgeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Acknowledge not implemented")
+}
+func (UnimplementedToolServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Notice]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedToolServer) mustEmbedUnimplementedToolServer() {}
 func (UnimplementedToolServer) testEmbeddedByValue()              {}
@@ -259,6 +288,17 @@ func _Tool_Acknowledge_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Tool_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ToolServer).Watch(m, &grpc.GenericServerStream[WatchRequest, Notice]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Tool_WatchServer = grpc.ServerStreamingServer[Notice]
+
 // Tool_ServiceDesc is the grpc.ServiceDesc for Tool service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -287,6 +327,11 @@ var Tool_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Call",
 			Handler:       _Tool_Call_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Tool_Watch_Handler,
 			ServerStreams: true,
 		},
 	},

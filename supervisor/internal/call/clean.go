@@ -47,11 +47,32 @@ func clean(event *pluginv1.CallEvent) (j cleaned) {
 		if len(e.Result.GetStructured()) > 0 {
 			e.Result.Structured, j.structured = wirejson.Clean(e.Result.GetStructured())
 		}
+		e.Result.Meta = cleanOrNone(e.Result.GetMeta())
+		if e.Result.GetError() != nil {
+			e.Result.Error.Rpc = cleanOrNone(e.Result.GetError().GetRpc())
+		}
+	case *pluginv1.CallEvent_Log:
+		e.Log.Data = cleanOrNone(e.Log.GetData())
 	}
 	return j
 }
 
+// cleanOrNone leaves out what nobody could read: it is what an adapter adds.
+func cleanOrNone(raw []byte) []byte {
+	clean, err := wirejson.Clean(raw)
+	if len(raw) == 0 || err != nil {
+		return nil
+	}
+	return clean
+}
+
 func cleanContent(content *pluginv1.Content) error {
+	if len(content.Extra) > 0 {
+		var err error
+		if content.Extra, err = wirejson.Clean(content.Extra); err != nil {
+			return err
+		}
+	}
 	part, ok := content.GetContent().(*pluginv1.Content_Json)
 	if !ok {
 		return nil

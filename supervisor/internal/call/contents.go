@@ -19,6 +19,7 @@ type contents struct {
 	events *publish.Publisher
 	items  *capture.Items
 	stream *veil.Stream
+	block  *api.Content // a block of text of which nothing is shown yet
 	unfit  bool // some JSON is kept as text
 }
 
@@ -27,19 +28,33 @@ func newContents(c *Call) contents {
 }
 
 func (c *contents) keep(content api.Content) {
-	if content.Type == "text" {
-		_ = c.stream.Pass([]byte(content.Text), c.keepText)
+	if content.Type != "text" || content.Block {
+		c.end()
+	}
+	if content.Type != "text" {
+		c.show(c.veil.Content(content))
 		return
 	}
-	c.stream.End(c.keepText)
-	c.show(c.veil.Content(content))
+	if content.Block {
+		c.block = &api.Content{Block: true, Extra: c.veil.JSON(content.Extra)}
+	}
+	_ = c.stream.Pass([]byte(content.Text), c.keepText)
 }
 
 // end keeps what was held back.
-func (c *contents) end() { c.stream.End(c.keepText) }
+func (c *contents) end() {
+	c.stream.End(c.keepText)
+	if c.block != nil {
+		_ = c.keepText(nil)
+	}
+}
 
 func (c *contents) keepText(p []byte) error {
-	c.show(api.Content{Type: "text", Text: string(p)})
+	content := api.Content{Type: "text", Text: string(p)}
+	if c.block != nil {
+		content.Block, content.Extra, c.block = true, c.block.Extra, nil
+	}
+	c.show(content)
 	return nil
 }
 
@@ -62,7 +77,16 @@ func sizeOf(c api.Content) int {
 }
 
 func contentOf(content *pluginv1.Content) api.Content {
+	c := kindOf(content)
+	c.Extra = content.GetExtra()
+	return c
+}
+
+func kindOf(content *pluginv1.Content) api.Content {
 	switch e := content.GetContent().(type) {
+	case *pluginv1.Content_Resource:
+		r := e.Resource
+		return api.Content{Type: "resource", URI: r.GetUri(), MIMEType: r.GetMimeType(), Text: r.GetText(), Data: r.GetBlob()}
 	case *pluginv1.Content_Json:
 		return api.Content{Type: "json", JSON: json.RawMessage(e.Json)}
 	case *pluginv1.Content_Blob:
@@ -70,14 +94,14 @@ func contentOf(content *pluginv1.Content) api.Content {
 	case *pluginv1.Content_Link:
 		return api.Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
 	}
-	return api.Content{Type: "text", Text: content.GetText()}
+	return api.Content{Type: "text", Text: content.GetText(), Block: content.GetBegins()}
 }
 
 // itemOf is content as it is bounded: text can be cut anywhere, all else only
 // be dropped.
 func itemOf(c api.Content) capture.Item {
 	if c.Type == "text" {
-		return capture.Item{Text: c.Text}
+		return capture.Item{Text: c.Text, Block: c.Block, Extra: c.Extra}
 	}
 	return capture.Item{Value: c, Size: c.Bytes(), Kind: partKind(c)}
 }
@@ -89,6 +113,8 @@ func partKind(c api.Content) string {
 		return "JSON"
 	case "resource_link":
 		return "a link"
+	case "resource":
+		return "a resource"
 	}
 	if kind, _, err := mime.ParseMediaType(c.MIMEType); err == nil && len(kind) <= maxKindBytes {
 		return kind
@@ -105,7 +131,8 @@ func shownContent(items []capture.Item) []api.Content {
 		if shown, ok := item.Value.(api.Content); ok {
 			out = append(out, shown)
 		} else {
-			out = append(out, api.Content{Type: "text", Text: item.Text, LeftOutBytes: item.DroppedBytes})
+			extra, _ := item.Extra.(json.RawMessage)
+			out = append(out, api.Content{Type: "text", Text: item.Text, Block: item.Block, Extra: extra, LeftOutBytes: item.DroppedBytes})
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/publish"
 	"github.com/toolhost/toolhost/supervisor/internal/redact"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
@@ -142,7 +143,10 @@ func (o *owner) onEvent(event *pluginv1.CallEvent, of cleaned, now time.Time) {
 			Fraction: validFraction(e.Progress.Fraction), Message: o.p.Veil.Text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		o.events.Note(api.Event{Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage())})
+		o.events.Note(api.Event{
+			Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage()),
+			Level: publish.CutWord(e.Log.GetSeverity()), Logger: o.p.Veil.Text(publish.CutWord(e.Log.GetLogger())), Data: o.p.Veil.JSON(publish.ShortLog(e.Log.GetData())),
+		})
 	case *pluginv1.CallEvent_Flush:
 		o.tool.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -204,8 +208,20 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	question := spec.Question{
 		ID: ask.GetInteractionId(), Prompt: o.p.Veil.Text(ask.GetPrompt()), Schema: o.p.Veil.JSON(ask.GetSchema()),
 		Timeout: prepare.Milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
+		Requests: o.clientRequests(ask.GetRequests()),
 	}
 	o.helpers.Go(func() { o.put(question) })
+}
+
+func (o *owner) clientRequests(of map[string]*pluginv1.ClientRequest) map[string]spec.ClientRequest {
+	if len(of) == 0 {
+		return nil
+	}
+	list := map[string]spec.ClientRequest{}
+	for key, one := range of {
+		list[key] = spec.ClientRequest{Method: one.GetMethod(), Params: o.p.Veil.JSON(one.GetParams())}
+	}
+	return list
 }
 
 // put waits for the answer of a human.

@@ -14,6 +14,9 @@ type Item struct {
 	Size  int
 	// Kind says what a Value is, for readers that do not get it.
 	Kind string
+	// Block: the text is not the rest of the one before it. Extra goes with it.
+	Block bool
+	Extra any
 	// DroppedBytes is set for the text of Kept that stands for what was dropped.
 	DroppedBytes int64
 }
@@ -24,12 +27,12 @@ func (i Item) isText() bool { return i.Value == nil }
 const itemCost = 256
 
 // cost is what the limit is spent on: bytes, and for what is not text the item
-// itself, so that empty ones are not free.
+// itself, so that empty ones are not free; so for blocks of text.
 func (i Item) cost() int {
-	if i.isText() {
+	if i.isText() && !i.Block {
 		return len(i.Text)
 	}
-	return i.Size + itemCost
+	return i.bytes() + itemCost
 }
 
 func (i Item) bytes() int {
@@ -54,7 +57,7 @@ func (r *run) left() Item {
 	if !r.item.isText() {
 		return r.item
 	}
-	return Item{Text: r.text.String()[r.from:]}
+	return Item{Text: r.text.String()[r.from:], Block: r.item.Block, Extra: r.item.Extra}
 }
 
 // Items is a sequence of content cut to a limit: head and tail, half of it
@@ -95,13 +98,14 @@ func (s *Items) addHead(item Item) (rest Item) {
 		return Item{}
 	}
 	s.headFull = true
-	if !item.isText() {
+	if room -= item.cost() - len(item.Text); !item.isText() || room <= 0 {
 		return item
 	}
-	kept := wholeEnd(item.Text[:room])
-	s.head = join(s.head, Item{Text: kept})
-	s.headCost += len(kept)
-	return Item{Text: item.Text[len(kept):]}
+	kept := item
+	kept.Text = wholeEnd(item.Text[:room])
+	s.head = join(s.head, kept)
+	s.headCost += kept.cost()
+	return Item{Text: item.Text[len(kept.Text):]}
 }
 
 func (s *Items) addTail(item Item) {
@@ -143,18 +147,18 @@ func (s *Items) forget(cost, bytes int) {
 
 // join appends item, as part of the last run where both are texts, and short.
 func join(runs []*run, item Item) []*run {
-	if item.isText() && item.Text == "" {
+	if item.isText() && item.Text == "" && !item.Block {
 		return runs
 	}
-	if n := len(runs); n > 0 && item.isText() && runs[n-1].item.isText() && runs[n-1].text.Len()+len(item.Text) <= maxRunBytes {
+	if n := len(runs); n > 0 && item.isText() && !item.Block && runs[n-1].item.isText() && runs[n-1].text.Len()+len(item.Text) <= maxRunBytes {
 		runs[n-1].text.WriteString(item.Text)
 		return runs
 	}
 	next := &run{}
+	next.item = item
 	if item.isText() {
 		next.text.WriteString(item.Text)
-	} else {
-		next.item = item
+		next.item.Text = ""
 	}
 	return append(runs, next)
 }
@@ -185,15 +189,16 @@ func (s *Items) gap() string {
 // merge joins what join has left apart, in one step for each stretch of text.
 func merge(runs []*run) (out []Item) {
 	for len(runs) > 0 {
-		n := 0
-		for n < len(runs) && runs[n].item.isText() {
+		n := 1
+		for n < len(runs) && runs[n].item.isText() && !runs[n].item.Block {
 			n++
 		}
-		if n == 0 {
-			out, runs = append(out, runs[0].item), runs[1:]
+		first := runs[0].item
+		if !first.isText() {
+			out, runs = append(out, first), runs[1:]
 			continue
 		}
-		out, runs = append(out, Item{Text: textOf(runs[:n])}), runs[n:]
+		out, runs = append(out, Item{Text: textOf(runs[:n]), Block: first.Block, Extra: first.Extra}), runs[n:]
 	}
 	return out
 }

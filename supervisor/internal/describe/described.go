@@ -24,6 +24,7 @@ import (
 type Described struct {
 	Version  string
 	Warnings []string
+	Server   *pluginv1.Server // what an adapter has behind it
 	tools    []*Tool
 	bytes    int       // that it takes in memory, mostly for the schemas
 	At       time.Time // when it was asked
@@ -95,10 +96,12 @@ func (d *Cache) Put(key string, value *Described) {
 
 func newDescribed(response *pluginv1.DescribeResponse) (*Described, error) {
 	list := response.GetTools()
-	if len(list) == 0 || len(list) > maxTools {
+	server := response.GetServer()
+	offers := len(server.GetPrompts()) + len(server.GetResources()) + len(server.GetTemplates())
+	if len(list) == 0 && offers == 0 || len(list) > maxTools || offers > 3*maxTools {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
-	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(response.GetWarnings())}
+	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(response.GetWarnings()), Server: server}
 	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, schemasPart)
 	for _, description := range list {
 		name := description.GetName()

@@ -93,6 +93,9 @@ func (g *Guest) Share(locked bool) {
 		}
 		l.current, s.kept = s, true
 		l.has.Store(true)
+		if tell := l.keep.Notices; tell != nil && !l.keep.Once {
+			s.process.Watch(tell)
+		}
 		if locked {
 			l.data.holders++
 			s.unlock = l.unlock

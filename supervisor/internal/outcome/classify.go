@@ -215,7 +215,7 @@ func wholeToolError(e Evidence) *api.ToolError {
 	case e.left():
 		return &api.ToolError{Kind: "protocol", Message: host.ErrDisconnected.Error() + ", and lives on"}
 	case final.GetError() != nil:
-		return &api.ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack()}
+		return &api.ToolError{Kind: kindOf(final.GetError()), Message: final.GetError().GetMessage(), Stack: final.GetError().GetStack(), RPC: final.GetError().GetRpc()}
 	case final.GetExit().GetSignal() != "":
 		return &api.ToolError{Kind: "signal", Message: "the command died of " + final.GetExit().GetSignal()}
 	case final != nil && e.succeeded() && e.badOutput():

@@ -120,6 +120,7 @@ func (e Evidence) Judge(r *api.Result, t Terms) {
 	r.ToolError = toolErrorOf(e)
 	r.Exit = exitOf(e, t.Command)
 	r.Usage = usageOf(e.Usage)
+	r.Meta = e.Final.GetMeta()
 	if e.Complete() && len(e.Structured) > 0 {
 		r.Structured = e.Structured
 	}

@@ -75,6 +75,10 @@ func orEmpty(arguments json.RawMessage) json.RawMessage {
 // checkTool finds the tool in what its binary says of itself, and checks the
 // arguments by the tool's own schema.
 func (n *preparation) checkTool(ctx context.Context) error {
+	if n.Request.Method != "" {
+		n.Label = cmp.Or(n.Request.Name, n.Request.Method)
+		return nil
+	}
 	tool, err := n.findTool(ctx)
 	if err != nil || tool == nil {
 		return err

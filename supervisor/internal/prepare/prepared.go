@@ -184,7 +184,7 @@ func (p *Prepared) Explain(err error) error {
 
 // CallRequest is what a plugin is asked; left is its time, and no bound where it is 0.
 func (p *Prepared) CallRequest(left time.Duration) *pluginv1.CallRequest {
-	request := &pluginv1.CallRequest{CallId: p.ID, Tool: p.toolName()}
+	request := &pluginv1.CallRequest{CallId: p.ID, Tool: p.toolName(), Method: p.Request.Method, Client: p.Request.Client, Rounds: p.Request.Rounds}
 	if p.Request.Command != nil { // all else is in its arguments and environment
 		return request
 	}

@@ -21,8 +21,26 @@ const maxEventBytes = 16 << 10
 func cutText(s string) string { return text.Begin(s, maxEventBytes) }
 
 func cutContent(c *api.Content) *api.Content {
-	if c == nil || len(c.Text)+len(c.JSON)+len(c.Data)+len(c.URI)+len(c.Name) <= maxEventBytes {
+	if c == nil || c.Bytes() <= maxEventBytes {
 		return c
 	}
-	return &api.Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name)}
+	return &api.Content{Type: c.Type, Text: cutText(c.Text), MIMEType: c.MIMEType, URI: cutText(c.URI), Name: cutText(c.Name), Block: c.Block}
+}
+
+// maxWordBytes bounds a level and a logger of an adapter's server, maxLogBytes a
+// logged value.
+const (
+	maxWordBytes = 128
+	maxLogBytes  = 8 << 10
+)
+
+// CutWord bounds a level, or the name of a logger.
+func CutWord(s string) string { return text.Bytes(s, maxWordBytes) }
+
+// ShortLog is empty for a value that is too long: the message has its beginning.
+func ShortLog(data []byte) []byte {
+	if len(data) > maxLogBytes {
+		return nil
+	}
+	return data
 }

@@ -94,7 +94,7 @@ func (p *Publisher) Note(e api.Event) {
 	}
 	e.Message = cutText(e.Message)
 	p.mu.Lock()
-	tells := p.notes.take(leastOutputEvent+len(e.Message), time.Now())
+	tells := p.notes.take(leastOutputEvent+len(e.Message)+len(e.Data), time.Now())
 	if !tells {
 		p.missed++
 	}
@@ -141,7 +141,7 @@ func (p *Publisher) hold(e api.Event) {
 
 // join adds text of the same stream to an event that nobody has been sent yet.
 func join(e *api.Event, more api.Event) bool {
-	if e.Kind != api.EventOutput || more.Kind != api.EventOutput || e.Stream != more.Stream || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
+	if e.Kind != api.EventOutput || more.Kind != api.EventOutput || e.Stream != more.Stream || more.Content.Block || len(e.Content.Text)+len(more.Content.Text) > maxEventBytes {
 		return false
 	}
 	e.Content = &api.Content{Type: "text", Text: e.Content.Text + more.Content.Text}

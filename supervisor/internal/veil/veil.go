@@ -63,7 +63,7 @@ func (v *Veil) Content(c api.Content) api.Content {
 		return c
 	}
 	c.Text, c.URI, c.Name, c.MIMEType = set.String(c.Text), set.String(c.URI), set.String(c.Name), set.String(c.MIMEType)
-	c.JSON, c.Data = v.JSON(c.JSON), set.Bytes(c.Data)
+	c.JSON, c.Data, c.Extra = v.JSON(c.JSON), set.Bytes(c.Data), v.JSON(c.Extra)
 	return c
 }
 
@@ -72,8 +72,9 @@ func (v *Veil) Result(r *api.Result) {
 	if v.set.Load() == nil {
 		return
 	}
-	r.Structured = v.JSON(r.Structured)
+	r.Structured, r.Meta = v.JSON(r.Structured), v.JSON(r.Meta)
 	if r.ToolError != nil {
+		r.ToolError.RPC = v.JSON(r.ToolError.RPC)
 		r.ToolError.Message, r.ToolError.Stack = v.Text(r.ToolError.Message), v.Text(r.ToolError.Stack)
 	}
 	for i := range r.Warnings {
@@ -99,7 +100,16 @@ func (v *Veil) Description(d *pluginv1.DescribeResponse) {
 	if e := d.GetError(); e != nil {
 		e.Message, e.Stack = v.Text(e.GetMessage()), v.Text(e.GetStack())
 	}
+	if s := d.GetServer(); s != nil {
+		s.Instructions, s.Protocol, s.Capabilities = v.Text(s.GetInstructions()), v.Text(s.GetProtocol()), v.JSON(s.GetCapabilities())
+		for _, list := range [][][]byte{s.GetPrompts(), s.GetResources(), s.GetTemplates()} {
+			for i, one := range list {
+				list[i] = v.JSON(one)
+			}
+		}
+	}
 	for _, tool := range d.GetTools() {
+		tool.Extra = v.JSON(tool.GetExtra())
 		tool.Name, tool.Title, tool.Description = v.Text(tool.GetName()), v.Text(tool.GetTitle()), v.Text(tool.GetDescription())
 		tool.InputSchema, tool.OutputSchema = v.JSON(tool.GetInputSchema()), v.JSON(tool.GetOutputSchema())
 		tool.TimeoutArgument = v.Text(tool.GetTimeoutArgument())

@@ -1,0 +1,83 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// input is what a server of the newest protocol asks for instead of an answer.
+type input struct {
+	ResultType    string                   `json:"resultType"`
+	InputRequests map[string]clientRequest `json:"inputRequests"`
+	RequestState  string                   `json:"requestState"`
+}
+
+type clientRequest struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+}
+
+// wanted is nil for a result that is one.
+func wanted(result json.RawMessage) *input {
+	var in input
+	if json.Unmarshal(result, &in) != nil || in.ResultType != "input_required" {
+		return nil
+	}
+	return &in
+}
+
+// idleRound is how long a server that asks for nothing, and wants to be asked
+// again, is left alone, longer each time.
+const idleRound = 100 * time.Millisecond
+
+// gather asks the host for what a server wants, by the server's keys.
+func (s *session) gather(c *call, in *input, round int) (map[string]json.RawMessage, error) {
+	if len(in.InputRequests) == 0 {
+		select {
+		case <-time.After(time.Duration(round) * idleRound):
+			return nil, nil
+		case <-c.ctx.Done():
+			return nil, context.Cause(c.ctx)
+		}
+	}
+	q := plugin.Question{Requests: map[string]plugin.ClientRequest{}}
+	for key, one := range in.InputRequests {
+		q.Requests[key] = plugin.ClientRequest{Method: one.Method, Params: one.Params}
+	}
+	given, err := s.askAll(c.ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	for key, one := range in.InputRequests {
+		if given[key] == nil && one.Method != methodElicit {
+			return nil, fmt.Errorf("MCP server %q asked for %s, and the client of this call cannot give that", s.options.Name, one.Method)
+		}
+	}
+	return given, nil
+}
+
+// askAll asks for several things at once. What is about the roots is answered here
+// where the client has none.
+func (s *session) askAll(ctx context.Context, c *call, q plugin.Question) (map[string]json.RawMessage, error) {
+	raw, err := c.ask(ctx, q)
+	if err != nil && c.ctx.Err() != nil {
+		return nil, context.Cause(c.ctx)
+	}
+	given := map[string]json.RawMessage{}
+	if err == nil && json.Unmarshal(raw, &given) != nil {
+		return nil, fmt.Errorf("MCP server %q gets no answer: the host's is no object", s.options.Name)
+	}
+	for key, one := range q.Requests {
+		switch {
+		case one.Method == methodRoots:
+			given[key] = s.options.granted(given[key])
+		case one.Method == methodElicit && given[key] == nil:
+			given[key] = json.RawMessage(`{"action":"` + action(err) + `"}`)
+		}
+	}
+	return given, nil
+}

@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+// maxOffers bounds the prompts, resources and templates of a server, of each.
+const maxOffers = 1024
+
+// offers is what the server has beside its tools. A list that it does not give is
+// left out with a warning: nothing else depends on it.
+func (s *session) offers(ctx context.Context, l *listing) *pluginv1.Server {
+	o := &pluginv1.Server{
+		Instructions: cut(s.server.Instructions, maxInstructions), Protocol: s.server.ProtocolVersion, Capabilities: s.server.Capabilities,
+	}
+	if len(o.Capabilities) > maxMetaBytes {
+		o.Capabilities = nil
+	}
+	if s.server.has("prompts") {
+		o.Prompts = s.all(ctx, l, "prompts/list", "prompts")
+	}
+	if s.server.has("resources") {
+		o.Resources = s.all(ctx, l, "resources/list", "resources")
+		o.Templates = s.all(ctx, l, "resources/templates/list", "resourceTemplates")
+	}
+	return o
+}
+
+// maxInstructions bounds what a server tells models about itself.
+const maxInstructions = 16 << 10
+
+func offersAny(o *pluginv1.Server) bool {
+	return len(o.GetPrompts())+len(o.GetResources())+len(o.GetTemplates()) > 0
+}
+
+// all takes a list page by page, within what is left of the bounds that all lists
+// of a server share.
+func (s *session) all(ctx context.Context, l *listing, method, field string) (list [][]byte) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errListTimeout)
+	defer cancel()
+	cursor := ""
+	for range maxPages {
+		raw, err := s.listPage(ctx, method, cursor)
+		if err != nil {
+			l.warn("%s is not answered: %v", method, err)
+			return list
+		}
+		var page map[string]json.RawMessage
+		var entries []json.RawMessage
+		next := ""
+		if json.Unmarshal(raw, &page) != nil || json.Unmarshal(page[field], &entries) != nil {
+			l.warn("%s is answered in a form that MCP does not have", method)
+			return list
+		}
+		_ = json.Unmarshal(page["nextCursor"], &next)
+		for _, one := range entries {
+			if len(list) == maxOffers || l.bytes+len(one) > maxListBytes {
+				l.warn("%s: what comes after the first %d is left out: at most %d are taken, and lists of %d bytes in all", method, len(list), maxOffers, maxListBytes)
+				return list
+			}
+			l.bytes += len(one)
+			list = append(list, one)
+		}
+		if next == "" || next == cursor {
+			return list
+		}
+		cursor = next
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/plugin"
+)
+
+// root is a folder that a server may work in.
+type root struct {
+	URI  string `json:"uri"`
+	Name string `json:"name,omitempty"`
+}
+
+type rootList struct {
+	Roots []root `json:"roots"`
+}
+
+// granted are the client's roots as far as the call is granted them, and all that
+// it is granted where the client has named none.
+func (o Options) granted(given json.RawMessage) json.RawMessage {
+	list := rootList{Roots: []root{}}
+	var client rootList
+	if len(given) > 0 && json.Unmarshal(given, &client) == nil {
+		for _, r := range client.Roots {
+			if o.mayReach(r.URI) {
+				list.Roots = append(list.Roots, r)
+			}
+		}
+	} else {
+		for _, path := range o.Roots {
+			uri := url.URL{Scheme: "file", Path: path}
+			list.Roots = append(list.Roots, root{URI: uri.String(), Name: filepath.Base(path)})
+		}
+	}
+	raw, _ := json.Marshal(list) // of strings
+	return raw
+}
+
+// mayReach says whether a root lies in what the call is granted. Others than
+// folders of this machine say nothing about files.
+func (o Options) mayReach(uri string) bool {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return false
+	}
+	path := filepath.Clean(u.Path)
+	for _, granted := range o.Roots {
+		if granted == "/" || path == granted || strings.HasPrefix(path, strings.TrimSuffix(granted, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// callerTime is how long a request of the server waits for a call that it may be
+// about: a server that has just started asks before its first call is there.
+const callerTime = 250 * time.Millisecond
+
+// serve answers what a server asks of its client.
+func (s *session) serve(ctx context.Context, m *jsonrpc.Request) (any, error) {
+	switch m.Method {
+	case methodPing:
+		return struct{}{}, nil
+	case methodElicit:
+		return s.elicit(ctx, m.Params)
+	case methodSample, methodRoots:
+		return s.ofClient(ctx, m)
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + cut(m.Method, 100)}
+}
+
+// ofClient is what the client of the call that runs has to give.
+func (s *session) ofClient(ctx context.Context, m *jsonrpc.Request) (any, error) {
+	c := s.wire.caller(ctx)
+	if m.Method == methodRoots && c == nil {
+		return s.options.granted(nil), nil
+	}
+	if c == nil {
+		s.notes.add("asked its client for " + m.Method + " while not exactly one call was running, so that nobody knows for which")
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "not exactly one call is running: nobody knows which one this is about"}
+	}
+	given, err := s.askAll(ctx, c, plugin.Question{Requests: map[string]plugin.ClientRequest{"": {Method: m.Method, Params: m.Params}}})
+	switch {
+	case err != nil:
+		return nil, err
+	case given[""] == nil:
+		return nil, errors.New("the client of this call has no model that it lets servers use, or did not let this one: it was asked for " + m.Method)
+	}
+	return given[""], nil
+}
+
+// caller is asker, after a moment if no call runs yet.
+func (w *wire) caller(ctx context.Context) *call {
+	end := time.Now().Add(callerTime)
+	for {
+		if len(w.running()) > 0 || time.Now().After(end) {
+			return w.asker()
+		}
+		select {
+		case <-time.After(callerTime / 25):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxNotices bounds those of a server that a host has not taken; one that says the
+// same as another takes no room.
+const maxNotices = 1024
+
+// notices are what a server has announced and no host has taken yet.
+type notices struct {
+	mu    sync.Mutex
+	list  []notice
+	fresh chan struct{} // holds one
+}
+
+type notice struct{ method, params string }
+
+func newNotices() *notices { return &notices{fresh: make(chan struct{}, 1)} }
+
+func (n *notices) add(method string, params json.RawMessage) {
+	one := notice{method, string(params)}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, waiting := range n.list {
+		if waiting == one {
+			return
+		}
+	}
+	if len(n.list) == maxNotices {
+		return
+	}
+	n.list = append(n.list, one)
+	select {
+	case n.fresh <- struct{}{}:
+	default:
+	}
+}
+
+func (n *notices) take() []notice {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	list := n.list
+	n.list = nil
+	return list
+}
+
+// Watch implements plugin.Watcher.
+func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) error) error {
+	a.watched.Store(true)
+	if s := a.running1(); s != nil {
+		s.watch()
+	}
+	for {
+		for _, one := range a.notices.take() {
+			if err := tell(one.method, json.RawMessage(one.params)); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-a.notices.fresh:
+		case <-ctx.Done():
+			return nil
+		case <-a.lifetime.Done():
+			return nil
+		}
+	}
+}
+
+// running1 is the server that runs, if there is one.
+func (a *adapter) running1() *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current
+}
+
+// watch has a server of the newest protocol announce changes of its lists, which
+// others do unasked.
+func (s *session) watch() {
+	select {
+	case <-s.ready:
+	default:
+		return // it does so once it is ready
+	}
+	if !s.stateless() {
+		return
+	}
+	s.watching.Do(func() {
+		_, _ = s.stream(context.Background(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+	})
+}
+
+// stream opens a stream of notifications, which lasts until it is cancelled.
+func (s *session) stream(ctx context.Context, wants map[string]any) (*exchange, error) {
+	meta := map[string]any{}
+	s.introduce(meta, clientOfHost)
+	delete(meta, metaLogLevel)
+	e := newExchange()
+	err := s.wire.request(ctx, e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
+	return e, err
+}
+
+// listen subscribes to a resource where the protocol has a stream for that.
+func (s *session) listen(ctx context.Context, method string, p params) (json.RawMessage, bool, error) {
+	uri, _ := p["uri"].(string)
+	s.mu.Lock()
+	open := s.streams[uri]
+	delete(s.streams, uri)
+	s.mu.Unlock()
+	if open != nil {
+		s.wire.cancel(open, "the subscription has ended")
+		s.wire.forget(open)
+	}
+	if method == unsubscribe {
+		return json.RawMessage("{}"), true, nil
+	}
+	e, err := s.stream(ctx, map[string]any{"resourceSubscriptions": []string{uri}})
+	if err != nil {
+		return nil, false, err
+	}
+	acknowledged := make(chan struct{})
+	s.mu.Lock()
+	s.streams[uri] = e
+	s.acks[idText(e.id)] = acknowledged
+	s.mu.Unlock()
+	select {
+	case <-acknowledged:
+		return json.RawMessage("{}"), true, nil
+	case <-e.done:
+		if refused, ok := asError(e.answer); ok {
+			return nil, true, s.refused(&call{ctx: ctx}, refused)
+		}
+		return nil, true, fmt.Errorf("MCP server %q has ended the subscription at once", s.options.Name)
+	case <-s.wire.over:
+		return nil, true, s.endedWhy(ctx)
+	case <-ctx.Done():
+		return nil, true, context.Cause(ctx)
+	}
+}
+
+func idText(id jsonrpc.ID) string {
+	raw, _ := json.Marshal(id.Raw())
+	return string(raw)
+}
+
+// announce hands a notification on to the host, but for the one that tells that a
+// stream is open.
+func (s *session) announce(method string, raw json.RawMessage) {
+	var p struct {
+		Meta map[string]json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(raw, &p)
+	if method != methodListening {
+		s.tell(method, raw)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := string(p.Meta[metaSubscription])
+	if text, err := strconv.Unquote(id); err == nil {
+		id = text
+	}
+	if ack := s.acks[id]; ack != nil {
+		delete(s.acks, id)
+		close(ack)
+	}
+}

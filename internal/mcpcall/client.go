@@ -1,0 +1,33 @@
+// Package mcpcall is what the MCP server tells the adapter of MCP servers about
+// the client of a call, through a host that does not read it.
+package mcpcall
+
+import "encoding/json"
+
+// Client is who has asked.
+type Client struct {
+	// Capabilities are those that the client declares, an object; nil if it is no
+	// client of MCP.
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	// LogLevel is the one that it wants messages from; empty if none.
+	LogLevel string `json:"logLevel,omitempty"`
+	// InputResponses and RequestState are those of a request of 2026-07-28 that
+	// answers what a server has asked for and toolhost does not wait for.
+	InputResponses json.RawMessage `json:"inputResponses,omitempty"`
+	RequestState   string          `json:"requestState,omitempty"`
+}
+
+// JSON is what a call carries.
+func (c Client) JSON() json.RawMessage {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil // a raw part that is no JSON, which the SDK has read
+	}
+	return raw
+}
+
+// Of reads it; the zero Client stands for what cannot be read.
+func Of(raw json.RawMessage) (c Client) {
+	_ = json.Unmarshal(raw, &c)
+	return c
+}

@@ -1,0 +1,156 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"maps"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+// asMCP says whether content came as blocks of MCP, from a wrapped server: then
+// it is passed on block by block as it was.
+func asMCP(list []api.Content) bool {
+	for _, c := range list {
+		if c.Block || c.Type == "resource" || len(c.Extra) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// blockOf is a block as its server made it; nil if there is none for it. Text that
+// stands where something is left out is one of its own.
+func blockOf(c api.Content) mcpsdk.Content {
+	fields := map[string]any{}
+	var extra map[string]json.RawMessage
+	_ = json.Unmarshal(c.Extra, &extra) // the supervisor has checked it
+	for name, value := range extra {
+		fields[name] = value
+	}
+	put(fields, c)
+	if inner, ok := extra["resource"]; ok && c.Type == "resource" {
+		var more map[string]any
+		_ = json.Unmarshal(inner, &more)
+		maps.Copy(more, fields["resource"].(map[string]any))
+		fields["resource"] = more
+	}
+	raw, err := json.Marshal(map[string]any{"content": []any{fields}})
+	var one mcpsdk.CallToolResult
+	if err != nil || json.Unmarshal(raw, &one) != nil || len(one.Content) != 1 {
+		return nil
+	}
+	return one.Content[0]
+}
+
+// put writes the fields that content has places for.
+func put(fields map[string]any, c api.Content) {
+	switch c.Type {
+	case "blob":
+		if _, told := fields["type"]; !told {
+			fields["type"] = "image"
+		}
+		fields["data"], fields["mimeType"] = append([]byte{}, c.Data...), c.MIMEType
+	case "resource_link":
+		fields["type"], fields["uri"], fields["name"] = "resource_link", c.URI, c.Name
+		optional(fields, "mimeType", c.MIMEType)
+	case "resource":
+		inner := map[string]any{"uri": c.URI}
+		optional(inner, "mimeType", c.MIMEType)
+		if c.Data != nil {
+			inner["blob"] = c.Data
+		} else {
+			inner["text"] = c.Text
+		}
+		fields["type"], fields["resource"] = "resource", inner
+	case "json":
+		fields["type"], fields["text"] = "text", string(c.JSON)
+	default:
+		fields["type"], fields["text"] = "text", c.Text
+	}
+}
+
+func optional(fields map[string]any, name, value string) {
+	if value != "" {
+		fields[name] = value
+	}
+}
+
+// ofServer says whether a result is an error of a wrapped server's tool, and nothing
+// else: then it has no word of toolhost's.
+func ofServer(r *api.Result) bool {
+	return r.Status == api.StatusToolError && r.Kill.Cause == "" && r.ToolError != nil && r.ToolError.Kind == "error" && asMCP(r.Content)
+}
+
+// passed is the content of a wrapped server's result, with what toolhost has to say
+// in blocks of their own.
+func passed(r *api.Result, version string) []mcpsdk.Content {
+	list := []mcpsdk.Content{}
+	if !ofServer(r) {
+		bare := *r
+		bare.Content, bare.Structured, bare.Warnings = nil, nil, nil
+		if !r.OK() || r.Message != "" {
+			list = content(&bare, version)
+		}
+	}
+	for _, c := range r.Content {
+		list = append(list, forVersion(blockOf(c), version)...)
+	}
+	if len(r.Structured) > 0 && !isJSONObject(r.Structured) && version < multiRound {
+		list = append(list, &mcpsdk.TextContent{Text: string(r.Structured)})
+	}
+	if len(r.Warnings) > 0 {
+		note := api.Result{Status: api.StatusOK, Warnings: r.Warnings, Timing: r.Timing, Content: []api.Content{{Type: "text", Text: " "}}}
+		list = append(list, content(&note, version)...)
+	}
+	return list
+}
+
+// forVersion is a block for what a version has; text for what it has not.
+func forVersion(block mcpsdk.Content, version string) []mcpsdk.Content {
+	switch b := block.(type) {
+	case nil:
+		return nil
+	case *mcpsdk.AudioContent:
+		if version < audioSince {
+			return []mcpsdk.Content{&mcpsdk.TextContent{Text: "[audio is left out: the client speaks a version of MCP without it]"}}
+		}
+	case *mcpsdk.ResourceLink:
+		if version < linkSince {
+			return []mcpsdk.Content{&mcpsdk.TextContent{Text: b.Name + ": " + b.URI}}
+		}
+	}
+	return []mcpsdk.Content{block}
+}
+
+// metaFrom is a wrapped server's _meta of a result.
+func metaFrom(raw json.RawMessage) mcpsdk.Meta {
+	var fields struct {
+		Meta mcpsdk.Meta `json:"_meta"`
+	}
+	_ = json.Unmarshal(raw, &fields)
+	if fields.Meta == nil {
+		fields.Meta = mcpsdk.Meta{}
+	}
+	for _, own := range []string{mcpsdk.MetaKeyServerInfo, mcpsdk.MetaKeySubscriptionID} {
+		delete(fields.Meta, own) // they are toolhost's to say
+	}
+	return fields.Meta
+}
+
+// renamed gives links and resources the URIs that clients know them by.
+func renamed(r *api.Result, rename func(string) string) *api.Result {
+	if rename == nil {
+		return r
+	}
+	own := *r
+	own.Content = nil
+	for _, c := range r.Content {
+		if c.URI != "" {
+			c.URI = rename(c.URI)
+		}
+		own.Content = append(own.Content, c)
+	}
+	return &own
+}

@@ -1,0 +1,150 @@
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// ClientInteractor marks an Interactor that can answer what servers ask of their
+// clients: interactions of a kind that is OfClient. An error of its Ask is their end,
+// and without one they fail at once: nobody else can answer.
+type ClientInteractor interface {
+	Interactor
+	AsksClients()
+}
+
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodRoots  = "roots/list"
+
+	actionAccept  = "accept"
+	actionDecline = "decline"
+	actionCancel  = "cancel"
+
+	// maxClientRequests bounds those of one question.
+	maxClientRequests = 8
+	// maxRequestBytes bounds what one holds.
+	maxRequestBytes = 1 << 20
+)
+
+// elicited is the answer to elicitation/create.
+type elicited struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// requests has what a server asks of its client answered, each as an interaction of
+// its own and all at once. What nobody gives is missing.
+func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
+	if len(q.Requests) > maxClientRequests {
+		return supervisor.Answer{Denied: "the server asks for too much at once"}
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	given, group := map[string]json.RawMessage{}, rand.Text()
+	var list []api.Interaction
+	of := 0 // that are put to the client, or to people
+	for key, one := range q.Requests {
+		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group})
+		if err != nil {
+			continue
+		}
+		i.CallID, i.Tool = e.key, e.call.Tool
+		list = append(list, i)
+		if i.Kind.OfClient() || !b.t.headless {
+			of++
+		}
+	}
+	for _, i := range list {
+		i.Request.Of = of
+		all.Go(func() {
+			value := b.ofClient(ctx, e, i)
+			mu.Lock()
+			defer mu.Unlock()
+			if value != nil {
+				given[i.Request.Key] = value
+			}
+		})
+	}
+	all.Wait()
+	raw, err := json.Marshal(given)
+	if err != nil {
+		return supervisor.Answer{Denied: err.Error()}
+	}
+	return supervisor.Answer{Value: raw}
+}
+
+// ofClient is the answer to one request; nil if there is none.
+func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction) json.RawMessage {
+	wait, warning, err := b.t.wait(i.Kind, e.tool, 0)
+	if err != nil {
+		return nil
+	}
+	wait, _ = e.call.Until.cut(wait, b.t.now())
+	s := b.open(ctx, e, i, wait, warning)
+	if i.Kind.OfClient() {
+		if s.outcome != api.OutcomeAnswered {
+			return nil
+		}
+		return s.answer.Value
+	}
+	raw, _ := json.Marshal(elicitedBy(s, len(i.Schema) > 0)) // of strings and checked JSON
+	return raw
+}
+
+func elicitedBy(s settled, form bool) elicited {
+	switch {
+	case s.outcome == api.OutcomeAnswered && form:
+		return elicited{actionAccept, s.answer.Value}
+	case s.outcome == api.OutcomeAnswered && s.answer.Approve:
+		return elicited{Action: actionAccept}
+	case s.outcome == api.OutcomeAnswered, s.outcome == api.OutcomeDenied:
+		return elicited{Action: actionDecline}
+	case s.outcome == api.OutcomeHeadless && form && len(s.answer.Value) > 0:
+		return elicited{actionAccept, s.answer.Value}
+	}
+	return elicited{Action: actionCancel}
+}
+
+// interactionOf is how a request is put to people, or to the client.
+func interactionOf(r *api.ClientRequest) (api.Interaction, error) {
+	i := api.Interaction{Request: r}
+	if len(r.Params) > maxRequestBytes {
+		return i, errors.New("the request is too large")
+	}
+	switch r.Method {
+	case methodSample:
+		i.Kind = api.KindSampling
+	case methodRoots:
+		i.Kind = api.KindRoots
+	case methodElicit:
+		return elicitation(i, r.Params)
+	default:
+		return i, errors.New("no client answers " + r.Method)
+	}
+	return i, nil
+}
+
+func elicitation(i api.Interaction, raw json.RawMessage) (api.Interaction, error) {
+	var p struct {
+		Mode, Message, URL string
+		RequestedSchema    json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return i, err
+	}
+	i.Kind, i.Prompt = api.KindQuestionnaire, p.Message
+	if p.Mode == "url" {
+		i.Prompt += "\nIt asks you to open this address: " + p.URL + "\nOpen it yourself if you trust it; nothing opens it for you. Yes says that you will."
+	} else if string(p.RequestedSchema) != "null" {
+		i.Schema = p.RequestedSchema
+	}
+	return i, checkSize(i.Prompt, i.Schema)
+}

@@ -1,0 +1,211 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// maxRounds bounds how often a server may ask for something before its result.
+const maxRounds = 16
+
+// rounds is one call of as many processes as its server asks for something: each
+// has ended, with proof, before people or the client are asked, and the next one is
+// given what they have said.
+type rounds struct {
+	b       *batch
+	e       *entry
+	s       *starting
+	request supervisor.Request
+
+	mu      sync.Mutex
+	running Running            // the last one
+	waits   context.CancelFunc // ends the wait for an answer; nil without one
+	aborted api.Reason         // while there was no process
+}
+
+// Abort implements Running.
+func (r *rounds) Abort(reason api.Reason) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running.Abort(reason)
+	if r.waits != nil {
+		r.aborted = reason
+		r.waits()
+	}
+}
+
+// Gone is closed when the last process is.
+func (r *rounds) Gone() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if tells, ok := r.running.(interface{ Gone() <-chan struct{} }); ok {
+		return tells.Gone()
+	}
+	gone := make(chan struct{})
+	close(gone)
+	return gone
+}
+
+// Result implements Running. It is called once.
+func (r *rounds) Result() *api.Result {
+	result := r.running.Result()
+	var before []*api.Result
+	for {
+		in := inputOf(result)
+		switch {
+		case in == nil:
+			return together(before, result)
+		case len(before) == maxRounds:
+			result = supervisor.Verdict{
+				Tool: result.Tool, Status: api.StatusProtocolError, Reason: api.ReasonServer,
+				Message: "[FAILED] The tool's server has asked for more again and again, and gives no result.",
+			}.Result()
+			result.Retry.SideEffects = "possible"
+			return together(before, result)
+		}
+		before = append(before, result)
+		if stopped := r.next(in, before); stopped != "" {
+			return together(before, abortedBetween(r.e.call, stopped))
+		}
+		result = r.running.Result()
+	}
+}
+
+// next asks for what a server wants and begins the next process with it. A reason
+// says that the call has been aborted instead.
+func (r *rounds) next(in *input, before []*api.Result) (stopped api.Reason) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.mu.Lock()
+	r.waits = cancel
+	r.mu.Unlock()
+	answers := r.gather(ctx, in, len(before))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = nil
+	if r.aborted != "" {
+		return r.aborted
+	}
+	request := r.request
+	request.Client = withAnswers(request.Client, answers, in.RequestState)
+	if left, bounded := leftOf(before); bounded {
+		request.Timeouts = append(slices.Clone(request.Timeouts), budget.Ask{
+			Layer: budget.LayerClient, TimeoutUnset: true, Max: max(left, time.Millisecond), Detail: "what the call's earlier rounds have left",
+		})
+	}
+	r.running = r.b.t.m.config.Start(r.s.ctx, request)
+	return ""
+}
+
+// abortedBetween is the result of a call that was aborted while it had no process.
+func abortedBetween(c Call, reason api.Reason) *api.Result {
+	r := supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusCancelled, Reason: reason,
+		Message: "[CANCELLED] Call aborted by " + string(reason) + " while its server waited for an answer; none of its processes was left.",
+	}.Result()
+	r.Retry.SideEffects = "possible"
+	return r
+}
+
+// idleRound is how long a server that asks for nothing is left alone, longer each
+// time.
+const idleRound = 100 * time.Millisecond
+
+func (r *rounds) gather(ctx context.Context, in *input, round int) json.RawMessage {
+	if len(in.InputRequests) == 0 {
+		select {
+		case <-time.After(time.Duration(round) * idleRound):
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	q := supervisor.Question{Requests: map[string]supervisor.ClientRequest{}}
+	for key, one := range in.InputRequests {
+		q.Requests[key] = supervisor.ClientRequest{Method: one.Method, Params: one.Params}
+	}
+	return r.b.requests(ctx, r.e, q).Value
+}
+
+// leftOf is what the call's timeout has left after its rounds.
+func leftOf(before []*api.Result) (left time.Duration, bounded bool) {
+	first := before[0].Timing.TimeoutMs
+	if first == nil {
+		return 0, false
+	}
+	ms := *first
+	for _, one := range before {
+		ms -= one.Timing.ElapsedMs - one.Timing.HumanWaitMs
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// input is what a server asks for in place of a result.
+type input struct {
+	ResultType    string `json:"resultType"`
+	InputRequests map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	} `json:"inputRequests"`
+	RequestState string `json:"requestState"`
+}
+
+// inputOf is nil for a result that is one.
+func inputOf(r *api.Result) *input {
+	var in input
+	if !r.OK() || len(r.Meta) == 0 || json.Unmarshal(r.Meta, &in) != nil || in.ResultType != "input_required" {
+		return nil
+	}
+	return &in
+}
+
+// withAnswers is what an adapter is told, with the answers to its server.
+func withAnswers(client, answers json.RawMessage, state string) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	_ = json.Unmarshal(client, &fields)
+	delete(fields, "inputResponses")
+	if answers != nil {
+		fields["inputResponses"] = answers
+	}
+	fields["requestState"], _ = json.Marshal(state)
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return client
+	}
+	return raw
+}
+
+// together is the one result of a call of several rounds.
+func together(before []*api.Result, last *api.Result) *api.Result {
+	if len(before) == 0 {
+		return last
+	}
+	own := *last
+	for _, one := range before {
+		own.Rounds = append(own.Rounds, api.Round{Instance: one.Instance, Timing: one.Timing, Kill: one.Kill, Usage: one.Usage})
+		t, u := &own.Timing, &own.Usage
+		t.QueueMs += one.Timing.QueueMs
+		t.StartMs += one.Timing.StartMs
+		t.RunMs += one.Timing.RunMs
+		t.DrainMs += one.Timing.DrainMs
+		t.ElapsedMs += one.Timing.ElapsedMs
+		t.HumanWaitMs += one.Timing.HumanWaitMs
+		u.CPUUserMs += one.Usage.CPUUserMs
+		u.CPUSystemMs += one.Usage.CPUSystemMs
+		u.MemoryPeakBytes = max(u.MemoryPeakBytes, one.Usage.MemoryPeakBytes)
+		u.PidsPeak = max(u.PidsPeak, one.Usage.PidsPeak)
+		u.IOReadBytes += one.Usage.IOReadBytes
+		u.IOWriteBytes += one.Usage.IOWriteBytes
+	}
+	own.Retry.SideEffects = "possible"
+	if last.OK() {
+		own.Retry.SideEffects = last.Retry.SideEffects
+	}
+	return &own
+}
