@@ -9,6 +9,8 @@ type Client struct {
 	// Capabilities are those that the client declares, an object; nil if it is no
 	// client of MCP.
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	// Protocol is the version that the client speaks; empty if it is no client of MCP.
+	Protocol string `json:"protocol,omitempty"`
 	// LogLevel is the one that it wants messages from; empty if none.
 	LogLevel string `json:"logLevel,omitempty"`
 	// InputResponses and RequestState are those of a request of 2026-07-28 that

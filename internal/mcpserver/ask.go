@@ -279,11 +279,14 @@ const afterExpiry = 5 * time.Second
 // question is the answer to a request with all that is asked; nil if that is
 // nothing. The call goes on without it, until the last question has expired.
 func (c *call) question() *inputs {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.questions) == 0 {
 		return nil
 	}
+	c.renewState()
 	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.state}
 	var expires time.Time
 	for id, q := range maps.All(c.questions) {
@@ -297,6 +300,17 @@ func (c *call) question() *inputs {
 	}
 	c.parked = time.AfterFunc(time.Until(expires)+afterExpiry, c.abandoned)
 	return result
+}
+
+// renewState gives each question a state of its own; that of the question before it
+// is still known, for a request that comes back twice. Server and call are locked.
+func (c *call) renewState() {
+	if c.sent {
+		delete(c.s.states, c.before)
+		c.before, c.state = c.state, newID()
+		c.s.states[c.state] = c
+	}
+	c.sent = true
 }
 
 // abandoned ends a call whose client has not come back.

@@ -42,6 +42,8 @@ type call struct {
 	questions map[string]*question // for requests to be answered by
 	groups    map[string]int       // questions that are asked together: how many have come
 	state     string               // by which such requests come back; empty before the first
+	before    string               // the state before that one
+	sent      bool                 // state was
 	parked    *time.Timer          // while a question was sent and nobody waits
 	notes     []string             // for the model
 	cause     string               // what the server has ended it for, for its message
@@ -51,8 +53,8 @@ type call struct {
 
 func newID() string { return rand.Text() }
 
-// answer is what a request is answered with: a result, or what is asked for.
-type answer struct {
+// reply is what a request is answered with: a result, or what is asked for.
+type reply struct {
 	result  *api.Result
 	promise promise
 	notes   []string
@@ -83,7 +85,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 }
 
 // make makes a call, or joins a request to one.
-func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (answer, error) {
+func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, error) {
 	received := time.Now()
 	if r.Params.RequestState != "" {
 		return s.resume(ctx, r, received)
@@ -102,7 +104,7 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (answer, e
 	}
 	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
 	if err != nil {
-		return answer{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
+		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
 	}
 	c.rounds, c.caps = rounds, r.ClientCapabilities()
 	l := c.attach(ctx, r) // before anything can be asked
@@ -252,7 +254,7 @@ func (c *call) forget() {
 	s.config.Asker.remove(c)
 	c.session.leave()
 	c.mu.Lock()
-	state := c.state
+	states := []string{c.state, c.before}
 	if c.parked != nil {
 		c.parked.Stop()
 	}
@@ -260,11 +262,13 @@ func (c *call) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.active, c)
-	if state != "" {
+	if states[0] != "" {
 		time.AfterFunc(keepResult, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			delete(s.states, state)
+			for _, state := range states {
+				delete(s.states, state)
+			}
 		})
 	}
 }
@@ -304,7 +308,7 @@ func (c *call) because(cause string) {
 }
 
 // attend keeps a request waiting until there is an answer to it.
-func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (answer, error) {
+func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (reply, error) {
 	defer c.detach(l)
 	defer c.s.whenDisconnected(r, func() { c.abort(api.ReasonDisconnect) })()
 	limits := limitsOf(c.s.timeout(c.client), received)
@@ -313,10 +317,10 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 		select {
 		case <-c.done:
 			<-c.told
-			return c.answer(), nil
+			return c.reply(), nil
 		case <-c.asked:
 			if asks := c.question(); asks != nil {
-				return answer{asks: asks}, nil
+				return reply{asks: asks}, nil
 			}
 		case <-limits.end:
 			c.timeUp()
@@ -325,19 +329,19 @@ func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, re
 		case <-ctx.Done():
 			c.abort(reasonOf(ctx))
 			<-c.done
-			return c.answer(), nil
+			return c.reply(), nil
 		}
 	}
 }
 
-func (c *call) answer() answer {
+func (c *call) reply() reply {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := *c.result
 	if c.cause != "" && !r.OK() {
 		r.Message += " " + c.cause
 	}
-	return answer{result: &r, promise: c.offer.promise, notes: c.notes}
+	return reply{result: &r, promise: c.offer.promise, notes: c.notes}
 }
 
 // reasonOf tells a cancellation from a connection that has ended.
@@ -363,7 +367,7 @@ func (c *call) timeUp() {
 
 // resume joins a request that comes back with answers to the call that has
 // asked. It never begins one.
-func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (answer, error) {
+func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received time.Time) (reply, error) {
 	p := r.Params
 	s.mu.Lock()
 	c := s.states[p.RequestState]
@@ -376,7 +380,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
 	}
 	if why != "" {
-		return answer{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
+		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
 	}
 	for id, response := range maps.All(p.InputResponses) {
 		c.answered(id, response)

@@ -28,7 +28,7 @@ func (s *Server) clientFor(r *mcpsdk.CallToolRequest) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	c := mcpcall.Client{Capabilities: raw, LogLevel: s.levelOf(r)}
+	c := mcpcall.Client{Protocol: r.ProtocolVersion(), Capabilities: raw, LogLevel: s.levelOf(r)}
 	if len(r.Params.InputResponses) > 0 {
 		c.InputResponses, _ = json.Marshal(r.Params.InputResponses) // of what the SDK has read
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // request makes a supervised call of a request to a wrapped server.
-func (s *Server) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (answer, error) {
+func (s *Server) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
-		return answer{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
+		return reply{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
 	}
 	own := *like.Params
 	own.Name, own.Arguments = catalog.RequestName(entry, method), raw

@@ -150,7 +150,7 @@ func TestRefusedCalls(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	a := server(t, "names")
-	listed := func() bool { return strings.Contains(a.latest().stderr.text(), "LISTED") }
+	listed := func() bool { return strings.Contains(a.latest(&a.current).stderr.text(), "LISTED") }
 	if r, o := call1(t, a, "plain", `{"n": 12345678901234567890}`); o.err != nil || r.text() != `text plain{"n":12345678901234567890}` || listed() {
 		t.Errorf("%q, %v, listed %t", r.list(), o.err, listed())
 	}
@@ -162,7 +162,7 @@ func TestNames(t *testing.T) {
 	if _, o := call1(t, a, "y_0123456789", ""); o.err == nil || !strings.Contains(o.err.Error(), `no tool "y_0123456789"`) {
 		t.Errorf("error %v", o.err)
 	}
-	if n := strings.Count(a.latest().stderr.text(), "LISTED"); n > 2 {
+	if n := strings.Count(a.latest(&a.current).stderr.text(), "LISTED"); n > 2 {
 		t.Errorf("listed %d times", n)
 	}
 	if _, ok := a.Find("not a name"); ok {
@@ -240,7 +240,7 @@ func TestACallThatEndsWhileItsServerStarts(t *testing.T) {
 	a := startAdapter(t, Options{}, argv("hangs at start")...)
 	ctx, stop := context.WithCancelCause(t.Context())
 	_, done := begin(ctx, a, "x", "{}")
-	wait.Until(t, "the server to start", func() bool { return strings.Contains(a.latest().stderr.text(), "database") })
+	wait.Until(t, "the server to start", func() bool { return strings.Contains(a.latest(&a.current).stderr.text(), "database") })
 	stop(errStop)
 	o := ended(t, done)
 	if !errors.Is(o.err, plugin.ErrCancelled) || !strings.Contains(o.err.Error(), "was starting; it wrote to stderr: connecting to the database") {

@@ -103,6 +103,15 @@ func (s *session) initialize(ctx context.Context) error {
 	return s.wire.notify("notifications/initialized", params{})
 }
 
+// initializeIfKnown is initialize for a server that may know discover alone.
+func (s *session) initializeIfKnown(ctx context.Context) error {
+	err := s.initialize(ctx)
+	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && (rpc.Code == jsonrpc.CodeMethodNotFound || rpc.Code == mcpsdk.CodeUnsupportedProtocolVersion) {
+		return errUnknownWay
+	}
+	return err
+}
+
 // answer makes a request of the session's own.
 func (s *session) answer(ctx context.Context, method string, p params) (json.RawMessage, error) {
 	e := newExchange()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
 	"github.com/toolhost/toolhost/sandbox/apart"
 )
@@ -63,8 +64,10 @@ type adapter struct {
 	notices *notices
 	watched atomic.Bool // by the host
 
-	mu      sync.Mutex
-	current *session
+	mu sync.Mutex
+	// current is the server for clients of the newest protocol, and for all others too
+	// if it does not speak that; former is the one for these if it does.
+	current, former *session
 }
 
 var errEnded = errors.New("the adapter of the MCP server ends")
@@ -136,7 +139,33 @@ func (a *adapter) session(ctx context.Context) (*session, error) {
 	if len(a.argv) == 0 {
 		return nil, &plugin.Failure{Kind: plugin.StartFailed, Err: errors.New("no MCP server: its command is empty")}
 	}
-	s := a.latest()
+	s, err := a.fitting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.ready(ctx, s)
+}
+
+// fitting is the server that speaks as the client of the call does: what servers may
+// do, and ask of their clients, differs too much for one to stand for the other.
+func (a *adapter) fitting(ctx context.Context) (*session, error) {
+	protocol := mcpcall.Of(plugin.ClientOf(ctx)).Protocol
+	if protocol == "" || protocol >= statelessSince {
+		return a.latest(&a.current), nil
+	}
+	a.mu.Lock()
+	s := a.current
+	a.mu.Unlock()
+	if s != nil && !s.over() {
+		if _, err := a.ready(ctx, s); err == nil && !s.stateless() {
+			return s, nil
+		}
+	}
+	return a.latest(&a.former), nil
+}
+
+// ready waits until a server can be asked something.
+func (a *adapter) ready(ctx context.Context, s *session) (*session, error) {
 	select {
 	case <-s.ready:
 		if a.watched.Load() {
@@ -151,15 +180,16 @@ func (a *adapter) session(ctx context.Context) (*session, error) {
 }
 
 // latest starts a server if there is none that lives.
-func (a *adapter) latest() *session {
+func (a *adapter) latest(of **session) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.current == nil || a.current.over() {
+	if *of == nil || (*of).over() {
 		s := newSession(a.options, a.argv, a.tell)
+		s.former = of == &a.former
 		a.running.Go(func() { s.run(a.lifetime) })
-		a.current = s
+		*of = s
 	}
-	return a.current
+	return *of
 }
 
 // tell keeps a notification for the host, if that wants any.

@@ -23,6 +23,7 @@ type session struct {
 	err                 error
 	notes               notes
 	stderr              tail
+	former              bool // it begins as protocols before the newest one do, if it can
 
 	// Set before ready is closed.
 	process *process
@@ -50,8 +51,12 @@ func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *s
 // run has the server's life, which is over at the latest when ctx is.
 func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
-	err := s.open(ctx, s.discover, s.initialize)
-	if err != nil && s.wire != nil && s.wire.ended() && ctx.Err() == nil { // some die of what they do not know
+	ways := []func(context.Context) error{s.discover, s.initialize}
+	if s.former {
+		ways = []func(context.Context) error{s.initializeIfKnown, s.discover}
+	}
+	err := s.open(ctx, ways...)
+	if !s.former && err != nil && s.wire != nil && s.wire.ended() && ctx.Err() == nil { // some die of what they do not know
 		err = s.open(ctx, s.initialize)
 	}
 	if err == nil {

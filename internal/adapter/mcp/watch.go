@@ -55,8 +55,13 @@ func (n *notices) take() []notice {
 // Watch implements plugin.Watcher.
 func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) error) error {
 	a.watched.Store(true)
-	if s := a.running1(); s != nil {
-		s.watch()
+	a.mu.Lock()
+	running := []*session{a.current, a.former}
+	a.mu.Unlock()
+	for _, s := range running {
+		if s != nil {
+			s.watch()
+		}
 	}
 	for {
 		for _, one := range a.notices.take() {
@@ -72,13 +77,6 @@ func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) 
 			return nil
 		}
 	}
-}
-
-// running1 is the server that runs, if there is one.
-func (a *adapter) running1() *session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.current
 }
 
 // watch has a server of the newest protocol announce changes of its lists, which
