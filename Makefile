@@ -22,7 +22,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser interop tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser interop conformance tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -98,6 +98,11 @@ browser: build ## a headless Chromium uses the web console
 interop: build ## the reference MCP servers, the MCP Inspector and a client in TypeScript, from npm
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/adapter/mcp ./internal/mcpserver)
+
+.PHONY: conformance
+conformance: build ## the MCP project's own conformance suite, through the SDK's reference server wrapped by the daemon
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,conformance,^TestConformance$$,./internal/testenv/mcpsuite)
 
 .PHONY: tutorials
 tutorials: build ## what the tutorial for tool authors says, typed and compiled

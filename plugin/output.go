@@ -233,6 +233,13 @@ var levels = map[string]pluginv1.Log_Level{
 // JSON object. It must be called before the tool's function returns.
 func (o *Output) Meta(meta json.RawMessage) { o.meta = meta }
 
+func (o *Output) metaOf() json.RawMessage {
+	if o == nil {
+		return nil
+	}
+	return o.meta
+}
+
 // Flush returns once the host has everything that was sent before: a kill in
 // the next instant loses none of it. It returns ctx's cause if that ends first.
 func (o *Output) Flush(ctx context.Context) error {

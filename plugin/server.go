@@ -154,9 +154,9 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		return exit.result()
 	}
 	if err != nil {
-		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.meta}
+		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.metaOf()}
 	}
-	return &pluginv1.Result{Structured: structured, Meta: out.meta}
+	return &pluginv1.Result{Structured: structured, Meta: out.metaOf()}
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {

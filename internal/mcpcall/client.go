@@ -6,10 +6,10 @@ import "encoding/json"
 
 // Client is who has asked.
 type Client struct {
-	// Capabilities are those that the client declares, an object; nil if it is no
-	// client of MCP.
+	// Capabilities are those that the client declares, an object; nil for a caller
+	// that does not speak MCP.
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
-	// Protocol is the version that the client speaks; empty if it is no client of MCP.
+	// Protocol is the version that the client speaks; empty for such a caller.
 	Protocol string `json:"protocol,omitempty"`
 	// LogLevel is the one that it wants messages from; empty if none.
 	LogLevel string `json:"logLevel,omitempty"`

@@ -53,37 +53,6 @@ type call struct {
 
 func newID() string { return rand.Text() }
 
-// reply is what a request is answered with: a result, or what is asked for.
-type reply struct {
-	result  *api.Result
-	promise promise
-	notes   []string
-	asks    *inputs
-	links   func(uri string) string // what the client knows a wrapped server's URI by; nil is as it is
-}
-
-// inputs are what a request of 2026-07-28 is to come back with.
-type inputs struct {
-	requests mcpsdk.InputRequestMap
-	state    string
-}
-
-// call answers tools/call.
-func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
-	a, err := s.make(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if a.asks != nil {
-		return &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
-	}
-	if failure := rpcOf(a.result); failure != nil {
-		return nil, failure
-	}
-	a.result = renamed(a.result, s.linksOf(r.Params.Name))
-	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
-}
-
 // make makes a call, or joins a request to one.
 func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, error) {
 	received := time.Now()
@@ -397,6 +366,3 @@ func (s *Server) continues(ctx context.Context, r *mcpsdk.CallToolRequest, c *ca
 	}
 	return c.session == s.sessionOf(ctx, r)
 }
-
-// cut cuts s to at most n bytes of valid UTF-8.
-func cut[S ~string](s S, n int) S { return S(strings.ToValidUTF8(string(s[:min(n, len(s))]), "")) }

@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/mcpcall"
 )
 
-// clientFor is what the adapter of a wrapped server is told of a call's client.
+// clientFor is what the adapter of a wrapped server gets to know about a call's client.
 func (s *Server) clientFor(r *mcpsdk.CallToolRequest) json.RawMessage {
 	caps := r.ClientCapabilities()
 	if caps == nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
+	"github.com/toolhost/toolhost/internal/testenv/npm"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -346,7 +347,7 @@ func TestStdoutIsTheProtocols(t *testing.T) {
 func TestEverythingServer(t *testing.T) {
 	t.Parallel()
 	stage.Of(t, "interop")
-	dir := npmFolder(t, "../../examples/mcp")
+	dir := npm.Folder(t, "../../examples/mcp")
 	c := connectTo(t, &mcpsdk.CommandTransport{Command: configured(t, fmt.Sprintf(`
 tools:
   every:

@@ -273,7 +273,7 @@ func (s *Server) showPrompts(fresh map[string]promptOffer) (problems []error) {
 	return problems
 }
 
-// show adds what is new or other than before, and removes what is gone.
+// show adds entries that are new or have changed, and removes those that are gone.
 func show(fresh map[string]string, known *map[string]string, add func(raw string) error, remove func(...string)) (problems []error) {
 	before := *known
 	*known = fresh

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/testenv/npm"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -40,7 +41,7 @@ func TestDocumentedInspector(t *testing.T) {
 	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "TOOLHOST_STATE="+state)
 	startDaemon(t, address, environment, append(strings.Fields(serve), "--socket", filepath.Join(home, "s")))
 
-	cli := filepath.Join(npmFolder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+	cli := filepath.Join(npm.Folder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 	shell := exec.CommandContext(wait.Context(t), "sh", "-ec", `npx() { shift; node "$CLI" "$@"; }`+"\n"+before+after)
 	shell.Dir, shell.Env = home, append(environment, "CLI="+cli)
 	out, err := shell.CombinedOutput()

@@ -78,8 +78,8 @@ func (s *Server) showAgain(method string) {
 	}
 }
 
-// subscribe has the resource's server tell of its changes. What it tells comes from
-// its kept process: without one there is nobody to tell.
+// subscribe has the resource's server announce its changes. Only a kept process can:
+// without one nothing is left that could.
 func (s *Server) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
 	entry, own, err := s.ownerOf(r.Params.URI)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) erro
 	}
 	if !s.keeps(entry) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
-			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could tell of changes; set keep: true for it", entry)}
+			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
 	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta}}
 	if _, err := s.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}); err != nil {

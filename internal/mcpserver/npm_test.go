@@ -2,8 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/http/httptest"
 	"os"
@@ -13,64 +11,10 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/npm"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
-
-// npmFolder installs what a project's lock file names, in the user's cache for
-// the next time.
-func npmFolder(t testing.TB, project string) string {
-	t.Helper()
-	lock, err := os.ReadFile(filepath.Join(project, "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "toolhost-test", "mcpserver-"+hex.EncodeToString(sum[:8]))
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "fresh-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(fresh)
-	install(t, project, fresh)
-	if err := os.Chmod(fresh, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(fresh, dir); err != nil {
-		if _, missing := os.Stat(dir); missing != nil { // else somebody else was faster
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func install(t testing.TB, project, dir string) {
-	t.Helper()
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.ReadFile(filepath.Join(project, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	npm := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		t.Fatalf("cannot install what %s names (node and npm are needed, and the registry): %v\n%s", project, err, out)
-	}
-}
 
 // node runs a program of testdata's clients and gives what it prints.
 func node(t *testing.T, args ...string) []byte {
@@ -100,7 +44,7 @@ type wire struct {
 func TestInspector(t *testing.T) {
 	t.Parallel()
 	stage.Of(t, "interop")
-	cli := filepath.Join(npmFolder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+	cli := filepath.Join(npm.Folder(t, "testdata"), "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 	inspect := func(args ...string) []byte {
 		return node(t, append(append([]string{cli, "--cli"}, append(args, "--")...), command(t).Args...)...)
 	}
@@ -136,7 +80,7 @@ type plan map[string]any
 // typeScript calls a tool with the TypeScript SDK's client.
 func typeScript(t *testing.T, p plan, server ...string) (s seen) {
 	t.Helper()
-	dir := npmFolder(t, "testdata")
+	dir := npm.Folder(t, "testdata")
 	script, err := os.ReadFile("testdata/client.mjs")
 	if err != nil {
 		t.Fatal(err)

@@ -14,9 +14,12 @@ import (
 // A tool without an output schema has the structured value that it gives, and
 // else none.
 func TestReceiptIsNoStructuredContent(t *testing.T) {
-	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: "null", `"x"`: "null"} {
+	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: `[1]`, `"x"`: `"x"`} {
 		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 		r.Content, r.Structured = []api.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
+		if out := present(r, promise{}, "2025-11-25", nil); out.StructuredContent != nil && structured != `{"n":1}` {
+			t.Errorf("%s: structuredContent %v for a client that knows objects only", structured, out.StructuredContent)
+		}
 		out := present(r, promise{}, newest, nil)
 		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
 			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))

@@ -138,8 +138,8 @@ func (s *Server) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest
 	return out, nil
 }
 
-// contentsOf is a part of a resource; what is left out for the call's limit on output
-// is a text that says so.
+// contentsOf is a part of a resource. A text stands where the call's limit on output
+// has left something out.
 func (s *Server) contentsOf(entry, asked string, c api.Content) *mcpsdk.ResourceContents {
 	if b, ok := blockOf(c).(*mcpsdk.EmbeddedResource); ok && b.Resource != nil {
 		b.Resource.URI = s.shownBy(entry, b.Resource.URI)

@@ -70,6 +70,8 @@ func (r callResult) deliver(out *plugin.Output) (json.RawMessage, error) {
 		return nil, errors.New("the tool failed and says nothing of why")
 	case r.IsError:
 		return nil, errors.New(d.said)
+	case string(r.StructuredContent) == "null":
+		return nil, nil
 	}
 	return r.StructuredContent, nil
 }

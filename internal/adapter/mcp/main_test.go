@@ -105,6 +105,8 @@ func line(event *pluginv1.CallEvent) string {
 		return "text " + c.Text
 	case *pluginv1.Content_Blob:
 		return fmt.Sprintf("blob %s %q", c.Blob.GetMimeType(), c.Blob.GetData())
+	case *pluginv1.Content_Resource:
+		return fmt.Sprintf("resource %s %s %q", c.Resource.GetUri(), c.Resource.GetMimeType(), c.Resource.GetText()+string(c.Resource.GetBlob()))
 	case *pluginv1.Content_Link:
 		return fmt.Sprintf("link %s %s %s", c.Link.GetUri(), c.Link.GetName(), c.Link.GetMimeType())
 	}

@@ -215,6 +215,7 @@ func (w *wire) write(ctx context.Context, message jsonrpc.Message) error {
 	err := w.conn.Write(ctx, message)
 	if err != nil {
 		w.deaf.Store(true)
+		w.close()
 	}
 	return err
 }
