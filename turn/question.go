@@ -84,6 +84,9 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 
 // check says what keeps a question from being one.
 func (q Question) check() error {
+	if q.Kind.OfClient() {
+		return fmt.Errorf("%s is for servers to ask of their clients: no host asks for it", q.Kind)
+	}
 	if len(q.Tool) > maxNameBytes {
 		return fmt.Errorf("the tool's name has %d bytes: give one of at most %d", len(q.Tool), maxNameBytes)
 	}

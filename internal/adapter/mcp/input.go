@@ -60,8 +60,8 @@ func (s *session) gather(c *call, in *input, round int) (map[string]json.RawMess
 	return given, nil
 }
 
-// askAll asks for several things at once. What is about the roots is answered here
-// where the client has none.
+// askAll asks for several things at once. Roots are cut to the grants; a form that
+// nobody has filled in is answered with why.
 func (s *session) askAll(ctx context.Context, c *call, q plugin.Question) (map[string]json.RawMessage, error) {
 	raw, err := c.ask(ctx, q)
 	if err != nil && c.ctx.Err() != nil {
@@ -69,7 +69,7 @@ func (s *session) askAll(ctx context.Context, c *call, q plugin.Question) (map[s
 	}
 	given := map[string]json.RawMessage{}
 	if err == nil && json.Unmarshal(raw, &given) != nil {
-		return nil, fmt.Errorf("MCP server %q gets no answer: the host's is no object", s.options.Name)
+		return nil, fmt.Errorf("MCP server %q gets no answer: the host's is not an object", s.options.Name)
 	}
 	for key, one := range q.Requests {
 		switch {

@@ -20,7 +20,7 @@ type contents struct {
 	items  *capture.Items
 	stream *veil.Stream
 	block  *api.Content // a block of text of which nothing is shown yet
-	unfit  bool // some JSON is kept as text
+	unfit  bool         // some JSON is kept as text
 }
 
 func newContents(c *Call) contents {

@@ -180,3 +180,25 @@ func FuzzItems(f *testing.F) {
 		}
 	})
 }
+
+// Texts that are blocks stay apart, with what goes with them, also where some of them
+// are cut.
+func TestBlocksOfText(t *testing.T) {
+	items := NewItems(1 << 20)
+	for _, item := range []Item{{Text: "a", Block: true, Extra: "x"}, {Text: "b"}, {Text: "", Block: true}, {Text: "c", Block: true}, {Text: "d"}} {
+		items.Add(item)
+	}
+	kept := items.Kept()
+	if len(kept) != 3 || kept[0].Text != "ab" || kept[0].Extra != "x" || kept[1].Text != "" || !kept[1].Block || kept[2].Text != "cd" {
+		t.Errorf("%+v", kept)
+	}
+	small := NewItems(2000)
+	for range 100 {
+		small.Add(Item{Text: "0123456789", Block: true})
+	}
+	seen, left, dropped := small.Counts()
+	kept = small.Kept()
+	if seen != 1000 || left+dropped != seen || dropped == 0 || len(kept) > 9 || kept[0].Text != "0123456789" {
+		t.Errorf("seen %d, kept %d, dropped %d in %d items", seen, left, dropped, len(kept))
+	}
+}
