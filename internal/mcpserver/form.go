@@ -74,7 +74,7 @@ func primitive(schema json.RawMessage) bool {
 		Ref  json.RawMessage `json:"$ref"`
 		// Items are those of a choice of several.
 		Items struct {
-			Type  string            `json:"type"`
+			Enum  []json.RawMessage `json:"enum"`
 			AnyOf []json.RawMessage `json:"anyOf"`
 		} `json:"items"`
 	}
@@ -82,7 +82,7 @@ func primitive(schema json.RawMessage) bool {
 		return false
 	}
 	if shape.Type == "array" { // a choice of several
-		return shape.Items.Type == "string" || len(shape.Items.AnyOf) > 0
+		return len(shape.Items.Enum) > 0 || len(shape.Items.AnyOf) > 0
 	}
 	return slices.Contains([]string{"string", "number", "integer", "boolean"}, shape.Type)
 }
