@@ -72,14 +72,12 @@ type Event struct {
 	Status    Status   `json:"status,omitempty"`
 	Fraction  *float64 `json:"fraction,omitempty"`
 	Message   string   `json:"message,omitempty"`
-	// Level, Logger and Data, of tool_log, are those of a wrapped server's message.
-	Level     string          `json:"level,omitempty"`
-	Logger    string          `json:"logger,omitempty"`
-	Data      json.RawMessage `json:"data,omitempty"`
-	Stream    string          `json:"stream,omitempty"`
-	Content   *Content        `json:"content,omitempty"`
-	TimeoutMs int64           `json:"timeoutMs,omitempty"`
-	Display   string          `json:"display,omitempty"`
+	// Log, of tool_log, is a wrapped server's message as it made it.
+	Log       *LogEntry `json:"log,omitempty"`
+	Stream    string    `json:"stream,omitempty"`
+	Content   *Content  `json:"content,omitempty"`
+	TimeoutMs int64     `json:"timeoutMs,omitempty"`
+	Display   string    `json:"display,omitempty"`
 	// Reaped, of tool_reaped, counts the processes that are gone.
 	Reaped int `json:"reaped,omitempty"`
 	// Missed counts output and progress events before this one that came too
@@ -108,6 +106,13 @@ type Event struct {
 	Default       json.RawMessage `json:"default,omitempty"`
 	Outcome       string          `json:"outcome,omitempty"`
 	By            string          `json:"by,omitempty"`
+}
+
+// LogEntry is a message of a wrapped server.
+type LogEntry struct {
+	Level  string          `json:"level"`
+	Logger string          `json:"logger,omitempty"`
+	Data   json.RawMessage `json:"data,omitempty"`
 }
 
 // Record is an event as it is shown.

@@ -65,8 +65,6 @@ const (
 	Password      = "password"
 	DeviceCode    = "device_code"
 	Questionnaire = "questionnaire"
-	Sampling      = "sampling"
-	Roots         = "roots"
 )
 
 // MaxHumanWait is the ceiling of every interaction.
@@ -80,8 +78,8 @@ var interactions = []Profile{
 	profile(Password, 120_000, 1, 3_600_000, false),
 	profile(DeviceCode, 300_000, 1, 3_600_000, false),
 	profile(Questionnaire, 120_000, 1, 3_600_000, false),
-	profile(Sampling, 120_000, 1, 3_600_000, false),
-	profile(Roots, 10_000, 1, 3_600_000, false),
+	profile("sampling", 120_000, 1, 3_600_000, false),
+	profile("roots", 10_000, 1, 3_600_000, false),
 }
 
 // Interactions gives a copy of the profiles of interactions, an escalation's among

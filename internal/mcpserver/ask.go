@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
 import (
 	"context"
 	"errors"
@@ -11,6 +13,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/turn"
 )
 
 // Asker puts the questions of turns to the MCP clients that began them. It
@@ -38,6 +41,8 @@ func (a *Asker) remove(c *call) {
 var errNotForTheirOwn = errors.New("nobody answers for calls of their own")
 
 var errNotOurs = errors.New("the turn is not of an MCP client")
+
+var _ turn.ClientInteractor = (*Asker)(nil)
 
 // AsksClients implements turn.ClientInteractor.
 func (a *Asker) AsksClients() {}

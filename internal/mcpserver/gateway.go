@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
 import (
 	"context"
 	"encoding/json"
@@ -68,7 +70,7 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	o.Capabilities.Prompts = &mcpsdk.PromptCapabilities{ListChanged: true}
 	o.Capabilities.Resources = &mcpsdk.ResourceCapabilities{ListChanged: true, Subscribe: true}
 	o.Capabilities.Completions = &mcpsdk.CompletionCapabilities{}
-	o.Capabilities.Logging = &mcpsdk.LoggingCapabilities{} //nolint:staticcheck // deprecated in 2026-07-28, and passed on
+	o.Capabilities.Logging = &mcpsdk.LoggingCapabilities{}
 	o.CompletionHandler = s.complete
 	o.SubscribeHandler, o.UnsubscribeHandler = s.subscribe, s.unsubscribe
 }
@@ -325,7 +327,7 @@ func adding(raw string, into any, add func()) (err error) {
 // that takes out of lists.
 func (s *Server) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && s.config.Servers != nil && !s.listed(p.URI) {
+		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && s.config.Servers != nil && !s.gateway.lists(p.URI) {
 			p.URI = unlisted + p.URI
 		}
 		result, err := next(ctx, method, r)
@@ -339,8 +341,7 @@ func (s *Server) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	}
 }
 
-func (s *Server) listed(uri string) bool {
-	g := &s.gateway
+func (g *gateway) lists(uri string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, is := g.resources[uri]

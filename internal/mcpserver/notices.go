@@ -26,7 +26,7 @@ func (s *Server) Notice(entry, method string, params json.RawMessage) {
 		if json.Unmarshal(params, &p) != nil {
 			return
 		}
-		p.URI = s.shownBy(entry, p.URI)
+		p.URI = s.gateway.shownBy(entry, p.URI)
 		s.soon(func() { _ = s.sdk.ResourceUpdated(context.Background(), &p) })
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		s.soon(func() { s.listChanged(entry, method) })
@@ -81,11 +81,11 @@ func (s *Server) showAgain(method string) {
 // subscribe has the resource's server announce its changes. Only a kept process can:
 // without one nothing is left that could.
 func (s *Server) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
-	entry, own, err := s.ownerOf(r.Params.URI)
+	entry, own, err := s.gateway.ownerOf(r.Params.URI)
 	if err != nil {
 		return err
 	}
-	if !s.keeps(entry) {
+	if !s.gateway.keeps(entry) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
@@ -101,7 +101,7 @@ func (s *Server) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) erro
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (s *Server) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
-	entry, own, err := s.ownerOf(r.Params.URI)
+	entry, own, err := s.gateway.ownerOf(r.Params.URI)
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,7 @@ func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (others int) {
 	return others
 }
 
-func (s *Server) keeps(entry string) bool {
-	g := &s.gateway
+func (g *gateway) keeps(entry string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })

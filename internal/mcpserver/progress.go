@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
 import (
 	"context"
 	"fmt"
@@ -77,7 +79,7 @@ func (l *leg) send() {
 		case mcpsdk.ProgressNotificationParams:
 			_ = l.session.NotifyProgress(l.ctx, &params)
 		case mcpsdk.LoggingMessageParams:
-			_ = l.session.Log(l.ctx, &params) //nolint:staticcheck // deprecated in 2026-07-28, and passed on
+			_ = l.session.Log(l.ctx, &params)
 		}
 	}
 }
@@ -162,11 +164,11 @@ func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
 // log passes a wrapped server's message on; whether the client wants it, its session
 // knows.
 func (c *call) log(e api.Event) {
-	if e.Level == "" {
+	if e.Log == nil {
 		return
 	}
-	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Level), Logger: e.Logger, Data: e.Data}
-	if len(e.Data) == 0 {
+	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data}
+	if len(e.Log.Data) == 0 {
 		params.Data = e.Message
 	}
 	c.mu.Lock()

@@ -70,7 +70,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mc
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
 	for _, m := range out.Messages {
-		s.renameContent(offer.entry, m.Content)
+		s.gateway.renameContent(offer.entry, m.Content)
 	}
 	if out.Messages == nil {
 		out.Messages = []*mcpsdk.PromptMessage{}
@@ -78,20 +78,19 @@ func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mc
 	return out, nil
 }
 
-func (s *Server) renameContent(entry string, c mcpsdk.Content) {
+func (g *gateway) renameContent(entry string, c mcpsdk.Content) {
 	switch b := c.(type) {
 	case *mcpsdk.ResourceLink:
-		b.URI = s.shownBy(entry, b.URI)
+		b.URI = g.shownBy(entry, b.URI)
 	case *mcpsdk.EmbeddedResource:
 		if b.Resource != nil {
-			b.Resource.URI = s.shownBy(entry, b.Resource.URI)
+			b.Resource.URI = g.shownBy(entry, b.Resource.URI)
 		}
 	}
 }
 
 // shownBy is what clients know a URI of an entry's server by.
-func (s *Server) shownBy(entry, uri string) string {
-	g := &s.gateway
+func (g *gateway) shownBy(entry, uri string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry }); i >= 0 {
@@ -101,8 +100,7 @@ func (s *Server) shownBy(entry, uri string) string {
 }
 
 // ownerOf is the entry that a URI is read from, and its server's own URI.
-func (s *Server) ownerOf(uri string) (entry, own string, err error) {
-	g := &s.gateway
+func (g *gateway) ownerOf(uri string) (entry, own string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w, own := g.owner(uri)
@@ -115,7 +113,7 @@ func (s *Server) ownerOf(uri string) (entry, own string, err error) {
 func (s *Server) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
 	p := r.Params
 	asked := strings.TrimPrefix(p.URI, unlisted)
-	entry, own, err := s.ownerOf(asked)
+	entry, own, err := s.gateway.ownerOf(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +131,16 @@ func (s *Server) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest
 	}
 	out.Contents = []*mcpsdk.ResourceContents{}
 	for _, c := range a.result.Content {
-		out.Contents = append(out.Contents, s.contentsOf(entry, asked, c))
+		out.Contents = append(out.Contents, s.gateway.contentsOf(entry, asked, c))
 	}
 	return out, nil
 }
 
 // contentsOf is a part of a resource. A text stands where the call's limit on output
 // has left something out.
-func (s *Server) contentsOf(entry, asked string, c api.Content) *mcpsdk.ResourceContents {
+func (g *gateway) contentsOf(entry, asked string, c api.Content) *mcpsdk.ResourceContents {
 	if b, ok := blockOf(c).(*mcpsdk.EmbeddedResource); ok && b.Resource != nil {
-		b.Resource.URI = s.shownBy(entry, b.Resource.URI)
+		b.Resource.URI = g.shownBy(entry, b.Resource.URI)
 		return b.Resource
 	}
 	return &mcpsdk.ResourceContents{URI: asked, MIMEType: "text/plain", Text: c.Text, Meta: mcpsdk.Meta{truncatedKey: true}}
@@ -185,7 +183,7 @@ func (s *Server) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcps
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", ref.Name)}
 	default:
 		var err error
-		if entry, ref.URI, err = s.ownerOf(ref.URI); err != nil {
+		if entry, ref.URI, err = s.gateway.ownerOf(ref.URI); err != nil {
 			return nil, err
 		}
 	}

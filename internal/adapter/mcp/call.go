@@ -141,7 +141,7 @@ func (s *session) introduce(meta map[string]any, client mcpcall.Client) {
 	meta[mcpsdk.MetaKeyProtocolVersion] = s.server.ProtocolVersion
 	meta[mcpsdk.MetaKeyClientInfo] = s.self()
 	meta[mcpsdk.MetaKeyClientCapabilities] = capabilitiesOf(client)
-	meta[mcpsdk.MetaKeyLogLevel] = logLevelOf(client)
+	meta[metaLogLevel] = logLevelOf(client)
 }
 
 var errNoAnswer = errors.New("the MCP server has not answered")

@@ -21,9 +21,10 @@ const (
 	statelessSince    = "2026-07-28"
 )
 
-// metaLogLevel and metaSubscription stand in _meta.
+// metaLogLevel and metaSubscription stand in _meta. The SDK's own constant of the first
+// is deprecated, as logging is.
 const (
-	metaLogLevel     = mcpsdk.MetaKeyLogLevel
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
 	metaSubscription = mcpsdk.MetaKeySubscriptionID
 )
 

@@ -70,6 +70,11 @@ type adapter struct {
 	current, former *session
 }
 
+var (
+	_ plugin.Requester = (*adapter)(nil)
+	_ plugin.Watcher   = (*adapter)(nil)
+)
+
 var errEnded = errors.New("the adapter of the MCP server ends")
 
 func newAdapter(o Options, argv []string) *adapter {

@@ -27,7 +27,12 @@ import (
 // scored is how many scenarios of a revision count.
 var scored = map[string]int{"2025-11-25": 30, "2026-07-28": 37}
 
-// TestConformance has every scenario pass that counts; the others are logged.
+// entry wraps a server so that all of its scenarios can be run: names as they are, and
+// one process for subscriptions.
+const entry = "tools:\n  wrapped:\n    mcp: [%s]\n    %s\n    prefix: \"\"\n    pin: false\n    readOnly: true\n    keep: true\n"
+
+// TestConformance has every scenario pass that counts, also where toolhost wraps
+// another toolhost; the others are logged.
 func TestConformance(t *testing.T) {
 	stage.Of(t, "conformance")
 	suite := npm.Folder(t, "testdata")
@@ -36,10 +41,27 @@ func TestConformance(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the SDK's reference server: %v\n%s", err, out)
 	}
-	wrapped := fmt.Sprintf("tools:\n  everything:\n    mcp: [%[1]s]\n    read: [%[1]s]\n    prefix: \"\"\n    pin: false\n    readOnly: true\n    keep: true\n", everything)
+	wrapped := fmt.Sprintf(entry, everything, "read: ["+everything+"]")
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(revision, func(t *testing.T) { check(t, suite, revision, serve(t, wrapped)) })
+		t.Run(revision+", two hops", func(t *testing.T) { check(t, suite, revision, serve(t, twice(t, wrapped))) })
 	}
+}
+
+// twice wraps a toolhost that has this configuration. The inner one has a sandbox for
+// its server, and so the outer one none for it; nor has it a cgroup to divide.
+func twice(t *testing.T, inner string) string {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "inner.yaml")
+	if err := os.WriteFile(file, []byte(inner), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := binaries.Into(dir, "toolhost"); err != nil {
+		t.Fatal(err)
+	}
+	argv := []string{filepath.Join(dir, "toolhost"), "mcp", "--config", file, "--unsafe-no-cgroup", "--state", filepath.Join(dir, "state")}
+	return fmt.Sprintf(entry, strings.Join(argv, ", "), "tier: none\n    pids: 512\n    memory: 1GiB")
 }
 
 // check runs a revision's scenarios against a server.

@@ -143,10 +143,7 @@ func (o *owner) onEvent(event *pluginv1.CallEvent, of cleaned, now time.Time) {
 			Fraction: validFraction(e.Progress.Fraction), Message: o.p.Veil.Text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		o.events.Note(api.Event{
-			Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage()),
-			Level: publish.CutWord(e.Log.GetSeverity()), Logger: o.p.Veil.Text(publish.CutWord(e.Log.GetLogger())), Data: o.p.Veil.JSON(publish.ShortLog(e.Log.GetData())),
-		})
+		o.events.Note(api.Event{Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage()), Log: o.logEntry(e.Log)})
 	case *pluginv1.CallEvent_Flush:
 		o.tool.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -211,6 +208,16 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 		Requests: o.clientRequests(ask.GetRequests()),
 	}
 	o.helpers.Go(func() { o.put(question) })
+}
+
+// logEntry is nil for a message of a tool's own.
+func (o *owner) logEntry(l *pluginv1.Log) *api.LogEntry {
+	if l.GetSeverity() == "" {
+		return nil
+	}
+	return &api.LogEntry{
+		Level: publish.CutWord(l.GetSeverity()), Logger: o.p.Veil.Text(publish.CutWord(l.GetLogger())), Data: o.p.Veil.JSON(publish.ShortLog(l.GetData())),
+	}
 }
 
 func (o *owner) clientRequests(of map[string]*pluginv1.ClientRequest) map[string]spec.ClientRequest {

@@ -94,7 +94,7 @@ func (p *Publisher) Note(e api.Event) {
 	}
 	e.Message = cutText(e.Message)
 	p.mu.Lock()
-	tells := p.notes.take(leastOutputEvent+len(e.Message)+len(e.Data), time.Now())
+	tells := p.notes.take(leastOutputEvent+len(e.Message)+logBytes(e), time.Now())
 	if !tells {
 		p.missed++
 	}
@@ -164,4 +164,11 @@ func (p *Publisher) send(e api.Event) {
 	default:
 		p.missed++
 	}
+}
+
+func logBytes(e api.Event) int {
+	if e.Log == nil {
+		return 0
+	}
+	return len(e.Log.Data)
 }
