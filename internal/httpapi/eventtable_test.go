@@ -24,7 +24,7 @@ func TestDocumentedEvents(t *testing.T) {
 	documented := eventTable(t)
 	kinds := eventConstants(t)
 	emitted := map[string][]string{"results": nil, "error": nil} // the ends of a batch's stream
-	for _, dir := range []string{"turn", "supervisor", "internal/journal", "internal/httpapi"} {
+	for _, dir := range []string{"turn", "supervisor", "supervisor/internal/*", "internal/journal", "internal/httpapi"} {
 		for _, file := range sources(t, dir) {
 			emits(file, kinds, emitted)
 		}
