@@ -127,25 +127,30 @@ const (
 	keepAlive        = 2 * time.Minute
 )
 
-// Server is the API. Its methods may be called from any goroutine.
-type Server struct {
+// door is where it is found out who asks, from where, and what they may.
+type door struct {
 	config  Config
-	handler http.Handler
-	schemas schemas
-	bodies  *memory.Account
-	links   *links
 	guesses *guesses
-	// public is PublicURL, nil without one.
+	// public is Config.PublicURL, nil without one.
 	public      *url.URL
 	crossOrigin *http.CrossOriginProtection
-	routed      *http.ServeMux
-	streams     atomic.Int64
-	scrapes     chan struct{}          // one for each exposition that is being made
-	lists       chan struct{}          // held while a list of the past is being read
-	address     atomic.Pointer[string] // URL of TCP; nil if there is none
-	draining    atomic.Bool
-	closing     context.Context // ended by Close: streams end
-	close       context.CancelFunc
+	routed      *http.ServeMux // all there is
+}
+
+// Server is the API. Its methods may be called from any goroutine.
+type Server struct {
+	door
+	handler  http.Handler
+	schemas  schemas
+	bodies   *memory.Account
+	links    *links
+	streams  atomic.Int64
+	scrapes  chan struct{}          // one for each exposition that is being made
+	lists    chan struct{}          // held while a list of the past is being read
+	address  atomic.Pointer[string] // URL of TCP; nil if there is none
+	draining atomic.Bool
+	closing  context.Context // ended by Close: streams end
+	close    context.CancelFunc
 
 	mu      sync.Mutex
 	leases  map[*turn.Turn]*lease
@@ -164,9 +169,9 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), links: newLinks(time.Now), guesses: newGuesses(time.Now),
-		crossOrigin: http.NewCrossOriginProtection(),
-		scrapes:     make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
+		door:    door{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
+		schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), links: newLinks(time.Now),
+		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	if err := s.setPublic(); err != nil {
@@ -177,7 +182,7 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) setPublic() (err error) {
+func (s *door) setPublic() (err error) {
 	if s.config.PublicURL == "" {
 		return nil
 	}
