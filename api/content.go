@@ -30,6 +30,17 @@ func (c Content) Bytes() int {
 	return len(c.Text) + len(c.JSON) + len(c.Data) + len(c.URI) + len(c.Name) + len(c.MIMEType) + len(c.Extra)
 }
 
+// ServerResult is what only calls of wrapped servers have in their results.
+type ServerResult struct {
+	// Meta is what the server's result has beside Content and Structured, an object:
+	// its _meta, say.
+	Meta json.RawMessage `json:"meta,omitempty"`
+	// Rounds are the processes of the call before the last one: each ended with what
+	// its server asked for, and all of the result but this, Usage and Timing's sums is
+	// the last one's.
+	Rounds []Round `json:"rounds,omitempty"`
+}
+
 // Round is one process of a call whose server has asked for something instead of a
 // result, and that was made anew with it.
 type Round struct {

@@ -54,23 +54,17 @@ type Result struct {
 	Content []Content `json:"content"`
 	// Structured is the tool's typed result; null if there is none.
 	Structured json.RawMessage `json:"structured"`
-	// Meta is what a wrapped server's result has beside Content and Structured, an
-	// object: its _meta, say.
-	Meta    json.RawMessage `json:"meta,omitempty"`
-	Output  Output          `json:"output"`
-	Timing  Timing          `json:"timing"`
-	Kill    Kill            `json:"kill"`
-	Exit    Exit            `json:"exit"`
-	Usage   Usage           `json:"usage"`
-	Limits  AppliedLimits   `json:"limits"`
-	Sandbox Receipt         `json:"sandbox"`
+	ServerResult
+	Output  Output        `json:"output"`
+	Timing  Timing        `json:"timing"`
+	Kill    Kill          `json:"kill"`
+	Exit    Exit          `json:"exit"`
+	Usage   Usage         `json:"usage"`
+	Limits  AppliedLimits `json:"limits"`
+	Sandbox Receipt       `json:"sandbox"`
 	// Network is what was reached and refused; null for a call that never ran.
 	Network *Network `json:"network,omitempty"`
 	Retry   Retry    `json:"retry"`
-	// Rounds are the processes of the call before the last one: each ended with what
-	// its server asked for, and all of the result but this, Usage and Timing's sums is
-	// the last one's.
-	Rounds []Round `json:"rounds,omitempty"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
 	Message string `json:"message"`
