@@ -13,14 +13,14 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// MaxPorts bounds the different ports of a call's grants, and MaxGrants the grants.
+// maxPorts bounds the different ports of a call's grants, and MaxGrants the grants.
 const (
-	MaxPorts  = 32
+	maxPorts  = 32
 	MaxGrants = 128
 )
 
-// DefaultPorts are those of a grant that names none.
-var DefaultPorts = []uint16{443, 80}
+// defaultPorts are those of a grant that names none.
+var defaultPorts = []uint16{443, 80}
 
 // Grant lets a call reach one name, names below one, an address or a network, on
 // some ports. Parse and Grant.Normal make valid ones.
@@ -44,7 +44,7 @@ type Grant struct {
 func (g Grant) String() string {
 	var b strings.Builder
 	b.WriteString(g.Host)
-	if len(g.Ports) > 0 && !slices.Equal(g.Ports, sorted(DefaultPorts)) {
+	if len(g.Ports) > 0 && !slices.Equal(g.Ports, sorted(defaultPorts)) {
 		if prefix, ok := g.Prefix(); ok && prefix.Addr().Is6() {
 			b.Reset()
 			b.WriteString("[" + g.Host + "]")
@@ -161,7 +161,7 @@ func (g Grant) Normal() (Grant, error) {
 	}
 	given := g.Ports
 	if len(given) == 0 {
-		given = DefaultPorts
+		given = defaultPorts
 	}
 	g.Ports = sorted(given)
 	if g.Ports[0] == 0 {
@@ -221,8 +221,8 @@ func (g Grant) normalPrefix() (Grant, error) {
 		return wrong("has bits beyond its length: write %s, or %s", prefix.Masked(), addr)
 	case addr.Is4() && prefix.Bits() < widestBits4, addr.Is6() && prefix.Bits() < widestBits6:
 		return wrong("is wider than a /%d: grant smaller networks, or network: host", map[bool]int{true: widestBits4, false: widestBits6}[addr.Is4()])
-	case prefix.Overlaps(Synthetic):
-		return wrong("overlaps %s, from which calls have their own addresses", Synthetic)
+	case prefix.Overlaps(synthetic):
+		return wrong("overlaps %s, from which calls have their own addresses", synthetic)
 	case prefix.Contains(DNS.Addr()) && !prefix.IsSingleIP() && g.HasPort(dnsPort), prefix.IsSingleIP() && addr == DNS.Addr():
 		return wrong("is where the call's own name server answers")
 	case addr.Is6() && addr.IsLinkLocalUnicast():
@@ -287,8 +287,8 @@ func Normalize(list []Grant) ([]Grant, error) {
 	if len(all) > MaxGrants {
 		return nil, fmt.Errorf("%d network grants are more than the %d that a call can have: grant a wildcard or a network", len(all), MaxGrants)
 	}
-	if len(ports) > MaxPorts {
-		return nil, fmt.Errorf("network grants with %d different ports are more than the %d that a call can have: leave some out", len(ports), MaxPorts)
+	if len(ports) > maxPorts {
+		return nil, fmt.Errorf("network grants with %d different ports are more than the %d that a call can have: leave some out", len(ports), maxPorts)
 	}
 	return all, nil
 }

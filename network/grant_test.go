@@ -217,7 +217,7 @@ func TestArrange(t *testing.T) {
 
 func TestGrantsAreBounded(t *testing.T) {
 	var many []Grant
-	for port := range MaxPorts + 1 {
+	for port := range maxPorts + 1 {
 		many = append(many, Grant{Host: "a.test", Ports: []uint16{uint16(port + 1)}})
 	}
 	if _, err := Normalize(many); err == nil || !strings.Contains(err.Error(), "different ports") {

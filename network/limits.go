@@ -23,11 +23,11 @@ type Limits struct {
 
 // Defaults of Limits, and what has no setting.
 const (
-	DefaultConnections = 64
-	MaxConnections     = 4096
-	DefaultIdle        = 10 * time.Minute
+	defaultConnections = 64
+	maxConnections     = 4096
+	defaultIdle        = 10 * time.Minute
 	DefaultDial        = 10 * time.Second
-	MaxDial            = time.Minute
+	maxDial            = time.Minute
 	AcceptsPerSecond   = 200
 	QueriesPerSecond   = 200
 )
@@ -52,7 +52,7 @@ func (l Limits) Over(base Limits) Limits {
 
 // DefaultLimits are those of a call that nobody has configured.
 func DefaultLimits() Limits {
-	return Limits{Connections: DefaultConnections, Idle: DefaultIdle, Dial: DefaultDial}
+	return Limits{Connections: defaultConnections, Idle: defaultIdle, Dial: DefaultDial}
 }
 
 // Validate says what is wrong with l, if anything.
@@ -61,13 +61,13 @@ func (l Limits) Validate() error {
 		name        string
 		value, most int64
 	}{
-		{"connections", l.Connections, MaxConnections},
+		{"connections", l.Connections, maxConnections},
 		{"connectionsTotal", l.TotalConnections, 0},
 		{"sent", l.SentBytes, 0},
 		{"received", l.ReceivedBytes, 0},
 		{"networkRate", l.Rate, 0},
 		{"connectionIdle", int64(l.Idle), 0},
-		{"connectTimeout", int64(l.Dial), int64(MaxDial)},
+		{"connectTimeout", int64(l.Dial), int64(maxDial)},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("limit %s: %d is negative: give a positive value, or leave it out for the default", f.name, f.value)

@@ -12,10 +12,10 @@ const (
 	httpsPort = 443
 )
 
-// Synthetic is the range from which a call's names have their addresses, and own
+// synthetic is the range from which a call's names have their addresses, and own
 // the call's own in it (RFC 2544: it is routed nowhere).
 var (
-	Synthetic = netip.MustParsePrefix("198.18.0.0/15")
+	synthetic = netip.MustParsePrefix("198.18.0.0/15")
 	Own       = netip.MustParseAddr("198.18.0.1")
 	// DNS is where a call's name server answers, on UDP and TCP.
 	DNS = netip.MustParseAddrPort("127.0.0.53:53")
@@ -68,10 +68,10 @@ func FoundAddr(n int) netip.Addr {
 // Arrange plans the namespace of a call with these grants, which Normalize has
 // made. ask adds the ports of names that people will be asked about.
 func Arrange(grants []Grant, ask bool) (Plan, error) {
-	p := Plan{Routes: []netip.Prefix{Synthetic}}
+	p := Plan{Routes: []netip.Prefix{synthetic}}
 	whole4, whole6 := map[uint16]bool{}, map[uint16]bool{} // ports taken on all addresses
 	if ask {
-		for _, port := range DefaultPorts {
+		for _, port := range defaultPorts {
 			whole4[port] = true
 		}
 	}
@@ -142,7 +142,7 @@ type Inspection int
 
 // Inspections.
 const (
-	Uninspected Inspection = iota
+	uninspected Inspection = iota
 	TLSName                // a ClientHello for the name (RFC 8446, RFC 6066)
 	HTTPHost               // HTTP/1 requests for the name (RFC 9112)
 )
@@ -152,13 +152,13 @@ func (g Grant) Inspect(port uint16) Inspection {
 	_, isNet := g.Prefix()
 	switch {
 	case g.AnySNI || isNet:
-		return Uninspected
+		return uninspected
 	case port == httpsPort || g.TLS:
 		return TLSName
 	case port == httpPort:
 		return HTTPHost
 	}
-	return Uninspected
+	return uninspected
 }
 
 // Find is the grant by which a name may be reached on a port: an exact one before

@@ -86,6 +86,17 @@ func (p *Plan) reach(r Resolved) error {
 	for _, route := range arranged.Routes {
 		p.root.Routes = append(p.root.Routes, wireNetwork(route))
 	}
+	p.listen(arranged)
+	p.root.Files = append(p.root.Files, resolver)
+	p.receipt.Grants = []string{}
+	for _, g := range r.policy.Grants {
+		p.receipt.Grants = append(p.receipt.Grants, g.String())
+	}
+	return nil
+}
+
+// listen plans the sockets: the name server's, UDP and TCP, and those of grants.
+func (p *Plan) listen(arranged network.Plan) {
 	dns := wire.Listener{Address: wireNetwork(netip.PrefixFrom(network.DNS.Addr(), 0)), Port: int64(network.DNS.Port())}
 	udp := dns
 	udp.Datagram = true
@@ -93,12 +104,6 @@ func (p *Plan) reach(r Resolved) error {
 	for _, at := range arranged.Listen {
 		p.root.Listen = append(p.root.Listen, wire.Listener{Address: wireNetwork(netip.PrefixFrom(at.Addr(), 0)), Port: int64(at.Port())})
 	}
-	p.root.Files = append(p.root.Files, resolver)
-	p.receipt.Grants = []string{}
-	for _, g := range r.policy.Grants {
-		p.receipt.Grants = append(p.receipt.Grants, g.String())
-	}
-	return nil
 }
 
 func wireNetwork(p netip.Prefix) wire.Network {

@@ -67,6 +67,8 @@ type relayHost struct {
 	over    bool
 }
 
+var _ relay.Handler = (*relayProcess)(nil)
+
 // relayProcess is a living relay, or one that has ended.
 type relayProcess struct {
 	s       *Supervisor

@@ -22,13 +22,17 @@ type metrics struct {
 	ooms, pidsHits, cpu         *prometheus.CounterVec
 	output, dropped, truncated  *prometheus.CounterVec
 	missed                      *prometheus.CounterVec
-	tiers, degraded             *prometheus.CounterVec
-	reached, refused, moved     *prometheus.CounterVec
+	sandboxMetrics
 	turns, aborts, interactions *prometheus.CounterVec
 	journalErrors, reloads      *prometheus.CounterVec
 	rpcTimeouts                 *prometheus.CounterVec
 	rpcDuration                 *prometheus.HistogramVec
 	exportErrors, lostCalls     *prometheus.CounterVec
+}
+
+// sandboxMetrics are of what calls were held by, and of their networks.
+type sandboxMetrics struct {
+	tiers, degraded, reached, refused, moved *prometheus.CounterVec
 }
 
 // Buckets of histograms. A tool's run is anything from milliseconds to an hour;

@@ -123,9 +123,9 @@ func (c *Client) send(m message, files []*os.File) error {
 // Hello begins: proxy, if not nil, is the outbound proxy for names. An error says
 // that the relay cannot be used.
 func (c *Client) Hello(ctx context.Context, proxy *httpproxy.Config) error {
-	got, err := c.ask(ctx, message{Op: opHello, Version: Version, Proxy: proxy}, nil)
-	if err == nil && got.Version != Version {
-		err = fmt.Errorf("the network relay speaks version %d, not %d: the program was replaced since it was started; restart it", got.Version, Version)
+	got, err := c.ask(ctx, message{Op: opHello, Version: version, Proxy: proxy}, nil)
+	if err == nil && got.Version != version {
+		err = fmt.Errorf("the network relay speaks version %d, not %d: the program was replaced since it was started; restart it", got.Version, version)
 	}
 	return err
 }

@@ -42,6 +42,9 @@ type target struct {
 	grant network.Grant
 }
 
+// inspection is what the connection must begin with.
+func (t target) inspection() network.Inspection { return t.grant.Inspect(t.at.Port()) }
+
 func (c *connection) local() netip.AddrPort {
 	at := c.in.LocalAddr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
@@ -119,7 +122,7 @@ func (c *connection) set(flag *bool, v bool) {
 // connect inspects what the tool says, connects, and copies until both have ended.
 func (c *connection) connect(to target) error {
 	var head []byte
-	switch to.grant.Inspect(to.at.Port()) {
+	switch to.inspection() {
 	case network.HTTPHost:
 		return c.serveHTTP(to)
 	case network.TLSName:

@@ -23,24 +23,24 @@ type server struct {
 	sessions map[string]*session
 }
 
-// Main serves the socket at ControlFD until its other side closes it. It is the
+// Main serves the socket at controlFD until its other side closes it. It is the
 // whole of a relay's process.
 func Main() error {
-	file := os.NewFile(ControlFD, "control")
+	file := os.NewFile(controlFD, "control")
 	conn, err := net.FileConn(file)
 	_ = file.Close()
 	if err != nil {
-		return fmt.Errorf("cannot use descriptor %d: %w; a relay is started by toolhost, not by hand", ControlFD, err)
+		return fmt.Errorf("cannot use descriptor %d: %w; a relay is started by toolhost, not by hand", controlFD, err)
 	}
 	control, ok := conn.(*net.UnixConn)
 	if !ok {
-		return fmt.Errorf("descriptor %d is not a unix socket: a relay is started by toolhost, not by hand", ControlFD)
+		return fmt.Errorf("descriptor %d is not a unix socket: a relay is started by toolhost, not by hand", controlFD)
 	}
-	return Serve(control)
+	return serve(control)
 }
 
-// Serve serves one host until it closes the socket.
-func Serve(conn *net.UnixConn) error {
+// serve serves one host until it closes the socket.
+func serve(conn *net.UnixConn) error {
 	s := &server{conn: conn, sessions: map[string]*session{}, world: newWorld(nil)}
 	defer s.end()
 	r := newReceiver(conn)
@@ -61,7 +61,7 @@ func (s *server) take(m message, files []*os.File) {
 	switch m.Op {
 	case opHello:
 		s.hello(m.Proxy)
-		reply.Version = Version
+		reply.Version = version
 	case opOpen:
 		if err := s.open(m, files); err != nil {
 			reply.Error = err.Error()

@@ -16,11 +16,11 @@ import (
 	"github.com/toolhost/toolhost/network"
 )
 
-// Version is that of the messages; a relay of another version is not used.
-const Version = 1
+// version is that of the messages; a relay of another version is not used.
+const version = 1
 
-// ControlFD is where a relay finds its socket (SOCK_SEQPACKET).
-const ControlFD = 3
+// controlFD is where a relay finds its socket (SOCK_SEQPACKET).
+const controlFD = 3
 
 const (
 	maxMessageBytes = 192 << 10
