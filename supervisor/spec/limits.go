@@ -90,7 +90,9 @@ func (l Limits) Over(base Limits) Limits {
 func (l Limits) Within(other Limits) Limits {
 	full := l.Over(DefaultLimits())
 	for _, v := range []struct{ own, filled, bound *int64 }{
-		{&l.MemoryBytes, &full.MemoryBytes, &other.MemoryBytes}, {&l.Pids, &full.Pids, &other.Pids}, {&l.CPUPercent, &full.CPUPercent, &other.CPUPercent},
+		{&l.MemoryBytes, &full.MemoryBytes, &other.MemoryBytes},
+		{&l.Pids, &full.Pids, &other.Pids},
+		{&l.CPUPercent, &full.CPUPercent, &other.CPUPercent},
 		{&l.OutputBytes, &full.OutputBytes, &other.OutputBytes},
 	} {
 		if *v.bound > 0 {
