@@ -218,8 +218,12 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 		owner, by string
 		status    int
 	}{
-		{"both", "both", 403}, {"both", "caller", 403}, {"both", "watcher", 403}, {"both", "approver", 200},
-		{"caller", "both", 200}, {"admin", "admin", 200},
+		{"both", "both", 403},
+		{"both", "caller", 403},
+		{"both", "watcher", 403},
+		{"both", "approver", 200},
+		{"caller", "both", 200},
+		{"admin", "admin", 200},
 	} {
 		id := m.beginAs(test.owner, `{}`)
 		done := make(chan bool)
