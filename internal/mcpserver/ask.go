@@ -69,11 +69,11 @@ const secretNote = "a secret was asked for: MCP lets no client be asked for one 
 // yes.
 func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	by := c.by()
+	if i.Request != nil { // a wrapped server's, to its client: it approves no call
+		return c.askClient(ctx, i)
+	}
 	if !c.s.mayAnswer(c.session.peer.Identity, i) {
 		return api.Answer{}, errNotForTheirOwn
-	}
-	if i.Request != nil {
-		return c.askClient(ctx, i)
 	}
 	if i.Kind == api.KindApproval && !i.Host && c.session.approved(i) {
 		return api.Answer{Approve: true, By: by + ", for the session"}, nil
