@@ -64,8 +64,8 @@ func (s *Server) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			return s.unknownTool(ctx, one)
 		}
 		result, err := next(ctx, method, r)
-		if list, is := result.(*mcpsdk.ListToolsResult); is && err == nil {
-			result = s.listFor(who, list)
+		if err == nil {
+			result = s.listFor(who, result)
 		}
 		return result, err
 	}
@@ -110,19 +110,58 @@ func (s *Server) mayName(ctx context.Context, name string) error {
 }
 
 // listFor is a list as somebody may see it. It is theirs: no cache may give it to
-// others.
-func (s *Server) listFor(who access.Identity, list *mcpsdk.ListToolsResult) *mcpsdk.ListToolsResult {
-	own := *list
-	own.Tools = []*mcpsdk.Tool{}
-	for _, tool := range list.Tools {
-		if s.isOwn(tool.Name) || who.MayUse(tool.Name) {
-			own.Tools = append(own.Tools, tool)
+// others. What a wrapped server has beside its tools goes by the names of the requests
+// for it, as the calls that these become do. Other results stay as they are.
+func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Result {
+	switch list := result.(type) {
+	case *mcpsdk.ListToolsResult:
+		own := *list
+		own.Tools = keep(list.Tools, func(t *mcpsdk.Tool) bool { return s.isOwn(t.Name) || who.MayUse(t.Name) })
+		own.Cacheable = ownCache(own.Cacheable)
+		return &own
+	case *mcpsdk.ListPromptsResult:
+		own := *list
+		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool {
+			return who.MayUse(catalog.RequestName(s.gateway.promptOf(p.Name).entry, catalog.GetPrompt))
+		})
+		own.Cacheable = ownCache(own.Cacheable)
+		return &own
+	case *mcpsdk.ListResourcesResult:
+		own := *list
+		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return s.mayRead(who, r.URI) })
+		own.Cacheable = ownCache(own.Cacheable)
+		return &own
+	case *mcpsdk.ListResourceTemplatesResult:
+		own := *list
+		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return s.mayRead(who, t.URITemplate) })
+		own.Cacheable = ownCache(own.Cacheable)
+		return &own
+	}
+	return result
+}
+
+// keep is never nil, since a list is an array on the wire.
+func keep[T any](list []T, may func(T) bool) []T {
+	kept := []T{}
+	for _, one := range list {
+		if may(one) {
+			kept = append(kept, one)
 		}
 	}
-	if own.CacheScope != "" {
-		own.CacheScope = "private"
+	return kept
+}
+
+func ownCache(c mcpsdk.Cacheable) mcpsdk.Cacheable {
+	if c.CacheScope != "" {
+		c.CacheScope = "private"
 	}
-	return &own
+	return c
+}
+
+// mayRead says whether somebody may read a URI, or what a template of URIs leads to.
+func (s *Server) mayRead(who access.Identity, uri string) bool {
+	entry, _, err := s.gateway.ownerOf(uri)
+	return err == nil && who.MayUse(catalog.RequestName(entry, catalog.ReadResource))
 }
 
 // offeredTo are the tools that somebody may find.

@@ -158,7 +158,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 			if other == w {
 				break
 			}
-			if slices.ContainsFunc(other.templates, func(t *uritemplate.Template) bool { return t.Raw() == uri }) {
+			if other.hasTemplate(uri) {
 				shown = foreign + w.Entry.Name + "/" + uri
 				problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has it, too", uri, w.Entry.Name, w.Entry.Source, shown))
 				break
@@ -195,6 +195,7 @@ func (g *gateway) owner(uri string) (*wrapped, string) {
 	}
 	for _, fits := range []func(*wrapped) bool{
 		func(w *wrapped) bool { return w.uris[uri] },
+		func(w *wrapped) bool { return w.hasTemplate(uri) },
 		func(w *wrapped) bool {
 			return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
 		},
@@ -206,6 +207,11 @@ func (g *gateway) owner(uri string) (*wrapped, string) {
 		}
 	}
 	return nil, ""
+}
+
+// hasTemplate says whether a text is a template of the server, rather than a URI.
+func (w *wrapped) hasTemplate(text string) bool {
+	return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Raw() == text })
 }
 
 func (w *wrapped) hasScheme(uri string) bool {

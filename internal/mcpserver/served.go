@@ -50,9 +50,7 @@ func failed(r *api.Result) error {
 
 func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
 	p := r.Params
-	s.gateway.mu.Lock()
-	offer := s.gateway.prompts[p.Name]
-	s.gateway.mu.Unlock()
+	offer := s.gateway.promptOf(p.Name)
 	params := map[string]any{"name": offer.own}
 	if p.Arguments != nil {
 		params["arguments"] = p.Arguments
@@ -76,6 +74,14 @@ func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mc
 		out.Messages = []*mcpsdk.PromptMessage{}
 	}
 	return out, nil
+}
+
+// promptOf is the prompt that clients know by a name, with an empty entry if there is
+// none.
+func (g *gateway) promptOf(name string) promptOffer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.prompts[name]
 }
 
 func (g *gateway) renameContent(entry string, c mcpsdk.Content) {
@@ -173,11 +179,9 @@ func (s *Server) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcps
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing: name a prompt or a resource template"}
 	}
 	entry, ref := "", *p.Ref
-	s.gateway.mu.Lock()
-	offer, known := s.gateway.prompts[ref.Name]
-	s.gateway.mu.Unlock()
+	offer := s.gateway.promptOf(ref.Name)
 	switch {
-	case ref.Type == "ref/prompt" && known:
+	case ref.Type == "ref/prompt" && offer.entry != "":
 		entry, ref.Name = offer.entry, offer.own
 	case ref.Type == "ref/prompt":
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", ref.Name)}
