@@ -35,7 +35,7 @@ func TestWrongOptions(t *testing.T) {
 		{Socket: "/x", URL: "http://127.0.0.1:1", Token: "x"},
 		{URL: "http://127.0.0.1:1"},
 		{URL: "127.0.0.1:1", Token: "x"},
-		{URL: "https://127.0.0.1:1", Token: "x"},
+		{URL: "ftp://127.0.0.1:1", Token: "x"},
 		{URL: "http://127.0.0.1:1/api?x", Token: "x"},
 		{URL: "http://me:pw@127.0.0.1:1", Token: "x"},
 	} {

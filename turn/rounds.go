@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -51,6 +52,18 @@ func (r *rounds) Gone() <-chan struct{} {
 	gone := make(chan struct{})
 	close(gone)
 	return gone
+}
+
+// Current is what the last process uses, as supervisor.Call has it.
+func (r *rounds) Current() (now cgroup.Current, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if uses, is := r.running.(interface {
+		Current() (cgroup.Current, bool)
+	}); is {
+		return uses.Current()
+	}
+	return cgroup.Current{}, false
 }
 
 // Result implements Running. It is called once.

@@ -55,8 +55,10 @@ func (s *session) run(ctx context.Context) {
 	if s.former {
 		ways = []func(context.Context) error{s.initializeIfKnown, s.discover}
 	}
+	began := time.Now()
 	err := s.open(ctx, ways...)
-	if !s.former && err != nil && s.wire != nil && s.wire.ended() && ctx.Err() == nil { // some die of what they do not know
+	inTime := time.Since(began) < s.options.StartTimeout
+	if !s.former && err != nil && s.wire != nil && s.wire.ended() && inTime && ctx.Err() == nil { // some die of what they do not know
 		err = s.open(ctx, s.initialize)
 	}
 	if err == nil {
