@@ -100,6 +100,7 @@ func Run(o Options) error {
 	if err := d.open(given); err != nil {
 		return errors.Join(err, d.close())
 	}
+	d.watchTokens() // those that there are; what is made from now on goes on record
 	d.serve()
 	err = d.run()
 	d.stop()

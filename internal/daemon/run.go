@@ -20,7 +20,6 @@ func (d *daemon) run() error {
 	watchdog, stop := d.manager.watchdog()
 	defer stop()
 	d.manager.ready(d.status())
-	d.watchTokens()
 	for tidied := never; ; {
 		select {
 		case s := <-d.options.Signals:
