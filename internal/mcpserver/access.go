@@ -128,12 +128,12 @@ func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 		return &own
 	case *mcpsdk.ListResourcesResult:
 		own := *list
-		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return s.mayRead(who, r.URI) })
+		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return s.gateway.mayRead(who, r.URI) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ListResourceTemplatesResult:
 		own := *list
-		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return s.mayRead(who, t.URITemplate) })
+		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return s.gateway.mayRead(who, t.URITemplate) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	}
@@ -159,8 +159,8 @@ func ownCache(c mcpsdk.Cacheable) mcpsdk.Cacheable {
 }
 
 // mayRead says whether somebody may read a URI, or what a template of URIs leads to.
-func (s *Server) mayRead(who access.Identity, uri string) bool {
-	entry, _, err := s.gateway.ownerOf(uri)
+func (g *gateway) mayRead(who access.Identity, uri string) bool {
+	entry, _, err := g.ownerOf(uri)
 	return err == nil && who.MayUse(catalog.RequestName(entry, catalog.ReadResource))
 }
 

@@ -102,6 +102,9 @@ func (s *session) open(ctx context.Context, ways ...func(context.Context) error)
 		}
 	}
 	if err != nil {
+		if _, answered := errors.AsType[*jsonrpc.Error](err); !answered && limit.Err() == nil {
+			within(settleTime, s.wire.over) // a write may have failed before the server's end is read
+		}
 		err = s.startFailure(limit, err)
 		s.wire.close()
 		process.shut()
