@@ -32,10 +32,8 @@ func firstReply(b *testing.B, host *supervisor.Supervisor) *supervisor.Call {
 }
 
 // ready brings an unsandboxed plugin up to its first Ping.
-func ready(b *testing.B, mtls bool) *goplugin.Client {
-	config := plainConfig()
-	config.AutoMTLS = mtls
-	client := goplugin.NewClient(config)
+func ready(b *testing.B) *goplugin.Client {
+	client := goplugin.NewClient(plainConfig())
 	protocol, err := client.Client()
 	if err != nil {
 		b.Fatal(err)
@@ -47,24 +45,17 @@ func ready(b *testing.B, mtls bool) *goplugin.Client {
 }
 
 // BenchmarkSandboxFirstReply: a sandboxed tool's first word against the
-// readiness of an unsandboxed plugin, plain and with go-plugin's AutoMTLS.
+// readiness of an unsandboxed plugin.
 func BenchmarkSandboxFirstReply(b *testing.B) {
-	for _, against := range []struct {
-		name string
-		mtls bool
-	}{{"plain", false}, {"AutoMTLS", true}} {
-		b.Run(against.name, func(b *testing.B) {
-			host := newHost(b)
-			var last func()
-			contest(b, func(b *testing.B) {
-				call := firstReply(b, host)
-				last = func() { call.Result() }
-			}, func(b *testing.B) {
-				client := ready(b, against.mtls)
-				last = client.Kill
-			}, func() { last(); settle(host) })
-		})
-	}
+	host := newHost(b)
+	var last func()
+	contest(b, func(b *testing.B) {
+		call := firstReply(b, host)
+		last = func() { call.Result() }
+	}, func(b *testing.B) {
+		client := ready(b)
+		last = client.Kill
+	}, func() { last(); settle(host) })
 }
 
 const bigHeapBytes = 1 << 30
