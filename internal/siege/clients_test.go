@@ -157,6 +157,9 @@ func wrongToken(ctx context.Context, m *mob) error {
 	if err == nil {
 		return wrong("it was let in")
 	}
+	if refusedWith(err, http.StatusTooManyRequests) == nil { // the address has guessed too often
+		return nil
+	}
 	return refusedWith(err, http.StatusUnauthorized)
 }
 
