@@ -67,7 +67,7 @@ var accessKeys = []*key{
 		sets: setsAccess(func(a *Access, patterns []string) { a.Tools = patterns }),
 	},
 	{
-		name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools of which each of their calls needs a human's yes",
+		name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that need a human's yes for each of their calls",
 		sets: setsAccess(func(a *Access, patterns []string) { a.Ask = patterns }),
 	},
 	{

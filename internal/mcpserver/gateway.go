@@ -95,7 +95,7 @@ func (s *Server) offerServers() (problems []error) {
 	problems = append(problems, show(resources, &g.resources, s.addResource, s.sdk.RemoveResources)...)
 	problems = append(problems, show(templates, &g.templates, s.addTemplate, s.sdk.RemoveResourceTemplates)...)
 	if len(g.servers) > 0 {
-		s.sdk.AddResourceTemplate(&mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}, s.readResource)
+		s.sdk.AddResourceTemplate(unlistedTemplate(), s.readResource)
 	}
 	select {
 	case <-s.loaded:
@@ -303,6 +303,11 @@ func show(fresh map[string]string, known *map[string]string, add func(raw string
 		}
 	}
 	return problems
+}
+
+// unlistedTemplate has resources read that no server lists.
+func unlistedTemplate() *mcpsdk.ResourceTemplate {
+	return &mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}
 }
 
 func (s *Server) addResource(raw string) error {

@@ -74,7 +74,7 @@ func (s *Server) showAgain(method string) {
 			s.sdk.AddPrompt(&p, s.getPrompt)
 		}
 	default:
-		s.sdk.AddResourceTemplate(&mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}, s.readResource)
+		s.sdk.AddResourceTemplate(unlistedTemplate(), s.readResource)
 	}
 }
 
