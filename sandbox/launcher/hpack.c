@@ -36,14 +36,16 @@ struct block {
 };
 
 // integer reads a number with a prefix of some bits (RFC 7541, 5.1). None that is
-// sent here has more than 16 bits.
+// sent here has more than 21 bits, but it may be padded with zeros.
 static u32 integer(struct block *b, unsigned bits) {
 	u32 mask = (1U << bits) - 1, v = *b->at++ & mask;
 	if (v < mask)
 		return v;
-	for (unsigned shift = 0; shift <= 14 && b->at < b->end; shift += 7) {
+	for (unsigned shift = 0; shift < 63 && b->at < b->end; shift += 7) {
 		u8 next = *b->at++;
-		v += (u32)(next & 0x7f) << shift;
+		if (shift > 14 && (next & 0x7f) != 0)
+			break;
+		v += shift > 14 ? 0 : (u32)(next & 0x7f) << shift;
 		if (next < 0x80)
 			return v;
 	}
@@ -55,12 +57,14 @@ static u32 integer(struct block *b, unsigned bits) {
 struct string {
 	char at[MAX_METHOD];
 	u32 length;
+	bool zero; // a byte of it is 0
 };
 
 static void append(struct string *s, u8 byte) {
 	if (s->length < MAX_METHOD)
 		s->at[s->length] = (char)byte;
 	s->length++;
+	s->zero |= byte == 0;
 }
 
 // decode_huffman reads codes bit by bit. What is left at the end must be less
@@ -165,7 +169,7 @@ static struct field literal(struct hpack *h, struct block *b, u32 index, bool ke
 	}
 	struct string value = b->bad ? (struct string){.length = 0} : string(h, b);
 	memset(f.value, 0, sizeof f.value);
-	if (f.path && value.length < sizeof f.value)
+	if (f.path && value.length < sizeof f.value && !value.zero)
 		memcpy(f.value, value.at, value.length);
 	u32 size = f.name + value.length + 32;
 	f.size = (u16)size;

@@ -11,7 +11,7 @@ struct field {
 	u16 name; // length, without that of the value
 	u16 size; // of the entry (RFC 7541, 4.1)
 	bool path;
-	char value[MAX_METHOD]; // of a path; one that does not fit is empty
+	char value[MAX_METHOD]; // of a path; empty where it does not fit or has a byte 0 (RFC 9113, 8.2.1)
 };
 
 struct hpack {

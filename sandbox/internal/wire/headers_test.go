@@ -108,6 +108,9 @@ func FuzzTheAdaptersHeaders(f *testing.F) {
 	f.Add([]byte("\x82\x86\x84\x41\x8c\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff"), []byte("\x82\x86\x84\xbe\x58\x86\xa8\xeb\x10\x64\x9c\xbf")) // RFC 7541, C.4
 	f.Add([]byte("\x44\x85\x62\x72\xd1\x41\xff"), []byte("\x20\x3f\xe1\x1f\xbe"))
 	f.Add([]byte("\x00\x05:path\x03abc"), []byte("\x04\x7f\x00"))
+	f.Add([]byte{}, []byte("\x04\x04/a/\x00"))                     // no prefix of a path is a path
+	f.Add([]byte("\x44\x7f\x80\x80\x80\x00"), []byte("\x04\x01/")) // a long form of an integer
+	f.Add([]byte("\x0f\x80\x80\x80\x80\x00\x01a"), []byte("\xbe"))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		blocks := [][]byte{first, second}
 		want, wantOK := wanted(blocks)
