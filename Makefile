@@ -100,9 +100,9 @@ interop: build ## the reference MCP servers, the MCP Inspector and a client in T
 	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/adapter/mcp ./internal/mcpserver)
 
 .PHONY: conformance
-conformance: build ## the MCP project's own conformance suite, through the SDK's reference server wrapped by the daemon
+conformance: build ## the MCP project's own conformance suite, for servers and for clients
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,conformance,^TestConformance$$,./internal/testenv/mcpsuite)
+	$(call stage,conformance,^Test(Client)?Conformance$$,./internal/testenv/mcpsuite)
 
 .PHONY: tutorials
 tutorials: build ## what the tutorial for tool authors says, typed and compiled

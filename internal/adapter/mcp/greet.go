@@ -53,6 +53,8 @@ func (s *session) stateless() bool { return s.server.ProtocolVersion >= stateles
 // errUnknownWay is why another way to begin is tried.
 var errUnknownWay = errors.New("the server does not know this way to begin")
 
+var errUnsupported = errors.New("unsupported protocol version")
+
 // discover asks a server what it is, as the newest protocol has it.
 func (s *session) discover(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, min(discoverTime, s.options.StartTimeout/2))
@@ -62,6 +64,9 @@ func (s *session) discover(ctx context.Context) error {
 	s.introduce(meta, clientOfHost)
 	delete(meta, metaLogLevel)
 	raw, err := s.answer(limit, "server/discover", params{"_meta": meta})
+	if refusedOnly(err) {
+		raw, err = s.answer(limit, "server/discover", params{"_meta": meta})
+	}
 	s.server.ProtocolVersion = ""
 	if err != nil {
 		if ctx.Err() != nil || s.wire.ended() {
@@ -85,6 +90,19 @@ func (s *session) discover(ctx context.Context) error {
 	return nil
 }
 
+// refusedOnly says whether a server refuses a version and names that same one as one
+// that it takes: then it is asked for it once more, as the protocol has it.
+func refusedOnly(err error) bool {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || rpc.Code != mcpsdk.CodeUnsupportedProtocolVersion {
+		return false
+	}
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	return json.Unmarshal(rpc.Data, &data) == nil && slices.Contains(data.Supported, statelessSince)
+}
+
 // initialize begins as all protocols before that have it.
 func (s *session) initialize(ctx context.Context) error {
 	raw, err := s.answer(ctx, "initialize", params{
@@ -98,17 +116,22 @@ func (s *session) initialize(ctx context.Context) error {
 		return fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	if said.ProtocolVersion >= statelessSince || !slices.Contains(mcpsdk.SupportedProtocolVersions(), said.ProtocolVersion) {
-		return fmt.Errorf("unsupported protocol version: %q", cut(said.ProtocolVersion, 100))
+		return fmt.Errorf("%w: %q", errUnsupported, cut(said.ProtocolVersion, 100))
 	}
 	s.server = said
 	return s.wire.notify("notifications/initialized", params{})
 }
 
-// initializeIfKnown is initialize for a server that may know discover alone.
-func (s *session) initializeIfKnown(ctx context.Context) error {
+// initializeOrDiscover is for a server that may know discover alone, and refuse
+// initialize with any error, or agree to what has no initialize. Where it does not
+// know discover either, the error is that of initialize.
+func (s *session) initializeOrDiscover(ctx context.Context) error {
 	err := s.initialize(ctx)
-	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok && (rpc.Code == jsonrpc.CodeMethodNotFound || rpc.Code == mcpsdk.CodeUnsupportedProtocolVersion) {
-		return errUnknownWay
+	if _, refused := errors.AsType[*jsonrpc.Error](err); !refused && !errors.Is(err, errUnsupported) {
+		return err
+	}
+	if found := s.discover(ctx); !errors.Is(found, errUnknownWay) {
+		return found
 	}
 	return err
 }

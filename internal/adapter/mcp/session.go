@@ -53,7 +53,7 @@ func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
 	ways := []func(context.Context) error{s.discover, s.initialize}
 	if s.former {
-		ways = []func(context.Context) error{s.initializeIfKnown, s.discover}
+		ways = []func(context.Context) error{s.initializeOrDiscover}
 	}
 	began := time.Now()
 	err := s.open(ctx, ways...)

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,7 +71,7 @@ func check(t *testing.T, suite, revision, address string) {
 	run := exec.CommandContext(t.Context(), node, filepath.Join(program, "dist/index.js"), "server", "--url", address, "--requirements", revision, "-o", t.TempDir())
 	out, _ := run.CombinedOutput() // it fails for scenarios that do not count, too
 	results := resultsOf(string(out))
-	want := required(t, filepath.Join(program, "requirements", revision+".yaml"))
+	want := requirements(t, suite, revision).Server
 	if len(want) != scored[revision] {
 		t.Fatalf("the suite scores %d scenarios of %s, want %d", len(want), revision, scored[revision])
 	}
@@ -114,20 +113,28 @@ func resultsOf(out string) map[string]result {
 	return results
 }
 
-// required are the server scenarios that a revision scores.
-func required(t *testing.T, file string) []string {
+// list is what a revision requires of servers and clients, and what is run beside.
+type list struct {
+	Server    []string `yaml:"server"`
+	Client    []string `yaml:"client"`
+	NotScored []struct {
+		Scenario string `yaml:"scenario"`
+		Leg      string `yaml:"leg"`
+		Reason   string `yaml:"reason"`
+		Note     string `yaml:"note"`
+	} `yaml:"not_scored"`
+}
+
+func requirements(t *testing.T, suite, revision string) (l list) {
 	t.Helper()
-	raw, err := os.ReadFile(file)
+	raw, err := os.ReadFile(filepath.Join(suite, "node_modules/@modelcontextprotocol/conformance/requirements", revision+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list struct {
-		Server []string `yaml:"server"`
-	}
-	if err := yaml.Unmarshal(raw, &list); err != nil {
+	if err := yaml.Unmarshal(raw, &l); err != nil {
 		t.Fatal(err)
 	}
-	return slices.Clone(list.Server)
+	return l
 }
 
 // serve starts a daemon with this configuration and gives the address of its /mcp
