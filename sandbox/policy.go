@@ -203,15 +203,24 @@ func (r Resolved) Covers(path string) bool {
 
 // MayWrite says whether the call may write at path.
 func (r Resolved) MayWrite(path string) bool {
-	real := lookup.Real(path)
-	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(real, source) })
+	return r.writes(path, func(real, source string) bool { return within(real, source) })
 }
 
 // WritesBelow says whether a folder that the call may write to lies in path, at
 // any depth.
 func (r Resolved) WritesBelow(path string) bool {
+	return r.writes(path, func(real, source string) bool { return within(source, real) })
+}
+
+// writes compares the real path with all that the call may write to. Most calls may
+// write to nothing of the host's, and then nothing is looked up.
+func (r Resolved) writes(path string, match func(real, source string) bool) bool {
+	sources := r.writable()
+	if len(sources) == 0 {
+		return false
+	}
 	real := lookup.Real(path)
-	return slices.ContainsFunc(r.writable(), func(source string) bool { return within(source, real) })
+	return slices.ContainsFunc(sources, func(source string) bool { return match(real, source) })
 }
 
 // writable are the real paths that the call may write to.

@@ -145,6 +145,8 @@ func (r *childRunner) config(ctx context.Context) *goplugin.ClientConfig {
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
 		SkipHostEnv:      true,
 		Logger:           hclog.NewNullLogger(),
+		// It gets an empty stderr.
+		PluginLogBufferSize: leastBuffer,
 		// ctx bounds the start; this only keeps go-plugin from being faster.
 		StartTimeout:     startTimeout(ctx),
 		RunnerFunc:       r.adopt,
@@ -152,6 +154,9 @@ func (r *childRunner) config(ctx context.Context) *goplugin.ClientConfig {
 		GRPCDialOptions:  r.dialOptions(),
 	}
 }
+
+// leastBuffer is the least that bufio takes.
+const leastBuffer = 16
 
 const noDeadline = 24 * time.Hour
 

@@ -22,6 +22,9 @@ const (
 	// gRPC's own minimum for a connect is 20 s; a Describe has 10.
 	connectTimeout = 7 * time.Second
 	maxHeaderBytes = 16 << 10
+	// A call has few messages, mostly small ones: longer ones take more reads. gRPC
+	// has 32 KiB of each by default for every connection.
+	readBufferBytes, writeBufferBytes = 4 << 10, 4 << 10
 )
 
 // dialOptions come after go-plugin's own and override them: its receive limit
@@ -33,6 +36,8 @@ func (r *childRunner) dialOptions() []grpc.DialOption {
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithMaxHeaderListSize(maxHeaderBytes),
+		grpc.WithReadBufferSize(readBufferBytes),
+		grpc.WithWriteBufferSize(writeBufferBytes),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}),
 		grpc.WithDisableRetry(),
 		grpc.WithStreamInterceptor(refuseBroker),

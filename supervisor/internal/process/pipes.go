@@ -108,12 +108,14 @@ func feed(to *os.File, from io.Reader) {
 	}
 }
 
-const readBytes = 64 << 10
+// What is read at once: little at first, since most calls write little, and more
+// for those that fill it.
+const leastReadBytes, mostReadBytes = 4 << 10, 64 << 10
 
 // read takes one pipe to its end, for all calls that are there.
 func (p *Process) read(file *eagerReader, from Source) {
 	defer p.tellEnd(from)
-	buf, reader := make([]byte, readBytes), pace.Pace{Load: p.load}
+	buf, reader := make([]byte, leastReadBytes), pace.Pace{Load: p.load}
 	for {
 		n, err := file.Read(buf)
 		if n > 0 && p.give(buf[:n], from, &reader) != nil {
@@ -122,6 +124,9 @@ func (p *Process) read(file *eagerReader, from Source) {
 		}
 		if err != nil {
 			return
+		}
+		if n == len(buf) && n < mostReadBytes {
+			buf = make([]byte, 4*n)
 		}
 	}
 }
