@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -80,18 +79,6 @@ type DeadlineDetails struct {
 	ConfiguredTimeoutMs int64 `json:"configured_timeout_ms"`
 	// ElapsedMs is Timing's.
 	ElapsedMs int64 `json:"elapsed_ms"`
-}
-
-// Marks are moments of a call, zero for those that never came. Differences
-// between them are exact where the clock is set meanwhile.
-type Marks struct {
-	// Queued: it asked for a slot; Admitted: it got one; Ready: its tool ran.
-	Queued, Admitted, Ready time.Time
-	// Stop is when its end began: the tool ended, or the kill ladder's cause came
-	// (the deadline itself, say). Kill is the kill of its group, which clears up
-	// behind a call that has ended by itself, too. Empty: none of its processes
-	// was left, or those that were had been given up.
-	Stop, Kill, Empty, Done time.Time
 }
 
 // ToolError is a tool's own account of its failure.

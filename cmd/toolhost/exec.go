@@ -36,6 +36,7 @@ byte for byte; on a terminal, control sequences but colours are escaped. With
 	}
 	flags.register(cmd)
 	flags.journal.register(cmd, false)
+	flags.trace.register(cmd)
 	cmd.Flags().BoolVar(&raw, "raw", false, "escape nothing on a terminal")
 	cmd.Flags().SetInterspersed(false)
 	return cmd
@@ -46,11 +47,15 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 		return exit.Usagef("CMD is an empty word: give a command, as in: toolhost exec -- make test")
 	}
 	flags.once = true
+	if err := flags.trace.begin(); err != nil {
+		return err
+	}
 	k, err := flags.open()
 	if err != nil {
 		return err
 	}
 	defer k.Close()
+	flags.trace.mark("open")
 	request := k.base()
 	request.Command = &supervisor.Command{Argv: argv, Stdin: os.Stdin}
 	if !flags.json {

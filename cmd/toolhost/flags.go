@@ -29,6 +29,7 @@ type callFlags struct {
 
 	once    bool // the command ends with its calls
 	journal journalFlags
+	trace   tracing
 	set     func(name string) bool
 	screen  *terminal.Screen // that a command's output passes to
 }

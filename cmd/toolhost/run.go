@@ -40,6 +40,7 @@ type that the tool's schema gives it; a list is given by repeating its key.
 	}
 	flags.register(cmd)
 	flags.journal.register(cmd, false)
+	flags.trace.register(cmd)
 	cmd.Flags().StringVar(&args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	return cmd
 }
@@ -49,13 +50,18 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 		return exit.Usagef("give either --args or key=value words, not both")
 	}
 	flags.once = true
+	if err := flags.trace.begin(); err != nil {
+		return err
+	}
 	k, err := flags.open()
 	if err != nil {
 		return err
 	}
 	defer k.Close()
+	flags.trace.mark("open")
 	k.tells = true
 	tool, err := k.callable(context.Background(), word)
+	flags.trace.mark("find")
 	if unknown, ok := errors.AsType[*catalog.DescribeError](err); ok {
 		return finishCall(unknown.Result, flags, false)
 	}
@@ -104,6 +110,9 @@ func runOne(k *kit, tool turn.Tool, arguments json.RawMessage) error {
 	}
 	if finished := finishCall(results[0], k.flags, command); err == nil {
 		err = finished
+	}
+	if traced := k.flags.trace.finish(results[0], k.flags); err == nil {
+		err = traced
 	}
 	return err
 }

@@ -95,12 +95,13 @@ func (t *traces) close() {
 func (t *traces) make(c traced) {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.parent})
 	ctx, span := t.tracer.Start(ctx, "execute_tool "+c.tool, trace.WithTimestamp(c.asked), trace.WithAttributes(c.attributes...))
-	m := c.marks
-	t.phase(ctx, "queue", c.asked, m.Queued, first(m.Admitted, m.Done))
-	t.phase(ctx, "start", c.asked, m.Admitted, first(m.Ready, m.Stop))
-	t.phase(ctx, "run", c.asked, m.Ready, m.Stop)
-	if c.ladder {
-		t.phase(ctx, "kill", c.asked, m.Stop, m.Empty, c.kill...)
+	for _, p := range c.marks.Phases() {
+		switch {
+		case p.Name == api.PhaseQueue, p.Name == api.PhaseStart, p.Name == api.PhaseRun:
+			t.phase(ctx, c.asked, p)
+		case p.Name == api.PhaseKill && c.ladder:
+			t.phase(ctx, c.asked, p, c.kill...)
+		}
 	}
 	if c.status != api.StatusOK {
 		span.SetStatus(codes.Error, string(c.status))
@@ -108,21 +109,10 @@ func (t *traces) make(c traced) {
 	span.End(trace.WithTimestamp(sameClock(c.asked, c.over)))
 }
 
-// phase makes a child span, if there was that phase.
-func (t *traces) phase(ctx context.Context, name string, zero, from, to time.Time, attributes ...attribute.KeyValue) {
-	if from.IsZero() || to.IsZero() {
-		return
-	}
-	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(sameClock(zero, from)), trace.WithAttributes(attributes...))
-	span.End(trace.WithTimestamp(sameClock(zero, to)))
-}
-
-// first is the first of two moments that has come.
-func first(a, b time.Time) time.Time {
-	if a.IsZero() {
-		return b
-	}
-	return a
+// phase makes a child span.
+func (t *traces) phase(ctx context.Context, zero time.Time, p api.Phase, attributes ...attribute.KeyValue) {
+	_, span := t.tracer.Start(ctx, p.Name, trace.WithTimestamp(sameClock(zero, p.From)), trace.WithAttributes(attributes...))
+	span.End(trace.WithTimestamp(sameClock(zero, p.To)))
 }
 
 // sameClock is a moment on the wall clock as it was at zero, so that spans stay

@@ -41,7 +41,7 @@ type clocks struct {
 
 // marks are the points in time that a result's timing is made of.
 type marks struct {
-	created, admitted, ready, stop, term, kill, empty, done time.Time
+	created, admitted, born, ready, stop, term, kill, empty, done time.Time
 }
 
 // bell is a time at which something is to be done in a state.

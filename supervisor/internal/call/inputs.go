@@ -92,7 +92,7 @@ func (in refusedEntry) take(o *owner, now time.Time) {
 // take takes over the processes. If the call has been stopped in the meantime they
 // are killed.
 func (in spawned) take(o *owner, now time.Time) {
-	o.tree = in.tree
+	o.tree, o.marks.born = in.tree, now
 	o.live.Store(&o.tree)
 	if o.p.Bounds.CPUTime > 0 {
 		o.cpuAt = now

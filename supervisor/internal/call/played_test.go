@@ -141,7 +141,7 @@ func (p *played) CPU() (time.Duration, error) {
 
 func (p *played) Usage() (cgroup.Usage, error)     { return cgroup.Usage{}, nil }
 func (p *played) Current() (cgroup.Current, error) { return cgroup.Current{}, nil }
-func (p *played) Executed() bool                   { return true }
+func (p *played) Executed() time.Time              { return p.began }
 func (p *played) Killed() bool                     { return false }
 func (p *played) LauncherLost() bool               { return false }
 func (p *played) Doomed() bool                     { return p.doomed }

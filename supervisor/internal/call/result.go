@@ -50,7 +50,7 @@ func (o *owner) usage() cgroup.Usage {
 }
 
 // ran: the tool's program has begun, or may have.
-func (o *owner) ran() bool { return o.uncertain || o.tree != nil && o.tree.Executed() }
+func (o *owner) ran() bool { return o.uncertain || o.tree != nil && !o.tree.Executed().IsZero() }
 
 // makeResult holds what is known of any call.
 func (o *owner) makeResult() *api.Result {
@@ -110,6 +110,12 @@ func (o *owner) fillTiming(r *api.Result) {
 	}
 	r.Marks = api.Marks{
 		Queued: m.created, Admitted: m.admitted, Ready: m.ready, Stop: o.stopDue(), Kill: m.kill, Empty: m.empty, Done: m.done,
+	}
+	if o.tree == nil {
+		return
+	}
+	if at := o.tree.Executed(); at.IsZero() || !at.Before(m.born) { // else it was there before
+		r.Marks.Born, r.Marks.Executed = m.born, at
 	}
 }
 

@@ -33,11 +33,11 @@ type Tree interface {
 	// Current may be called from any goroutine.
 	Current() (cgroup.Current, error)
 
-	Executed() bool     // the tool's program has begun
-	Killed() bool       // by the host
-	LauncherLost() bool // the launcher has ended, and not by the host
-	Doomed() bool       // another call has ended it
-	Reused() bool       // it is not fresh: it has served other calls
+	Executed() time.Time // when the tool's program began; zero before
+	Killed() bool        // by the host
+	LauncherLost() bool  // the launcher has ended, and not by the host
+	Doomed() bool        // another call has ended it
+	Reused() bool        // it is not fresh: it has served other calls
 	UID() int
 
 	// SetTimer has the launcher end the processes after this time at the

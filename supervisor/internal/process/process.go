@@ -47,9 +47,9 @@ type Process struct {
 	// died is closed when the tool has ended, exitTold when the audience has heard
 	// of it, freed when nothing of the process is left.
 	died, exitTold, freed chan struct{}
-	executed              atomic.Bool // the tool's program has begun, so it may have done something
-	launcherLost          atomic.Bool // the launcher has ended, and nobody here has killed it
-	killed                atomic.Bool // by Kill
+	executed              atomic.Pointer[time.Time] // when the tool's program began, so that it may have done something
+	launcherLost          atomic.Bool               // the launcher has ended, and nobody here has killed it
+	killed                atomic.Bool               // by Kill
 	// AtEnd is called when the process is freed. It is set before anybody frees it.
 	AtEnd func()
 
@@ -138,8 +138,13 @@ func (p *Process) Usage() (cgroup.Usage, error) { return p.group.Usage() }
 // Current is what is used at this moment.
 func (p *Process) Current() (cgroup.Current, error) { return p.group.Current() }
 
-// Executed says that the tool's program has begun.
-func (p *Process) Executed() bool { return p.executed.Load() }
+// Executed is when the tool's program began; zero before.
+func (p *Process) Executed() time.Time {
+	if at := p.executed.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
 
 // Killed says that Kill was called.
 func (p *Process) Killed() bool { return p.killed.Load() }

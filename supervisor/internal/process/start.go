@@ -110,7 +110,7 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 		p.stdoutEnded() // nobody reads what nobody has written
 		return nil, b.call.Explain(err)
 	}
-	p.executed.Store(true)
+	p.executed.Store(new(time.Now()))
 	return &host.Child{
 		ID: strconv.Itoa(p.launcher.PID()), Stdout: stdout, SocketDir: p.launcher.SocketDir(),
 		Dial: p.launcher.Dialer(), PeerUID: uint32(p.launcher.UID()), Gone: p.launcher.Gone(), Kill: func() { _ = p.Kill() },

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/waterfall"
+)
+
+// tracing is what --trace asks for: where the time of one call went.
+type tracing struct {
+	path string
+	file *os.File // nil without --trace
+	// before are the phases that come before the call's own; mark adds them.
+	before []api.Phase
+	last   time.Time
+}
+
+func (t *tracing) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.path, "trace", "", "show where the time went, and write it to `FILE` in Chrome's trace format")
+}
+
+// begin opens the file before anything runs, so that a call is not made for a trace
+// that cannot be written.
+func (t *tracing) begin() (err error) {
+	t.last = time.Now()
+	if t.path == "" {
+		return nil
+	}
+	if t.file, err = os.OpenFile(t.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+		return exit.Usagef("cannot write the trace: %w", err)
+	}
+	return nil
+}
+
+// mark ends a phase of the command's own.
+func (t *tracing) mark(name string) {
+	now := time.Now()
+	t.before = append(t.before, api.Phase{Name: name, From: t.last, To: now})
+	t.last = now
+}
+
+// phases are all, from the command's beginning until now.
+func (t *tracing) phases(r *api.Result) []api.Phase {
+	own, all := r.Marks.Phases(), slices.Clone(t.before)
+	if len(own) == 0 { // it was refused before it asked for a slot
+		return append(all, api.Phase{Name: "refuse", From: t.last, To: time.Now()})
+	}
+	all = append(all, api.Phase{Name: "prepare", From: t.last, To: own[0].From})
+	return append(append(all, own...), api.Phase{Name: "answer", From: r.Marks.Done, To: time.Now()})
+}
+
+// finish writes the trace, and draws it for people.
+func (t *tracing) finish(r *api.Result, flags *callFlags) error {
+	if t.file == nil {
+		return nil
+	}
+	phases := t.phases(r)
+	err := waterfall.Write(t.file, "execute_tool "+r.Tool, phases)
+	if err = errors.Join(err, t.file.Close()); err != nil {
+		return hostError(fmt.Errorf("cannot write the trace: %w", err))
+	}
+	if flags.quiet || flags.json || flags.events {
+		return nil
+	}
+	return waterfall.Draw(os.Stderr, phases)
+}
