@@ -51,6 +51,9 @@ type Interaction struct {
 	Secret    bool            `json:"secret,omitempty" jsonschema:"the answer must be shown and kept nowhere"`
 	Request   *ClientRequest  `json:"request,omitempty" jsonschema:"what a wrapped server asks of its client: sampling and roots are for clients of MCP to answer, not for people"`
 	Host      bool            `json:"host,omitempty" jsonschema:"the turn's host asks it, not a tool and not for a call's approval"`
+	Owner     string          `json:"owner,omitempty" jsonschema:"the identity whose turn it is"`
+	// Always are what an Answer's Always can be for.
+	Always []string `json:"always,omitempty" jsonschema:"what an approval for more than this call can be for: turn, session or identity; absent if it can only be for this call"`
 }
 
 // ClientRequest is a request of a wrapped server to its client, as it made it.
@@ -107,7 +110,10 @@ type Policy struct {
 type Answer struct {
 	Approve bool            `json:"approve,omitempty" jsonschema:"the answer to yes or no; false denies, unless there is a value"`
 	Value   json.RawMessage `json:"value,omitempty" jsonschema:"answers what has a schema"`
-	Always  bool            `json:"always,omitempty" jsonschema:"approves this tool for the rest of the turn"`
+	Always  bool            `json:"always,omitempty" jsonschema:"approves further calls like this one, too, as long as for says"`
+	// For is ForTurn if empty. SameArguments narrows it.
+	For           string `json:"for,omitempty" jsonschema:"with always: turn (the default), session (the turns with the same sessionId, for 12 hours at most) or identity (all turns of whose call it is, for 30 days, kept over restarts)"`
+	SameArguments bool   `json:"sameArguments,omitempty" jsonschema:"with always: only calls with the same arguments"`
 	// Unanswered says why nothing was answered, where that is known: then the rest
 	// means nothing but By. It is OutcomeDismissed, OutcomeFailed or, in the
 	// process of the turn, OutcomeTimedOut.

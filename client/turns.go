@@ -165,6 +165,18 @@ func (c *Client) Answer(ctx context.Context, interactionID string, a api.Answer)
 	return c.call(ctx, http.MethodPost, endpoint("/api/interactions/", interactionID, "/answer"), a, nil)
 }
 
+// Approvals lists what people have approved for more than one call, the oldest first.
+func (c *Client) Approvals(ctx context.Context) ([]api.Approval, error) {
+	var list api.Approvals
+	err := c.call(ctx, http.MethodGet, "/api/approvals", nil, &list)
+	return list.Approvals, err
+}
+
+// RevokeApproval takes one back: what goes by it is asked about again.
+func (c *Client) RevokeApproval(ctx context.Context, approvalID string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/approvals/", approvalID, "/revoke"), nil, nil)
+}
+
 // LoginLink makes a link for one browser.
 func (c *Client) LoginLink(ctx context.Context) (l api.LoginLink, err error) {
 	err = c.call(ctx, http.MethodPost, "/api/login-links", nil, &l)

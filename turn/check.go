@@ -140,20 +140,16 @@ func (b *batch) ask(e *entry) {
 			return
 		}
 	}
-	if !b.t.always[approval{e.call.Tool, e.rule}] {
+	if e.tool.Destructive || !b.t.m.config.Approvals.hold(b.approvableOf(e, e.rule)) {
 		b.approve(e)
 	}
 }
 
-// approval is what holds for the rest of a turn. What one rule has asked for is
-// not approved for another.
-type approval struct{ tool, rule string }
-
 // approve asks a human; the call waits for its place meanwhile.
 func (b *batch) approve(e *entry) {
-	kind := api.KindApproval
-	if e.tool.Destructive {
-		kind = api.KindConfirm
+	kind, covered := api.KindConfirm, (*approvable)(nil) // what destroys is confirmed each time
+	if !e.tool.Destructive {
+		kind, covered = api.KindApproval, new(b.approvableOf(e, e.rule))
 	}
 	wait, warning, _ := b.t.wait(kind, e.tool, 0) // no kind of approval fails
 	e.noteSetting(warning)
@@ -163,7 +159,7 @@ func (b *batch) approve(e *entry) {
 	b.t.request(api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: e.prompt(),
 		Arguments: e.call.Arguments, Rule: e.rule, Policy: policyOf(e.tool.Request.Sandbox),
-	}, wait, func(outcome string, a api.Answer) {
+	}, covered, wait, func(outcome string, a api.Answer) {
 		e.waited += b.t.now().Sub(began)
 		b.decided(e, outcome, a)
 	})
@@ -197,9 +193,6 @@ func (b *batch) decided(e *entry, outcome string, a api.Answer) {
 	e.stage = stageReady
 	switch {
 	case outcome == api.OutcomeAnswered && a.Approve:
-		if a.Always && !e.tool.Destructive {
-			b.always(approval{e.call.Tool, e.rule}, a)
-		}
 	case outcome == api.OutcomeTimedOut:
 		b.deny(e, api.ReasonTimeout, deciderMode, "nobody approved it in time"+e.whyCut())
 	case outcome == api.OutcomeHeadless:
@@ -223,17 +216,6 @@ func (e *entry) whyCut() string {
 		return ""
 	}
 	return ": " + e.call.Until.Why
-}
-
-// always approves a tool for the rest of the turn, also where its calls wait
-// for an answer now.
-func (b *batch) always(given approval, a api.Answer) {
-	b.t.always[given] = true
-	for _, p := range b.t.pendings {
-		if (approval{p.Tool, p.Rule}) == given && p.Kind == api.KindApproval && !p.Host {
-			b.t.close(p, api.OutcomeAnswered, a)
-		}
-	}
 }
 
 // deny gives a call its refusal, and the audit its record.

@@ -58,6 +58,8 @@ type Config struct {
 	// reaches, until l is closed: then the turns that it has begun for the call are to
 	// end. nil serves none, and such calls are told so by a warning.
 	Child func(l net.Listener, of api.Place)
+	// Approvals keep what people approve for more than one call; nil keeps it in memory.
+	Approvals *Approvals
 	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many
 	// as a supervisor runs by default if those are fewer: its queue is for calls
 	// of different turns, and refuses those that wait too long.
@@ -98,6 +100,9 @@ func New(config Config) *Manager {
 	if config.Parallel <= 0 {
 		config.Parallel = defaultParallel()
 	}
+	if config.Approvals == nil {
+		config.Approvals = NewApprovals(ApprovalOptions{})
+	}
 	return &Manager{config: config, active: map[string]*Turn{}, sessions: map[string]*session{}}
 }
 
@@ -107,6 +112,9 @@ type Spec struct {
 	// in common, for as long as the Manager remembers them; one without it has its
 	// own.
 	ID, AgentID, SessionID string
+	// ApprovalSession is the session that approvals can be for, where it is not
+	// SessionID: one whose end Approvals.EndSession is told.
+	ApprovalSession string
 	// Owner is who has begun it, as the host knows them; empty is
 	// nobody in particular. A child has its parent's, whatever is given. Sessions of
 	// different owners are different ones.
@@ -258,8 +266,12 @@ func (m *Manager) remove(t *Turn) {
 	if m.active[t.info.TurnID] == t {
 		delete(m.active, t.info.TurnID)
 		t.budget.session.leave(t.now())
+		m.config.Approvals.endTurn(t.info.TurnID)
 	}
 }
+
+// Approvals are what people have approved for more than one call.
+func (m *Manager) Approvals() *Approvals { return m.config.Approvals }
 
 // Turn finds an active turn.
 func (m *Manager) Turn(id string) (*Turn, bool) {

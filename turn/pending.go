@@ -23,14 +23,17 @@ type pending struct {
 	done   func(outcome string, a api.Answer)
 	wait   time.Duration
 	raised bool
+	// covered is what an answer for more than one call is kept for; nil is for none.
+	covered *approvable
 }
 
 // request opens an interaction and gives its id; done is called once by the
 // owner with what came of it. Nothing ever approves by itself: all that a
 // headless turn takes is a declared default.
-func (t *Turn) request(i api.Interaction, wait time.Duration, done func(outcome string, a api.Answer)) (id string) {
-	i.ID, i.TurnID, i.TimeoutMs = rand.Text(), t.info.TurnID, wait.Milliseconds()
-	p := &pending{Interaction: i, done: done, wait: wait}
+func (t *Turn) request(i api.Interaction, covered *approvable, wait time.Duration, done func(outcome string, a api.Answer)) (id string) {
+	i.ID, i.TurnID, i.Owner, i.TimeoutMs = rand.Text(), t.info.TurnID, t.info.Owner, wait.Milliseconds()
+	i.Always = t.lastsFor(covered)
+	p := &pending{Interaction: i, done: done, wait: wait, covered: covered}
 	p.check, p.Default = readSchema(i)
 	if _, can := t.m.config.Interactor.(ClientInteractor); i.Kind.OfClient() && !can {
 		done(api.OutcomeFailed, api.Answer{By: "no client of MCP"})
@@ -163,12 +166,18 @@ func (t *Turn) settle(id string, a api.Answer) error {
 	if err := p.fit(&a); err != nil {
 		return fmt.Errorf("the answer does not fit: %w", err)
 	}
+	if err := t.checkAlways(p, a); err != nil {
+		return err
+	}
 	if !a.Approve && len(a.Value) == 0 {
 		t.close(p, api.OutcomeDenied, a)
 		return nil
 	}
-	t.close(p, api.OutcomeAnswered, a)
-	return nil
+	if p.covered == nil || !a.Always || !a.Approve {
+		t.close(p, api.OutcomeAnswered, a)
+		return nil
+	}
+	return t.approveAlways(p, a)
 }
 
 // fit holds an answer to what was asked for. What only wants a yes or no takes it

@@ -72,7 +72,7 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 	i := api.Interaction{
 		CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret || q.Kind == api.KindPassword, Host: true,
 	}
-	s, open := t.await(ctx, t.do, i, wait, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
+	s, open := t.await(ctx, t.do, i, nil, wait, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
 	switch {
 	case !open:
 		return settled{}, "", errOver
@@ -134,10 +134,10 @@ type settled struct {
 	answer  api.Answer
 }
 
-// await opens an interaction and waits for its end. do has the owner open it,
+// await opens an interaction, as request does, and waits for its end. do has the owner open it,
 // which runs begin before it, and that may refuse, and end after it. open is
 // false if the turn is over.
-func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interaction, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
+func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interaction, covered *approvable, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
 	answered := make(chan settled, 1)
 	var id string
 	open = do(func() {
@@ -145,7 +145,7 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 			answered <- settled{outcome: api.OutcomeCancelled}
 			return
 		}
-		id = t.request(i, wait, func(outcome string, a api.Answer) {
+		id = t.request(i, covered, wait, func(outcome string, a api.Answer) {
 			end()
 			answered <- settled{outcome: outcome, answer: a}
 		})
@@ -202,7 +202,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 // open puts an interaction of a call that runs, and waits for its end.
 func (b *batch) open(ctx context.Context, e *entry, i api.Interaction, wait time.Duration, warning string) settled {
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
-	s, _ := b.t.await(ctx, inOrder, i, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	s, _ := b.t.await(ctx, inOrder, i, nil, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	return s
 }
 

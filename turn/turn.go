@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type Turn struct {
 	headless bool
 	view     func(Tool) (Tool, bool) // nil shows all
 	most     int                     // turns of its owner at once; 0 for no bound
+	lasting  string                  // the session that approvals can be for
 	waits    map[api.InteractionKind]time.Duration
 	now      func() time.Time
 
@@ -37,8 +39,7 @@ type Turn struct {
 	streamTimer *time.Timer // of the model's time
 	batch       *batch
 	pendings    map[string]*pending
-	unraised    []*pending        // wait for the question before them
-	always      map[approval]bool // what a human has approved for the turn
+	unraised    []*pending // wait for the question before them
 	repeats     map[[32]byte]int
 	seen        map[string]bool // the keys of all calls
 	reason      api.Reason      // of the abort
@@ -51,8 +52,8 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, always: map[approval]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
+		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		pendings: map[string]*pending{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, Owner: spec.Owner, ParentID: spec.ParentID, StartedAt: t.now().UTC(),

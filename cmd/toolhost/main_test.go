@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REPO", repository)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TOOLHOST_STATE", filepath.Join(env.WorkDir, "state"))
+			env.Values[endsDaemon{}] = new(func() {})
 			env.Setenv("RUN", fmt.Sprintf("%09d", rand.IntN(1e9))) // for names that no other run's processes have
 			return nil
 		},

@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", present.PageColumns)))
 	root.AddCommand(
 		newRun(), newExec(), newTurn(), newTools(), newExplain(), newLog(),
-		newServe(), newCall(), newPs(), newTop(), newAbort(), newConsole(), newToken(), newMCP(),
+		newServe(), newCall(), newPs(), newTop(), newAbort(), newConsole(), newToken(), newApprovals(), newMCP(),
 		newConfig(), newDoctor(), newVersion(), newAdapter(), newManual(),
 	)
 	return root

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,9 +55,15 @@ func mcpAt(ts *testscript.TestScript, socket string) mcpsdk.Transport {
 	return &mcpsdk.StreamableClientTransport{Endpoint: "http://localhost/mcp", HTTPClient: &http.Client{Transport: wires}, MaxRetries: -1}
 }
 
+// endsDaemon is the key of what ends a script's daemon.
+type endsDaemon struct{}
+
 // startDaemon starts toolhost serve with the script's configuration, on a socket
-// whose path is put into $SOCKET, and ends it with the script.
+// whose path is put into $SOCKET, and ends it with the script, or before the next one
+// starts.
 func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
+	before := ts.Value(endsDaemon{}).(*func())
+	(*before)()
 	dir, err := os.MkdirTemp("", "toolhost-served-") // short enough for a socket
 	ts.Check(err)
 	socket := filepath.Join(dir, "s")
@@ -69,13 +76,14 @@ func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "HOME="+ts.Getenv("HOME"), "TOOLHOST_CONFIG="+ts.Getenv("TOOLHOST_CONFIG"))
 	ts.Check(cmd.Start())
-	ts.Defer(func() {
+	*before = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		if err := cmd.Wait(); err != nil {
 			ts.Logf("the daemon ended with %v:\n%s", err, log)
 		}
 		_ = os.RemoveAll(dir)
 	})
+	ts.Defer(*before)
 	ts.Setenv("SOCKET", socket)
 	for range 1000 {
 		if ts.Exec("toolhost", "ps", "--socket", socket) == nil {

@@ -73,6 +73,9 @@ func (i Identity) Answers(owner string) bool {
 	return i.IsAdmin() || i.Has(ToAnswer) && !i.Owns(owner)
 }
 
+// Revokes says whether it may take back what was approved for somebody's calls.
+func (i Identity) Revokes(owner string) bool { return i.Has(ToAnswer) || i.Drives(owner) }
+
 // MayUse says whether it may know of a tool and call it: the one rule, for lists and
 // calls alike.
 func (i Identity) MayUse(tool string) bool {

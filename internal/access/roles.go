@@ -69,6 +69,8 @@ var (
 	ToSeeQuestions = Need{Call, Watch, Approve}
 	// ToAnswer answers others' questions.
 	ToAnswer = Need{Approve}
+	// ToRevoke takes back approvals: of one's own calls, with Approve of everybody's.
+	ToRevoke = Need{Call, Approve}
 	// ToManage is for administrators.
 	ToManage = Need{Admin}
 	// ToMeasure reads metrics.

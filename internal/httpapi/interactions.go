@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -86,8 +87,10 @@ func verdict(a api.Answer) string {
 	switch {
 	case a.Unanswered != "":
 		return a.Unanswered
+	case a.Approve && a.Always && a.SameArguments:
+		return "yes, for the " + cmp.Or(a.For, api.ForTurn) + " with the same arguments, to"
 	case a.Approve && a.Always:
-		return "yes, always, to"
+		return "yes, for the " + cmp.Or(a.For, api.ForTurn) + ", to"
 	case a.Approve:
 		return "yes to"
 	case len(a.Value) > 0:

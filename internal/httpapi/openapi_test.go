@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 var components = []reflect.Type{
 	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
 	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
-	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
+	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.Approval](), typeOf[api.Approvals](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
 	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
 	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
 	typeOf[api.Result](), typeOf[api.Event](),

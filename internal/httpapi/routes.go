@@ -140,6 +140,14 @@ var routes = []route{
 		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
 	},
 	{
+		method: "GET", path: "/api/approvals", need: access.ToSeeQuestions, summary: "What people have approved for more than one call, the oldest first",
+		status: http.StatusOK, out: typeOf[api.Approvals](), handle: (*Server).approvals,
+	},
+	{
+		method: "POST", path: "/api/approvals/{approvalId}/revoke", need: access.ToRevoke, summary: "Take an approval back: what goes by it is asked about again",
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).revokeApproval,
+	},
+	{
 		method: "GET", path: "/api/history/turns", need: access.ToRead, summary: "Turns on record, the last started first", query: filters,
 		status: http.StatusOK, out: typeOf[api.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
 	},

@@ -101,6 +101,8 @@ var expected = map[string]string{
 	"POST /api/turns/{turnId}/interactions":          "caller admin",
 	"GET /api/interactions":                          "caller watcher approver admin",
 	"POST /api/interactions/{interactionId}/answer":  "approver admin",
+	"GET /api/approvals":                             "caller watcher approver admin",
+	"POST /api/approvals/{approvalId}/revoke":        "caller approver admin",
 	"GET /api/history/turns":                         "caller watcher admin",
 	"GET /api/history/calls":                         "caller watcher admin",
 	"GET /api/history/turns/{turnId}/events":         "caller watcher admin",

@@ -75,9 +75,6 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	if !c.s.mayAnswer(c.session.peer.Identity, i) {
 		return api.Answer{}, errNotForTheirOwn
 	}
-	if i.Kind == api.KindApproval && !i.Host && c.session.approved(i) {
-		return api.Answer{Approve: true, By: by + ", for the session"}, nil
-	}
 	if i.Secret || i.Kind == api.KindPassword {
 		if c.s.config.Elsewhere {
 			return api.Answer{}, errors.New(secretNote)
@@ -103,7 +100,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	answer := f.answer(result)
 	answer.By = by
 	if answer.Always {
-		c.session.approve(i)
+		answer.For = api.ForSession
 	}
 	return answer, nil
 }

@@ -114,21 +114,6 @@ func TestApprovalsAreOfOneSession(t *testing.T) {
 	})
 }
 
-// An approval is for what the human was shown: with another policy the tool is
-// asked about again.
-func TestApprovalIsOfAPolicy(t *testing.T) {
-	s := (&Server{}).newSession("id", Peer{})
-	narrow := api.Interaction{Tool: "say", Policy: &api.Policy{}}
-	s.approve(narrow)
-	wide := narrow
-	wide.Policy = &api.Policy{Network: "host"}
-	untold := narrow
-	untold.Policy = &api.Policy{Key: "another workspace"}
-	if !s.approved(narrow) || s.approved(wide) || s.approved(untold) {
-		t.Errorf("approved %v, with more rights %v, with others that are not shown %v", s.approved(narrow), s.approved(wide), s.approved(untold))
-	}
-}
-
 // Where there is no session none is offered to be approved for.
 func TestNoApprovalForNoSession(t *testing.T) {
 	h := says("accept", map[string]any{"always": true})

@@ -22,7 +22,9 @@ import (
 type session struct {
 	gate gate
 	id   string // as turns have it
-	peer Peer
+	// approvals is the name that approvals are kept by; empty keeps none.
+	approvals string
+	peer      Peer
 	// loose: over HTTP the client has no session. It is one connection's, and
 	// keeps no approval: what a proxy sends over one may be of many people.
 	loose bool
@@ -34,7 +36,6 @@ type session struct {
 	lastAt   time.Time
 	repeats  int // how often it was made in a row
 	timedOut []string
-	always   map[string]bool // what a human has approved for the session
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 
 func (s *Server) newSession(id string, peer Peer) *session {
 	return &session{
-		gate: gate{most: s.config.Parallel}, id: id, peer: peer, lastAt: time.Now(), always: map[string]bool{},
+		gate: gate{most: s.config.Parallel}, id: id, peer: peer, lastAt: time.Now(),
 		budget: budget.NewTurn(time.Now(), budget.TurnSpec{MaxCalls: unlimited}),
 	}
 }
@@ -75,11 +76,13 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *sess
 		return found
 	}
 	made := s.newSession(r.Session.ID(), peerOf(ctx))
+	made.approvals = newID()
 	s.sessions[r.Session] = made
 	s.ends(r.Session, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.sessions, r.Session)
+		s.config.Turns.Approvals().EndSession(made.peer.Identity, made.approvals)
 	})
 	return made
 }
@@ -200,35 +203,7 @@ func (s *session) waits(is, runs bool) {
 }
 
 // keeps says whether an approval can be for the session.
-func (s *session) keeps() bool { return !s.loose }
-
-// approvalOf is what a human approves for a session: the tool, with what it may
-// touch.
-func approvalOf(i api.Interaction) string {
-	policy, _ := json.Marshal(i.Policy)
-	key := i.Tool + "\x00" + i.Rule + "\x00" + string(policy)
-	if i.Policy != nil {
-		key += "\x00" + i.Policy.Key
-	}
-	return key
-}
-
-func (s *session) approved(i api.Interaction) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.always[approvalOf(i)]
-}
-
-func (s *session) approve(i api.Interaction) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keeps() && len(s.always) < maxApprovals {
-		s.always[approvalOf(i)] = true
-	}
-}
-
-// maxApprovals bounds what is approved for one session.
-const maxApprovals = 1024
+func (s *session) keeps() bool { return s.approvals != "" }
 
 // sessionStatus is a turn.Status without the bounds that a session has not.
 type sessionStatus struct {

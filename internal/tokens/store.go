@@ -62,30 +62,49 @@ func (s *Store) read() (*file, error) {
 }
 
 func load(path string) (*file, fs.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := Private(f); err != nil {
-		return nil, nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, nil, err
-	}
 	held := &file{}
-	if err := json.Unmarshal(raw, held); err != nil || len(raw) > maxFileBytes {
-		return nil, nil, fmt.Errorf("%s is damaged: restore it, or remove it to revoke all tokens", path)
+	info, err := readPrivate(path, maxFileBytes, held)
+	if errors.Is(err, errDamaged) {
+		return nil, nil, fmt.Errorf("%w: restore it, or remove it to revoke all tokens", err)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	if held.Version != version {
 		return nil, nil, fmt.Errorf("%s has version %d, and this toolhost knows %d: use the newer toolhost", path, held.Version, version)
 	}
 	return held, info, nil
+}
+
+var errDamaged = errors.New("is damaged")
+
+// ReadPrivate reads JSON that only the daemon's user may have written.
+func ReadPrivate(path string, most int64, into any) error {
+	_, err := readPrivate(path, most, into)
+	return err
+}
+
+func readPrivate(path string, most int64, into any) (fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := Private(f); err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, into); err != nil || int64(len(raw)) > most {
+		return nil, fmt.Errorf("%s %w", path, errDamaged)
+	}
+	return info, nil
 }
 
 // Private says why others could have read or changed a file: then nothing in it is
@@ -137,18 +156,20 @@ func (s *Store) change(f func(*file) error) error {
 	if err := f(next); err != nil {
 		return err
 	}
-	if err := replace(s.path, next); err != nil {
+	if err := WritePrivate(s.path, next); err != nil {
 		return fmt.Errorf("cannot write the tokens: %w", err)
 	}
 	return nil
 }
 
-func replace(path string, f *file) error {
-	raw, err := json.MarshalIndent(f, "", " ")
+// WritePrivate puts JSON in the place of a file, whole: only the daemon's user can read
+// it.
+func WritePrivate(path string, content any) error {
+	raw, err := json.MarshalIndent(content, "", " ")
 	if err != nil {
 		return err
 	}
-	made, err := os.CreateTemp(filepath.Dir(path), "."+FileName+"-*") // of mode 0600
+	made, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // of mode 0600
 	if err != nil {
 		return err
 	}

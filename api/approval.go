@@ -1,0 +1,40 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// What an approval that is kept is for: one turn, the turns of one session, or all
+// turns of an identity.
+const (
+	ForTurn     = "turn"
+	ForSession  = "session"
+	ForIdentity = "identity"
+)
+
+// Approval is a human's yes to more than one call: of one tool, as it was when it was
+// approved, and where one of the operator's rules had asked, of calls that the same rule
+// asks about.
+type Approval struct {
+	ID   string `json:"approvalId"`
+	Tool string `json:"toolName"`
+	Rule string `json:"rule,omitempty" jsonschema:"the operator's rule that had asked, or the name that was to be reached; the approval is for what asks in the same words"`
+	For  string `json:"for" jsonschema:"turn, session or identity"`
+	// Owner is the identity whose calls it is for, TurnID and SessionID what of theirs.
+	Owner     string `json:"owner,omitempty" jsonschema:"whose calls it is for"`
+	TurnID    string `json:"turnId,omitempty" jsonschema:"the turn that it is for"`
+	SessionID string `json:"sessionId,omitempty" jsonschema:"the session that it is for"`
+	// Arguments are those of the calls that it is for; absent, it is for any.
+	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"it is for calls with these arguments alone; absent is any"`
+	By        string          `json:"by" jsonschema:"who gave it"`
+	At        time.Time       `json:"at"`
+	ExpiresAt time.Time       `json:"expiresAt,omitzero" jsonschema:"absent for a turn: it ends with that"`
+	Uses      int             `json:"uses" jsonschema:"how many calls have gone by it since the daemon began"`
+	LastUse   time.Time       `json:"lastUse,omitzero"`
+}
+
+// Approvals are those in force.
+type Approvals struct {
+	Approvals []Approval `json:"approvals"`
+}

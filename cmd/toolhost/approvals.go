@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+)
+
+func newApprovals() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "approvals", Short: "List and revoke what people have approved for more than one call",
+		Long: `List and revoke what people have approved for more than one call: for a turn, for a
+session, or for all turns of an identity. Each is for one tool as it was when it was
+approved, and where a rule had asked, for calls that the same rule asks about.
+
+Who has the role call sees and revokes those for its own calls; the role approve is for
+those of everybody.`,
+		Args: callargs.Command,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newApprovalsList(), newApprovalsRevoke())
+	return cmd
+}
+
+func newApprovalsList() *cobra.Command {
+	var flags remoteFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list [flags]", Short: "List the approvals in force, the oldest first", Args: callargs.Words(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.ask(func(daemon *remote) error {
+				list, err := daemon.Approvals(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), api.Approvals{Approvals: list}, false)
+				}
+				rows := [][]string{{"APPROVAL", "TOOL", "FOR", "ARGUMENTS", "BY", "EXPIRES", "USES"}}
+				for _, a := range list {
+					rows = append(rows, []string{
+						a.ID, terminal.Cell(a.Tool), terminal.Cell(approvedFor(a)), terminal.Cell(argumentsOf(a)), terminal.Cell(a.By), approvedUntil(a), strconv.Itoa(a.Uses),
+					})
+				}
+				return present.Table(cmd.OutOrStdout(), rows, 1)
+			})
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/approvals answers")
+	return cmd
+}
+
+func approvedFor(a api.Approval) string {
+	switch owner := cmp.Or(a.Owner, "nobody in particular"); a.For {
+	case api.ForTurn:
+		return "turn " + a.TurnID + " of " + owner
+	case api.ForSession:
+		return "session " + a.SessionID + " of " + owner
+	default:
+		return owner
+	}
+}
+
+func argumentsOf(a api.Approval) string {
+	switch {
+	case a.Arguments != nil:
+		return present.Fit(string(a.Arguments), maxPrompt)
+	case a.Rule != "":
+		return present.Fit(a.Rule, maxPrompt)
+	}
+	return "any"
+}
+
+func approvedUntil(a api.Approval) string {
+	if a.ExpiresAt.IsZero() {
+		return "with it"
+	}
+	return a.ExpiresAt.Local().Format(time.DateTime)
+}
+
+func newApprovalsRevoke() *cobra.Command {
+	var flags remoteFlags
+	cmd := &cobra.Command{
+		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: what goes by it is asked about again",
+		Long: `Take an approval back, by its id: what goes by it is asked about again. Calls that run
+by it go on.`,
+		Args: callargs.Words(1, "APPROVAL"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return flags.ask(func(daemon *remote) error {
+				if err := daemon.RevokeApproval(cmd.Context(), ids[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "revoked", terminal.OneLine(ids[0]))
+				return err
+			})
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}

@@ -1,0 +1,320 @@
+package turn
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
+)
+
+// Approvals are what people have approved for more than one call. There is one for all
+// turns of a Manager; its methods may be called from any goroutine.
+type Approvals struct {
+	options ApprovalOptions
+
+	mu   sync.Mutex
+	list []*KeptApproval
+}
+
+// ApprovalOptions may be zero: then nothing outlives the process.
+type ApprovalOptions struct {
+	// Kept are those for identities that an earlier process has saved.
+	Kept []KeptApproval
+	// Save is given all of those that there are for identities, whenever one comes or
+	// goes. An error keeps the new one from being given. It is called with a lock held
+	// that a call waits for.
+	Save func([]KeptApproval) error
+	// Stands, if not nil, says whether an approval for an identity still means whom it
+	// meant: the holder of a name may be another one by now.
+	Stands func(api.Approval) bool
+	// Host is what calls may touch whose tools say nothing of their own. An approval for
+	// an identity is over when the next process's is another.
+	Host string
+	// Now is time.Now if nil.
+	Now func() time.Time
+}
+
+// KeptApproval is an Approval with what it covers beside what people are shown.
+type KeptApproval struct {
+	api.Approval
+	// Key is a hash over what runs, its rights and, if it is for these alone, the
+	// arguments.
+	Key string `json:"key"`
+}
+
+const (
+	// maxApprovals bounds those in force, ownApprovals those of one owner.
+	maxApprovals = 8192
+	ownApprovals = 1024
+
+	sessionApproval  = 12 * time.Hour
+	identityApproval = 30 * 24 * time.Hour
+
+	maxShownArguments = 4 << 10
+)
+
+// ErrNoApproval is why Revoke revokes nothing.
+var ErrNoApproval = errors.New("no such approval is in force: it was revoked, has expired, or never was")
+
+// NewApprovals makes them for Config.
+func NewApprovals(o ApprovalOptions) *Approvals {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &Approvals{options: o}
+	for _, one := range o.Kept {
+		if one.For == api.ForIdentity && len(a.list) < maxApprovals {
+			a.list = append(a.list, &one)
+		}
+	}
+	return a
+}
+
+// List gives those in force, the oldest first.
+func (a *Approvals) List() []api.Approval {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tidy()
+	list := []api.Approval{}
+	for _, one := range a.list {
+		list = append(list, one.Approval)
+	}
+	return list
+}
+
+// Revoke ends one that may is true for: what goes by it is asked about again.
+func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tidy()
+	at := slices.IndexFunc(a.list, func(one *KeptApproval) bool { return one.ID == id && may(one.Owner) })
+	if at < 0 {
+		return api.Approval{}, ErrNoApproval
+	}
+	revoked := a.list[at].Approval
+	a.list = slices.Delete(a.list, at, at+1)
+	return revoked, a.saveIf(revoked.For == api.ForIdentity)
+}
+
+// EndSession ends what was approved for a session that is over.
+func (a *Approvals) EndSession(owner, id string) {
+	a.end(func(one *KeptApproval) bool {
+		return one.For == api.ForSession && one.Owner == owner && one.SessionID == id
+	})
+}
+
+func (a *Approvals) endTurn(id string) {
+	a.end(func(one *KeptApproval) bool { return one.For == api.ForTurn && one.TurnID == id })
+}
+
+func (a *Approvals) end(which func(*KeptApproval) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = slices.DeleteFunc(a.list, which)
+}
+
+// tidy drops those that are over. a is locked.
+func (a *Approvals) tidy() {
+	now := a.options.Now()
+	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool {
+		return !one.ExpiresAt.IsZero() && !now.Before(one.ExpiresAt) ||
+			one.For == api.ForIdentity && a.options.Stands != nil && !a.options.Stands(one.Approval)
+	})
+}
+
+// saveIf saves those for identities. a is locked.
+func (a *Approvals) saveIf(changed bool) error {
+	if !changed || a.options.Save == nil {
+		return nil
+	}
+	var own []KeptApproval
+	for _, one := range a.list {
+		if one.For == api.ForIdentity {
+			own = append(own, *one)
+		}
+	}
+	if err := a.options.Save(own); err != nil {
+		return fmt.Errorf("cannot keep the approvals: %w", err)
+	}
+	return nil
+}
+
+// approvable is what a human is asked to approve.
+type approvable struct {
+	owner, turn, session string
+	tool, rule           string
+	arguments            json.RawMessage
+	any, same            string // keys: with any arguments, and with the same ones
+}
+
+// covers says whether one is for a call.
+func (one *KeptApproval) covers(c approvable) bool {
+	if one.Tool != c.tool || one.Rule != c.rule || one.Key != c.any && one.Key != c.same || one.Owner != c.owner {
+		return false
+	}
+	switch one.For {
+	case api.ForTurn:
+		return one.TurnID == c.turn
+	case api.ForSession:
+		return one.SessionID == c.session
+	}
+	return one.For == api.ForIdentity
+}
+
+// hold says whether a call was approved before, and counts it.
+func (a *Approvals) hold(c approvable) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tidy()
+	at := slices.IndexFunc(a.list, func(one *KeptApproval) bool { return one.covers(c) })
+	if at < 0 {
+		return false
+	}
+	a.list[at].Uses++
+	a.list[at].LastUse = a.options.Now().UTC()
+	return true
+}
+
+// give keeps a human's answer for more than one call.
+func (a *Approvals) give(c approvable, given api.Answer) (*KeptApproval, error) {
+	one := &KeptApproval{Key: c.any, Approval: api.Approval{
+		ID: rand.Text(), Tool: c.tool, Rule: c.rule, For: cmp.Or(given.For, api.ForTurn), Owner: c.owner, By: given.By, At: a.options.Now().UTC(),
+	}}
+	switch one.For {
+	case api.ForTurn:
+		one.TurnID = c.turn
+	case api.ForSession:
+		one.SessionID, one.ExpiresAt = c.session, one.At.Add(sessionApproval)
+	case api.ForIdentity:
+		one.ExpiresAt = one.At.Add(identityApproval)
+	}
+	if given.SameArguments {
+		one.Key, one.Arguments = c.same, shownArguments(c.arguments)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tidy()
+	if a.full(c.owner) {
+		return nil, fmt.Errorf("%d approvals are in force for %s: revoke some (toolhost approvals), or approve this call alone", ownApprovals, cmp.Or(c.owner, "it"))
+	}
+	a.list = append(a.list, one)
+	if err := a.saveIf(one.For == api.ForIdentity); err != nil {
+		a.list = a.list[:len(a.list)-1]
+		return nil, err
+	}
+	return one, nil
+}
+
+// full says that no more can be kept for an owner. a is locked.
+func (a *Approvals) full(owner string) bool {
+	own := 0
+	for _, one := range a.list {
+		if one.Owner == owner {
+			own++
+		}
+	}
+	return own >= ownApprovals || len(a.list) >= maxApprovals
+}
+
+// shownArguments are what people see of arguments: large ones are told by their size.
+func shownArguments(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	if len(raw) <= maxShownArguments && json.Valid(raw) {
+		return raw
+	}
+	shown, _ := json.Marshal(fmt.Sprintf("%d bytes of arguments", len(raw)))
+	return shown
+}
+
+// approvableOf is a call as people approve it. A tool that runs something else by now,
+// or may touch something else, is another one.
+func (b *batch) approvableOf(e *entry, rule string) approvable {
+	r := e.tool.Request
+	var argv []string
+	if r.Command != nil {
+		argv = r.Command.Argv
+	}
+	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
+	call := e.call.Key()
+	return approvable{
+		owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool, rule: rule, arguments: e.call.Arguments,
+		any: hashOf(what), same: hashOf(what, call[:]),
+	}
+}
+
+func policyKey(t Tool) string {
+	if p := policyOf(t.Request.Sandbox); p != nil {
+		return p.Key
+	}
+	return ""
+}
+
+func hashOf(parts ...[]byte) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(sum, "%d:", len(part))
+		sum.Write(part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// lastsFor are what an answer can be for beside one call.
+func (t *Turn) lastsFor(covered *approvable) []string {
+	if covered == nil {
+		return nil
+	}
+	list := []string{api.ForTurn}
+	if t.lasting != "" {
+		list = append(list, api.ForSession)
+	}
+	if t.info.Owner != "" {
+		list = append(list, api.ForIdentity)
+	}
+	return list
+}
+
+// checkAlways says why an answer cannot be for more than one call.
+func (t *Turn) checkAlways(p *pending, a api.Answer) error {
+	switch {
+	case !a.Always && (a.For != "" || a.SameArguments):
+		return errors.New("for and sameArguments go with always: true")
+	case !a.Always || a.For == "":
+		return nil
+	case !a.Approve:
+		return errors.New("only a yes can be for more than one call")
+	case p.covered == nil:
+		return errors.New("this question is answered for one call alone: leave out for")
+	case !slices.Contains(p.Always, a.For):
+		return fmt.Errorf("for is %q: of this question it must be %s", a.For, strings.Join(p.Always, " or "))
+	}
+	return nil
+}
+
+// approveAlways keeps an answer for more than one call, and gives it to the questions
+// of the turn that it covers and that wait now.
+func (t *Turn) approveAlways(p *pending, a api.Answer) error {
+	a.By = text.Bytes(a.By, maxByBytes)
+	given, err := t.m.config.Approvals.give(*p.covered, a)
+	if err != nil {
+		return err
+	}
+	t.close(p, api.OutcomeAnswered, a)
+	for _, other := range t.pendings {
+		if other.covered != nil && given.covers(*other.covered) {
+			t.close(other, api.OutcomeAnswered, a)
+		}
+	}
+	return nil
+}
