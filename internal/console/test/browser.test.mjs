@@ -14,6 +14,6 @@ after(async () => {
   await daemon.kill(); // so that no turn is waited for
 });
 
-for (const name of process.env.CONSOLE_ONLY?.split(',') ?? ['asks', 'live', 'load', 'records', 'looks', 'connection', 'attacks']) {
+for (const name of process.env.CONSOLE_ONLY?.split(',') ?? ['asks', 'approvals', 'live', 'load', 'records', 'looks', 'connection', 'attacks']) {
   await import(`./browser/${name}.mjs`);
 }

@@ -98,6 +98,8 @@ export const end = (turnId) => post(path`/api/turns/${turnId}/end`);
 export const abort = (turnId) => post(path`/api/turns/${turnId}/abort`);
 export const abortCall = (turnId, callId) => post(path`/api/turns/${turnId}/abort-tool/${callId}`);
 export const answer = (id, body) => post(path`/api/interactions/${id}/answer`, body);
+export const approvals = async (signal) => (await get('/api/approvals', signal)).approvals;
+export const revokeApproval = (id) => post(path`/api/approvals/${id}/revoke`);
 export const login = (link) => post('/api/login', { link });
 export const whoami = (signal) => get('/api/whoami', signal);
 export const logout = () => post('/api/logout');

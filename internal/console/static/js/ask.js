@@ -31,7 +31,7 @@ export class AskCard {
       this.#bar,
       h('p', { class: 'ask-prompt' }, printable(ask.prompt)),
       argumentsOf(ask), policyOf(ask), this.#fields(), this.#error, this.#actions(),
-      h('p', { class: 'ask-from' }, 'turn ', h('a', { href: href('history', [ask.turnId]) }, printable(brief(ask.turnId)))));
+      h('p', { class: 'ask-from' }, ask.owner ? `${printable(ask.owner)}, ` : null, 'turn ', h('a', { href: href('history', [ask.turnId]) }, printable(brief(ask.turnId)))));
     this.node.addEventListener('submit', (e) => {
       e.preventDefault();
       this.#send();
@@ -53,7 +53,7 @@ export class AskCard {
   }
 
   #actions() {
-    const { kind, host } = this.#ask;
+    const { kind } = this.#ask;
     const yes = this.#form ? 'Send' : { confirm: 'Confirm', device_code: 'Done', escalation: 'Done' }[kind] ?? 'Approve';
     const button = (words, props) => {
       const node = h('button', { disabled: true, ...props }, words);
@@ -62,8 +62,20 @@ export class AskCard {
     };
     return h('div', { class: 'ask-actions' },
       button(yes, { type: 'submit', class: kind === 'confirm' ? 'danger' : 'primary' }),
-      kind === 'approval' && !host && !this.#form ? button('Always in this turn', { type: 'button', onclick: () => this.#answer({ approve: true, always: true }, 'Approved for this turn') }) : null,
+      ...this.#always(button),
       button('Deny', { type: 'button', class: 'deny', onclick: () => this.#answer({}, 'Denied') }));
+  }
+
+  /** What a yes can be for beside this call: the turn at once, more by a choice. */
+  #always(button) {
+    const { always, owner } = this.#ask;
+    if (!always || this.#form) return [];
+    const names = { turn: 'in this turn', session: 'in this session', identity: `for ${printable(owner || 'this identity')}` };
+    const same = h('input', { type: 'checkbox' });
+    const scope = h('select', { 'aria-label': 'What the approval is for' }, always.map((s) => h('option', { value: s }, names[s] ?? s)));
+    const send = () => this.#answer({ approve: true, always: true, for: scope.value, sameArguments: same.checked }, `Approved ${names[scope.value]}`);
+    return [h('span', { class: 'ask-always' }, button('Always', { type: 'button', onclick: send }), scope,
+      h('label', {}, same, ' only with these arguments'))];
   }
 
   #key(e) {

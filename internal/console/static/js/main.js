@@ -13,6 +13,7 @@ import { history } from './views/history.js';
 import { turn } from './views/turn.js';
 import { call } from './views/call.js';
 import { tools } from './views/tools.js';
+import { approvals } from './views/approvals.js';
 import { charts } from './views/charts.js';
 
 const state = createState();
@@ -49,7 +50,7 @@ const context = { api, state, feed, shell };
 
 function viewOf({ view, ids }) {
   if (view === 'history') return [history, turn, call][Math.min(2, ids.length)];
-  return { live, tools, charts }[view] ?? live;
+  return { live, approvals, tools, charts }[view] ?? live;
 }
 
 function open() {

@@ -38,7 +38,7 @@ test('an approval says what it is for, counts down, and is given', async () => {
 
 test('an approval for the turn asks no second time', async () => {
   const { p, turn, card, result } = await asked('ask', {});
-  await card.getByRole('button', { name: 'Always in this turn' }).click();
+  await card.getByRole('button', { name: 'Always' }).click();
   assert.equal((await result()).status, 'ok');
   assert.equal((await host.run(turn, [call('ask', { text: 'again' })]))[0].status, 'ok');
   await host.end(turn);

@@ -128,3 +128,57 @@ test('a tab that is opened beside one that is signed in is signed in, too', asyn
   await next.locator('#connection[data-kind=live]').waitFor();
   await p.done();
 });
+
+test('a page whose name was made to point here afterwards reads and begins nothing', async () => {
+  // Chromium leads *.localhost to this machine; the page itself comes from the attacker.
+  const rebound = new URL(guarded);
+  rebound.hostname = 'rebound.localhost';
+  const p = await page('/', { base: guarded });
+  p.allowed.push(/.*/);
+  await p.route(rebound.origin + '/', (route) => route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>evil</title>' }));
+  await p.goto(rebound.origin + '/');
+  const tries = await p.evaluate(async () => {
+    const ask = async (path, options) => {
+      const r = await fetch(path, options);
+      return `${r.status} ${(await r.json()).error.code}`;
+    };
+    const socket = new Promise((resolve) => {
+      const s = new WebSocket(`ws://${location.host}/api/turns/active`);
+      s.onopen = () => resolve('open');
+      s.onerror = () => resolve('refused');
+    });
+    const json = { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer x' }, body: '{}' };
+    return {
+      read: await ask('/api/turns/active'), health: await ask('/api/health'), begin: await ask('/api/turns', json),
+      login: await ask('/api/login', { ...json, body: '{"link":"x"}' }), mcp: await ask('/mcp', json), socket: await socket, session: String(sessionStorage.getItem('toolhost.session')),
+    };
+  });
+  const no = '403 bad_host';
+  assert.deepEqual(tries, { read: no, health: no, begin: no, login: no, mcp: no, socket: 'refused', session: 'null' });
+  assert.equal(await turnsNow(), 0);
+  await p.done();
+});
+
+test('who guesses is told to wait, and who is signed in goes on', async () => {
+  const p = await signedIn();
+  p.allowed.push(/.*/);
+  await p.locator('#connection[data-kind=live]').waitFor();
+  // The page guesses from where the person is, as the worst one can.
+  const { statuses, after } = await p.evaluate(async () => {
+    const guess = (n) => fetch('/api/whoami', { headers: { Authorization: `Bearer toolhost_aaaaaaaaaa_${'A'.repeat(24)}${String(n).padStart(2, 'B')}00000000` } });
+    const all = [];
+    for (let n = 0; n < 30; n++) all.push(await guess(n));
+    return { statuses: all.map((r) => r.status), after: all.at(-1).headers.get('Retry-After') };
+  });
+  assert.equal(statuses[0], 401);
+  assert.ok(statuses.filter((s) => s === 401).length <= 22, `too many guesses were looked at: ${statuses}`);
+  assert.equal(statuses.at(-1), 429);
+  assert.ok(Number(after) >= 1, `no word of when to come back: ${after}`);
+  const replayed = await fetch(guarded + '/api/login', { method: 'POST', body: '{"link":"guessed"}', headers: { 'Content-Type': 'application/json' } });
+  assert.equal(replayed.status, 429, 'links are guessed beside tokens');
+  const own = await p.evaluate(() => fetch('/api/whoami', { headers: { Authorization: `Bearer ${sessionStorage.getItem('toolhost.session')}` } }).then((r) => r.status));
+  assert.equal(own, 200, 'the person is shut out by the guesses');
+  await p.done();
+  await daemon.kill(); // the next test is not to wait
+  await daemon.start();
+});
