@@ -30,6 +30,8 @@ func retention(l *Loaded) any { return journal.Retention(l.Journal) }
 
 func otlp(l *Loaded) any { return l.Telemetry.OTLP }
 
+func syslog(l *Loaded) any { return l.Telemetry.Syslog }
+
 func firstParam(l *Loaded) any { return l.Tools[0].Command.Params[0] }
 
 func firstKeep(l *Loaded) any { return *l.Tools[0].Request().Keep }
@@ -53,8 +55,12 @@ var hostCases = map[string]hostCase{
 	"telemetry.otlp.headers":  {"secrets: {a: {file: secrets/api}}\ntelemetry: {otlp: {headers: {X-Key: a}}}", otlp, OTLP{Headers: map[string]string{"X-Key": "a"}}},
 	"telemetry.otlp.traces":   {"telemetry: {otlp: {traces: false}}", otlp, OTLP{NoTraces: true}},
 	"telemetry.otlp.metrics":  {"telemetry: {otlp: {metrics: false}}", otlp, OTLP{NoMetrics: true}},
+	"telemetry.otlp.audit":    {"telemetry: {otlp: {audit: true}}", otlp, OTLP{Audit: true}},
 	"telemetry.otlp.interval": {"telemetry: {otlp: {interval: 15s}}", otlp, OTLP{Interval: 15 * time.Second}},
 	"telemetry.otlp.timeout":  {"telemetry: {otlp: {timeout: 2s}}", otlp, OTLP{Timeout: 2 * time.Second}},
+
+	"telemetry.syslog.address": {"telemetry: {syslog: {address: \"tcp://127.0.0.1:601\"}}", syslog, Syslog{Address: "tcp://127.0.0.1:601"}},
+	"telemetry.syslog.ca":      {"telemetry: {syslog: {ca: bin/grep}}", syslog, Syslog{CA: "/etc/th/bin/grep"}},
 
 	"stream.initial": {"stream: {initial: 4s}", func(l *Loaded) any { return l.Default.Stream }, budget.Stream{Initial: 4 * time.Second}},
 	"stream.gap":     {"stream: {gap: 4s}", func(l *Loaded) any { return l.Default.Stream }, budget.Stream{Gap: 4 * time.Second}},

@@ -12,7 +12,18 @@ import (
 
 // Telemetry are the settings of what the daemon sends to others. What is
 // scraped from it needs none.
-type Telemetry struct{ OTLP OTLP }
+type Telemetry struct {
+	OTLP   OTLP
+	Syslog Syslog
+}
+
+// Syslog is where audit records go, as RFC 5424; without an address nowhere.
+type Syslog struct {
+	// Address begins with unix://, udp://, tcp:// or tls://. CA is a file with the
+	// certificates that a receiver of the last may have been signed by; empty is the
+	// system's.
+	Address, CA string
+}
 
 // OTLP is where traces and metrics go. Zero fields are taken from the OTEL_*
 // environment.
@@ -21,12 +32,39 @@ type OTLP struct {
 	Endpoint, Protocol string
 	// Headers are names of secrets, by the header whose value they hold.
 	Headers map[string]string
-	// NoTraces and NoMetrics leave one of the two out.
+	// NoTraces and NoMetrics leave one of the two out; Audit sends audit records, too.
 	NoTraces, NoMetrics bool
+	Audit               bool
 	Interval, Timeout   time.Duration
 }
 
-var telemetryKeys = []*key{{name: "otlp", keys: otlpKeys, doc: "sending traces and metrics over OTLP"}}
+var telemetryKeys = []*key{
+	{name: "otlp", keys: otlpKeys, doc: "sending traces and metrics over OTLP"},
+	{name: "syslog", keys: syslogKeys, doc: "sending audit records by syslog (RFC 5424)"},
+}
+
+var syslogKeys = []*key{
+	{
+		name: "address", kind: syslogKind, std: "(none: nothing is sent)", doc: "the receiver: `unix:///dev/log`, `udp://HOST:514`, `tcp://HOST:601` or `tls://HOST:6514`",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.Address = s.data.(string) }),
+	},
+	{
+		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificates that the receiver of `tls://` may have been signed by",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.CA = s.data.(string) }),
+	},
+}
+
+// syslogKind is the address of a receiver.
+var syslogKind = scalar("address of a syslog receiver", `^(unix:///.+|(udp|tcp|tls)://[^/?#@]+:[0-9]+)$`, func(s string) (any, string) {
+	u, err := url.Parse(s)
+	if err == nil && u.Scheme == "unix" && u.Host == "" && len(u.Path) > 1 && u.User == nil {
+		return s, ""
+	}
+	if err != nil || !slices.Contains([]string{"udp", "tcp", "tls"}, u.Scheme) || u.Hostname() == "" || u.Port() == "" || u.Path != "" || u.RawQuery != "" || u.User != nil {
+		return nil, "is not an address of a syslog receiver: write unix:///dev/log, udp://HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT"
+	}
+	return s, ""
+})
 
 var otlpKeys = []*key{
 	{
@@ -53,6 +91,10 @@ var otlpKeys = []*key{
 	{
 		name: "metrics", kind: boolKind, std: "true", doc: "send the metrics that `/metrics` has",
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.NoMetrics = !s.data.(bool) }),
+	},
+	{
+		name: "audit", kind: boolKind, std: "false", doc: "send audit records as logs, too",
+		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Audit = s.data.(bool) }),
 	},
 	{
 		name: "interval", kind: durationKind, std: "($OTEL_METRIC_EXPORT_INTERVAL, or 60s)", doc: "how often metrics are sent",

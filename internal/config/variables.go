@@ -7,6 +7,9 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
+// ofClients are variables that commands read which talk to a daemon.
+var ofClients = []string{"TOOLHOST_URL", "TOOLHOST_TOKEN"}
+
 // developers are the beginnings of variables for toolhost's own tests, and of the
 // handshake with plugins, which a toolhost inside of a tool sees.
 var developers = []string{
@@ -35,7 +38,7 @@ func (b *builder) unknownVariables() {
 func (m Machine) suspects(known []string) (names []string) {
 	for _, item := range m.Environ {
 		name, value, _ := strings.Cut(item, "=")
-		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) && !ofService(name, value) && !slices.Contains(api.CallVariables, name) &&
+		if strings.HasPrefix(name, "TOOLHOST_") && value != "" && !slices.Contains(known, name) && !ofService(name, value) && !slices.Contains(ofClients, name) && !slices.Contains(api.CallVariables, name) &&
 			!slices.ContainsFunc(developers, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			names = append(names, name)
 		}

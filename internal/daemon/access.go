@@ -9,8 +9,7 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// book is who may use the daemon, by the configuration in force. Who could connect
-// before there was anything but that still can, to make calls of their own.
+// book is who may use the daemon, by the configuration in force.
 func (d *daemon) book() access.Book {
 	loaded := d.tools.loaded()
 	if known := d.known.Load(); known != nil && known.of == loaded {
@@ -33,10 +32,22 @@ func (d *daemon) bookOf(loaded *config.Loaded) access.Book {
 		Admins: []uint32{0, uint32(os.Geteuid())}, Guests: settings.SocketUIDs,
 		AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
 	}
+	if len(loaded.Access) == 0 {
+		b.GuestRoles = []access.Role{access.Admin}
+	}
 	for _, a := range loaded.Access {
 		b.Profiles = append(b.Profiles, profileOf(a))
 	}
 	return b
+}
+
+// tellGuests says who may do everything because nobody has said what they may: so it
+// was before there were roles.
+func (d *daemon) tellGuests() {
+	settings := d.options.Loaded.Daemon
+	if len(d.tools.loaded().Access) == 0 && (settings.SocketGroup != "" || len(settings.SocketUIDs) > 0) {
+		d.logger.Warn("everybody whom socket lets in may do everything, since there is no access in the configuration: with an entry there, others may make calls of their own and no more")
+	}
 }
 
 // profileOf looks up the group of a profile. Of one that is not there nobody is a

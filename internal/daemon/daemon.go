@@ -100,10 +100,12 @@ func Run(o Options) error {
 	if err := d.open(given); err != nil {
 		return errors.Join(err, d.close())
 	}
+	d.trail.configured("daemon.start", o.Loaded)
 	d.watchTokens() // those that there are; what is made from now on goes on record
 	d.serve()
 	err = d.run()
 	d.stop()
+	d.trail.add("daemon", "daemon.stop", "", "")
 	return errors.Join(err, d.close())
 }
 
@@ -114,7 +116,7 @@ func (d *daemon) open(given []net.Listener) error {
 		return err
 	}
 	for _, step := range []func() error{
-		d.openJournal, func() error { return d.listeners.open(d.options, given) }, d.openTelemetry, d.openHost, d.openAPI,
+		d.openJournal, func() error { return d.listeners.open(d.options, given) }, d.openTelemetry, d.openOutboxes, d.openHost, d.openAPI,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -169,12 +171,16 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
 	d.tools.notice = d.mcp.notice
+	approvals, err := d.approvals()
+	if err != nil {
+		return err
+	}
 	var history turn.History
 	if d.reader != nil {
 		history = d.reader.Records
 	}
 	d.turns = turn.New(turn.Config{
-		Interactor: d.mcp.asker, History: history,
+		Interactor: d.mcp.asker, History: history, Approvals: approvals,
 		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
@@ -222,6 +228,7 @@ func (d *daemon) serve() {
 	if d.listeners.tcp {
 		d.tellTokens()
 	}
+	d.tellGuests()
 }
 
 // tellTokens says how clients on TCP get in.
@@ -247,6 +254,7 @@ func (d *daemon) close() error {
 	if d.host != nil {
 		errs = append(errs, d.closeHost())
 	}
+	d.trail.close()
 	if d.told != nil {
 		d.told.Close() // its last word is of a host without calls
 	}

@@ -22,14 +22,15 @@ func (d *daemon) reload() {
 		err = CheckGrants(loaded, d.options.State)
 	}
 	d.told.Reloaded(err == nil)
-	d.trail.reloaded(err)
 	if err != nil {
+		d.trail.notConfigured(err)
 		d.keepOld(err)
 		return
 	}
 	for _, w := range loaded.Warnings {
 		d.logger.Warn("configuration: " + w.String())
 	}
+	d.trail.configured("config.reload", loaded)
 	before := d.tools.current.Load()
 	diff := config.Compare(before.loaded, loaded)
 	next := d.tools.snapshot(loaded)

@@ -29,7 +29,7 @@ func (d *daemon) openTelemetry() error {
 func exportOf(o Options) (telemetry.Export, error) {
 	otlp := o.Loaded.Telemetry.OTLP
 	export := telemetry.Export{
-		Endpoint: otlp.Endpoint, Protocol: otlp.Protocol, NoTraces: otlp.NoTraces, NoMetrics: otlp.NoMetrics,
+		Endpoint: otlp.Endpoint, Protocol: otlp.Protocol, NoTraces: otlp.NoTraces, NoMetrics: otlp.NoMetrics, Audit: otlp.Audit,
 		Interval: otlp.Interval, Timeout: otlp.Timeout, Headers: map[string]string{},
 	}
 	for header, name := range otlp.Headers {

@@ -1,6 +1,11 @@
 package daemon
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -9,6 +14,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/audit"
+	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/httpapi"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/tokens"
@@ -17,8 +24,9 @@ import (
 // trail puts who did what on record, as a chain in the journal, and into the log,
 // which usually goes elsewhere.
 type trail struct {
-	logger  hclog.Logger
-	journal *journal.Journal // nil keeps none
+	logger   hclog.Logger
+	journal  *journal.Journal // nil keeps none
+	outboxes []*audit.Outbox  // to elsewhere
 
 	mu      sync.Mutex
 	refuse  *rate.Limiter
@@ -43,6 +51,9 @@ func (t *trail) add(who, action, what, outcome string) {
 			t.logger.Error("an audit record could not be kept", "error", err)
 		}
 	}
+	for _, o := range t.outboxes {
+		o.Put(a)
+	}
 	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
 }
 
@@ -63,21 +74,42 @@ func (t *trail) refused(r httpapi.Refusal) {
 		return
 	}
 	if dropped > 0 {
-		t.add("daemon", "access.refused", "further requests", strconv.Itoa(dropped)+" more")
+		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(dropped)+" more")
 	}
 	who := r.Who
 	if who == "" {
 		who = "somebody unknown"
 	}
-	t.add(who, "access.refused", r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
+	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
 }
 
-func (t *trail) reloaded(err error) {
-	outcome := ""
-	if err != nil {
-		outcome = "not loaded: " + err.Error()
+// configured puts on record which configuration is in force: with the files' hash, so
+// that changes between two daemons show, too.
+func (t *trail) configured(action string, loaded *config.Loaded) {
+	t.add("daemon", action, cmp.Or(loaded.Path, "no file")+" sha256:"+hashOfFiles(loaded.Files), "")
+}
+
+func (t *trail) notConfigured(err error) {
+	t.add("daemon", "config.reload", "", "not loaded: "+err.Error())
+}
+
+// hashOfFiles is that of their contents, in order. What cannot be read counts as
+// empty: it has been read by now.
+func hashOfFiles(paths []string) string {
+	sum := sha256.New()
+	for _, path := range paths {
+		raw, _ := os.ReadFile(path)
+		fmt.Fprintf(sum, "%d %s %d ", len(path), path, len(raw))
+		sum.Write(raw)
 	}
-	t.add("daemon", "config.reload", "", outcome)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// close sends what waits.
+func (t *trail) close() {
+	for _, o := range t.outboxes {
+		o.Close()
+	}
 }
 
 // watchTokens puts changes of the tokens on record, which toolhost token makes, and

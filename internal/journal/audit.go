@@ -29,6 +29,23 @@ type Audit struct {
 	Hash string `json:"-"`
 }
 
+// Words are the record in words, for people.
+func (a *Audit) Words() string {
+	words := a.Who + ": " + a.Action
+	for _, more := range []string{a.What, a.Outcome} {
+		if more != "" {
+			words += ": " + more
+		}
+	}
+	return words
+}
+
+// ActionRefused is that of a request that was not allowed.
+const ActionRefused = "access.refused"
+
+// Refused says that somebody was not let do what they wanted.
+func (a *Audit) Refused() bool { return a.Action == ActionRefused }
+
 const (
 	// maxAudit bounds the records that are kept: the oldest go, and their last hash
 	// stays as the anchor of the rest.

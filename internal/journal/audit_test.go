@@ -46,12 +46,13 @@ func TestAuditIsAChain(t *testing.T) {
 // Whatever is changed within the chain shows.
 func TestABrokenChainShows(t *testing.T) {
 	for change, want := range map[string]string{
-		"UPDATE audit SET json = replace(json, 'uid 0', 'uid 1') WHERE seq = 3": "record 3 is not what was written",
-		"UPDATE audit SET hash = zeroblob(32) WHERE seq = 2":                    "record 2 is not what was written",
-		"DELETE FROM audit WHERE seq = 2":                                       "record 2 is missing",
-		"DELETE FROM audit WHERE seq = 1":                                       "record 1 is missing",
-		"UPDATE audit SET seq = 9 WHERE seq = 5":                                "record 5 is missing",
-		"UPDATE audit_anchor SET hash = x'00'":                                  "record 1 is not what was written",
+		"UPDATE audit SET json = replace(json, 'uid 0', 'uid 1') WHERE seq = 3":                                                     "record 3 is not what was written",
+		"UPDATE audit SET hash = zeroblob(32) WHERE seq = 2":                                                                        "record 2 is not what was written",
+		"UPDATE audit SET seq = CASE seq WHEN 2 THEN -3 ELSE -2 END WHERE seq IN (2, 3); UPDATE audit SET seq = -seq WHERE seq < 0": "record 2 is not what was written",
+		"DELETE FROM audit WHERE seq = 2":                                                                                           "record 2 is missing",
+		"DELETE FROM audit WHERE seq = 1":                                                                                           "record 1 is missing",
+		"UPDATE audit SET seq = 9 WHERE seq = 5":                                                                                    "record 5 is missing",
+		"UPDATE audit_anchor SET hash = x'00'":                                                                                      "record 1 is not what was written",
 	} {
 		dir, j := audited(t, 5)
 		if _, err := j.writer.database.conn.ExecContext(t.Context(), change); err != nil {

@@ -24,6 +24,8 @@ type Export struct {
 	Headers map[string]string
 	// NoTraces and NoMetrics leave one of the two out.
 	NoTraces, NoMetrics bool
+	// Audit sends audit records, too: see AuditLogs.
+	Audit bool
 	// Interval is that of metrics; 0 is 60 s. Timeout bounds each request; 0 is
 	// 10 s.
 	Interval, Timeout time.Duration
@@ -35,7 +37,7 @@ const (
 	ProtocolHTTP = "http/protobuf"
 )
 
-// signalPlan is what becomes of traces or metrics.
+// signalPlan is what becomes of traces, metrics or logs.
 type signalPlan struct {
 	on       bool
 	protocol string
@@ -45,7 +47,7 @@ type signalPlan struct {
 }
 
 // exportPlan is pure: getenv is the only thing it asks.
-type exportPlan struct{ traces, metrics signalPlan }
+type exportPlan struct{ traces, metrics, audit signalPlan }
 
 func (p exportPlan) on() bool { return p.traces.on || p.metrics.on }
 
@@ -59,7 +61,14 @@ func planExport(e Export, getenv func(string) string) (plan exportPlan, err erro
 		}
 	}
 	if !e.NoMetrics {
-		plan.metrics, err = planSignal(e, "METRICS", getenv)
+		if plan.metrics, err = planSignal(e, "METRICS", getenv); err != nil {
+			return exportPlan{}, err
+		}
+	}
+	if e.Audit {
+		if plan.audit, err = planSignal(e, "LOGS", getenv); err == nil && !plan.audit.on && getenv("OTEL_LOGS_EXPORTER") == "" {
+			err = errNoCollector
+		}
 	}
 	return plan, err
 }

@@ -7,7 +7,7 @@ import (
 
 func TestPlan(t *testing.T) {
 	const url = "http://127.0.0.1:4318"
-	off, both := signalPlan{}, exportPlan{signalPlan{true, ProtocolHTTP, ""}, signalPlan{true, ProtocolHTTP, ""}}
+	off, both := signalPlan{}, exportPlan{traces: signalPlan{true, ProtocolHTTP, ""}, metrics: signalPlan{true, ProtocolHTTP, ""}}
 	for name, c := range map[string]struct {
 		export  Export
 		environ string
@@ -15,15 +15,16 @@ func TestPlan(t *testing.T) {
 	}{
 		"nothing":            {},
 		"headers alone":      {Export{Headers: map[string]string{"a": "b"}, Protocol: ProtocolGRPC}, "OTEL_EXPORTER_OTLP_HEADERS=a=b", exportPlan{}},
-		"file":               {Export{Endpoint: url}, "", exportPlan{signalPlan{true, ProtocolHTTP, url + "/v1/traces"}, signalPlan{true, ProtocolHTTP, url + "/v1/metrics"}}},
+		"file":               {Export{Endpoint: url}, "", exportPlan{traces: signalPlan{true, ProtocolHTTP, url + "/v1/traces"}, metrics: signalPlan{true, ProtocolHTTP, url + "/v1/metrics"}}},
 		"file with a path":   {Export{Endpoint: url + "/otlp/", NoMetrics: true}, "", exportPlan{traces: signalPlan{true, ProtocolHTTP, url + "/otlp/v1/traces"}}},
 		"file, grpc":         {Export{Endpoint: url, Protocol: ProtocolGRPC, NoTraces: true}, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", exportPlan{metrics: signalPlan{true, ProtocolGRPC, url}}},
 		"file over variable": {Export{Endpoint: url, NoMetrics: true}, "OTEL_EXPORTER_OTLP_ENDPOINT=http://elsewhere", exportPlan{traces: signalPlan{true, ProtocolHTTP, url + "/v1/traces"}}},
 		"variable":           {Export{}, "OTEL_EXPORTER_OTLP_ENDPOINT=" + url, both},
 		"variable of one":    {Export{}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + url + "/x OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=grpc", exportPlan{traces: signalPlan{true, ProtocolGRPC, ""}}},
 		"disabled":           {Export{Endpoint: url}, "OTEL_SDK_DISABLED=TRUE", exportPlan{}},
-		"no traces":          {Export{Endpoint: url}, "OTEL_TRACES_EXPORTER=none", exportPlan{off, signalPlan{true, ProtocolHTTP, url + "/v1/metrics"}}},
-		"another exporter":   {Export{}, "OTEL_METRICS_EXPORTER=prometheus OTEL_TRACES_EXPORTER=otlp,console OTEL_EXPORTER_OTLP_ENDPOINT=" + url, exportPlan{both.traces, off}},
+		"no traces":          {Export{Endpoint: url}, "OTEL_TRACES_EXPORTER=none", exportPlan{off, signalPlan{true, ProtocolHTTP, url + "/v1/metrics"}, off}},
+		"audit":              {Export{Endpoint: url, NoMetrics: true, NoTraces: true, Audit: true}, "", exportPlan{audit: signalPlan{true, ProtocolHTTP, url + "/v1/logs"}}},
+		"another exporter":   {Export{}, "OTEL_METRICS_EXPORTER=prometheus OTEL_TRACES_EXPORTER=otlp,console OTEL_EXPORTER_OTLP_ENDPOINT=" + url, exportPlan{both.traces, off, off}},
 	} {
 		got, err := planExport(c.export, environ(c.environ))
 		if err != nil || got != c.want {

@@ -10,9 +10,11 @@ import (
 	"sync"
 	"testing"
 
+	collectorlogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	collectormetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	collectortrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -30,6 +32,7 @@ type receiver struct {
 	mu       sync.Mutex
 	spans    []*tracepb.Span
 	metrics  map[string]*metricspb.Metric
+	logs     []*logspb.LogRecord
 	resource *resourcepb.Resource
 	keys     []string // the headers x-key of all requests
 }
@@ -45,6 +48,30 @@ func (s metricsService) Export(ctx context.Context, in *collectormetrics.ExportM
 	s.r.takeKey(ctx)
 	s.r.takeMetrics(in)
 	return &collectormetrics.ExportMetricsServiceResponse{}, nil
+}
+
+// logsService has one more method Export.
+type logsService struct {
+	collectorlogs.UnimplementedLogsServiceServer
+	r *receiver
+}
+
+// Export implements the logs service.
+func (s logsService) Export(ctx context.Context, in *collectorlogs.ExportLogsServiceRequest) (*collectorlogs.ExportLogsServiceResponse, error) {
+	s.r.takeKey(ctx)
+	s.r.takeLogs(in)
+	return &collectorlogs.ExportLogsServiceResponse{}, nil
+}
+
+func (r *receiver) takeLogs(in *collectorlogs.ExportLogsServiceRequest) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range in.GetResourceLogs() {
+		r.resource = of.GetResource()
+		for _, scope := range of.GetScopeLogs() {
+			r.logs = append(r.logs, scope.GetLogRecords()...)
+		}
+	}
 }
 
 // Export implements the trace service.
@@ -97,7 +124,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		body = unpacked
 	}
 	raw, err := io.ReadAll(body)
-	traces, metrics := &collectortrace.ExportTraceServiceRequest{}, &collectormetrics.ExportMetricsServiceRequest{}
+	traces, metrics, logs := &collectortrace.ExportTraceServiceRequest{}, &collectormetrics.ExportMetricsServiceRequest{}, &collectorlogs.ExportLogsServiceRequest{}
 	switch {
 	case err != nil || q.Header.Get("Content-Type") != "application/x-protobuf":
 		http.Error(w, "no protobuf", http.StatusBadRequest)
@@ -106,6 +133,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		r.takeSpans(traces)
 	case q.URL.Path == "/v1/metrics" && proto.Unmarshal(raw, metrics) == nil:
 		r.takeMetrics(metrics)
+	case q.URL.Path == "/v1/logs" && proto.Unmarshal(raw, logs) == nil:
+		r.takeLogs(logs)
 	default:
 		http.NotFound(w, q)
 		return
@@ -133,6 +162,7 @@ func receive(t *testing.T, protocol string) *receiver {
 	server := grpc.NewServer()
 	collectortrace.RegisterTraceServiceServer(server, r)
 	collectormetrics.RegisterMetricsServiceServer(server, metricsService{r: r})
+	collectorlogs.RegisterLogsServiceServer(server, logsService{r: r})
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(l) })
 	t.Cleanup(func() { server.Stop(); serving.Wait() })

@@ -116,6 +116,11 @@ func (t *Telemetry) JournalFailed() { t.metrics.journalErrors.WithLabelValues().
 // Reloaded counts an attempt to load the configuration anew.
 func (t *Telemetry) Reloaded(ok bool) { t.metrics.reloads.WithLabelValues(reloadResult(ok)).Inc() }
 
+// AuditLost counts audit records that could not be sent somewhere.
+func (t *Telemetry) AuditLost(to string, n int) {
+	t.metrics.lostAudit.WithLabelValues(to).Add(float64(n))
+}
+
 // Close sends what is still to be sent, for at most closeLimit.
 func (t *Telemetry) Close() {
 	if t.export != nil {

@@ -1,0 +1,169 @@
+// Package audit sends audit records elsewhere, where who can write the journal cannot
+// change them.
+package audit
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/text"
+)
+
+// Sender sends records to one place. Send gives how many of the first have gone; an
+// error says why not all have. It ends with ctx.
+type Sender interface {
+	Send(ctx context.Context, records []journal.Audit) (sent int, err error)
+	Close()
+}
+
+const (
+	// maxQueued bounds the records that wait, maxBatch those that are sent at once.
+	maxQueued = 4096
+	maxBatch  = 256
+
+	firstPause, lastPause = time.Second, 30 * time.Second
+	sendLimit             = 30 * time.Second
+	tellEvery             = time.Minute
+	// closeLimit is how long the end of the daemon waits for what is still queued.
+	closeLimit = 3 * time.Second
+
+	maxErrorBytes = 300
+)
+
+// Outbox holds what waits to be sent. Nobody waits for it: where too much is there the
+// new is lost, which is counted, said in the log, and sent as a record of its own once
+// there is room again.
+type Outbox struct {
+	name   string
+	sender Sender
+	logger hclog.Logger
+	onLoss func(n int)
+
+	queue  chan journal.Audit
+	lost   atomic.Int64 // since the last record that says so
+	life   context.Context
+	cut    context.CancelFunc
+	ending chan struct{}
+	done   sync.WaitGroup
+
+	told time.Time // the goroutine's
+}
+
+// NewOutbox begins to send. lost, if not nil, is told how many records are lost, from
+// any goroutine.
+func NewOutbox(name string, s Sender, logger hclog.Logger, lost func(n int)) *Outbox {
+	if lost == nil {
+		lost = func(int) {}
+	}
+	o := &Outbox{name: name, sender: s, logger: logger, onLoss: lost, queue: make(chan journal.Audit, maxQueued), ending: make(chan struct{})}
+	o.life, o.cut = context.WithCancel(context.Background())
+	o.done.Go(o.run)
+	return o
+}
+
+// Put queues a record, at once.
+func (o *Outbox) Put(a journal.Audit) {
+	select {
+	case o.queue <- a:
+	default:
+		o.lost.Add(1)
+		o.onLoss(1)
+	}
+}
+
+// Close sends what is queued, for a while, and gives up on the rest.
+func (o *Outbox) Close() {
+	close(o.ending)
+	timer := time.AfterFunc(closeLimit, o.cut)
+	o.done.Wait()
+	timer.Stop()
+	o.cut()
+	o.sender.Close()
+	if rest := len(o.queue); rest > 0 {
+		o.lost.Add(int64(rest))
+		o.onLoss(rest)
+	}
+	if n := o.lost.Load(); n > 0 {
+		o.logger.Error("audit records are lost: the journal has them", "to", o.name, "records", n)
+	}
+}
+
+func (o *Outbox) run() {
+	for {
+		select {
+		case a := <-o.queue:
+			o.deliver(o.batch(a))
+		case <-o.ending:
+			if len(o.queue) == 0 || o.life.Err() != nil {
+				return
+			}
+			o.deliver(o.batch(<-o.queue))
+		}
+	}
+}
+
+// batch takes what else waits, and a record of what was lost behind it.
+func (o *Outbox) batch(first journal.Audit) []journal.Audit {
+	list := []journal.Audit{first}
+	for len(list) < maxBatch && len(o.queue) > 0 {
+		list = append(list, <-o.queue)
+	}
+	if n := o.lost.Swap(0); n > 0 {
+		list = append(list, lostRecord(n))
+	}
+	return list
+}
+
+// lostRecord tells the other end that records are missing there.
+func lostRecord(n int64) journal.Audit {
+	return journal.Audit{Time: time.Now().UTC(), Who: "daemon", Action: "audit.lost", What: strconv.FormatInt(n, 10) + " records", Outcome: "not sent: too many waited; the journal has them"}
+}
+
+// deliver tries until all are sent, or the end.
+func (o *Outbox) deliver(list []journal.Audit) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		ctx, cancel := context.WithTimeout(o.life, sendLimit)
+		sent, err := o.sender.Send(ctx, list)
+		cancel()
+		list = list[sent:]
+		if sent > 0 {
+			pause = firstPause
+		}
+		if len(list) == 0 {
+			return
+		}
+		o.tell(err)
+		if !o.rest(pause) {
+			o.lost.Add(int64(len(list)))
+			o.onLoss(len(list))
+			return
+		}
+	}
+}
+
+// rest waits; false if there is no time for that.
+func (o *Outbox) rest(pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-o.life.Done():
+		return false
+	}
+}
+
+func (o *Outbox) tell(err error) {
+	now := time.Now()
+	if err == nil || !o.told.IsZero() && now.Sub(o.told) < tellEvery {
+		return
+	}
+	o.told = now
+	o.logger.Warn("audit records cannot be sent, and wait", "to", o.name, "waiting", len(o.queue), "lost", o.lost.Load(), "error", text.Bytes(err.Error(), maxErrorBytes))
+}
