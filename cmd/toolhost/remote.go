@@ -22,11 +22,14 @@ import (
 const socketVariable = "TOOLHOST_SOCKET"
 
 // remoteFlags say which daemon a command talks to.
-type remoteFlags struct{ socket, config string }
+type remoteFlags struct{ socket, config, url, tokenFile, ca string }
 
 func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.socket, "socket", "", "talk to the daemon at this `PATH` (default $"+socketVariable+", else that of the configuration)")
 	cmd.Flags().StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
+	cmd.Flags().StringVar(&f.url, "url", "", "talk to the daemon at this `URL`, with the token of --token-file, instead of its socket (default $"+urlVariable+")")
+	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token for --url (default $"+tokenVariable+" is the token)")
+	cmd.Flags().StringVar(&f.ca, "ca", "", "PEM `FILE` with the certificates that may have signed the daemon's (default the system's)")
 }
 
 // path is the daemon's socket. The configuration is only read where nothing
@@ -52,20 +55,20 @@ func (f *remoteFlags) path() (string, error) {
 // remote is a daemon.
 type remote struct {
 	*client.Client
-	socket string
+	socket, url string // one of them
 }
 
 // dial connects to nothing yet.
 func (f *remoteFlags) dial() (*remote, error) {
-	path, err := f.path()
+	options, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.New(client.Options{Socket: path})
+	c, err := client.New(options)
 	if err != nil {
 		return nil, exit.With(exit.Usage, err)
 	}
-	return &remote{c, path}, nil
+	return &remote{c, options.Socket, options.URL}, nil
 }
 
 // ask does one thing with the daemon.
@@ -102,6 +105,8 @@ func (r *remote) failure(err error) error {
 func (r *remote) unreachable(err error) error {
 	path := terminal.OneLine(r.socket)
 	switch {
+	case r.url != "" && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w: its URL is %s", err, terminal.OneLine(r.url))
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no daemon at %s: start one with toolhost serve, or name another socket with --socket or $%s", path, socketVariable)
 	case errors.Is(err, fs.ErrPermission):

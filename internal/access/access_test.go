@@ -83,7 +83,14 @@ func TestUsers(t *testing.T) {
 	if _, ok := (Book{}).OfUser(0, nil); ok {
 		t.Error("an empty book knows root")
 	}
-	book.AnyUser = true
+	book.GuestRoles = []Role{Admin}
+	if i, ok := book.OfUser(1, nil); !ok || !i.IsAdmin() {
+		t.Errorf("a guest with roles: %+v", i)
+	}
+	if i, ok := book.OfUser(1, []uint32{100}); !ok || i.IsAdmin() {
+		t.Errorf("a guest with roles whom a profile names: %+v", i)
+	}
+	book.GuestRoles, book.AnyUser = nil, true
 	if i, ok := book.OfUser(4, nil); !ok || !slices.Equal(i.Roles, []Role{Call}) {
 		t.Errorf("any user: %+v", i)
 	}

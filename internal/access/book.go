@@ -10,10 +10,11 @@ type Book struct {
 	// Admins are users of the machine who may do everything: root, and the daemon's
 	// own.
 	Admins []uint32
-	// Guests are users who may connect; AnyUser makes everybody one. They have the
-	// role Call, unless a profile says something else.
-	Guests  []uint32
-	AnyUser bool
+	// Guests are users who may connect; AnyUser makes everybody one. They have
+	// GuestRoles, and Call if that is nil, unless a profile says something else.
+	Guests     []uint32
+	AnyUser    bool
+	GuestRoles []Role
 	// Profiles are in the order of the configuration.
 	Profiles []Profile
 }
@@ -30,7 +31,9 @@ func (b Book) OfUser(uid uint32, groups []uint32) (Identity, bool) {
 	case named:
 		i.Roles = profile.Roles
 	case b.AnyUser || slices.Contains(b.Guests, uid):
-		i.Roles = []Role{Call}
+		if i.Roles = b.GuestRoles; i.Roles == nil {
+			i.Roles = []Role{Call}
+		}
 	default:
 		return Identity{}, false
 	}
