@@ -22,7 +22,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser interop conformance tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser interop conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -102,7 +102,12 @@ interop: build ## the reference MCP servers, the MCP Inspector and a client in T
 .PHONY: conformance
 conformance: build ## the MCP project's own conformance suite, for servers and for clients
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,conformance,^Test(Client)?Conformance$$,./internal/testenv/mcpsuite)
+	$(call stage,conformance,^Test((Client)?Conformance|EveryKind)$$,./internal/testenv/mcpsuite)
+
+.PHONY: servers
+servers: build ## twelve MCP servers that people use, from npm, wrapped: used, and killed at a deadline
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,servers,^TestServers$$,./internal/testenv/mcpsuite)
 
 .PHONY: tutorials
 tutorials: build ## what the tutorial for tool authors says, typed and compiled
@@ -131,7 +136,7 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn siege collector service fuzz
+	$(MAKE) soak churn siege collector servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

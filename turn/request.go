@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -52,7 +53,7 @@ func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) s
 	var list []api.Interaction
 	of := 0 // that are put to the client, or to people
 	for key, one := range q.Requests {
-		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group})
+		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group}, e.tool.Request.Tool.Label)
 		if err != nil {
 			continue
 		}
@@ -113,8 +114,8 @@ func elicitedBy(s settled, form bool) elicited {
 	return elicited{Action: actionCancel}
 }
 
-// interactionOf is how a request is put to people, or to the client.
-func interactionOf(r *api.ClientRequest) (api.Interaction, error) {
+// interactionOf is how a request of a server's is put to people, or to the client.
+func interactionOf(r *api.ClientRequest, server string) (api.Interaction, error) {
 	i := api.Interaction{Request: r}
 	if len(r.Params) > maxRequestBytes {
 		return i, errors.New("the request is too large")
@@ -125,24 +126,25 @@ func interactionOf(r *api.ClientRequest) (api.Interaction, error) {
 	case methodRoots:
 		i.Kind = api.KindRoots
 	case methodElicit:
-		return elicitation(i, r.Params)
+		return elicitation(i, r, server)
 	default:
 		return i, errors.New("no client answers " + r.Method)
 	}
 	return i, nil
 }
 
-func elicitation(i api.Interaction, raw json.RawMessage) (api.Interaction, error) {
+func elicitation(i api.Interaction, r *api.ClientRequest, server string) (api.Interaction, error) {
 	var p struct {
 		Mode, Message, URL string
 		RequestedSchema    json.RawMessage
 	}
-	if err := json.Unmarshal(raw, &p); err != nil {
+	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return i, err
 	}
 	i.Kind, i.Prompt = api.KindQuestionnaire, p.Message
 	if p.Mode == "url" {
-		i.Prompt += "\nIt asks you to open this address: " + p.URL + "\nOpen it yourself if you trust it; nothing opens it for you. Yes says that you will."
+		r.URL, r.Server = p.URL, cmp.Or(server, "The tool's server")
+		i.Prompt = r.Server + " asks you to open an address. Open it yourself if you trust it; nothing opens it for you. Yes says that you will.\n" + p.URL + "\n" + p.Message
 	} else if string(p.RequestedSchema) != "null" {
 		i.Schema = p.RequestedSchema
 	}

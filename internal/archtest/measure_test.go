@@ -18,7 +18,7 @@ import (
 // without a user, and packages outside the standard library that the small modules
 // pull. A change that makes one smaller lowers it here; none may grow.
 const (
-	mostMethods = 75
+	mostMethods = 69
 	mostFields  = 33
 	mostUnused  = 109
 	clientPulls = 2

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -65,7 +67,7 @@ func (s *Server) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		}
 		result, err := next(ctx, method, r)
 		if err == nil {
-			result = s.listFor(who, result)
+			result = forVersionOf(r, s.listFor(who, result))
 		}
 		return result, err
 	}
@@ -119,6 +121,10 @@ func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 		own.Tools = keep(list.Tools, func(t *mcpsdk.Tool) bool { return s.isOwn(t.Name) || who.MayUse(t.Name) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
+	case *mcpsdk.ReadResourceResult:
+		list.Cacheable = ownCache(list.Cacheable)
+	case *mcpsdk.DiscoverResult:
+		list.Cacheable = ownCache(list.Cacheable)
 	case *mcpsdk.ListPromptsResult:
 		own := *list
 		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool {
@@ -138,6 +144,26 @@ func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 		return &own
 	}
 	return result
+}
+
+// forVersionOf is a list of tools as the client's version knows them: before 2026-07-28
+// an output schema is that of an object.
+func forVersionOf(r mcpsdk.Request, result mcpsdk.Result) mcpsdk.Result {
+	list, is := result.(*mcpsdk.ListToolsResult)
+	asked, known := r.(*mcpsdk.ListToolsRequest)
+	if !is || !known || asked.ProtocolVersion() >= multiRound {
+		return result
+	}
+	own := *list
+	own.Tools = slices.Clone(list.Tools)
+	for i, tool := range own.Tools {
+		if raw, of := tool.OutputSchema.(json.RawMessage); of && !isObject(raw) {
+			older := *tool
+			older.OutputSchema = nil
+			own.Tools[i] = &older
+		}
+	}
+	return &own
 }
 
 // keep is never nil, since a list is an array on the wire.

@@ -41,6 +41,7 @@ func blockOf(c api.Content) mcpsdk.Content {
 	if err != nil || json.Unmarshal(raw, &one) != nil || len(one.Content) != 1 {
 		return nil
 	}
+	exactly(one.Content[0], raw[len(`{"content":[`):len(raw)-len(`]}`)])
 	return one.Content[0]
 }
 
@@ -91,18 +92,18 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 		bare := *r
 		bare.Content, bare.Structured, bare.Warnings = nil, nil, nil
 		if !r.OK() || r.Message != "" {
-			list = content(&bare, version)
+			list = content(&bare, false, version)
 		}
 	}
 	for _, c := range r.Content {
 		list = append(list, forVersion(blockOf(c), version)...)
 	}
-	if len(r.Structured) > 0 && !isJSONObject(r.Structured) && version < multiRound {
+	if len(r.Structured) > 0 && string(r.Structured) != "null" && !isJSONObject(r.Structured) && version < multiRound {
 		list = append(list, &mcpsdk.TextContent{Text: string(r.Structured)})
 	}
 	if len(r.Warnings) > 0 {
 		note := api.Result{Status: api.StatusOK, Warnings: r.Warnings, Timing: r.Timing, Content: []api.Content{{Type: "text", Text: " "}}}
-		list = append(list, content(&note, version)...)
+		list = append(list, content(&note, false, version)...)
 	}
 	return list
 }
@@ -126,17 +127,69 @@ func forVersion(block mcpsdk.Content, version string) []mcpsdk.Content {
 
 // metaFrom is a wrapped server's _meta of a result.
 func metaFrom(raw json.RawMessage) mcpsdk.Meta {
-	var fields struct {
-		Meta mcpsdk.Meta `json:"_meta"`
-	}
-	_ = json.Unmarshal(raw, &fields)
-	if fields.Meta == nil {
-		fields.Meta = mcpsdk.Meta{}
-	}
+	meta := metaIn(raw)
 	for _, own := range []string{mcpsdk.MetaKeyServerInfo, mcpsdk.MetaKeySubscriptionID} {
-		delete(fields.Meta, own) // they are toolhost's to say
+		delete(meta, own) // they are toolhost's to say
 	}
-	return fields.Meta
+	return meta
+}
+
+// exactMeta is _meta with its values as they were written: numbers keep their digits,
+// which the SDK does not keep.
+type exactMeta map[string]json.RawMessage
+
+// withMeta is an object that has one.
+type withMeta struct {
+	Meta exactMeta `json:"_meta"`
+}
+
+// metaIn is that of an object.
+func metaIn(raw []byte) mcpsdk.Meta {
+	var object withMeta
+	_ = json.Unmarshal(raw, &object)
+	return object.Meta.sdk()
+}
+
+// exactly gives a block the _meta that it was written with.
+func exactly(block mcpsdk.Content, raw []byte) {
+	var inner struct {
+		Resource withMeta `json:"resource"`
+	}
+	switch b := block.(type) {
+	case *mcpsdk.TextContent:
+		b.Meta = metaIn(raw)
+	case *mcpsdk.ImageContent:
+		b.Meta = metaIn(raw)
+	case *mcpsdk.AudioContent:
+		b.Meta = metaIn(raw)
+	case *mcpsdk.ResourceLink:
+		b.Meta = metaIn(raw)
+	case *mcpsdk.EmbeddedResource:
+		b.Meta = metaIn(raw)
+		if _ = json.Unmarshal(raw, &inner); b.Resource != nil {
+			b.Resource.Meta = inner.Resource.Meta.sdk()
+		}
+	}
+}
+
+func (m exactMeta) sdk() mcpsdk.Meta {
+	meta := mcpsdk.Meta{}
+	for key, value := range m {
+		meta[key] = value
+	}
+	return meta
+}
+
+// ofFailure is the structured value that a wrapped server's tool has given with its
+// error.
+func ofFailure(r *api.Result) json.RawMessage {
+	var fields struct {
+		Structured json.RawMessage `json:"structuredContent"`
+	}
+	if ofServer(r) {
+		_ = json.Unmarshal(r.Meta, &fields)
+	}
+	return fields.Structured
 }
 
 // renamed gives links and resources the URIs that clients know them by.

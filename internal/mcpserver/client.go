@@ -144,6 +144,8 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		return nil, missing("a human's answer (elicitation)")
 	case p.Mode == "url" && p.URL == "":
 		return nil, errors.New("the tool's server wants an address opened and names none")
+	case p.Mode == "url": // the client takes toolhost for the server
+		p.Message = i.Request.Server + ": " + p.Message
 	}
 	return p, nil
 }

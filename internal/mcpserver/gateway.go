@@ -22,6 +22,8 @@ import (
 // the prefixes of their entries. URIs stay as they are: of two servers with the same
 // one the first in the file keeps it, and the other's are written behind foreign.
 type gateway struct {
+	s *Server
+
 	mu        sync.Mutex
 	servers   []*wrapped // in the order of the file
 	prompts   map[string]promptOffer
@@ -63,6 +65,7 @@ var listChanges = map[string]bool{
 // into declares what a gateway has, whatever its servers turn out to offer: a client
 // may ask before they are described.
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
+	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
 	if s.config.Servers == nil {
 		return
@@ -71,35 +74,34 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	o.Capabilities.Resources = &mcpsdk.ResourceCapabilities{ListChanged: true, Subscribe: true}
 	o.Capabilities.Completions = &mcpsdk.CompletionCapabilities{}
 	o.Capabilities.Logging = &mcpsdk.LoggingCapabilities{}
-	o.CompletionHandler = s.complete
-	o.SubscribeHandler, o.UnsubscribeHandler = s.subscribe, s.unsubscribe
+	o.CompletionHandler = g.complete
+	o.SubscribeHandler, o.UnsubscribeHandler = g.subscribe, g.unsubscribe
 }
 
 // offerServers offers what the servers have, and nothing else.
-func (s *Server) offerServers() (problems []error) {
-	if s.config.Servers == nil {
+func (g *gateway) offerServers() (problems []error) {
+	if g.s.config.Servers == nil {
 		return nil
 	}
-	g := &s.gateway
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.servers = nil
-	for _, one := range s.config.Servers() {
+	for _, one := range g.s.config.Servers() {
 		g.servers = append(g.servers, newWrapped(one))
 	}
 	prompts, resources, templates := map[string]promptOffer{}, map[string]string{}, map[string]string{}
 	for _, w := range g.servers {
 		problems = append(problems, g.list(w, prompts, resources, templates)...)
 	}
-	problems = append(problems, s.showPrompts(prompts)...)
-	problems = append(problems, show(resources, &g.resources, s.addResource, s.sdk.RemoveResources)...)
-	problems = append(problems, show(templates, &g.templates, s.addTemplate, s.sdk.RemoveResourceTemplates)...)
+	problems = append(problems, g.showPrompts(prompts)...)
+	problems = append(problems, show(resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
+	problems = append(problems, show(templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
 	if len(g.servers) > 0 {
-		s.sdk.AddResourceTemplate(unlistedTemplate(), s.readResource)
+		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
 	}
 	select {
-	case <-s.loaded:
-		s.changed.Store(true)
+	case <-g.s.loaded:
+		g.s.changed.Store(true)
 	default:
 	}
 	return problems
@@ -238,9 +240,8 @@ func (g *gateway) shown(w *wrapped, uri string) string {
 }
 
 // linksOf is how URIs in a tool's results are written; nil for a tool of no server.
-func (s *Server) linksOf(tool string) func(string) string {
-	g := &s.gateway
-	entry := s.offerOf(tool).entry
+func (g *gateway) linksOf(tool string) func(string) string {
+	entry := g.s.offerOf(tool).entry
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })
@@ -255,9 +256,9 @@ func (s *Server) linksOf(tool string) func(string) string {
 	}
 }
 
-func (s *Server) showPrompts(fresh map[string]promptOffer) (problems []error) {
-	before := s.gateway.prompts
-	s.gateway.prompts = fresh
+func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {
+	before := g.prompts
+	g.prompts = fresh
 	var gone []string
 	for name := range before {
 		if _, still := fresh[name]; !still {
@@ -265,7 +266,7 @@ func (s *Server) showPrompts(fresh map[string]promptOffer) (problems []error) {
 		}
 	}
 	if len(gone) > 0 {
-		s.sdk.RemovePrompts(gone...)
+		g.s.sdk.RemovePrompts(gone...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fresh)) {
 		if before[name].raw == fresh[name].raw {
@@ -276,7 +277,8 @@ func (s *Server) showPrompts(fresh map[string]promptOffer) (problems []error) {
 			problems = append(problems, fmt.Errorf("prompt %q is left out: %w", name, err))
 			continue
 		}
-		s.sdk.AddPrompt(p, s.getPrompt)
+		p.Meta = metaIn([]byte(fresh[name].raw))
+		g.s.sdk.AddPrompt(p, g.getPrompt)
 	}
 	return problems
 }
@@ -310,14 +312,20 @@ func unlistedTemplate() *mcpsdk.ResourceTemplate {
 	return &mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}
 }
 
-func (s *Server) addResource(raw string) error {
+func (g *gateway) addResource(raw string) error {
 	r := &mcpsdk.Resource{}
-	return adding(raw, r, func() { s.sdk.AddResource(r, s.readResource) })
+	return adding(raw, r, func() {
+		r.Meta = metaIn([]byte(raw))
+		g.s.sdk.AddResource(r, g.readResource)
+	})
 }
 
-func (s *Server) addTemplate(raw string) error {
+func (g *gateway) addTemplate(raw string) error {
 	t := &mcpsdk.ResourceTemplate{}
-	return adding(raw, t, func() { s.sdk.AddResourceTemplate(t, s.readResource) })
+	return adding(raw, t, func() {
+		t.Meta = metaIn([]byte(raw))
+		g.s.sdk.AddResourceTemplate(t, g.readResource)
+	})
 }
 
 // adding gives the SDK what it panics about where it does not like it.
@@ -336,9 +344,9 @@ func adding(raw string, into any, add func()) (err error) {
 
 // anyResource has resources read that servers know and do not list, and keeps what
 // that takes out of lists.
-func (s *Server) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+func (g *gateway) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && s.config.Servers != nil && !s.gateway.lists(p.URI) {
+		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && g.s.config.Servers != nil && !g.lists(p.URI) {
 			p.URI = unlisted + p.URI
 		}
 		result, err := next(ctx, method, r)

@@ -20,7 +20,7 @@ import (
 func (s *Server) Notice(entry, method string, params json.RawMessage) {
 	switch method {
 	case "":
-		s.soon(func() { s.subscribeAgain(entry) })
+		s.soon(func() { s.gateway.subscribeAgain(entry) })
 	case "notifications/resources/updated":
 		var p mcpsdk.ResourceUpdatedNotificationParams
 		if json.Unmarshal(params, &p) != nil {
@@ -29,7 +29,7 @@ func (s *Server) Notice(entry, method string, params json.RawMessage) {
 		p.URI = s.gateway.shownBy(entry, p.URI)
 		s.soon(func() { _ = s.sdk.ResourceUpdated(context.Background(), &p) })
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		s.soon(func() { s.listChanged(entry, method) })
+		s.soon(func() { s.gateway.listChanged(entry, method) })
 	}
 }
 
@@ -47,69 +47,72 @@ const maxRelist = time.Minute
 
 // listChanged lists the entry's server anew and tells clients, also where nothing
 // that they see has changed: it is what the server says.
-func (s *Server) listChanged(entry, method string) {
-	if s.config.Renew == nil {
+func (g *gateway) listChanged(entry, method string) {
+	if g.s.config.Renew == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.closing, maxRelist)
+	ctx, cancel := context.WithTimeout(g.s.closing, maxRelist)
 	defer cancel()
-	s.config.Renew(entry)
-	s.Reload(ctx)
-	s.changed.Store(true)
-	s.showAgain(method)
+	g.s.config.Renew(entry)
+	g.s.Reload(ctx)
+	g.s.changed.Store(true)
+	g.showAgain(method)
 }
 
 // showAgain adds something once more that is there: the SDK tells clients then.
-func (s *Server) showAgain(method string) {
+func (g *gateway) showAgain(method string) {
 	switch method {
 	case "notifications/tools/list_changed":
-		s.sdk.AddTool(statusTool(), s.status)
+		g.s.sdk.AddTool(statusTool(), g.s.status)
 	case "notifications/prompts/list_changed":
-		s.gateway.mu.Lock()
-		names := slices.Sorted(maps.Keys(s.gateway.prompts))
+		g.mu.Lock()
+		names := slices.Sorted(maps.Keys(g.prompts))
 		var p mcpsdk.Prompt
-		found := len(names) > 0 && json.Unmarshal([]byte(s.gateway.prompts[names[0]].raw), &p) == nil
-		s.gateway.mu.Unlock()
+		found := len(names) > 0 && json.Unmarshal([]byte(g.prompts[names[0]].raw), &p) == nil
 		if found {
-			s.sdk.AddPrompt(&p, s.getPrompt)
+			p.Meta = metaIn([]byte(g.prompts[names[0]].raw))
+		}
+		g.mu.Unlock()
+		if found {
+			g.s.sdk.AddPrompt(&p, g.getPrompt)
 		}
 	default:
-		s.sdk.AddResourceTemplate(unlistedTemplate(), s.readResource)
+		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
 	}
 }
 
 // subscribe has the resource's server announce its changes. Only a kept process can:
 // without one nothing is left that could.
-func (s *Server) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
-	entry, own, err := s.gateway.ownerOf(r.Params.URI)
+func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
+	entry, own, err := g.ownerOf(r.Params.URI)
 	if err != nil {
 		return err
 	}
-	if !s.gateway.keeps(entry) {
+	if !g.keeps(entry) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
-	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta}}
-	if _, err := s.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}); err != nil {
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
+	if _, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}); err != nil {
 		return err
 	}
-	if s.gateway.watch(r.Session, r.Params.URI) {
-		s.ends(r.Session, func() { s.gateway.unwatch(r.Session, "") })
+	if g.watch(r.Session, r.Params.URI) {
+		g.s.ends(r.Session, func() { g.unwatch(r.Session, "") })
 	}
 	return nil
 }
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
-func (s *Server) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
-	entry, own, err := s.gateway.ownerOf(r.Params.URI)
+func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
+	entry, own, err := g.ownerOf(r.Params.URI)
 	if err != nil {
 		return err
 	}
-	if s.gateway.unwatch(r.Session, r.Params.URI) > 0 {
+	if g.unwatch(r.Session, r.Params.URI) > 0 {
 		return nil
 	}
-	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta}}
-	_, err = s.request(context.WithoutCancel(ctx), like, entry, catalog.Unsubscribe, map[string]any{"uri": own})
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
+	_, err = g.request(context.WithoutCancel(ctx), like, entry, catalog.Unsubscribe, map[string]any{"uri": own})
 	return err
 }
 
@@ -155,13 +158,12 @@ const beforeAgain = 5 * time.Second
 
 // subscribeAgain watches with a new process what clients have subscribed to, where
 // the one that did has ended, and tells them that it may have changed meanwhile.
-func (s *Server) subscribeAgain(entry string) {
+func (g *gateway) subscribeAgain(entry string) {
 	select {
 	case <-time.After(beforeAgain):
-	case <-s.closing.Done():
+	case <-g.s.closing.Done():
 		return
 	}
-	g := &s.gateway
 	lost := map[string]string{}
 	g.mu.Lock()
 	for _, uris := range g.watched {
@@ -175,16 +177,16 @@ func (s *Server) subscribeAgain(entry string) {
 	for uri, own := range lost {
 		raw, _ := json.Marshal(map[string]string{"uri": own})
 		made := turn.Call{ID: newID(), Tool: catalog.RequestName(entry, catalog.Subscribe), Arguments: raw}
-		c, err := s.begin(s.newSession("", Peer{}), "", made, false)
+		c, err := g.s.begin(g.s.newSession("", Peer{}), "", made, false)
 		if err != nil {
 			return
 		}
 		go c.run()
 		<-c.done
 		if !c.result.OK() {
-			s.config.Logger.Warn("a subscription is lost", "server", entry, "uri", uri, "why", c.result.Message)
+			g.s.config.Logger.Warn("a subscription is lost", "server", entry, "uri", uri, "why", c.result.Message)
 			continue
 		}
-		_ = s.sdk.ResourceUpdated(context.Background(), &mcpsdk.ResourceUpdatedNotificationParams{URI: uri})
+		_ = g.s.sdk.ResourceUpdated(context.Background(), &mcpsdk.ResourceUpdatedNotificationParams{URI: uri})
 	}
 }

@@ -35,7 +35,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 	if failure := rpcOf(a.result); failure != nil {
 		return nil, failure
 	}
-	a.result = renamed(a.result, s.linksOf(r.Params.Name))
+	a.result = renamed(a.result, s.gateway.linksOf(r.Params.Name))
 	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
 }
 

@@ -26,15 +26,18 @@ func present(r *api.Result, p promise, version string, notes []string) *mcpsdk.C
 	shown := *r
 	shown.Warnings = append(slices.Clone(r.Warnings), notes...)
 	broken := ""
-	if p.made && r.OK() { // a client that checks would lose the content, too
+	if p.to(version) && r.OK() { // a client that checks would lose the content, too
 		broken = p.breach(r.Structured)
 	}
 	if broken != "" {
 		shown.Warnings = append(shown.Warnings, broken)
 	}
-	out := &mcpsdk.CallToolResult{Content: content(&shown, version), IsError: !r.OK() || broken != ""}
-	if fitsStructured(shown.Structured, version) && (!out.IsError || ofServer(r)) {
+	out := &mcpsdk.CallToolResult{Content: content(&shown, p.wrapped && r.OK(), version), IsError: !r.OK() || broken != ""}
+	if fitsStructured(shown.Structured, version) && !out.IsError {
 		out.StructuredContent, shown.Structured = shown.Structured, nil
+	}
+	if value := ofFailure(r); fitsStructured(value, version) {
+		out.StructuredContent = value
 	}
 	out.Meta = metaFrom(r.Meta)
 	out.Meta[executionKey] = receipt(&shown)
@@ -54,11 +57,11 @@ const (
 	linkSince  = "2025-06-18"
 )
 
-// content are the blocks that the model reads, the same as everywhere; text for
-// what the client's version has not.
-func content(r *api.Result, version string) []mcpsdk.Content {
+// content are the blocks that the model reads, the same as everywhere but for those of
+// a wrapped server's tool; text for what the client's version has not.
+func content(r *api.Result, wrapped bool, version string) []mcpsdk.Content {
 	list := []mcpsdk.Content{} // null is none in MCP
-	if asMCP(r.Content) {
+	if wrapped || asMCP(r.Content) {
 		return passed(r, version)
 	}
 	for _, b := range format.MCPContent(r) {

@@ -15,8 +15,13 @@ import (
 	"github.com/toolhost/toolhost/internal/catalog"
 )
 
+// asCall is another request of a client as the call that it becomes.
+func asCall[P mcpsdk.Params](r *mcpsdk.ServerRequest[P], p mcpsdk.CallToolParamsRaw) *mcpsdk.CallToolRequest {
+	return &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &p}
+}
+
 // request makes a supervised call of a request to a wrapped server.
-func (s *Server) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
+func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return reply{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
@@ -24,7 +29,7 @@ func (s *Server) request(ctx context.Context, like *mcpsdk.CallToolRequest, entr
 	own := *like.Params
 	own.Name, own.Arguments = catalog.RequestName(entry, method), raw
 	like.Params = &own
-	a, err := s.make(ctx, like)
+	a, err := g.s.make(ctx, like)
 	if err != nil || a.asks != nil {
 		return a, err
 	}
@@ -48,15 +53,15 @@ func failed(r *api.Result) error {
 	return &jsonrpc.Error{Code: code, Message: r.Message, Data: data}
 }
 
-func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
+func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
 	p := r.Params
-	offer := s.gateway.promptOf(p.Name)
+	offer := g.promptOf(p.Name)
 	params := map[string]any{"name": offer.own}
 	if p.Arguments != nil {
 		params["arguments"] = p.Arguments
 	}
-	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState}}
-	a, err := s.request(ctx, like, offer.entry, catalog.GetPrompt, params)
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
+	a, err := g.request(ctx, like, offer.entry, catalog.GetPrompt, params)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +72,13 @@ func (s *Server) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mc
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
-	for _, m := range out.Messages {
-		s.gateway.renameContent(offer.entry, m.Content)
+	var written struct {
+		Messages []struct{ Content json.RawMessage }
+	}
+	_ = json.Unmarshal(a.result.Structured, &written) // as the SDK has just done
+	for i, m := range out.Messages {
+		exactly(m.Content, written.Messages[i].Content)
+		g.renameContent(offer.entry, m.Content)
 	}
 	if out.Messages == nil {
 		out.Messages = []*mcpsdk.PromptMessage{}
@@ -116,15 +126,15 @@ func (g *gateway) ownerOf(uri string) (entry, own string, err error) {
 	return w.Entry.Name, own, nil
 }
 
-func (s *Server) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
+func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
 	p := r.Params
 	asked := strings.TrimPrefix(p.URI, unlisted)
-	entry, own, err := s.gateway.ownerOf(asked)
+	entry, own, err := g.ownerOf(asked)
 	if err != nil {
 		return nil, err
 	}
-	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState}}
-	a, err := s.request(ctx, like, entry, catalog.ReadResource, map[string]any{"uri": own})
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
+	a, err := g.request(ctx, like, entry, catalog.ReadResource, map[string]any{"uri": own})
 	if err != nil {
 		return nil, notFound(err, r.ProtocolVersion())
 	}
@@ -137,7 +147,7 @@ func (s *Server) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest
 	}
 	out.Contents = []*mcpsdk.ResourceContents{}
 	for _, c := range a.result.Content {
-		out.Contents = append(out.Contents, s.gateway.contentsOf(entry, asked, c))
+		out.Contents = append(out.Contents, g.contentsOf(entry, asked, c))
 	}
 	return out, nil
 }
@@ -173,13 +183,13 @@ func notFound(err error, version string) error {
 // codeNoResource is that of a resource that is not there, before 2026-07-28.
 const codeNoResource = -32002
 
-func (s *Server) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcpsdk.CompleteResult, error) {
+func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcpsdk.CompleteResult, error) {
 	p := r.Params
 	if p.Ref == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing: name a prompt or a resource template"}
 	}
 	entry, ref := "", *p.Ref
-	offer := s.gateway.promptOf(ref.Name)
+	offer := g.promptOf(ref.Name)
 	switch {
 	case ref.Type == "ref/prompt" && offer.entry != "":
 		entry, ref.Name = offer.entry, offer.own
@@ -187,7 +197,7 @@ func (s *Server) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcps
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", ref.Name)}
 	default:
 		var err error
-		if entry, ref.URI, err = s.gateway.ownerOf(ref.URI); err != nil {
+		if entry, ref.URI, err = g.ownerOf(ref.URI); err != nil {
 			return nil, err
 		}
 	}
@@ -195,8 +205,8 @@ func (s *Server) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcps
 	if p.Context != nil {
 		params["context"] = p.Context
 	}
-	like := &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &mcpsdk.CallToolParamsRaw{Meta: p.Meta}}
-	a, err := s.request(ctx, like, entry, catalog.Complete, params)
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta})
+	a, err := g.request(ctx, like, entry, catalog.Complete, params)
 	if err != nil {
 		return nil, err
 	}

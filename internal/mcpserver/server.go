@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/catalog"
+	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -130,7 +131,7 @@ func New(config Config) (*Server, error) {
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.knowLevel, s.whenLoaded, s.untilClosed, s.anyResource)
+	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
@@ -232,7 +233,7 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		s.config.Logger.Warn("a tool is not offered", "problem", problem)
 	}
 	s.offer(fresh)
-	problems = append(problems, s.offerServers()...)
+	problems = append(problems, s.gateway.offerServers()...)
 	return problems
 }
 
@@ -317,7 +318,9 @@ func newOffer(t catalog.Tool) (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}
-	return offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), entry: t.Entry.Name}, nil
+	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), entry: t.Entry.Name}
+	o.promise.wrapped = t.Entry.Type == config.TypeMCP
+	return o, nil
 }
 
 func (s *Server) offerOf(name string) offer {

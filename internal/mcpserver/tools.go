@@ -17,16 +17,19 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	d := t.Description
 	tool := &mcpsdk.Tool{Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: json.RawMessage(`{"type":"object"}`)}
 	var extra struct {
-		Meta  mcpsdk.Meta   `json:"_meta"`
+		Meta  exactMeta     `json:"_meta"`
 		Icons []mcpsdk.Icon `json:"icons"`
 	}
 	if json.Unmarshal(d.GetExtra(), &extra) == nil { // a wrapped server's own
-		tool.Meta, tool.Icons = extra.Meta, extra.Icons
+		tool.Icons = extra.Icons
+		if len(extra.Meta) > 0 {
+			tool.Meta = extra.Meta.sdk()
+		}
 	}
 	if len(d.GetInputSchema()) > 0 {
 		tool.InputSchema = json.RawMessage(d.GetInputSchema())
 	}
-	if isObject(d.GetOutputSchema()) { // of others clients before 2026-07-28 know nothing
+	if len(d.GetOutputSchema()) > 0 {
 		tool.OutputSchema = json.RawMessage(d.GetOutputSchema())
 	}
 	a := d.GetAnnotations()

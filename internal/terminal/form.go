@@ -5,9 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/mail"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -25,9 +28,11 @@ type form struct {
 type field struct {
 	name, title, about string
 	kind               string
+	several            bool // any number of the options
 	options            []option
 	preset             json.RawMessage // what an empty line means; nil is nothing
 	required, secret   bool
+	format             string
 	schema             json.RawMessage
 }
 
@@ -36,8 +41,8 @@ type option struct {
 	title string
 }
 
-// property is what a form understands of a JSON Schema; oneOf is how MCP gives
-// titles to choices.
+// property is what a form understands of a JSON Schema; oneOf, and anyOf where several
+// may be chosen, is how MCP gives titles to choices.
 type property struct {
 	Type        string            `json:"type"`
 	Title       string            `json:"title"`
@@ -46,6 +51,9 @@ type property struct {
 	Enum        []json.RawMessage `json:"enum"`
 	EnumNames   []string          `json:"enumNames"`
 	OneOf       []choice          `json:"oneOf"`
+	AnyOf       []choice          `json:"anyOf"`
+	Items       json.RawMessage   `json:"items"`
+	Format      string            `json:"format"`
 	Properties  json.RawMessage   `json:"properties"`
 	Required    []string          `json:"required"`
 }
@@ -113,21 +121,41 @@ func readField(raw json.RawMessage) (field, bool) {
 	if _, err := schema.Parse(raw); err != nil {
 		return field{}, false
 	}
-	f := field{kind: p.Type, title: p.Title, about: p.Description, preset: p.Default, schema: raw}
-	for i, value := range p.Enum {
-		f.options = append(f.options, option{value: value, title: nth(p.EnumNames, i)})
-	}
-	for _, c := range p.OneOf {
-		if len(c.Const) == 0 {
+	f := field{kind: p.Type, title: p.Title, about: p.Description, preset: p.Default, format: p.Format, schema: raw}
+	chosen := p
+	if p.Type == "array" {
+		f.several, chosen = true, property{}
+		if json.Unmarshal(p.Items, &chosen) != nil {
 			return field{}, false
 		}
-		f.options = append(f.options, option{value: c.Const, title: c.Title})
+	}
+	options, ok := chosen.choices(f.several)
+	if f.options = options; !ok {
+		return field{}, false
 	}
 	switch p.Type {
 	case "string", "number", "integer", "boolean":
 		return f, true
 	}
-	return f, p.Type == "" && len(f.options) > 0
+	return f, (p.Type == "" || f.several) && len(f.options) > 0
+}
+
+// choices are the values that can be chosen, if any; false where one is not a value.
+func (p property) choices(several bool) (list []option, ok bool) {
+	for i, value := range p.Enum {
+		list = append(list, option{value: value, title: nth(p.EnumNames, i)})
+	}
+	titled := p.OneOf
+	if several {
+		titled = append(titled, p.AnyOf...)
+	}
+	for _, c := range titled {
+		if len(c.Const) == 0 {
+			return nil, false
+		}
+		list = append(list, option{value: c.Const, title: c.Title})
+	}
+	return list, true
 }
 
 func nth(list []string, i int) string {
@@ -160,6 +188,10 @@ func (f field) label() string {
 		text += " (not shown)"
 	}
 	switch {
+	case f.several:
+		text += " (any of them, with commas between)"
+	case f.format != "" && f.kind == "string":
+		text += " (" + OneLine(cut(f.format)) + ")"
 	case f.kind == "boolean" && len(f.options) == 0:
 		text += " [y/n]"
 	case f.kind == "json":
@@ -169,11 +201,24 @@ func (f field) label() string {
 	}
 	switch {
 	case f.preset != nil:
-		text += " [" + OneLine(cut(plain(f.preset))) + "]"
+		text += " [" + OneLine(cut(f.shownPreset())) + "]"
 	case !f.required:
 		text += " (may be left empty)"
 	}
 	return strings.TrimSpace(text)
+}
+
+// shownPreset is the default as it would be typed.
+func (f field) shownPreset() string {
+	var list []json.RawMessage
+	if !f.several || json.Unmarshal(f.preset, &list) != nil {
+		return plain(f.preset)
+	}
+	texts := []string{}
+	for _, one := range list {
+		texts = append(texts, plain(one))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // parse reads what was typed; complaint says what was wrong with it. A nil value
@@ -196,6 +241,9 @@ func (f field) parse(text string) (value json.RawMessage, complaint string) {
 }
 
 func (f field) value(text string) (value json.RawMessage, complaint string) {
+	if f.several {
+		return f.chooseAll(text)
+	}
 	if len(f.options) > 0 {
 		return f.choose(text)
 	}
@@ -203,7 +251,7 @@ func (f field) value(text string) (value json.RawMessage, complaint string) {
 	switch f.kind {
 	case "string":
 		value, _ = json.Marshal(text)
-		return value, ""
+		return value, misformed(f.format, text)
 	case "boolean":
 		switch strings.ToLower(trimmed) {
 		case "y", "yes", "true":
@@ -234,6 +282,58 @@ func (f field) choose(text string) (json.RawMessage, string) {
 		return f.options[n-1].value, ""
 	}
 	return nil, fmt.Sprintf("please give one of them, or its number from 1 to %d", len(f.options))
+}
+
+// chooseAll takes a list of options, each once. A title may have a comma in it.
+func (f field) chooseAll(text string) (json.RawMessage, string) {
+	if one, complaint := f.choose(text); complaint == "" {
+		return asList([]json.RawMessage{one}), ""
+	}
+	list := []json.RawMessage{}
+	for part := range strings.SplitSeq(text, ",") {
+		one, complaint := f.choose(part)
+		if complaint != "" {
+			return nil, "please give some of them, or their numbers from 1 to " + strconv.Itoa(len(f.options)) + ", with commas between"
+		}
+		if !slices.ContainsFunc(list, func(other json.RawMessage) bool { return bytes.Equal(one, other) }) {
+			list = append(list, one)
+		}
+	}
+	return asList(list), ""
+}
+
+func asList(list []json.RawMessage) json.RawMessage {
+	raw, _ := json.Marshal(list) // they were read as JSON
+	return raw
+}
+
+// misformed says what is wrong with a text of one of the formats that MCP has; empty if
+// nothing is.
+func misformed(format, text string) string {
+	bad := false
+	switch format {
+	case "email":
+		at, err := mail.ParseAddress(text)
+		bad = err != nil || at.Address != text
+	case "uri":
+		u, err := url.Parse(text)
+		bad = err != nil || u.Scheme == ""
+	case "date":
+		_, err := time.Parse(time.DateOnly, text)
+		bad = err != nil
+	case "date-time":
+		_, err := time.Parse(time.RFC3339, text)
+		bad = err != nil
+	}
+	if !bad {
+		return ""
+	}
+	return "please write " + examples[format]
+}
+
+var examples = map[string]string{
+	"email": "an email address, such as ada@example.com", "uri": "a whole address, such as https://example.com/",
+	"date": "a date, such as 2026-07-28", "date-time": "a date and time, such as 2026-07-28T12:30:00Z",
 }
 
 // whole puts the values together and holds them against the schema.

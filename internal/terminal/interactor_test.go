@@ -64,6 +64,14 @@ func TestAnswers(t *testing.T) {
 		"one value":              {form1(`{"type":"number","maximum":5}`), []string{"9\r", "4.5\r"}, "4.5"},
 		"default":                {form1(`{"type":"string","default":"x"}`), []string{"\r"}, `"x"`},
 		"no choice":              {form1(`{"type":"array","items":{"type":"string"}}`), []string{"a\r", `["a"]` + "\r"}, `["a"]`},
+		"several":                {form1(`{"type":"array","items":{"type":"string","enum":["a","b","c"]},"maxItems":2}`), []string{"d\r", "a,b,c\r", "c, 1, c\r"}, `["c","a"]`},
+		"several, titled":        {form1(`{"type":"object","properties":{"x":{"type":"array","items":{"anyOf":[{"const":"r","title":"Red, dark"},{"const":"g","title":"Green"}]},"minItems":1}}}`), []string{"Red, dark\r"}, `{"x":["r"]}`},
+		"several, default":       {form1(`{"type":"array","items":{"enum":["a","b"]},"default":["b"]}`), []string{"\r"}, `["b"]`},
+		"email":                  {form1(`{"type":"string","format":"email"}`), []string{"ada\r", "ada@example.com\r"}, `"ada@example.com"`},
+		"date":                   {form1(`{"type":"string","format":"date"}`), []string{"28.7.2026\r", "2026-07-28\r"}, `"2026-07-28"`},
+		"date-time":              {form1(`{"type":"string","format":"date-time"}`), []string{"2026-07-28\r", "2026-07-28T12:30:00Z\r"}, `"2026-07-28T12:30:00Z"`},
+		"uri":                    {form1(`{"type":"string","format":"uri"}`), []string{"example\r", "https://example.com/\r"}, `"https://example.com/"`},
+		"default enum":           {form1(`{"type":"string","enum":["a","b"],"enumNames":["A","B"],"default":"b"}`), []string{"\r"}, `"b"`},
 		"titles":                 {form1(`{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g","title":"Green"}]}`), []string{"Green\r"}, `"g"`},
 	} {
 		t.Run(name, func(t *testing.T) {

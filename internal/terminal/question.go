@@ -20,6 +20,9 @@ func Question(q api.Interaction) string {
 // nothing of them is left out.
 func question(q api.Interaction, shorten func(string) string) (text string, short bool) {
 	var b strings.Builder
+	if q.Request != nil && q.Request.URL != "" {
+		return opening(q), true
+	}
 	shown, arguments := shorten(q.Prompt), shorten(string(q.Arguments))
 	prompt := OneLine(shown)
 	switch {
@@ -39,6 +42,13 @@ func question(q api.Interaction, shorten func(string) string) (text string, shor
 		fmt.Fprintf(&b, "  may touch  %s\n", Touches(q.Policy))
 	}
 	return b.String(), shown == q.Prompt && arguments == string(q.Arguments)
+}
+
+// opening asks whether an address will be opened. All of it is shown.
+func opening(q api.Interaction) string {
+	message := strings.TrimPrefix(q.Prompt[strings.Index(q.Prompt, "\n")+1:], q.Request.URL+"\n")
+	return fmt.Sprintf("%s asks you to open an address, for the tool %s\n  it says    %s\n  address    %s\n  Open it yourself if you trust it: nothing opens it for you. Yes says that you will.\n",
+		OneLine(q.Request.Server), OneLine(q.Tool), OneLine(cut(message)), OneLine(q.Request.URL))
 }
 
 // whole leaves nothing out.

@@ -207,7 +207,7 @@ func (s *session) callTool(ctx context.Context, tool string, arguments json.RawM
 	var given map[string]any
 	_ = json.Unmarshal(plugin.PlaceOf(ctx).Meta, &given)
 	p := params{"name": tool, "arguments": arguments, "_meta": given}
-	_, raw, asked, err := s.call(ctx, callTool, p, out)
+	c, raw, asked, err := s.call(ctx, callTool, p, out)
 	if err != nil || raw == nil {
 		return nil, asked, err
 	}
@@ -215,7 +215,7 @@ func (s *session) callTool(ctx context.Context, tool string, arguments json.RawM
 	if broken != nil {
 		return nil, true, s.failure(plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have: "+broken.Error(), broken)
 	}
-	if structured, err = r.deliver(out); len(r.Meta) > 0 && len(r.Meta) <= maxMetaBytes {
+	if structured, err = r.deliver(out, c.client.Protocol >= statelessSince); len(r.Meta) > 0 && len(r.Meta) <= maxMetaBytes {
 		out.Meta(r.Meta)
 	}
 	return structured, true, err

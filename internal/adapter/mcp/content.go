@@ -38,8 +38,11 @@ func decodeResult(raw json.RawMessage) (callResult, error) {
 	}
 	var rest map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &rest)
-	for _, name := range []string{"content", "structuredContent", "isError", "resultType"} {
+	for _, name := range []string{"content", "isError", "resultType"} {
 		delete(rest, name)
+	}
+	if !r.IsError { // an error has nothing else that could carry it
+		delete(rest, "structuredContent")
 	}
 	if len(rest) > 0 {
 		r.Meta, _ = json.Marshal(rest) // of what was decoded from JSON
@@ -48,8 +51,8 @@ func decodeResult(raw json.RawMessage) (callResult, error) {
 }
 
 // deliver sends the content and returns the structured result, or the error
-// that the tool made of its text.
-func (r callResult) deliver(out *plugin.Output) (json.RawMessage, error) {
+// that the tool made of its text. null is a value to clients of 2026-07-28 only.
+func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessage, error) {
 	d := &delivery{out: out}
 	for _, raw := range r.Content {
 		if err := d.part(raw); err != nil {
@@ -70,7 +73,7 @@ func (r callResult) deliver(out *plugin.Output) (json.RawMessage, error) {
 		return nil, errors.New("the tool failed and says nothing of why")
 	case r.IsError:
 		return nil, errors.New(d.said)
-	case string(r.StructuredContent) == "null":
+	case string(r.StructuredContent) == "null" && !nullIsValue:
 		return nil, nil
 	}
 	return r.StructuredContent, nil

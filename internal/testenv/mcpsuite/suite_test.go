@@ -1,7 +1,9 @@
 package mcpsuite
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -199,7 +201,14 @@ func relay(t *testing.T, address, token string) string {
 		}
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	}}
-	server := httptest.NewServer(http.Handler(proxy))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body) // an answer that comes before all of it was sent would end the connection
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
 	own = server.URL
 	t.Cleanup(server.Close)
 	return own

@@ -28,7 +28,7 @@ export function kindOf(schema, depth = 0) {
     case 'object':
       return depth < maxDepth && simpleObject(schema) ? 'object' : 'json';
     case 'array':
-      return textsOf(schema) ? 'lines' : 'json';
+      return severalOf(schema) ? 'several' : textsOf(schema) ? 'lines' : 'json';
   }
   return 'json';
 }
@@ -40,11 +40,17 @@ function simpleObject(schema) {
   return n <= maxFields && !(n === 0 && schema.additionalProperties !== false) && !['$ref', 'oneOf', 'anyOf', 'allOf'].some((k) => k in schema);
 }
 
+/** severalOf: some of a few values, which may have titles. */
+const severalOf = ({ items }) =>
+  (Array.isArray(items?.enum) && items.enum.length > 0 && items.enum.every(plain)) ||
+  [items?.anyOf, items?.oneOf].some((list) => list?.length > 0 && list.every((s) => plain(s?.const)));
+
 const textsOf = (schema) => schema.items?.type === 'string' && !schema.items.enum;
 
 /** choicesOf are the values of a choice, with their names. Pure. */
 export function choicesOf(schema) {
-  if (schema.oneOf) return schema.oneOf.map((s) => ({ value: s.const, name: s.title ?? String(s.const) }));
+  const titled = schema.oneOf ?? schema.anyOf;
+  if (titled) return titled.map((s) => ({ value: s.const, name: s.title ?? String(s.const) }));
   if (schema.const !== undefined) return [{ value: schema.const, name: String(schema.const) }];
   return schema.enum.map((value, i) => ({ value, name: schema.enumNames?.[i] ?? String(value) }));
 }
@@ -123,6 +129,14 @@ const longNames = /^(body|code|content|prompt|script|text)$/i;
 
 const formats = { email: 'email', uri: 'url', url: 'url', date: 'date' };
 
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** misformed says what is wrong with a text of a format, if anything is. */
+function misformed(format, control) {
+  if (format === 'date-time') return rfc3339.test(control.value) && !Number.isNaN(Date.parse(control.value)) ? '' : 'Write a date and time, such as 2026-07-28T12:30:00Z.';
+  return control.validity?.valid === false ? { email: 'Write an email address.', date: 'Write a date.' }[format] ?? 'Write a whole address, such as https://example.com/.' : '';
+}
+
 const makers = {
   text(field) {
     const { schema } = field;
@@ -130,6 +144,8 @@ const makers = {
     const control = long ? h('textarea', { rows: 4, spellcheck: 'false' }) : h('input', { type: formats[schema.format] ?? 'text', autocomplete: 'off', spellcheck: 'false' });
     control.value = typeof field.initial === 'string' ? field.initial : '';
     return checked(field, control, labelled(field, control), () => {
+      const wrong = control.value === '' && !control.validity?.badInput ? '' : misformed(schema.format, control);
+      if (wrong) throw new Error(wrong);
       const text = wanted(field, control.value);
       if (text === '') return undefined;
       if ([...text].length < (schema.minLength ?? 0)) throw new Error(`At least ${schema.minLength} characters.`);
@@ -176,6 +192,41 @@ const makers = {
       const text = wanted(field, control.value);
       return text === '' ? undefined : choices[Number(text)].value;
     });
+  },
+
+  several(field) {
+    const { schema, id } = field;
+    const first = Array.isArray(field.initial) ? field.initial : [];
+    const boxes = choicesOf(schema.items).map((choice, i) => {
+      const box = h('input', { type: 'checkbox', id: `${id}-${i}` });
+      box.checked = first.includes(choice.value);
+      return { ...choice, box, was: box.checked };
+    });
+    const error = h('p', { class: 'field-error', id: id + '-error', role: 'alert', hidden: true });
+    const about = schema.description ? h('p', { class: 'about' }, printable(schema.description)) : null;
+    const node = h('fieldset', { class: 'several', 'aria-describedby': error.id },
+      h('legend', {}, printable(schema.title || field.name || 'Value'), field.required ? null : h('span', { class: 'optional' }, ' optional')), about,
+      boxes.map(({ box, name }) => h('div', { class: 'field inline' }, box, h('label', { for: box.id }, printable(name)))), error);
+    const clear = () => {
+      error.hidden = true;
+    };
+    node.addEventListener('input', clear);
+    return {
+      node,
+      clear,
+      blank: () => boxes.every(({ box, was }) => box.checked === was),
+      read() {
+        clear();
+        const list = boxes.filter(({ box }) => box.checked).map(({ value }) => value);
+        if (list.length === 0 && !field.required && field.initial === undefined) return { value: undefined };
+        const least = schema.minItems ?? 0;
+        const most = schema.maxItems ?? Infinity;
+        if (list.length >= least && list.length <= most) return { value: list };
+        error.textContent = list.length < least ? `Choose at least ${least}.` : `Choose at most ${most}.`;
+        error.hidden = false;
+        return { error: error.textContent, at: boxes[0].box };
+      },
+    };
   },
 
   lines(field) {
