@@ -16,8 +16,8 @@ func TestGuestsOfOlderConfigurations(t *testing.T) {
 	t.Parallel()
 	const guest = 12345
 	for settings, admin := range map[string]bool{
-		"socket: {uids: [12345]}\n":                                          true,
-		"socket: {mode: 0660, group: \"12345\"}\n":                           true,
+		"socket: {uids: [12345]}\n":                                           true,
+		"socket: {mode: 0660, group: \"12345\"}\n":                            true,
 		"socket: {uids: [12345]}\naccess: {x: {uids: [1], roles: [watch]}}\n": false,
 	} {
 		w := newWorld(t, settings)
