@@ -44,13 +44,19 @@ func onOwnThread(f func()) {
 }
 
 // scope puts this thread, and what it forks, into a Landlock domain of their
-// own, as far as the kernel can.
+// own, as far as the kernel can. Each domain denies moving files between folders
+// unless it has a rule for that.
 func scope() {
-	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
 	size := unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
 		return
+	}
+	if root, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
+		anywhere := unix.LandlockPathBeneathAttr{Allowed_access: unix.LANDLOCK_ACCESS_FS_REFER, Parent_fd: int32(root)}
+		_, _, _ = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&anywhere)), 0, 0, 0)
+		_ = unix.Close(root)
 	}
 	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0)
 	_ = unix.Close(int(ruleset))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -177,6 +178,29 @@ func TestAChildApartWithoutLandlock(t *testing.T) {
 		if could && name != "signal" && name != "group" {
 			t.Errorf("the child could: %s", name)
 		}
+	}
+}
+
+// A domain denies moves between folders unless it says otherwise.
+func TestAChildApartMovesFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a/file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	onOwnThread(func() {
+		if err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err == nil {
+			scope()
+			err = os.Rename(filepath.Join(dir, "a/file"), filepath.Join(dir, "b/file"))
+		}
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
