@@ -299,6 +299,28 @@ func TestPeopleAreAskedAboutNames(t *testing.T) {
 	}
 }
 
+// A tool that gives up leaves its question open, and is told so; an approval that
+// comes then counts for its next connection.
+func TestAToolThatGivesUp(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	r := reaching(t, l, with("203.0.113.10:2223"), "leave b.test:443 203.0.113.10:2223", "get https://b.test/2")
+	r.Sandbox.AskNetwork = true
+	asked := 0
+	r.Ask = func(_ context.Context, q supervisor.Question) supervisor.Answer {
+		asked++
+		eventually(t, "the tool has given up", func() bool { return l.Sunk() > 0 })
+		return supervisor.Answer{Value: json.RawMessage("true")}
+	}
+	result := call(t, newHost(t, supervisor.Config{}), r)
+	if got := said(result); !strings.HasPrefix(got[0], "left") || !strings.HasPrefix(got[1], "GET b.test /2") || asked != 1 {
+		t.Errorf("asked %d times: %q", asked, got)
+	}
+	wantRefused(t, result, "b.test", 443, "the question stays open")
+}
+
 // Without an asker a name that is not granted is refused at its connection.
 func TestNobodyIsAskedAboutNames(t *testing.T) {
 	l := lab.Run(t)

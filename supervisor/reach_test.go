@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,7 @@ import (
 //	tls ADDRESS NAME: a handshake for a name at the address of another
 //	echo ADDRESS TEXT, send ADDRESS TEXT: to the server that says something first, and
 //	without waiting for an answer
+//	leave ADDRESS OTHER: to the first, given up, and then to the other
 //	udp ADDRESS, look NAME, listen ADDRESS
 func reach(ctx context.Context, in args, out *plugin.Output) (answer, error) {
 	pool := x509.NewCertPool()
@@ -77,6 +79,18 @@ func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words 
 		got := make([]byte, len("ready\n")+len(more))
 		_, err = io.ReadFull(conn, got)
 		return strings.ReplaceAll(string(got), "\n", " "), err
+	case "leave": // and tell another that it was closed
+		conn, err := net.Dial("tcp", to)
+		if err != nil {
+			return "", err
+		}
+		_, _ = io.WriteString(conn, "begun")
+		_ = conn.Close()
+		if conn, err = net.Dial("tcp", more); err != nil {
+			return "", err
+		}
+		_, err = io.WriteString(conn, "left")
+		return "left", errors.Join(err, conn.Close())
 	case "flood": // until the end
 		conn, err := net.Dial("tcp", to)
 		if err != nil {

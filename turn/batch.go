@@ -216,11 +216,11 @@ func (b *batch) isStatus(e *entry) bool {
 	return e.call.Tool == StatusTool && !b.t.m.config.NoStatus
 }
 
-// closePendings ends what a call still asks for.
+// closePendings ends what a call still asks for, but for what stays open for the turn.
 func (b *batch) closePendings(e *entry) {
 	for _, p := range b.t.pendings {
 		if p.CallID == e.key {
-			b.t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
+			b.t.endWithCall(p)
 		}
 	}
 }

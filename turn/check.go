@@ -156,10 +156,10 @@ func (b *batch) approve(e *entry) {
 	e.stage = stageAsking
 	began := b.t.now()
 	wait, e.cut = e.call.Until.cut(wait, began)
-	b.t.request(api.Interaction{
+	b.t.request(&pending{wait: wait, covered: covered, Interaction: api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: e.prompt(),
 		Arguments: e.call.Arguments, Rule: e.rule, Policy: policyOf(e.tool.Request.Sandbox),
-	}, covered, wait, func(outcome string, a api.Answer) {
+	}}, func(outcome string, a api.Answer) {
 		e.waited += b.t.now().Sub(began)
 		b.decided(e, outcome, a)
 	})

@@ -56,6 +56,8 @@ type fakeArgs struct {
 	Secret bool            `json:"secret,omitempty"`
 	Slow   int             `json:"slow,omitempty"`  // to start, in milliseconds
 	Queue  int             `json:"queue,omitempty"` // between queued and started
+	Reach  string          `json:"reach,omitempty"` // what the question is about
+	Leave  int             `json:"leave,omitempty"` // ends the wait for an answer, in milliseconds
 }
 
 // slept is false if ctx ended first. A timer of 0 would fire in the goroutine
@@ -128,11 +130,16 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.C
 	if args.Ask == "" {
 		return nil
 	}
+	if args.Leave > 0 {
+		limited, leave := context.WithTimeout(ctx, time.Duration(args.Leave)*time.Millisecond)
+		defer leave()
+		ctx = limited
+	}
 	answers := make([]supervisor.Answer, max(args.Times, 1))
 	var asking sync.WaitGroup
 	for i := range answers {
 		asking.Go(func() {
-			answers[i] = r.Ask(ctx, supervisor.Question{Prompt: args.Ask, Schema: args.Schema, Secret: args.Secret})
+			answers[i] = r.Ask(ctx, supervisor.Question{Prompt: args.Ask, Schema: args.Schema, Secret: args.Secret, Reach: args.Reach})
 		})
 	}
 	asking.Wait()

@@ -21,30 +21,35 @@ type pending struct {
 	cancel context.CancelFunc
 	check  func(json.RawMessage) error
 	done   func(outcome string, a api.Answer)
+	// left takes the place of done when the call is over, and has the question stay
+	// open for the turn; nil is for one that ends with its call.
+	left   func(outcome string, a api.Answer)
+	stays  bool // it has
 	wait   time.Duration
 	raised bool
 	// covered is what an answer for more than one call is kept for; nil is for none.
 	covered *approvable
 }
 
-// request opens an interaction and gives its id; done is called once by the
-// owner with what came of it. Nothing ever approves by itself: all that a
+// request opens an interaction, whose id it sets; done is called once by the owner
+// with what came of it. Nothing ever approves by itself: all that a
 // headless turn takes is a declared default.
-func (t *Turn) request(i api.Interaction, covered *approvable, wait time.Duration, done func(outcome string, a api.Answer)) (id string) {
-	i.ID, i.TurnID, i.Owner, i.TimeoutMs = rand.Text(), t.info.TurnID, t.info.Owner, wait.Milliseconds()
-	i.Always = t.lastsFor(covered)
-	p := &pending{Interaction: i, done: done, wait: wait, covered: covered}
+func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
+	i := p.Interaction
+	i.ID, i.TurnID, i.Owner, i.TimeoutMs = rand.Text(), t.info.TurnID, t.info.Owner, p.wait.Milliseconds()
+	i.Always = t.lastsFor(p.covered)
+	p.Interaction, p.done = i, done
 	p.check, p.Default = readSchema(i)
 	if _, can := t.m.config.Interactor.(ClientInteractor); i.Kind.OfClient() && !can {
 		done(api.OutcomeFailed, api.Answer{By: "no client of MCP"})
-		return i.ID
+		return
 	}
 	if t.headless && !i.Kind.OfClient() {
 		audit := t.interactionEvent(api.AuditRequested, p)
 		audit.Outcome, audit.By, audit.Default = api.OutcomeHeadless, api.OutcomeHeadless, p.Default
 		t.emit(audit, nil)
 		done(api.OutcomeHeadless, api.Answer{Value: p.Default, By: api.OutcomeHeadless})
-		return i.ID
+		return
 	}
 	t.pendings[i.ID] = p
 	t.budget.Waiting(t.now())
@@ -52,10 +57,9 @@ func (t *Turn) request(i api.Interaction, covered *approvable, wait time.Duratio
 	t.armStream()
 	if _, serial := t.m.config.Interactor.(OneAtATime); serial && t.raised() {
 		t.unraised = append(t.unraised, p)
-		return i.ID
+		return
 	}
 	t.raise(p)
-	return i.ID
 }
 
 // raised says that a question is before people now.
@@ -229,6 +233,20 @@ func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 		t.tellClosed(p, outcome, a.By)
 	}
 	p.done(outcome, a)
+}
+
+// endWithCall ends a question whose call is over, or has it stay open for the turn.
+func (t *Turn) endWithCall(p *pending) {
+	by := api.Answer{By: "call"}
+	if p.stays {
+		return
+	}
+	if p.left == nil || t.reason != "" || t.pendings[p.ID] != p {
+		t.close(p, api.OutcomeCancelled, by)
+		return
+	}
+	p.done(api.OutcomeCancelled, by)
+	p.done, p.stays = p.left, true
 }
 
 func (t *Turn) tellClosed(p *pending, outcome, by string) {

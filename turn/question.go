@@ -72,7 +72,7 @@ func (t *Turn) raiseQuestion(ctx context.Context, q Question) (s settled, warnin
 	i := api.Interaction{
 		CallID: q.CallID, Tool: q.Tool, Kind: q.Kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret || q.Kind == api.KindPassword, Host: true,
 	}
-	s, open := t.await(ctx, t.do, i, nil, wait, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
+	s, open := t.await(ctx, t.do, &pending{Interaction: i, wait: wait}, func() bool { err = t.checkRaise(q); return err == nil }, func() {})
 	switch {
 	case !open:
 		return settled{}, "", errOver
@@ -137,17 +137,16 @@ type settled struct {
 // await opens an interaction, as request does, and waits for its end. do has the owner open it,
 // which runs begin before it, and that may refuse, and end after it. open is
 // false if the turn is over.
-func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interaction, covered *approvable, wait time.Duration, begin func() bool, end func()) (s settled, open bool) {
+func (t *Turn) await(ctx context.Context, do func(func()) bool, p *pending, begin func() bool, end func()) (s settled, open bool) {
 	answered := make(chan settled, 1)
-	var id string
 	open = do(func() {
 		if t.reason != "" || !begin() {
 			answered <- settled{outcome: api.OutcomeCancelled}
 			return
 		}
-		id = t.request(i, covered, wait, func(outcome string, a api.Answer) {
+		t.request(p, func(outcome string, a api.Answer) {
 			end()
-			answered <- settled{outcome: outcome, answer: a}
+			answered <- settled{id: p.ID, outcome: outcome, answer: a}
 		})
 	})
 	if !open {
@@ -155,15 +154,10 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, i api.Interactio
 	}
 	select {
 	case s := <-answered:
-		s.id = id
 		return s, true
 	case <-ctx.Done():
-		t.post(func() {
-			if p := t.pendings[id]; p != nil {
-				t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
-			}
-		})
-		return settled{id: id, outcome: api.OutcomeCancelled}, true
+		t.post(func() { t.endWithCall(p) })
+		return settled{outcome: api.OutcomeCancelled}, true
 	}
 }
 
@@ -202,7 +196,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 // open puts an interaction of a call that runs, and waits for its end.
 func (b *batch) open(ctx context.Context, e *entry, i api.Interaction, wait time.Duration, warning string) settled {
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
-	s, _ := b.t.await(ctx, inOrder, i, nil, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	s, _ := b.t.await(ctx, inOrder, &pending{Interaction: i, wait: wait}, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	return s
 }
 

@@ -12,23 +12,51 @@ import (
 func reachRule(to string) string { return "network " + to }
 
 // askReach has a human approve a connection to a name that is not granted: once,
-// or for the rest of the turn. It runs on the call's goroutine.
+// or for the rest of the turn. It runs on the call's goroutine. A question that is
+// open when its call ends stays so for the turn.
 func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	covered := b.approvableOf(e, reachRule(q.Reach))
-	if b.t.m.config.Approvals.hold(covered) {
-		return supervisor.Answer{Value: []byte("true"), Always: true}
+	if known, answer := b.approvedReach(covered); known {
+		return answer
 	}
 	wait, warning, err := b.t.wait(api.KindApproval, e.tool, q.Timeout)
 	if err != nil {
 		return supervisor.Answer{Denied: err.Error()}
 	}
 	wait, _ = e.call.Until.cut(wait, b.t.now())
-	i := api.Interaction{
+	p := &pending{wait: wait, covered: &covered, Interaction: api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: api.KindApproval, Prompt: q.Prompt, Rule: covered.rule, Policy: policyOf(e.tool.Request.Sandbox),
+	}}
+	p.left = func(outcome string, a api.Answer) {
+		if outcome == api.OutcomeAnswered && a.Approve && !a.Always {
+			b.t.once[reach{covered.tool, covered.rule}] = true
+		}
 	}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
-	s, _ := b.t.await(ctx, inOrder, i, &covered, wait, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	s, _ := b.t.await(ctx, inOrder, p, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
 	answer := reply(q, s)
 	answer.Always = s.outcome == api.OutcomeAnswered && s.answer.Approve && s.answer.Always
 	return answer
+}
+
+// reach is a name that a tool wants.
+type reach struct{ tool, rule string }
+
+// approvedReach uses an approval that there is of such a connection. Without one the
+// question of an earlier call ends, since it is asked anew.
+func (b *batch) approvedReach(covered approvable) (known bool, a supervisor.Answer) {
+	if b.t.m.config.Approvals.hold(covered) {
+		return true, supervisor.Answer{Value: []byte("true"), Always: true}
+	}
+	of := reach{covered.tool, covered.rule}
+	b.t.do(func() {
+		known = b.t.once[of]
+		delete(b.t.once, of)
+		for _, p := range b.t.pendings {
+			if !known && p.stays && (reach{p.Tool, p.Rule}) == of {
+				b.t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
+			}
+		}
+	})
+	return known, supervisor.Answer{Value: []byte("true")}
 }

@@ -3,16 +3,23 @@ package relay
 import (
 	"context"
 	"sync"
+	"time"
 )
 
-// maxAsks bounds the questions of a session that wait for an answer.
-const maxAsks = 8
+const (
+	// maxAsks bounds the questions of a session that wait for an answer.
+	maxAsks = 8
+	// onceTime is how long an approval of one connection waits for it, where the
+	// tool had given up before people answered.
+	onceTime = 2 * time.Minute
+)
 
-// asks are a session's questions about names that are not granted.
+// asks are a session's questions about names that are not granted. What was
+// answered is the call's to remember.
 type asks struct {
 	mu      sync.Mutex
 	waiting map[Ask]*asked
-	settled map[Ask]answered // for the turn
+	once    map[Ask]time.Time // approved when nobody waited
 }
 
 type answered struct {
@@ -21,51 +28,67 @@ type answered struct {
 }
 
 type asked struct {
-	done chan struct{}
+	done    chan struct{}
+	waiters int
 	answered
 }
 
-func newAsks() *asks { return &asks{waiting: map[Ask]*asked{}, settled: map[Ask]answered{}} }
+func newAsks() *asks { return &asks{waiting: map[Ask]*asked{}, once: map[Ask]time.Time{}} }
 
-// ask waits until people have answered, or the session or the connection is over.
+// ask waits until people have answered, or ctx is over; the question stays open
+// then, for the next connection to the name.
 func (s *session) ask(ctx context.Context, name string, port uint16) answered {
 	key := Ask{s.spec.ID, name, port}
-	s.asks.mu.Lock()
-	if before, ok := s.asks.settled[key]; ok {
-		s.asks.mu.Unlock()
-		return before
-	}
-	one := s.asks.waiting[key]
+	one, known := s.asks.join(key, func() { go s.up.asked(key) })
 	if one == nil {
-		if len(s.asks.waiting) >= maxAsks {
-			s.asks.mu.Unlock()
-			return answered{Denied, "too many questions wait for an answer"}
-		}
-		one = &asked{done: make(chan struct{})}
-		s.asks.waiting[key] = one
-		go s.up.asked(key)
+		return known
 	}
-	s.asks.mu.Unlock()
 	select {
 	case <-one.done:
-		return one.answered
 	case <-ctx.Done():
-		return answered{Denied, "the tool gave up while people were asked; the question stays open"}
+		s.asks.mu.Lock()
+		defer s.asks.mu.Unlock()
+		if one.waiters--; one.verdict == "" {
+			return answered{Denied, "not granted, and the tool gave up before anybody answered: the question stays open until the turn ends"}
+		}
 	}
+	return one.answered
 }
 
-// answer settles a question. What was allowed once is asked again next time; the
-// rest counts for the process.
+// join is the question to wait for, or nil and its answer.
+func (a *asks) join(key Ask, begin func()) (*asked, answered) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, approved := a.once[key]
+	delete(a.once, key)
+	if approved && time.Since(at) < onceTime {
+		return nil, answered{AllowOnce, ""}
+	}
+	one := a.waiting[key]
+	if one == nil {
+		if len(a.waiting) >= maxAsks {
+			return nil, answered{Denied, "not granted, and too many questions wait for an answer"}
+		}
+		one = &asked{done: make(chan struct{})}
+		a.waiting[key] = one
+		begin()
+	}
+	one.waiters++
+	return one, answered{}
+}
+
+// answer settles a question.
 func (s *session) answer(key Ask, v Verdict, why string) {
 	s.asks.mu.Lock()
 	defer s.asks.mu.Unlock()
 	one := s.asks.waiting[key]
+	if one == nil {
+		return
+	}
 	delete(s.asks.waiting, key)
-	if v != AllowOnce {
-		s.asks.settled[key] = answered{v, why}
+	if v != Denied && one.waiters == 0 {
+		s.asks.once[key] = time.Now()
 	}
-	if one != nil {
-		one.answered = answered{v, why}
-		close(one.done)
-	}
+	one.answered = answered{v, why}
+	close(one.done)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/network"
 )
 
@@ -101,7 +103,9 @@ func (c *connection) target() (target, error) {
 		return target{}, c.refuse("not granted on this port")
 	}
 	c.set(&c.waits, true)
-	got := c.session.ask(c.untilClosed(), name, at.Port())
+	ctx, stop := c.untilGivenUp()
+	got := c.session.ask(ctx, name, at.Port())
+	stop()
 	c.set(&c.waits, false)
 	if got.verdict != AllowOnce && got.verdict != AllowTurn {
 		return target{}, c.refuse("%s", got.why)
@@ -109,9 +113,34 @@ func (c *connection) target() (target, error) {
 	return target{name: name, at: at, grant: network.Grant{Host: name, Ports: []uint16{at.Port()}}}, nil
 }
 
-// untilClosed ends with the session. That the tool has given up is not seen: a
-// byte that it has sent must stay unread.
-func (c *connection) untilClosed() context.Context { return c.session.ctx }
+// untilGivenUp ends with the session, or when the tool has closed the connection.
+// What the tool has sent stays unread. stop is called before the connection is used.
+func (c *connection) untilGivenUp() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(c.session.ctx)
+	raw, err := c.in.SyscallConn()
+	if err != nil {
+		return ctx, cancel
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if raw.Read(gaveUp) == nil { // woken by bytes and by the end alike
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		_ = c.in.SetReadDeadline(time.Unix(1, 0))
+		<-watched
+		_ = c.in.SetReadDeadline(time.Time{})
+		cancel()
+	}
+}
+
+// gaveUp says whether the other side of a connection has closed it.
+func gaveUp(fd uintptr) bool {
+	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	return err != nil || info.State != unix.BPF_TCP_ESTABLISHED
+}
 
 func (c *connection) set(flag *bool, v bool) {
 	c.mu.Lock()

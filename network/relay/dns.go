@@ -232,6 +232,9 @@ func (s *session) lookUp(q dnsmessage.Question) reply {
 	if addr, ok := s.names.exact[name]; ok {
 		return s.lookUpExact(name, addr, q.Type)
 	}
+	if of := served(name); of != name && network.Knows(s.spec.Grants, of) {
+		return reply{} // SRV, HTTPS and their like are optional
+	}
 	plain, err := network.Name(name)
 	granted := network.Knows(s.spec.Grants, name)
 	if !granted && (!s.spec.Ask || err != nil || plain != name || !strings.Contains(name, ".")) {
@@ -247,6 +250,14 @@ func (s *session) lookUp(q dnsmessage.Question) reply {
 		return reply{code: dnsmessage.RCodeNameError}
 	}
 	return reply{a: addr}
+}
+
+// served is the name without what says a service of it (RFC 2782): _https._tcp.
+func served(name string) string {
+	for strings.HasPrefix(name, "_") {
+		_, name, _ = strings.Cut(name, ".")
+	}
+	return name
 }
 
 // lookUpExact looks the name up outside: one that does not exist has no address

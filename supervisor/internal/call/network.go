@@ -30,12 +30,19 @@ type (
 		to     string
 		settle func(a spec.Answer, why string)
 	}
-	networkAnswered struct{}
+	networkAnswered struct {
+		to     string
+		answer spec.Answer
+	}
 )
 
 // take asks. The call's clocks stand still until the answer.
 func (in networkAsk) take(o *owner, now time.Time) {
+	before, known := o.tool.reached[in.to]
 	switch {
+	case known:
+		in.settle(before, notGranted+", and "+whyDenied(before))
+		return
 	case o.p.Request.Ask == nil:
 		in.settle(spec.Answer{Denied: api.OutcomeHeadless}, notGranted+", and nobody is there to be asked")
 		return
@@ -51,15 +58,27 @@ func (in networkAsk) take(o *owner, now time.Time) {
 			ID: "network " + in.to, Prompt: fmt.Sprintf("%s wants %s", o.p.Label, in.to), Reach: in.to,
 		})
 		in.settle(answer, notGranted+", and "+whyDenied(answer))
-		o.send(networkAnswered{})
+		o.send(networkAnswered{in.to, answer})
 	})
 }
 
-func (networkAnswered) take(o *owner, now time.Time) {
+// take remembers for the call what was not for one connection alone.
+func (in networkAnswered) take(o *owner, now time.Time) {
+	if in.answer.Always || in.answer.Denied != "" || string(in.answer.Value) != "true" {
+		if o.tool.reached == nil {
+			o.tool.reached = map[string]spec.Answer{}
+		}
+		if len(o.tool.reached) < maxReached {
+			o.tool.reached[in.to] = in.answer
+		}
+	}
 	o.tool.questions--
 	o.clock.Resumed(now)
 	o.moveTimer(now)
 }
+
+// maxReached bounds the answers about names that a call remembers.
+const maxReached = 256
 
 func whyDenied(a spec.Answer) string {
 	switch a.Denied {

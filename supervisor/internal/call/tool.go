@@ -30,8 +30,9 @@ const (
 // owner. Acknowledgements are cumulative, so only the newest waits.
 type tool struct {
 	callID    string
-	conn      Peer // nil until it answers
-	questions int  // that wait for an answer
+	conn      Peer                   // nil until it answers
+	questions int                    // that wait for an answer
+	reached   map[string]spec.Answer // about names that are not granted
 	ack       chan uint64
 	answers   chan *pluginv1.AnswerRequest
 	stop      context.CancelFunc
