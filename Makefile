@@ -22,7 +22,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser interop conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser interop network conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -31,6 +31,11 @@ VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|Ti
 # PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
 	/usr/bin/python3=python3 /usr/lib/python3/dist-packages/grpc/__init__.py=python3-grpcio
+
+# And what `make network` runs, with the servers.
+NETWORK_NEEDS = wget=wget ssh=openssh-client /usr/sbin/sshd=openssh-server musl-gcc=musl-tools javac=default-jdk-headless psql=postgresql-client \
+	/usr/share/doc/postgresql=postgresql /bin/busybox=busybox-static openssl=openssl perl=perl bwrap=bubblewrap socat=socat ip=iproute2 \
+	/usr/lib/python3/dist-packages/requests/__init__.py=python3-requests /usr/lib/python3/dist-packages/pip/__init__.py=python3-pip
 
 COMMANDS = $(patsubst %/,./%,$(sort $(dir $(wildcard cmd/*/*.go examples/tools/*/*.go examples/hosts/*/*.go))))
 SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/journal turn))
@@ -98,6 +103,11 @@ browser: build ## a headless Chromium uses the web console
 interop: build ## the reference MCP servers, the MCP Inspector and a client in TypeScript, from npm
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/adapter/mcp ./internal/mcpserver)
+
+.PHONY: network
+network: build ## programs that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
+	@$(call need,$(TEST_NEEDS) $(NETWORK_NEEDS))
+	$(call stage,network,^TestPrograms$$,./internal/testenv/programs)
 
 .PHONY: conformance
 conformance: build ## the MCP project's own conformance suite, for servers and for clients

@@ -52,6 +52,7 @@ type Lab struct {
 	names   map[string][]netip.Addr
 	moves   map[string][]netip.Addr // each query takes the next
 	sunk    int64
+	sites   map[string]http.Handler
 }
 
 // Run runs the test in namespaces of its own, as root; what it prints is the
@@ -78,6 +79,7 @@ func Run(t *testing.T) *Lab {
 	if err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
 		t.Fatalf("%v\n%s", err, said)
 	}
+	t.Logf("%s", said)
 	return nil
 }
 
@@ -86,13 +88,13 @@ func inside(t *testing.T) *Lab {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l := &Lab{CA: filepath.Join(dir, "ca.pem"), queries: map[string]int{}, names: map[string][]netip.Addr{}, moves: map[string][]netip.Addr{}}
+	l := &Lab{CA: filepath.Join(dir, "ca.pem"), queries: map[string]int{}, names: map[string][]netip.Addr{}, moves: map[string][]netip.Addr{}, sites: map[string]http.Handler{}}
 	conf := filepath.Join(dir, "resolv.conf")
 	for _, err := range []error{
 		os.WriteFile(conf, []byte("nameserver "+Address+"\n"), 0o644),
 		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
 		unix.Mount(conf, "/etc/resolv.conf", "", unix.MS_BIND, ""),
-		addAddress(Address),
+		addAddress("lo:1", Address),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -102,8 +104,8 @@ func inside(t *testing.T) *Lab {
 	return l
 }
 
-// addAddress brings lo up with one more address.
-func addAddress(addr string) error {
+// addAddress brings lo up with one more address, below a label of its own.
+func addAddress(label, addr string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func addAddress(addr string) error {
 		return err
 	}
 	up.SetUint16(unix.IFF_UP)
-	alias, err := unix.NewIfreq("lo:1")
+	alias, err := unix.NewIfreq(label)
 	if err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (l *Lab) serve(t *testing.T) {
 		}
 		listeners = append(listeners, listener)
 	}
-	web := &http.Server{Handler: http.HandlerFunc(handle)}
+	web := &http.Server{Handler: http.HandlerFunc(l.handle)}
 	var serving sync.WaitGroup
 	serving.Go(func() { l.dns(packets) })
 	serving.Go(func() { _ = web.Serve(listeners[0]) })
@@ -201,7 +203,42 @@ func (l *Lab) serve(t *testing.T) {
 	})
 }
 
-func handle(w http.ResponseWriter, r *http.Request) {
+// Site has requests for a host answered by h.
+func (l *Lab) Site(host string, h http.Handler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sites[host] = h
+}
+
+// Listen serves HTTP at one more address and port, too, as all hosts have it.
+func (l *Lab) Listen(t *testing.T, at netip.AddrPort) {
+	if !at.Addr().IsLoopback() {
+		if err := addAddress("lo:"+strconv.Itoa(int(at.Addr().As4()[3])), at.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listener, err := net.Listen("tcp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: http.HandlerFunc(l.handle)}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = web.Serve(listener) })
+	t.Cleanup(func() {
+		_ = web.Close()
+		serving.Wait()
+	})
+}
+
+func (l *Lab) handle(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	host, _, _ := strings.Cut(r.Host, ":")
+	site := l.sites[host]
+	l.mu.Unlock()
+	if site != nil {
+		site.ServeHTTP(w, r)
+		return
+	}
 	n, _ := io.Copy(io.Discard, r.Body)
 	if size, err := strconv.Atoi(r.URL.Query().Get("bytes")); err == nil {
 		w.Header().Set("Content-Length", strconv.Itoa(size))
@@ -212,7 +249,7 @@ func handle(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "%s %s %s, %d bytes", r.Method, r.Host, r.URL, n)
+	fmt.Fprintf(w, "%s %s %s, %d bytes, at %s", r.Method, r.Host, r.URL, n, r.Context().Value(http.LocalAddrContextKey))
 }
 
 // each serves all connections of a listener, and waits for them.
@@ -303,7 +340,7 @@ func (l *Lab) certify() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"a.test", "b.test", "x.wild.test", "y.z.wild.test"}
+	names := []string{"a.test", "b.test", "x.wild.test", "y.z.wild.test", "git.test", "pip.test", "npm.test", "deb.test"}
 	of := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
