@@ -82,4 +82,3 @@ func TestNobodyIsAskedAboutNames(t *testing.T) {
 	result := call(t, newHost(t, supervisor.Config{}), r)
 	wantRefused(t, result, "b.test", 443, "nobody is there")
 }
-
