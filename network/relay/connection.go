@@ -297,7 +297,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 			return err
 		}
 	}
-	idle, most := c.session.spec.Limits.Idle, spliceBytes
+	idle, most := c.session.spec.Limits.Idle, largeBytes
 	if c.session.bytes != nil {
 		most = pipeBytes // a rate is not to come in bursts
 	}

@@ -91,6 +91,14 @@ func (o *outer) Close() error {
 	return nil
 }
 
+// plainCongestion has a listener's connections sent to at the pace at which they
+// are read: they are of one machine, where others, as bbr, only add timers.
+func plainCongestion(l *net.TCPListener) {
+	if raw, err := l.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "reno") })
+	}
+}
+
 // reset closes a connection so that its other side knows that it was broken, and
 // nothing of it is left in the kernel.
 func reset(conn *net.TCPConn) {

@@ -94,6 +94,7 @@ func (s *session) listen(files []*os.File) error {
 		if !ok {
 			return errors.New("a socket of the call's does not listen on TCP")
 		}
+		plainCongestion(tcp)
 		listeners = append(listeners, tcp)
 	}
 	closeAll(files)

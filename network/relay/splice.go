@@ -13,41 +13,104 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeBytes is a pipe's size as it is made: a larger one counts towards what one
-// user may have in pipes, after which every pipe gets two pages (pipe(7)).
+// pipeBytes is a pipe's size as it is made. It is also the most that one splice
+// from a socket moves.
 const pipeBytes = 64 << 10
 
-// spliceBytes bounds what passes at once. A pipe has slots, not bytes, and each
-// takes a fragment of a socket's buffer, which has up to 32 KiB.
-const spliceBytes = 1 << 20
+// largeBytes is the size of the few pipes for streams: what is moved in larger
+// parts wakes three processes less often, and in parts larger than a processor's
+// cache it is slower again. Pipes that were enlarged count towards what one user may
+// have in pipes, after which every new one gets two pages (pipe(7)).
+const largeBytes = 512 << 10
 
-// sparePipes are kept for the next connection on which something moves.
-const sparePipes = 16
+// sparePipes are kept for the next connection on which something moves; there are
+// never more than largePipes large ones.
+const (
+	sparePipes = 16
+	largePipes = 8
+)
 
 // pipe is what spliced bytes pass through.
-type pipe struct{ r, w int }
+type pipe struct {
+	r, w  int
+	large bool
+}
 
-var spare = make(chan pipe, sparePipes)
+// pipes are those that are empty, and how many large ones may still be made.
+type pipes struct{ small, large, unmade chan pipe }
 
-func takePipe() (pipe, error) {
-	select {
-	case p := <-spare:
-		return p, nil
-	default:
+var spare = newPipes()
+
+func newPipes() pipes {
+	p := pipes{make(chan pipe, sparePipes), make(chan pipe, largePipes), make(chan pipe, largePipes)}
+	for range largePipes {
+		p.unmade <- pipe{}
 	}
+	return p
+}
+
+// take has a large pipe for a stream where there is one.
+func (p pipes) take(stream bool) (pipe, error) {
+	if stream {
+		select {
+		case got := <-p.large:
+			return got, nil
+		default:
+		}
+		select {
+		case <-p.unmade:
+			return p.makeLarge()
+		default:
+		}
+	}
+	select {
+	case got := <-p.small:
+		return got, nil
+	default:
+		return makePipe()
+	}
+}
+
+// makeLarge has a small pipe where the user may have no more large ones, and then
+// does not ask again.
+func (p pipes) makeLarge() (pipe, error) {
+	got, err := makePipe()
+	if err != nil {
+		p.unmade <- pipe{}
+		return got, err
+	}
+	if _, err := unix.FcntlInt(uintptr(got.w), unix.F_SETPIPE_SZ, largeBytes); err == nil {
+		got.large = true
+	}
+	return got, nil
+}
+
+func makePipe() (pipe, error) {
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return pipe{}, os.NewSyscallError("pipe2", err)
 	}
-	return pipe{fds[0], fds[1]}, nil
+	return pipe{r: fds[0], w: fds[1]}, nil
 }
 
 // give returns an empty pipe.
-func (p pipe) give() {
+func (p pipes) give(empty pipe) {
+	if empty.large {
+		p.large <- empty // which has room for all of them
+		return
+	}
 	select {
-	case spare <- p:
+	case p.small <- empty:
 	default:
-		p.close()
+		empty.close()
+	}
+}
+
+// drop closes a pipe in which something is left.
+func (p pipes) drop(full pipe) {
+	full.close()
+	if full.large {
+		p.unmade <- pipe{}
 	}
 }
 
@@ -86,8 +149,8 @@ func (p pump) run() error {
 	if err != nil {
 		return err
 	}
-	for {
-		n, err := p.once(src, dst)
+	for n := 0; ; {
+		n, err = p.once(src, dst, n >= pipeBytes)
 		if n > 0 {
 			p.active.Store(time.Now().UnixNano())
 			if err := p.moved(n); err != nil {
@@ -102,38 +165,38 @@ func (p pump) run() error {
 
 // once moves what there is, and waits for something. It holds a pipe only while
 // something is in it.
-func (p pump) once(src, dst syscall.RawConn) (int, error) {
-	through, n, err := p.fill(src)
+func (p pump) once(src, dst syscall.RawConn, stream bool) (int, error) {
+	through, n, err := p.fill(src, stream && p.most > pipeBytes)
 	if err != nil || n == 0 {
 		return 0, err
 	}
 	for left := n; left > 0; {
 		moved, err := drain(dst, through, left)
 		if err != nil {
-			through.close() // something is left in it
+			spare.drop(through)
 			return n - left, err
 		}
 		left -= moved
 	}
-	through.give()
+	spare.give(through)
 	return n, nil
 }
 
 // fill splices from a socket; without bytes there is no pipe.
-func (p pump) fill(src syscall.RawConn) (through pipe, n int, err error) {
+func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err error) {
 	for {
 		if p.idle > 0 {
 			_ = p.from.SetReadDeadline(time.Unix(0, p.active.Load()).Add(p.idle))
 		}
 		waited := src.Read(func(fd uintptr) bool {
-			if through, err = takePipe(); err != nil {
+			if through, err = spare.take(stream); err != nil {
 				return true
 			}
 			n, err = spliceOnce(int(fd), through.w, p.most)
 			if n > 0 {
 				return true
 			}
-			through.give()
+			spare.give(through)
 			return err != unix.EAGAIN
 		})
 		if errors.Is(waited, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, p.active.Load())) < p.idle {
