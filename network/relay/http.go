@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -210,6 +211,10 @@ func (o *countedOuter) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{o})
 }
 
+// halfClosedTime is how long a tool that has ended its side is still answered. It
+// may as well have gone.
+const halfClosedTime = 10 * time.Second
+
 // inner is the tool's connection, which its server closes; whether that is a reset
 // is decided later.
 type inner struct {
@@ -217,12 +222,48 @@ type inner struct {
 	relay *httpRelay
 	once  sync.Once
 	ended chan struct{}
+	stop  chan struct{} // has a value when the server wants no more of Read
 }
 
 // Close ends the server's part.
 func (i *inner) Close() error {
 	i.once.Do(func() { close(i.ended) })
 	return i.TCPConn.Close()
+}
+
+// Read holds the end of what the tool sends back from the server, which would
+// cancel the request that it answers. By one byte it only looks for that end.
+func (i *inner) Read(p []byte) (int, error) {
+	n, err := i.TCPConn.Read(p)
+	if !errors.Is(err, io.EOF) || len(p) != 1 {
+		return n, err
+	}
+	timer := time.NewTimer(halfClosedTime)
+	defer timer.Stop()
+	select {
+	case <-i.stop:
+		return 0, os.ErrDeadlineExceeded
+	case <-i.ended:
+	case <-i.relay.session.ctx.Done():
+	case <-timer.C:
+	}
+	return 0, err
+}
+
+// SetReadDeadline stops Read where the deadline has passed.
+func (i *inner) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() && at.Before(time.Now()) {
+		select {
+		case i.stop <- struct{}{}:
+		default:
+		}
+	} else {
+		select {
+		case <-i.stop:
+		default:
+		}
+	}
+	return i.TCPConn.SetReadDeadline(at)
 }
 
 // oneConn is a listener of one connection, over when that is.
@@ -232,7 +273,7 @@ type oneConn struct {
 }
 
 func newOneConn(i *inner) *oneConn {
-	i.ended = make(chan struct{})
+	i.ended, i.stop = make(chan struct{}), make(chan struct{}, 1)
 	l := &oneConn{conn: i, took: make(chan struct{}, 1)}
 	l.took <- struct{}{}
 	return l

@@ -1,0 +1,123 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/network"
+)
+
+// told is a host that only notes what it is told.
+type told struct {
+	mu     sync.Mutex
+	limits []string
+}
+
+func (t *told) asked(Ask) {}
+
+func (t *told) passed(_, limit string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.limits = append(t.limits, limit)
+}
+
+// newSession opens a session whose sockets are on this machine's loopback.
+func newSession(t testing.TB, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
+	t.Helper()
+	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dns = map[string]string{"udp": udp.LocalAddr().String(), "tcp": stream.Addr().String()}
+	var files []*os.File
+	for _, path := range []string{"/proc/self/net/snmp", "/proc/self/net/snmp6"} {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	for _, socket := range []interface {
+		File() (*os.File, error)
+		Close() error
+	}{udp, stream, plain} {
+		file, err := socket.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = socket.Close()
+		files = append(files, file)
+	}
+	s, err = openSession(Session{ID: t.Name(), Grants: grants, Limits: limits}, files, w, &told{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.close(false) })
+	return s, dns
+}
+
+// deaf is a world without a resolver: a lookup fails at once.
+func deaf() *world {
+	return &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no packet must leave")
+	}}}
+}
+
+// leadTo has a name lead to an address, without a lookup.
+func (s *session) leadTo(name string, addr netip.Addr) {
+	done := make(chan struct{})
+	close(done)
+	s.names.mu.Lock()
+	defer s.names.mu.Unlock()
+	s.names.known[name] = &lookup{done: done, addrs: []netip.Addr{addr}, at: time.Now().Add(time.Hour)}
+}
+
+// connected is a connection that a tool has made, and the tool's side of it.
+func connected(t testing.TB, s *session) (*connection, *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tool, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &connection{session: s, in: in.(*net.TCPConn), begun: time.Now()}
+	c.active.Store(time.Now().UnixNano())
+	t.Cleanup(func() { _, _ = in.Close(), tool.Close() })
+	_ = tool.SetDeadline(time.Now().Add(20 * time.Second))
+	return c, tool.(*net.TCPConn)
+}
+
+// granted are a name and the address that it leads to, on one port.
+func granted(name string, at netip.AddrPort) []network.Grant {
+	return []network.Grant{{Host: name, Ports: []uint16{at.Port()}}, {Host: at.Addr().String(), Ports: []uint16{at.Port()}}}
+}
+
+func addrOf(t testing.TB, l net.Listener) netip.AddrPort {
+	t.Helper()
+	return l.Addr().(*net.TCPAddr).AddrPort()
+}
+
+func port(at netip.AddrPort) string { return strconv.Itoa(int(at.Port())) }
