@@ -10,6 +10,7 @@ FUZZTIME ?= 20s
 SOAK_RUNS ?= 1000
 CHURN_CALLS ?= 100000
 CHURN_SEED ?=
+NETWORK_CALLS ?= 10000
 SIEGE_FOR ?= 10m
 SIEGE_RATIO ?=
 SIEGE_ONLY ?=
@@ -132,6 +133,11 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 	TOOLHOST_SOAK_RUNS=$(SOAK_RUNS) go test -count=1 -p 1 -v -timeout 1h -run '$(SOAK_TESTS)' $(SOAK_PACKAGES) | \
 		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
 
+# Their lab is a network and mount namespace of its own, so they take root.
+.PHONY: network
+network: build ## many connections and bytes, and NETWORK_CALLS calls (10000) that are killed with full buffers, over the network by name
+	TOOLHOST_NETWORK_CALLS=$(NETWORK_CALLS) $(call stage,network,^Test(AThousandIdleConnections|OneGigabyteEachWay|TenThousandConnections|CallsWithFullBuffersLeaveNothing)$$,./supervisor)
+
 .PHONY: churn
 churn: setup ## make CHURN_CALLS short calls (100000), 16 at once; host and zygote must need no more than before
 	TOOLHOST_CHURN_CALLS=$(CHURN_CALLS) TOOLHOST_CHURN_SEED=$(CHURN_SEED) go test -count=1 -v -timeout 12h -run '^TestChurn$$' ./cmd/toolhost
@@ -146,7 +152,7 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn siege collector servers service fuzz
+	$(MAKE) soak churn network siege collector servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

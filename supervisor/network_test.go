@@ -319,28 +319,35 @@ func TestARelayThatDies(t *testing.T) {
 	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
 }
 
-// killRelay kills the process of that name in this network namespace, which is the
-// test's own.
 func killRelay(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(relayPID(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// relayPID is the one process of that name in this network namespace, which is the
+// test's own.
+func relayPID(t *testing.T) int {
 	t.Helper()
 	own, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := 0
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var found []int
 	for _, path := range all {
 		line, _ := os.ReadFile(path)
 		where, _ := os.Readlink(filepath.Join(filepath.Dir(path), "ns/net"))
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if string(line) == "toolhost-relay\x00" && where == own && syscall.Kill(pid, syscall.SIGKILL) == nil {
-			killed++
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); string(line) == "toolhost-relay\x00" && where == own {
+			found = append(found, pid)
 		}
 	}
-	if killed != 1 {
-		t.Fatalf("%d relays", killed)
+	if len(found) != 1 {
+		t.Fatalf("relays: %v", found)
 	}
+	return found[0]
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"
@@ -24,7 +25,11 @@ import (
 //	echo ADDRESS TEXT, send ADDRESS TEXT: to the server that says something first, and
 //	without waiting for an answer
 //	leave ADDRESS OTHER: to the first, given up, and then to the other
-//	udp ADDRESS, look NAME, listen ADDRESS
+//	udp ADDRESS, look NAME, listen ADDRESS (as another may, too)
+//	pour ADDRESS BYTES, drink URL: many bytes, and how many came
+//	hold ADDRESS NUMBER: so many connections at once, until the end
+//	storm ADDRESS NUMBER: so many, one after another in each of 200 places
+//	reroute: change the namespace's addresses, routes and interfaces
 func reach(ctx context.Context, in args, out *plugin.Output) (answer, error) {
 	pool := x509.NewCertPool()
 	if pem, err := os.ReadFile(os.Getenv("LAB_CA")); err == nil {
@@ -112,8 +117,28 @@ func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words 
 	case "look":
 		list, err := net.DefaultResolver.LookupHost(ctx, to)
 		return strings.Join(list, " "), err
+	case "pour":
+		return pour(to, more)
+	case "drink":
+		response, err := (&http.Client{}).Get(to)
+		if err != nil {
+			return "", err
+		}
+		defer response.Body.Close()
+		n, err := io.Copy(io.Discard, response.Body)
+		return fmt.Sprintf("drank %d", n), err
+	case "hold":
+		return hold(to, more)
+	case "storm":
+		return storm(to, more)
+	case "reroute":
+		return reroute()
 	case "listen":
-		l, err := net.Listen("tcp", to)
+		shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+			const reusePort = 15 // SO_REUSEPORT, which package syscall lacks
+			return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, reusePort, 1) })
+		}}
+		l, err := shared.Listen(ctx, "tcp", to)
 		if err != nil {
 			return "", err
 		}

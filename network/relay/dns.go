@@ -222,7 +222,7 @@ func pack(header dnsmessage.Header, q *dnsmessage.Question, r reply, edns bool) 
 
 // lookUp decides what a question is answered with.
 func (s *session) lookUp(q dnsmessage.Question) reply {
-	name := strings.TrimSuffix(strings.ToLower(q.Name.String()), ".")
+	name := strings.TrimSuffix(lower(q.Name.String()), ".")
 	if addr, ok := reversed(name); ok {
 		if q.Type == dnsmessage.TypePTR && s.names.of(addr) != "" {
 			return reply{ptr: s.names.of(addr)}

@@ -254,7 +254,9 @@ func TestQueriesHaveARate(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range [][]byte{
 		query(f, "a.test.", dnsmessage.TypeA, true), query(f, "b.wild.test.", dnsmessage.TypeAAAA, false), query(f, "1.1.18.198.in-addr.arpa.", dnsmessage.TypePTR, false),
-		query(f, "x.", 65, true)[:20], {0, 1}, append(query(f, "a.", dnsmessage.TypeA, false)[:12], 0xc0, 12, 0, 1, 0, 1),
+		query(f, "x.", 65, true)[:20],
+		{0, 1},
+		append(query(f, "a.", dnsmessage.TypeA, false)[:12], 0xc0, 12, 0, 1, 0, 1),
 	} {
 		f.Add(seed)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"time"
 )
 
@@ -28,7 +27,7 @@ func readHello(conn net.Conn, by time.Time) (name string, read []byte, err error
 	r := &recorder{Conn: conn}
 	got := false
 	server := tls.Server(r, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		name, got = strings.ToLower(hello.ServerName), true
+		name, got = lower(hello.ServerName), true
 		return nil, errGotIt
 	}})
 	err = server.Handshake()
@@ -60,3 +59,15 @@ func (r *recorder) Read(p []byte) (int, error) {
 
 func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
 func (r *recorder) Close() error                { return nil }
+
+// lower is a name in lower case as servers compare it: in ASCII alone (RFC 4343).
+// In Unicode a Kelvin sign would become a k.
+func lower(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

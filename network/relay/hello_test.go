@@ -2,6 +2,8 @@ package relay
 
 import (
 	"bytes"
+	"crypto/ecdh"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -93,6 +95,36 @@ func TestWhatIsNoHello(t *testing.T) {
 	}
 }
 
+// A name that Unicode alone makes the granted one is another.
+func TestANameInUnicode(t *testing.T) {
+	name, _, err := readHello(&split{left: helloFor(t, "\u212a.Test"), size: 1000}, time.Now().Add(time.Minute))
+	if err != nil || name != "\u212a.test" {
+		t.Errorf("%q, %v", name, err)
+	}
+}
+
+// What a client with a key for it hides in its hello is not seen, and not trusted:
+// the name outside counts (RFC 9849).
+func TestAnEncryptedHello(t *testing.T) {
+	key, err := ecdh.X25519().GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public := []byte("front.test")
+	config := append([]byte{1, 0, 0x20, 0, 32}, key.PublicKey().Bytes()...) // its number, and DHKEM(X25519)
+	config = append(config, 0, 4, 0, 1, 0, 1, 0, byte(len(public)))         // HKDF-SHA256, AES-128-GCM
+	config = append(append(config, public...), 0, 0)
+	config = append([]byte{0xfe, 0x0d, 0, byte(len(config))}, config...)
+	kept := &keeper{}
+	_ = tls.Client(kept, &tls.Config{
+		ServerName: "secret.test", MinVersion: tls.VersionTLS13, EncryptedClientHelloConfigList: append([]byte{0, byte(len(config))}, config...),
+	}).Handshake()
+	name, _, err := readHello(&split{left: kept.Bytes(), size: 1000}, time.Now().Add(time.Minute))
+	if err != nil || name != string(public) || bytes.Contains(kept.Bytes(), []byte("secret")) {
+		t.Errorf("%q, %v", name, err)
+	}
+}
+
 // One that speaks slowly is over at the same time as one that is silent.
 func TestASlowHello(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Second} {
@@ -136,7 +168,7 @@ func FuzzHello(f *testing.F) {
 		if !bytes.HasPrefix(said, read) || !bytes.HasPrefix(said, readParts) || len(read) > maxHelloBytes+1024 || conn.Len() != 0 {
 			t.Errorf("read %d and %d bytes of %d, said %d", len(read), len(readParts), len(said), conn.Len())
 		}
-		if err == nil && !strings.Contains(strings.ToLower(string(unframed(read))), whole) {
+		if err == nil && !strings.Contains(lower(string(unframed(read))), whole) {
 			t.Errorf("name %q was not said", whole)
 		}
 	})

@@ -128,7 +128,7 @@ func (h *httpRelay) meant(host string) bool {
 	if err != nil {
 		name, port = host, ""
 	}
-	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	name = strings.TrimSuffix(lower(name), ".")
 	return name == h.to.name && (port == "" || port == strconv.Itoa(int(h.to.at.Port())))
 }
 
