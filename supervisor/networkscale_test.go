@@ -237,3 +237,29 @@ func TestTheRelayHasBoundsOfItsOwn(t *testing.T) {
 		t.Errorf("%s", limits)
 	}
 }
+
+// relayPID is the one process of that name in this network namespace, which is the
+// test's own.
+func relayPID(t *testing.T) int {
+	t.Helper()
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, path := range all {
+		line, _ := os.ReadFile(path)
+		where, _ := os.Readlink(filepath.Join(filepath.Dir(path), "ns/net"))
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); string(line) == "toolhost-relay\x00" && where == own {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("relays: %v", found)
+	}
+	return found[0]
+}

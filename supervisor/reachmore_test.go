@@ -33,8 +33,10 @@ func pour(to, bytes string) (string, error) {
 	return "poured", nil
 }
 
-// hold says when all connections have been greeted, and goes on when its own
-// connection to the same server ends.
+// idle are connections that nothing is to close.
+var idle []net.Conn
+
+// hold says when all connections have been greeted.
 func hold(to, number string) (string, error) {
 	n, err := strconv.Atoi(number)
 	if err != nil {
@@ -45,6 +47,7 @@ func hold(to, number string) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		idle = append(idle, conn)
 		if _, err := io.ReadFull(conn, make([]byte, len("ready\n"))); err != nil {
 			return "", err
 		}

@@ -17,10 +17,10 @@ import (
 // from a socket moves.
 const pipeBytes = 64 << 10
 
-// largeBytes is the size of the few pipes for streams: what is moved in larger
-// parts wakes three processes less often, and in parts larger than a processor's
-// cache it is slower again. Pipes that were enlarged count towards what one user may
-// have in pipes, after which every new one gets two pages (pipe(7)).
+// largeBytes is the size of the few pipes for streams: larger parts wake three
+// processes less often, and parts larger than a processor's cache are slower again.
+// Enlarged pipes count towards the pages that one user may have in pipes, after
+// which every new one gets two (pipe(7)).
 const largeBytes = 512 << 10
 
 // sparePipes are kept for the next connection on which something moves; there are
