@@ -25,8 +25,9 @@ func newAlarm(sleep func(until time.Time)) *alarm {
 	return &alarm{fired: make(chan struct{}, 1), sleep: sleep}
 }
 
-// set replaces the time; the zero time is never.
-func (a *alarm) set(at time.Time) {
+// set replaces the time; the zero time is never. One that need not be exact takes no
+// thread.
+func (a *alarm) set(at time.Time, exact bool) {
 	if at.Equal(a.at) {
 		return
 	}
@@ -35,10 +36,16 @@ func (a *alarm) set(at time.Time) {
 	if at.IsZero() {
 		return
 	}
+	wait := time.Until(at)
+	if exact {
+		wait -= precise
+	}
 	a.running.Add(1)
-	a.timer = time.AfterFunc(time.Until(at)-precise, func() {
+	a.timer = time.AfterFunc(wait, func() {
 		defer a.running.Done()
-		a.sleep(at)
+		if exact {
+			a.sleep(at)
+		}
 		select {
 		case a.fired <- struct{}{}:
 		default:

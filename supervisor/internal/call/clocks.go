@@ -19,6 +19,9 @@ const (
 	settleTime = 250 * time.Millisecond
 	// progressEvery is the beat of progress events in a long call.
 	progressEvery = 5 * time.Second
+	// beatsAt is how far apart the times are at which the beats of all calls come, so
+	// that those of many calls are put on record together.
+	beatsAt = 250 * time.Millisecond
 	// hurryAfter is how long a kill may take before the tree gets more of the CPU
 	// to die with.
 	hurryAfter = 20 * time.Millisecond
@@ -48,33 +51,35 @@ type marks struct {
 type bell struct {
 	at   time.Time
 	ring func(now time.Time)
+	// loose ones may ring milliseconds late.
+	loose bool
 }
 
 // bells are those of the current state.
 func (o *owner) bells() []bell {
 	switch o.state {
 	case stateStarting:
-		return []bell{{o.budgetAt(), o.checkBudget}, {o.cpuAt, o.checkCPU}, {o.settleAt, o.endAlone}, {o.startBy, o.endLateStart}}
+		return []bell{{at: o.budgetAt(), ring: o.checkBudget}, {at: o.cpuAt, ring: o.checkCPU}, {at: o.settleAt, ring: o.endAlone}, {at: o.startBy, ring: o.endLateStart}}
 	case stateRunning:
-		return []bell{{o.budgetAt(), o.checkBudget}, {o.progressAt, o.beat}, {o.cpuAt, o.checkCPU}, {o.settleAt, o.endAlone}}
+		return []bell{{at: o.budgetAt(), ring: o.checkBudget}, {at: o.progressAt, ring: o.beat, loose: true}, {at: o.cpuAt, ring: o.checkCPU}, {at: o.settleAt, ring: o.endAlone}}
 	case stateStopping:
-		return []bell{{o.softAt(), o.checkSoft}, {o.settleAt, o.endAlone}, {o.marks.stop.Add(o.p.Grace), o.endGrace}}
+		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.endGrace}}
 	case stateKilling:
-		return []bell{{o.hurryAt(), o.hurry}, {o.killLimit(), func(now time.Time) { o.to(survived, now) }}}
+		return []bell{{at: o.hurryAt(), ring: o.hurry}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
 	case stateDraining:
-		return []bell{{o.drainLimit(), func(now time.Time) { o.to(drained, now) }}}
+		return []bell{{at: o.drainLimit(), ring: func(now time.Time) { o.to(drained, now) }}}
 	}
 	return nil
 }
 
-// nextWake is the earliest of them; zero if there are none.
-func (o *owner) nextWake() (wake time.Time) {
+// nextBell is the earliest of them; without a time if there are none.
+func (o *owner) nextBell() (next bell) {
 	for _, b := range o.bells() {
-		if !b.at.IsZero() && (wake.IsZero() || b.at.Before(wake)) {
-			wake = b.at
+		if !b.at.IsZero() && (next.at.IsZero() || b.at.Before(next.at)) {
+			next = b
 		}
 	}
-	return wake
+	return next
 }
 
 // checkClocks does what is due, until that leads to another state.
@@ -166,8 +171,17 @@ func (o *owner) endLateStart(now time.Time) {
 }
 
 func (o *owner) beat(now time.Time) {
-	o.progressAt = now.Add(progressEvery)
+	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: o.clock.Elapsed(now).Milliseconds()})
+}
+
+// nextBeat is the first time for beats in progressEvery or more.
+func nextBeat(now time.Time) time.Time {
+	at := now.Add(progressEvery)
+	if past := time.Duration(at.UnixNano() % int64(beatsAt)); past > 0 {
+		at = at.Add(beatsAt - past)
+	}
+	return at
 }
 
 func (o *owner) endGrace(now time.Time) { o.to(graceElapsed, now) }

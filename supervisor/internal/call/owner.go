@@ -59,7 +59,8 @@ func (c *Call) own() *owner {
 func (o *owner) run() {
 	o.queue(time.Now())
 	for o.state != stateDone {
-		o.alarm.set(o.nextWake())
+		next := o.nextBell()
+		o.alarm.set(next.at, !next.loose)
 		select {
 		case in := <-o.inbox:
 			in.take(o, time.Now())
@@ -138,7 +139,7 @@ func (o *owner) work(now time.Time) {
 		o.Tasks.Run("serve the tool", func() { o.p.Request.Host(s.Listener) })
 	}
 	o.clock.Started(now)
-	o.progressAt = now.Add(progressEvery)
+	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
 	o.tool.serve()
 	if o.p.Request.Keep != nil {
