@@ -19,6 +19,7 @@ TEST_AT_ONCE ?= 4
 TEST_FLAGS ?=
 RACE_FLAGS ?=
 BENCH_FLAGS ?=
+PEERS_FLAGS ?=
 VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
@@ -198,6 +199,12 @@ fuzz: setup ## run each fuzz test for FUZZTIME (20s)
 bench: setup ## run the benchmarks
 	@$(call or_die,[ -n "$(BENCH_PACKAGES)" ],there is no folder bench)
 	go test -run '^$$' -bench . $(BENCH_FLAGS) $(BENCH_PACKAGES)
+
+# Peers that are on PATH take part: bwrap, runc, crun, firejail, nsjail, minijail0, landrun, srt.
+.PHONY: bench-peers
+bench-peers: build ## toolhost beside the sandboxes that are on PATH, as Markdown and SVG in bench/results
+	@$(call need,bwrap=bubblewrap)
+	go run ./bench/peers $(PEERS_FLAGS)
 
 .PHONY: lint
 lint: setup ## gofumpt, go vet, staticcheck, govulncheck, go mod tidy
