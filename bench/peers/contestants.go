@@ -39,8 +39,8 @@ func fixed(words ...string) func(string, string) ([]string, error) {
 // documentation begins with for a command without network.
 var peers = []peer{
 	{"bwrap", "all namespaces, / read-only; no seccomp filter, no limits", fixed("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true")},
-	{"runc", "all namespaces, cgroup, capabilities, seccomp of none", bundle},
-	{"crun", "all namespaces, cgroup, capabilities, seccomp of none", bundle},
+	{"runc", "all namespaces, cgroup, capabilities; no seccomp filter, no limits", bundle},
+	{"crun", "all namespaces, cgroup, capabilities; no seccomp filter, no limits", bundle},
 	{"firejail", "namespaces, no network, seccomp filter, capabilities dropped", fixed("--quiet", "--noprofile", "--net=none", "--seccomp", "--caps.drop=all", "true")},
 	{"nsjail", "all namespaces, rlimits; no cgroup", fixed("-Mo", "-Q", "--chroot", "/", "--", "/bin/true")},
 	{"minijail0", "pid, mount, network, ipc namespaces, no new privileges", fixed("-p", "-v", "-r", "-e", "-l", "-n", "--", "/bin/true")},

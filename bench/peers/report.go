@@ -152,5 +152,7 @@ func (r report) rate(path string) error {
 		names = append(names, strings.ReplaceAll(e.name, ": ", "\n"))
 	}
 	p.NominalX(names...)
+	p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
+	p.Y.Min, p.Y.Max = 0, p.Y.Max*1.15 // room for the legend
 	return p.Save(plotWidth, plotHeight, path)
 }

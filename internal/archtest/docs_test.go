@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,7 +39,7 @@ func TestDocsByReader(t *testing.T) {
 	}
 	for _, path := range paths {
 		name := filepath.Base(path)
-		if name == "README.md" || filepath.Ext(name) == ".png" {
+		if name == "README.md" || slices.Contains([]string{".png", ".svg"}, filepath.Ext(name)) {
 			continue
 		}
 		if !strings.Contains(index, "]("+name+")") && !strings.Contains(index, "]("+name+"/)") {
