@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,12 +96,12 @@ func (o *Outbox) Close() {
 }
 
 func (o *Outbox) run() {
-	for {
+	for o.life.Err() == nil {
 		select {
 		case a := <-o.queue:
 			o.deliver(o.batch(a))
 		case <-o.ending:
-			if len(o.queue) == 0 || o.life.Err() != nil {
+			if len(o.queue) == 0 {
 				return
 			}
 			o.deliver(o.batch(<-o.queue))
@@ -120,9 +121,14 @@ func (o *Outbox) batch(first journal.Audit) []journal.Audit {
 	return list
 }
 
+const (
+	actionLost  = "audit.lost"
+	lostRecords = " records"
+)
+
 // lostRecord tells the other end that records are missing there.
 func lostRecord(n int64) journal.Audit {
-	return journal.Audit{Time: time.Now().UTC(), Who: "daemon", Action: "audit.lost", What: strconv.FormatInt(n, 10) + " records", Outcome: "not sent: too many waited; the journal has them"}
+	return journal.Audit{Time: time.Now().UTC(), Who: "daemon", Action: actionLost, What: strconv.FormatInt(n, 10) + lostRecords, Outcome: "not sent: too many waited; the journal has them"}
 }
 
 // deliver tries until all are sent, or the end.
@@ -140,10 +146,22 @@ func (o *Outbox) deliver(list []journal.Audit) {
 		}
 		o.tell(err)
 		if !o.rest(pause) {
-			o.lost.Add(int64(len(list)))
-			o.onLoss(len(list))
+			o.lose(list)
 			return
 		}
+	}
+}
+
+// lose counts what is given up. A record of what was lost before is none of that.
+func (o *Outbox) lose(list []journal.Audit) {
+	for _, a := range list {
+		if a.Seq == 0 && a.Action == actionLost {
+			n, _ := strconv.Atoi(strings.TrimSuffix(a.What, lostRecords))
+			o.lost.Add(int64(n))
+			continue
+		}
+		o.lost.Add(1)
+		o.onLoss(1)
 	}
 }
 
