@@ -2,12 +2,17 @@ package daemon
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/internal/tokens"
 )
 
 // An upgrade changes nothing for whom the socket lets in: they go on to do everything,
@@ -44,5 +49,72 @@ func TestGuestsOfOlderConfigurations(t *testing.T) {
 	}
 	if _, err := os.Stat(plain.State); err != nil {
 		t.Error(err)
+	}
+}
+
+// The one token of earlier versions goes on as an administrator's, with a warning.
+func TestAnOldTokenFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.Listen = "127.0.0.1:0"
+	old := strings.Repeat("OLDTOKEN", 6)
+	if err := os.MkdirAll(w.State, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.State, TokenName), []byte(old+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := w.daemon()
+	c, err := client.New(client.Options{URL: d.tcp(), Token: old})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	begun, err := w.client.Begin(wait.Context(t), api.TurnSpec{}) // the user of the socket's
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Turn(wait.Context(t), begun.TurnID); err != nil {
+		t.Errorf("its bearer does not see all turns: %v", err)
+	}
+	if err := c.Abort(wait.Context(t), begun.TurnID); err != nil {
+		t.Errorf("nor may it abort them: %v", err)
+	}
+	d.waitLog("lets its bearer do anything, for ever")
+}
+
+// An approval for a token's holder is over with the token, also where another one has
+// its name by then.
+func TestApprovalsOfAToken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := &daemon{tokens: tokens.Open(dir)}
+	create := func() {
+		t.Helper()
+		if _, _, err := d.tokens.Create(tokens.Spec{Name: "ci", Roles: []access.Role{access.Call}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create()
+	given := api.Approval{Owner: "token ci", For: api.ForIdentity, At: time.Now()}
+	if !d.stands(given) || !d.stands(api.Approval{Owner: "uid 0"}) {
+		t.Error("what was just given does not stand")
+	}
+	if d.stands(api.Approval{Owner: "token nosuch", At: time.Now()}) {
+		t.Error("what was given for nobody stands")
+	}
+	if _, err := d.tokens.Revoke("ci", "uid 0"); err != nil {
+		t.Fatal(err)
+	}
+	if d.stands(given) {
+		t.Error("it stands without the token")
+	}
+	create()
+	if d.stands(given) {
+		t.Error("it stands for another token of the name")
+	}
+	given.At = time.Now()
+	if !d.stands(given) {
+		t.Error("what was given for the new token does not stand")
 	}
 }
