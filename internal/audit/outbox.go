@@ -152,7 +152,8 @@ func (o *Outbox) deliver(list []journal.Audit) {
 	}
 }
 
-// lose counts what is given up. A record of what was lost before is none of that.
+// lose counts what is given up. What a record says was lost before is lost still, and
+// was counted.
 func (o *Outbox) lose(list []journal.Audit) {
 	for _, a := range list {
 		if a.Seq == 0 && a.Action == actionLost {

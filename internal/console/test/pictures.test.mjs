@@ -2,7 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { close, daemon, host, launch, page } from './helper.mjs';
+import { call, close, daemon, guarded, host, launch, page, until } from './helper.mjs';
 import { history, running } from './demo.mjs';
 
 const folder = process.env.CONSOLE_PICTURES;
@@ -25,10 +25,21 @@ after(async () => {
   await daemon.kill(); // so that no turn is waited for
 });
 
-async function shoot(name, path, { sizes: wanted = Object.keys(sizes), act = async () => {}, ready = '#connection[data-kind=live]' } = {}) {
+/** approve has calls approved for more than one. */
+async function approve() {
+  for (const [n, given] of [{ for: 'turn' }, { for: 'session' }, { for: 'session', sameArguments: true }, { for: 'identity' }].entries()) {
+    const turn = await host.begin({ sessionId: 'nightly-release' });
+    host.run(turn, [call('ask', { path: `/srv/out/report-${n}.txt`, text: 'Quarterly figures, with a name that is rather long' }, `given-${n}`)]);
+    const question = await until('a question', async () => (await host.get('/api/interactions')).interactions.find((q) => q.turnId === turn) ?? (n > 1 ? {} : null));
+    if (question.interactionId) await host.answer(question.interactionId, { approve: true, always: true, ...given });
+  }
+}
+
+async function shoot(name, path, { base, sizes: wanted = Object.keys(sizes), act = async () => {}, ready = '#connection[data-kind=live]' } = {}) {
   if (only && !only.some((o) => name.startsWith(o))) return;
   for (const size of wanted) {
-    const p = await page(path, sizes[size]);
+    const from = path ?? (await daemon.link()).slice(guarded.length); // a link opens once
+    const p = await page(from, { ...sizes[size], ...(base ? { base } : {}) });
     p.allowed.push(/./);
     await p.waitForSelector(ready).catch(async (error) => {
       await p.screenshot({ path: `${folder}/${name}-${size}-failed.png` });
@@ -70,6 +81,11 @@ test('pictures', async () => {
   await shoot('tools-list', '/#/tools', { ready: '.tool-link', sizes: ['narrow'] });
   await shoot('charts-full', '/#/charts', { ready: '.chart .dot' });
   await shoot('help', '/', { sizes: ['wide'], act: (p) => p.keyboard.press('?') });
+  await shoot('signed-out', '/', { base: guarded, ready: '#banner:not([hidden])' });
+  await shoot('signed-in', null, { base: guarded, ready: '#account:not([hidden])', sizes: ['wide', 'narrow-dark'] });
+  await shoot('empty-approvals', '/#/approvals', { ready: '.approvals .empty', sizes: ['wide', 'narrow'] });
+  await approve();
+  await shoot('approvals', '/#/approvals', { ready: '.approval' });
   await shoot('missing-call', '/#/history/nosuch/call', { ready: '.problem:not([hidden])', sizes: ['wide'] });
   await shoot('lost', '/', { sizes: ['narrow'], ready: '.ask', act: async (p) => {
     await daemon.kill();
