@@ -105,8 +105,12 @@ type Event struct {
 	ExpiresAt     *time.Time      `json:"expiresAt,omitempty"`
 	Default       json.RawMessage `json:"default,omitempty"`
 	Outcome       string          `json:"outcome,omitempty"`
-	By            string          `json:"by,omitempty"`
+	// By is who has answered, with ByFor and what a yes is for beside one call behind it.
+	By string `json:"by,omitempty"`
 }
+
+// ByFor stands before the turn, session or identity that a yes is for.
+const ByFor = ", for the "
 
 // LogEntry is a message of a wrapped server.
 type LogEntry struct {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -177,11 +178,11 @@ func (t *Turn) settle(id string, a api.Answer) error {
 		t.close(p, api.OutcomeDenied, a)
 		return nil
 	}
-	if p.covered == nil || !a.Always || !a.Approve {
-		t.close(p, api.OutcomeAnswered, a)
-		return nil
+	if p.lastsFor(a) != "" {
+		return t.approveAlways(p, a)
 	}
-	return t.approveAlways(p, a)
+	t.close(p, api.OutcomeAnswered, a)
+	return nil
 }
 
 // fit holds an answer to what was asked for. What only wants a yes or no takes it
@@ -230,7 +231,7 @@ func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 	t.armDeadline()
 	t.armStream()
 	if p.raised {
-		t.tellClosed(p, outcome, a.By)
+		t.tellClosed(p, outcome, a)
 	}
 	p.done(outcome, a)
 }
@@ -249,18 +250,34 @@ func (t *Turn) endWithCall(p *pending) {
 	p.done, p.stays = p.left, true
 }
 
-func (t *Turn) tellClosed(p *pending, outcome, by string) {
+func (t *Turn) tellClosed(p *pending, outcome string, a api.Answer) {
 	p.timer.Stop()
 	p.cancel()
 	response := t.interactionEvent(api.EventInteractionResponse, p)
-	response.Outcome, response.By = outcome, by
+	response.Outcome, response.By = outcome, p.by(a)
 	t.emit(response, nil)
 	t.emitPending(p, false)
-	t.audit(p, outcome, by)
+	t.audit(p, outcome, a)
+}
+
+// by is who has answered, for the record.
+func (p *pending) by(a api.Answer) string {
+	if lasts := p.lastsFor(a); lasts != "" {
+		return a.By + api.ByFor + lasts
+	}
+	return a.By
+}
+
+// lastsFor is what an answer is for beside one call; empty for that one alone.
+func (p *pending) lastsFor(a api.Answer) string {
+	if p.covered == nil || !a.Always || !a.Approve {
+		return ""
+	}
+	return cmp.Or(a.For, api.ForTurn)
 }
 
 // audit records who decided, if somebody or the clock did.
-func (t *Turn) audit(p *pending, outcome, by string) {
+func (t *Turn) audit(p *pending, outcome string, a api.Answer) {
 	kind := api.AuditAnswered
 	switch outcome {
 	case api.OutcomeCancelled:
@@ -269,7 +286,7 @@ func (t *Turn) audit(p *pending, outcome, by string) {
 		kind = api.AuditTimedOut
 	}
 	e := t.interactionEvent(kind, p)
-	e.Outcome, e.By = outcome, by
+	e.Outcome, e.By = outcome, p.by(a)
 	t.emit(e, nil)
 }
 

@@ -59,7 +59,8 @@ func mcpAt(ts *testscript.TestScript, socket string) mcpsdk.Transport {
 type endsDaemon struct{}
 
 // startDaemon starts toolhost serve with the script's configuration, on a socket
-// whose path is put into $SOCKET, and ends it with the script, or before the next one
+// whose path is put into $SOCKET (and that of TCP, where it has one, into $ADDRESS),
+// and ends it with the script, or before the next one
 // starts.
 func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	before := ts.Value(endsDaemon{}).(*func())
@@ -87,6 +88,9 @@ func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("SOCKET", socket)
 	for range 1000 {
 		if ts.Exec("toolhost", "ps", "--socket", socket) == nil {
+			if tcp := tcpAddress.FindStringSubmatch(log.String()); tcp != nil {
+				ts.Setenv("ADDRESS", tcp[1])
+			}
 			return
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -79,11 +81,18 @@ func TestAuditIsSentAndHoldsUpNothing(t *testing.T) {
 	}
 	defer deaf.Close()
 	address, got := receiveSyslog(t)
-	settings := fmt.Sprintf("telemetry: {otlp: {endpoint: \"http://%s\", audit: true, traces: false, metrics: false}, syslog: {address: \"tcp://%s\"}}\n", deaf.Addr(), address)
+	settings := fmt.Sprintf("  careful: {command: [echo, done], mode: ask}\ntelemetry: {otlp: {endpoint: \"http://%s\", audit: true, traces: false, metrics: false}, syslog: {address: \"tcp://%s\"}}\n", deaf.Addr(), address)
 	w := newWorld(t, settings)
 	w.Listen = "127.0.0.1:0"
 	d := w.daemon()
 	w.mustRun(w.begin(), "lines", map[string]string{"text": "x"})
+	call := &mcpsdk.CallToolParams{Name: "careful"}
+	if r, err := w.mcpClient(mcpVersions[0], humanWho("accept")).CallTool(wait.Context(t), call); err != nil || r.IsError {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	wait.Until(t, "who has approved is sent", func() bool {
+		return strings.Contains(got.all(), fmt.Sprintf(`"who":"uid %d, MCP client test","action":"interaction.answer","what":"yes, for the session, to `, os.Getuid()))
+	})
 	if r, err := http.Get(d.tcp() + "/api/tools"); err != nil || r.StatusCode != http.StatusUnauthorized {
 		t.Fatalf("%v, %v", r, err)
 	}

@@ -161,7 +161,7 @@ func (d *daemon) openHost() (err error) {
 }
 
 func (d *daemon) openAPI() (err error) {
-	d.record = &recorder{logger: d.logger, telemetry: d.told}
+	d.record = &recorder{logger: d.logger, telemetry: d.told, answered: d.trail.answered}
 	if d.journal != nil {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}

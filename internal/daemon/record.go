@@ -19,6 +19,7 @@ type recorder struct {
 	journal   turn.Journal // nil keeps none
 	logger    hclog.Logger
 	telemetry *telemetry.Telemetry // nil counts nothing
+	answered  func(api.Event)      // is told who has answered what; nil is nobody
 	ended     atomic.Uint64        // calls
 	failure   atomic.Pointer[failure]
 }
@@ -85,6 +86,10 @@ func (r *recorder) log(one turn.Record) {
 		logger.Debug("turn ends")
 	case api.EventTurnAbort:
 		logger.Info("turn aborted", "reason", e.Reason)
+	case api.AuditAnswered:
+		if r.answered != nil {
+			r.answered(e)
+		}
 	case api.AuditDenied:
 		logger.Info("call denied", "call", e.CallID, "tool", e.Tool, "reason", e.Reason, "decider", e.Decider)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,6 +56,30 @@ func (t *trail) add(who, action, what, outcome string) {
 		o.Put(a)
 	}
 	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
+}
+
+// answered puts on record who has decided something about a call, in whichever way.
+// What a tool asks its own client is in the turn's record alone: it could be so much
+// that the rest is pushed out.
+func (t *trail) answered(e api.Event) {
+	if e.Interaction.OfClient() || e.Interaction == api.KindQuestionnaire {
+		return
+	}
+	who, lasts, more := strings.Cut(e.By, api.ByFor)
+	verdict := e.Outcome
+	switch {
+	case more:
+		verdict = "yes, for the " + lasts + ", to"
+	case e.Outcome == api.OutcomeAnswered && (e.Interaction == api.KindApproval || e.Interaction == api.KindConfirm):
+		verdict = "yes to"
+	case e.Outcome == api.OutcomeDenied:
+		verdict = "no to"
+	}
+	what := verdict + " " + e.InteractionID + " of turn " + e.TurnID
+	if e.Tool != "" {
+		what += ", about " + e.Tool
+	}
+	t.add(who, "interaction.answer", what, "")
 }
 
 // refused implements httpapi.Config.Refused.

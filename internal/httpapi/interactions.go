@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -69,9 +68,7 @@ func (s *Server) answer(q *request) error {
 	}
 	if ok {
 		a.By = q.who.on()
-		if err = t.Answer(id, a); err == nil {
-			s.note(a.By, "interaction.answer", verdict(a)+" "+id+" of turn "+t.ID()+" of "+t.Owner())
-		}
+		err = t.Answer(id, a) // which the record of the turn tells
 	}
 	if err != nil && !errors.Is(err, turn.ErrNotPending) {
 		return refuse(codeInvalid, printable(err.Error()), "answer again: the question still waits")
@@ -80,23 +77,6 @@ func (s *Server) answer(q *request) error {
 		return refuse(codeNotFound, "no question "+printable(id)+" waits for an answer", "see /api/interactions; it was answered, has timed out, or its call is over")
 	}
 	return q.answer(api.Done{OK: true, TurnID: t.ID(), InteractionID: id})
-}
-
-// verdict is what an answer says, without its value.
-func verdict(a api.Answer) string {
-	switch {
-	case a.Unanswered != "":
-		return a.Unanswered
-	case a.Approve && a.Always && a.SameArguments:
-		return "yes, for the " + cmp.Or(a.For, api.ForTurn) + " with the same arguments, to"
-	case a.Approve && a.Always:
-		return "yes, for the " + cmp.Or(a.For, api.ForTurn) + ", to"
-	case a.Approve:
-		return "yes to"
-	case len(a.Value) > 0:
-		return "a value for"
-	}
-	return "no to"
 }
 
 // asking finds the turn that an interaction belongs to.
