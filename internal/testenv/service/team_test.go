@@ -11,7 +11,7 @@ import (
 // testTeam: two users who share the system's daemon, one by the socket and by a token
 // for calls, one by a token that watches and approves.
 func testTeam(t *testing.T) {
-	const second, url = "bob", "http://127.0.0.1:7070"
+	const second, url = "carol", "http://127.0.0.1:7070"
 	run(t, "useradd", "--create-home", second)
 	run(t, "usermod", "--append", "--groups", "toolhost", someone)
 	write(t, "/etc/toolhost/conf.d/team.yaml", `listen: 127.0.0.1:7070
