@@ -37,7 +37,19 @@ func (e *SetupError) remedy() string {
 	if e.Step == wire.StepLimits && errors.Is(e.Err, unix.EPERM) {
 		return "raise the host's hard limit of open files (ulimit -Hn 65536 as root, LimitNOFILE= of a unit): calls have a higher one"
 	}
+	if remedy, ok := networkRemedies[e.Step]; ok {
+		return remedy
+	}
 	return Remedy(e.Err)
+}
+
+// networkRemedies are those of the steps that only calls with network grants have.
+var networkRemedies = map[string]string{
+	"configure the network":        "allow netlink(7) route sockets where toolhost runs, which a seccomp profile of a container may deny, or grant no network",
+	"add a network address":        "allow CAP_NET_ADMIN in user namespaces, which an AppArmor or SELinux profile may deny, or grant no network",
+	"add a network route":          "run a kernel with local routes to whole networks (AnyIP) and allow CAP_NET_ADMIN in user namespaces, or grant no network",
+	"listen on the call's network": "allow CAP_NET_BIND_SERVICE in user namespaces, for ports below 1024, which an AppArmor or SELinux profile may deny, or grant no network",
+	"open the network's counters":  "show /proc/self/net/snmp where toolhost runs, which a container may mask, or grant no network",
 }
 
 // OfTheHost says whether a start has failed for a reason of this machine's, so

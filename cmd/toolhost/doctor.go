@@ -70,7 +70,8 @@ func examine() []finding {
 	defer host.Close()
 	found := host.Host()
 	findings = append(findings, checkFeatures(found.Features)...)
-	return append(findings, checkHost(host, found)...)
+	findings = append(findings, checkHost(host, found)...)
+	return append(findings, checkNetwork(host, found.Features)...)
 }
 
 // minKernel is the first release with cgroup.kill.

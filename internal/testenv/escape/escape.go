@@ -54,6 +54,7 @@ func groups() []group {
 		{"writable", writable},
 		{"processes", processes},
 		{"network", network},
+		{"grants", grants},
 		{"ipc", ipc},
 		{"cgroup", cgroups},
 		{"exec", executables},

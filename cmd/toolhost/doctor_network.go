@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/toolhost/toolhost/network"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// checkNetwork makes a real call with grants of a name and an address, neither of
+// which is used: its routes, ports below 1024 and the relay are there, or it is
+// refused as every call with grants is.
+func checkNetwork(host *supervisor.Supervisor, features []sandbox.Finding) []finding {
+	self, err := ownPath()
+	if err != nil {
+		return []finding{failure("network grants", err)}
+	}
+	result := host.Call(context.Background(), supervisor.Request{
+		Command: &supervisor.Command{Argv: []string{self, "version"}}, Timeout: 10 * time.Second,
+		Sandbox: &supervisor.Policy{Grants: []network.Grant{{Host: "doctor.invalid"}, {Host: "192.0.2.1", Ports: []uint16{22}}}},
+	})
+	if !result.OK() {
+		return []finding{{"network grants", levelWarn, "calls with network grants are refused: " + result.Message, "see to what the message names; calls without a network run"}}
+	}
+	found := finding{"network grants", levelOK, "names and addresses can be granted; the relay has a user of its own", ""}
+	if slices.ContainsFunc(features, func(f sandbox.Finding) bool { return f.Feature == sandbox.FeatureOwnUID && f.State != sandbox.Yes }) {
+		found = finding{"network grants", levelWarn, "names and addresses can be granted; the relay has your user id", "give the user subordinate ids (package uidmap, /etc/subuid and /etc/subgid), or run as root"}
+	}
+	return append([]finding{found}, checkProxy(httpproxy.FromEnvironment())...)
+}
+
+// checkProxy says which outbound proxy granted names are reached by.
+func checkProxy(c *httpproxy.Config) (findings []finding) {
+	for _, p := range []struct{ name, value string }{{"HTTPS_PROXY", c.HTTPSProxy}, {"HTTP_PROXY", c.HTTPProxy}} {
+		if p.value == "" {
+			continue
+		}
+		u, err := url.Parse(p.value)
+		if err != nil || u.Scheme != "http" || u.Host == "" {
+			findings = append(findings, finding{"network proxy", levelWarn, p.name + " is not an address that begins with http://, and connections by it fail", "set " + p.name + "=http://HOST:PORT, or unset it"})
+			continue
+		}
+		findings = append(findings, finding{"network proxy", levelOK, fmt.Sprintf("granted names are reached by %s=%s, which decides what addresses they lead to", p.name, u.Redacted()), ""})
+	}
+	return findings
+}
