@@ -46,51 +46,54 @@ func NeedOf(method string) access.Need {
 	return access.ToCall
 }
 
+// rights hold requests to what who sends them may do.
+type rights struct{ s *Server }
+
 // identity is who has sent a request, as they are now.
-func (s *Server) identity(ctx context.Context) access.Identity {
-	if s.config.Access == nil {
+func (a *rights) identity(ctx context.Context) access.Identity {
+	if a.s.config.Access == nil {
 		return access.Identity{Roles: []access.Role{access.Admin}}
 	}
-	return s.config.Access(peerOf(ctx).Identity)
+	return a.s.config.Access(peerOf(ctx).Identity)
 }
 
 // mayDo holds requests to the role of who sends them, and lists and calls to the tools
 // that they may use. A tool that they may not is to them as if it were not there.
-func (s *Server) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+func (a *rights) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
-		who := s.identity(ctx)
+		who := a.identity(ctx)
 		if need := NeedOf(method); !who.Has(need) {
 			return nil, &jsonrpc.Error{Code: CodeForbidden, Message: "this needs the role " + need.String() + ": ask toolhost's operator for it"}
 		}
-		if one, is := r.(*mcpsdk.CallToolRequest); is && !s.mayMean(who, one.Params) {
-			return s.unknownTool(ctx, one)
+		if one, is := r.(*mcpsdk.CallToolRequest); is && !a.mayMean(who, one.Params) {
+			return a.unknownTool(ctx, one)
 		}
 		result, err := next(ctx, method, r)
 		if err == nil {
-			result = forVersionOf(r, s.listFor(who, result))
+			result = forVersionOf(r, a.listFor(who, result))
 		}
 		return result, err
 	}
 }
 
 // mayMean says whether a call is for a tool that its sender may use.
-func (s *Server) mayMean(who access.Identity, p *mcpsdk.CallToolParamsRaw) bool {
-	return s.config.Search || s.isOwn(p.Name) || who.MayUse(p.Name) // with the short list mayName says so
+func (a *rights) mayMean(who access.Identity, p *mcpsdk.CallToolParamsRaw) bool {
+	return a.s.config.Search || a.isOwn(p.Name) || who.MayUse(p.Name) // with the short list mayName says so
 }
 
 // isOwn: the tool is toolhost's, and everybody's.
-func (s *Server) isOwn(name string) bool {
+func (a *rights) isOwn(name string) bool {
 	if name == turn.StatusTool {
 		return true
 	}
 	_, own := callTitles[name]
-	return s.config.Search && (own || name == findTool)
+	return a.s.config.Search && (own || name == findTool)
 }
 
 // unknownTool is the SDK's answer to a name that nobody has.
-func (s *Server) unknownTool(ctx context.Context, r *mcpsdk.CallToolRequest) (mcpsdk.Result, error) {
+func (a *rights) unknownTool(ctx context.Context, r *mcpsdk.CallToolRequest) (mcpsdk.Result, error) {
 	select {
-	case <-s.loaded:
+	case <-a.s.loaded:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -99,12 +102,12 @@ func (s *Server) unknownTool(ctx context.Context, r *mcpsdk.CallToolRequest) (mc
 
 // mayName is why a tool cannot be called by its name in the short list. Who may not
 // use all is not told the names of others.
-func (s *Server) mayName(ctx context.Context, name string) error {
-	who := s.identity(ctx)
+func (a *rights) mayName(ctx context.Context, name string) error {
+	who := a.identity(ctx)
 	if !who.MayUse(name) {
 		return &catalog.NotFoundError{Name: name}
 	}
-	err := s.know(ctx, name)
+	err := a.s.know(ctx, name)
 	if _, none := errors.AsType[*catalog.NotFoundError](err); none && !who.UsesAll() {
 		return &catalog.NotFoundError{Name: name}
 	}
@@ -114,11 +117,11 @@ func (s *Server) mayName(ctx context.Context, name string) error {
 // listFor is a list as somebody may see it. It is theirs: no cache may give it to
 // others. What a wrapped server has beside its tools goes by the names of the requests
 // for it, as the calls that these become do. Other results stay as they are.
-func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Result {
+func (a *rights) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Result {
 	switch list := result.(type) {
 	case *mcpsdk.ListToolsResult:
 		own := *list
-		own.Tools = keep(list.Tools, func(t *mcpsdk.Tool) bool { return s.isOwn(t.Name) || who.MayUse(t.Name) })
+		own.Tools = keep(list.Tools, func(t *mcpsdk.Tool) bool { return a.isOwn(t.Name) || who.MayUse(t.Name) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ReadResourceResult:
@@ -128,18 +131,18 @@ func (s *Server) listFor(who access.Identity, result mcpsdk.Result) mcpsdk.Resul
 	case *mcpsdk.ListPromptsResult:
 		own := *list
 		own.Prompts = keep(list.Prompts, func(p *mcpsdk.Prompt) bool {
-			return who.MayUse(catalog.RequestName(s.gateway.promptOf(p.Name).entry, catalog.GetPrompt))
+			return who.MayUse(catalog.RequestName(a.s.gateway.promptOf(p.Name).entry, catalog.GetPrompt))
 		})
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ListResourcesResult:
 		own := *list
-		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return s.gateway.mayRead(who, r.URI) })
+		own.Resources = keep(list.Resources, func(r *mcpsdk.Resource) bool { return a.s.gateway.mayRead(who, r.URI) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	case *mcpsdk.ListResourceTemplatesResult:
 		own := *list
-		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return s.gateway.mayRead(who, t.URITemplate) })
+		own.ResourceTemplates = keep(list.ResourceTemplates, func(t *mcpsdk.ResourceTemplate) bool { return a.s.gateway.mayRead(who, t.URITemplate) })
 		own.Cacheable = ownCache(own.Cacheable)
 		return &own
 	}
@@ -191,8 +194,8 @@ func (g *gateway) mayRead(who access.Identity, uri string) bool {
 }
 
 // offeredTo are the tools that somebody may find.
-func (s *Server) offeredTo(ctx context.Context, offered map[string]offer) map[string]offer {
-	who := s.identity(ctx)
+func (a *rights) offeredTo(ctx context.Context, offered map[string]offer) map[string]offer {
+	who := a.identity(ctx)
 	own := map[string]offer{}
 	for name, one := range offered {
 		if who.MayUse(name) {
@@ -203,19 +206,19 @@ func (s *Server) offeredTo(ctx context.Context, offered map[string]offer) map[st
 }
 
 // claim fills in whose a turn is.
-func (s *Server) claim(identity string, spec *turn.Spec) {
+func (a *rights) claim(identity string, spec *turn.Spec) {
 	spec.Owner = identity
-	if s.config.Claim != nil {
-		s.config.Claim(s.config.Access(identity), spec)
+	if a.s.config.Claim != nil {
+		a.s.config.Claim(a.s.config.Access(identity), spec)
 	}
 }
 
 // mayAnswer says whether a client's own human may answer a question about its call. A
 // tool's own question asks for more of what the call was given; whether the call may
 // be made is for others to say, but for administrators.
-func (s *Server) mayAnswer(identity string, i api.Interaction) bool {
-	if s.config.Access == nil || i.Kind == api.KindQuestionnaire && !i.Host {
+func (a *rights) mayAnswer(identity string, i api.Interaction) bool {
+	if a.s.config.Access == nil || i.Kind == api.KindQuestionnaire && !i.Host {
 		return true
 	}
-	return s.config.Access(identity).Answers(identity)
+	return a.s.config.Access(identity).Answers(identity)
 }

@@ -13,6 +13,7 @@ import (
 // calls it is read by.
 func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	s := &Server{}
+	s.rights.s = s
 	for _, name := range []string{"a", "b"} {
 		s.gateway.servers = append(s.gateway.servers, newWrapped(serverOf(name, []string{"test://x", name + "://y"}, []string{"file:///{path}", name + ":///{path}"})))
 	}
@@ -35,13 +36,13 @@ func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	} {
 		var got []string
 		for _, list := range lists {
-			got = append(got, strings.Join(listed(t, s.listFor(access.Identity{Tools: test.tools}, list)), " "))
+			got = append(got, strings.Join(listed(t, s.rights.listFor(access.Identity{Tools: test.tools}, list)), " "))
 		}
 		if all := strings.Join(got, " | "); all != test.want {
 			t.Errorf("%s: %q, want %q", test.name, all, test.want)
 		}
 	}
-	if own := s.listFor(access.Identity{}, lists[0]).(*mcpsdk.ListPromptsResult); own.CacheScope != "private" {
+	if own := s.rights.listFor(access.Identity{}, lists[0]).(*mcpsdk.ListPromptsResult); own.CacheScope != "private" {
 		t.Errorf("caches may share a list: %q", own.CacheScope)
 	}
 }

@@ -72,7 +72,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	if i.Request != nil { // a wrapped server's, to its client: it approves no call
 		return c.askClient(ctx, i)
 	}
-	if !c.s.mayAnswer(c.session.peer.Identity, i) {
+	if !c.s.rights.mayAnswer(c.session.peer.Identity, i) {
 		return api.Answer{}, errNotForTheirOwn
 	}
 	if i.Secret || i.Kind == api.KindPassword {

@@ -132,7 +132,7 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 		return nil, err
 	}
 	spec := turn.Spec{AgentID: client, SessionID: one.id, ApprovalSession: one.approvals, Headless: !interactive, Budget: s.budget(s.timeout(client))}
-	s.claim(one.peer.Identity, &spec)
+	s.rights.claim(one.peer.Identity, &spec)
 	t, err := s.config.Turns.Begin(spec)
 	if err != nil {
 		one.leave()

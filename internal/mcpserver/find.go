@@ -39,23 +39,26 @@ func callerOf(t catalog.Tool, shown *mcpsdk.Tool) string {
 	return callWrite
 }
 
-// shortList is what the tools are found and called by. It never changes.
-func (s *Server) shortList() {
-	s.sdk.AddTool(&mcpsdk.Tool{
+// shortList is what the tools are found and called by, where Config says Search.
+type shortList struct{ s *Server }
+
+// list offers it. It never changes.
+func (f *shortList) list() {
+	f.s.sdk.AddTool(&mcpsdk.Tool{
 		Name: findTool, Title: "Find a tool",
 		Description: "Finds tools by words of their name and description. Each has the name of the tool that calls it (call_read, call_write or call_destructive) and the schema of its arguments. Without a query it lists the names of all tools. It changes nothing.",
 		InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"words to look for, or a tool's name"}},"additionalProperties":false}`),
 		Annotations: &mcpsdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
-	}, s.find)
+	}, f.find)
 	for name, hints := range map[string]*mcpsdk.ToolAnnotations{
 		callRead: {ReadOnlyHint: true, DestructiveHint: new(false)}, callWrite: {DestructiveHint: new(false)}, callDestructive: {DestructiveHint: new(true)},
 	} {
-		s.sdk.AddTool(&mcpsdk.Tool{
+		f.s.sdk.AddTool(&mcpsdk.Tool{
 			Name: name, Title: callTitles[name], Annotations: hints,
 			Description: callTitles[name] + ", as " + findTool + " says. Tools of another kind are refused.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"the tool's name, from find_tool"},` +
 				`"arguments":{"type":"object","description":"the tool's arguments, by its schema"}},"required":["name"],"additionalProperties":false}`),
-		}, s.callAs)
+		}, f.callAs)
 	}
 }
 
@@ -81,11 +84,11 @@ func within(p *mcpsdk.CallToolParamsRaw) (name string, arguments json.RawMessage
 
 // callAs answers a call of the short list: with the call of the tool that it
 // names, if that is of its kind.
-func (s *Server) callAs(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+func (f *shortList) callAs(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
 	by := r.Params.Name
 	name, arguments, err := within(r.Params)
 	if err == nil {
-		err = s.mayCall(ctx, by, name)
+		err = f.mayCall(ctx, by, name)
 	}
 	if err != nil {
 		return notCalled(r, cmp.Or(name, by), err), nil
@@ -93,7 +96,7 @@ func (s *Server) callAs(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	inner, params := *r, *r.Params
 	params.Name, params.Arguments = name, arguments
 	inner.Params = &params
-	return s.call(ctx, &inner)
+	return f.s.call(ctx, &inner)
 }
 
 // notCalled is the answer to a call that is not made.
@@ -107,14 +110,14 @@ func notCalled(r *mcpsdk.CallToolRequest, name string, err error) *mcpsdk.CallTo
 }
 
 // mayCall says why a tool cannot be called so.
-func (s *Server) mayCall(ctx context.Context, by, name string) error {
+func (f *shortList) mayCall(ctx context.Context, by, name string) error {
 	if name == turn.StatusTool {
 		return fmt.Errorf("call %s by its own name", turn.StatusTool)
 	}
-	if err := s.mayName(ctx, name); err != nil {
+	if err := f.s.rights.mayName(ctx, name); err != nil {
 		return err
 	}
-	if right := s.offerOf(name).caller; right != by {
+	if right := f.s.offerOf(name).caller; right != by {
 		return fmt.Errorf("%s calls no tool of its kind: use %s", by, right)
 	}
 	return nil
@@ -145,7 +148,7 @@ const (
 )
 
 // find answers find_tool.
-func (s *Server) find(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
+func (f *shortList) find(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
 	var in struct {
 		Query string `json:"query"`
 	}
@@ -156,10 +159,10 @@ func (s *Server) find(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 			return notCalled(r, findTool, errors.New("it takes one argument, query, which must be text")), nil
 		}
 	}
-	s.mu.Lock()
-	offered := maps.Clone(s.offered)
-	s.mu.Unlock()
-	raw, err := json.Marshal(foundAmong(s.offeredTo(ctx, offered), in.Query))
+	f.s.mu.Lock()
+	offered := maps.Clone(f.s.offered)
+	f.s.mu.Unlock()
+	raw, err := json.Marshal(foundAmong(f.s.rights.offeredTo(ctx, offered), in.Query))
 	if err != nil {
 		return nil, fmt.Errorf("bug: cannot write what was found: %w", err)
 	}

@@ -35,7 +35,7 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 			return nil, context.Cause(ctx)
 		}
 		result, err := next(ctx, method, r)
-		who := g.s.identity(ctx)
+		who := g.s.rights.identity(ctx)
 		switch said := result.(type) {
 		case *mcpsdk.InitializeResult:
 			said.Instructions += g.instructionsFor(who)
@@ -52,7 +52,13 @@ func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 func (g *gateway) usedBy(who access.Identity) (list []*wrapped) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, w := range g.servers {
+	servers := g.servers
+	if len(servers) == 0 { // not all are described yet
+		for _, one := range g.s.config.Servers() {
+			servers = append(servers, newWrapped(one))
+		}
+	}
+	for _, w := range servers {
 		if who.MayUse(catalog.RequestName(w.Entry.Name, catalog.ReadResource)) {
 			list = append(list, w)
 		}

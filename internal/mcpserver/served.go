@@ -77,7 +77,9 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 	}
 	_ = json.Unmarshal(a.result.Structured, &written) // as the SDK has just done
 	for i, m := range out.Messages {
-		exactly(m.Content, written.Messages[i].Content)
+		if i < len(written.Messages) {
+			exactly(m.Content, written.Messages[i].Content)
+		}
 		g.renameContent(offer.entry, m.Content)
 	}
 	if out.Messages == nil {

@@ -92,6 +92,8 @@ type Server struct {
 	// levels are those of logs that sessions have set.
 	levels  sync.Map
 	gateway gateway
+	rights  rights
+	short   shortList
 	// handler serves HTTP; closing ends with Close.
 	handler http.Handler
 	closing context.Context
@@ -123,6 +125,7 @@ func New(config Config) (*Server, error) {
 		config: config, loaded: make(chan struct{}), offered: map[string]offer{},
 		sessions: map[*mcpsdk.ServerSession]*session{}, loose: map[Peer]*session{}, active: map[*call]bool{}, states: map[string]*call{},
 	}
+	s.rights.s, s.short.s = s, s
 	options := &mcpsdk.ServerOptions{
 		Instructions: instructionsOf(config.Search),
 		Capabilities: &mcpsdk.ServerCapabilities{Tools: &mcpsdk.ToolCapabilities{ListChanged: true}},
@@ -131,11 +134,11 @@ func New(config Config) (*Server, error) {
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.knowOwner, s.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
+	s.sdk.AddReceivingMiddleware(s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
-		s.shortList()
+		s.short.list()
 	}
 	listing, cancel := context.WithTimeout(context.Background(), maxListing)
 	s.endListing = cancel

@@ -81,6 +81,37 @@ test('a questionnaire is a form that checks, and sends what was chosen', async (
   await p.done();
 });
 
+const elicited = {
+  type: 'object', required: ['colours', 'email'],
+  properties: {
+    colours: { type: 'array', title: 'Colours', description: 'At most two of them.', minItems: 1, maxItems: 2, items: { anyOf: [{ const: '#f00', title: 'Red' }, { const: '#0f0', title: 'Green' }, { const: '#00f', title: 'Blue' }] } },
+    days: { type: 'array', title: 'Days', items: { type: 'string', enum: ['Monday', 'Tuesday'] }, default: ['Tuesday'] },
+    size: { type: 'string', title: 'Size', oneOf: [{ const: 's', title: 'Small' }, { const: 'l', title: 'Large' }], default: 'l' },
+    email: { type: 'string', format: 'email', title: 'Email' }, at: { type: 'string', format: 'date-time', title: 'When' },
+  },
+};
+
+test('every form of MCP: several of a list with titles and without, defaults, formats', async () => {
+  const { p, turn, card, result } = await asked('survey', { question: { ID: 'q', Prompt: 'What will it be?', Schema: elicited } });
+  const send = card.getByRole('button', { name: 'Send' });
+  await card.locator('button[type=submit]:enabled').waitFor();
+  await send.click();
+  await card.getByText('Choose at least 1.').waitFor();
+  assert.equal(await p.evaluate(() => document.activeElement.labels[0].textContent), 'Red', 'the focus goes to the first choice');
+  for (const name of ['Red', 'Green', 'Blue']) await card.getByLabel(name).check();
+  await card.getByLabel('Email').fill('ada');
+  await card.getByLabel('When').fill('tomorrow');
+  await send.click();
+  for (const text of ['Choose at most 2.', 'Write an email address.', 'Write a date and time, such as 2026-07-28T12:30:00Z.']) await card.getByText(text).waitFor();
+  await card.getByLabel('Green').uncheck();
+  await card.getByLabel('Email').fill('ada@example.com');
+  await card.getByLabel('When').fill('2026-07-28T12:30:00Z');
+  await send.click();
+  assert.match((await result()).content[0].text, /value \{"colours":\["#f00","#00f"\],"days":\["Tuesday"\],"size":"l","email":"ada@example.com","at":"2026-07-28T12:30:00Z"\}/);
+  await host.end(turn);
+  await p.done();
+});
+
 test('a password is typed unseen, and stays nowhere', async () => {
   const { p, turn, card, result } = await asked('login', { question: { ID: 'p', Prompt: 'The password of deploy', Secret: true } });
   const field = card.getByLabel('Secret');
