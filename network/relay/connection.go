@@ -343,6 +343,7 @@ func (c *connection) fail(err error, tool bool, out *outer) {
 	}
 	c.failed = true
 	c.mu.Unlock()
+	out.failed.Store(true)
 	c.cut(out)
 }
 

@@ -175,6 +175,8 @@ func (o *countedOuter) Read(p []byte) (int, error) {
 	n, err := o.outer.Read(p)
 	if errors.Is(err, io.EOF) {
 		o.sawEnd.Store(true)
+	} else if err != nil {
+		o.failed.Store(true)
 	}
 	if n > 0 {
 		o.c.active.Store(time.Now().UnixNano())

@@ -23,6 +23,7 @@ type outer struct {
 	// Bytes that were exchanged with a proxy before the destination's.
 	ownSent, ownReceived int64
 	sawEnd               atomic.Bool // of what the destination sends
+	failed               atomic.Bool // with an error that the kernel tells once
 
 	once sync.Once
 }
@@ -58,6 +59,10 @@ func (o *outer) addTo(f *api.NetworkFlow) {
 	switch info.State {
 	case unix.BPF_TCP_CLOSE_WAIT, unix.BPF_TCP_LAST_ACK, unix.BPF_TCP_CLOSING, unix.BPF_TCP_TIME_WAIT:
 		received-- // the FIN counts as one
+	case unix.BPF_TCP_CLOSE: // after both have ended, or a reset
+		if o.sawEnd.Load() || !o.wasReset() {
+			received--
+		}
 	default:
 		if o.sawEnd.Load() {
 			received--
@@ -65,6 +70,16 @@ func (o *outer) addTo(f *api.NetworkFlow) {
 	}
 	f.SentBytes += max(int64(info.Bytes_sent)-int64(info.Bytes_retrans)-o.ownSent, 0)
 	f.ReceivedBytes += max(received-o.ownReceived, 0)
+}
+
+func (o *outer) wasReset() bool {
+	pending := false
+	err := o.raw.Control(func(fd uintptr) {
+		list := []unix.PollFd{{Fd: int32(fd)}}
+		n, _ := unix.Poll(list, 0)
+		pending = n > 0 && list[0].Revents&unix.POLLERR != 0
+	})
+	return err != nil || pending || o.failed.Load()
 }
 
 // unsent says whether there is something that the destination has not received.
