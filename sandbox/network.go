@@ -38,13 +38,16 @@ func (p *Policy) normalNetwork() (err error) {
 	return err
 }
 
+// afterAsking stands among grants for the names that people are asked about.
+const afterAsking = "others after asking"
+
 // Reaches is the policy's network, and its grants in their short form.
 func (p Policy) Reaches() (mode string, grants []string) {
 	for _, g := range p.Grants {
 		grants = append(grants, g.String())
 	}
 	if p.AskNetwork {
-		grants = append(grants, "others after asking")
+		grants = append(grants, afterAsking)
 	}
 	return p.network(), grants
 }
@@ -91,6 +94,9 @@ func (p *Plan) reach(r Resolved) error {
 	p.receipt.Grants = []string{}
 	for _, g := range r.policy.Grants {
 		p.receipt.Grants = append(p.receipt.Grants, g.String())
+	}
+	if r.policy.AskNetwork {
+		p.receipt.Grants = append(p.receipt.Grants, afterAsking)
 	}
 	return nil
 }

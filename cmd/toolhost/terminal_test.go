@@ -133,6 +133,28 @@ func TestApprovalOnATerminal(t *testing.T) {
 	}
 }
 
+// A name that is not granted is asked about while its connection waits.
+func TestANameOnATerminal(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "toolhost.yaml")
+	text := "tools:\n  fetch:\n    command: [curl, -sS, \"https://asked.invalid/\"]\n    network: {grants: [granted.invalid], ask: true}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for keys, want := range map[string]string{
+		"n\r": "asked.invalid port 443: not granted, and a human has denied it", "y\r": "the connection to asked.invalid port 443 failed: looking the name up",
+	} {
+		p := pty.New(t)
+		ended := onTerminal(t, p, nil, "run", "--config", config, "fetch")
+		p.Expect(t, "fetch wants asked.invalid:443", 1)
+		p.Expect(t, "may touch  reach granted.invalid, reach others after asking", 1)
+		p.Expect(t, "allow? [y/n/a]", 1)
+		p.Type(t, keys)
+		ended(exit.Failed)
+		p.Expect(t, want, 1)
+	}
+}
+
 // Nothing of what is approved can hide: the end is there, and the middle is on
 // demand.
 func TestApprovalOfLongArguments(t *testing.T) {

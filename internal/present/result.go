@@ -148,6 +148,11 @@ func Warnings(r *api.Result) string {
 		for _, f := range r.Network.Refused[:min(len(r.Network.Refused), maxRefused)] {
 			fmt.Fprintln(&b, "hint: the network refused "+terminal.OneLine(Refusal(f)))
 		}
+		for _, f := range r.Network.Flows[:min(len(r.Network.Flows), maxRefused)] {
+			if f.Error != "" {
+				fmt.Fprintf(&b, "hint: the connection to %s failed: %s\n", terminal.OneLine(strings.TrimSpace(cmp.Or(f.Name, f.Address)+fmt.Sprintf(" port %d", f.Port))), terminal.OneLine(f.Error))
+			}
+		}
 	}
 	for _, path := range r.Retry.NotGranted {
 		fmt.Fprintln(&b, "hint: "+terminal.OneLine(path)+" was not granted to the call: --read "+terminal.OneLine(text.ShellWord(path)))
@@ -155,7 +160,7 @@ func Warnings(r *api.Result) string {
 	return b.String()
 }
 
-// maxRefused bounds the refusals that are shown of a result.
+// maxRefused bounds the refusals, and the flows, that are shown of a result.
 const maxRefused = 3
 
 // Refusal says what was refused, and why.
