@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/toolhost/toolhost/internal/config"
 	"github.com/toolhost/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/mcpclients"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
@@ -117,19 +120,21 @@ func newConfigSchema() *cobra.Command {
 
 func newConfigImport() *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE", Short: "Turn another program's mcpServers JSON into a toolhost.yaml on stdout",
-		Long: `Turn another program's mcpServers JSON into a toolhost.yaml on stdout; FILE may
-be - for stdin. What has to be seen to is on stderr, and in comments.`,
-		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml",
-		Args:    callargs.Words(1, "FILE"),
+		Use: "import FILE|CLIENT", Short: "Turn the MCP servers of another program into a toolhost.yaml on stdout",
+		Long: `Turn the MCP servers of another program into a toolhost.yaml on stdout. FILE is
+the JSON or, by its name, the TOML in which the program has them, or - for stdin; for
+CLIENT (` + strings.Join(mcpclients.Names(), ", ") + `)
+it is the user's own. What has to be seen to is on stderr, and in comments.`,
+		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml\n  toolhost config import codex > toolhost.yaml",
+		Args:    callargs.Words(1, "FILE"), ValidArgs: mcpclients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			raw, err := readBounded(args[0], maxImportBytes)
+			name, raw, err := importedText(args[0])
 			if err != nil {
-				return exit.Usagef("cannot read %s: %w", args[0], err)
+				return err
 			}
 			yaml, warnings, err := config.Import(raw)
 			if err != nil {
-				return exit.Usagef("%s: %w", args[0], err)
+				return exit.Usagef("%s: %w", name, err)
 			}
 			for _, warning := range warnings {
 				fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
@@ -138,6 +143,41 @@ be - for stdin. What has to be seen to is on stderr, and in comments.`,
 			return err
 		},
 	}
+}
+
+// importedText is the JSON of servers that a file has, or the one of a client.
+func importedText(word string) (path string, raw []byte, err error) {
+	client, err := mcpclients.Named(word)
+	if _, missing := os.Stat(word); err != nil || missing == nil {
+		if raw, err = readBounded(word, maxImportBytes); err != nil {
+			return word, nil, exit.Usagef("cannot read %s: %w", word, err)
+		}
+		if filepath.Ext(word) == ".toml" {
+			codex, _ := mcpclients.Named("codex")
+			raw, err = serversOf(codex, word, raw)
+		}
+		return word, raw, err
+	}
+	if path, err = client.UserFile(); err != nil {
+		return word, nil, exit.With(exit.Usage, err)
+	}
+	f, err := mcpclients.Read(path)
+	switch {
+	case err != nil:
+		return path, nil, exit.Usagef("cannot read the file of %s: %w", client.Title, err)
+	case f.Missing:
+		return path, nil, exit.Usagef("%s has no file %s: name the one that it has", client.Title, path)
+	}
+	raw, err = serversOf(client, path, f.Text)
+	return path, raw, err
+}
+
+func serversOf(client mcpclients.Client, path string, text []byte) ([]byte, error) {
+	raw, err := client.Servers(text)
+	if err != nil {
+		return nil, exit.Usagef("cannot import %s: %w", path, err)
+	}
+	return raw, nil
 }
 
 // configError is a usage error: everything that is wrong, a line each.

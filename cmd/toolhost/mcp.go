@@ -43,8 +43,8 @@ stdin and stdout. Each call is supervised as everywhere: it ends for certain at
 its timeout, when the client cancels it, when stdin is closed or the client dies.
 The client is answered before its own timeout, with what there is by then.
 
-Messages for people go to stderr. See docs/mcp-server.md for the configuration of
-well-known clients.
+Messages for people go to stderr. toolhost mcp install enters it into the file of a
+well-known client.
 
 ` + exitDescription,
 		Example: "  toolhost mcp --config toolhost.yaml\n  toolhost mcp --plugin ./bin/search --read .",
@@ -58,6 +58,7 @@ well-known clients.
 	for _, name := range notOfMCP {
 		_ = cmd.Flags().MarkHidden(name)
 	}
+	cmd.AddCommand(newMCPInstall())
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 const maxImportBytes = 1 << 20
 
 // Import turns the JSON in which other programs keep their MCP servers
-// ({"mcpServers": {...}}, or VS Code's {"servers": {...}}) into a
-// toolhost.yaml. What cannot be taken over, or has to be seen to, is in the
+// ({"mcpServers": {...}}, VS Code's {"servers": {...}}, or Zed's
+// {"context_servers": {...}}) into a toolhost.yaml. What cannot be taken over, or has to be seen to, is in the
 // warnings, and in comments of the file. No value of a variable is copied, and
 // no argument that looks like a credential: its place takes a variable of
 // toolhost's environment, without which the file does not load. Nothing is
@@ -117,6 +118,8 @@ func leftOut(s imported) string {
 		return "servers over HTTP are not supported"
 	case s.Command == "":
 		return "it has no command"
+	case filepath.Base(s.Command) == "toolhost" && slices.Contains(s.Args, "mcp"):
+		return "it is toolhost itself"
 	case strings.ContainsRune(s.Command+strings.Join(s.Args, "")+s.Cwd, 0):
 		return "its command holds a NUL character"
 	}

@@ -39,7 +39,7 @@ func importedServers(raw []byte) (map[string]imported, error) {
 	if file["mcpServers"] != nil && file["servers"] != nil {
 		return nil, errors.New(`cannot import: there are "mcpServers" and "servers" in it: leave only one of them`)
 	}
-	for _, key := range []string{"mcpServers", "servers"} {
+	for _, key := range []string{"mcpServers", "servers", "context_servers"} {
 		if file[key] == nil {
 			continue
 		}
@@ -52,7 +52,7 @@ func importedServers(raw []byte) (map[string]imported, error) {
 		}
 		return readServers(entries, repeated(file[key]))
 	}
-	return nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" in it`)
+	return nil, errors.New(`cannot import: there is neither "mcpServers" nor "servers" nor "context_servers" in it`)
 }
 
 func readServers(entries map[string]json.RawMessage, doubled []string) (map[string]imported, error) {

@@ -89,7 +89,7 @@ func toJSONText(words []string) string {
 func TestImportMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "this is not JSON of MCP servers",
-		"{}":                                    `there is neither "mcpServers" nor "servers"`,
+		"{}":                                    `there is neither "mcpServers" nor "servers" nor "context_servers"`,
 		"[]":                                    `want {"mcpServers": {...}}`,
 		`{"mcpServers": []}`:                    `"mcpServers" must be an object of servers`,
 		`{"servers": {}, "mcpServers": {}}`:     `there are "mcpServers" and "servers" in it: leave only one`,

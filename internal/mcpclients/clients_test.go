@@ -1,0 +1,114 @@
+package mcpclients
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+var entry = Entry{Command: "/usr/bin/toolhost", Args: []string{"mcp", "--config", "/home/me/<a & b>.yaml"}}
+
+// Each file in testdata has, for a client, a text before and after, or why it is not
+// changed. What was made is not changed a second time.
+func TestSet(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := map[string]string{}
+			for _, part := range archive.Files {
+				parts[part.Name] = string(part.Data)
+			}
+			c, err := Named(strings.TrimSpace(string(archive.Comment)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, lines := range []string{"\n", "\r\n"} {
+				in := func(part string) string { return strings.ReplaceAll(parts[part], "\n", lines) }
+				got, err := c.Set([]byte(in("before")), "toolhost", entry)
+				if why := strings.TrimSpace(parts["error"]); why != "" {
+					if err == nil || !strings.Contains(err.Error(), why) {
+						t.Errorf("error %v, want %s", err, why)
+					}
+					continue
+				}
+				want := in("after")
+				if len(parts["before"]) == 0 {
+					want = parts["after"]
+				}
+				if err != nil || string(got) != want {
+					t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
+				}
+				if again, err := c.Set(got, "toolhost", entry); err != nil || string(again) != string(got) {
+					t.Errorf("a second time: %v\n%s", err, again)
+				}
+				if _, err := c.Servers(got); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// A file keeps its mode and is a link still, the text from before is beside it, and a
+// change in the meantime is not lost.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "a.json"), filepath.Join(dir, "link.json")
+	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup, err := f.Replace([]byte("new"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{path: "new", link: "new", backup: "old"} {
+		raw, err := os.ReadFile(name)
+		info, _ := os.Stat(name)
+		if err != nil || string(raw) != want || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %q, %v, %v", name, raw, info.Mode(), err)
+		}
+	}
+	if at, err := os.Readlink(link); err != nil || at != path {
+		t.Errorf("the link: %s, %v", at, err)
+	}
+	if _, err := f.Replace([]byte("newer")); err == nil || !strings.Contains(err.Error(), "changed by another program") {
+		t.Errorf("a change is overwritten: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// No text makes a setter panic, and what it makes can be read again.
+func FuzzSet(f *testing.F) {
+	f.Add([]byte("{\n  \"mcpServers\": {} // x\n}"), uint8(0))
+	f.Add([]byte("[mcp_servers.toolhost]\ncommand = \"x\" # y\n"), uint8(5))
+	f.Fuzz(func(t *testing.T, text []byte, which uint8) {
+		c := clients[int(which)%len(clients)]
+		got, err := c.Set(text, "toolhost", entry)
+		if err != nil {
+			return
+		}
+		again, err := c.Set(got, "toolhost", entry)
+		if err != nil || string(again) != string(got) {
+			t.Errorf("%s: %q became %q and then %q, %v", c.Name, text, got, again, err)
+		}
+	})
+}
