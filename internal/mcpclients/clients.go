@@ -84,7 +84,7 @@ type Entry struct {
 
 // Set is the text of a client's file with the entry of this name. Other entries,
 // other keys of this one, comments, order and white space stay. An empty text is
-// that of a file that there is not yet. If nothing changes the text comes back.
+// that of a file that does not exist. If nothing changes the text comes back.
 func (c Client) Set(text []byte, name string, e Entry) ([]byte, error) {
 	if c.toml {
 		return setTOML(text, c.key, name, e)

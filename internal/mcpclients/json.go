@@ -52,7 +52,7 @@ func (c Client) setJSON(text []byte, name string, e Entry) ([]byte, error) {
 	return whole.Pack(), nil
 }
 
-// parse reads a file as its client would; what is empty is an empty object.
+// parse reads a file as its client would; an empty text stands for an empty object.
 func (c Client) parse(text []byte) (whole hujson.Value, object *hujson.Object, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}")
