@@ -144,6 +144,9 @@ func canonical(arguments json.RawMessage) []byte {
 	if in.Decode(&value) != nil {
 		return arguments
 	}
+	if value == nil { // null: some clients send it for none
+		return []byte("{}")
+	}
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return arguments
