@@ -26,6 +26,7 @@ type connection struct {
 	session *session
 	in      *net.TCPConn
 	begun   time.Time
+	isCut   atomic.Bool
 	active  atomic.Int64 // when something last moved, in Unix nanoseconds
 
 	mu      sync.Mutex
@@ -303,7 +304,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 	}
 	up := make(chan error, 1)
 	go func() {
-		err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active}.run()
+		err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active, &c.isCut}.run()
 		if err == nil {
 			err = out.CloseWrite()
 			c.set(&c.sentAll, true)
@@ -311,7 +312,7 @@ func (c *connection) copy(out *outer, head []byte) error {
 		c.fail(err, isFrom(err), out)
 		up <- err
 	}()
-	err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active}.run()
+	err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active, &c.isCut}.run()
 	if err == nil {
 		out.sawEnd.Store(true)
 		err = c.in.CloseWrite()
@@ -360,6 +361,7 @@ func broken(err error) string {
 
 // cut ends both directions at once, and wakes those that copy.
 func (c *connection) cut(out *outer) {
+	c.isCut.Store(true)
 	past := time.Unix(1, 0)
 	_ = c.in.SetDeadline(past)
 	_ = out.SetDeadline(past)

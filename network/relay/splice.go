@@ -128,6 +128,8 @@ type pump struct {
 	most  int // bytes at once
 	// active is when something last moved either way, in Unix nanoseconds.
 	active *atomic.Int64
+	// isCut says that deadlines in the past are for good.
+	isCut *atomic.Bool
 }
 
 // fromError is an error of a pump's source; all others are of its destination, or
@@ -187,6 +189,9 @@ func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err e
 	for {
 		if p.idle > 0 {
 			_ = p.from.SetReadDeadline(time.Unix(0, p.active.Load()).Add(p.idle))
+		}
+		if p.isCut.Load() { // after the deadline, which has overwritten cut's
+			return pipe{}, 0, net.ErrClosed
 		}
 		waited := src.Read(func(fd uintptr) bool {
 			if through, err = spare.take(stream); err != nil {
