@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,8 +15,11 @@ import (
 // four descriptors until then, so that killing never needs a new one.
 type Group struct {
 	root   *Root
-	leaf   string // directory name below the root's
+	leaf   string // directory below the root's
 	limits Limits
+	share  *shared // whose directory it is in; nil if none
+	// shareOOMs is how often the Share's memory had run out before.
+	shareOOMs int64
 	tasks  atomic.Int64 // the pids limit since LimitTasks
 
 	hurries atomic.Bool
@@ -52,8 +56,16 @@ const maxNameBytes = 128
 // directory gives an error matching fs.ErrExist. If a limit can't be enforced
 // here the error is a [ControllerError] and nothing is left behind.
 func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
-	if err := checkName(name); err != nil {
+	return r.NewGroupIn(Share{}, name, l)
+}
+
+// NewGroupIn is NewGroup for one of the groups of a Share.
+func (r *Root) NewGroupIn(s Share, name string, l Limits) (*Group, error) {
+	if err := errors.Join(checkName(name), r.CheckShare(s)); err != nil {
 		return nil, err
+	}
+	if own := s.Limits.CPUPercent; own > 0 {
+		l.CPUPercent = min(l.CPUPercent, own)
 	}
 	writes, err := r.plan(l)
 	if err != nil {
@@ -76,11 +88,17 @@ func (r *Root) NewGroup(name string, l Limits) (*Group, error) {
 			now = append(now, w)
 		}
 	}
-	if err := g.create(now); err != nil {
+	if g.share, err = r.join(s, g.weight()); err == nil {
+		err = g.create(now)
+	}
+	if err != nil {
+		g.share.leave(g.weight())
 		return nil, fmt.Errorf("cannot create group %s: %w", name, err)
 	}
 	return g, nil
 }
+
+func (g *Group) weight() int64 { return cmp.Or(g.limits.CPUWeight, defaultWeight) }
 
 func checkName(name string) error {
 	ok := name != "" && len(name) <= maxNameBytes
@@ -94,6 +112,9 @@ func checkName(name string) error {
 }
 
 func (g *Group) create(writes []write) error {
+	if g.share != nil {
+		g.leaf, g.shareOOMs = g.share.dir+"/"+g.leaf, g.share.ooms()
+	}
 	made, err := g.mkdirs()
 	if err == nil {
 		err = g.root.apply(g.leaf+"/", writes)

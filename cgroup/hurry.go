@@ -12,7 +12,7 @@ func (g *Group) Hurry() error {
 		if !g.hurries.CompareAndSwap(false, true) {
 			return nil
 		}
-		return errors.Join(g.root.hurry(1), g.prefer())
+		return errors.Join(g.hurryAll(1), g.prefer())
 	})
 	if err == ErrRemoved || gone(err) {
 		return nil
@@ -33,24 +33,17 @@ func (g *Group) Calm() {
 	g.root.mu.RLock()
 	defer g.root.mu.RUnlock()
 	if g.hurries.CompareAndSwap(true, false) && !g.root.closed {
-		_ = g.root.hurry(-1)
+		_ = g.hurryAll(-1)
 	}
 }
 
-// hurry counts the groups that hurry, and lifts what bounds all of them when the
-// first comes, until the last goes.
-func (r *Root) hurry(by int) error {
-	r.hurriedMu.Lock()
-	defer r.hurriedMu.Unlock()
-	before := r.hurried
-	r.hurried += by
-	switch {
-	case before == 0 && r.hurried == 1:
-		return r.liftTotal()
-	case before == 1 && r.hurried == 0:
-		return r.restoreTotal()
+// hurryAll counts a group that hurries, or does no more, in all bounds that it is in.
+func (g *Group) hurryAll(by int) error {
+	err := g.root.all.hurry(by)
+	if g.share != nil {
+		err = errors.Join(err, g.share.hurry(by))
 	}
-	return nil
+	return err
 }
 
 // weight is the write that sets a CPU weight; none where there is no such file.

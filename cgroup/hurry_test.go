@@ -13,10 +13,12 @@ import (
 )
 
 // setRest sets how long the bounds rest between two lifts, and ends a rest.
-func setRest(r *Root, rest time.Duration) {
-	r.totalsMu.Lock()
-	defer r.totalsMu.Unlock()
-	r.lift.rest, r.lift.ended = rest, time.Time{}
+func setRest(r *Root, rest time.Duration) { setRestOf(r.all, rest) }
+
+func setRestOf(b *bounds, rest time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lift.rest, b.lift.ended = rest, time.Time{}
 }
 
 // The total CPU quota is lifted while groups hurry, but neither for long nor all
@@ -163,7 +165,7 @@ func TestHurry(t *testing.T) {
 			t.Fatal(err)
 		}
 		want("the operator's", cmp.Or(total, toolsWeight))
-		if err := errors.Join(r.liftTotal(), r.restoreTotal()); err != nil {
+		if err := errors.Join(r.all.raise(), r.all.restore()); err != nil {
 			t.Fatal(err)
 		}
 		want("the operator's, after a hurry", cmp.Or(total, toolsWeight))

@@ -11,7 +11,9 @@ import (
 // do that by itself, as a PID namespace does, and tells when they are gone. They
 // list and signal the process that Lead names, and its descendants.
 func None() *Root {
-	return &Root{log: hclog.NewNullLogger(), mode: ModeNone}
+	r := &Root{log: hclog.NewNullLogger(), mode: ModeNone}
+	r.all = newBounds(r, "")
+	return r
 }
 
 // errNone is what only cgroups can do.

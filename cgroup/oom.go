@@ -68,10 +68,14 @@ func (g *Group) watchOOM() error {
 }
 
 func (g *Group) openOOM(h *hierarchy) (oomSource, error) {
-	if h.version == 1 {
-		return newOOMV1(h.tools, g.leaf, g.root.oom)
+	if h.version != 1 {
+		return newOOMV2(g.dir)
 	}
-	return newOOMV2(g.dir)
+	above := g.root.oom
+	if g.share != nil {
+		above = g.share.oom.(*oomV1).eventCounter
+	}
+	return newOOMV1(h.tools, g.leaf, above)
 }
 
 // noticed looks at the kernel's notice, and from then on at growing intervals.

@@ -32,10 +32,17 @@ func (g *Group) Remove() error {
 		g.left = g.root.hierarchies()
 		g.closeFiles()
 	}
-	if g.root.closed && len(g.left) > 0 {
+	switch {
+	case len(g.left) == 0:
+		return nil
+	case g.root.closed:
 		return fmt.Errorf("cannot remove group %s: %w", g.leaf, ErrRemoved)
 	}
-	return g.removeLeft()
+	if err := g.removeLeft(); err != nil {
+		return err
+	}
+	g.share.leave(g.weight())
+	return nil
 }
 
 // removeLeft takes cgroup2 last: while it is there the group can be found.

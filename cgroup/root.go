@@ -43,12 +43,10 @@ type Root struct {
 	mu     sync.RWMutex // held for reading by every use of the directories
 	closed bool
 
-	hurriedMu sync.Mutex
-	hurried   int // groups that hurry
+	all *bounds // of all groups
 
-	totalsMu sync.Mutex
-	totals   Limits
-	lift     lift
+	sharesMu sync.Mutex
+	shares   map[string]*shared // by their directories
 }
 
 // Open finds a base for our cgroups, makes a directory in it and locks it.
@@ -60,7 +58,8 @@ func Open(ctx context.Context, o Options) (*Root, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
-	r := &Root{lift: lift{rest: maxLift}, log: o.Logger}
+	r := &Root{log: o.Logger, shares: map[string]*shared{}}
+	r.all = newBounds(r, "")
 	if err := r.open(ctx, o); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
@@ -249,31 +248,6 @@ func (r *Root) plan(l Limits) ([]write, error) {
 	return r.layout.plan(l)
 }
 
-// Totals bounds all groups together, replacing earlier totals; a zero field
-// lifts that total. A total is not a group's own limit: what hits it is counted
-// as an ancestor's.
-func (r *Root) Totals(l Limits) error {
-	writes, err := r.plan(l)
-	if err != nil {
-		return err
-	}
-	// A shared OOM kills one group, not all.
-	writes = slices.DeleteFunc(writes, func(w write) bool { return w.file == fileOOMGroup })
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	r.totalsMu.Lock()
-	defer r.totalsMu.Unlock()
-	if r.closed {
-		return ErrRemoved
-	}
-	if err := r.apply("", r.layout.undo(r.totals, allControllers...)); err != nil {
-		return err
-	}
-	r.totals = l
-	r.settleLift()
-	return r.apply("", append(writes, r.layout.weight(weightOf(l))...))
-}
-
 // Close removes our directory and ends the event goroutine. Groups must be
 // removed first; the rest is reported, and left to a later Sweep. This
 // process stays in a supervisor leaf that Open moved it to. Idempotent.
@@ -284,9 +258,8 @@ func (r *Root) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.totalsMu.Lock()
-	r.settleLift()
-	r.totalsMu.Unlock()
+	r.all.end()
+	r.closeShares()
 	return r.release()
 }
 

@@ -20,6 +20,7 @@ type Usage struct {
 	OOMEvents        int64 // times that the group's own memory limit ran out
 	OOMKills         int64 // members killed because of the own limit
 	AncestorOOMKills int64 // members killed because of an ancestor's, or the host's, memory
+	ShareOOMKills    int64 // of these, members killed because of their Share's memory
 	PidsLimitHits    int64 // forks refused by the own pids limit
 	// Forks refused by an ancestor's pids limit. Linux 6.11 and newer don't
 	// count these for a v2 group: 0.
@@ -40,6 +41,7 @@ func (u Usage) Since(before Usage) Usage {
 	u.OOMEvents -= before.OOMEvents
 	u.OOMKills -= before.OOMKills
 	u.AncestorOOMKills -= before.AncestorOOMKills
+	u.ShareOOMKills -= before.ShareOOMKills
 	u.PidsLimitHits -= before.PidsLimitHits
 	u.AncestorPidsLimitHits -= before.AncestorPidsLimitHits
 	return u
@@ -81,13 +83,16 @@ func (g *Group) readCPU(u *Usage) error {
 func (g *Group) readMemory(u *Usage) error {
 	h := g.root.limited[ctrlMemory]
 	if h == nil {
-		u.missing("MemoryPeakBytes", "OOMEvents", "OOMKills", "AncestorOOMKills")
+		u.missing("MemoryPeakBytes", "OOMEvents", "OOMKills", "AncestorOOMKills", "ShareOOMKills")
 		return nil
 	}
 	g.oom.look(false)
 	c, errOOM := g.oom.source.look()
 	u.OOMEvents = c.own
 	u.OOMKills, u.AncestorOOMKills = attributeOOM(c)
+	if g.share.ooms() > g.shareOOMs {
+		u.ShareOOMKills = u.AncestorOOMKills
+	}
 	if !g.root.feat.memoryPeak {
 		u.missing("MemoryPeakBytes")
 		return errOOM
