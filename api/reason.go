@@ -21,6 +21,7 @@ const (
 	ReasonIdle        Reason = "idle"        // the limit of silence
 	ReasonMemory      Reason = "memory"      // the call's own; of overloaded: the host had none for what the tool sent
 	ReasonHostMemory  Reason = "hostMemory"  // all calls together had reached the host's total
+	ReasonShareMemory Reason = "shareMemory" // the calls of its owner together had reached the owner's quota
 	ReasonCPUTime     Reason = "cpuTime"     //
 	ReasonPids        Reason = "pids"        //
 	ReasonOutputTotal Reason = "outputTotal" // more output than is allowed in all, kept or not

@@ -48,12 +48,16 @@ func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release fun
 	if err != nil {
 		return nil, err
 	}
-	free, err := s.gate.AcquireFor(ctx, admission.Share(p.Request.Share))
+	free, err := s.gate.AcquireFor(ctx, shareOf(p.Request.Share))
 	if err != nil {
 		leave()
 		return nil, err
 	}
 	return func() { free(); leave() }, nil
+}
+
+func shareOf(s Share) admission.Share {
+	return admission.Share{Key: s.Key, Running: s.Running, Waiting: s.Waiting}
 }
 
 // lockWaitEndless is how long a call waits that may itself take for ever.

@@ -84,7 +84,7 @@ func endsCall(kind api.EventKind) bool { return kind == api.EventFinished || kin
 
 // bytes is what the event adds to the database, roughly.
 func (e *Event) bytes() int64 {
-	n := len(e.JSON) + 128
+	n := len(e.JSON) + 128 // as statements.turnSize has it
 	if e.Outcome != nil {
 		n += len(e.Outcome.Result)
 	}

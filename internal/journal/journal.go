@@ -14,6 +14,10 @@ import (
 // Options of an owner. The zero value is complete.
 type Options struct {
 	Retention Retention
+	// OwnerBytes is how much the turns of an owner may hold, 0 for any: with more, those
+	// that have ended are pruned, the oldest first, but for the owner's newest. It must
+	// be quick, and is called from any goroutine; nil bounds nobody.
+	OwnerBytes func(owner string) int64
 	// Now is the clock that retention by age looks at; default time.Now.
 	Now func() time.Time
 	// Logger gets what Open found and what pruning did; default none.

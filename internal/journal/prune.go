@@ -152,10 +152,13 @@ func (w *writer) pruneStep() (more bool, err error) {
 	if turn == 0 {
 		return w.shrink()
 	}
+	var owner string
+	var bytes int64
 	err = w.inTransaction(func() error {
-		return errors.Join(run(w.do.markTurn, turn), run(w.do.dropTurn, turn))
+		return errors.Join(w.do.turnBytes.QueryRow(turn).Scan(&owner, &bytes), run(w.do.markTurn, turn), run(w.do.dropTurn, turn))
 	})
 	if err == nil {
+		w.held.add(owner, 0, -bytes)
 		w.pruner.turns++
 	}
 	return true, err
@@ -179,7 +182,10 @@ func (w *writer) victim() (int64, error) {
 	if limit := w.pruner.limits.MaxBytes; err == nil && limit >= 0 && size > limit {
 		return id, nil
 	}
-	return 0, err
+	if err != nil {
+		return 0, err
+	}
+	return w.ownVictim()
 }
 
 // size is what the database holds, in bytes, and how many pages of the file hold nothing.

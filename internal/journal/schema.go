@@ -12,7 +12,7 @@ const applicationID = 0x54484a31
 
 // migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction.
 // Released ones never change: add to the end.
-var migrations = []string{schema1, schema2, schema3}
+var migrations = []string{schema1, schema2, schema3, schema4}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
 // Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
@@ -87,6 +87,11 @@ CREATE TABLE audit_anchor (
 	hash BLOB NOT NULL
 );
 INSERT INTO audit_anchor VALUES (0, zeroblob(32));
+`
+
+// What a turn holds is known when it has ended; those of before count for nothing.
+const schema4 = `
+ALTER TABLE turns ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 `
 
 // identity is what a database says of itself.

@@ -14,6 +14,7 @@ type statements struct {
 	queueCall, startCall, endCall, result  *sql.Stmt
 	findTurn, nextSeq, callsOf             *sql.Stmt
 	pruning, oldest, markTurn, dropTurn    *sql.Stmt
+	oldestOf, turnSize, turnBytes          *sql.Stmt
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
 	markClosed                             *sql.Stmt
 	lastPos, markPos                       *sql.Stmt
@@ -34,16 +35,19 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&s.startTurn, "INSERT INTO turns (turn_id, started, owner) VALUES (?, ?, ?)"},
 		{&s.abortTurn, "UPDATE turns SET aborted = 1, reason = ? WHERE id = ?"},
-		{&s.endTurn, "UPDATE turns SET ended = ? WHERE id = ?"},
+		{&s.endTurn, "UPDATE turns SET ended = ?, bytes = ? WHERE id = ?"},
 		{&s.queueCall, "INSERT INTO calls (turn, call_id, tool, queued) VALUES (?, ?, ?, ?)"},
 		{&s.startCall, "UPDATE calls SET started = ? WHERE turn = ? AND call_id = ?"},
 		{&s.endCall, "UPDATE calls SET status = ?, reason = ?, ended = ?, elapsed_ms = ? WHERE turn = ? AND call_id = ?"},
 		{&s.result, "INSERT INTO results (json, sum, call) SELECT ?, ?, id FROM calls WHERE turn = ? AND call_id = ?"},
-		{&s.findTurn, "SELECT id, ended FROM turns WHERE turn_id = ?"},
+		{&s.findTurn, "SELECT id, ended, owner FROM turns WHERE turn_id = ?"},
 		{&s.nextSeq, "SELECT coalesce(max(seq), 0) + 1 FROM events WHERE turn = ?"},
 		{&s.callsOf, "SELECT call_id, tool, status FROM calls WHERE turn = ? ORDER BY id"},
 		{&s.pruning, "SELECT turn FROM pruning LIMIT 1"},
 		{&s.oldest, "SELECT id, turn_id, ended FROM turns WHERE ended IS NOT NULL ORDER BY ended, id LIMIT 1"},
+		{&s.oldestOf, "SELECT id FROM turns WHERE owner = ?1 AND ended IS NOT NULL AND id < (SELECT max(id) FROM turns WHERE owner = ?1) ORDER BY id LIMIT 1"},
+		{&s.turnBytes, "SELECT owner, bytes FROM turns WHERE id = ?"},
+		{&s.turnSize, "SELECT (SELECT coalesce(sum(length(json) + 128), 0) FROM events WHERE turn = ?1) + (SELECT coalesce(sum(length(r.json)), 0) FROM calls c JOIN results r ON r.call = c.id WHERE c.turn = ?1)"},
 		{&s.markTurn, "INSERT INTO pruning (turn) VALUES (?)"},
 		{&s.dropTurn, "DELETE FROM turns WHERE id = ?"},
 		{&s.eventSizes, "SELECT seq, length(json) FROM events WHERE turn = ? ORDER BY seq LIMIT ?"},

@@ -22,6 +22,7 @@ type writer struct {
 	pos     int64 // of the last event
 	commits int   // since the log was written to the file
 	pruner  pruner
+	held    holdings
 	damaged bool // SQLite has said that the database is corrupt
 	// condemned is why nothing is written any more.
 	condemned error
@@ -33,13 +34,19 @@ type turnState struct {
 	next  int64 // the Seq that must come
 	ended bool
 	calls map[string]bool // whether a call is over
+	owner string
+	bytes int64 // what it holds
+	fresh int64 // of these, what its owner's holding lacks
+	// counted: they are among those of turns that have ended.
+	counted bool
 }
 
 func newWriter(ctx context.Context, dir string, d *database, o Options) (*writer, error) {
 	w := &writer{dir: dir, log: o.Logger, database: d, turns: map[string]*turnState{}}
 	w.pruner.limits, w.pruner.now = o.Retention.Defaulted(), o.Now
 	w.pruner.begin(nil)
-	if err := w.do.prepare(ctx, d.conn); err != nil {
+	w.held.limit, w.held.of = o.OwnerBytes, map[string]holding{}
+	if err := errors.Join(w.do.prepare(ctx, d.conn), w.held.load(ctx, d.conn)); err != nil {
 		return w, err
 	}
 	return w, w.do.lastPos.QueryRow().Scan(&w.pos)
@@ -75,6 +82,9 @@ func (w *writer) transact(group []*request) error {
 		}
 		return nil
 	})
+	if err == nil {
+		w.count(group)
+	}
 	w.forget(group, err != nil)
 	if err != nil {
 		w.pos = before
@@ -133,7 +143,10 @@ func (w *writer) append(e *Event) error {
 		if turn.id, err = insert(w.do.startTurn, e.TurnID, e.Time.UnixNano(), e.Owner); err != nil {
 			return err
 		}
+		turn.owner = e.Owner
 	}
+	turn.bytes += e.bytes()
+	turn.fresh += e.bytes()
 	w.pos++
 	if err := run(w.do.event, w.pos, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON, e.sum(w.pos)); err != nil {
 		return err
@@ -162,7 +175,7 @@ func (w *writer) note(turn *turnState, e *Event) error {
 		return run(w.do.abortTurn, string(reason), turn.id)
 	case api.EventTurnEnd:
 		turn.ended = true
-		return run(w.do.endTurn, at, turn.id)
+		return run(w.do.endTurn, at, turn.bytes, turn.id)
 	}
 	return nil
 }
@@ -205,7 +218,7 @@ func (w *writer) turn(e *Event) (*turnState, error) {
 	}
 	turn := &turnState{next: 1, calls: map[string]bool{}}
 	var ended sql.NullInt64
-	err := w.do.findTurn.QueryRow(e.TurnID).Scan(&turn.id, &ended)
+	err := w.do.findTurn.QueryRow(e.TurnID).Scan(&turn.id, &ended, &turn.owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		w.turns[e.TurnID] = turn
@@ -213,7 +226,7 @@ func (w *writer) turn(e *Event) (*turnState, error) {
 	case err != nil:
 		return nil, err
 	}
-	turn.ended = ended.Valid
+	turn.ended, turn.counted = ended.Valid, ended.Valid
 	w.turns[e.TurnID] = turn
 	return turn, w.load(turn)
 }
@@ -221,6 +234,9 @@ func (w *writer) turn(e *Event) (*turnState, error) {
 // load reads the rest of a turn of the database.
 func (w *writer) load(turn *turnState) error {
 	if err := w.do.nextSeq.QueryRow(turn.id).Scan(&turn.next); err != nil {
+		return err
+	}
+	if err := w.do.turnSize.QueryRow(turn.id).Scan(&turn.bytes); err != nil {
 		return err
 	}
 	rows, err := w.do.callsOf.Query(turn.id)

@@ -3,6 +3,8 @@ package spec
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/toolhost/toolhost/cgroup"
 )
 
 // Keep lets a tool's process live on for later calls of the same request (the
@@ -52,7 +54,19 @@ type Share struct {
 	Key string
 	// Running and Waiting bound its calls at once; zero bounds nothing.
 	Running, Waiting int
+	// MemoryBytes and CPUPercent bound what the processes of its calls have together,
+	// by a cgroup of their own; zero bounds nothing. Where there are no cgroups such
+	// calls are refused.
+	MemoryBytes, CPUPercent int64
 }
+
+// Group is what bounds the processes of its calls together.
+func (s Share) Group() cgroup.Share {
+	return cgroup.Share{Name: s.Key, Limits: cgroup.Limits{MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}}
+}
+
+// Bounded says whether anything does.
+func (s Share) Bounded() bool { return s.MemoryBytes != 0 || s.CPUPercent != 0 }
 
 // Pool bounds how many calls of a kind run at once, beside the supervisor's own
 // Admission: what is not trusted, or heavy, leaves slots to the others.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
@@ -25,6 +26,7 @@ type Key struct {
 	idle         time.Duration
 	maxCalls     int
 	once         bool
+	share        cgroup.Share // whose cgroup it is in
 }
 
 // KeyOf is the key of a call that wants a kept process.
@@ -34,7 +36,17 @@ func KeyOf(p *prepare.Prepared) Key {
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
 		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls, once: r.Keep.Once,
+		share: shareOf(r.Share),
 	}
+}
+
+// shareOf is empty where nothing bounds the calls together: then a process may serve
+// those of several.
+func shareOf(s spec.Share) cgroup.Share {
+	if !s.Bounded() {
+		return cgroup.Share{}
+	}
+	return s.Group()
 }
 
 // sum is short, and tells nothing of the secrets.

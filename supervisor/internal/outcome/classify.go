@@ -71,13 +71,13 @@ func classify(e Evidence) outcome {
 	case e.Complete():
 		return outcome{api.StatusOK, ""}
 	case e.Cause == CauseOOM && e.Usage.OOMEvents+e.Usage.OOMKills == 0 && e.Usage.AncestorOOMKills > 0:
-		return outcome{api.StatusOOM, api.ReasonHostMemory}
+		return outcome{api.StatusOOM, e.outerMemory()}
 	case e.Cause != CauseNone:
 		return outcome{e.Cause.Status(), e.Reason}
 	case e.Usage.OOMEvents > 0 || e.Usage.OOMKills > 0:
 		return outcome{api.StatusOOM, api.ReasonMemory}
 	case e.Usage.AncestorOOMKills > 0:
-		return outcome{api.StatusOOM, api.ReasonHostMemory}
+		return outcome{api.StatusOOM, e.outerMemory()}
 	case e.OverTotal:
 		return outcome{api.StatusOutputLimit, api.ReasonOutputTotal}
 	case e.outOfTasks():
@@ -94,6 +94,14 @@ func classify(e Evidence) outcome {
 		return finalOutcome(e.Final)
 	}
 	return deathOutcome(e)
+}
+
+// outerMemory is which memory has run out that is not the call's own.
+func (e Evidence) outerMemory() api.Reason {
+	if e.Usage.ShareOOMKills > 0 {
+		return api.ReasonShareMemory
+	}
+	return api.ReasonHostMemory
 }
 
 // interrupted is what the call would have come to without its result, where

@@ -57,7 +57,10 @@ func whatHappened(r *api.Result, o outcome) string {
 	case api.StatusCancelled:
 		return fmt.Sprintf("was aborted after %s (%s)", ran, o.reason)
 	case api.StatusOOM:
-		if o.reason == api.ReasonHostMemory {
+		switch o.reason {
+		case api.ReasonShareMemory:
+			return fmt.Sprintf("was killed after %s because all calls of its owner together had used up the memory that they may have (quota: memory)", ran)
+		case api.ReasonHostMemory:
 			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
 		}
 		return fmt.Sprintf("ran out of memory after %s: its limit is %d bytes for all its processes", ran, r.Limits.MemoryBytes)

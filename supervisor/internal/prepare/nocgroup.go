@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/toolhost/toolhost/api"
@@ -29,6 +30,9 @@ func (n *preparation) boundWithoutCgroup() error {
 	}
 	if n.Bounds.CPUTime > 0 {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, errors.New("a limit of CPU time needs a cgroup, and none is in use: leave it out, or --unsafe-no-cgroup (NoCgroup)"))
+	}
+	if own := n.Request.Share; own.Bounded() {
+		return outcome.Refuse(api.StatusStartFailed, api.ReasonLimits, fmt.Errorf("what calls of %s may have together, of memory or of the CPU, needs cgroups, and none are in use: leave these quotas out, or --unsafe-no-cgroup (NoCgroup)", own.Key))
 	}
 	n.Bounds.CPUPercent, n.Bounds.CPUWeight, n.Bounds.IOWeight, n.Bounds.IOMax = 0, 0, 0, nil
 	return nil

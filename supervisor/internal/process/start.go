@@ -125,7 +125,7 @@ func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Pr
 			undo[i]()
 		}
 	}()
-	group, err := b.Groups.NewGroup(b.call.ID, b.call.GroupLimits())
+	group, err := b.Groups.NewGroupIn(b.call.Request.Share.Group(), b.call.ID, b.call.GroupLimits())
 	if err != nil {
 		return nil, err
 	}
