@@ -239,6 +239,24 @@ func TestOOMOfTheTotal(t *testing.T) {
 	}
 }
 
+// So with what the calls of one owner may have together; those of another go on.
+func TestOOMOfAShare(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	of := func(key, args string) supervisor.Request {
+		r := request("memory", args)
+		r.Limits, r.Share = supervisor.Limits{MemoryBytes: 4 << 30}, supervisor.Share{Key: key, MemoryBytes: 160 << 20, CPUPercent: 100}
+		return r
+	}
+	result := call(t, host, of("greedy", `{"n":512}`))
+	wantStatus(t, result, api.StatusOOM)
+	if result.Reason != api.ReasonShareMemory || result.Usage.AncestorOOMKills == 0 || !strings.Contains(result.Message, "access: quota: memory") {
+		t.Errorf("reason %q, usage %+v, message %q", result.Reason, result.Usage, result.Message)
+	}
+	if result := call(t, host, of("quiet", `{"n":16}`)); result.Reason == api.ReasonShareMemory {
+		t.Errorf("reason %q, message %q", result.Reason, result.Message)
+	}
+}
+
 func TestPidsLimitIsInTheEvidence(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("children", `{"n":60,"text":"deaf","line":true}`)

@@ -50,11 +50,16 @@ func TestNoCgroupLimits(t *testing.T) {
 	bare.Sandbox = &supervisor.Policy{Tier: sandbox.TierNone}
 	timed := request("echo", `{"text":"a"}`)
 	timed.Limits.CPUTime = time.Second
-	for want, r := range map[api.Reason]supervisor.Request{api.ReasonPolicy: bare, api.ReasonLimits: timed} {
-		result := call(t, host, r)
+	shared := request("echo", `{"text":"a"}`)
+	shared.Share = supervisor.Share{Key: "ci", MemoryBytes: 64 << 20}
+	for _, one := range []struct {
+		want api.Reason
+		r    supervisor.Request
+	}{{api.ReasonPolicy, bare}, {api.ReasonLimits, timed}, {api.ReasonLimits, shared}} {
+		result := call(t, host, one.r)
 		wantStatus(t, result, api.StatusStartFailed)
-		if result.Reason != want {
-			t.Errorf("reason %s, want %s: %s", result.Reason, want, result.Message)
+		if result.Reason != one.want {
+			t.Errorf("reason %s, want %s: %s", result.Reason, one.want, result.Message)
 		}
 	}
 }

@@ -23,6 +23,10 @@ func (b *batch) check(e *entry) {
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
 	}
+	if err := t.hasRoom(); err != nil && !b.isStatus(e) {
+		b.finish(e, noRoom(e.call, err))
+		return
+	}
 	if refused := t.budget.Count(); refused != "" && !b.isStatus(e) { // which tells of the cap
 		b.deny(e, api.ReasonTurnBudget, deciderBudget, string(refused))
 		return

@@ -127,6 +127,10 @@ type Spec struct {
 	// Most bounds the turns of its Owner that are active at once, children too; 0
 	// does not. A child has its parent's.
 	Most int
+	// Room, if not nil, is asked before the turn begins, and before each of its calls:
+	// an error is why there is no room for what they leave on record. It must return
+	// at once, and not call methods of turns. A child has its parent's.
+	Room func() error
 	// ParentID makes it a child: an abort of the parent aborts it. There are at most
 	// MaxDepth turns above one.
 	ParentID string
@@ -214,6 +218,9 @@ const MaxDepth = 8
 // ErrTooMany is why an owner can begin no more turns for now.
 var ErrTooMany = errors.New("too many turns of its owner are active: end some")
 
+// ErrNoRoom is why an owner's turns can have nothing more on record for now.
+var ErrNoRoom = errors.New("there is no room on record")
+
 // ErrTooDeep is why a turn cannot begin below another one.
 var ErrTooDeep = fmt.Errorf("there are %d turns above it already, and no more are possible", MaxDepth)
 
@@ -237,13 +244,16 @@ func (m *Manager) admit(t *Turn, spec Spec) error {
 		if t.info.Depth = parent.info.Depth + 1; t.info.Depth > MaxDepth {
 			return fmt.Errorf("cannot begin a child of turn %q: %w", spec.ParentID, ErrTooDeep)
 		}
-		t.info.Owner, t.view, t.most = parent.info.Owner, parent.view, parent.most
+		t.info.Owner, t.view, t.most, t.room = parent.info.Owner, parent.view, parent.most, parent.room
 	}
 	if t.info.Owner != "" && m.owned(t.info.Owner) >= ownPart*(maxActive-len(m.active)) {
 		return fmt.Errorf("cannot begin a turn: the room for turns is for others, too: %w", ErrTooMany)
 	}
 	if t.most > 0 && m.owned(t.info.Owner) >= t.most {
-		return fmt.Errorf("cannot begin a turn: %w", ErrTooMany)
+		return fmt.Errorf("cannot begin a turn: %s may have %d turns at once (access: quota: turns): %w", t.info.Owner, t.most, ErrTooMany)
+	}
+	if err := t.hasRoom(); err != nil {
+		return fmt.Errorf("cannot begin a turn: %w: %w", ErrNoRoom, err)
 	}
 	m.active[spec.ID] = t
 	t.budget.session = m.join(t.info.Owner, spec.SessionID, t.info.StartedAt)

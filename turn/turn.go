@@ -21,6 +21,7 @@ type Turn struct {
 	view     func(Tool) (Tool, bool) // nil shows all
 	most     int                     // turns of its owner at once; 0 for no bound
 	lasting  string                  // the session that approvals can be for
+	room     func() error            // Spec.Room
 	waits    map[api.InteractionKind]time.Duration
 	now      func() time.Time
 
@@ -53,7 +54,7 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, once: map[reach]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
@@ -138,6 +139,14 @@ func (t *Turn) tool(name string) (Tool, bool) {
 		return tool, false
 	}
 	return t.viewed(tool)
+}
+
+// hasRoom is why there is no room for what the turn leaves on record.
+func (t *Turn) hasRoom() error {
+	if t.room == nil {
+		return nil
+	}
+	return t.room()
 }
 
 // viewed is a tool as the turn may use it.

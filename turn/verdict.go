@@ -62,6 +62,13 @@ func unjournalled(c Call, err error) *api.Result {
 	}.Result()
 }
 
+// noRoom is for a call whose owner has its quota on record.
+func noRoom(c Call, err error) *api.Result {
+	return supervisor.Verdict{
+		CallID: c.ID, Tool: c.Tool, Status: api.StatusOverloaded, Reason: api.ReasonQuota, Message: notMade(c, err.Error()),
+	}.Result()
+}
+
 // A third identical call gets a note, a fifth is refused, unless a call of another
 // kind that is not read-only has come in between.
 const (

@@ -136,7 +136,7 @@ func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
 	findings := []finding{{"cgroup", levelOK, found.Cgroup + " at " + found.Place, ""}}
 	for _, name := range []string{"memory", "pids", "cpu", "io"} {
 		if host.Controller(name) {
-			findings = append(findings, finding{"cgroup " + name, levelOK, "limits are enforced", ""})
+			findings = append(findings, finding{"cgroup " + name, levelOK, "limits are enforced" + together[name], ""})
 			continue
 		}
 		f := finding{"cgroup " + name, levelFail, "the controller is not available, and calls are limited in it by default", cgroup.ControllerRemedy(name)}
@@ -146,6 +146,12 @@ func checkHost(host *supervisor.Supervisor, found supervisor.Host) []finding {
 		findings = append(findings, f)
 	}
 	return append(findings, checkTrial(host))
+}
+
+// together says which quotas of identities need a controller, too.
+var together = map[string]string{
+	"memory": ", those of an identity's calls together, too (access: quota: memory)",
+	"cpu":    ", those of an identity's calls together, too (access: quota: cpu)",
 }
 
 // checkTrial is the proof: a real call of a real command.

@@ -41,6 +41,11 @@ type Profile struct {
 type Quota struct {
 	// Turns are active ones. Running calls have a slot, Waiting ones wait for it.
 	Turns, Running, Waiting int
+	// BodyBytes are of request bodies in flight, RecordBytes what its turns hold of the
+	// journal.
+	BodyBytes, RecordBytes int64
+	// MemoryBytes and CPUPercent are of the processes of its calls together.
+	MemoryBytes, CPUPercent int64
 }
 
 // Has says whether the identity has one of the roles that are needed.

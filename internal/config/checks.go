@@ -43,6 +43,11 @@ func isLimit(s setting) bool {
 func (b *builder) checkTotal(s setting) {
 	var l cgroup.Limits
 	apply(&l, groupKeys, layer{s.path: s})
+	b.checkGroup(s, l)
+}
+
+// checkGroup is for what calls have together.
+func (b *builder) checkGroup(s setting, l cgroup.Limits) {
 	err := l.Validate()
 	if err == nil { // what is too little for any one call is so for all of them
 		err = supervisor.Limits{MemoryBytes: l.MemoryBytes}.Validate()

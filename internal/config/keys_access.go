@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/lazy"
 	"github.com/toolhost/toolhost/supervisor"
@@ -81,7 +82,7 @@ var accessKeys = []*key{
 		}),
 	},
 	{name: "limits", keys: accessLimitKeys, doc: "limits of each of their calls, where they are stricter than the tool's"},
-	{name: "quota", keys: quotaKeys, doc: "what they may have at once, each user and token for themselves"},
+	{name: quotaName, keys: quotaKeys, doc: "what they may have at once, each user and token for themselves"},
 }
 
 // accessLimit is a row of limitKeys for what an identity's calls may have.
@@ -106,6 +107,9 @@ var accessLimitKeys = []*key{
 	},
 }
 
+// quotaName begins the paths of quotas in an entry of access.
+const quotaName = "quota"
+
 func quota(name string, k *kind, doc string, set func(*access.Quota, int64)) *key {
 	return &key{name: name, kind: k, std: "(none)", doc: doc, sets: setsAccess(func(a *Access, v int64) { set(&a.Quota, v) })}
 }
@@ -114,6 +118,10 @@ var quotaKeys = []*key{
 	quota("turns", countKind, "active turns", func(q *access.Quota, v int64) { q.Turns = int(v) }),
 	quota("running", countKind, "calls that run", func(q *access.Quota, v int64) { q.Running = int(v) }),
 	quota("waiting", countKind, "calls that wait for a slot", func(q *access.Quota, v int64) { q.Waiting = int(v) }),
+	quota("bodies", sizeKind, "request bodies in flight", func(q *access.Quota, v int64) { q.BodyBytes = v }),
+	quota("record", sizeKind, "what their turns hold of the journal: the oldest that have ended make room, and no calls begin while those that are active hold as much", func(q *access.Quota, v int64) { q.RecordBytes = v }),
+	quota("memory", sizeKind, "memory of the processes of all their calls together", func(q *access.Quota, v int64) { q.MemoryBytes = v }),
+	quota("cpu", percentKind, "CPU of the processes of all their calls together, in percent of one", func(q *access.Quota, v int64) { q.CPUPercent = v }),
 }
 
 var rolesKind = func() *kind {
@@ -158,8 +166,21 @@ func (b *builder) access() {
 			}
 			owners[uid] = g.name
 		}
+		b.checkQuota(g)
 		b.loaded.Access = append(b.loaded.Access, a)
 		b.accessShown(g)
+	}
+}
+
+// checkQuota refuses what the kernel would not accept, or no call could begin with.
+func (b *builder) checkQuota(g *group) {
+	for path, s := range g.set.below(quotaName) {
+		switch v, _ := s.data.(int64); path {
+		case "memory":
+			b.checkGroup(s, cgroup.Limits{MemoryBytes: v})
+		case "cpu":
+			b.checkGroup(s, cgroup.Limits{CPUPercent: v})
+		}
 	}
 }
 

@@ -79,6 +79,7 @@ var (
 	countKind                = scalar("number", `^[0-9]+$`, parseCount).orNumber()
 	countOrInfinity          = scalar("number, or infinity", `^[0-9]+$`+orUnlimited, orInfinity(parseCount)).orNumber()
 	percentOrInfinity        = scalar("percent of one CPU, or infinity", `^[0-9]+%$`+orUnlimited, orInfinity(parsePercent))
+	percentKind              = scalar("percent of one CPU", `^[0-9]+%$`, parsePercent)
 	weightKind               = scalar("number from 1 to 10000", `^[0-9]+$`, parseWeight).orNumber()
 	hashKind                 = scalar("SHA-256 in hexadecimal", `^[0-9A-Fa-f]{64}$`, parseHash)
 	finiteOnly               = "may not be infinite here: only a tool's own entry may lift its timeout; write a duration such as 30s"

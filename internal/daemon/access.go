@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/toolhost/toolhost/internal/access"
@@ -67,7 +68,34 @@ func profileOf(a config.Access) access.Profile {
 // when a tool is looked up, so that a turn that goes on gets no more than it says.
 func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
 	spec.Most = who.Profile.Quota.Turns
+	d.profiles.Store(who.Name, who.Profile.Name)
+	spec.Room = func() error { return d.room(who.Name) }
 	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
+}
+
+// room is why the turns of an owner can have no more calls: those that are active hold
+// as much of the journal as they may.
+func (d *daemon) room(owner string) error {
+	most := d.recordBytes(owner)
+	if most == 0 || d.journal == nil {
+		return nil
+	}
+	if held := d.journal.Held(owner); held >= most {
+		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and %d are its quota (access: quota: record): end some, and try again then", owner, held, most)
+	}
+	return nil
+}
+
+// recordBytes is how much of the journal an owner may hold, 0 for any. Only those are
+// known who have begun a turn here.
+func (d *daemon) recordBytes(owner string) int64 {
+	profile, _ := d.profiles.Load(owner)
+	name, _ := profile.(string)
+	if name == "" || d.tools == nil {
+		return 0
+	}
+	own, _ := config.AccessOf(d.tools.loaded().Access, name)
+	return own.Quota.RecordBytes
 }
 
 // current is an identity with its profile as it is now.
@@ -101,6 +129,8 @@ func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
 		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
 	}
 	q := who.Profile.Quota
-	t.Request.Share = supervisor.Share{Key: who.Name, Running: q.Running, Waiting: q.Waiting}
+	t.Request.Share = supervisor.Share{
+		Key: who.Name, Running: q.Running, Waiting: q.Waiting, MemoryBytes: q.MemoryBytes, CPUPercent: q.CPUPercent,
+	}
 	return t, true
 }

@@ -75,6 +75,7 @@ type daemon struct {
 	tokens    *tokens.Store // nil without a state folder
 	trail     trail
 	known     atomic.Pointer[knownBook]
+	profiles  sync.Map // names of those of owners of turns, as they last began one
 	opened    atomic.Bool // all above is set
 	turns     *turn.Manager
 	mcp       mcp
@@ -131,7 +132,7 @@ func (d *daemon) openJournal() (err error) {
 	if dir == "" {
 		return nil
 	}
-	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, Logger: d.logger.Named("journal")})
+	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, OwnerBytes: d.recordBytes, Logger: d.logger.Named("journal")})
 	switch {
 	case errors.Is(err, journal.ErrOwned):
 		return fmt.Errorf("%w: a state folder has one daemon: stop that one, or name another folder with --state", err)

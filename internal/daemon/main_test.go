@@ -49,6 +49,8 @@ type workArgs struct {
 	For    string `json:"for,omitempty"`
 	// Deaf: it never ends, nor hears SIGTERM.
 	Deaf bool `json:"deaf,omitempty"`
+	// Memory is how many MiB it takes.
+	Memory int `json:"memory,omitempty"`
 	// Variables of its environment are told.
 	Variables bool `json:"variables,omitempty"`
 }
@@ -64,6 +66,10 @@ func work(ctx context.Context, in workArgs, out *plugin.Output) (struct{}, error
 		if err := out.Text(in.Text); err != nil {
 			return struct{}{}, err
 		}
+	}
+	taken := make([]byte, in.Memory<<20)
+	for i := 0; i < len(taken); i += os.Getpagesize() {
+		taken[i] = 1
 	}
 	if in.Variables {
 		_ = out.Text(strings.Join(os.Environ(), "\n"))

@@ -72,7 +72,7 @@ func (s *Server) mounted(w http.ResponseWriter, r *http.Request, m Mount) {
 		fail(w, r, err)
 		return
 	}
-	_, stop, err := s.count(r, w, who)
+	_, stop, err := s.intake.count(r, w, who, s.config.MaxBodyBytes)
 	if err != nil {
 		fail(w, r, err)
 		return

@@ -32,7 +32,7 @@ type countedBody struct {
 	io.ReadCloser
 	ctx     context.Context
 	control *http.ResponseController
-	holder  *memory.Holder
+	held    *held
 
 	mu   sync.Mutex
 	over bool // nothing more is read
@@ -46,7 +46,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		return 0, memory.ErrLost
 	}
 	if n > 0 {
-		if full := b.holder.Take(b.ctx, copies*int64(n)); full != nil {
+		if full := b.held.take(b.ctx, int64(n)); full != nil {
 			return 0, full
 		}
 	}
@@ -71,45 +71,91 @@ func (b *countedBody) end() (cut bool) {
 	return b.cut
 }
 
-// count has the body of a request be counted for who sends it, and waits until
-// there is room for what it is said to have; release gives all of it back.
-func (s *Server) count(r *http.Request, w http.ResponseWriter, who caller) (holder *memory.Holder, stop func(), err error) {
-	body := &countedBody{ReadCloser: r.Body, ctx: r.Context(), control: http.NewResponseController(w)}
-	holder = s.bodies.Hold(bodyKey(r, who), freeBodyBytes, body.cutOff)
-	body.holder = holder
-	ctx, cancel := context.WithTimeoutCause(r.Context(), s.config.Stall/2, memory.ErrFull) // before the connection's own time is over
-	stop = func() { body.end(); holder.Release(); cancel() }
-	if r.Body == http.NoBody {
-		return holder, stop, nil
+// held is what a body has of the memory for all bodies, and of the quota of who sends it.
+type held struct {
+	memory *memory.Holder
+	quota  *memory.Part
+	// declared: its length was, so that all of it is in the quota before it comes.
+	declared bool
+}
+
+// take counts bytes that have come.
+func (h *held) take(ctx context.Context, bytes int64) error {
+	if !h.declared {
+		if err := h.quota.Take(bytes); err != nil {
+			return err
+		}
 	}
-	expected := min(max(r.ContentLength, 0), s.config.MaxBodyBytes)
-	if err := holder.Reserve(ctx, copies*expected); err != nil {
+	return h.memory.Take(ctx, copies*bytes)
+}
+
+// takeValues counts what decoding a body of so many values takes.
+func (h *held) takeValues(ctx context.Context, values int) error {
+	if err := h.memory.Take(ctx, int64(values)*strictjson.ValueBytes); err != nil {
+		return noRoom(err)
+	}
+	return nil
+}
+
+// release gives all of it back. It may be called again.
+func (h *held) release() {
+	h.memory.Release()
+	h.quota.Release()
+}
+
+// intake is where bodies are counted that are under way.
+type intake struct {
+	bodies *memory.Account
+	quotas memory.Quotas
+	stall  time.Duration // Config.Stall
+}
+
+func newIntake(stall time.Duration) *intake {
+	return &intake{bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), stall: stall}
+}
+
+// count has the body of a request be counted for who sends it, and waits until
+// there is room for what it is said to have, of at most as many bytes as it may have;
+// stop gives all of it back.
+func (i *intake) count(r *http.Request, w http.ResponseWriter, who caller, most int64) (_ *held, stop func(), err error) {
+	body := &countedBody{ReadCloser: r.Body, ctx: r.Context(), control: http.NewResponseController(w)}
+	h := &held{memory: i.bodies.Hold(bodyKey(r, who), freeBodyBytes, body.cutOff), quota: i.quotas.Part(who.Name, who.Profile.Quota.BodyBytes)}
+	body.held = h
+	ctx, cancel := context.WithTimeoutCause(r.Context(), i.stall/2, memory.ErrFull) // before the connection's own time is over
+	stop = func() { body.end(); h.release(); cancel() }
+	if r.Body == http.NoBody {
+		return h, stop, nil
+	}
+	expected := min(max(r.ContentLength, 0), most)
+	h.declared = r.ContentLength > 0
+	if err = h.quota.Take(expected); err == nil {
+		err = h.memory.Reserve(ctx, copies*expected)
+	}
+	if err != nil {
 		stop()
 		return nil, nil, noRoom(err)
 	}
 	r.Body = body
-	return holder, stop, nil
+	return h, stop, nil
 }
 
-// bodyKey is the client that an eighth is for: who it is and, by TCP, from where.
+// bodyKey is who an eighth is for: an identity, wherever it comes from, and of those
+// who need none each address.
 func bodyKey(r *http.Request, who caller) string {
-	if _, unix := peerOf(r.Context()); unix {
+	if len(who.Roles) > 0 {
 		return who.Name
 	}
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return who.Name + " " + host
 }
 
-// takeValues counts what decoding a body of so many values takes.
-func takeValues(ctx context.Context, holder *memory.Holder, values int) error {
-	if err := holder.Take(ctx, int64(values)*strictjson.ValueBytes); err != nil {
-		return noRoom(err)
-	}
-	return nil
-}
-
 // noRoom tells a client that it may try again, but for one that has gone.
 func noRoom(err error) error {
+	if over, ok := errors.AsType[*memory.QuotaError](err); ok && over.Never() {
+		return refuse(codeTooLarge, printableUpTo(over.Error(), maxRuleRunes), "send less at once")
+	} else if ok {
+		return refuse(codeQuota, printableUpTo(over.Error(), maxRuleRunes), "send it again when others of yours are answered")
+	}
 	if !lacksMemory(err) {
 		return err
 	}
@@ -117,5 +163,8 @@ func noRoom(err error) error {
 }
 
 func lacksMemory(err error) bool {
+	if _, over := errors.AsType[*memory.QuotaError](err); over {
+		return true
+	}
 	return errors.Is(err, memory.ErrFull) || errors.Is(err, memory.ErrLost)
 }

@@ -43,7 +43,7 @@ func TestManyValuesAreRefusedBeforeTheyAreDecoded(t *testing.T) {
 			t.Errorf("%s: %d MiB were allocated for 96 MiB of bodies", name, took>>20)
 		}
 	}
-	if used := w.server.bodies.Used(); used != 0 {
+	if used := w.server.intake.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes are left", used)
 	}
 }
@@ -110,14 +110,14 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		})
 	}
 	all.Wait()
-	wait.Until(t, "all memory to be given back", func() bool { return w.server.bodies.Used() == 0 })
+	wait.Until(t, "all memory to be given back", func() bool { return w.server.intake.bodies.Used() == 0 })
 }
 
 // Who promises much and sends little holds up nobody.
 func TestSlowBodiesLoseTheirShare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
-	w.server.bodies = memory.New(8<<20, 100*time.Millisecond)
+	w.server.intake.bodies = memory.New(8<<20, 100*time.Millisecond)
 	var slow []net.Conn
 	for range 8 {
 		conn, err := net.Dial("unix", w.socket)

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/budget/memory"
 	"github.com/toolhost/toolhost/internal/strictjson"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -26,7 +25,7 @@ type request struct {
 	who   caller
 	body  json.RawMessage // checked by the route's schema; {} if there was none
 	// held is the memory for the body, until it is decoded.
-	held    *memory.Holder
+	held    *held
 	release func()
 }
 
@@ -59,7 +58,7 @@ func (s *Server) prepare(q *request) (err error) {
 	if err := checkQuery(q.r, q.route.query); err != nil {
 		return err
 	}
-	if q.held, q.release, err = s.count(q.r, q.w, q.who); err != nil {
+	if q.held, q.release, err = s.intake.count(q.r, q.w, q.who, s.config.MaxBodyBytes); err != nil {
 		return err
 	}
 	q.body, err = s.readBody(q)
@@ -71,7 +70,7 @@ func (s *Server) prepare(q *request) (err error) {
 func (q *request) decode(v any) error {
 	defer func() {
 		q.body = nil
-		q.held.Release()
+		q.held.release()
 	}()
 	if err := json.Unmarshal(q.body, v); err != nil {
 		return refuse(codeInvalid, printable(schema.DecodeError(err).Error()), "see the schema in /api/openapi.json")
@@ -136,7 +135,7 @@ func (s *Server) readBody(q *request) (json.RawMessage, error) {
 	case err != nil:
 		return nil, refuse(codeBadJSON, printable(err.Error()), badJSONRemedy)
 	}
-	if err := takeValues(q.r.Context(), q.held, values); err != nil {
+	if err := q.held.takeValues(q.r.Context(), values); err != nil {
 		return nil, err
 	}
 	if err := s.schemas.check(q.route.in, raw); err != nil {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/budget/memory"
 	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/tokens"
@@ -142,7 +141,7 @@ type Server struct {
 	door
 	handler  http.Handler
 	schemas  schemas
-	bodies   *memory.Account
+	intake   *intake
 	links    *links
 	streams  atomic.Int64
 	scrapes  chan struct{}          // one for each exposition that is being made
@@ -170,7 +169,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		door:    door{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
-		schemas: schemas, bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), links: newLinks(time.Now),
+		schemas: schemas, intake: newIntake(config.Stall), links: newLinks(time.Now),
 		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

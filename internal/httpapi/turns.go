@@ -79,8 +79,8 @@ func (s *Server) beginTurn(q *request, spec api.TurnSpec) (*turn.Turn, error) {
 	s.config.Claim(q.who.Identity, &own)
 	t, err := s.config.Turns.Begin(own)
 	switch {
-	case errors.Is(err, turn.ErrTooMany):
-		return nil, refuse(codeQuota, fmt.Sprintf("%s may have %d turns at once (access: quota: turns)", q.who.Name, own.Most), "end some, and begin it then")
+	case errors.Is(err, turn.ErrTooMany), errors.Is(err, turn.ErrNoRoom):
+		return nil, refuse(codeQuota, printableUpTo(err.Error(), maxRuleRunes), "end some, and begin it then")
 	case errors.Is(err, turn.ErrTooDeep):
 		return nil, refuse(codeConflict, printable(err.Error()), "do it in this turn")
 	case errors.Is(err, turn.ErrParentOver):

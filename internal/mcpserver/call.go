@@ -83,6 +83,9 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, er
 
 // fullOf is the reason of a call that there is no room for.
 func fullOf(err error) api.Reason {
+	if errors.Is(err, turn.ErrNoRoom) {
+		return api.ReasonQuota
+	}
 	if errors.Is(err, errFull) || errors.Is(err, errShare) || errors.Is(err, turn.ErrTooMany) {
 		return api.ReasonSession
 	}

@@ -98,6 +98,11 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return nil, false
 	}
+	if over, ok := errors.AsType[*memory.QuotaError](err); ok {
+		w.Header().Set("Retry-After", "2")
+		http.Error(w, over.Error(), http.StatusTooManyRequests)
+		return nil, false
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		http.Error(w, "the body did not come in time: send it faster", http.StatusRequestTimeout)
 		return nil, false

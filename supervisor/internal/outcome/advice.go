@@ -96,6 +96,8 @@ func hintOf(r *api.Result) string {
 	switch {
 	case r.Status == api.StatusStartFailed:
 		return startHints[r.Reason]
+	case r.Status == api.StatusOOM && r.Reason == api.ReasonShareMemory:
+		return "make fewer calls at once, or have the operator raise the quota of memory"
 	case r.Status == api.StatusCrashed && r.Reason == api.ReasonLauncher:
 		return "call again; where it happens again, have the operator find what kills processes on this machine"
 	}

@@ -59,7 +59,7 @@ func whatHappened(r *api.Result, o outcome) string {
 	case api.StatusOOM:
 		switch o.reason {
 		case api.ReasonShareMemory:
-			return fmt.Sprintf("was killed after %s because all calls of its owner together had used up the memory that they may have (quota: memory)", ran)
+			return fmt.Sprintf("was killed after %s because all calls of its owner together had used up the memory that they may have (access: quota: memory)", ran)
 		case api.ReasonHostMemory:
 			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
 		}
