@@ -20,7 +20,7 @@ type Group struct {
 	share  *shared // whose directory it is in; nil if none
 	// shareOOMs is how often the Share's memory had run out before.
 	shareOOMs int64
-	tasks  atomic.Int64 // the pids limit since LimitTasks
+	tasks     atomic.Int64 // the pids limit since LimitTasks
 
 	hurries atomic.Bool
 

@@ -40,7 +40,9 @@ type Part struct {
 }
 
 // Part begins with nothing; most bounds all parts of the owner together, 0 does not.
-func (q *Quotas) Part(owner string, most int64) *Part { return &Part{quotas: q, owner: owner, most: most} }
+func (q *Quotas) Part(owner string, most int64) *Part {
+	return &Part{quotas: q, owner: owner, most: most}
+}
 
 // Take counts so many bytes more, or is a *QuotaError.
 func (p *Part) Take(bytes int64) error {

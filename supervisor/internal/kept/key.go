@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
@@ -26,7 +25,7 @@ type Key struct {
 	idle         time.Duration
 	maxCalls     int
 	once         bool
-	share        cgroup.Share // whose cgroup it is in
+	share        spec.Share // whose cgroup it is in
 }
 
 // KeyOf is the key of a call that wants a kept process.
@@ -42,11 +41,11 @@ func KeyOf(p *prepare.Prepared) Key {
 
 // shareOf is empty where nothing bounds the calls together: then a process may serve
 // those of several.
-func shareOf(s spec.Share) cgroup.Share {
+func shareOf(s spec.Share) spec.Share {
 	if !s.Bounded() {
-		return cgroup.Share{}
+		return spec.Share{}
 	}
-	return s.Group()
+	return spec.Share{Key: s.Key, MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}
 }
 
 // sum is short, and tells nothing of the secrets.
