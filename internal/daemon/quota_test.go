@@ -65,7 +65,7 @@ func TestQuotasOfAnIdentity(t *testing.T) {
 
 	// Its cgroup is there while a call is, and no longer.
 	file := filepath.Join(w.dir, "over")
-	running := bound.launch(second, "work", workArgs{For: file})
+	running := bound.launch(bound.begin(), "work", workArgs{For: file})
 	if n := len(shares(t)); n == 0 {
 		t.Error("there is no cgroup of its own")
 	}
