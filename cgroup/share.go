@@ -13,7 +13,7 @@ import (
 
 // Share is what several groups have together: those with the same Share are below
 // a directory of its own, which is made for the first of them and removed with the
-// last one. Other limits are another Share. The zero value is none.
+// last one. Other limits are another Share. The zero value bounds nothing.
 type Share struct {
 	// Name says whose it is.
 	Name string
