@@ -54,7 +54,7 @@ func TestRolesByMethods(t *testing.T) {
 		return access.Identity{Name: name, Roles: []access.Role{access.Role(name)}}
 	}}}
 	reached := errors.New("it was let through")
-	guarded := s.mayDo(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) { return nil, reached })
+	guarded := (&rights{s}).mayDo(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) { return nil, reached })
 	check := func(method, want string) {
 		for _, who := range []string{"call", "watch", "approve", "admin", "metrics", "nobody"} {
 			may := strings.Contains(" "+want+" ", " "+who+" ")
