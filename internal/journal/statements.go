@@ -14,7 +14,7 @@ type statements struct {
 	queueCall, startCall, endCall, result  *sql.Stmt
 	findTurn, nextSeq, callsOf             *sql.Stmt
 	pruning, oldest, markTurn, dropTurn    *sql.Stmt
-	oldestOf, turnSize, turnBytes          *sql.Stmt
+	ownerStatements
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
 	markClosed                             *sql.Stmt
 	lastPos, markPos                       *sql.Stmt
@@ -23,6 +23,9 @@ type statements struct {
 
 	all []*sql.Stmt
 }
+
+// ownerStatements are about what owners hold.
+type ownerStatements struct{ oldestOf, turnSize, turnBytes *sql.Stmt }
 
 func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 	for _, p := range []struct {
