@@ -9,11 +9,11 @@ import (
 
 // statements of the writer, prepared once.
 type statements struct {
-	begin, commit, rollback                *sql.Stmt
-	event, startTurn, abortTurn, endTurn   *sql.Stmt
-	queueCall, startCall, endCall, result  *sql.Stmt
-	findTurn, nextSeq, callsOf             *sql.Stmt
-	pruning, oldest, markTurn, dropTurn    *sql.Stmt
+	begin, commit, rollback               *sql.Stmt
+	event, startTurn, abortTurn, endTurn  *sql.Stmt
+	queueCall, startCall, endCall, result *sql.Stmt
+	findTurn, nextSeq, callsOf            *sql.Stmt
+	pruning, oldest, markTurn, dropTurn   *sql.Stmt
 	ownerStatements
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
 	markClosed                             *sql.Stmt
