@@ -114,8 +114,11 @@ func (o *owner) fillTiming(r *api.Result) {
 	if o.tree == nil {
 		return
 	}
-	if at := o.tree.Executed(); at.IsZero() || !at.Before(m.born) { // else it was there before
+	switch at := o.tree.Executed(); {
+	case at.IsZero() || !at.Before(m.born):
 		r.Marks.Born, r.Marks.Executed = m.born, at
+	case !at.Before(m.admitted): // the owner heard of its birth later
+		r.Marks.Born, r.Marks.Executed = at, at
 	}
 }
 

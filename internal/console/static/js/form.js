@@ -134,7 +134,7 @@ const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$
 /** misformed says what is wrong with a text of a format, if anything is. */
 function misformed(format, control) {
   if (format === 'date-time') return rfc3339.test(control.value) && !Number.isNaN(Date.parse(control.value)) ? '' : 'Write a date and time, such as 2026-07-28T12:30:00Z.';
-  return control.validity?.valid === false ? { email: 'Write an email address.', date: 'Write a date.' }[format] ?? 'Write a whole address, such as https://example.com/.' : '';
+  return control.validity?.valid === false ? { email: 'Write an email address.', date: 'Write a date.' }[format] ?? 'Write a whole address, with https: or another scheme before it.' : '';
 }
 
 const makers = {
