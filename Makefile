@@ -22,7 +22,7 @@ BENCH_FLAGS ?=
 PEERS_FLAGS ?=
 VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
-RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(adapter|archtest|callargs|command|config|exit|manual|mcpname|scaffold|strictjson|testenv/.*)|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
+RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(archtest|cli/(exit|manual|scaffold)|strictjson|testenv/.*|tools/(adapter|callargs|command|config|mcpname))|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
 test race browser interop network conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
@@ -99,12 +99,12 @@ stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 3
 .PHONY: browser
 browser: build ## a headless Chromium uses the web console
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,browser,^TestInABrowser$$,./internal/console)
+	$(call stage,browser,^TestInABrowser$$,./internal/serve/console)
 
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector and a client in TypeScript, from npm
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/adapter/mcp ./internal/mcpserver)
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver)
 
 .PHONY: network
 network: build ## programs that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
@@ -179,7 +179,7 @@ service: setup ## install, run, upgrade and remove toolhost under a real systemd
 # It needs 316 MB of modules that nothing else does.
 .PHONY: collector
 collector: setup ## have what is sent over OTLP taken by the OpenTelemetry Collector's own receiver
-	go test -count=1 -tags collector -run '^TestRealCollector$$' ./internal/daemon
+	go test -count=1 -tags collector -run '^TestRealCollector$$' ./internal/serve/daemon
 
 .PHONY: kernel-bench
 kernel-bench: setup ## what supervision adds to a call on cgroup v2, in the same VM: a ratio, its times are emulated

@@ -15,9 +15,9 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/internal/catalog"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/internal/mcpserver"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )

@@ -13,9 +13,9 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/daemon"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/serve/daemon"
+	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )

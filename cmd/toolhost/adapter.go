@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/adapter/mcp"
-	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/tools/adapter/mcp"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // newAdapter is started by the supervisor, never by people.

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/daemon"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/mcpclients"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/mcpclients"
+	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 const maxImportBytes = 1 << 20

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 // hostile is a name that would pass for a line, or a column, of ours.

@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal"
-	"github.com/toolhost/toolhost/internal/state"
+	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 type logFlags struct {

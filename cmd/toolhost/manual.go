@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/manual"
+	"github.com/toolhost/toolhost/internal/cli/manual"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // newManual is for those who make packages.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 )
 
 // asOutsider runs a toolhost command line as a user to whom nothing was delegated.

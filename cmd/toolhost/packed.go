@@ -5,7 +5,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/supervisor"
 )
 

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/pins"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/internal/tools/pins"
 )
 
 // pinnedServer is a server with what it says of its tools, and what was accepted.

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/cli/present"
+	"github.com/toolhost/toolhost/internal/cli/top"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/internal/top"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newPs() *cobra.Command {

@@ -108,7 +108,7 @@ func TestRemediesNameWhatThereIs(t *testing.T) {
 		t.Skip("needs the source, which the VM does not have")
 	}
 	root, seen := newRoot(), 0
-	for _, text := range literals(t, "../../sandbox", "../../cgroup", "../../supervisor", "../../internal/daemon", "../../internal/state", ".") {
+	for _, text := range literals(t, "../../sandbox", "../../cgroup", "../../supervisor", "../../internal/serve/daemon", "../../internal/journal/state", ".") {
 		for _, m := range remedyPaths.FindAllStringSubmatch(text, -1) {
 			if strings.HasPrefix(m[1], "deploy/") {
 				t.Errorf("%q sends people to %s, which no package has there", text, m[1])

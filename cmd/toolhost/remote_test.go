@@ -17,7 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/testenv/pty"
 	"github.com/toolhost/toolhost/internal/testenv/script"
 	"github.com/toolhost/toolhost/internal/testenv/wait"

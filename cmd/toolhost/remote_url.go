@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/client"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/present"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 // The command's own code passes through exec.

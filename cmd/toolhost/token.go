@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/access"
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/config"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/state"
-	"github.com/toolhost/toolhost/internal/tokens"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/journal/state"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
+	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 func newToken() *cobra.Command {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/waterfall"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/waterfall"
 )
 
 // tracing is what --trace asks for: where the time of one call went.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/cgroup"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/testenv/binaries"
 	"github.com/toolhost/toolhost/internal/testenv/escape"
 )

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/callargs"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 type versionInfo struct {

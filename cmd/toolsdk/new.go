@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/toolhost/toolhost/internal/callargs"
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/scaffold"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/scaffold"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
 
 func newNew() *cobra.Command {

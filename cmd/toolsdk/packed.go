@@ -7,8 +7,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/toolhost/toolhost/internal/exit"
-	"github.com/toolhost/toolhost/internal/pack"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/tools/pack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )

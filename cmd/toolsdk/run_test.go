@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/internal/exit"
+	"github.com/toolhost/toolhost/internal/cli/exit"
 )
 
 // As toolhost has them.

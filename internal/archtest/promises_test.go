@@ -45,7 +45,7 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	if len(named) < 20 {
 		t.Errorf("only %d tests are named", len(named))
 	}
-	attacks, err := os.ReadFile(filepath.Join(top, "internal", "console", "test", "browser", "attacks.mjs"))
+	attacks, err := os.ReadFile(filepath.Join(top, "internal", "serve", "console", "test", "browser", "attacks.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,6 +61,13 @@ var inner = map[string]int{
 	"supervisor": 7,
 }
 
+// wings orders the rooms below internal: cli and serve do not know each other.
+var wings = map[string]int{
+	"internal/access": 0, "internal/journal": 0, "internal/lazy": 0, "internal/strictjson": 0, "internal/terminal": 0, "internal/text": 0,
+	"internal/tools": 1,
+	"internal/cli":   2, "internal/conformance": 2, "internal/serve": 2, "internal/siege": 2,
+}
+
 // ground is what every room may import.
 var ground = []string{"internal/text", "internal/lazy"}
 
@@ -149,6 +156,9 @@ func forbiddenOurs(path, imported string, test bool) string {
 		if from == "supervisor" && !test {
 			return forbiddenInner(path, imported)
 		}
+		if from == "internal" && wing(path) != wing(imported) && !test {
+			return forbiddenWing(path, imported)
+		}
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
 	}
@@ -164,6 +174,19 @@ func forbiddenInner(path, imported string) string {
 		return "give both rooms of supervisor a rank in " + archtest
 	case below >= own:
 		return "imports point down only, in supervisor, too"
+	}
+	return ""
+}
+
+// forbiddenWing judges an import between two rooms of internal.
+func forbiddenWing(path, imported string) string {
+	own, known := wings[wing(path)]
+	below, also := wings[wing(imported)]
+	switch {
+	case !known || !also:
+		return "give both rooms of internal a rank in " + archtest
+	case below >= own:
+		return "imports point down only, in internal, too"
 	}
 	return ""
 }
@@ -193,6 +216,14 @@ func leaf(path string) bool { return within(path, testenv) || within(path, archt
 func room(path string) string {
 	first, _, _ := strings.Cut(path, "/")
 	return first
+}
+
+// wing is a room of internal: the first two parts of a package's path.
+func wing(path string) string {
+	if parts := strings.SplitN(path, "/", 3); len(parts) > 2 {
+		return parts[0] + "/" + parts[1]
+	}
+	return path
 }
 
 // within says whether path is parent or below it.

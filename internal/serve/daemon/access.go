@@ -1,0 +1,136 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// book is who may use the daemon, by the configuration in force.
+func (d *daemon) book() access.Book {
+	loaded := d.tools.loaded()
+	if known := d.known.Load(); known != nil && known.of == loaded {
+		return known.Book
+	}
+	known := &knownBook{d.bookOf(loaded), loaded}
+	d.known.Store(known)
+	return known.Book
+}
+
+// knownBook is that of a configuration.
+type knownBook struct {
+	access.Book
+	of *config.Loaded
+}
+
+func (d *daemon) bookOf(loaded *config.Loaded) access.Book {
+	settings := d.options.Loaded.Daemon
+	b := access.Book{
+		Admins: []uint32{0, uint32(os.Geteuid())}, Guests: settings.SocketUIDs,
+		AnyUser: len(settings.SocketUIDs) == 0 && settings.SocketGroup != "",
+	}
+	if len(loaded.Access) == 0 {
+		b.GuestRoles = []access.Role{access.Admin}
+	}
+	for _, a := range loaded.Access {
+		b.Profiles = append(b.Profiles, profileOf(a))
+	}
+	return b
+}
+
+// tellGuests says who may do everything because nobody has said what they may: so it
+// was before there were roles.
+func (d *daemon) tellGuests() {
+	settings := d.options.Loaded.Daemon
+	if len(d.tools.loaded().Access) == 0 && (settings.SocketGroup != "" || len(settings.SocketUIDs) > 0) {
+		d.logger.Warn("everybody whom socket lets in may do everything, since there is no access in the configuration: with an entry there, others may make calls of their own and no more")
+	}
+}
+
+// profileOf looks up the group of a profile. Of one that is not there nobody is a
+// member.
+func profileOf(a config.Access) access.Profile {
+	p := a.Profile
+	if a.GroupName == "" {
+		return p
+	}
+	if gid, err := groupID(a.GroupName); err == nil {
+		p.Group = new(uint32(gid))
+	}
+	return p
+}
+
+// claim fills in what turns of an identity have. It holds as the configuration is
+// when a tool is looked up, so that a turn that goes on gets no more than it says.
+func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
+	spec.Most = who.Profile.Quota.Turns
+	d.profiles.Store(who.Name, who.Profile.Name)
+	spec.Room = func() error { return d.room(who.Name) }
+	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
+}
+
+// room is why the turns of an owner can have no more calls: those that are active hold
+// as much of the journal as they may.
+func (d *daemon) room(owner string) error {
+	most := d.recordBytes(owner)
+	if most == 0 || d.journal == nil {
+		return nil
+	}
+	if held := d.journal.Held(owner); held >= most {
+		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and %d are its quota (access: quota: record): end some, and try again then", owner, held, most)
+	}
+	return nil
+}
+
+// recordBytes is how much of the journal an owner may hold, 0 for any. Only those are
+// known who have begun a turn here.
+func (d *daemon) recordBytes(owner string) int64 {
+	profile, _ := d.profiles.Load(owner)
+	name, _ := profile.(string)
+	if name == "" || d.tools == nil {
+		return 0
+	}
+	own, _ := config.AccessOf(d.tools.loaded().Access, name)
+	return own.Quota.RecordBytes
+}
+
+// current is an identity with its profile as it is now.
+func (d *daemon) current(who access.Identity) access.Identity {
+	if who.Profile.Name == "" {
+		return who
+	}
+	own := who.Profile.Name
+	who.Profile = access.Profile{Name: own, Tools: []string{}} // gone: nothing
+	for _, a := range d.tools.loaded().Access {
+		if a.Profile.Name == own {
+			who.Profile = a.Profile
+		}
+	}
+	return who
+}
+
+// view is a tool as an identity may use it: not at all, or no looser than it is.
+func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
+	if !who.MayUse(t.Name) {
+		return turn.Tool{}, false
+	}
+	switch who.Mode(t.Name, string(t.Mode)) {
+	case string(turn.ModeDeny):
+		t.Mode = turn.ModeDeny
+	case string(turn.ModeAsk):
+		t.Mode = turn.ModeAsk
+	}
+	if own, ok := config.AccessOf(d.tools.loaded().Access, who.Profile.Name); ok {
+		t.Request.Limits = t.Request.Limits.Within(own.Limits)
+		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
+	}
+	q := who.Profile.Quota
+	t.Request.Share = supervisor.Share{
+		Key: who.Name, Running: q.Running, Waiting: q.Waiting, MemoryBytes: q.MemoryBytes, CPUPercent: q.CPUPercent,
+	}
+	return t, true
+}

@@ -1,0 +1,115 @@
+package daemon
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// bearing is a transport that sends a token.
+type bearing struct{ token string }
+
+func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A team: what one may use and see over HTTP and MCP is its own, revoking is at once,
+// and all of it is on record.
+func TestATeamSharesADaemon(t *testing.T) {
+	w := newWorld(t, "access: {narrow: {deny: [work], quota: {turns: 1}}}\n")
+	w.Listen = "127.0.0.1:0"
+	d := w.command().start()
+	d.waitReady()
+	store := tokens.Open(w.State)
+	add := func(name string, patterns []string, roles ...access.Role) string {
+		secret, _, err := store.Create(tokens.Spec{Name: name, Roles: roles, Tools: patterns, By: "uid 0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	narrow, wide, watcher := add("narrow", []string{"work", "li*"}, access.Call), add("wide", nil, access.Call), add("watcher", nil, access.Watch)
+	address := d.tcp()
+	as := func(token string) *client.Client {
+		c, err := client.New(client.Options{URL: address, Token: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	one := as(narrow)
+	first, err := one.Begin(wait.Context(t), api.TurnSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 1 turns at once") {
+		t.Errorf("a turn beyond the quota: %v", err)
+	}
+	results, err := one.Run(wait.Context(t), first.TurnID, []api.Call{{ID: "1", Tool: "work"}, {ID: "2", Tool: "lines", Arguments: json.RawMessage(`{"text":"x"}`)}})
+	if err != nil || results[0].Status != api.StatusDenied || results[1].Status != api.StatusOK {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if _, err := as(wide).Turn(wait.Context(t), first.TurnID); !client.IsNotFound(err) {
+		t.Errorf("another's turn: %v", err)
+	}
+	if _, err := as(watcher).Turn(wait.Context(t), first.TurnID); err != nil {
+		t.Errorf("a watcher: %v", err)
+	}
+	list := func(token string) (names []string, call error) {
+		c := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "test"}, nil)
+		session, err := c.Connect(wait.Context(t), &mcpsdk.StreamableClientTransport{Endpoint: address + MCPPath, HTTPClient: &http.Client{Transport: bearing{token}}, MaxRetries: -1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		tools, err := session.ListTools(wait.Context(t), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range tools.Tools {
+			names = append(names, tool.Name)
+		}
+		_, call = session.CallTool(wait.Context(t), &mcpsdk.CallToolParams{Name: "nosuch"})
+		_, hidden := session.CallTool(wait.Context(t), &mcpsdk.CallToolParams{Name: "work"})
+		if token != narrow && call != nil && hidden != nil && strings.ReplaceAll(hidden.Error(), "work", "nosuch") != call.Error() {
+			t.Errorf("a hidden tool: %v, but of none %v", hidden, call)
+		}
+		return names, call
+	}
+	hidden := add("hidden", []string{"lines"}, access.Call)
+	if names, _ := list(hidden); strings.Join(names, " ") != "lines session_status" {
+		t.Errorf("hidden is listed %q", names)
+	}
+	if names, call := list(watcher); len(names) != 3 || call == nil || !strings.Contains(call.Error(), "this needs the role call") {
+		t.Errorf("a watcher has %q, and may call: %v", names, call)
+	}
+	if _, err := store.Revoke("narrow", "uid 0"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Turn(wait.Context(t), first.TurnID); err == nil || client.IsNotFound(err) {
+		t.Errorf("a revoked token: %v", err)
+	}
+	wait.Until(t, "the turns of the revoked token are aborted, on record", func() bool {
+		reader, err := journal.OpenReader(w.State)
+		if err != nil {
+			return false
+		}
+		defer reader.Close()
+		said := ""
+		err = reader.Audits(0, func(a journal.Audit) bool { said += a.Who + " " + a.Action + " " + a.What + "\n"; return true })
+		return err == nil && strings.Contains(said, "uid 0 token.create narrow") && strings.Contains(said, "uid 0 token.revoke narrow") && strings.Contains(said, "access.refused GET /api/turns/")
+	})
+}

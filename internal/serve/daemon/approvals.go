@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// ApprovalsName is the file in the state folder with what was approved for identities.
+const ApprovalsName = "approvals.json"
+
+const maxApprovalsBytes = 64 << 20
+
+// approvals are those of the daemon before, and where new ones are kept.
+func (d *daemon) approvals() (*turn.Approvals, error) {
+	host, err := json.Marshal(d.options.Loaded.Config.Sandbox)
+	if err != nil {
+		return nil, fmt.Errorf("bug: cannot write the policy: %w", err)
+	}
+	o := turn.ApprovalOptions{Stands: d.stands, Host: string(host)}
+	if d.options.State == "" {
+		return turn.NewApprovals(o), nil
+	}
+	path := filepath.Join(d.options.State, ApprovalsName)
+	o.Save = func(list []turn.KeptApproval) error { return tokens.WritePrivate(path, list) }
+	switch err := tokens.ReadPrivate(path, maxApprovalsBytes, &o.Kept); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the approvals: %w; remove %s to revoke all of them", err, path)
+	}
+	return turn.NewApprovals(o), nil
+}
+
+// stands says whether an approval still means whom it meant: with a token that is
+// gone it is over, also where another one has its name.
+func (d *daemon) stands(a api.Approval) bool {
+	name, of := strings.CutPrefix(a.Owner, "token ")
+	if !of || d.tokens == nil {
+		return true
+	}
+	list, err := d.tokens.List()
+	if err != nil {
+		return false // nobody is let in by a token then
+	}
+	for _, t := range list {
+		if t.Name == name && t.Valid(time.Now()) {
+			return t.Created.Before(a.At)
+		}
+	}
+	return false
+}

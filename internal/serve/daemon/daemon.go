@@ -1,0 +1,288 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/serve/httpapi"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver"
+	"github.com/toolhost/toolhost/internal/serve/telemetry"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Options of Run. Loaded, Load, Machine, Adapter and Signals must be set.
+type Options struct {
+	// Loaded is the configuration to begin with; Load reads it again.
+	Loaded *config.Loaded
+	Load   func() (*config.Loaded, error)
+	// Machine is where secrets are read.
+	Machine config.Machine
+	// State is the folder of the journal, of tools' data and of the token; empty
+	// means none. Retention bounds what the journal keeps.
+	State     string
+	Retention journal.Retention
+	// Adapter is the toolhost binary, which adapts MCP servers.
+	Adapter string
+	// NoCgroup is supervisor.Config's.
+	NoCgroup bool
+	// Pages are the web console; nil means none.
+	Pages   http.Handler
+	Version string
+	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends
+	// the calls that run, a third kills them.
+	Signals <-chan os.Signal
+	// Logger is silent if nil.
+	Logger hclog.Logger
+}
+
+// Files in the state folder with the tokens of TCP clients: of those that may do
+// anything, and of those that may see the metrics.
+const (
+	TokenName        = "token"
+	MetricsTokenName = "metrics-token"
+)
+
+// daemon is one that runs. What it is made of is set once, in the order of open.
+type daemon struct {
+	options   Options
+	logger    hclog.Logger
+	manager   *manager
+	journal   *journal.Journal
+	reader    *journal.Reader
+	listeners listeners
+	host      *supervisor.Supervisor
+	tools     *tools
+	record    *recorder
+	told      *telemetry.Telemetry
+	tokens    *tokens.Store // nil without a state folder
+	trail     trail
+	known     atomic.Pointer[knownBook]
+	profiles  sync.Map    // names of those of owners of turns, as they last began one
+	opened    atomic.Bool // all above is set
+	turns     *turn.Manager
+	mcp       mcp
+	api       *httpapi.Server
+	server    *http.Server
+
+	serving sync.WaitGroup
+	broken  chan error // a listener that has failed
+}
+
+// Run runs the daemon until a signal ends it. An error is one line.
+func Run(o Options) error {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	bound()
+	spread()
+	manager, given, err := takeOver()
+	if err != nil {
+		return err
+	}
+	d := &daemon{options: o, logger: o.Logger, manager: manager, broken: make(chan error, maxListeners+2)}
+	if err := d.open(given); err != nil {
+		return errors.Join(err, d.close())
+	}
+	d.trail.configured("daemon.start", o.Loaded)
+	d.watchTokens() // those that there are; what is made from now on goes on record
+	d.serve()
+	err = d.run()
+	d.stop()
+	d.trail.add("daemon", "daemon.stop", "", "")
+	return errors.Join(err, d.close())
+}
+
+// open takes what no other daemon may have, and then what costs time: who
+// connects meanwhile waits.
+func (d *daemon) open(given []net.Listener) error {
+	if err := CheckGrants(d.options.Loaded, d.options.State); err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		d.openJournal, func() error { return d.listeners.open(d.options, given) }, d.openTelemetry, d.openOutboxes, d.openHost, d.openAPI,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	d.opened.Store(true)
+	return nil
+}
+
+func (d *daemon) openJournal() (err error) {
+	dir := d.options.State
+	if dir == "" {
+		return nil
+	}
+	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, OwnerBytes: d.recordBytes, Logger: d.logger.Named("journal")})
+	switch {
+	case errors.Is(err, journal.ErrOwned):
+		return fmt.Errorf("%w: a state folder has one daemon: stop that one, or name another folder with --state", err)
+	case err != nil:
+		return fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err)
+	}
+	if err := d.journal.Recover(time.Now()); err != nil {
+		return fmt.Errorf("cannot close the turns that the last daemon left open: %w", err)
+	}
+	d.reader, err = journal.OpenReader(dir)
+	return err
+}
+
+// openHost leaves to each call what a reload can change, and to the supervisor
+// what it cannot.
+func (d *daemon) openHost() (err error) {
+	c := d.options.Loaded.Config
+	c.NoCgroup = d.options.NoCgroup
+	c.Logger = d.logger.Named("supervisor")
+	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
+	c.Own = func() sandbox.Own { return Own(d.tools.loaded(), d.options.State) }
+	if d.host, err = supervisor.New(context.Background(), c); err != nil {
+		return err
+	}
+	d.tools = newTools(d.host, d.options, d.told)
+	return nil
+}
+
+func (d *daemon) openAPI() (err error) {
+	d.record = &recorder{logger: d.logger, telemetry: d.told, answered: d.trail.answered}
+	if d.journal != nil {
+		d.record.journal = journal.Turns{Journal: d.journal}
+	}
+	d.trail.logger, d.trail.journal = d.logger.Named("audit"), d.journal
+	if d.options.State != "" {
+		d.tokens = tokens.Open(d.options.State)
+	}
+	d.mcp.asker, d.mcp.config, d.mcp.retry = mcpserver.NewAsker(), d.mcpConfig, d.tools.retry
+	d.tools.notice = d.mcp.notice
+	approvals, err := d.approvals()
+	if err != nil {
+		return err
+	}
+	var history turn.History
+	if d.reader != nil {
+		history = d.reader.Records
+	}
+	d.turns = turn.New(turn.Config{
+		Interactor: d.mcp.asker, History: history, Approvals: approvals,
+		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
+		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
+		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
+		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
+	})
+	d.api, err = httpapi.New(d.apiConfig())
+	if err == nil {
+		d.server = d.api.HTTP()
+	}
+	return err
+}
+
+func (d *daemon) apiConfig() httpapi.Config {
+	c := httpapi.Config{
+		Turns: d.turns, Tools: d.tools, Token: d.listeners.token, MetricsToken: d.listeners.metrics,
+		Budget:  func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		Refused: d.trail.refused, Note: d.trail.note,
+		Book: d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
+		Mounts: map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
+		Ready:  d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+	}
+	if d.reader != nil {
+		c.History = d.reader
+	}
+	return c
+}
+
+// ready says why no call can be made.
+func (d *daemon) ready() error {
+	if err := d.record.ready(); err != nil {
+		return err
+	}
+	return d.host.Ready()
+}
+
+func (d *daemon) serve() {
+	for _, l := range d.listeners.all {
+		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
+		d.serving.Go(func() {
+			if err := d.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				d.broken <- fmt.Errorf("cannot listen on %s any more: %w", l.Addr(), err)
+			}
+		})
+	}
+	if d.listeners.tcp {
+		d.tellTokens()
+	}
+	d.tellGuests()
+}
+
+// tellTokens says how clients on TCP get in.
+func (d *daemon) tellTokens() {
+	file := filepath.Join(d.options.State, TokenName)
+	switch {
+	case d.listeners.old:
+		d.logger.Warn("the token in this file lets its bearer do anything, for ever: make others with toolhost token create, and remove it", "file", file)
+	case d.listeners.token != "":
+		d.logger.Info("clients on TCP need a token: this one is an administrator's, toolhost token create makes others", "file", file)
+	default:
+		d.logger.Info("clients on TCP need a token: toolhost token list shows those that there are")
+	}
+}
+
+// close gives back what open took, as far as it came.
+func (d *daemon) close() error {
+	var errs []error
+	if d.server != nil {
+		errs = append(errs, d.server.Close())
+		d.serving.Wait()
+	}
+	if d.host != nil {
+		errs = append(errs, d.closeHost())
+	}
+	d.trail.close()
+	if d.told != nil {
+		d.told.Close() // its last word is of a host without calls
+	}
+	if d.tools != nil {
+		errs = append(errs, d.tools.packs.Close())
+	}
+	if d.reader != nil {
+		errs = append(errs, d.reader.Close())
+	}
+	if d.journal != nil {
+		errs = append(errs, d.journal.Close())
+	}
+	d.listeners.close()
+	d.manager.close()
+	return errors.Join(errs...)
+}
+
+// hostLimit bounds the wait for a process that the kernel does not let go of.
+const hostLimit = 30 * time.Second
+
+func (d *daemon) closeHost() error {
+	closed := make(chan error, 1)
+	go func() { closed <- d.host.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(hostLimit):
+		return errors.New("a call's processes are held by the kernel and cannot be ended: see dmesg")
+	}
+}

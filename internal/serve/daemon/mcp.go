@@ -1,0 +1,162 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/serve/httpapi"
+	"github.com/toolhost/toolhost/internal/serve/mcpserver"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+)
+
+// MCPPath is where clients of the Model Context Protocol connect, under the
+// rules of the HTTP API.
+const MCPPath = "/mcp"
+
+// mcp is the MCP server. It is made for the first client, since it asks every
+// tool what it is.
+type mcp struct {
+	asker  *mcpserver.Asker
+	config func() mcpserver.Config
+	// retry describes what could not be described at first, and calls recovered
+	// whenever that went well, until ctx ends.
+	retry func(ctx context.Context, recovered func())
+
+	// known are the identities that have come, as they were last, by their names.
+	known sync.Map
+
+	mu       sync.Mutex
+	server   *mcpserver.Server
+	draining bool
+	giveUp   context.CancelFunc // ends the retry under way; nil means none
+	retrying sync.WaitGroup
+}
+
+func (d *daemon) mcpConfig() mcpserver.Config {
+	config := mcpserver.Config{
+		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
+		Parallel: d.options.Loaded.Turn.Parallel, Search: d.options.Loaded.MCP.Search, Health: func() any { return d.host.Health() },
+		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
+		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
+			return d.tools.current.Load().catalog.Find(ctx, name)
+		},
+		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
+		Access: d.mcp.identity, Claim: d.claim,
+		Timeout: func(client string) time.Duration {
+			settings := d.tools.loaded().MCP
+			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
+		},
+	}
+	if d.tools.current.Load().catalog.HasServers() {
+		config.Servers = func() []catalog.Server { return d.tools.current.Load().catalog.Servers() }
+		config.Renew = func(entry string) { d.tools.current.Load().catalog.Renew(entry) }
+	}
+	return config
+}
+
+// notice hands on what a wrapped server announces, if there is a client.
+func (m *mcp) notice(entry, method string, params json.RawMessage) {
+	if server := m.made(); server != nil {
+		server.Notice(entry, method, params)
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	server, err := m.open()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	who := httpapi.CallerOf(r.Context())
+	m.seen(who.Identity)
+	peer := mcpserver.Peer{Identity: who.Name, Connection: who.Connection}
+	server.Handler().ServeHTTP(w, r.WithContext(mcpserver.WithPeer(r.Context(), peer)))
+}
+
+func (m *mcp) seen(who access.Identity) { m.known.Store(who.Name, who) }
+
+// identity is who has come by this name; nobody, if that was nobody.
+func (m *mcp) identity(name string) access.Identity {
+	who, _ := m.known.Load(name)
+	i, _ := who.(access.Identity)
+	return i
+}
+
+func (m *mcp) open() (*mcpserver.Server, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.server == nil {
+		server, err := mcpserver.New(m.config())
+		if err != nil {
+			return nil, err
+		}
+		m.server = server
+		if m.draining {
+			server.Drain()
+		}
+		m.tryAgain()
+	}
+	return m.server, nil
+}
+
+// tryAgain has what the tools in force lack offered as soon as it can be: who
+// lists them once only would never hear of it. m is locked.
+func (m *mcp) tryAgain() {
+	m.endRetry()
+	if m.draining {
+		return
+	}
+	var ctx context.Context
+	ctx, m.giveUp = context.WithCancel(context.Background())
+	server := m.server
+	m.retrying.Go(func() { m.retry(ctx, func() { server.Reload(ctx) }) })
+}
+
+func (m *mcp) endRetry() {
+	if m.giveUp != nil {
+		m.giveUp()
+	}
+}
+
+// made is the server, nil where no client has come yet.
+func (m *mcp) made() *mcpserver.Server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.server
+}
+
+// reload tells clients of the tools that there are now.
+func (m *mcp) reload(ctx context.Context) {
+	if s := m.made(); s != nil {
+		s.Reload(ctx)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.tryAgain()
+	}
+}
+
+// drain takes no more calls.
+func (m *mcp) drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.draining = true
+	m.endRetry()
+	if m.server != nil {
+		m.server.Drain()
+	}
+}
+
+// close ends the calls and sessions of its clients, after drain.
+func (m *mcp) close() {
+	m.retrying.Wait()
+	if s := m.made(); s != nil {
+		s.Close()
+	}
+}

@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/toolhost/toolhost/internal/journal/state"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/sandbox"
+)
+
+// Own are the files of a program with this configuration and state folder that no
+// tool may be granted: the state with its tokens and journals, also that of other
+// programs of this user, sockets, credentials, copies of tools, and the
+// configuration, which may be read. It is the one list of them.
+func Own(loaded *config.Loaded, dir string) sandbox.Own {
+	own := sandbox.Own{Hidden: loaded.Config.OwnDirs(), Fixed: slices.Clone(loaded.Files)}
+	standard, err := state.Default()
+	if err != nil {
+		standard = ""
+	}
+	for _, folder := range []string{dir, loaded.State, standard} {
+		if folder != "" && folder != state.None && folder != config.NoState {
+			own.Hidden = append(own.Hidden, absolute(folder))
+		}
+	}
+	if socket, err := SocketPath(loaded.Daemon); err == nil {
+		own.Hidden = append(own.Hidden, absolute(socket), absolute(socket)+".lock")
+	}
+	if credentials := os.Getenv("CREDENTIALS_DIRECTORY"); credentials != "" {
+		own.Hidden = append(own.Hidden, absolute(credentials))
+	}
+	if dir != "" {
+		own.Data = filepath.Join(absolute(dir), "data")
+	}
+	return own
+}
+
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+// CheckGrants finds what a configuration grants of Own. Paths that cannot be granted
+// for another reason are the calls' to refuse: they may only be missing for now.
+func CheckGrants(loaded *config.Loaded, dir string) error {
+	var guard sandbox.Guard
+	defer guard.Close()
+	own := Own(loaded, dir)
+	var problems config.Problems
+	check := func(t config.Tool, path string) {
+		if err := checkGrants(&guard, own, t.Sandbox); err != nil {
+			problems = append(problems, config.Problem{Position: t.Source.Position, Path: path, Message: err.Error()})
+		}
+	}
+	for _, t := range loaded.Tools {
+		path := "tools." + t.Name
+		check(t, path)
+		for _, name := range slices.Sorted(maps.Keys(t.MCP.Tools)) {
+			check(t.MCP.Tools[name], path+".tools."+name)
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// CheckPolicy does so for what stands in no file.
+func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error {
+	var guard sandbox.Guard
+	defer guard.Close()
+	return checkGrants(&guard, Own(loaded, dir), policy)
+}
+
+// checkGrants looks at each path by itself: one that is missing must not hide
+// another.
+func checkGrants(guard *sandbox.Guard, own sandbox.Own, policy sandbox.Policy) error {
+	var errs []error
+	for _, one := range singly(policy) {
+		resolved, err := one.Resolve()
+		if err != nil {
+			continue
+		}
+		if err := guard.Apply(&resolved, own); err != nil {
+			errs = append(errs, err)
+		}
+		resolved.Close()
+	}
+	return errors.Join(errs...)
+}
+
+func singly(policy sandbox.Policy) (list []sandbox.Policy) {
+	for _, path := range policy.Read {
+		list = append(list, sandbox.Policy{Read: []string{path}})
+	}
+	for _, path := range policy.Write {
+		list = append(list, sandbox.Policy{Write: []string{path}})
+	}
+	return list
+}

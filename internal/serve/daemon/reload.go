@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
+)
+
+// reloadLimit bounds how long a reload may hold up the daemon's own affairs;
+// tools that take longer to describe are described when they are called.
+const reloadLimit = 10 * time.Second
+
+// reload puts the configuration in force that is there now. One with an error
+// changes nothing. Calls that run keep what they began with.
+func (d *daemon) reload() {
+	d.manager.reloading()
+	defer func() { d.manager.ready(d.status()) }()
+	loaded, err := d.options.Load()
+	if err == nil {
+		err = CheckGrants(loaded, d.options.State)
+	}
+	d.told.Reloaded(err == nil)
+	if err != nil {
+		d.trail.notConfigured(err)
+		d.keepOld(err)
+		return
+	}
+	for _, w := range loaded.Warnings {
+		d.logger.Warn("configuration: " + w.String())
+	}
+	d.trail.configured("config.reload", loaded)
+	before := d.tools.current.Load()
+	diff := config.Compare(before.loaded, loaded)
+	next := d.tools.snapshot(loaded)
+	ctx, cancel := context.WithTimeout(context.Background(), reloadLimit)
+	defer cancel()
+	d.tools.current.Store(next)
+	d.mcp.reload(ctx)
+	if len(diff.Changed)+len(diff.Removed) > 0 {
+		d.host.EndIdle()
+	}
+	for _, path := range diff.Restart {
+		d.logger.Warn("the setting "+path+" has changed, and holds only once the daemon is started anew", "setting", path)
+	}
+	d.logger.Info("configuration loaded", "file", loaded.Path, "tools", len(loaded.Tools), "added", diff.Added, "changed", diff.Changed, "removed", diff.Removed)
+}
+
+func (d *daemon) keepOld(err error) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		for _, p := range problems {
+			d.logger.Error("configuration not loaded: " + p.String())
+		}
+	} else {
+		d.logger.Error("configuration not loaded", "error", err)
+	}
+	d.logger.Warn("the configuration stays as it was")
+}

@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/telemetry"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/internal/tools/pack"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// tools are those of the configuration in force. A reload exchanges all of them
+// at once; calls keep what they began with.
+type tools struct {
+	host    *supervisor.Supervisor
+	told    *telemetry.Telemetry
+	options Options
+	packs   pack.Shelf
+	notice  func(entry, method string, params json.RawMessage) // set before any tool is called
+	current atomic.Pointer[snapshot]
+}
+
+// snapshot is the configuration as read once, with its catalogue.
+type snapshot struct {
+	loaded  *config.Loaded
+	catalog *catalog.Catalog
+}
+
+func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry) *tools {
+	t := &tools{host: host, told: told, options: o}
+	t.current.Store(t.snapshot(o.Loaded))
+	return t
+}
+
+func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
+	return &snapshot{loaded, catalog.New(t, loaded, catalog.Options{
+		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
+		Notices: func(entry, method string, params json.RawMessage) {
+			if t.notice != nil {
+				t.notice(entry, method, params)
+			}
+		},
+		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },
+		// The supervisor is asked for nothing that a reload could change.
+		Adjust: func(r *supervisor.Request) {
+			r.Timeouts, r.Profiles = slices.Concat(loaded.Config.Timeouts, r.Timeouts), config.Together(loaded.Config.Profiles, r.Profiles)
+		},
+	})}
+}
+
+// Describe implements catalog.Host.
+func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
+	began := time.Now()
+	description, failed := t.host.Describe(ctx, r)
+	t.told.Described(time.Since(began), failed)
+	return description, failed
+}
+
+func (t *tools) loaded() *config.Loaded { return t.current.Load().loaded }
+
+// retry is catalog.Retry of the configuration in force.
+func (t *tools) retry(ctx context.Context, recovered func()) {
+	t.current.Load().catalog.Retry(ctx, recovered)
+}
+
+// tool finds one for a turn.
+func (t *tools) tool(name string) (turn.Tool, bool) { return t.current.Load().catalog.Offered(name) }
+
+// offers says whether there is such a tool for certain: one that a server may
+// have, which could not be described, is no more than what somebody calls it.
+func (t *tools) offers(name string) bool {
+	g := t.current.Load()
+	if entry, ok := g.loaded.Tool(name); ok && entry.Type != config.TypeMCP {
+		return true
+	}
+	_, err := g.catalog.Known(name)
+	return err == nil
+}
+
+// names are those of the file's own tools, and of what servers are known to
+// have. Some are there twice.
+func (t *tools) names() []string {
+	g := t.current.Load()
+	list := g.catalog.Described()
+	for _, entry := range g.loaded.Tools {
+		if entry.Type != config.TypeMCP {
+			list = append(list, entry.Name)
+		}
+	}
+	return list
+}
+
+// Tools implements httpapi.Catalogue.
+func (t *tools) Tools(ctx context.Context, name string) (list []api.Tool, problems []error) {
+	if name != "" {
+		return t.named(ctx, name)
+	}
+	found, problems := t.current.Load().catalog.All(ctx)
+	for _, tool := range found {
+		list = append(list, offered(tool))
+	}
+	return list, problems
+}
+
+func (t *tools) named(ctx context.Context, name string) (list []api.Tool, problems []error) {
+	found, err := t.current.Load().catalog.Find(ctx, name)
+	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
+		return nil, nil
+	}
+	if err == nil && found.Held != "" {
+		err = &catalog.HeldError{Tool: found}
+	}
+	if err != nil {
+		return nil, []error{err}
+	}
+	return []api.Tool{offered(found)}, nil
+}

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/time/rate"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/serve/audit"
+	"github.com/toolhost/toolhost/internal/serve/httpapi"
+	"github.com/toolhost/toolhost/internal/tools/config"
+)
+
+// trail puts who did what on record, as a chain in the journal, and into the log,
+// which usually goes elsewhere.
+type trail struct {
+	logger   hclog.Logger
+	journal  *journal.Journal // nil keeps none
+	outboxes []*audit.Outbox  // to elsewhere
+
+	mu      sync.Mutex
+	refuse  *rate.Limiter
+	dropped int // refusals that were too many
+	known   map[string]tokens.Token
+}
+
+// Refusals on record: a client that is refused again and again must not push out the rest.
+const (
+	refusalBurst = 30
+	refusalEvery = 10 * time.Second
+)
+
+// note implements httpapi.Config.Note.
+func (t *trail) note(who, action, what string) { t.add(who, action, what, "") }
+
+func (t *trail) add(who, action, what, outcome string) {
+	a := journal.Audit{Time: time.Now(), Who: who, Action: action, What: what, Outcome: outcome}
+	if t.journal != nil {
+		var err error
+		if a, err = t.journal.Audit(a); err != nil {
+			t.logger.Error("an audit record could not be kept", "error", err)
+		}
+	}
+	for _, o := range t.outboxes {
+		o.Put(a)
+	}
+	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
+}
+
+// answered puts on record who has decided something about a call, in whichever way.
+// What a tool asks its own client is in the turn's record alone: it could be so much
+// that the rest is pushed out.
+func (t *trail) answered(e api.Event) {
+	if e.Interaction.OfClient() || e.Interaction == api.KindQuestionnaire {
+		return
+	}
+	who, lasts, more := strings.Cut(e.By, api.ByFor)
+	verdict := e.Outcome
+	switch {
+	case more:
+		verdict = "yes, for the " + lasts + ", to"
+	case e.Outcome == api.OutcomeAnswered && (e.Interaction == api.KindApproval || e.Interaction == api.KindConfirm):
+		verdict = "yes to"
+	case e.Outcome == api.OutcomeDenied:
+		verdict = "no to"
+	}
+	what := verdict + " " + e.InteractionID + " of turn " + e.TurnID
+	if e.Tool != "" {
+		what += ", about " + e.Tool
+	}
+	t.add(who, "interaction.answer", what, "")
+}
+
+// refused implements httpapi.Config.Refused.
+func (t *trail) refused(r httpapi.Refusal) {
+	t.mu.Lock()
+	if t.refuse == nil {
+		t.refuse = rate.NewLimiter(rate.Every(refusalEvery), refusalBurst)
+	}
+	allowed, dropped := t.refuse.Allow(), t.dropped
+	if allowed {
+		t.dropped = 0
+	} else {
+		t.dropped++
+	}
+	t.mu.Unlock()
+	if !allowed {
+		return
+	}
+	if dropped > 0 {
+		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(dropped)+" more")
+	}
+	who := r.Who
+	if who == "" {
+		who = "somebody unknown"
+	}
+	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
+}
+
+// configured puts on record which configuration is in force: with the files' hash, so
+// that changes between two daemons show, too.
+func (t *trail) configured(action string, loaded *config.Loaded) {
+	t.add("daemon", action, cmp.Or(loaded.Path, "no file")+" sha256:"+hashOfFiles(loaded.Files), "")
+}
+
+func (t *trail) notConfigured(err error) {
+	t.add("daemon", "config.reload", "", "not loaded: "+err.Error())
+}
+
+// hashOfFiles is that of their contents, in order. What cannot be read counts as
+// empty: it has been read by now.
+func hashOfFiles(paths []string) string {
+	sum := sha256.New()
+	for _, path := range paths {
+		raw, _ := os.ReadFile(path)
+		fmt.Fprintf(sum, "%d %s %d ", len(path), path, len(raw))
+		sum.Write(raw)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// close sends what waits.
+func (t *trail) close() {
+	for _, o := range t.outboxes {
+		o.Close()
+	}
+}
+
+// watchTokens puts changes of the tokens on record, which toolhost token makes, and
+// aborts the turns of those that were revoked.
+func (d *daemon) watchTokens() {
+	if d.tokens == nil {
+		return
+	}
+	list, err := d.tokens.List()
+	if err != nil {
+		return // who bears one is told, and so is the log
+	}
+	made, revoked := d.trail.changed(list)
+	for _, one := range made {
+		d.trail.add(one.By, "token.create", one.Name+" ("+one.ID+")", "")
+	}
+	for _, one := range revoked {
+		d.trail.add(one.RevokedBy, "token.revoke", one.Name+" ("+one.ID+")", "")
+		d.abortOf("token " + one.Name)
+	}
+}
+
+// changed are the tokens that are new or newly revoked. The first list tells nothing:
+// the daemon before has seen it, or there was none.
+func (t *trail) changed(list []tokens.Token) (made, revoked []tokens.Token) {
+	now := map[string]tokens.Token{}
+	for _, one := range list {
+		now[one.ID] = one
+		before, seen := t.known[one.ID]
+		if t.known != nil && !seen {
+			made = append(made, one)
+		}
+		if t.known != nil && before.Revoked.IsZero() && !one.Revoked.IsZero() {
+			revoked = append(revoked, one)
+		}
+	}
+	t.known = now
+	return made, revoked
+}
+
+// abortOf aborts an identity's turns.
+func (d *daemon) abortOf(owner string) {
+	for _, info := range d.turns.Active() {
+		if t, ok := d.turns.Turn(info.TurnID); ok && t.Owner() == owner {
+			t.Abort(api.ReasonUser)
+		}
+	}
+}

@@ -1,0 +1,281 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+var update = flag.Bool("update", false, "write openapi.json anew")
+
+// components are the types that the document has a schema of.
+var components = []reflect.Type{
+	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
+	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
+	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.Approval](), typeOf[api.Approvals](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
+	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
+	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
+	typeOf[api.Result](), typeOf[api.Event](),
+}
+
+// requests are those that come from outside: nothing may be in them that nobody
+// reads.
+var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question](), typeOf[api.Login]()}
+
+// componentSchemas are the schemas of all components. Strict ones allow no
+// fields that the types don't have, which is for tests: clients must take more.
+func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
+	t.Helper()
+	all := map[string]*jsonschema.Schema{}
+	for _, own := range components {
+		known := map[reflect.Type]*jsonschema.Schema{
+			typeOf[json.RawMessage](): {}, typeOf[[]byte](): {Type: "string", ContentEncoding: "base64"},
+			typeOf[time.Time](): {Type: "string", Format: "date-time"},
+		}
+		for _, other := range components {
+			if other != own {
+				known[other] = &jsonschema.Schema{Ref: componentRef + component(other)}
+			}
+		}
+		schema, err := jsonschema.ForType(own, &jsonschema.ForOptions{TypeSchemas: known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tidy(schema, strict || slices.Contains(requests, own))
+		all[component(own)] = schema
+	}
+	bound(all)
+	return all
+}
+
+// tidy puts right what the generator cannot know.
+func tidy(s *jsonschema.Schema, strict bool) {
+	if s == nil {
+		return
+	}
+	if s.Ref != "" && s.Types != nil { // of a pointer: null, or what it points to
+		*s = jsonschema.Schema{Description: s.Description, AnyOf: []*jsonschema.Schema{{Type: "null"}, {Ref: s.Ref}}}
+	}
+	if slices.Equal(s.Types, []string{"null", "array"}) { // lists are empty, never absent
+		s.Type, s.Types = "array", nil
+	}
+	if !strict && s.Properties != nil {
+		s.AdditionalProperties = nil
+	}
+	for _, property := range s.Properties {
+		tidy(property, strict)
+	}
+	tidy(s.Items, strict)
+}
+
+// bound adds the limits that types don't tell.
+func bound(all map[string]*jsonschema.Schema) {
+	id := func(s *jsonschema.Schema, pattern string) { s.MaxLength, s.Pattern = jsonschema.Ptr(128), pattern }
+	spec := all["TurnSpec"].Properties
+	id(spec["turnId"], "^[A-Za-z0-9_:-][A-Za-z0-9._:-]*$")
+	id(spec["agentId"], "")
+	id(spec["sessionId"], "")
+	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs", "streamDurationMs"} {
+		spec[name].Minimum, spec[name].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
+	}
+	waits := spec["interactionTimeoutsMs"].AdditionalProperties
+	waits.Minimum, waits.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(float64(1e9))
+	question := all["Question"].Properties
+	id(question["toolCallId"], "")
+	id(question["toolName"], "")
+	question["prompt"].MinLength, question["prompt"].MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(16<<10)
+	question["timeoutMs"].Minimum, question["timeoutMs"].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
+	all["Login"].Properties["link"].MaxLength = jsonschema.Ptr(256)
+	call := all["Call"]
+	id(call.Properties["id"], `^([^.]|[.][^.]|[.][.].)`)
+	call.Properties["id"].MinLength = jsonschema.Ptr(1)
+	all["Batch"].Properties["calls"].MaxItems = jsonschema.Ptr(10_000)
+}
+
+// commonCodes are those that any request can meet.
+var commonCodes = []string{
+	codeInvalid, codeBadJSON, codeUnauthorized, codeForbidden, codeThrottled, codeBadHost, codeBadOrigin, codeMethod, codeTimeout,
+	codeTooLarge, codeMediaType, codeInternal,
+}
+
+type object = map[string]any
+
+// describe makes the document.
+func describe(t testing.TB) object {
+	t.Helper()
+	paths := map[string]object{}
+	for _, r := range routes {
+		if paths[r.path] == nil {
+			paths[r.path] = object{}
+		}
+		paths[r.path][lower(r.method)] = operation(r)
+	}
+	return object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "toolhost", "version": "1",
+			"description": "Run the tools that language models ask for, as turns of batches; watch them, stop them, answer their questions, read their history.",
+		},
+		"servers":  []object{{"url": "http://localhost"}},
+		"security": []object{{"token": []string{}}, {}},
+		"paths":    paths,
+		"components": object{
+			"schemas": componentSchemas(t, false), "responses": failures(),
+			"securitySchemes": object{
+				"token": object{"type": "http", "scheme": "bearer", "description": "on TCP, also of a browser's session; on the unix socket the peer's user is enough"},
+			},
+		},
+	}
+}
+
+func lower(method string) string { return string(bytes.ToLower([]byte(method))) }
+
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+func operation(r route) object {
+	o := object{"summary": r.summary, "responses": responses(r)}
+	var parameters []object
+	for _, name := range placeholder.FindAllStringSubmatch(r.path, -1) {
+		parameters = append(parameters, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, p := range r.query {
+		schema := object{"type": p.kind}
+		if p.kind == "date-time" {
+			schema = object{"type": "string", "format": p.kind}
+		}
+		parameters = append(parameters, object{"name": p.name, "in": "query", "description": p.description, "schema": schema})
+	}
+	if r.resumes {
+		parameters = append(parameters, object{
+			"name": lastEventID, "in": "header", "schema": object{"type": "integer"},
+			"description": "as after, which it goes before: browsers send it when a stream broke off",
+		})
+	}
+	if parameters != nil {
+		o["parameters"] = parameters
+	}
+	if r.in != nil {
+		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": ref(r.in)}}}
+	}
+	o["description"] = "Needs the role " + r.need.String() + "."
+	if r.public {
+		o["security"], o["description"] = []object{{}}, "Needs nobody known."
+	}
+	return o
+}
+
+func ref(t reflect.Type) object { return object{"$ref": componentRef + component(t)} }
+
+// component names a type in the document, where the Usage of results has no name.
+func component(t reflect.Type) string {
+	if t == typeOf[api.CurrentUsage]() {
+		return "Usage"
+	}
+	return t.Name()
+}
+
+// responses are success, as JSON or otherwise, and every error.
+func responses(r route) object {
+	all := object{}
+	if r.stream != "" {
+		all["200"] = object{"description": "a stream for whoever accepts " + eventStream, "content": object{eventStream: object{
+			"schema": object{"type": "string", "description": r.stream},
+		}}}
+	}
+	success := object{"description": http.StatusText(r.status)}
+	switch {
+	case r.out != nil:
+		success["content"] = object{"application/json": object{"schema": ref(r.out)}}
+	case r.kind == ndjson:
+		success["content"] = object{ndjson: object{"schema": ref(typeOf[api.Event]())}}
+	case r.kind == plainJSON:
+		success["content"] = object{plainJSON: object{"schema": object{"type": "object"}}}
+	case r.kind == exposition:
+		content := object{}
+		for _, kind := range expositions {
+			content[kind] = object{"schema": object{"type": "string"}}
+		}
+		content[expositions[2]] = object{} // which is binary
+		success["content"] = content
+	}
+	if streamed, ok := all[strconv.Itoa(r.status)].(object); !ok {
+		all[strconv.Itoa(r.status)] = success
+	} else if r.out != nil {
+		streamed["content"].(object)["application/json"] = object{"schema": ref(r.out)}
+	}
+	for _, code := range slices.Concat(commonCodes, r.refuses) {
+		status := statuses[code]
+		all[strconv.Itoa(status)] = object{"$ref": "#/components/responses/" + failureName(status)}
+	}
+	return all
+}
+
+func failureName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
+
+// failures are the answers that are errors, by their status.
+func failures() object {
+	by := map[int][]string{}
+	for code, status := range statuses {
+		by[status] = append(by[status], code)
+	}
+	all := object{}
+	for status, codes := range by {
+		slices.Sort(codes)
+		all[failureName(status)] = object{
+			"description": "error of code " + strings.Join(codes, ", "),
+			"content":     object{"application/json": object{"schema": ref(typeOf[api.Failure]())}},
+		}
+	}
+	return all
+}
+
+func TestDocumentIsFresh(t *testing.T) {
+	t.Parallel()
+	want, err := json.MarshalIndent(describe(t), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		document = want
+	}
+	if !bytes.Equal(document, want) {
+		t.Error("openapi.json is not what the routes say: run go test ./internal/serve/httpapi -run Fresh -update")
+	}
+}
+
+// Every code of an error has a status, and every route says what it answers.
+func TestRoutesAreWhole(t *testing.T) {
+	t.Parallel()
+	for _, r := range routes {
+		if r.summary == "" || r.status == 0 || r.handle == nil {
+			t.Errorf("%s %s: %+v", r.method, r.path, r)
+		}
+		for _, code := range r.refuses {
+			if statuses[code] == 0 {
+				t.Errorf("%s %s: no status for %s", r.method, r.path, code)
+			}
+		}
+		for _, body := range []reflect.Type{r.in, r.out} {
+			if body != nil && !slices.Contains(components, body) {
+				t.Errorf("%s %s: no schema of %s", r.method, r.path, body)
+			}
+		}
+	}
+}

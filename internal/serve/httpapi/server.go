@@ -1,0 +1,263 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Catalogue returns the tools, or the one of a name that is not empty, and why
+// configured ones are missing. It is called anew each time.
+type Catalogue interface {
+	Tools(ctx context.Context, name string) (tools []api.Tool, problems []error)
+}
+
+// History is what has been journalled; *journal.Reader is one.
+type History interface {
+	Turns(api.Filter) ([]api.TurnSummary, error)
+	Calls(api.Filter) ([]api.CallSummary, error)
+	Events(turnID string, after int64, yield func(journal.Event) bool) error
+	Result(turnID, callID string) ([]byte, error)
+	Owner(turnID string) (string, error)
+}
+
+// Config of a Server. Turns and Tools must be set.
+type Config struct {
+	// Turns runs them. The Server never closes it.
+	Turns *turn.Manager
+	Tools Catalogue
+	// History is nil where nothing is journalled. It serves turns that are over;
+	// those that are active have their own (turn.Config).
+	History History
+	// Token lets a TCP client in that bears it, as an administrator; empty lets none
+	// in. See LoadToken.
+	Token string
+	// MetricsToken admits monitoring to the metrics and to nothing else; empty
+	// admits nobody.
+	MetricsToken string
+	// Tokens are those of others, and the sessions of browsers; nil knows neither.
+	Tokens *tokens.Store
+	// Book, if not nil, says who users of the machine and bearers of tokens are. It is
+	// asked for each request. nil goes by UIDs and AnyUser.
+	Book func() access.Book
+	// Claim, if not nil, fills in what turns of an identity have: which tools they
+	// may use, and how many there may be.
+	Claim func(access.Identity, *turn.Spec)
+	// Refused and Note, if not nil, are told what was not allowed, and what was done
+	// beside turns.
+	Refused func(Refusal)
+	Note    func(who, action, what string)
+	// Mounts are served beside the API, by their paths.
+	Mounts map[string]Mount
+	// PublicURL is where clients find the daemon behind a proxy, or from elsewhere;
+	// empty is on this machine alone. TLS says that TCP listeners speak it. Proxies are
+	// the addresses of those that are believed whom they ask for.
+	PublicURL string
+	TLS       bool
+	Proxies   []netip.Prefix
+	// UIDs may connect to a unix socket; none is the daemon's own user, and root. These
+	// two are administrators where they may.
+	UIDs []uint32
+	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
+	// without a port.
+	Hosts []string
+	// Budget, if not nil, is that of turns that say nothing of it.
+	Budget func() budget.TurnSpec
+	// AnyUser lets everybody in who could connect to the unix socket: its file's
+	// mode decides. UIDs then mean nothing.
+	AnyUser bool
+	// Ready says why no call can be made at present; nil is always ready.
+	Ready func() error
+	// Pages serves everything outside of /api, to everybody: what it shows must open
+	// nothing. nil answers not found.
+	Pages http.Handler
+	// Metrics answers /metrics; nil is not found. A few answers are made at once,
+	// and each is kept until it is written.
+	Metrics http.Handler
+	// Version is part of the answer to a health check.
+	Version string
+	// MaxBodyBytes bounds a request's body; 0 is 8 MiB.
+	MaxBodyBytes int64
+	// MaxStreams bounds the streams of events that are open at once; 0 is 4096.
+	MaxStreams int
+	// Heartbeat is the beat of comments in a stream that has nothing to say; 0
+	// is 15 s. Stall is how long a client may take nothing, or give nothing of
+	// the request that it has begun; 0 is 10 s.
+	Heartbeat, Stall time.Duration
+	// TurnIdle ends a turn that runs nothing and that nobody has spoken of for
+	// so long, unless the stream that opened it is still there; 0 is one hour.
+	TurnIdle time.Duration
+	// Logger is silent if nil. No secret is ever given to it.
+	Logger hclog.Logger
+}
+
+// Mount is a handler of its own protocol, for those who have one of the roles. It
+// finds out who asks by CallerOf.
+type Mount struct {
+	Need    access.Need
+	Handler http.Handler
+}
+
+const (
+	defaultBodyBytes = 8 << 20
+	defaultStreams   = 4096
+	defaultHeartbeat = 15 * time.Second
+	defaultStall     = 10 * time.Second
+	defaultTurnIdle  = time.Hour
+	maxHeaderBytes   = 16 << 10
+	keepAlive        = 2 * time.Minute
+)
+
+// door is where it is found out who asks, from where, and what they may.
+type door struct {
+	config  Config
+	guesses *guesses
+	// public is Config.PublicURL, nil without one.
+	public      *url.URL
+	crossOrigin *http.CrossOriginProtection
+	routed      *http.ServeMux // all there is
+}
+
+// Server is the API. Its methods may be called from any goroutine.
+type Server struct {
+	door
+	handler  http.Handler
+	schemas  schemas
+	intake   *intake
+	links    *links
+	streams  atomic.Int64
+	scrapes  chan struct{}          // one for each exposition that is being made
+	lists    chan struct{}          // held while a list of the past is being read
+	address  atomic.Pointer[string] // URL of TCP; nil if there is none
+	draining atomic.Bool
+	closing  context.Context // ended by Close: streams end
+	close    context.CancelFunc
+
+	mu      sync.Mutex
+	leases  map[*turn.Turn]*lease
+	waiting bool // Wait was called
+	ends    sync.WaitGroup
+}
+
+// New makes the API.
+func New(config Config) (*Server, error) {
+	if config.Turns == nil || config.Tools == nil {
+		return nil, errors.New("bug: the HTTP API needs turns and tools")
+	}
+	complete(&config)
+	schemas, err := resolveSchemas(document)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		door:    door{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
+		schemas: schemas, intake: newIntake(config.Stall), links: newLinks(time.Now),
+		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	if err := s.setPublic(); err != nil {
+		return nil, err
+	}
+	s.routed = s.mux()
+	s.handler = s.guarded(s.routed)
+	return s, nil
+}
+
+func (s *door) setPublic() (err error) {
+	if s.config.PublicURL == "" {
+		return nil
+	}
+	if s.public, err = url.Parse(s.config.PublicURL); err != nil || s.public.Host == "" {
+		return fmt.Errorf("the public URL %q is not one", s.config.PublicURL)
+	}
+	if err := s.crossOrigin.AddTrustedOrigin(originOf(s.public)); err != nil {
+		return fmt.Errorf("the public URL %q is not one of an origin: %w", s.config.PublicURL, err)
+	}
+	return nil
+}
+
+func complete(c *Config) {
+	orElse(&c.MaxBodyBytes, defaultBodyBytes)
+	orElse(&c.MaxStreams, defaultStreams)
+	orElse(&c.Heartbeat, defaultHeartbeat)
+	orElse(&c.Stall, defaultStall)
+	orElse(&c.TurnIdle, defaultTurnIdle)
+	if c.Book == nil {
+		book := c.bookOf()
+		c.Book = func() access.Book { return book }
+	}
+	if c.Claim == nil {
+		c.Claim = func(i access.Identity, spec *turn.Spec) {
+			spec.View = func(t turn.Tool) (turn.Tool, bool) { return t, i.MayUse(t.Name) }
+		}
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+}
+
+// ownUsers may do everything: root, and the daemon's own user.
+func ownUsers() []uint32 { return []uint32{0, uint32(os.Geteuid())} }
+
+func orElse[T comparable](value *T, otherwise T) {
+	var zero T
+	if *value == zero {
+		*value = otherwise
+	}
+}
+
+// ServeHTTP implements http.Handler. Requests of a unix socket need the context
+// that HTTP gives them.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// HTTP is a server for the API, with all its limits. Serve may be called on it
+// for several listeners; its Shutdown ends streams, and so the turns that were
+// opened by one.
+func (s *Server) HTTP() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	open := new(connections)
+	server := &http.Server{
+		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
+		BaseContext: s.listens,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, open.add(c)) },
+		ConnState:   open.note,
+		ErrorLog:    log.New(s.config.Logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
+	}
+	server.RegisterOnShutdown(s.Close)
+	return server
+}
+
+// Drain refuses new turns and batches from now on; what runs goes on.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Close ends all streams, and with them the turns that were opened by one.
+func (s *Server) Close() { s.close() }
+
+// Wait returns once nothing of the Server's own runs any more. Call it when all
+// turns are over, and no more can begin.
+func (s *Server) Wait() {
+	s.mu.Lock()
+	s.waiting = true
+	s.mu.Unlock()
+	s.ends.Wait()
+}

@@ -1,0 +1,151 @@
+package mcpserver
+
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
+)
+
+// clientFor is what the adapter of a wrapped server gets to know about a call's client.
+func (s *Server) clientFor(r *mcpsdk.CallToolRequest) json.RawMessage {
+	caps := r.ClientCapabilities()
+	if caps == nil {
+		caps = &mcpsdk.ClientCapabilities{}
+	}
+	if s.config.Headless {
+		own := *caps
+		own.Elicitation = nil
+		caps = &own
+	}
+	raw, err := json.Marshal(caps)
+	if err != nil {
+		return nil
+	}
+	c := mcpcall.Client{Protocol: r.ProtocolVersion(), Capabilities: raw, LogLevel: s.levelOf(r)}
+	if len(r.Params.InputResponses) > 0 {
+		c.InputResponses, _ = json.Marshal(r.Params.InputResponses) // of what the SDK has read
+	}
+	return c.JSON()
+}
+
+// levelOf is the level that a client wants a server's messages from; empty if it has
+// said none.
+func (s *Server) levelOf(r *mcpsdk.CallToolRequest) string {
+	if level, ok := r.Params.Meta[mcpsdk.MetaKeyLogLevel].(string); ok {
+		return level
+	}
+	level, _ := s.levels.Load(r.Session)
+	text, _ := level.(string)
+	return text
+}
+
+// knowLevel remembers the level that a session sets.
+func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		result, err := next(ctx, method, r)
+		if p, ok := r.GetParams().(*mcpsdk.SetLoggingLevelParams); ok && err == nil {
+			one := r.GetSession().(*mcpsdk.ServerSession)
+			if _, known := s.levels.Swap(one, string(p.Level)); !known {
+				s.ends(one, func() { s.levels.Delete(one) })
+			}
+		}
+		return result, err
+	}
+}
+
+// rpcOf is the error that a wrapped server has answered with itself.
+func rpcOf(r *api.Result) error {
+	if r.ToolError == nil || len(r.ToolError.RPC) == 0 || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {
+		return nil
+	}
+	var e jsonrpc.Error
+	if json.Unmarshal(r.ToolError.RPC, &e) != nil {
+		return nil
+	}
+	return &e
+}
+
+// askClient puts a wrapped server's own request to the client, as it is.
+func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, error) {
+	params, err := c.paramsOf(i)
+	if err != nil {
+		c.arrived(i)
+		c.note(err.Error())
+		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+	}
+	given, err := c.elicit(ctx, i, params)
+	if ctx.Err() != nil {
+		return api.Answer{}, ctx.Err()
+	}
+	if err != nil {
+		c.note("the client did not answer " + i.Request.Method + ": " + cut(err.Error(), maxShownBytes))
+		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+	}
+	if !i.Kind.OfClient() {
+		result, ok := given.(*mcpsdk.ElicitResult)
+		if !ok {
+			return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+		}
+		a := form{plain: len(i.Schema) == 0}.answer(result)
+		a.By = c.by()
+		return a, nil
+	}
+	raw, err := json.Marshal(given)
+	if err != nil {
+		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
+	}
+	return api.Answer{By: c.by(), Approve: true, Value: raw}, nil
+}
+
+// paramsOf are a request's, if the client takes such requests.
+func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err error) {
+	missing := func(what string) error {
+		return fmt.Errorf("the tool's server asked the client for %s, which it does not declare", what)
+	}
+	caps := c.caps
+	if caps == nil {
+		caps = &mcpsdk.ClientCapabilities{}
+	}
+	raw := i.Request.Params
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	switch i.Kind {
+	case api.KindSampling:
+		if caps.Sampling == nil {
+			return nil, missing("its model (sampling)")
+		}
+		p := &mcpsdk.CreateMessageWithToolsParams{}
+		return p, json.Unmarshal(raw, p)
+	case api.KindRoots:
+		if caps.RootsV2 == nil && !caps.Roots.ListChanged {
+			return nil, missing("its folders (roots)")
+		}
+		p := &mcpsdk.ListRootsParams{}
+		return p, json.Unmarshal(raw, p)
+	}
+	p := &mcpsdk.ElicitParams{}
+	if err := json.Unmarshal(raw, p); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.Mode == "url" && (caps.Elicitation == nil || caps.Elicitation.URL == nil):
+		return nil, missing("a human who opens an address (elicitation.url)")
+	case p.Mode != "url" && !canAsk(caps):
+		return nil, missing("a human's answer (elicitation)")
+	case p.Mode == "url" && p.URL == "":
+		return nil, errors.New("the tool's server wants an address opened and names none")
+	case p.Mode == "url": // the client takes toolhost for the server
+		p.Message = i.Request.Server + ": " + p.Message
+	}
+	return p, nil
+}

@@ -1,0 +1,373 @@
+package mcpserver
+
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/yosida95/uritemplate/v3"
+
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/mcpname"
+)
+
+// gateway is what wrapped servers offer beside their tools. Names are kept apart by
+// the prefixes of their entries. URIs stay as they are: of two servers with the same
+// one the first in the file keeps it, and the other's are written behind foreign.
+type gateway struct {
+	s *Server
+
+	mu        sync.Mutex
+	servers   []*wrapped // in the order of the file
+	prompts   map[string]promptOffer
+	resources map[string]string // as JSON, by the URI that clients know
+	templates map[string]string
+	watched   map[*mcpsdk.ServerSession]map[string]bool // the URIs that sessions subscribe to, as they know them
+}
+
+// wrapped is one server.
+type wrapped struct {
+	catalog.Server
+	uris      map[string]bool
+	templates []*uritemplate.Template
+}
+
+type promptOffer struct {
+	entry, own string
+	raw        string // as clients get it
+}
+
+// foreign begins a URI of a server that is not the one which that URI is read from:
+// foreign, the entry's name, a slash and the server's own URI.
+const foreign = "toolhost:"
+
+// unlisted carries a URI that no server lists to the handler of resources. No client
+// sees it.
+const unlisted = "toolhost-unlisted:"
+
+// ofServers are the requests that wait until the servers are described.
+var ofServers = map[string]bool{
+	"prompts/list": true, "prompts/get": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
+	"completion/complete": true, "resources/subscribe": true,
+}
+
+var listChanges = map[string]bool{
+	"notifications/tools/list_changed": true, "notifications/prompts/list_changed": true, "notifications/resources/list_changed": true,
+}
+
+// into declares what a gateway has, whatever its servers turn out to offer: a client
+// may ask before they are described.
+func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
+	g.s = s
+	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
+	if s.config.Servers == nil {
+		return
+	}
+	o.Capabilities.Prompts = &mcpsdk.PromptCapabilities{ListChanged: true}
+	o.Capabilities.Resources = &mcpsdk.ResourceCapabilities{ListChanged: true, Subscribe: true}
+	o.Capabilities.Completions = &mcpsdk.CompletionCapabilities{}
+	o.Capabilities.Logging = &mcpsdk.LoggingCapabilities{}
+	o.CompletionHandler = g.complete
+	o.SubscribeHandler, o.UnsubscribeHandler = g.subscribe, g.unsubscribe
+}
+
+// offerServers offers what the servers have, and nothing else.
+func (g *gateway) offerServers() (problems []error) {
+	if g.s.config.Servers == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.servers = nil
+	for _, one := range g.s.config.Servers() {
+		g.servers = append(g.servers, newWrapped(one))
+	}
+	prompts, resources, templates := map[string]promptOffer{}, map[string]string{}, map[string]string{}
+	for _, w := range g.servers {
+		problems = append(problems, g.list(w, prompts, resources, templates)...)
+	}
+	problems = append(problems, g.showPrompts(prompts)...)
+	problems = append(problems, show(resources, &g.resources, g.addResource, g.s.sdk.RemoveResources)...)
+	problems = append(problems, show(templates, &g.templates, g.addTemplate, g.s.sdk.RemoveResourceTemplates)...)
+	if len(g.servers) > 0 {
+		g.s.sdk.AddResourceTemplate(unlistedTemplate(), g.readResource)
+	}
+	select {
+	case <-g.s.loaded:
+		g.s.changed.Store(true)
+	default:
+	}
+	return problems
+}
+
+func newWrapped(one catalog.Server) *wrapped {
+	w := &wrapped{Server: one, uris: map[string]bool{}}
+	for _, raw := range one.Offers.GetResources() {
+		if uri := field(raw, "uri"); uri != "" {
+			w.uris[uri] = true
+		}
+	}
+	for _, raw := range one.Offers.GetTemplates() {
+		if t, err := uritemplate.New(field(raw, "uriTemplate")); err == nil {
+			w.templates = append(w.templates, t)
+		}
+	}
+	return w
+}
+
+func field(raw []byte, name string) string {
+	var fields map[string]json.RawMessage
+	var text string
+	if json.Unmarshal(raw, &fields) == nil {
+		_ = json.Unmarshal(fields[name], &text)
+	}
+	return text
+}
+
+// list adds what one server offers.
+func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, templates map[string]string) (problems []error) {
+	for _, raw := range w.Offers.GetPrompts() {
+		own := field(raw, "name")
+		name := own
+		if prefix := w.Entry.MCP.Prefix; prefix != "" {
+			name = prefix + mcpname.Separator + own
+		}
+		if first, taken := prompts[name]; own == "" || taken {
+			problems = append(problems, fmt.Errorf("prompt %q of %s (%s) is left out: %s has its name already: give one of them another prefix", name, w.Entry.Name, w.Entry.Source, first.entry))
+			continue
+		}
+		prompts[name] = promptOffer{w.Entry.Name, own, with(raw, "name", name)}
+	}
+	for _, raw := range w.Offers.GetResources() {
+		uri := field(raw, "uri")
+		shown := g.shown(w, uri)
+		if shown != uri {
+			problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, w.Entry.Name, w.Entry.Source, shown))
+		}
+		resources[shown] = with(raw, "uri", shown)
+	}
+	for _, raw := range w.Offers.GetTemplates() {
+		uri := field(raw, "uriTemplate")
+		shown := uri
+		for _, other := range g.servers {
+			if other == w {
+				break
+			}
+			if other.hasTemplate(uri) {
+				shown = foreign + w.Entry.Name + "/" + uri
+				problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has it, too", uri, w.Entry.Name, w.Entry.Source, shown))
+				break
+			}
+		}
+		templates[shown] = with(raw, "uriTemplate", shown)
+	}
+	return problems
+}
+
+// with is a JSON object with one field set to a text.
+func with(raw []byte, name, value string) string {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &fields)
+	if fields == nil {
+		fields = map[string]json.RawMessage{}
+	}
+	fields[name], _ = json.Marshal(value) // text always can be
+	out, _ := json.Marshal(fields)
+	return string(out)
+}
+
+// owner is the server that a URI of clients' is read from, and its own URI: nil if
+// there is no server at all. A URI that nobody lists is the first server's that has
+// others of its scheme, or else the first one's.
+func (g *gateway) owner(uri string) (*wrapped, string) {
+	if rest, is := strings.CutPrefix(uri, foreign); is {
+		name, own, _ := strings.Cut(rest, "/")
+		for _, w := range g.servers {
+			if w.Entry.Name == name {
+				return w, own
+			}
+		}
+	}
+	for _, fits := range []func(*wrapped) bool{
+		func(w *wrapped) bool { return w.uris[uri] },
+		func(w *wrapped) bool { return w.hasTemplate(uri) },
+		func(w *wrapped) bool {
+			return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Regexp().MatchString(uri) })
+		},
+		func(w *wrapped) bool { return w.hasScheme(uri) },
+		(*wrapped).hasResources,
+	} {
+		if i := slices.IndexFunc(g.servers, fits); i >= 0 {
+			return g.servers[i], uri
+		}
+	}
+	return nil, ""
+}
+
+// hasTemplate says whether a text is a template of the server, rather than a URI.
+func (w *wrapped) hasTemplate(text string) bool {
+	return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return t.Raw() == text })
+}
+
+func (w *wrapped) hasScheme(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	for own := range w.uris {
+		if strings.HasPrefix(own, scheme+":") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.templates, func(t *uritemplate.Template) bool { return strings.HasPrefix(t.Raw(), scheme+":") })
+}
+
+func (w *wrapped) hasResources() bool {
+	var declared struct{ Resources *struct{} }
+	return json.Unmarshal(w.Offers.GetCapabilities(), &declared) == nil && declared.Resources != nil
+}
+
+// shown is what clients know a server's URI by: its own, if that leads to the server.
+func (g *gateway) shown(w *wrapped, uri string) string {
+	if of, own := g.owner(uri); uri == "" || of == w && own == uri {
+		return uri
+	}
+	return foreign + w.Entry.Name + "/" + uri
+}
+
+// linksOf is how URIs in a tool's results are written; nil for a tool of no server.
+func (g *gateway) linksOf(tool string) func(string) string {
+	entry := g.s.offerOf(tool).entry
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })
+	if i < 0 || len(g.servers) == 1 {
+		return nil
+	}
+	w := g.servers[i]
+	return func(uri string) string {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.shown(w, uri)
+	}
+}
+
+func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {
+	before := g.prompts
+	g.prompts = fresh
+	var gone []string
+	for name := range before {
+		if _, still := fresh[name]; !still {
+			gone = append(gone, name)
+		}
+	}
+	if len(gone) > 0 {
+		g.s.sdk.RemovePrompts(gone...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fresh)) {
+		if before[name].raw == fresh[name].raw {
+			continue
+		}
+		p := &mcpsdk.Prompt{}
+		if err := json.Unmarshal([]byte(fresh[name].raw), p); err != nil {
+			problems = append(problems, fmt.Errorf("prompt %q is left out: %w", name, err))
+			continue
+		}
+		p.Meta = metaIn([]byte(fresh[name].raw))
+		g.s.sdk.AddPrompt(p, g.getPrompt)
+	}
+	return problems
+}
+
+// show adds entries that are new or have changed, and removes those that are gone.
+func show(fresh map[string]string, known *map[string]string, add func(raw string) error, remove func(...string)) (problems []error) {
+	before := *known
+	*known = fresh
+	var gone []string
+	for uri := range before {
+		if _, still := fresh[uri]; !still {
+			gone = append(gone, uri)
+		}
+	}
+	if len(gone) > 0 {
+		remove(gone...)
+	}
+	for _, uri := range slices.Sorted(maps.Keys(fresh)) {
+		if before[uri] == fresh[uri] {
+			continue
+		}
+		if err := add(fresh[uri]); err != nil {
+			problems = append(problems, fmt.Errorf("resource %s is left out: %w", uri, err))
+		}
+	}
+	return problems
+}
+
+// unlistedTemplate has resources read that no server lists.
+func unlistedTemplate() *mcpsdk.ResourceTemplate {
+	return &mcpsdk.ResourceTemplate{Name: unlisted, URITemplate: unlisted + "{+uri}"}
+}
+
+func (g *gateway) addResource(raw string) error {
+	r := &mcpsdk.Resource{}
+	return adding(raw, r, func() {
+		r.Meta = metaIn([]byte(raw))
+		g.s.sdk.AddResource(r, g.readResource)
+	})
+}
+
+func (g *gateway) addTemplate(raw string) error {
+	t := &mcpsdk.ResourceTemplate{}
+	return adding(raw, t, func() {
+		t.Meta = metaIn([]byte(raw))
+		g.s.sdk.AddResourceTemplate(t, g.readResource)
+	})
+}
+
+// adding gives the SDK what it panics about where it does not like it.
+func adding(raw string, into any, add func()) (err error) {
+	if err := json.Unmarshal([]byte(raw), into); err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be offered: %v", p)
+		}
+	}()
+	add()
+	return nil
+}
+
+// anyResource has resources read that servers know and do not list, and keeps what
+// that takes out of lists.
+func (g *gateway) anyResource(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		if p, ok := r.GetParams().(*mcpsdk.ReadResourceParams); ok && g.s.config.Servers != nil && !g.lists(p.URI) {
+			p.URI = unlisted + p.URI
+		}
+		result, err := next(ctx, method, r)
+		if list, ok := result.(*mcpsdk.ListResourceTemplatesResult); ok && err == nil {
+			list.ResourceTemplates = slices.DeleteFunc(slices.Clone(list.ResourceTemplates), func(t *mcpsdk.ResourceTemplate) bool { return t.Name == unlisted })
+			if list.ResourceTemplates == nil {
+				list.ResourceTemplates = []*mcpsdk.ResourceTemplate{}
+			}
+		}
+		return result, err
+	}
+}
+
+func (g *gateway) lists(uri string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, is := g.resources[uri]
+	for template := range g.templates {
+		if t, err := uritemplate.New(template); !is && err == nil {
+			is = t.Regexp().MatchString(uri)
+		}
+	}
+	return is
+}

@@ -1,0 +1,92 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+)
+
+func serverOf(name string, resources, templates []string) catalog.Server {
+	o := &pluginv1.Server{Capabilities: []byte(`{"resources":{}}`)}
+	for _, uri := range resources {
+		o.Resources = append(o.Resources, []byte(`{"name":"r","uri":"`+uri+`"}`))
+	}
+	for _, uri := range templates {
+		o.Templates = append(o.Templates, []byte(`{"name":"t","uriTemplate":"`+uri+`"}`))
+	}
+	return catalog.Server{Entry: config.Tool{Name: name}, Offers: o}
+}
+
+// Every URI that clients are given for a server's leads back to that server and to
+// that URI, whatever the others have.
+func TestURIsLeadBack(t *testing.T) {
+	g := gateway{}
+	for _, one := range []catalog.Server{
+		serverOf("a", []string{"test://x", "memo://1"}, []string{"file:///{path}"}),
+		serverOf("b", []string{"test://x", "test://y"}, []string{"file:///{path}", "db://{table}/{row}"}),
+		serverOf("c", []string{"note://z"}, nil),
+	} {
+		g.servers = append(g.servers, newWrapped(one))
+	}
+	for _, test := range []struct {
+		server    int
+		uri, want string
+	}{
+		{0, "test://x", "test://x"},
+		{1, "test://x", "toolhost:b/test://x"},
+		{1, "test://y", "test://y"},
+		{0, "file:///etc", "file:///etc"},
+		{1, "file:///etc", "toolhost:b/file:///etc"},
+		{1, "db://t/1", "db://t/1"},
+		{0, "memo://unlisted", "memo://unlisted"},
+		{2, "memo://unlisted", "toolhost:c/memo://unlisted"},
+		{2, "note://unlisted", "note://unlisted"},
+		{2, "toolhost:a/test://x", "toolhost:c/toolhost:a/test://x"},
+	} {
+		w := g.servers[test.server]
+		shown := g.shown(w, test.uri)
+		if shown != test.want {
+			t.Errorf("%s of %s is shown as %s, want %s", test.uri, w.Entry.Name, shown, test.want)
+		}
+		if of, own := g.owner(shown); of != w || own != test.uri {
+			t.Errorf("%s leads to %s of %s", shown, own, of.Entry.Name)
+		}
+	}
+}
+
+// What a block has beside what toolhost knows comes out as it went in.
+func TestBlocksArePassedOn(t *testing.T) {
+	for _, test := range []struct {
+		content api.Content
+		want    string
+	}{
+		{
+			api.Content{Type: "text", Text: "a", Block: true, Extra: json.RawMessage(`{"annotations":{"audience":["user"],"priority":0.5},"_meta":{"k":1}}`)},
+			`{"type":"text","text":"a","_meta":{"k":1},"annotations":{"audience":["user"],"priority":0.5}}`,
+		},
+		{api.Content{Type: "blob", Data: []byte("hi"), MIMEType: "audio/wav", Extra: json.RawMessage(`{"type":"audio"}`)}, `{"type":"audio","mimeType":"audio/wav","data":"aGk="}`},
+		{
+			api.Content{Type: "resource", URI: "u:x", Text: "t", Extra: json.RawMessage(`{"resource":{"_meta":{"k":2}}}`)},
+			`{"type":"resource","resource":{"uri":"u:x","text":"t","_meta":{"k":2}}}`,
+		},
+		{
+			api.Content{Type: "resource_link", URI: "u:y", Name: "y", Extra: json.RawMessage(`{"title":"Y","size":3}`)},
+			`{"type":"resource_link","uri":"u:y","name":"y","title":"Y","size":3}`,
+		},
+	} {
+		var got, want any
+		raw, err := json.Marshal(blockOf(test.content))
+		if err != nil || json.Unmarshal(raw, &got) != nil || json.Unmarshal([]byte(test.want), &want) != nil {
+			t.Fatal(err)
+		}
+		a, _ := json.Marshal(got)
+		b, _ := json.Marshal(want)
+		if string(a) != string(b) {
+			t.Errorf("%s, want %s", a, b)
+		}
+	}
+}

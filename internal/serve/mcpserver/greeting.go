@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/mcpname"
+)
+
+const (
+	// greetingTime is how long a client that begins waits until the servers are
+	// described: what they say of themselves can be told then only.
+	greetingTime = 2 * time.Second
+	// maxInstructionBytes bounds what all servers together tell models.
+	maxInstructionBytes = 32 << 10
+)
+
+// greet adds what wrapped servers say of themselves to what clients are told at first:
+// their instructions, and the extensions of the protocol that they have.
+func (g *gateway) greet(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		if g.s.config.Servers == nil || method != "initialize" && method != "server/discover" {
+			return next(ctx, method, r)
+		}
+		select {
+		case <-g.s.loaded:
+		case <-time.After(greetingTime):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		result, err := next(ctx, method, r)
+		who := g.s.rights.identity(ctx)
+		switch said := result.(type) {
+		case *mcpsdk.InitializeResult:
+			said.Instructions += g.instructionsFor(who)
+			said.Capabilities.Extensions = g.extensionsFor(who)
+		case *mcpsdk.DiscoverResult:
+			said.Instructions += g.instructionsFor(who)
+			said.Capabilities.Extensions = g.extensionsFor(who)
+		}
+		return result, err
+	}
+}
+
+// usedBy are the servers whose requests somebody may make.
+func (g *gateway) usedBy(who access.Identity) (list []*wrapped) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	servers := g.servers
+	if len(servers) == 0 { // not all are described yet
+		for _, one := range g.s.config.Servers() {
+			servers = append(servers, newWrapped(one))
+		}
+	}
+	for _, w := range servers {
+		if who.MayUse(catalog.RequestName(w.Entry.Name, catalog.ReadResource)) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+func (g *gateway) instructionsFor(who access.Identity) string {
+	all := &strings.Builder{}
+	for _, w := range g.usedBy(who) {
+		text := strings.TrimSpace(w.Offers.GetInstructions())
+		if text == "" {
+			continue
+		}
+		head := "\n\n# Of the server " + w.Entry.Name
+		if prefix := w.Entry.MCP.Prefix; prefix != "" {
+			head += ", whose tools and prompts here begin with " + prefix + mcpname.Separator
+		}
+		if all.Len()+len(head)+len(text) > maxInstructionBytes {
+			text = "(left out: the servers before say too much)"
+		}
+		all.WriteString(head + "\n\n" + text)
+	}
+	return all.String()
+}
+
+// extensionsFor are those of all servers; of one that several have, the first server's
+// settings.
+func (g *gateway) extensionsFor(who access.Identity) map[string]any {
+	all := map[string]any{}
+	for _, w := range g.usedBy(who) {
+		var declared struct {
+			Extensions map[string]json.RawMessage `json:"extensions"`
+		}
+		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
+		for name, settings := range declared.Extensions {
+			if _, taken := all[name]; !taken {
+				all[name] = settings
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,220 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+)
+
+// asCall is another request of a client as the call that it becomes.
+func asCall[P mcpsdk.Params](r *mcpsdk.ServerRequest[P], p mcpsdk.CallToolParamsRaw) *mcpsdk.CallToolRequest {
+	return &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &p}
+}
+
+// request makes a supervised call of a request to a wrapped server.
+func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return reply{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
+	}
+	own := *like.Params
+	own.Name, own.Arguments = catalog.RequestName(entry, method), raw
+	like.Params = &own
+	a, err := g.s.make(ctx, like)
+	if err != nil || a.asks != nil {
+		return a, err
+	}
+	if failure := rpcOf(a.result); failure != nil {
+		return a, failure
+	}
+	if !a.result.OK() {
+		return a, failed(a.result)
+	}
+	return a, nil
+}
+
+// failed is the error that a request without a result is answered with; the receipt
+// is its data.
+func failed(r *api.Result) error {
+	data, _ := json.Marshal(map[string]json.RawMessage{executionKey: receipt(r)})
+	code := int64(jsonrpc.CodeInternalError)
+	if r.Status == api.StatusInvalidArgs {
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: r.Message, Data: data}
+}
+
+func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
+	p := r.Params
+	offer := g.promptOf(p.Name)
+	params := map[string]any{"name": offer.own}
+	if p.Arguments != nil {
+		params["arguments"] = p.Arguments
+	}
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
+	a, err := g.request(ctx, like, offer.entry, catalog.GetPrompt, params)
+	if err != nil {
+		return nil, err
+	}
+	if a.asks != nil {
+		return &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+	}
+	out := &mcpsdk.GetPromptResult{}
+	if err := json.Unmarshal(a.result.Structured, out); err != nil {
+		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
+	}
+	var written struct {
+		Messages []struct{ Content json.RawMessage }
+	}
+	_ = json.Unmarshal(a.result.Structured, &written) // as the SDK has just done
+	for i, m := range out.Messages {
+		if i < len(written.Messages) {
+			exactly(m.Content, written.Messages[i].Content)
+		}
+		g.renameContent(offer.entry, m.Content)
+	}
+	if out.Messages == nil {
+		out.Messages = []*mcpsdk.PromptMessage{}
+	}
+	return out, nil
+}
+
+// promptOf is the prompt that clients know by a name, with an empty entry if there is
+// none.
+func (g *gateway) promptOf(name string) promptOffer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.prompts[name]
+}
+
+func (g *gateway) renameContent(entry string, c mcpsdk.Content) {
+	switch b := c.(type) {
+	case *mcpsdk.ResourceLink:
+		b.URI = g.shownBy(entry, b.URI)
+	case *mcpsdk.EmbeddedResource:
+		if b.Resource != nil {
+			b.Resource.URI = g.shownBy(entry, b.Resource.URI)
+		}
+	}
+}
+
+// shownBy is what clients know a URI of an entry's server by.
+func (g *gateway) shownBy(entry, uri string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry }); i >= 0 {
+		return g.shown(g.servers[i], uri)
+	}
+	return uri
+}
+
+// ownerOf is the entry that a URI is read from, and its server's own URI.
+func (g *gateway) ownerOf(uri string) (entry, own string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w, own := g.owner(uri)
+	if w == nil {
+		return "", "", mcpsdk.ResourceNotFoundError(uri)
+	}
+	return w.Entry.Name, own, nil
+}
+
+func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
+	p := r.Params
+	asked := strings.TrimPrefix(p.URI, unlisted)
+	entry, own, err := g.ownerOf(asked)
+	if err != nil {
+		return nil, err
+	}
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
+	a, err := g.request(ctx, like, entry, catalog.ReadResource, map[string]any{"uri": own})
+	if err != nil {
+		return nil, notFound(err, r.ProtocolVersion())
+	}
+	if a.asks != nil {
+		return &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+	}
+	out := &mcpsdk.ReadResourceResult{}
+	if err := json.Unmarshal(a.result.Structured, out); err != nil {
+		return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
+	}
+	out.Contents = []*mcpsdk.ResourceContents{}
+	for _, c := range a.result.Content {
+		out.Contents = append(out.Contents, g.contentsOf(entry, asked, c))
+	}
+	return out, nil
+}
+
+// contentsOf is a part of a resource. A text stands where the call's limit on output
+// has left something out.
+func (g *gateway) contentsOf(entry, asked string, c api.Content) *mcpsdk.ResourceContents {
+	if b, ok := blockOf(c).(*mcpsdk.EmbeddedResource); ok && b.Resource != nil {
+		b.Resource.URI = g.shownBy(entry, b.Resource.URI)
+		return b.Resource
+	}
+	return &mcpsdk.ResourceContents{URI: asked, MIMEType: "text/plain", Text: c.Text, Meta: mcpsdk.Meta{truncatedKey: true}}
+}
+
+// truncatedKey marks what stands where a part of a resource is left out.
+const truncatedKey = "dev.toolhost/truncated"
+
+// notFound gives the code of a missing resource that the client's version has: a
+// server may speak another one.
+func notFound(err error, version string) error {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || e.Code != codeNoResource && (e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(strings.ToLower(e.Message), "not found")) {
+		return err
+	}
+	own := *e
+	own.Code = codeNoResource
+	if version >= multiRound {
+		own.Code = jsonrpc.CodeInvalidParams
+	}
+	return &own
+}
+
+// codeNoResource is that of a resource that is not there, before 2026-07-28.
+const codeNoResource = -32002
+
+func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcpsdk.CompleteResult, error) {
+	p := r.Params
+	if p.Ref == nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing: name a prompt or a resource template"}
+	}
+	entry, ref := "", *p.Ref
+	offer := g.promptOf(ref.Name)
+	switch {
+	case ref.Type == "ref/prompt" && offer.entry != "":
+		entry, ref.Name = offer.entry, offer.own
+	case ref.Type == "ref/prompt":
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", ref.Name)}
+	default:
+		var err error
+		if entry, ref.URI, err = g.ownerOf(ref.URI); err != nil {
+			return nil, err
+		}
+	}
+	params := map[string]any{"ref": ref, "argument": p.Argument}
+	if p.Context != nil {
+		params["context"] = p.Context
+	}
+	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta})
+	a, err := g.request(ctx, like, entry, catalog.Complete, params)
+	if err != nil {
+		return nil, err
+	}
+	out := &mcpsdk.CompleteResult{}
+	if err := json.Unmarshal(a.result.Structured, out); err != nil {
+		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
+	}
+	return out, nil
+}

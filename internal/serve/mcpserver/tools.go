@@ -1,0 +1,74 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// toolOf is a tool as clients get it. Hints are the tool's own claims with the
+// operator's word on top; without any there are no annotations.
+func toolOf(t catalog.Tool) *mcpsdk.Tool {
+	d := t.Description
+	tool := &mcpsdk.Tool{Name: t.Name, Title: d.GetTitle(), Description: d.GetDescription(), InputSchema: json.RawMessage(`{"type":"object"}`)}
+	var extra struct {
+		Meta  exactMeta     `json:"_meta"`
+		Icons []mcpsdk.Icon `json:"icons"`
+	}
+	if json.Unmarshal(d.GetExtra(), &extra) == nil { // a wrapped server's own
+		tool.Icons = extra.Icons
+		if len(extra.Meta) > 0 {
+			tool.Meta = extra.Meta.sdk()
+		}
+	}
+	if len(d.GetInputSchema()) > 0 {
+		tool.InputSchema = json.RawMessage(d.GetInputSchema())
+	}
+	if len(d.GetOutputSchema()) > 0 {
+		tool.OutputSchema = json.RawMessage(d.GetOutputSchema())
+	}
+	a := d.GetAnnotations()
+	known := a != nil && (a.ReadOnly != nil || a.Destructive != nil || a.Idempotent != nil || a.OpenWorld != nil)
+	if !known && !t.Destructive && !t.Request.Tool.ReadOnly && !t.Request.Tool.Idempotent {
+		return tool
+	}
+	tool.Annotations = &mcpsdk.ToolAnnotations{
+		ReadOnlyHint: a.GetReadOnly() || t.Request.Tool.ReadOnly, IdempotentHint: a.GetIdempotent() || t.Request.Tool.Idempotent,
+	}
+	if a != nil {
+		tool.Annotations.DestructiveHint, tool.Annotations.OpenWorldHint = a.Destructive, a.OpenWorld
+	}
+	if t.Destructive {
+		tool.Annotations.DestructiveHint = new(true)
+	}
+	return tool
+}
+
+func isObject(schema []byte) bool {
+	var s struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
+}
+
+// acceptable says why the SDK would not take a tool: it panics then.
+func acceptable(tool *mcpsdk.Tool) (err error) {
+	if tool.Name == turn.StatusTool {
+		return fmt.Errorf("%q is the name of a tool of toolhost's own: call it something else", turn.StatusTool)
+	}
+	if !isObject(tool.InputSchema.(json.RawMessage)) {
+		return errors.New("its input schema is not of type object, which MCP demands")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it cannot be offered: %v", p)
+		}
+	}()
+	mcpsdk.NewServer(&mcpsdk.Implementation{}, nil).AddTool(tool, nil)
+	return nil
+}

@@ -1,0 +1,167 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpname"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/plugin/schema"
+)
+
+// function is what a raw tool does.
+type function = func(context.Context, json.RawMessage, *plugin.Output) (json.RawMessage, error)
+
+// describe lists the server's tools; calling gives the function of a safe name.
+func (s *session) describe(ctx context.Context, calling func(string) function) (plugin.Listing, error) {
+	l, err := s.list(ctx)
+	if err != nil {
+		return plugin.Listing{}, err
+	}
+	out := plugin.Listing{}
+	out.Version = cut(s.server.ServerInfo.Version, 200)
+	out.Server = s.offers(ctx, l)
+	for _, t := range l.tools {
+		tool, err := l.tool(t, calling(t.safe))
+		if err != nil {
+			l.warn("%s%v", mcpname.LeftOut(t.Name), err)
+			continue
+		}
+		out.Tools = append(out.Tools, tool)
+	}
+	out.Warnings = l.warnings
+	for _, warning := range out.Warnings {
+		s.notes.add("lists its tools with a fault: " + warning)
+	}
+	if len(out.Tools) == 0 && !offersAny(out.Server) {
+		what := "offers no tools"
+		if len(out.Warnings) > 0 {
+			what = "offers no tools that can be used: " + out.Warnings[0]
+		}
+		return plugin.Listing{}, s.failure(plugin.StartFailed, what, nil)
+	}
+	return out, nil
+}
+
+func (l *listing) tool(t listed, do function) (plugin.Registered, error) {
+	if t.Execution.TaskSupport == "required" {
+		return plugin.Registered{}, errors.New("it runs only as a task (execution.taskSupport), and toolhost runs no tasks of MCP's")
+	}
+	input, output := l.mend(t.Name, t.InputSchema, true), t.OutputSchema
+	if len(output) > 0 {
+		output = l.mend(t.Name, output, false)
+		if _, err := schema.Parse(output); err != nil {
+			l.warn("tool %q goes without its output schema: %v", t.Name, err)
+			output = nil
+		}
+	}
+	title := cmp.Or(t.Title, t.Annotations.Title)
+	if title == "" && t.safe != t.Name {
+		title = t.Name
+	}
+	extra, err := t.extra()
+	if err != nil {
+		return plugin.Registered{}, err
+	}
+	return plugin.NewRawTool(plugin.Tool{
+		Name: t.safe, Title: title, Description: t.Description,
+		ReadOnly: t.readOnly(), Idempotent: t.Annotations.IdempotentHint,
+		Destructive: t.Annotations.DestructiveHint, OpenWorld: t.Annotations.OpenWorldHint,
+		Exclusive: t.changes(), Extra: extra,
+	}, input, output, do)
+}
+
+// extra is what a tool's description has beside what toolhost knows.
+func (t listed) extra() (json.RawMessage, error) {
+	if len(t.Meta) == 0 && len(t.Icons) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]json.RawMessage{"_meta": orNull(t.Meta), "icons": orNull(t.Icons)})
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func (t listed) readOnly() bool {
+	hint := t.Annotations.ReadOnlyHint
+	return hint != nil && *hint
+}
+
+// changes is the tool's own word that it changes things. What says nothing is
+// left to the host, which is told by its operator.
+func (t listed) changes() bool {
+	if hint := t.Annotations.ReadOnlyHint; hint != nil {
+		return !*hint
+	}
+	return t.Annotations.DestructiveHint
+}
+
+// mend changes what hosts would refuse and servers often have: no schema or
+// type at all where there are no arguments, and patterns in JavaScript's form
+// of regular expressions, by which only the server itself can validate.
+func (l *listing) mend(tool string, raw json.RawMessage, input bool) json.RawMessage {
+	var s map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if len(raw) > 0 && decoder.Decode(&s) != nil {
+		return raw // to be refused
+	}
+	dropped := dropPatterns(s)
+	if dropped > 0 {
+		l.warn("tool %q: %d patterns of a schema are checked by the server alone, for they are not regular expressions in Go", tool, dropped)
+	}
+	if s == nil {
+		s = map[string]any{}
+	}
+	_, typed := s["type"]
+	if dropped == 0 && (typed || !input) {
+		return raw
+	}
+	if input && !typed {
+		s["type"] = "object"
+	}
+	mended, err := json.Marshal(s)
+	if err != nil {
+		return raw
+	}
+	return mended
+}
+
+// dropPatterns removes regular expressions that are invalid in Go.
+func dropPatterns(node any) (dropped int) {
+	switch n := node.(type) {
+	case map[string]any:
+		if pattern, ok := n["pattern"].(string); ok && !compiles(pattern) {
+			delete(n, "pattern")
+			dropped++
+		}
+		patterns, _ := n["patternProperties"].(map[string]any)
+		for pattern := range patterns {
+			if !compiles(pattern) {
+				delete(patterns, pattern)
+				dropped++
+			}
+		}
+		for _, child := range n {
+			dropped += dropPatterns(child)
+		}
+	case []any:
+		for _, child := range n {
+			dropped += dropPatterns(child)
+		}
+	}
+	return dropped
+}
+
+func compiles(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}

@@ -1,0 +1,205 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/sandbox/apart"
+)
+
+// Options of Serve. The zero value works.
+type Options struct {
+	// Name is what errors call the server; empty is the last part of its
+	// command's path.
+	Name string
+	// StartTimeout bounds the server's start up to its answer to initialize, and
+	// then its list of tools; zero is DefaultStartTimeout. It must be less than
+	// what the host allows for a Describe, or the host can't say what was slow.
+	StartTimeout time.Duration
+	// Roots are the folders that the call is granted. A server that asks for the
+	// client's roots gets those of the client that lie in them, or them all where no
+	// client has any.
+	Roots []string
+	// Version is this client's, as told to the server.
+	Version string
+}
+
+// DefaultStartTimeout leaves some of the 10 s that a Describe has by default.
+const DefaultStartTimeout = 8 * time.Second
+
+// maxCancelTime is how long a cancelled call waits for its answer at most, if
+// no host ends it sooner: a grace period is never longer than 30 s.
+const maxCancelTime = 31 * time.Second
+
+// Serve makes a plugin of an MCP server that speaks over stdin and stdout, for
+// the host that started this process, until the host ends it. argv is the
+// server's argument vector; its environment is this process's. The server is
+// started by the first Describe or Call, and again by a later one if it has
+// ended in the meantime.
+func Serve(o Options, argv []string) {
+	apart.Prepare()
+	a := newAdapter(o, argv)
+	plugin.ServeProvider(a)
+	a.close()
+}
+
+// adapter is the plugin. It has at most one server at a time.
+type adapter struct {
+	options Options
+	argv    []string
+
+	lifetime context.Context
+	end      context.CancelCauseFunc
+	running  sync.WaitGroup
+
+	notices *notices
+	watched atomic.Bool // by the host
+
+	mu sync.Mutex
+	// current is the server for clients of the newest protocol, and for all others too
+	// if it does not speak that; former is the one for these if it does.
+	current, former *session
+}
+
+var (
+	_ plugin.Requester = (*adapter)(nil)
+	_ plugin.Watcher   = (*adapter)(nil)
+)
+
+var errEnded = errors.New("the adapter of the MCP server ends")
+
+func newAdapter(o Options, argv []string) *adapter {
+	o.StartTimeout = cmp.Or(o.StartTimeout, DefaultStartTimeout)
+	if len(argv) > 0 {
+		o.Name = cmp.Or(o.Name, filepath.Base(argv[0]))
+	}
+	a := &adapter{options: o, argv: argv, notices: newNotices()}
+	a.lifetime, a.end = context.WithCancelCause(context.Background())
+	return a
+}
+
+// close ends the server.
+func (a *adapter) close() {
+	a.end(errEnded)
+	a.running.Wait()
+}
+
+// Tools implements plugin.Provider.
+func (a *adapter) Tools(ctx context.Context) (plugin.Listing, error) {
+	s, err := a.session(ctx)
+	if err != nil {
+		return plugin.Listing{}, err
+	}
+	return s.describe(ctx, a.calling)
+}
+
+// Find implements plugin.Provider. It knows nothing of the server's tools: the
+// server refuses what it does not have.
+func (a *adapter) Find(name string) (plugin.Registered, bool) {
+	tool, err := plugin.NewRawTool(plugin.Tool{Name: name}, anyArguments, nil, a.calling(name))
+	return tool, err == nil
+}
+
+var anyArguments = json.RawMessage(`{"type":"object"}`)
+
+func (a *adapter) calling(name string) function {
+	return func(ctx context.Context, arguments json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
+		return a.call(ctx, name, arguments, out)
+	}
+}
+
+// call calls a tool by its safe name. A server that turns out to be gone before
+// it was asked is started once more.
+func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
+	if !json.Valid(arguments) {
+		return nil, &plugin.InvalidArgumentsError{Err: errors.New("they are not JSON")}
+	}
+	for attempt := 1; ; attempt++ {
+		s, err := a.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		own, err := s.ownName(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		structured, asked, err := s.callTool(ctx, own, arguments, out)
+		if err == nil || asked || attempt == 2 || ctx.Err() != nil {
+			return structured, err
+		}
+	}
+}
+
+// session is the server, ready for calls.
+func (a *adapter) session(ctx context.Context) (*session, error) {
+	if len(a.argv) == 0 {
+		return nil, &plugin.Failure{Kind: plugin.StartFailed, Err: errors.New("no MCP server: its command is empty")}
+	}
+	s, err := a.fitting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.ready(ctx, s)
+}
+
+// fitting is the server that speaks as the client of the call does: what servers may
+// do, and ask of their clients, differs too much for one to stand for the other.
+func (a *adapter) fitting(ctx context.Context) (*session, error) {
+	protocol := mcpcall.Of(plugin.ClientOf(ctx)).Protocol
+	if protocol == "" || protocol >= statelessSince {
+		return a.latest(&a.current), nil
+	}
+	a.mu.Lock()
+	s := a.current
+	a.mu.Unlock()
+	if s != nil && !s.over() {
+		if _, err := a.ready(ctx, s); err == nil && !s.stateless() {
+			return s, nil
+		}
+	}
+	return a.latest(&a.former), nil
+}
+
+// ready waits until a server can be asked something.
+func (a *adapter) ready(ctx context.Context, s *session) (*session, error) {
+	select {
+	case <-s.ready:
+		if a.watched.Load() {
+			s.watch()
+		}
+		return s, nil
+	case <-s.ended:
+		return nil, s.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w while MCP server %q was starting%s", context.Cause(ctx), a.options.Name, s.stderr.evidence())
+	}
+}
+
+// latest starts a server if there is none that lives.
+func (a *adapter) latest(of **session) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if *of == nil || (*of).over() {
+		s := newSession(a.options, a.argv, a.tell)
+		s.former = of == &a.former
+		a.running.Go(func() { s.run(a.lifetime) })
+		*of = s
+	}
+	return *of
+}
+
+// tell keeps a notification for the host, if that wants any.
+func (a *adapter) tell(method string, params json.RawMessage) {
+	if a.watched.Load() {
+		a.notices.add(method, params)
+	}
+}

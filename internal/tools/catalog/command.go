@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/command"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// command makes a tool of a command line.
+func (c *Catalog) command(entry config.Tool) (Tool, error) {
+	request, err := c.request(entry)
+	if err != nil {
+		return Tool{}, err
+	}
+	spec := entry.Command
+	description := commandDescription(entry)
+	tool, err := supervisor.NewCommandTool(supervisor.CommandSpec{
+		Description: description,
+		Build: func(arguments json.RawMessage) ([]string, []byte, error) {
+			built, err := spec.Build(arguments)
+			return built.Argv, built.Stdin, err
+		},
+		Reader: func() supervisor.OutputReader { return &reader{parser: command.NewParser(spec.Format, maxJSONBytes)} },
+		Exit: func(status int) (bool, string) {
+			outcome := spec.Exit(status)
+			return outcome.OK, outcome.Message
+		},
+		Shell: spec.Shell,
+	})
+	if err != nil {
+		return Tool{}, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
+	}
+	request.Command = &supervisor.Command{Argv: []string{program(spec)}, Tool: tool}
+	return c.offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
+}
+
+// program is what is looked up and executed.
+func program(spec command.Spec) string {
+	if spec.Shell {
+		return "sh"
+	}
+	return spec.Argv[0]
+}
+
+func commandDescription(entry config.Tool) *pluginv1.ToolDescription {
+	return &pluginv1.ToolDescription{
+		Name: entry.Name, Title: entry.Title, Description: entry.Description,
+		InputSchema: entry.Command.Schema(), TimeoutArgument: entry.Command.TimeoutArgument,
+		Annotations: &pluginv1.Annotations{
+			ReadOnly: claim(entry.ReadOnly), Idempotent: claim(entry.Idempotent), Destructive: entry.Destructive,
+		},
+	}
+}
+
+func claim(b bool) *bool {
+	if !b {
+		return nil
+	}
+	return &b
+}
+
+// maxJSONBytes bounds a command's one JSON value.
+const maxJSONBytes = 1 << 20
+
+// reader makes a supervisor's content of a command's.
+type reader struct {
+	parser    *command.Parser
+	bad, long int64
+	unfit     int64 // lines
+	why       error // JSON is kept as text
+}
+
+func (r *reader) Write(p []byte) []api.Content { return contents(r.parser.Write(p)) }
+
+// Warning implements supervisor.OutputWarner.
+func (r *reader) Warning() string {
+	var parts []string
+	for _, odd := range []struct {
+		lines int64
+		what  string
+	}{
+		{r.bad, "not JSON"},
+		{r.long, fmt.Sprintf("longer than %d KiB, the most that is read as JSON", command.MaxLineBytes>>10)},
+	} {
+		switch {
+		case odd.lines == 0:
+		case odd.lines == 1:
+			parts = append(parts, fmt.Sprintf("1 line of stdout was %s, and is kept as text", odd.what))
+		default:
+			parts = append(parts, fmt.Sprintf("%d lines of stdout were %s, and are kept as text", odd.lines, odd.what))
+		}
+	}
+	if r.why != nil {
+		parts = append([]string{supervisor.DroppedWarning(r.unfit, r.why)}, parts...)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (r *reader) End() ([]api.Content, json.RawMessage, error) {
+	parsed := r.parser.Close()
+	r.bad, r.long, r.unfit, r.why = parsed.BadLines, parsed.LongLines, parsed.UnfitLines, parsed.Unfit
+	return contents(parsed.Content), parsed.Structured, parsed.Err
+}
+
+func contents(list []command.Content) []api.Content {
+	out := make([]api.Content, len(list))
+	for i, c := range list {
+		out[i] = api.Content{Type: "text", Text: c.Text}
+		if c.JSON != nil {
+			out[i] = api.Content{Type: "json", JSON: c.JSON}
+		}
+	}
+	return out
+}

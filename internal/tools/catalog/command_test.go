@@ -1,0 +1,27 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/internal/tools/command"
+)
+
+// Lines that are not JSON are told apart from those that are too long to be read.
+func TestReaderWarnings(t *testing.T) {
+	long := `"` + strings.Repeat("x", command.MaxLineBytes) + "\"\n"
+	const limit = "longer than 256 KiB, the most that is read as JSON"
+	for output, want := range map[string]string{
+		"1\n":               "",
+		"x\n1\n":            "1 line of stdout was not JSON, and is kept as text",
+		"x\ny\n\"\xff\"\n":  "3 lines of stdout were not JSON, and are kept as text",
+		long:                "1 line of stdout was " + limit + ", and is kept as text",
+		"x\n" + long + long: "1 line of stdout was not JSON, and is kept as text; 2 lines of stdout were " + limit + ", and are kept as text",
+	} {
+		r := &reader{parser: command.NewParser(command.FormatNDJSON, maxJSONBytes)}
+		r.Write([]byte(output))
+		if _, _, err := r.End(); err != nil || r.Warning() != want {
+			t.Errorf("%.20q: %v, %q, want %q", output, err, r.Warning(), want)
+		}
+	}
+}

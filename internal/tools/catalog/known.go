@@ -1,0 +1,45 @@
+package catalog
+
+import (
+	"errors"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
+)
+
+// ErrNotDescribed: nobody has asked for the tool yet.
+var ErrNotDescribed = errors.New("the tool is not described yet")
+
+// Known is Find for those who cannot wait: it describes nothing, and an error is
+// that of the last attempt, or ErrNotDescribed.
+func (c *Catalog) Known(name string) (Tool, error) {
+	return c.find(name, c.peek)
+}
+
+func (c *Catalog) peek(entry config.Tool) ([]Tool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.known[entry.Name]
+	if k == nil {
+		if last, failed := c.failed[entry.Name]; failed {
+			return nil, last.err
+		}
+		return nil, ErrNotDescribed
+	}
+	select {
+	case <-k.done:
+		return c.release(entry, k.tools), k.err
+	default:
+		return nil, ErrNotDescribed
+	}
+}
+
+// Described are the names of all tools that have been described.
+func (c *Catalog) Described() (names []string) {
+	for _, entry := range c.loaded.Tools {
+		tools, _ := c.peek(entry)
+		for _, t := range tools {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

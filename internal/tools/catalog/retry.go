@@ -1,0 +1,74 @@
+package catalog
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
+)
+
+// firstRetry is how long what could not be described is left alone at first.
+const firstRetry = 10 * time.Second
+
+// Retry tries again what could not be described, for those who list the tools
+// once only: after ten seconds, and then after twice as long each time, but at
+// most a minute. It calls recovered after each round that has made something
+// known, or after which less is held back, and returns when everything is known
+// and nothing held back, or ctx ends.
+func (c *Catalog) Retry(ctx context.Context, recovered func()) {
+	held := c.held()
+	for rest := firstRetry; ; rest = min(2*rest, maxRest) {
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+			return
+		}
+		missing, failed := c.missing()
+		before := held
+		held = c.held()
+		if c.retry(ctx, failed) || held < before {
+			recovered()
+		}
+		if missing == 0 && held == 0 {
+			return
+		}
+	}
+}
+
+// missing counts the entries that are not described, and gives those of them
+// that could not be.
+func (c *Catalog) missing() (n int, failed []config.Tool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, entry := range c.loaded.Tools {
+		if _, is := c.failed[entry.Name]; is {
+			failed = append(failed, entry)
+		}
+		if !c.isKnown(entry.Name) {
+			n++
+		}
+	}
+	return n, failed
+}
+
+// isKnown says that an entry is described. The catalog is locked.
+func (c *Catalog) isKnown(name string) bool {
+	k := c.known[name]
+	if k == nil {
+		return false
+	}
+	select {
+	case <-k.done:
+		return k.err == nil
+	default:
+		return false
+	}
+}
+
+func (c *Catalog) retry(ctx context.Context, failed []config.Tool) (recovered bool) {
+	for _, entry := range failed {
+		_, err := c.describe(ctx, entry)
+		recovered = recovered || err == nil
+	}
+	return recovered && ctx.Err() == nil
+}

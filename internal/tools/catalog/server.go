@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/tools/config"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Server is a wrapped MCP server, as far as it is described.
+type Server struct {
+	Entry config.Tool
+	// Offers is what it has beside its tools.
+	Offers *pluginv1.Server
+}
+
+// Methods of requests to servers that are not calls of tools.
+const (
+	GetPrompt    = "prompts/get"
+	ReadResource = "resources/read"
+	Complete     = "completion/complete"
+	Subscribe    = "resources/subscribe"
+	Unsubscribe  = "resources/unsubscribe"
+)
+
+var methods = []string{GetPrompt, ReadResource, Complete, Subscribe, Unsubscribe}
+
+// RequestName is what turns call such a request to a server: by it the configuration's
+// rules hold for it, and the record names it.
+func RequestName(entry, method string) string { return entry + ":" + method }
+
+// Servers are those of the configuration, in its order, that were described and have
+// more than tools to offer.
+func (c *Catalog) Servers() (list []Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, entry := range c.loaded.Tools {
+		if o := c.offers[entry.Name]; o != nil {
+			list = append(list, Server{entry, o})
+		}
+	}
+	return list
+}
+
+// HasServers says whether the configuration names MCP servers.
+func (c *Catalog) HasServers() bool {
+	return slices.ContainsFunc(c.loaded.Tools, func(t config.Tool) bool { return t.Type == config.TypeMCP })
+}
+
+// Renew has an entry described anew when it is next asked for.
+func (c *Catalog) Renew(entry string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.known[entry]; k != nil {
+		select {
+		case <-k.done:
+			delete(c.known, entry)
+			c.anew[entry] = true
+		default:
+		}
+	}
+}
+
+func (c *Catalog) keepOffers(entry config.Tool, offers *pluginv1.Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.offers[entry.Name] = offers
+}
+
+// serverMethod reads a RequestName.
+func (c *Catalog) serverMethod(name string) (entry config.Tool, method string, is bool) {
+	of, method, is := strings.Cut(name, ":")
+	if !is || !slices.Contains(methods, method) {
+		return config.Tool{}, "", false
+	}
+	entry, is = c.loaded.Tool(of)
+	return entry, method, is && entry.Type == config.TypeMCP
+}
+
+// serverRequestTool is such a request as a turn makes it. What is read may be read
+// again.
+func (c *Catalog) serverRequestTool(entry config.Tool, method string) (turn.Tool, bool) {
+	request, err := c.serverRequest(entry)
+	if err != nil || c.denied(entry) {
+		return turn.Tool{}, false
+	}
+	request.Method, request.Name = method, RequestName(entry.Name, method)
+	return turn.Tool{
+		Name: request.Name, Request: request, Mode: c.mode(entry), ReadOnly: true, Repeatable: true, Exclusive: entry.Exclusive(),
+	}, true
+}

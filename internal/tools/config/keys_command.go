@@ -1,0 +1,124 @@
+package config
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/toolhost/toolhost/internal/lazy"
+	"github.com/toolhost/toolhost/internal/tools/command"
+)
+
+func setsParam(set func(*command.Param, setting)) []effect { return []effect{to(set)} }
+
+var commandKeys = []*key{
+	{name: "command", kind: wordsKind, doc: "a command; `{name}` in a word is an argument of the tool", only: TypeCommand},
+	{
+		name: "shell", kind: boolKind, std: "false", doc: "give the command, one text, to `sh -c`; arguments are variables of that shell", only: TypeCommand,
+		sets: sets1(func(t *Tool, s setting) { t.Command.Shell = s.data.(bool) }),
+	},
+	{name: "params", names: paramNames, keys: paramKeys, std: "(a string for each placeholder)", doc: "the tool's arguments", only: TypeCommand},
+	{
+		name: "stdin", kind: textKind, std: "(empty)", doc: "the argument that the command reads from stdin", only: TypeCommand,
+		sets: sets1(func(t *Tool, s setting) { t.Command.Stdin = s.data.(string) }),
+	},
+	{
+		name: "format", kind: enum(string(command.FormatText), string(command.FormatJSON), string(command.FormatNDJSON)), std: string(command.FormatText),
+		doc: "what the command writes to stdout", only: TypeCommand,
+		sets: sets1(func(t *Tool, s setting) { t.Command.Format = command.Format(s.data.(string)) }),
+	},
+	{
+		name: "exitCodes", kind: enum("ok", "error"), names: codeNames, keys: codeKeys, std: "{0: ok}", doc: "what exit statuses mean: `{1: ok}`, `{1: {ok: true, message: no match}}`", only: TypeCommand,
+		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data == "ok" }) }),
+	},
+	{
+		name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument, in milliseconds, by which a model asks for a timeout", only: TypeCommand,
+		sets: sets1(func(t *Tool, s setting) { t.Command.TimeoutArgument = s.data.(string) }),
+	},
+}
+
+// outcome changes what an exit status means.
+func (t *Tool) outcome(code string, change func(*command.Outcome)) {
+	number, _ := strconv.Atoi(code)
+	if t.Command.ExitCodes == nil {
+		t.Command.ExitCodes = map[int]command.Outcome{}
+	}
+	o := t.Command.ExitCodes[number]
+	change(&o)
+	t.Command.ExitCodes[number] = o
+}
+
+var codeKeys = []*key{
+	{
+		name: "ok", kind: boolKind, std: "false", doc: "whether it is a success",
+		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data.(bool) }) }),
+	},
+	{
+		name: "message", kind: textKind, std: "(none)", doc: "what the model is told",
+		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.Message = s.data.(string) }) }),
+	},
+}
+
+const codePattern = `^(0|[1-9][0-9]{0,2})$`
+
+var codeForm = lazy.Regexp(codePattern)
+
+var codeNames = &names{word: "CODE", pattern: codePattern, check: func(name string) string {
+	if n, err := strconv.Atoi(name); err == nil && n <= 255 && codeForm().MatchString(name) {
+		return ""
+	}
+	return "is not an exit status: write a number from 0 to 255"
+}}
+
+const paramPattern = `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`
+
+var paramForm = lazy.Regexp(paramPattern)
+
+var paramNames = &names{word: "NAME", pattern: paramPattern, check: func(name string) string {
+	if paramForm().MatchString(name) {
+		return ""
+	}
+	return "is not a name of an argument: write a letter or _, then letters, digits, _ and -, 64 at most"
+}}
+
+var paramKeys = []*key{
+	{
+		name: "type", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean, command.TypeArray), std: command.TypeString,
+		doc: "its type", sets: setsParam(func(p *command.Param, s setting) { p.Type = s.data.(string) }),
+	},
+	{
+		name: "description", kind: textKind, doc: "the description shown to models",
+		sets: setsParam(func(p *command.Param, s setting) { p.Description = s.data.(string) }),
+	},
+	{
+		name: "enum", kind: jsonListKind, std: "(any)", doc: "the only values that it may have",
+		sets: setsParam(func(p *command.Param, s setting) { p.Enum = s.data.([]json.RawMessage) }),
+	},
+	{
+		name: "default", kind: jsonKind, std: "(none)", doc: "its value where a call gives none",
+		sets: setsParam(func(p *command.Param, s setting) { p.Default = s.data.(json.RawMessage) }),
+	},
+	{
+		name: "required", kind: boolKind, std: "(true without a default, but for a boolean)", doc: "whether a call must give it",
+		sets: setsParam(func(p *command.Param, s setting) { p.Required = new(s.data.(bool)) }),
+	},
+	{
+		name: "items", kind: enum(command.TypeString, command.TypeInteger, command.TypeNumber, command.TypeBoolean), std: command.TypeString, doc: "the type of an array's items",
+		sets: setsParam(func(p *command.Param, s setting) { p.Items = s.data.(string) }),
+	},
+	{
+		name: "allowDash", kind: boolKind, std: "false", doc: "let values begin with -, options included",
+		sets: setsParam(func(p *command.Param, s setting) { p.AllowDash = s.data.(bool) }),
+	},
+	{
+		name: "min", kind: numberKind, std: "(none)", doc: "the least number",
+		sets: setsParam(func(p *command.Param, s setting) { p.Min = new(s.data.(float64)) }),
+	},
+	{
+		name: "max", kind: numberKind, std: "(none)", doc: "the greatest number",
+		sets: setsParam(func(p *command.Param, s setting) { p.Max = new(s.data.(float64)) }),
+	},
+	{
+		name: "pattern", kind: textKind, std: "(any)", doc: "a regular expression (RE2) that it must match",
+		sets: setsParam(func(p *command.Param, s setting) { p.Pattern = s.data.(string) }),
+	},
+}
