@@ -44,20 +44,33 @@ func onOwnThread(f func()) {
 }
 
 // scope puts this thread, and what it forks, into a Landlock domain of their
-// own, as far as the kernel can. Each domain denies moving files between folders
-// unless it has a rule for that.
+// own, as far as the kernel can. Inside a sandbox, whose domain is about files, each
+// further domain denies moving files between folders unless it has a rule for that;
+// elsewhere such a rule would deny all mounts. A sandbox has no new privileges.
 func scope() {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER, Scoped: unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	attr := unix.LandlockRulesetAttr{Scoped: unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET}
+	if set, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0); err != nil || set != 0 {
+		attr.Handled_access_fs = unix.LANDLOCK_ACCESS_FS_REFER
+	}
 	size := unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if errno != 0 {
 		return
 	}
-	if root, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0); err == nil {
-		anywhere := unix.LandlockPathBeneathAttr{Allowed_access: unix.LANDLOCK_ACCESS_FS_REFER, Parent_fd: int32(root)}
-		_, _, _ = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&anywhere)), 0, 0, 0)
-		_ = unix.Close(root)
+	if attr.Handled_access_fs != 0 {
+		allowAnywhere(ruleset, attr.Handled_access_fs)
 	}
 	_, _, _ = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0)
 	_ = unix.Close(int(ruleset))
+}
+
+// allowAnywhere adds a rule for all files.
+func allowAnywhere(ruleset uintptr, access uint64) {
+	root, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	anywhere := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(root)}
+	_, _, _ = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&anywhere)), 0, 0, 0)
+	_ = unix.Close(root)
 }

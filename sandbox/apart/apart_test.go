@@ -225,3 +225,26 @@ func TestStartReturnsErrors(t *testing.T) {
 	}
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 }
+
+// TestAChildApartMounts: what no sandbox confines, a toolhost inside a tool say, may
+// still make a sandbox of its own.
+func TestAChildApartMounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root mounts")
+	}
+	dir := t.TempDir()
+	var err error
+	onOwnThread(func() {
+		if err = unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return
+		}
+		if err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return
+		}
+		scope()
+		err = unix.Mount("none", dir, "tmpfs", 0, "")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -144,18 +144,23 @@ static void drop_handshake(void) {
 }
 
 // scope keeps a process, and what it starts, from signalling the adapter and
-// connecting to its abstract sockets, where the kernel can (landlock(7), ABI 6). Each
-// domain denies moving files between folders unless it has a rule for that.
+// connecting to its abstract sockets, where the kernel can (landlock(7), ABI 6). Inside
+// a sandbox, whose domain is about files, each further domain denies moving files
+// between folders unless it has a rule for that; elsewhere such a rule would deny all
+// mounts. A sandbox has no new privileges.
 static void scope(void) {
 	enum { REFER = 1 << 13 };
-	u64 rules[3] = {REFER, 0, 3};
+	bool confined = sys(__NR_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0;
+	u64 rules[3] = {confined ? REFER : 0, 0, 3};
 	long fd = sys(__NR_landlock_create_ruleset, rules, sizeof rules, 0);
 	if (fd < 0)
 		return;
-	long root = open_at(AT_FDCWD, "/", O_PATH, 0);
-	struct landlock_path_beneath_attr anywhere = {.allowed_access = REFER, .parent_fd = (i32)root};
-	sys(__NR_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &anywhere, 0);
-	shut(root);
+	if (confined) {
+		long root = open_at(AT_FDCWD, "/", O_PATH, 0);
+		struct landlock_path_beneath_attr anywhere = {.allowed_access = REFER, .parent_fd = (i32)root};
+		sys(__NR_landlock_add_rule, fd, LANDLOCK_RULE_PATH_BENEATH, &anywhere, 0);
+		shut(root);
+	}
 	sys(__NR_landlock_restrict_self, fd, 0);
 	shut(fd);
 }
