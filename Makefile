@@ -24,7 +24,7 @@ VM_FLAGS ?=
 # Packages without goroutines, and those whose tests drive finished binaries.
 RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordcount|python/test))|internal/(archtest|cli/(exit|manual|scaffold)|strictjson|testenv/.*|tools/(adapter|callargs|command|config|mcpname))|plugin/(internal/.*|proto/v1|wirejson)|sandbox/(export|internal/.*|signals)|supervisor/internal/capture|turn/format)$$
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser interop network conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser interop network networkload conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -135,9 +135,9 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 		awk '{ print; fflush() } /^--- PASS: TestSoak/ { ok = 1 } END { if (!ok) { print "make: no soak test passed"; exit 1 } }'
 
 # Their lab is a network and mount namespace of its own, so they take root.
-.PHONY: network
-network: build ## many connections and bytes, and NETWORK_CALLS calls (10000) that are killed with full buffers, over the network by name
-	TOOLHOST_NETWORK_CALLS=$(NETWORK_CALLS) $(call stage,network,^Test(AThousandIdleConnections|OneGigabyteEachWay|TenThousandConnections|CallsWithFullBuffersLeaveNothing)$$,./supervisor)
+.PHONY: networkload
+networkload: build ## many connections and bytes, and NETWORK_CALLS calls (10000) that are killed with full buffers, over the network by name
+	TOOLHOST_NETWORK_CALLS=$(NETWORK_CALLS) $(call stage,networkload,^Test(AThousandIdleConnections|OneGigabyteEachWay|TenThousandConnections|CallsWithFullBuffersLeaveNothing)$$,./supervisor)
 
 .PHONY: churn
 churn: setup ## make CHURN_CALLS short calls (100000), 16 at once; host and zygote must need no more than before
@@ -153,7 +153,7 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn network siege collector servers service fuzz
+	$(MAKE) soak churn network networkload siege collector servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

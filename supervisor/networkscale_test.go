@@ -18,9 +18,6 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// networkStage is `make network`.
-const networkStage = "network"
-
 // needs is what a relay has at this moment.
 type needs struct {
 	descriptors, bytes, threads int
@@ -67,7 +64,7 @@ func started(t *testing.T, events <-chan api.Event) {
 }
 
 func TestAThousandIdleConnections(t *testing.T) {
-	stage.Of(t, networkStage)
+	stage.Of(t, "networkload")
 	l := lab.Run(t)
 	if l == nil {
 		return
@@ -99,7 +96,7 @@ func TestAThousandIdleConnections(t *testing.T) {
 }
 
 func TestOneGigabyteEachWay(t *testing.T) {
-	stage.Of(t, networkStage)
+	stage.Of(t, "networkload")
 	l := lab.Run(t)
 	if l == nil {
 		return
@@ -124,7 +121,7 @@ func TestOneGigabyteEachWay(t *testing.T) {
 // Ten thousand connections as fast as a tool can make them: those beyond the rate
 // wait, those beyond the limit are refused, other calls go on, and nothing is left.
 func TestTenThousandConnections(t *testing.T) {
-	stage.Of(t, networkStage)
+	stage.Of(t, "networkload")
 	l := lab.Run(t)
 	if l == nil {
 		return
@@ -152,7 +149,7 @@ func TestTenThousandConnections(t *testing.T) {
 
 // Calls that are killed while all their buffers are full leave nothing.
 func TestCallsWithFullBuffersLeaveNothing(t *testing.T) {
-	stage.Of(t, networkStage)
+	stage.Of(t, "networkload")
 	l := lab.Run(t)
 	if l == nil {
 		return
