@@ -13,7 +13,7 @@ import (
 // that its timers stay exact and tools cannot keep it from reading their output.
 const (
 	toolsWeight      = defaultWeight
-	hurryWeight      = 8 * defaultWeight
+	boostWeight      = 8 * defaultWeight
 	supervisorWeight = 4 * defaultWeight
 )
 
@@ -29,7 +29,7 @@ type bounds struct {
 	prefix string // of the directory's files, below our directory: "" or "s-name/"
 
 	hurriedMu sync.Mutex
-	hurried   int // groups that hurry
+	hurried   int // boosted groups
 
 	mu     sync.Mutex
 	limits Limits
@@ -95,9 +95,9 @@ func (b *bounds) within(percent int64) int64 {
 
 func (b *bounds) apply(writes []write) error { return b.root.apply(b.prefix, writes) }
 
-// hurry counts the groups that hurry, and lifts what bounds all of them when the
+// boost counts the boosted groups, and lifts what bounds all of them when the
 // first comes, until the last goes.
-func (b *bounds) hurry(by int) error {
+func (b *bounds) boost(by int) error {
 	b.hurriedMu.Lock()
 	defer b.hurriedMu.Unlock()
 	before := b.hurried
@@ -125,7 +125,7 @@ func (b *bounds) raise() error {
 		return nil
 	}
 	layout := b.root.layout
-	if err := b.apply(append(layout.undo(Limits{CPUPercent: b.limits.CPUPercent}, ctrlCPU), layout.weight(max(hurryWeight, b.weight))...)); err != nil {
+	if err := b.apply(append(layout.undo(Limits{CPUPercent: b.limits.CPUPercent}, ctrlCPU), layout.weight(max(boostWeight, b.weight))...)); err != nil {
 		return err
 	}
 	b.lift.on = true

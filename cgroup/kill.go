@@ -45,7 +45,7 @@ func (g *Group) KillFile() (*os.File, error) {
 
 // Lift removes the group's CPU quota and IO limits, so that its processes can
 // die: under a quota of 2% a hundred of them took seconds to. Limits of
-// ancestors, such as Totals, stay: see Hurry. A group that is gone is not an error.
+// ancestors, such as Totals, stay: see Boost. A group that is gone is not an error.
 func (g *Group) Lift() error {
 	err := g.use(func() error {
 		g.cpuMu.Lock()

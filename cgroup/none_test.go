@@ -64,7 +64,7 @@ func TestNoneSignalsTheTree(t *testing.T) {
 	if pids, err := g.Processes(); err != nil || len(pids) != 0 {
 		t.Errorf("after the leader: %v, %v", pids, err)
 	}
-	if err := errors.Join(g.Kill(), g.Lift(), g.Hurry(), g.WaitEmpty(t.Context()), g.Remove()); err != nil {
+	if err := errors.Join(g.Kill(), g.Lift(), g.Boost(), g.WaitEmpty(t.Context()), g.Remove()); err != nil {
 		t.Error(err)
 	}
 	if u, err := g.Usage(); err != nil || !slices.Contains(u.Missing, "CPUUser") || !slices.Contains(u.Missing, "MemoryPeakBytes") {

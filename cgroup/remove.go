@@ -22,7 +22,7 @@ const (
 // after WaitEmpty: with members left it fails after half a second, and may be
 // called again. After success it does nothing.
 func (g *Group) Remove() error {
-	g.Calm()
+	g.EndBoost()
 	g.root.mu.RLock()
 	defer g.root.mu.RUnlock()
 	g.mu.Lock()

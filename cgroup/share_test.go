@@ -100,7 +100,7 @@ func TestOwnOOMInAShare(t *testing.T) {
 }
 
 // A group may have no more of the CPU than its Share, which cgroup v1 would refuse;
-// nor may the Share than all together. In a hurry the quota is lifted, and is back.
+// nor may the Share than all together. In a boost the quota is lifted, and is back.
 func TestCPUOfAShare(t *testing.T) {
 	eachMode(t, func(t *testing.T, r *Root) {
 		h := r.limited[ctrlCPU]
@@ -131,15 +131,15 @@ func TestCPUOfAShare(t *testing.T) {
 			t.Errorf("a share of more than all: %s", all)
 		}
 		setRestOf(g.share.bounds, 0)
-		if err := g.Hurry(); err != nil {
+		if err := g.Boost(); err != nil {
 			t.Fatal(err)
 		}
 		if now := quota(g.share.dir); now == "30000" {
 			t.Error("the quota is not lifted")
 		}
-		g.Calm()
+		g.EndBoost()
 		if now := quota(g.share.dir); now != "30000" {
-			t.Errorf("quota %s after a hurry", now)
+			t.Errorf("quota %s after a boost", now)
 		}
 	})
 }

@@ -128,7 +128,7 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	if response == nil || !r.OK() {
 		return nil, nil, &outcome.Refusal{Status: r.Status, Reason: r.Reason, Err: describeError(p, r), Describing: r}
 	}
-	p.Veil.Description(response)
+	p.Mask.Description(response)
 	return response, r, nil
 }
 

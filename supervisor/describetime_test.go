@@ -34,7 +34,7 @@ func TestDescribeTimeout(t *testing.T) {
 		"a slow server for one call":      {Tool{Adapter: true, DescribeTimeout: 22 * time.Second}, []budget.Ask{entry, call}, 5 * time.Second},
 		"a slow server for a client":      {Tool{Adapter: true, DescribeTimeout: 57 * time.Second}, []budget.Ask{entry, client}, 25 * time.Second},
 		"a slow server by a flag":         {Tool{Adapter: true, DescribeTimeout: 22 * time.Second}, []budget.Ask{entry, flag}, 4 * time.Second},
-		"a server that must hurry":        {Tool{Adapter: true, DescribeTimeout: 5 * time.Second}, []budget.Ask{entry}, 5 * time.Second},
+		"a server with little time":       {Tool{Adapter: true, DescribeTimeout: 5 * time.Second}, []budget.Ask{entry}, 5 * time.Second},
 		"more than any Describe may take": {Tool{Adapter: true, DescribeTimeout: time.Hour}, nil, time.Minute},
 	} {
 		s := &Supervisor{config: config}

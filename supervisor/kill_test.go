@@ -55,7 +55,7 @@ func TestKillLeavesNothing(t *testing.T) {
 	}{
 		{"deaf", 50}, {"deaf", 200}, {"orphan", 50}, {"stopped", 30}, {"handler", 20}, {"treadmill", 6},
 	} {
-		if slow() { // 1,200 threads take longer to bury than a kill may take, and under the race detector all of the memory
+		if slow() { // 1,200 threads take longer to destroy than a kill may take, and under the race detector all of the memory
 			test.n = min(test.n, 60)
 		}
 		t.Run(test.role+strconv.Itoa(test.n), func(t *testing.T) {

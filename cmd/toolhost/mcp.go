@@ -105,7 +105,7 @@ func takeStdio() (in io.ReadCloser, out io.WriteCloser, err error) {
 	return os.Stdin, out, nil
 }
 
-func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
+func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
 	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
 	asker := mcpserver.NewAsker()
 	config := turn.Config{
@@ -155,7 +155,7 @@ func (k *kit) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 
 // retry offers what could not be described at first as soon as it can be; end
 // ends that.
-func (k *kit) retry(server *mcpserver.Server) (end func()) {
+func (k *app) retry(server *mcpserver.Server) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var trying sync.WaitGroup
 	trying.Go(func() { k.catalog.Retry(ctx, func() { server.Reload(ctx) }) })
@@ -166,7 +166,7 @@ func (k *kit) retry(server *mcpserver.Server) (end func()) {
 }
 
 // clientTimeout is how long a client waits.
-func (k *kit) clientTimeout(flags *mcpFlags, client string) time.Duration {
+func (k *app) clientTimeout(flags *mcpFlags, client string) time.Duration {
 	if flags.clientTimeout > 0 {
 		return flags.clientTimeout
 	}
@@ -174,7 +174,7 @@ func (k *kit) clientTimeout(flags *mcpFlags, client string) time.Duration {
 }
 
 // ofPlugins are the tools of binaries that no configuration names.
-func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
+func (k *app) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 	tools := map[string]catalog.Tool{}
 	if k.mode() == turn.ModeDeny { // then nothing of them is run
 		return tools, nil
@@ -200,7 +200,7 @@ func (k *kit) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 
 // offeredTo lists what clients are offered: the plugins' tools, and the
 // configuration's that have other names.
-func (k *kit) offeredTo(ctx context.Context, own map[string]catalog.Tool) (tools []catalog.Tool, problems []error) {
+func (k *app) offeredTo(ctx context.Context, own map[string]catalog.Tool) (tools []catalog.Tool, problems []error) {
 	all, problems := k.catalog.All(ctx)
 	for _, warning := range k.catalog.Warnings() {
 		problems = append(problems, errors.New(warning))

@@ -10,8 +10,8 @@ import (
 )
 
 // unpack makes a request for the plugin in a pack, whose copy is kept until the
-// kit is closed.
-func (k *kit) unpack(r supervisor.Request) (supervisor.Request, error) {
+// app is closed.
+func (k *app) unpack(r supervisor.Request) (supervisor.Request, error) {
 	outliveReader()
 	r, err := k.packs.Request(r)
 	if err != nil {

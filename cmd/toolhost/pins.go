@@ -61,7 +61,7 @@ func reviewPins(w io.Writer, flags *callFlags, words []string, accept bool) erro
 
 // pinnedServers describes the servers that words name, themselves or by their
 // tools; no words are all.
-func (k *kit) pinnedServers(words []string) (list []pinnedServer, err error) {
+func (k *app) pinnedServers(words []string) (list []pinnedServer, err error) {
 	only := map[string][]string{}
 	for _, word := range words {
 		entry, own, err := k.pinnedTool(word)
@@ -94,7 +94,7 @@ func (k *kit) pinnedServers(words []string) (list []pinnedServer, err error) {
 
 // pinnedTool is the server that a word names, and the one tool of it that is
 // meant, by the server's own name; nil for all.
-func (k *kit) pinnedTool(word string) (entry string, own []string, err error) {
+func (k *app) pinnedTool(word string) (entry string, own []string, err error) {
 	if slices.ContainsFunc(k.catalog.Pinned(), func(t config.Tool) bool { return t.Name == word }) {
 		return word, nil, nil
 	}
@@ -109,7 +109,7 @@ func (k *kit) pinnedTool(word string) (entry string, own []string, err error) {
 	return tool.Entry.Name, []string{name}, nil
 }
 
-func (k *kit) pinnedServer(entry config.Tool, only []string) (s pinnedServer, err error) {
+func (k *app) pinnedServer(entry config.Tool, only []string) (s pinnedServer, err error) {
 	s = pinnedServer{entry: entry, only: only}
 	s.file, _ = k.catalog.Pins(entry)
 	if s.after, err = k.catalog.Said(context.Background(), entry); err != nil {

@@ -77,7 +77,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 
 // callable is find, but for a tool that the operator has asked about where nobody
 // is there to ask: nothing of it is run.
-func (k *kit) callable(ctx context.Context, word string) (catalog.Tool, error) {
+func (k *app) callable(ctx context.Context, word string) (catalog.Tool, error) {
 	tool, configured := k.catalog.Offered(word)
 	if !configured && strings.Contains(word, "/") {
 		tool = turn.Tool{Name: filepath.Base(splitTool(word).Path), Mode: k.mode()}
@@ -98,10 +98,10 @@ func toolError(err error) error {
 }
 
 // runOne makes the one call of run or exec and tells what came of it.
-func runOne(k *kit, tool turn.Tool, arguments json.RawMessage) error {
+func runOne(k *app, tool turn.Tool, arguments json.RawMessage) error {
 	command := tool.Request.Command != nil && tool.Request.Command.Tool == nil
 	s := session{
-		kit: k, tools: map[string]turn.Tool{tool.Name: tool}, single: true, passes: command,
+		app: k, tools: map[string]turn.Tool{tool.Name: tool}, single: true, passes: command,
 		calls: []turn.Call{{ID: rand.Text(), Tool: tool.Name, Arguments: arguments}},
 	}
 	results, err := s.run()

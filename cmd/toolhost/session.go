@@ -17,7 +17,7 @@ import (
 // session is the one turn of a command: run and exec make one call in it, turn a
 // batch.
 type session struct {
-	*kit
+	*app
 	tools map[string]turn.Tool
 	calls []turn.Call
 	spec  turn.Spec

@@ -104,7 +104,7 @@ func describeTools(file string, noCgroup bool, paths []string) ([]toolInfo, erro
 }
 
 // describe describes what a name of the configuration stands for, else a plugin.
-func (k *kit) describe(word string) ([]toolInfo, error) {
+func (k *app) describe(word string) ([]toolInfo, error) {
 	if !strings.Contains(word, "/") {
 		infos, err := k.describeNamed(word)
 		if err == nil {
@@ -131,7 +131,7 @@ func (k *kit) describe(word string) ([]toolInfo, error) {
 
 // describeNamed describes a configured tool, or all of a server. An error may be
 // a *catalog.NotFoundError.
-func (k *kit) describeNamed(name string) ([]toolInfo, error) {
+func (k *app) describeNamed(name string) ([]toolInfo, error) {
 	tools, err := k.catalog.Server(context.Background(), name)
 	if _, none := errors.AsType[*catalog.NotFoundError](err); none {
 		var tool catalog.Tool
@@ -157,7 +157,7 @@ func configuredInfo(t catalog.Tool) toolInfo {
 	return infoOf(t.Entry.Source.String(), &supervisor.Description{Version: t.Version, SHA256: t.SHA256}, t.Description)
 }
 
-func (k *kit) describeConfigured() ([]toolInfo, error) {
+func (k *app) describeConfigured() ([]toolInfo, error) {
 	if k.loaded.Path == "" {
 		return nil, exit.Usagef("cannot list tools of a toolhost.yaml (%s): name plugins, or a file with --config", noFile())
 	}

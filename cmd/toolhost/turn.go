@@ -86,7 +86,7 @@ func runTurn(flags *turnFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	s := session{kit: k, tools: tools, calls: turnCalls(calls), spec: turn.Spec{Budget: bounds}}
+	s := session{app: k, tools: tools, calls: turnCalls(calls), spec: turn.Spec{Budget: bounds}}
 	results, err := s.run()
 	if results == nil {
 		return err
@@ -133,7 +133,7 @@ func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
 }
 
 // tellRefused says what to do where the budget was too small.
-func (k *kit) tellRefused(results []*api.Result) {
+func (k *app) tellRefused(results []*api.Result) {
 	n := 0
 	for _, r := range results {
 		if r.Status == api.StatusDenied && r.Reason == api.ReasonTurnBudget {
@@ -210,7 +210,7 @@ func printResults(w io.Writer, calls []format.Call, results []*api.Result, provi
 
 // ofBatch are the tools of plugins that a batch may call, by the names that models
 // use; where they are denied none is run, and what no configuration has is theirs.
-func (k *kit) ofBatch(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
+func (k *app) ofBatch(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
 	tools := map[string]turn.Tool{}
 	if k.mode() == turn.ModeDeny && len(plugins) > 0 {
 		for _, call := range calls {
@@ -240,7 +240,7 @@ func (k *kit) ofBatch(plugins []string, calls []format.Call) (map[string]turn.To
 // notConfigured refuses a plugin's tool that would take the place of a configured
 // one, and so of what the operator says of it. What servers have is asked only for
 // one that is called.
-func (k *kit) notConfigured(name, path string, called bool) error {
+func (k *app) notConfigured(name, path string, called bool) error {
 	entry, configured := k.loaded.Tool(name)
 	configured = configured && entry.Type != config.TypeMCP // a server's tools have names of their own
 	if !configured && called {

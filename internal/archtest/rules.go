@@ -52,7 +52,7 @@ const (
 var inner = map[string]int{
 	"supervisor/internal/admission": 0, "supervisor/internal/capture": 0, "supervisor/internal/pace": 0, "supervisor/internal/publish": 0,
 	"supervisor/internal/redact": 0, "supervisor/internal/store": 0, "supervisor/internal/tasks": 0,
-	"supervisor/internal/outcome": 1, "supervisor/internal/veil": 1,
+	"supervisor/internal/outcome": 1, "supervisor/internal/mask": 1,
 	"supervisor/internal/describe": 2, "supervisor/internal/filelock": 2,
 	"supervisor/spec":             3,
 	"supervisor/internal/prepare": 4,

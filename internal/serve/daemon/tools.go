@@ -23,7 +23,7 @@ type tools struct {
 	host    *supervisor.Supervisor
 	told    *telemetry.Telemetry
 	options Options
-	packs   pack.Shelf
+	packs   pack.Cache
 	notice  func(entry, method string, params json.RawMessage) // set before any tool is called
 	current atomic.Pointer[snapshot]
 }

@@ -22,7 +22,7 @@ const (
 	maxChildConns  = 32
 )
 
-// children is the door of one call to the API: turns below its own, and nothing
+// children are the way of one call to the API: turns below its own, and nothing
 // else.
 type children struct {
 	of api.Place
@@ -33,7 +33,7 @@ type children struct {
 
 type childrenKey struct{}
 
-// childrenOf is the door that a request has come through; nil for all others.
+// childrenOf are the children whose way a request has come through; nil for all others.
 func childrenOf(ctx context.Context) *children {
 	c, _ := ctx.Value(childrenKey{}).(*children)
 	return c

@@ -67,7 +67,7 @@ func TestGuessersAreForgotten(t *testing.T) {
 
 // Who asks is who a trusted proxy says, and nobody else.
 func TestProxies(t *testing.T) {
-	s := &door{config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("fd00::1/128")}}}
+	s := &authenticator{config: Config{Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24"), netip.MustParsePrefix("fd00::1/128")}}}
 	for _, test := range []struct{ peer, forwarded, want string }{
 		{"10.0.0.7:1", "192.0.2.1", "192.0.2.1"},
 		{"10.0.0.7:1", "203.0.113.9, 192.0.2.1", "192.0.2.1"},

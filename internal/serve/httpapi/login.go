@@ -151,7 +151,7 @@ func (s *Server) logout(q *request) error {
 }
 
 // note puts something that was done on record.
-func (s *door) note(who, action, what string) {
+func (s *authenticator) note(who, action, what string) {
 	if s.config.Note != nil {
 		s.config.Note(who, action, what)
 	}

@@ -13,7 +13,7 @@ import (
 // checkPlace checks what a browser says of the page that a request is for. A
 // page elsewhere must not reach the API, neither directly nor by a name that it
 // has had point here (DNS rebinding).
-func (s *door) checkPlace(r *http.Request) error {
+func (s *authenticator) checkPlace(r *http.Request) error {
 	if !s.ownHost(r) {
 		return refuse(codeBadHost, "the host "+printable(r.Host)+" is not this daemon's", "use localhost and the daemon's port, or have its operator set publicUrl")
 	}
@@ -29,7 +29,7 @@ func (s *door) checkPlace(r *http.Request) error {
 
 var loopbackNames = []string{"localhost", "127.0.0.1", "::1"}
 
-func (s *door) ownHost(r *http.Request) bool {
+func (s *authenticator) ownHost(r *http.Request) bool {
 	if s.isPublic(r) {
 		return true
 	}
@@ -69,13 +69,13 @@ func portOf(a *net.TCPAddr) string {
 }
 
 // isPublic says whether a request is for the configured URL.
-func (s *door) isPublic(r *http.Request) bool {
+func (s *authenticator) isPublic(r *http.Request) bool {
 	return s.public != nil && strings.EqualFold(r.Host, s.public.Host)
 }
 
 // ownOrigin trusts what no page can forge: Sec-Fetch-Site and Origin. The pages of
 // the console are for everybody who follows a link to them.
-func (s *door) ownOrigin(r *http.Request) bool {
+func (s *authenticator) ownOrigin(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && s.isPage(r) {
 		return true
 	}
@@ -89,7 +89,7 @@ func (s *door) ownOrigin(r *http.Request) bool {
 }
 
 // isPage: the request is for a page, which anybody may see.
-func (s *door) isPage(r *http.Request) bool {
+func (s *authenticator) isPage(r *http.Request) bool {
 	if r.Method != http.MethodGet || s.config.Pages == nil {
 		return false
 	}
@@ -108,7 +108,7 @@ func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // secure has browsers come back by TLS alone, where the configured URL is one of
 // TLS: of localhost that would be said for every port.
-func (s *door) secure(h http.Header, r *http.Request) {
+func (s *authenticator) secure(h http.Header, r *http.Request) {
 	if s.isPublic(r) && s.public.Scheme == "https" {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
@@ -116,7 +116,7 @@ func (s *door) secure(h http.Header, r *http.Request) {
 
 // from is the address that a request comes from: what a trusted proxy says, else the
 // other end of the connection. What anybody else says of that counts for nothing.
-func (s *door) from(r *http.Request) netip.Addr {
+func (s *authenticator) from(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
@@ -133,6 +133,6 @@ func (s *door) from(r *http.Request) netip.Addr {
 	return address
 }
 
-func (s *door) isProxy(a netip.Addr) bool {
+func (s *authenticator) isProxy(a netip.Addr) bool {
 	return slices.ContainsFunc(s.config.Proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }

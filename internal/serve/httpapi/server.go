@@ -126,8 +126,8 @@ const (
 	keepAlive        = 2 * time.Minute
 )
 
-// door is where it is found out who asks, from where, and what they may.
-type door struct {
+// authenticator finds out who asks, from where, and what they may.
+type authenticator struct {
 	config  Config
 	guesses *guesses
 	// public is Config.PublicURL, nil without one.
@@ -138,7 +138,7 @@ type door struct {
 
 // Server is the API. Its methods may be called from any goroutine.
 type Server struct {
-	door
+	authenticator
 	handler  http.Handler
 	schemas  schemas
 	intake   *intake
@@ -168,8 +168,8 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		door:    door{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
-		schemas: schemas, intake: newIntake(config.Stall), links: newLinks(time.Now),
+		authenticator: authenticator{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
+		schemas:       schemas, intake: newIntake(config.Stall), links: newLinks(time.Now),
 		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -181,7 +181,7 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *door) setPublic() (err error) {
+func (s *authenticator) setPublic() (err error) {
 	if s.config.PublicURL == "" {
 		return nil
 	}

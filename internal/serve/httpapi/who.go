@@ -35,7 +35,7 @@ func (c caller) on() string {
 }
 
 // admit finds out who asks, and whether they may.
-func (s *door) admit(r *http.Request, need access.Need, public bool) (caller, error) {
+func (s *authenticator) admit(r *http.Request, need access.Need, public bool) (caller, error) {
 	who, err := s.authenticate(r, public)
 	if err == nil && !public && !who.Has(need) {
 		err = refuse(codeForbidden, "this needs the role "+need.String(), "ask the daemon's operator for it")
@@ -47,7 +47,7 @@ func (s *door) admit(r *http.Request, need access.Need, public bool) (caller, er
 }
 
 // authenticate finds out who asks.
-func (s *door) authenticate(r *http.Request, public bool) (caller, error) {
+func (s *authenticator) authenticate(r *http.Request, public bool) (caller, error) {
 	if c := childrenOf(r.Context()); c != nil {
 		return c.caller(), nil
 	}
@@ -63,7 +63,7 @@ func (s *door) authenticate(r *http.Request, public bool) (caller, error) {
 	return caller{}, refuse(codeUnauthorized, "authentication required", "send a token of the daemon's: Authorization: Bearer TOKEN")
 }
 
-func (s *door) byPeer(p peer) (caller, error) {
+func (s *authenticator) byPeer(p peer) (caller, error) {
 	if p.err != nil {
 		return caller{}, refuse(codeForbidden, "the peer's user cannot be found out: "+printable(p.err.Error()), "connect by a unix socket of this machine")
 	}
@@ -76,7 +76,7 @@ func (s *door) byPeer(p peer) (caller, error) {
 
 // byToken lets in who bears a token. Wrong ones are counted for where they come
 // from: then what has not been right from there before is not even looked at.
-func (s *door) byToken(r *http.Request, header string) (caller, error) {
+func (s *authenticator) byToken(r *http.Request, header string) (caller, error) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return caller{}, refuse(codeUnauthorized, "the scheme of Authorization is not Bearer", "send a token of the daemon's: Authorization: Bearer TOKEN")
@@ -103,7 +103,7 @@ func tooManyGuesses(wait time.Duration) error {
 }
 
 // bearer is who bears a token.
-func (s *door) bearer(token string) (who caller, ok bool, err error) {
+func (s *authenticator) bearer(token string) (who caller, ok bool, err error) {
 	full, metrics := same(token, s.config.Token), same(token, s.config.MetricsToken)
 	switch {
 	case full && s.config.Token != "":
@@ -126,11 +126,11 @@ func (s *door) bearer(token string) (who caller, ok bool, err error) {
 }
 
 // fileHolder bears the one token of the state folder, which does not end.
-func (s *door) fileHolder() caller {
+func (s *authenticator) fileHolder() caller {
 	return caller{Identity: access.Identity{Name: "token", Roles: []access.Role{access.Admin}}, holder: tokens.Holder{File: true}}
 }
 
-func (s *door) tokenHolder(t tokens.Token) caller {
+func (s *authenticator) tokenHolder(t tokens.Token) caller {
 	return caller{
 		Identity: s.config.Book().OfToken(t.Name, t.Roles, t.Tools), holder: tokens.Holder{Token: t.ID}, token: t.ID, expires: t.Expires,
 	}
@@ -138,7 +138,7 @@ func (s *door) tokenHolder(t tokens.Token) caller {
 
 // sessionHolder is who a session acts for, as they are now: with a token that is
 // gone, or a user who may not connect any more, it is over.
-func (s *door) sessionHolder(h tokens.Holder) (who caller, ok bool) {
+func (s *authenticator) sessionHolder(h tokens.Holder) (who caller, ok bool) {
 	switch {
 	case h.File:
 		return s.fileHolder(), s.config.Token != ""
@@ -157,7 +157,7 @@ const checkEvery = 2 * time.Second
 
 // whileKnown is a context for as long as what a client has authenticated by is valid:
 // nobody goes on to read by a token that was revoked.
-func (s *door) whileKnown(ctx context.Context, who caller) (context.Context, context.CancelFunc) {
+func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if who.token == "" {
 		return ctx, cancel
@@ -205,13 +205,13 @@ func (c *Config) bookOf() access.Book {
 }
 
 // refused has what was not allowed put on record.
-func (s *door) refused(r *http.Request, who caller, err error) {
+func (s *authenticator) refused(r *http.Request, who caller, err error) {
 	if s.config.Refused != nil {
 		s.config.Refused(Refusal{Who: who.on(), From: s.fromText(r), Method: r.Method, Path: printable(r.URL.Path), Err: err})
 	}
 }
 
-func (s *door) fromText(r *http.Request) string {
+func (s *authenticator) fromText(r *http.Request) string {
 	if p, ok := peerOf(r.Context()); ok {
 		return "uid " + uitoa(p.uid)
 	}

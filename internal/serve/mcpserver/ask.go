@@ -120,7 +120,7 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.Inpu
 		return c.put(ctx, i, params)
 	}
 	c.mu.Lock()
-	l := c.leg()
+	l := c.newest()
 	c.mu.Unlock()
 	if l == nil {
 		return nil, errors.New("its request has ended")
@@ -260,7 +260,7 @@ func (s *Server) leftBy(identity string) (left []*call) {
 func (c *call) isLeft() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.parked != nil && len(c.legs) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
+	return c.parked != nil && len(c.pending) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
 }
 
 // answered hands an answer to its question; one that comes twice, or too late,
@@ -318,7 +318,7 @@ func (c *call) renewState() {
 // abandoned ends a call whose client has not come back.
 func (c *call) abandoned() {
 	c.mu.Lock()
-	alone := len(c.legs) == 0
+	alone := len(c.pending) == 0
 	c.mu.Unlock()
 	if alone {
 		c.abort(api.ReasonDisconnect)

@@ -38,7 +38,7 @@ type call struct {
 	result  *api.Result   // written before done is closed
 
 	mu        sync.Mutex
-	legs      []*leg               // requests that wait for it, the newest last
+	pending   []*pendingRequest    // requests that wait for it, the newest last
 	questions map[string]*question // for requests to be answered by
 	groups    map[string]int       // questions that are asked together: how many have come
 	state     string               // by which such requests come back; empty before the first
@@ -280,7 +280,7 @@ func (c *call) because(cause string) {
 }
 
 // attend keeps a request waiting until there is an answer to it.
-func (c *call) attend(ctx context.Context, l *leg, r *mcpsdk.CallToolRequest, received time.Time) (reply, error) {
+func (c *call) attend(ctx context.Context, l *pendingRequest, r *mcpsdk.CallToolRequest, received time.Time) (reply, error) {
 	defer c.detach(l)
 	defer c.s.whenDisconnected(r, func() { c.abort(api.ReasonDisconnect) })()
 	limits := limitsOf(c.s.timeout(c.client), received)

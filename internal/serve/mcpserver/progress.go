@@ -16,8 +16,8 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// leg is one request that waits for a call.
-type leg struct {
+// pendingRequest is a request that waits for a call.
+type pendingRequest struct {
 	ctx     context.Context // the request's, by which a notification finds its stream
 	session *mcpsdk.ServerSession
 	token   any      // for progress; nil means none
@@ -29,13 +29,13 @@ type leg struct {
 const multiRound = "2026-07-28"
 
 // attach makes a request the one that gets questions and progress.
-func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
-	l := &leg{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
+func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *pendingRequest {
+	l := &pendingRequest{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
 	l.news = make(chan any, maxNews)
 	l.sender.Go(l.send)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.legs = append(c.legs, l)
+	c.pending = append(c.pending, l)
 	if c.parked != nil {
 		c.parked.Stop()
 		c.parked = nil
@@ -47,18 +47,18 @@ func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *leg {
 }
 
 // detach returns when nothing more is sent for the request.
-func (c *call) detach(l *leg) {
+func (c *call) detach(l *pendingRequest) {
 	c.mu.Lock()
-	c.legs = slices.DeleteFunc(c.legs, func(one *leg) bool { return one == l })
+	c.pending = slices.DeleteFunc(c.pending, func(one *pendingRequest) bool { return one == l })
 	close(l.news)
 	c.mu.Unlock()
 	l.sender.Wait()
 }
 
-// leg is the newest request that waits; nil if there is none.
-func (c *call) leg() *leg {
-	if n := len(c.legs); n > 0 {
-		return c.legs[n-1]
+// newest is the newest request that waits; nil if there is none.
+func (c *call) newest() *pendingRequest {
+	if n := len(c.pending); n > 0 {
+		return c.pending[n-1]
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ const (
 	maxShownBytes = 200
 )
 
-func (l *leg) send() {
+func (l *pendingRequest) send() {
 	for one := range l.news { // a client that is gone is told of by its context
 		switch params := one.(type) {
 		case mcpsdk.ProgressNotificationParams:
@@ -150,7 +150,7 @@ func (w humanWaits) recount() {
 func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.leg()
+	l := c.newest()
 	if l == nil || l.token == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (c *call) log(e api.Event) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.leg(); l != nil {
+	if l := c.newest(); l != nil {
 		select {
 		case l.news <- params:
 		default:

@@ -51,7 +51,7 @@ type Options struct {
 	// State is the folder below which tools with `data` keep their workspaces.
 	State string
 	// Packs holds those that the configuration names; nil refuses them.
-	Packs *pack.Shelf
+	Packs *pack.Cache
 	// Machine is where secrets are read.
 	Machine config.Machine
 	// Mode, if not empty, is that of all tools, whatever their entries say.

@@ -163,7 +163,7 @@ func (c *Call) judge(r *api.Result, e outcome.Evidence, silence time.Duration) {
 	e.Judge(r, t)
 	c.hintAtGrants(r)
 	hintAtNetwork(r)
-	c.p.Veil.Result(r)
+	c.p.Mask.Result(r)
 	e.Word(r, t)
 }
 

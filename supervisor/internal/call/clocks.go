@@ -65,7 +65,7 @@ func (o *owner) bells() []bell {
 	case stateStopping:
 		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.endGrace}}
 	case stateKilling:
-		return []bell{{at: o.hurryAt(), ring: o.hurry}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
+		return []bell{{at: o.hurryAt(), ring: o.boost}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
 	case stateDraining:
 		return []bell{{at: o.drainLimit(), ring: func(now time.Time) { o.to(drained, now) }}}
 	}

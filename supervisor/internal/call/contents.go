@@ -8,23 +8,23 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
 )
 
 // contents keep what the result will show as content, without the call's secrets;
 // a text may hold only part of one. Its owner alone uses it.
 type contents struct {
-	veil   *veil.Veil
+	mask   *mask.Mask
 	events *publish.Publisher
 	items  *capture.Items
-	stream *veil.Stream
+	stream *mask.Stream
 	block  *api.Content // a block of text of which nothing is shown yet
 	unfit  bool         // some JSON is kept as text
 }
 
 func newContents(c *Call) contents {
-	return contents{veil: c.p.Veil, events: c.events, items: capture.NewItems(c.p.Bounds.OutputBytes), stream: c.p.Veil.Stream()}
+	return contents{mask: c.p.Mask, events: c.events, items: capture.NewItems(c.p.Bounds.OutputBytes), stream: c.p.Mask.Stream()}
 }
 
 func (c *contents) keep(content api.Content) {
@@ -32,11 +32,11 @@ func (c *contents) keep(content api.Content) {
 		c.end()
 	}
 	if content.Type != "text" {
-		c.show(c.veil.Content(content))
+		c.show(c.mask.Content(content))
 		return
 	}
 	if content.Block {
-		c.block = &api.Content{Block: true, Extra: c.veil.JSON(content.Extra)}
+		c.block = &api.Content{Block: true, Extra: c.mask.JSON(content.Extra)}
 	}
 	_ = c.stream.Pass([]byte(content.Text), c.keepText)
 }

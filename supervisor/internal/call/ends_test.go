@@ -21,7 +21,7 @@ func TestOwnerOfWhatDoesNotDie(t *testing.T) {
 		tool := &played{work: untilEnded, deaf: true, undying: true}
 		c := owned(tool, nil)
 		r := c.Result()
-		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "hurry") {
+		if r.Status != api.StatusUnkillable || r.Kill.Survivors != 1 || !slices.Contains(tool.did, "boost") {
 			t.Errorf("%s, %d survivors, the host did %q", r.Status, r.Kill.Survivors, tool.did)
 		}
 		if took := c.marks.done.Sub(c.marks.admitted); took > budget.AnswerWithin(time.Minute, c.p.Grace) {

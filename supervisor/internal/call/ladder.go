@@ -102,13 +102,13 @@ func (o *owner) awaitEmpty() {
 	o.send(groupEmptied{})
 }
 
-// hurry helps a tree to die on a busy machine.
-func (o *owner) hurry(time.Time) {
+// boost helps a tree to die on a busy machine.
+func (o *owner) boost(time.Time) {
 	o.hurried = true
 	if o.tree == nil {
 		return
 	}
-	if err := o.tree.Hurry(); err != nil {
+	if err := o.tree.Boost(); err != nil {
 		o.Log.Warn("cannot give a dying call more CPU time", "error", err)
 	}
 }

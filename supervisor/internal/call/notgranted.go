@@ -162,7 +162,7 @@ func (c *Call) notGranted(paths []string) (missing []string) {
 	own := c.Hidden()
 	for _, path := range paths {
 		hidden := slices.ContainsFunc(own, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
-		if hidden || !c.p.Plan.Hides(path) || c.p.Veil.Text(path) != path {
+		if hidden || !c.p.Plan.Hides(path) || c.p.Mask.Text(path) != path {
 			continue
 		}
 		if _, err := os.Lstat(path); err == nil && len(missing) < maxNotGranted {

@@ -163,7 +163,7 @@ func (o *owner) terminate(now time.Time) {
 // kill takes the whole group down, after the ladder or as the clean-up of a call
 // that has ended, and has the owner told when nothing is left.
 func (o *owner) kill(t trigger, now time.Time) {
-	if o.found.Cause == outcome.CauseNone && o.found.Final == nil && o.tree != nil && o.tree.Doomed() {
+	if o.found.Cause == outcome.CauseNone && o.found.Final == nil && o.tree != nil && o.tree.EndedByAnother() {
 		o.found.Cause, o.found.Reason = outcome.CauseCollateral, api.ReasonCollateral // its death came before the word of it
 	}
 	o.p.Service.Close()

@@ -263,7 +263,7 @@ func TestOwner(t *testing.T) {
 			status: api.StatusCollateral, reason: api.ReasonCollateral, stage: "term", elapsed: 5 * time.Second,
 		},
 		"another call has ended its processes": {
-			tool: &played{doomed: true, work: func(ctx context.Context, tool *played) error {
+			tool: &played{ending: true, work: func(ctx context.Context, tool *played) error {
 				tool.die(syscall.SIGKILL)
 				<-ctx.Done()
 				return ctx.Err()

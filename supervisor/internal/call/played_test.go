@@ -36,7 +36,7 @@ type played struct {
 	// deaf processes do not mind SIGTERM, undying ones not even SIGKILL.
 	deaf, undying bool
 	burns         bool // uses CPU time for as long as it lives
-	doomed        bool // by another call
+	ending        bool // by another call
 	livesOn       bool // after a call that ends well
 
 	handle   func(*pluginv1.CallEvent)
@@ -109,7 +109,7 @@ func (p *played) Share(bool) { p.note("share") }
 
 func (p *played) Release() { p.note("release") }
 
-func (p *played) Hurry() error { p.note("hurry"); return nil }
+func (p *played) Boost() error { p.note("boost"); return nil }
 
 func (p *played) Processes() ([]int, error) {
 	if closed(p.dead) {
@@ -144,7 +144,7 @@ func (p *played) Current() (cgroup.Current, error) { return cgroup.Current{}, ni
 func (p *played) Executed() time.Time              { return p.began }
 func (p *played) Killed() bool                     { return false }
 func (p *played) LauncherLost() bool               { return false }
-func (p *played) Doomed() bool                     { return p.doomed }
+func (p *played) EndedByAnother() bool             { return p.ending }
 func (p *played) Reused() bool                     { return false }
 func (p *played) UID() int                         { return 0 }
 func (p *played) MayLiveOn() bool                  { return p.livesOn }

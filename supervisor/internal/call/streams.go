@@ -11,10 +11,10 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
+	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -24,14 +24,14 @@ type streams struct {
 	call           *Call
 	stdout, stderr *capture.Stream // nil until the call is admitted
 	// What comes from there goes through these.
-	stdoutVeil, stderrVeil *veil.Stream
+	stdoutMask, stderrMask *mask.Stream
 	total                  atomic.Int64
 	overTotal              sync.Once
 	lost                   atomic.Pointer[error] // why output could not be passed on
 }
 
 func newStreams(c *Call) *streams {
-	return &streams{call: c, stdoutVeil: c.p.Veil.Stream(), stderrVeil: c.p.Veil.Stream()}
+	return &streams{call: c, stdoutMask: c.p.Mask.Stream(), stderrMask: c.p.Mask.Stream()}
 }
 
 // open comes before the processes.
@@ -54,11 +54,11 @@ func (s *streams) spill(stream string) *capture.Spill {
 func (s *streams) take(from process.Source, p []byte) error {
 	switch command := s.call.p.Request.Command; {
 	case from == process.Stderr:
-		return s.stderrVeil.Pass(p, s.passStderr)
+		return s.stderrMask.Pass(p, s.passStderr)
 	case from == process.CommandStdout:
-		return s.stdoutVeil.Pass(p, s.passCommand)
+		return s.stdoutMask.Pass(p, s.passCommand)
 	case command == nil:
-		return s.stdoutVeil.Pass(p, s.passStdout)
+		return s.stdoutMask.Pass(p, s.passStdout)
 	}
 	return nil
 }
@@ -67,9 +67,9 @@ func (s *streams) take(from process.Source, p []byte) error {
 func (s *streams) ended(from process.Source) {
 	switch from {
 	case process.Stderr:
-		s.stderrVeil.End(s.passStderr)
+		s.stderrMask.End(s.passStderr)
 	case process.CommandStdout:
-		s.stdoutVeil.End(s.passCommand)
+		s.stdoutMask.End(s.passCommand)
 		s.endContent()
 	}
 }
@@ -152,12 +152,12 @@ func (s *streams) flush(over bool) {
 	if s.stdout == nil {
 		return
 	}
-	end := (*veil.Stream).EndIfIdle
+	end := (*mask.Stream).EndIfIdle
 	if over {
-		end = (*veil.Stream).End
+		end = (*mask.Stream).End
 	}
-	end(s.stdoutVeil, s.passStdout)
-	end(s.stderrVeil, func(p []byte) error { return s.pass(p, "stderr", s.stderr, nil) })
+	end(s.stdoutMask, s.passStdout)
+	end(s.stderrMask, func(p []byte) error { return s.pass(p, "stderr", s.stderr, nil) })
 }
 
 // passesThrough: a reader outside may be slower than the tool's death.

@@ -141,10 +141,10 @@ func (o *owner) onEvent(event *pluginv1.CallEvent, of cleaned, now time.Time) {
 	case *pluginv1.CallEvent_Progress:
 		o.events.Note(api.Event{
 			Kind: api.EventProgress, Status: api.StatusRunning, ElapsedMs: o.clock.Elapsed(now).Milliseconds(),
-			Fraction: validFraction(e.Progress.Fraction), Message: o.p.Veil.Text(e.Progress.GetMessage()),
+			Fraction: validFraction(e.Progress.Fraction), Message: o.p.Mask.Text(e.Progress.GetMessage()),
 		})
 	case *pluginv1.CallEvent_Log:
-		o.events.Note(api.Event{Kind: api.EventLog, Message: o.p.Veil.Text(e.Log.GetMessage()), Log: o.logEntry(e.Log)})
+		o.events.Note(api.Event{Kind: api.EventLog, Message: o.p.Mask.Text(e.Log.GetMessage()), Log: o.logEntry(e.Log)})
 	case *pluginv1.CallEvent_Flush:
 		o.tool.acknowledge(event.GetSeq())
 	case *pluginv1.CallEvent_Ask:
@@ -204,7 +204,7 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	o.clock.Paused(now)
 	o.moveTimer(now)
 	question := spec.Question{
-		ID: ask.GetInteractionId(), Prompt: o.p.Veil.Text(ask.GetPrompt()), Schema: o.p.Veil.JSON(ask.GetSchema()),
+		ID: ask.GetInteractionId(), Prompt: o.p.Mask.Text(ask.GetPrompt()), Schema: o.p.Mask.JSON(ask.GetSchema()),
 		Timeout: prepare.Milliseconds(ask.GetTimeoutMs()), Secret: ask.GetSecret(),
 		Requests: o.clientRequests(ask.GetRequests()),
 	}
@@ -217,7 +217,7 @@ func (o *owner) logEntry(l *pluginv1.Log) *api.LogEntry {
 		return nil
 	}
 	return &api.LogEntry{
-		Level: publish.CutWord(l.GetSeverity()), Logger: o.p.Veil.Text(publish.CutWord(l.GetLogger())), Data: o.p.Veil.JSON(publish.ShortLog(l.GetData())),
+		Level: publish.CutWord(l.GetSeverity()), Logger: o.p.Mask.Text(publish.CutWord(l.GetLogger())), Data: o.p.Mask.JSON(publish.ShortLog(l.GetData())),
 	}
 }
 
@@ -227,7 +227,7 @@ func (o *owner) clientRequests(of map[string]*pluginv1.ClientRequest) map[string
 	}
 	list := map[string]spec.ClientRequest{}
 	for key, one := range of {
-		list[key] = spec.ClientRequest{Method: one.GetMethod(), Params: o.p.Veil.JSON(one.GetParams())}
+		list[key] = spec.ClientRequest{Method: one.GetMethod(), Params: o.p.Mask.JSON(one.GetParams())}
 	}
 	return list
 }
@@ -252,7 +252,7 @@ func (c *Call) hide(a spec.Answer) (warning string) {
 	if secret == "" {
 		return ""
 	}
-	if err := c.p.Veil.Add(secret); err != nil {
+	if err := c.p.Mask.Add(secret); err != nil {
 		return fmt.Sprintf("an answer cannot be kept out of the output: it has fewer than %d bytes, or too many", redact.MinBytes)
 	}
 	return ""

@@ -18,8 +18,8 @@ type Tree interface {
 	Terminate() (pids []int, err error)
 	// Kill ends every process. It may be called again, and from any goroutine.
 	Kill() error
-	// Hurry helps what is being killed to die on a busy machine.
-	Hurry() error
+	// Boost helps what is being killed to die on a busy machine.
+	Boost() error
 	// Processes are those that live, but the launcher.
 	Processes() ([]int, error)
 	// Ended waits until no process is left and their end was reported, or until
@@ -33,11 +33,11 @@ type Tree interface {
 	// Current may be called from any goroutine.
 	Current() (cgroup.Current, error)
 
-	Executed() time.Time // when the tool's program began; zero before
-	Killed() bool        // by the host
-	LauncherLost() bool  // the launcher has ended, and not by the host
-	Doomed() bool        // another call has ended it
-	Reused() bool        // it is not fresh: it has served other calls
+	Executed() time.Time  // when the tool's program began; zero before
+	Killed() bool         // by the host
+	LauncherLost() bool   // the launcher has ended, and not by the host
+	EndedByAnother() bool // another call has ended it
+	Reused() bool         // it is not fresh: it has served other calls
 	UID() int
 
 	// SetTimer has the launcher end the processes after this time at the

@@ -88,7 +88,7 @@ func (g *Guest) Share(locked bool) {
 	}
 	l, s, closed := g.line, g.stay, g.line.pool.isClosed()
 	l.ask(func() {
-		if closed || s.doomed || l.usable() {
+		if closed || s.ending || l.usable() {
 			return
 		}
 		l.current, s.kept = s, true
@@ -132,29 +132,29 @@ func (g *Guest) MayLiveOn() (may bool) {
 
 // Terminate and Kill take the other calls at the process with it.
 func (g *Guest) Terminate() (pids []int, err error) {
-	g.doom()
+	g.end()
 	return g.Process.Terminate()
 }
 
 // Kill sends SIGKILL to all processes.
 func (g *Guest) Kill() error {
-	g.doom()
+	g.end()
 	return g.Process.Kill()
 }
 
-// doom says that this call ends the processes. The others hear of it on goroutines
-// of their own, since owners may doom one another.
-func (g *Guest) doom() {
+// end says that this call ends the processes. The others hear of it on goroutines
+// of their own, since owners may end one another.
+func (g *Guest) end() {
 	if g.line == nil {
 		return
 	}
 	g.line.ask(func() {
 		s := g.stay
-		if s.doomed {
+		if s.ending {
 			return
 		}
-		s.doomed = true
-		s.doomer.Store(g)
+		s.ending = true
+		s.endedBy.Store(g)
 		g.line.drop(s)
 		for other := range s.here {
 			if other != g {
@@ -164,12 +164,12 @@ func (g *Guest) doom() {
 	})
 }
 
-// Doomed says that another call ends the processes.
-func (g *Guest) Doomed() bool {
+// EndedByAnother says that another call ends the processes.
+func (g *Guest) EndedByAnother() bool {
 	if g.stay == nil {
 		return false
 	}
-	by := g.stay.doomer.Load()
+	by := g.stay.endedBy.Load()
 	return by != nil && by != g
 }
 
@@ -182,7 +182,7 @@ func (g *Guest) Release() {
 	released := false
 	g.line.ask(func() { released = g.line.release(g) })
 	if !released && g.goAway() {
-		g.Bury()
+		g.Destroy()
 	}
 }
 
@@ -223,7 +223,7 @@ func (g *Guest) goAway() (last bool) {
 		s := g.stay
 		g.line.drop(s)
 		delete(s.here, g)
-		s.doomed = true
+		s.ending = true
 		last = len(s.here) == 0 && !s.claimed
 		s.claimed = s.claimed || last
 	})

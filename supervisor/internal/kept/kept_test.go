@@ -124,7 +124,7 @@ func fullPool(t *testing.T) (p *Pool, buried *[]*stay) {
 	var ts tasks.Tasks
 	p, buried = NewPool(admission.Limits{Queue: 1}, &ts), new([]*stay)
 	var mu sync.Mutex
-	p.bury = func(s *stay) {
+	p.destroy = func(s *stay) {
 		mu.Lock()
 		defer mu.Unlock()
 		*buried = append(*buried, s)

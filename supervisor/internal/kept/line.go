@@ -49,10 +49,10 @@ type stay struct {
 	here   map[*Guest]time.Time
 	served int
 	kept   bool // it lives on for other calls
-	// doomed: the processes end, or have ended. doomer is the guest that ends
+	// ending: the processes end, or have ended. endedBy is the guest that ends
 	// them; nil if they did so by themselves.
-	doomed bool
-	doomer atomic.Pointer[Guest]
+	ending  bool
+	endedBy atomic.Pointer[Guest]
 	// claimed: somebody has taken on to free the process.
 	claimed bool
 	unlock  func() // gives back the tool's data; nil where it does not hold them itself
@@ -127,12 +127,12 @@ func (l *Line) worn(s *stay) bool {
 
 // usable says that another call can have the kept process.
 func (l *Line) usable() bool {
-	return l.current != nil && !l.current.doomed && !l.worn(l.current)
+	return l.current != nil && !l.current.ending && !l.worn(l.current)
 }
 
 // livesOn is false if the processes are to end with a guest that goes.
 func (l *Line) livesOn(s *stay) bool {
-	return s.kept && !s.doomed && !l.retired && !(len(s.here) == 1 && l.worn(s))
+	return s.kept && !s.ending && !l.retired && !(len(s.here) == 1 && l.worn(s))
 }
 
 // endedByItself is for a kept process that has died. Its guests are told, and
@@ -140,7 +140,7 @@ func (l *Line) livesOn(s *stay) bool {
 func (l *Line) endedByItself() {
 	s := l.current
 	l.drop(s)
-	s.doomed = true
+	s.ending = true
 	l.claim(s)
 }
 
@@ -174,8 +174,8 @@ func (l *Line) claim(s *stay) {
 	if len(s.here) > 0 || s.claimed {
 		return
 	}
-	s.claimed, s.doomed = true, true
-	l.pool.ending.Go(func() { l.pool.bury(s) })
+	s.claimed, s.ending = true, true
+	l.pool.ending.Go(func() { l.pool.destroy(s) })
 }
 
 // needs is how long the launcher's timer is to run. A guest that has just come,

@@ -27,7 +27,7 @@ const (
 type Pool struct {
 	admission admission.Limits
 	tasks     *tasks.Tasks
-	bury      func(*stay) // kills and frees one that is claimed
+	destroy   func(*stay) // kills and frees one that is claimed
 
 	mu     sync.Mutex
 	lines  map[string]*Line
@@ -37,7 +37,7 @@ type Pool struct {
 
 // NewPool makes one whose calls wait for a process as limits say.
 func NewPool(limits admission.Limits, t *tasks.Tasks) *Pool {
-	return &Pool{admission: limits, tasks: t, bury: func(s *stay) { s.process.Bury() }, lines: map[string]*Line{}}
+	return &Pool{admission: limits, tasks: t, destroy: func(s *stay) { s.process.Destroy() }, lines: map[string]*Line{}}
 }
 
 // Join takes a place in the line of a key. The call must Part from it.

@@ -17,8 +17,8 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -82,7 +82,7 @@ type preparation struct {
 // Bare is of a request of which nothing is known yet.
 func (p *Preparer) Bare(request spec.Request) *Prepared {
 	return &Prepared{
-		Request: request, ID: cmp.Or(request.ID, rand.Text()), Label: request.ToolName(), Veil: &veil.Veil{},
+		Request: request, ID: cmp.Or(request.ID, rand.Text()), Label: request.ToolName(), Mask: &mask.Mask{},
 		cgroup: p.Cgroup, controllers: p.Controllers, noCgroup: p.NoCgroup,
 	}
 }

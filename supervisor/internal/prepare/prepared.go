@@ -14,13 +14,13 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Prepared is a request that can be run. Nothing of it changes any more, but that
-// the Veil may be given more to hide, and that it must be closed.
+// the Mask may be given more to hide, and that it must be closed.
 type Prepared struct {
 	// Request has its command made of the arguments, where it is a CommandTool's.
 	Request spec.Request
@@ -42,7 +42,7 @@ type Prepared struct {
 	Description *pluginv1.ToolDescription // nil for a plain command, and a Describe
 	Arguments   []byte
 	Reader      spec.OutputReader // of a command's stdout; used by the one goroutine that reads that
-	Veil        *veil.Veil
+	Mask        *mask.Mask
 
 	Timeout budget.Resolution
 	// StartTimeout is how long the tool may take until it answers.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/mask"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
-	"github.com/toolhost/toolhost/supervisor/internal/veil"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
@@ -28,7 +28,7 @@ func (n *preparation) checkSecrets() error {
 		}
 	}
 	var err error
-	if n.Veil, err = newVeil(n.Request.Secrets); err != nil {
+	if n.Mask, err = newVeil(n.Request.Secrets); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
@@ -56,10 +56,10 @@ func (n *Prepared) secretEnv() (env []string) {
 	return env
 }
 
-func newVeil(secrets []spec.Secret) (*veil.Veil, error) {
+func newVeil(secrets []spec.Secret) (*mask.Mask, error) {
 	values := make([][]byte, len(secrets))
 	for i, s := range secrets {
 		values[i] = []byte(s.Value)
 	}
-	return veil.New(values...)
+	return mask.New(values...)
 }

@@ -97,8 +97,8 @@ func (p *Process) Kill() error {
 	return errors.Join(lifted, killed)
 }
 
-// Hurry helps processes that are being killed to die on a busy machine.
-func (p *Process) Hurry() error { return p.group.Hurry() }
+// Boost helps processes that are being killed to die on a busy machine.
+func (p *Process) Boost() error { return p.group.Boost() }
 
 // Processes are those that live, but the launcher.
 func (p *Process) Processes() ([]int, error) {
@@ -121,7 +121,7 @@ func (p *Process) Ended(ctx context.Context) error {
 
 // GiveUp is for processes that SIGKILL does not end: how many there are.
 func (p *Process) GiveUp() (survivors int) {
-	p.group.Calm()
+	p.group.EndBoost()
 	pids, err := p.group.Processes()
 	if err == nil && len(pids) == 0 && p.launcher.HasEnded() {
 		return 0 // only the starter is late
@@ -256,8 +256,8 @@ func (p *Process) remove() {
 	close(p.freed)
 }
 
-// Bury kills what lives and frees the process.
-func (p *Process) Bury() {
+// Destroy kills what lives and frees the process.
+func (p *Process) Destroy() {
 	_ = p.Kill()
 	ctx, cancel := context.WithTimeout(context.Background(), KillTime)
 	defer cancel()

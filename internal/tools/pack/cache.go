@@ -11,14 +11,14 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// maxHeld bounds the copies of a shelf. Who reloads a configuration after each
+// maxHeld bounds the copies of a cache. Who reloads a configuration after each
 // change of a pack holds one more each time.
 const maxHeld = 64
 
-// Shelf holds the packs that a host's calls run from: nobody knows which of
+// Cache holds the packs that a host's calls run from: nobody knows which of
 // them a call still needs, so they stay until Close. The zero value is an empty
 // one. Its methods may be called from any goroutine.
-type Shelf struct {
+type Cache struct {
 	mu   sync.Mutex
 	held []*Opened
 }
@@ -27,7 +27,7 @@ type Shelf struct {
 // has been compared with the pack's manifest. r.SHA256, if set, must be the
 // manifest's hash. What came with the binary can be read, and is the working
 // directory if r has none. An error is one line.
-func (s *Shelf) Request(r supervisor.Request) (supervisor.Request, error) {
+func (s *Cache) Request(r supervisor.Request) (supervisor.Request, error) {
 	path := r.Tool.Path
 	opened, err := s.open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func (o *Opened) show(r *supervisor.Request) {
 }
 
 // open gives the same pack the same copy. Who opens another one meanwhile waits.
-func (s *Shelf) open(path string) (*Opened, error) {
+func (s *Cache) open(path string) (*Opened, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	opened, err := Open(path)
@@ -77,7 +77,7 @@ func (s *Shelf) open(path string) (*Opened, error) {
 }
 
 // Close removes the copies. No call may need them any more.
-func (s *Shelf) Close() error {
+func (s *Cache) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error

@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-func requested(t *testing.T, s *Shelf, r supervisor.Request) supervisor.Request {
+func requested(t *testing.T, s *Cache, r supervisor.Request) supervisor.Request {
 	t.Helper()
 	r, err := s.Request(r)
 	if err != nil {
@@ -24,7 +24,7 @@ func requested(t *testing.T, s *Shelf, r supervisor.Request) supervisor.Request 
 // beside the one that calls may still need.
 func TestShelf(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	var s Shelf
+	var s Cache
 	from := packedSample(t)
 	ask := supervisor.Request{Tool: supervisor.Tool{Path: from}, Sandbox: &supervisor.Policy{Read: []string{"/usr"}}}
 	first, second := requested(t, &s, ask), requested(t, &s, ask)
@@ -55,7 +55,7 @@ func TestShelf(t *testing.T) {
 
 func TestShelfRefuses(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	s := Shelf{held: make([]*Opened, maxHeld)}
+	s := Cache{held: make([]*Opened, maxHeld)}
 	for i := range s.held {
 		s.held[i] = &Opened{ManifestSHA256: "another"}
 	}

@@ -2,12 +2,12 @@ package cgroup
 
 import "errors"
 
-// Hurry gives a group that was killed the CPU time that dying takes: on a busy
-// machine a share that is meant for tools can make SIGKILL take seconds. Calm
+// Boost gives a group that was killed the CPU time that dying takes: on a busy
+// machine a share that is meant for tools can make SIGKILL take seconds. EndBoost
 // ends it, as Remove does; neither needs to be called, and both may be again.
 // For a moment all groups together have more than their share, too, and no CPU
 // quota. A group that is gone is not an error.
-func (g *Group) Hurry() error {
+func (g *Group) Boost() error {
 	err := g.use(func() error {
 		if !g.hurries.CompareAndSwap(false, true) {
 			return nil
@@ -28,8 +28,8 @@ func (g *Group) prefer() error {
 	return g.root.apply(g.leaf+"/", g.root.layout.weight(max(g.limits.CPUWeight, defaultWeight)))
 }
 
-// Calm ends Hurry for a group that does not die.
-func (g *Group) Calm() {
+// EndBoost ends Boost for a group that does not die.
+func (g *Group) EndBoost() {
 	g.root.mu.RLock()
 	defer g.root.mu.RUnlock()
 	if g.hurries.CompareAndSwap(true, false) && !g.root.closed {
@@ -39,9 +39,9 @@ func (g *Group) Calm() {
 
 // hurryAll counts a group that hurries, or does no more, in all bounds that it is in.
 func (g *Group) hurryAll(by int) error {
-	err := g.root.all.hurry(by)
+	err := g.root.all.boost(by)
 	if g.share != nil {
-		err = errors.Join(err, g.share.hurry(by))
+		err = errors.Join(err, g.share.boost(by))
 	}
 	return err
 }

@@ -1,6 +1,6 @@
-// Package veil takes a call's secrets out of all that the call gives out: text,
+// Package mask takes a call's secrets out of all that the call gives out: text,
 // JSON, content, results and streams that are cut anywhere.
-package veil
+package mask
 
 import (
 	"encoding/json"
@@ -13,17 +13,17 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/redact"
 )
 
-// Veil takes a call's secrets out of what the call gives out. The zero value
+// Mask takes a call's secrets out of what the call gives out. The zero value
 // has none. It may be used from any goroutine.
-type Veil struct {
+type Mask struct {
 	set    atomic.Pointer[redact.Set] // grows by the answers to secret questions
 	adding sync.Mutex
 }
 
 // New hides the secrets.
-func New(secrets ...[]byte) (*Veil, error) {
+func New(secrets ...[]byte) (*Mask, error) {
 	set, err := redact.New(secrets...)
-	v := &Veil{}
+	v := &Mask{}
 	if len(secrets) > 0 {
 		v.set.Store(set)
 	}
@@ -31,7 +31,7 @@ func New(secrets ...[]byte) (*Veil, error) {
 }
 
 // Add hides one more, which takes a while where there is much to hide.
-func (v *Veil) Add(secret string) error {
+func (v *Mask) Add(secret string) error {
 	v.adding.Lock()
 	defer v.adding.Unlock()
 	set, err := v.set.Load().With([]byte(secret))
@@ -42,10 +42,10 @@ func (v *Veil) Add(secret string) error {
 }
 
 // Text returns s without the secrets, as the methods below do with theirs.
-func (v *Veil) Text(s string) string { return v.set.Load().String(s) }
+func (v *Mask) Text(s string) string { return v.set.Load().String(s) }
 
 // JSON is Text for JSON, which stays valid.
-func (v *Veil) JSON(raw json.RawMessage) json.RawMessage {
+func (v *Mask) JSON(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return raw
 	}
@@ -57,7 +57,7 @@ func (v *Veil) JSON(raw json.RawMessage) json.RawMessage {
 }
 
 // Content is Text for all parts of content.
-func (v *Veil) Content(c api.Content) api.Content {
+func (v *Mask) Content(c api.Content) api.Content {
 	set := v.set.Load()
 	if set == nil {
 		return c
@@ -68,7 +68,7 @@ func (v *Veil) Content(c api.Content) api.Content {
 }
 
 // Result goes over what was not veiled when it came.
-func (v *Veil) Result(r *api.Result) {
+func (v *Mask) Result(r *api.Result) {
 	if v.set.Load() == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (v *Veil) Result(r *api.Result) {
 }
 
 // Description goes over what a tool that was granted secrets says of itself.
-func (v *Veil) Description(d *pluginv1.DescribeResponse) {
+func (v *Mask) Description(d *pluginv1.DescribeResponse) {
 	if v.set.Load() == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (v *Veil) Description(d *pluginv1.DescribeResponse) {
 // Stream is one stream of bytes, cut anywhere. Its methods may be called from
 // any goroutine.
 type Stream struct {
-	veil *Veil
+	mask *Mask
 
 	mu     sync.Mutex
 	set    *redact.Set // that stream uses
@@ -132,16 +132,16 @@ type Stream struct {
 }
 
 // Stream begins a stream of bytes.
-func (v *Veil) Stream() *Stream {
+func (v *Mask) Stream() *Stream {
 	set := v.set.Load()
-	return &Stream{veil: v, set: set, stream: set.NewStream()}
+	return &Stream{mask: v, set: set, stream: set.NewStream()}
 }
 
 // Pass hands on what can be shown of the stream when p is added to it.
 func (s *Stream) Pass(p []byte, to func([]byte) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if set := s.veil.set.Load(); set != s.set {
+	if set := s.mask.set.Load(); set != s.set {
 		s.set = set
 		s.stream.Use(set)
 	}

@@ -21,7 +21,7 @@ func setRestOf(b *bounds, rest time.Duration) {
 	b.lift.rest, b.lift.ended = rest, time.Time{}
 }
 
-// The total CPU quota is lifted while groups hurry, but neither for long nor all
+// The total CPU quota is lifted while groups are boosted, but neither for long nor all
 // the time, and is itself again afterwards.
 func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	r := openRoot(t, Options{})
@@ -58,46 +58,46 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 	setRest(r, 0)
 	for range 20 {
 		at(func(g *Group) {
-			if err := g.Hurry(); err != nil {
+			if err := g.Boost(); err != nil {
 				t.Error(err)
 			}
 		})
 		if quota() == in {
 			t.Fatal("the quota is not lifted")
 		}
-		groups[0].Calm()
+		groups[0].EndBoost()
 		if quota() == in {
-			t.Fatal("the quota is back while groups hurry")
+			t.Fatal("the quota is back while groups are boosted")
 		}
-		at((*Group).Calm)
+		at((*Group).EndBoost)
 		if now := quota(); now != in {
 			t.Fatalf("quota %s, was %s", now, in)
 		}
 	}
 	setRest(r, time.Hour)
-	if err := groups[0].Hurry(); err != nil { // it never dies
+	if err := groups[0].Boost(); err != nil { // it never dies
 		t.Fatal(err)
 	}
 	wait.Until(t, "the quota is back", func() bool { return quota() == in })
-	at((*Group).Calm)
+	at((*Group).EndBoost)
 	if now := quota(); now != in {
 		t.Errorf("quota %s, was %s", now, in)
 	}
-	if err := groups[1].Hurry(); err != nil {
+	if err := groups[1].Boost(); err != nil {
 		t.Fatal(err)
 	}
 	if now := quota(); now != in {
 		t.Errorf("the quota is lifted again at once: %s", now)
 	}
-	groups[1].Calm()
+	groups[1].EndBoost()
 	setRest(r, 0)
-	if err := groups[1].Hurry(); err != nil {
+	if err := groups[1].Boost(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Totals(Limits{CPUPercent: 40}); err != nil {
 		t.Fatal(err)
 	}
-	at((*Group).Calm)
+	at((*Group).EndBoost)
 	if now := quota(); now == in || strings.HasPrefix(now, "max") || now == "-1" {
 		t.Errorf("quota %s after another total", now)
 	}
@@ -131,20 +131,20 @@ func TestHurry(t *testing.T) {
 	setRest(r, time.Hour)
 	began := time.Now()
 	for _, g := range []*Group{a, a, b} {
-		if err := g.Hurry(); err != nil {
+		if err := g.Boost(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if weight("") != of(hurryWeight) && time.Since(began) < maxLift {
-		t.Errorf("in a hurry: weight %s", weight(""))
+	if weight("") != of(boostWeight) && time.Since(began) < maxLift {
+		t.Errorf("in a boost: weight %s", weight(""))
 	}
 	wait.Until(t, "the weight is itself again", func() bool { return weight("") == of(toolsWeight) })
-	a.Calm()
-	a.Calm()
+	a.EndBoost()
+	a.EndBoost()
 	if err := b.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	want("all are calm", toolsWeight)
+	want("no group is boosted", toolsWeight)
 	low := newGroup(t, r, "low", Limits{CPUWeight: 3})
 	if got := weight(low.leaf + "/"); got != of(defaultWeight) {
 		t.Errorf("weight %s before LimitCPU", got)
@@ -152,14 +152,14 @@ func TestHurry(t *testing.T) {
 	if err := low.LimitCPU(); err != nil || weight(low.leaf+"/") != of(3) {
 		t.Errorf("weight %s, %v", weight(low.leaf+"/"), err)
 	}
-	if err := errors.Join(low.Hurry(), low.LimitCPU()); err != nil || weight(low.leaf+"/") != of(defaultWeight) {
-		t.Errorf("weight %s of a group in a hurry, %v", weight(low.leaf+"/"), err)
+	if err := errors.Join(low.Boost(), low.LimitCPU()); err != nil || weight(low.leaf+"/") != of(defaultWeight) {
+		t.Errorf("weight %s of a group in a boost, %v", weight(low.leaf+"/"), err)
 	}
-	low.Calm()
-	if err := b.Hurry(); err != nil {
+	low.EndBoost()
+	if err := b.Boost(); err != nil {
 		t.Errorf("a removed group: %v", err)
 	}
-	want("a removed group has no hurry", toolsWeight)
+	want("a removed group has no boost", toolsWeight)
 	for _, total := range []int64{30, 2000, 0} {
 		if err := r.Totals(Limits{CPUWeight: total}); err != nil {
 			t.Fatal(err)
@@ -168,6 +168,6 @@ func TestHurry(t *testing.T) {
 		if err := errors.Join(r.all.raise(), r.all.restore()); err != nil {
 			t.Fatal(err)
 		}
-		want("the operator's, after a hurry", cmp.Or(total, toolsWeight))
+		want("the operator's, after a boost", cmp.Or(total, toolsWeight))
 	}
 }

@@ -30,14 +30,14 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// kit is what a command works with: the configuration, the host that it makes,
+// app is what a command works with: the configuration, the host that it makes,
 // and the tools, each with the flags on top.
-type kit struct {
+type app struct {
 	flags   *callFlags
 	loaded  *config.Loaded
 	host    *supervisor.Supervisor
 	catalog *catalog.Catalog
-	packs   pack.Shelf
+	packs   pack.Cache
 	// notices gets what wrapped servers announce; nil drops it.
 	notices atomic.Pointer[mcpserver.Server]
 	// tells: the catalogue's warnings go to stderr as they come up. It is set before
@@ -45,9 +45,9 @@ type kit struct {
 	tells bool
 }
 
-// open checks the flags, reads the configuration and makes the host. The kit
+// open checks the flags, reads the configuration and makes the host. The app
 // must be closed.
-func (f *callFlags) open() (*kit, error) {
+func (f *callFlags) open() (*app, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func (f *callFlags) open() (*kit, error) {
 	return f.openWith(loaded, machine)
 }
 
-func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*kit, error) {
+func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*app, error) {
 	self, err := ownPath()
 	if err != nil {
 		return nil, hostError(err)
 	}
-	k := &kit{flags: f, loaded: loaded}
+	k := &app{flags: f, loaded: loaded}
 	c := loaded.Config
 	c.SpillDir, c.CgroupParent = cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
 	c.NoCgroup, c.Recall = f.noCgroup, f.once
@@ -92,23 +92,23 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ki
 	return k, nil
 }
 
-func (k *kit) notice(entry, method string, params json.RawMessage) {
+func (k *app) notice(entry, method string, params json.RawMessage) {
 	if server := k.notices.Load(); server != nil {
 		server.Notice(entry, method, params)
 	}
 }
 
 // warn may be called by several goroutines at once.
-func (k *kit) warn(warning string) {
+func (k *app) warn(warning string) {
 	if k.tells && !k.flags.quiet && !k.flags.json && !k.flags.events {
 		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
 	}
 }
 
 // profiles are the asks of the configuration for turns.
-func (k *kit) profiles() map[string][]budget.Ask { return k.loaded.Config.Profiles }
+func (k *app) profiles() map[string][]budget.Ask { return k.loaded.Config.Profiles }
 
-func (k *kit) Close() {
+func (k *app) Close() {
 	if err := k.host.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine("cannot remove all that the call has used: "+err.Error()))
 	}
@@ -157,14 +157,14 @@ func (f *callFlags) dataDir(loaded *config.Loaded) string {
 }
 
 // base is what a call begins with whose tool is in no configuration.
-func (k *kit) base() supervisor.Request {
+func (k *app) base() supervisor.Request {
 	r := k.loaded.Default.Request()
 	k.flags.over(&r)
 	return r
 }
 
 // request is one for a tool of a binary, or of a pack's.
-func (k *kit) request(named supervisor.Tool) (supervisor.Request, error) {
+func (k *app) request(named supervisor.Tool) (supervisor.Request, error) {
 	r := k.base()
 	r.Tool = named
 	if pack.Is(named.Path) {
@@ -174,7 +174,7 @@ func (k *kit) request(named supervisor.Tool) (supervisor.Request, error) {
 }
 
 // find finds a tool by a name of the configuration, or by a plugin's path.
-func (k *kit) find(ctx context.Context, word string) (catalog.Tool, error) {
+func (k *app) find(ctx context.Context, word string) (catalog.Tool, error) {
 	if !strings.Contains(word, "/") {
 		tool, err := k.catalog.Find(ctx, word)
 		none, missing := errors.AsType[*catalog.NotFoundError](err)
@@ -205,11 +205,11 @@ func noFile() string {
 }
 
 // mode is that of tools that no configuration names.
-func (k *kit) mode() turn.Mode { return cmp.Or(turn.Mode(k.flags.mode), k.loaded.Default.Mode) }
+func (k *app) mode() turn.Mode { return cmp.Or(turn.Mode(k.flags.mode), k.loaded.Default.Mode) }
 
 // plugin is a tool of a binary that no configuration names. An error is a
 // *catalog.DescribeError.
-func (k *kit) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, error) {
+func (k *app) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, error) {
 	request, err := k.request(named)
 	if err != nil {
 		return catalog.Tool{}, err
@@ -258,7 +258,7 @@ func named(names []string) string {
 }
 
 // offer is a plugin's tool under its own name.
-func (k *kit) offer(request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) catalog.Tool {
+func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, of *supervisor.Description) catalog.Tool {
 	entry := k.loaded.Default
 	request.Tool.Name = own.GetName()
 	return catalog.Tool{
