@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -86,11 +87,16 @@ func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	ts.Defer(*before)
 	ts.Setenv("SOCKET", socket)
+	config, _ := os.ReadFile(ts.Getenv("TOOLHOST_CONFIG"))
+	overTCP := bytes.Contains(config, []byte("listen:"))
 	for range 1000 {
-		if ts.Exec("toolhost", "ps", "--socket", socket) == nil {
-			if tcp := tcpAddress.FindStringSubmatch(log.String()); tcp != nil {
-				ts.Setenv("ADDRESS", tcp[1])
-			}
+		answers := ts.Exec("toolhost", "ps", "--socket", socket) == nil
+		if tcp := tcpAddress.FindStringSubmatch(log.String()); tcp != nil {
+			ts.Setenv("ADDRESS", tcp[1])
+		} else if overTCP {
+			continue // it is logged behind the first answer at times
+		}
+		if answers {
 			return
 		}
 	}
