@@ -179,9 +179,9 @@ func TestConnectionsEndWithTheCall(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK) // the relay is there
 	before := namespaces(t)
-	for range times(2, 10, 200) {
+	for range times(2, 5, 200) {
 		r := reaching(t, l, with("a.test:2222"), "flood a.test:2222")
-		r.Timeouts, r.Grace = within(500*time.Millisecond), -1
+		r.Timeouts, r.Grace = within(time.Second), -1
 		result := call(t, host, r)
 		wantStatus(t, result, api.StatusTimeout)
 		if f := flowOf(t, result, "a.test", lab.EchoPort); f.SentBytes == 0 || f.Error != "" {

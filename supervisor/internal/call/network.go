@@ -57,8 +57,8 @@ func (in networkAsk) take(o *owner, now time.Time) {
 		answer := o.p.Request.Ask(o.lifetime, spec.Question{
 			ID: "network " + in.to, Prompt: fmt.Sprintf("%s wants %s", o.p.Label, in.to), Reach: in.to,
 		})
+		o.send(networkAnswered{in.to, answer}) // before the tool can try again
 		in.settle(answer, notGranted+", and "+whyDenied(answer))
-		o.send(networkAnswered{in.to, answer})
 	})
 }
 
