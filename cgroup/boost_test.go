@@ -23,7 +23,7 @@ func setRestOf(b *bounds, rest time.Duration) {
 
 // The total CPU quota is lifted while groups are boosted, but neither for long nor all
 // the time, and is itself again afterwards.
-func TestHurryLiftsTheTotalQuota(t *testing.T) {
+func TestBoostLiftsTheTotalQuota(t *testing.T) {
 	r := openRoot(t, Options{})
 	h := r.limited[ctrlCPU]
 	if h == nil {
@@ -104,7 +104,7 @@ func TestHurryLiftsTheTotalQuota(t *testing.T) {
 }
 
 // The share of the CPU is raised while any group hurries, but not for long.
-func TestHurry(t *testing.T) {
+func TestBoost(t *testing.T) {
 	r := openRoot(t, Options{})
 	h := r.limited[ctrlCPU]
 	if h == nil {
