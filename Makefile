@@ -28,7 +28,7 @@ test race browser interop network networkload conformance servers tutorials soak
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
-VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
+VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|ANameOnATerminal|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
 
 # PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
