@@ -37,11 +37,11 @@ func TestQuotasOfAnIdentity(t *testing.T) {
 	bound, free := as("bound"), as("free")
 
 	first := bound.begin()
-	greedy := bound.run(first, api.Call{ID: "greedy", Tool: "work", Arguments: arguments(t, workArgs{Memory: 300})})
+	greedy := bound.run(first, api.Call{ID: "greedy", Tool: "work", Arguments: arguments(t, workArgs{Memory: 200})})
 	if r := greedy.result; greedy.err != nil || r.Status != api.StatusOOM || r.Reason != api.ReasonShareMemory || !strings.Contains(r.Message, "quota: memory") {
 		t.Errorf("%v %+v", greedy.err, r)
 	}
-	free.mustRun(free.begin(), "work", workArgs{Memory: 300})
+	free.mustRun(free.begin(), "work", workArgs{Memory: 200})
 
 	bound.mustRun(first, "work", workArgs{Text: strings.Repeat("x", 100<<10), Repeat: 4})
 	full := bound.run(first, api.Call{ID: "more", Tool: "work"})
