@@ -125,11 +125,15 @@ func (a *Approvals) end(which func(*KeptApproval) bool) {
 
 // tidy drops those that are over. a is locked.
 func (a *Approvals) tidy() {
-	now := a.options.Now()
-	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool {
-		return !one.ExpiresAt.IsZero() && !now.Before(one.ExpiresAt) ||
-			one.For == api.ForIdentity && a.options.Stands != nil && !a.options.Stands(one.Approval)
-	})
+	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool { return !a.inForce(one) })
+}
+
+// inForce says whether one is not over yet.
+func (a *Approvals) inForce(one *KeptApproval) bool {
+	if !one.ExpiresAt.IsZero() && !a.options.Now().Before(one.ExpiresAt) {
+		return false
+	}
+	return one.For != api.ForIdentity || a.options.Stands == nil || a.options.Stands(one.Approval)
 }
 
 // saveIf saves those for identities. a is locked.
@@ -171,12 +175,12 @@ func (one *KeptApproval) covers(c approvable) bool {
 	return one.For == api.ForIdentity
 }
 
-// hold says whether a call was approved before, and counts it.
+// hold says whether a call was approved before, and counts it. A call waits for it, so
+// only what covers the call is looked at closely.
 func (a *Approvals) hold(c approvable) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.tidy()
-	at := slices.IndexFunc(a.list, func(one *KeptApproval) bool { return one.covers(c) })
+	at := slices.IndexFunc(a.list, func(one *KeptApproval) bool { return one.covers(c) && a.inForce(one) })
 	if at < 0 {
 		return false
 	}
