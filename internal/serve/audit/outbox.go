@@ -4,8 +4,7 @@ package audit
 
 import (
 	"context"
-	"strconv"
-	"strings"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,30 +108,29 @@ func (o *Outbox) run() {
 	}
 }
 
-// batch takes what else waits, and a record of what was lost behind it.
-func (o *Outbox) batch(first journal.Audit) []journal.Audit {
-	list := []journal.Audit{first}
+// batch takes what else waits, and a record of what was lost behind it, lost in
+// number.
+func (o *Outbox) batch(first journal.Audit) (list []journal.Audit, lost int64) {
+	list = []journal.Audit{first}
 	for len(list) < maxBatch && len(o.queue) > 0 {
 		list = append(list, <-o.queue)
 	}
-	if n := o.lost.Swap(0); n > 0 {
-		list = append(list, lostRecord(n))
+	if lost = o.lost.Swap(0); lost > 0 {
+		list = append(list, lostRecord(lost))
 	}
-	return list
+	return list, lost
 }
 
-const (
-	actionLost  = "audit.lost"
-	lostRecords = " records"
-)
-
-// lostRecord tells the other end that records are missing there.
+// lostRecord says at the other end that records are missing there.
 func lostRecord(n int64) journal.Audit {
-	return journal.Audit{Time: time.Now().UTC(), Who: "daemon", Action: actionLost, What: strconv.FormatInt(n, 10) + lostRecords, Outcome: "not sent: too many waited; the journal has them"}
+	return journal.Audit{
+		Time: time.Now().UTC(), Who: "daemon", Action: "audit.lost", What: fmt.Sprintf("%d records", n),
+		Outcome: "not sent: too many waited; the journal has them",
+	}
 }
 
-// deliver tries until all are sent, or the end.
-func (o *Outbox) deliver(list []journal.Audit) {
+// deliver tries until all of a batch are sent, or the end.
+func (o *Outbox) deliver(list []journal.Audit, lost int64) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		ctx, cancel := context.WithTimeout(o.life, sendLimit)
 		sent, err := o.sender.Send(ctx, list)
@@ -146,24 +144,21 @@ func (o *Outbox) deliver(list []journal.Audit) {
 		}
 		o.tell(err)
 		if !o.rest(pause) {
-			o.lose(list)
+			o.lose(len(list), lost)
 			return
 		}
 	}
 }
 
-// lose counts what is given up. What a record says was lost before is lost still, and
-// was counted.
-func (o *Outbox) lose(list []journal.Audit) {
-	for _, a := range list {
-		if a.Seq == 0 && a.Action == actionLost {
-			n, _ := strconv.Atoi(strings.TrimSuffix(a.What, lostRecords))
-			o.lost.Add(int64(n))
-			continue
-		}
-		o.lost.Add(1)
-		o.onLoss(1)
+// lose counts the last n records of a batch, which are given up. The very last, where
+// lost is not 0, says that so many were lost before: they are still, and were counted.
+func (o *Outbox) lose(n int, lost int64) {
+	if lost > 0 {
+		o.lost.Add(lost)
+		n--
 	}
+	o.lost.Add(int64(n))
+	o.onLoss(n)
 }
 
 // rest waits; false if there is no time for that.
