@@ -9,10 +9,10 @@ import "errors"
 // quota. A group that is gone is not an error.
 func (g *Group) Boost() error {
 	err := g.use(func() error {
-		if !g.hurries.CompareAndSwap(false, true) {
+		if !g.boosted.CompareAndSwap(false, true) {
 			return nil
 		}
-		return errors.Join(g.hurryAll(1), g.prefer())
+		return errors.Join(g.boostAll(1), g.prefer())
 	})
 	if err == ErrRemoved || gone(err) {
 		return nil
@@ -32,13 +32,13 @@ func (g *Group) prefer() error {
 func (g *Group) EndBoost() {
 	g.root.mu.RLock()
 	defer g.root.mu.RUnlock()
-	if g.hurries.CompareAndSwap(true, false) && !g.root.closed {
-		_ = g.hurryAll(-1)
+	if g.boosted.CompareAndSwap(true, false) && !g.root.closed {
+		_ = g.boostAll(-1)
 	}
 }
 
-// hurryAll counts a group that hurries, or does no more, in all bounds that it is in.
-func (g *Group) hurryAll(by int) error {
+// boostAll counts a group that is boosted, or no more, in all bounds that it is in.
+func (g *Group) boostAll(by int) error {
 	err := g.root.all.boost(by)
 	if g.share != nil {
 		err = errors.Join(err, g.share.boost(by))

@@ -103,7 +103,7 @@ func TestBoostLiftsTheTotalQuota(t *testing.T) {
 	}
 }
 
-// The share of the CPU is raised while any group hurries, but not for long.
+// The share of the CPU is raised while any group is boosted, but not for long.
 func TestBoost(t *testing.T) {
 	r := openRoot(t, Options{})
 	h := r.limited[ctrlCPU]

@@ -28,8 +28,8 @@ type bounds struct {
 	root   *Root
 	prefix string // of the directory's files, below our directory: "" or "s-name/"
 
-	hurriedMu sync.Mutex
-	hurried   int // boosted groups
+	boostedMu sync.Mutex
+	boosted   int // boosted groups
 
 	mu     sync.Mutex
 	limits Limits
@@ -98,14 +98,14 @@ func (b *bounds) apply(writes []write) error { return b.root.apply(b.prefix, wri
 // boost counts the boosted groups, and lifts what bounds all of them when the
 // first comes, until the last goes.
 func (b *bounds) boost(by int) error {
-	b.hurriedMu.Lock()
-	defer b.hurriedMu.Unlock()
-	before := b.hurried
-	b.hurried += by
+	b.boostedMu.Lock()
+	defer b.boostedMu.Unlock()
+	before := b.boosted
+	b.boosted += by
 	switch {
-	case before == 0 && b.hurried == 1:
+	case before == 0 && b.boosted == 1:
 		return b.raise()
-	case before == 1 && b.hurried == 0:
+	case before == 1 && b.boosted == 0:
 		return b.restore()
 	}
 	return nil
@@ -180,7 +180,7 @@ func (b *bounds) restoreLate() {
 		b.root.log.Warn("cannot restore the CPU bounds of calls together: trying again", "error", err)
 		return
 	}
-	b.liftIfHurried()
+	b.liftIfBoosted()
 }
 
 // liftAgain is for what still dies after a rest.
@@ -193,13 +193,13 @@ func (b *bounds) liftAgain() {
 	b.mu.Lock()
 	b.lift.again = false
 	b.mu.Unlock()
-	b.liftIfHurried()
+	b.liftIfBoosted()
 }
 
-func (b *bounds) liftIfHurried() {
-	b.hurriedMu.Lock()
-	defer b.hurriedMu.Unlock()
-	if b.hurried == 0 {
+func (b *bounds) liftIfBoosted() {
+	b.boostedMu.Lock()
+	defer b.boostedMu.Unlock()
+	if b.boosted == 0 {
 		return
 	}
 	if err := b.raise(); err != nil {

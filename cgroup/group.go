@@ -22,7 +22,7 @@ type Group struct {
 	shareOOMs int64
 	tasks     atomic.Int64 // the pids limit since LimitTasks
 
-	hurries atomic.Bool
+	boosted atomic.Bool
 
 	cpu   []write // the CPU limits, for LimitCPU
 	cpuMu sync.Mutex

@@ -22,9 +22,9 @@ const (
 	// beatsAt is how far apart the times are at which the beats of all calls come, so
 	// that those of many calls are put on record together.
 	beatsAt = 250 * time.Millisecond
-	// hurryAfter is how long a kill may take before the tree gets more of the CPU
+	// boostAfter is how long a kill may take before the tree gets more of the CPU
 	// to die with.
-	hurryAfter = 20 * time.Millisecond
+	boostAfter = 20 * time.Millisecond
 	// leastKillTime is how long a kill may take at least; see process.KillTime.
 	leastKillTime = budget.AnswerMargin / 2
 	// minCPUCheck keeps the checks of a call near its CPU limit apart.
@@ -39,7 +39,7 @@ type clocks struct {
 	// must have come, progressAt the next beat, cpuAt when the CPU limit can have been
 	// reached.
 	startBy, settleAt, progressAt, cpuAt time.Time
-	overran, hurried                     bool
+	overran, boosted                     bool
 }
 
 // marks are the points in time that a result's timing is made of.
@@ -65,14 +65,14 @@ func (o *owner) bells() []bell {
 	case stateStopping:
 		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.endGrace}}
 	case stateKilling:
-		return []bell{{at: o.hurryAt(), ring: o.boost}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
+		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
 	case stateDraining:
 		return []bell{{at: o.drainLimit(), ring: func(now time.Time) { o.to(drained, now) }}}
 	}
 	return nil
 }
 
-// nextBell is the earliest of them; without a time if there are none.
+// nextBell is the earliest of them. Its time is zero without any.
 func (o *owner) nextBell() (next bell) {
 	for _, b := range o.bells() {
 		if !b.at.IsZero() && (next.at.IsZero() || b.at.Before(next.at)) {
@@ -102,11 +102,11 @@ func (o *owner) softAt() time.Time {
 	return at
 }
 
-func (o *owner) hurryAt() time.Time {
-	if o.hurried || o.marks.kill.IsZero() {
+func (o *owner) boostAt() time.Time {
+	if o.boosted || o.marks.kill.IsZero() {
 		return time.Time{}
 	}
-	return o.marks.kill.Add(hurryAfter)
+	return o.marks.kill.Add(boostAfter)
 }
 
 // killLimit is when a kill has failed. A host that was itself late with it waits

@@ -104,7 +104,7 @@ func (o *owner) awaitEmpty() {
 
 // boost helps a tree to die on a busy machine.
 func (o *owner) boost(time.Time) {
-	o.hurried = true
+	o.boosted = true
 	if o.tree == nil {
 		return
 	}
