@@ -15,7 +15,7 @@ var (
 )
 
 // Each test that the document on security names is there: a promise whose test was
-// renamed or removed is none that anybody checks.
+// renamed or removed would no longer be checked.
 func TestPromisesHaveTheirTests(t *testing.T) {
 	const top = "../.."
 	text, err := os.ReadFile(filepath.Join(top, "docs", "security.md"))

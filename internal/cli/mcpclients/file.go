@@ -21,7 +21,7 @@ const BackupSuffix = ".before-toolhost"
 type File struct {
 	// Path is where it is, links followed.
 	Path string
-	// Text is what it has; Missing: there is none yet.
+	// Text is its content. Missing says that the file does not exist yet.
 	Text    []byte
 	Missing bool
 

@@ -55,7 +55,7 @@ func (c *call) detach(l *pendingRequest) {
 	l.sender.Wait()
 }
 
-// newest is the newest request that waits; nil if there is none.
+// newest is the newest request that waits, or nil.
 func (c *call) newest() *pendingRequest {
 	if n := len(c.pending); n > 0 {
 		return c.pending[n-1]
