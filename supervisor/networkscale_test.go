@@ -130,8 +130,8 @@ func TestTenThousandConnections(t *testing.T) {
 	greet := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")
 	wantStatus(t, call(t, host, greet), api.StatusOK)
 	pid := relayPID(t)
-	before, spaces := needsOf(t, pid), namespaces(t)
-	r := reaching(t, l, with("a.test:2222"), "storm a.test:2222 10000")
+	before, used := needsOf(t, pid), newSpaces(t)
+	r := reaching(t, l, with("a.test:2222"), "space", "storm a.test:2222 10000")
 	r.Timeouts, r.Grace = within(20*time.Second), -1
 	c := host.Start(t.Context(), r)
 	for range 20 {
@@ -142,8 +142,9 @@ func TestTenThousandConnections(t *testing.T) {
 	if f.Connections > 200*21+200 {
 		t.Errorf("%+v", f)
 	}
+	used.add(t, c.Result())
 	eventually(t, "nothing is left", func() bool {
-		return needsOf(t, pid).descriptors <= before.descriptors+8 && namespaces(t) <= spaces
+		return needsOf(t, pid).descriptors <= before.descriptors+8 && used.left(t) == 0
 	})
 }
 
@@ -163,35 +164,55 @@ func TestCallsWithFullBuffersLeaveNothing(t *testing.T) {
 		calls = n
 	}
 	host := newHost(t, supervisor.Config{})
-	var left atomic.Int64
+	used := newSpaces(t)
 	flood := func(n int) {
+		var left atomic.Int64
 		left.Store(int64(n))
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
 				for left.Add(-1) >= 0 {
-					r := reaching(t, l, with("a.test:2222"), "flood a.test:2222")
+					r := reaching(t, l, with("a.test:2222"), "space", "flood a.test:2222")
 					r.Timeouts, r.Grace = within(300*time.Millisecond), -1
-					if got := call(t, host, r); got.Status != api.StatusTimeout || got.Network.Error != "" {
+					got := call(t, host, r)
+					if got.Status != api.StatusTimeout || got.Network.Error != "" || flowOf(t, got, "a.test", lab.EchoPort).SentBytes == 0 {
 						t.Errorf("%s: %s, %+v", got.Status, got.Message, got.Network)
 					}
+					used.add(t, got)
 				}
 			})
 		}
 		all.Wait()
 	}
-	flood(calls / 10) // what is needed once
+	flood(max(calls/10, 1)) // what is needed once
 	pid := relayPID(t)
-	before, spaces, own := needsOf(t, pid), namespaces(t), needsOf(t, os.Getpid())
+	before, own, groups := needsOf(t, pid), needsOf(t, os.Getpid()), groupsOf(t, host)
+	began := time.Now()
 	flood(calls)
 	after := needsOf(t, pid)
-	t.Logf("relay before %+v, after %+v, %d and %d namespaces; host %+v, %+v", before, after, spaces, namespaces(t), own, needsOf(t, os.Getpid()))
+	t.Logf("%d calls in %s: relay before %+v, after %+v; host %+v, %+v; %d cgroups, %d", calls, time.Since(began).Round(time.Second), before, after, own, needsOf(t, os.Getpid()), groups, groupsOf(t, host))
 	if after.bytes > before.bytes+(16<<20) || after.threads > before.threads+8 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
 	eventually(t, "nothing is left", func() bool {
-		return needsOf(t, pid).descriptors <= before.descriptors+8 && namespaces(t) <= spaces && needsOf(t, os.Getpid()).descriptors <= own.descriptors+8
+		return needsOf(t, pid).descriptors <= before.descriptors+8 && used.left(t) == 0 && needsOf(t, os.Getpid()).descriptors <= own.descriptors+8 && groupsOf(t, host) <= groups
 	})
+}
+
+// groupsOf counts a host's cgroups, those in v1 hierarchies included.
+func groupsOf(t *testing.T, host *supervisor.Supervisor) (n int) {
+	t.Helper()
+	own := filepath.Base(host.Host().Place)
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(path, "/"+own+"/") {
+			n++
+		}
+		return nil // others' cgroups come and go meanwhile
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // The relay is where its own load is bounded.

@@ -30,11 +30,10 @@ import (
 //	hold ADDRESS NUMBER: so many connections at once, until the end
 //	storm ADDRESS NUMBER: so many, one after another in each of 200 places
 //	reroute: change the namespace's addresses, routes and interfaces
+//	space: the namespace's cookie and inode
 func reach(ctx context.Context, in args, out *plugin.Output) (answer, error) {
 	pool := x509.NewCertPool()
-	if pem, err := os.ReadFile(os.Getenv("LAB_CA")); err == nil {
-		pool.AppendCertsFromPEM(pem)
-	}
+	pool.AppendCertsFromPEM([]byte(os.Getenv("LAB_CA")))
 	web := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	for line := range strings.SplitSeq(in.Text, "\n") {
 		words := append(strings.Fields(line), "", "")
@@ -133,6 +132,9 @@ func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words 
 		return storm(to, more)
 	case "reroute":
 		return reroute()
+	case "space":
+		own, err := ownSpace()
+		return fmt.Sprintf("space %d %d", own.cookie, own.inode), err
 	case "listen":
 		shared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 			const reusePort = 15 // SO_REUSEPORT, which package syscall lacks
