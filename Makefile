@@ -28,7 +28,7 @@ test race browser interop network networkload conformance servers tutorials soak
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
-VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|ANameOnATerminal|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
+VM_SKIP ?= ^Test(OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|ANameOnATerminal|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|AnOutboundProxy|PeopleAreAskedAboutNames|AToolThatGivesUp|NobodyIsAskedAboutNames|TheCeiling|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
 
 # PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
@@ -107,9 +107,9 @@ interop: build ## the reference MCP servers, the MCP Inspector and a client in T
 	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver)
 
 .PHONY: network
-network: build ## programs that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
+network: build ## programs and examples that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
 	@$(call need,$(TEST_NEEDS) $(NETWORK_NEEDS))
-	$(call stage,network,^TestPrograms$$,./internal/testenv/programs)
+	$(call stage,network,^Test(Programs|TheExample)$$,./internal/testenv/programs)
 
 .PHONY: conformance
 conformance: build ## the MCP project's own conformance suite, for servers and for clients

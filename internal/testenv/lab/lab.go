@@ -337,7 +337,10 @@ func (l *Lab) certify() (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"a.test", "b.test", "x.wild.test", "y.z.wild.test", "git.test", "pip.test", "npm.test", "deb.test"}
+	names := []string{
+		"a.test", "b.test", "x.wild.test", "y.z.wild.test", "git.test", "pip.test", "npm.test", "deb.test",
+		"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "context7.com",
+	}
 	of := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,

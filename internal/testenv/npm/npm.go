@@ -47,6 +47,39 @@ func Folder(t testing.TB, project string) string {
 	return dir
 }
 
+// Tarball is a package as its registry has it, in the user's cache for the next time.
+func Tarball(t testing.TB, name, version string) []byte {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "toolhost-test")
+	path := filepath.Join(dir, name+"-"+version+".tgz")
+	if data, err := os.ReadFile(path); err == nil {
+		return data
+	}
+	fresh := t.TempDir()
+	cmd := exec.Command("npm", "pack", "--silent", "--pack-destination", fresh, name+"@"+version)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("npm pack: %v\n%s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(fresh, filepath.Base(path)))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(path+".fresh", data, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".fresh", path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 func install(t testing.TB, project, dir string) {
 	t.Helper()
 	for _, name := range []string{"package.json", "package-lock.json"} {

@@ -31,7 +31,7 @@ import (
 // database; what they need for it is put into dir.
 func serve(t *testing.T, l *lab.Lab, dir string) {
 	serveGit(t, l, dir)
-	l.Site("pip.test", files(map[string][]byte{"/simple/demo": []byte(`<a href="/demo-1.0-py3-none-any.whl">demo</a>`), "/demo-1.0-py3-none-any.whl": wheel(t)}))
+	l.Site("pip.test", files(map[string][]byte{"/simple/demo": []byte(`<a href="/demo-1.0-py3-none-any.whl">demo</a>`), "/demo-1.0-py3-none-any.whl": wheel(t, "demo", "1.0")}))
 	serveNPM(t, l, dir)
 	serveArchive(t, l, dir)
 	serveSSH(t, dir)
@@ -89,14 +89,15 @@ func serveGit(t *testing.T, l *lab.Lab, dir string) {
 	})
 }
 
-func wheel(t *testing.T) []byte {
+func wheel(t *testing.T, name, version string) []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
-	for name, content := range map[string]string{
-		"demo.py": "# of the wheel\n", "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-		"demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: lab\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "demo-1.0.dist-info/RECORD": "demo.py,,\n",
+	info := name + "-" + version + ".dist-info/"
+	for path, content := range map[string]string{
+		name + ".py": "# of the wheel\n", info + "METADATA": "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n",
+		info + "WHEEL": "Wheel-Version: 1.0\nGenerator: lab\nRoot-Is-Purelib: true\nTag: py3-none-any\n", info + "RECORD": name + ".py,,\n",
 	} {
-		f, err := z.Create(name)
+		f, err := z.Create(path)
 		if err == nil {
 			_, err = f.Write([]byte(content))
 		}
