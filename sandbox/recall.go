@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/toolhost/toolhost/internal/atomicfile"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,19 +74,9 @@ func (h *Host) readRecalled() (string, error) {
 	return string(known[:n]), err
 }
 
-// remember keeps what a trial has found. Without it the next host tries again.
+// remember keeps what a trial has found. Without it, or with half of it, the next host tries again.
 func (h *Host) remember(f Features) {
-	file, err := os.CreateTemp(h.idDir, recallName+"-*")
-	if err != nil {
-		return
-	}
-	_, err = file.WriteString(f.circumstances())
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), h.recallPath())
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
+	_ = atomicfile.Write(h.recallPath(), []byte(f.circumstances()), atomicfile.Options{Unsynced: true})
 }
 
 // circumstances is a hash of all that a trial's outcome depends on: what is

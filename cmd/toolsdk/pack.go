@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-
+	"github.com/toolhost/toolhost/internal/atomicfile"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/pack"
@@ -138,16 +138,7 @@ func apartFromAll(source, output string, to fs.FileInfo) error {
 
 // writeTar replaces the file only once the pack is whole.
 func writeTar(c *pack.Contents, path string) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".pack-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer os.Remove(temporary.Name())
-	err = errors.Join(c.Tar(temporary), temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
+	if err := atomicfile.Fill(path, atomicfile.Options{Mode: 0o644}, c.Tar); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return nil

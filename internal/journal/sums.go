@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 const (
@@ -75,11 +77,7 @@ func writeSums(dir string, closed int64) error {
 	if err != nil {
 		return err
 	}
-	fresh := filepath.Join(dir, sumsName+".new")
-	if err := os.WriteFile(fresh, raw, 0o600); err != nil {
-		return errors.Join(err, os.Remove(fresh))
-	}
-	return os.Rename(fresh, filepath.Join(dir, sumsName))
+	return atomicfile.Write(filepath.Join(dir, sumsName), raw, atomicfile.Options{Unsynced: true}) // half of it is found out
 }
 
 func sumFile(f *os.File, until time.Time) (s fileSums, err error) {

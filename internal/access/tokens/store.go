@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/internal/access"
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 // FileName is that of the store in the state folder; its lock is beside it.
@@ -163,30 +164,19 @@ func (s *Store) change(f func(*file) error) error {
 }
 
 // WritePrivate puts JSON in the place of a file, whole: only the daemon's user can read
-// it.
+// it. What root writes is the folder's owner's.
 func WritePrivate(path string, content any) error {
 	raw, err := json.MarshalIndent(content, "", " ")
 	if err != nil {
 		return err
 	}
-	made, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // of mode 0600
-	if err != nil {
-		return err
+	var o atomicfile.Options
+	if os.Geteuid() == 0 {
+		if o.Like, err = os.Stat(filepath.Dir(path)); err != nil {
+			return err
+		}
 	}
-	defer os.Remove(made.Name())
-	own(made)
-	_, err = made.Write(append(raw, '\n'))
-	if err = errors.Join(err, made.Sync(), made.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(made.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.Write(path, append(raw, '\n'), o)
 }
 
 // own gives a file that root makes to the owner of its folder, whose daemon reads it.

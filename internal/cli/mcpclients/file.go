@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 // maxFileBytes bounds a client's file: Claude Code keeps its history in it, too.
@@ -79,38 +81,9 @@ func (f File) Replace(text []byte) (backup string, err error) {
 }
 
 func (f File) put(path string, text []byte) error {
-	fresh, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(fresh.Name())
-	defer fresh.Close()
-	if _, err := fresh.Write(text); err != nil {
-		return err
-	}
+	o := atomicfile.Options{Like: f.info}
 	if f.info != nil {
-		if err := f.alike(fresh); err != nil {
-			return err
-		}
+		o.Mode = f.info.Mode().Perm()
 	}
-	if err := fresh.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(fresh.Name(), path)
-}
-
-// alike gives a file the owner and the mode of what was read.
-func (f File) alike(fresh *os.File) error {
-	if s, ok := f.info.Sys().(*syscall.Stat_t); ok {
-		own, err := fresh.Stat()
-		if err != nil {
-			return err
-		}
-		if was, ok := own.Sys().(*syscall.Stat_t); ok && (was.Uid != s.Uid || was.Gid != s.Gid) {
-			if err := fresh.Chown(int(s.Uid), int(s.Gid)); err != nil {
-				return err
-			}
-		}
-	}
-	return fresh.Chmod(f.info.Mode().Perm())
+	return atomicfile.Write(path, text, o)
 }

@@ -7,9 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 const minTokenBytes, maxTokenBytes = 32, 1024
@@ -22,10 +23,11 @@ func LoadToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("cannot make the token file %s: %w", path, err)
+	made := atomicfile.Write(path, []byte(rand.Text()+rand.Text()+"\n"), atomicfile.Options{New: true})
+	if made != nil && !errors.Is(made, fs.ErrExist) {
+		return "", fmt.Errorf("cannot make the token file %s: %w", path, made)
 	}
-	return readToken(path) // whoever made it first
+	return readToken(path) // another process may have made it
 }
 
 func readToken(path string) (string, error) {
@@ -68,18 +70,4 @@ func checkTokenFile(file *os.File) error {
 		return fmt.Errorf("the token file %s belongs to uid %d: remove it, and a new one is made", file.Name(), owner)
 	}
 	return nil
-}
-
-// makeToken writes the whole file before it has its name.
-func makeToken(path string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".token-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Link(file.Name(), path)
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toolhost/toolhost/internal/atomicfile"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -153,37 +154,23 @@ func (f File) First(tools map[string]Tool) error {
 	if _, err := os.Lstat(f.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := f.put(tools, os.Link)
+	err := f.put(tools, atomicfile.Options{New: true})
 	if errors.Is(err, fs.ErrExist) { // another process was first
 		return nil
-	}
-	if _, unlinked := errors.AsType[*os.LinkError](err); unlinked { // a file system without links
-		return f.put(tools, os.Rename)
 	}
 	return err
 }
 
 // Accept pins the tools in place of others.
-func (f File) Accept(tools map[string]Tool) error { return f.put(tools, os.Rename) }
+func (f File) Accept(tools map[string]Tool) error { return f.put(tools, atomicfile.Options{}) }
 
-// put writes the file whole, and then gives it its name.
-func (f File) put(tools map[string]Tool, name func(from, to string) error) error {
+func (f File) put(tools map[string]Tool, o atomicfile.Options) error {
 	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bug: cannot write pins: %w", err)
 	}
-	dir := filepath.Dir(f.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(out.Name())
-	_, err = out.Write(append(raw, '\n'))
-	if err = errors.Join(err, out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	return name(out.Name(), f.path)
+	return atomicfile.Write(f.path, append(raw, '\n'), o)
 }
