@@ -110,7 +110,6 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 		c.Connected(guest.Conn())
 		return
 	}
-	defer s.pools.start(ctx, p.Request.Pool)()
 	made, err := s.maker.Start(ctx, p, c.Log, c, process.Progress{
 		Launching: c.Launching,
 		Spawned:   func(made *process.Process) { c.Spawned(line.First(made, c, counts)) },

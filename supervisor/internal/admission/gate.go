@@ -71,10 +71,9 @@ func (g *Gate) AcquireFor(ctx context.Context, share Share) (release func(), err
 	return g.acquire(ctx, &waiter{slots: 1, share: share}, g.limits.Wait)
 }
 
-// AcquireByWeight is Acquire ahead of all that wait with less weight. Acquire's own
-// is 0.
-func (g *Gate) AcquireByWeight(ctx context.Context, weight int64) (release func(), err error) {
-	return g.acquire(ctx, &waiter{slots: 1, weight: weight}, g.limits.Wait)
+// AcquireByWeight is AcquireFor ahead of all that wait with less weight. Others have 0.
+func (g *Gate) AcquireByWeight(ctx context.Context, share Share, weight int64) (release func(), err error) {
+	return g.acquire(ctx, &waiter{slots: 1, share: share, weight: weight}, g.limits.Wait)
 }
 
 // AcquireSlots is Acquire for several slots at once, of those that there are, and

@@ -85,7 +85,7 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 // runs. What an error leaves behind is removed here, unless processes exist:
 // those are the caller's to kill.
 func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
-	over, err := b.Starts.begin(ctx, b.call.Bounds.CPUWeight)
+	over, err := b.Starts.begin(ctx, b.call.Request.Pool, b.call.Bounds.CPUWeight)
 	if err != nil {
 		return nil, err
 	}

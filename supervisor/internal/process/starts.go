@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // startsPerCPU may be under way for each CPU, and minStarts at least: more of them
@@ -18,6 +19,11 @@ const (
 	minStarts    = 8
 )
 
+// poolPerCPUs: a pool whose size is bounded has a start under way for so many CPUs. A
+// start takes most of the CPU time of a short call and is not held by its CPU limits
+// yet: a pool of calls that end at once would have all CPUs.
+const poolPerCPUs = 2
+
 // startTurn is how long a start keeps its turn: one that hangs, as at a granted
 // folder of a dead file server, holds up nobody.
 const startTurn = 500 * time.Millisecond
@@ -26,7 +32,7 @@ const startTurn = 500 * time.Millisecond
 const defaultCPUWeight = 100
 
 // Starts lets a few sandboxes be built at a time: one of those with the greatest
-// CPU weight first, and the oldest of these. It ends before the tool's own program
+// CPU weight first, of these one of the pool with the fewest, and then the oldest. It ends before the tool's own program
 // begins, so what waits does not wait for a tool.
 type Starts struct{ gate *admission.Gate }
 
@@ -37,8 +43,12 @@ func NewStarts() Starts {
 }
 
 // begin waits for a turn; over gives it back.
-func (s Starts) begin(ctx context.Context, weight int64) (over func(), err error) {
-	release, err := s.gate.AcquireByWeight(ctx, cmp.Or(weight, defaultCPUWeight))
+func (s Starts) begin(ctx context.Context, pool spec.Pool, weight int64) (over func(), err error) {
+	var share admission.Share
+	if pool.Running > 0 {
+		share = admission.Share{Key: "pool " + pool.Name, Running: max(1, pace.CPUs/poolPerCPUs)}
+	}
+	release, err := s.gate.AcquireByWeight(ctx, share, cmp.Or(weight, defaultCPUWeight))
 	if err != nil {
 		return nil, err
 	}

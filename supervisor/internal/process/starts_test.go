@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Starts wait for one another: the one with the greatest weight is first, then
@@ -15,14 +17,14 @@ import (
 func TestStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := Starts{admission.New(admission.Limits{Running: 1, Queue: 10, Wait: Forever})}
-		first, err := s.begin(t.Context(), 0)
+		first, err := s.begin(t.Context(), spec.Pool{}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var order []string
 		later := func(name string, weight int64) {
 			go func() {
-				over, err := s.begin(t.Context(), weight)
+				over, err := s.begin(t.Context(), spec.Pool{}, weight)
 				if err != nil {
 					t.Error(err)
 				}
@@ -39,7 +41,7 @@ func TestStarts(t *testing.T) {
 		why := errors.New("no longer wanted")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		if _, err := s.begin(ctx, 1000); err != why {
+		if _, err := s.begin(ctx, spec.Pool{}, 1000); err != why {
 			t.Errorf("%v, want %v", err, why)
 		}
 		first()
@@ -50,7 +52,7 @@ func TestStarts(t *testing.T) {
 				t.Fatalf("order %q, want %q", order, want)
 			}
 		}
-		hung, _ := s.begin(t.Context(), 0)
+		hung, _ := s.begin(t.Context(), spec.Pool{}, 0)
 		time.Sleep(startTurn) // of the bubble's clock
 		synctest.Wait()
 		if taken, _ := s.gate.Load(); taken != 0 {
@@ -59,6 +61,32 @@ func TestStarts(t *testing.T) {
 		hung()
 		if taken, waiting := s.gate.Load(); taken != 0 || waiting != 0 {
 			t.Errorf("%d turns are taken, %d wait", taken, waiting)
+		}
+	})
+}
+
+// Starts of a pool leave turns to others, however many there are.
+func TestStartsOfAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, most := NewStarts(), max(1, pace.CPUs/poolPerCPUs)
+		pool := spec.Pool{Name: "heavy", Running: 99}
+		for range most {
+			if _, err := s.begin(t.Context(), pool, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		for _, other := range []spec.Pool{{}, {Name: "light", Running: 1}} {
+			over, err := s.begin(t.Context(), other, 0)
+			if err != nil || time.Since(began) > 0 {
+				t.Errorf("a start of %+v came after %s: %v", other, time.Since(began), err)
+			}
+			defer over()
+		}
+		if over, err := s.begin(t.Context(), pool, 0); err != nil || time.Since(began) != startTurn {
+			t.Errorf("a start more came after %s: %v", time.Since(began), err)
+		} else {
+			over()
 		}
 	})
 }
