@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -44,7 +45,7 @@ type Interaction struct {
 	Schema    json.RawMessage `json:"schema,omitempty" jsonschema:"JSON Schema of the value wanted; absent for yes or no"`
 	Default   json.RawMessage `json:"default,omitempty" jsonschema:"what the schema declares as default, for people to accept"`
 	Arguments json.RawMessage `json:"arguments,omitempty" jsonschema:"the call's, for an approval"`
-	Rule      string          `json:"rule,omitempty" jsonschema:"the operator's rule that asks for this approval; absent if the tool's mode does"`
+	Rule      string          `json:"rule,omitempty" jsonschema:"the operator's rule that asks for this approval, or network NAME:PORT for a connection to a name that is not granted; absent if the tool's mode does"`
 	Policy    *Policy         `json:"policy,omitempty" jsonschema:"what the call may touch, for an approval"`
 	TimeoutMs int64           `json:"timeoutMs" jsonschema:"from its beginning; then it is denied"`
 	ExpiresAt time.Time       `json:"expiresAt"`
@@ -54,6 +55,22 @@ type Interaction struct {
 	Owner     string          `json:"owner,omitempty" jsonschema:"the identity whose turn it is"`
 	// Always are what an Answer's Always can be for.
 	Always []string `json:"always,omitempty" jsonschema:"what an approval for more than this call can be for: turn, session or identity; absent if it can only be for this call"`
+}
+
+// ReachRule is the Rule of a question about a connection to a name that is not
+// granted.
+func ReachRule(to string) string { return reachPrefix + to }
+
+const reachPrefix = "network "
+
+// Reach is the name and port that the tool wants to connect to; empty if the question
+// is not about that.
+func (i Interaction) Reach() string {
+	to, _ := strings.CutPrefix(i.Rule, reachPrefix)
+	if to == i.Rule { // an operator's rule begins otherwise
+		return ""
+	}
+	return to
 }
 
 // ClientRequest is a request of a wrapped server to its client, as it made it.

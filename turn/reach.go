@@ -7,15 +7,12 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// reachRule is what an approval of a connection names in the place of an
-// operator's rule: what one name was approved for is not approved for another.
-func reachRule(to string) string { return "network " + to }
-
 // askReach has a human approve a connection to a name that is not granted: once,
 // or for the rest of the turn. It runs on the call's goroutine. A question that is
 // open when its call ends stays so for the turn.
 func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
-	covered := b.approvableOf(e, reachRule(q.Reach))
+	// What one name was approved for is not approved for another.
+	covered := b.approvableOf(e, api.ReachRule(q.Reach))
 	if known, answer := b.approvedReach(covered); known {
 		return answer
 	}

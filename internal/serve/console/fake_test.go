@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -43,6 +44,8 @@ type fakeArgs struct {
 	Status  api.Status `json:"status"`
 	Reason  api.Reason `json:"reason"`
 	Message string     `json:"message"`
+	// Network is what it has reached by its grants.
+	Network *api.Network `json:"network"`
 	// PeakMiB is what it uses of a limit of 256 MiB, TimeoutMs its timeout.
 	PeakMiB   int64 `json:"peakMib"`
 	TimeoutMs int64 `json:"timeoutMs"`
@@ -139,10 +142,21 @@ func (f *fakes) play(c *fakeCall, r supervisor.Request) *api.Result {
 		verdict = supervisor.Verdict{Status: api.StatusCancelled, Reason: reason, Message: "[CANCELLED] The call was cancelled by the user. All its processes were killed."}
 	}
 	result := c.fill(verdict.Result())
+	if a.Network != nil {
+		result.Network, result.Sandbox.Network, result.Sandbox.Grants = a.Network, "grants", grantsOf(r.Sandbox)
+	}
 	if a.Echo {
 		result.Structured = r.Arguments
 	}
 	return result
+}
+
+func grantsOf(p *supervisor.Policy) []string {
+	if p == nil {
+		return nil
+	}
+	_, grants := p.Reaches()
+	return grants
 }
 
 // talk sends output and progress, unless an abort comes.
@@ -225,6 +239,9 @@ var testTools = map[string]turn.Tool{
 	"ask":  {Name: "ask", Mode: turn.ModeAsk, Request: supervisor.Request{Sandbox: &supervisor.Policy{Read: []string{"/srv/data"}, Write: []string{"/srv/out"}, Network: "host"}}},
 	"wipe": {Name: "wipe", Destructive: true, Request: supervisor.Request{Sandbox: &supervisor.Policy{}}},
 	"deny": {Name: "deny", Mode: turn.ModeDeny},
+	"reach": {Name: "reach", Request: supervisor.Request{Sandbox: &supervisor.Policy{
+		Network: "grants", Grants: []network.Grant{{Host: "pypi.org", Ports: []uint16{443}}, {Host: "10.20.0.0/16", Ports: []uint16{5432}}}, AskNetwork: true,
+	}}},
 	"solo": {Name: "solo", Exclusive: true},
 }
 

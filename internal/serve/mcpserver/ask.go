@@ -99,9 +99,6 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	}
 	answer := f.answer(result)
 	answer.By = by
-	if answer.Always {
-		answer.For = api.ForSession
-	}
 	return answer, nil
 }
 

@@ -17,23 +17,31 @@ type form struct {
 	wraps string
 	// text: the property holds the value as JSON, to be typed.
 	text bool
-	// plain: to accept is yes, to decline no.
-	plain, always bool
+	// plain: to accept is yes, to decline no. always is what a yes can be for beside
+	// one call (api.ForTurn, ...); empty for nothing.
+	plain  bool
+	always string
 }
 
 const valueName = "value"
 
 var (
-	approvalForm = form{
-		plain: true, always: true,
-		schema: json.RawMessage(`{"type":"object","properties":{"always":{"type":"boolean","title":"Allow this tool for the rest of the session","default":false}}}`),
-	}
-	confirmForm = form{plain: true, schema: json.RawMessage(`{"type":"object","properties":{}}`)}
-	typedForm   = form{
+	approvalForm = longerForm(api.ForSession, "Allow this tool for the rest of the session")
+	// A connection to a name: a client without sessions has a turn for each call.
+	reachForm     = longerForm(api.ForSession, "Allow this tool to connect to it for the rest of the session")
+	reachCallForm = longerForm(api.ForTurn, "Allow this call to connect to it again")
+	confirmForm   = form{plain: true, schema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	typedForm     = form{
 		wraps: valueName, text: true,
 		schema: json.RawMessage(`{"type":"object","properties":{"value":{"type":"string","title":"The answer, as JSON"}},"required":["value"]}`),
 	}
 )
+
+// longerForm is of an approval that can be for more than it is asked for.
+func longerForm(lasts, title string) form {
+	schema := `{"type":"object","properties":{"always":{"type":"boolean","title":"` + title + `","default":false}}}`
+	return form{plain: true, always: lasts, schema: json.RawMessage(schema)}
+}
 
 // formOf chooses the form of a question; keeps says whether an approval can be
 // for the session.
@@ -43,6 +51,10 @@ func formOf(i api.Interaction, keeps bool) form {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
 	switch {
+	case i.Reach() != "" && keeps:
+		return reachForm
+	case i.Reach() != "":
+		return reachCallForm
 	case i.Kind == api.KindApproval && !i.Host && len(i.Schema) == 0 && keeps:
 		return approvalForm
 	case len(i.Schema) == 0:
@@ -104,7 +116,10 @@ func (f form) answer(r *mcpsdk.ElicitResult) api.Answer {
 	}
 	if f.plain {
 		always, _ := r.Content["always"].(bool)
-		return api.Answer{Approve: true, Always: f.always && always}
+		if !always || f.always == "" {
+			return api.Answer{Approve: true}
+		}
+		return api.Answer{Approve: true, Always: true, For: f.always}
 	}
 	var value any = r.Content
 	if r.Content == nil {

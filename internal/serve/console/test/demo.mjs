@@ -46,3 +46,13 @@ export async function running() {
 }
 
 export { daemon };
+
+/** reached is what a call with network grants has to show. */
+export const reached = {
+  mode: 'grants', unreachable: 3, moreRefused: 2,
+  flows: [
+    { name: 'pypi.org', address: '151.101.0.223', port: 443, connections: 2, sentBytes: 2048, receivedBytes: 3 << 20, firstMs: 20, lastMs: 900 },
+    { name: 'down.example.com', address: '', port: 443, connections: 1, sentBytes: 0, receivedBytes: 0, firstMs: 30, lastMs: 40, error: 'connection refused', via: 'proxy' },
+  ],
+  refused: [{ name: 'telemetry.example.com', count: 4, why: 'not granted' }, { name: 'pypi.org', address: '', port: 443, count: 1, why: 'the TLS server name is <b>evil</b>.example' }],
+};

@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { call, close, daemon, guarded, host, launch, page, until } from './helper.mjs';
-import { history, running } from './demo.mjs';
+import { history, reached, running } from './demo.mjs';
 
 const folder = process.env.CONSOLE_PICTURES;
 const only = process.env.CONSOLE_ONLY?.split(',');
@@ -86,6 +86,11 @@ test('pictures', async () => {
   await shoot('empty-approvals', '/#/approvals', { ready: '.approvals .empty', sizes: ['wide', 'narrow'] });
   await approve();
   await shoot('approvals', '/#/approvals', { ready: '.approval' });
+  const reaching = await host.begin({});
+  await host.run(reaching, [call('reach', { text: 'done', network: reached }, 'netcall')]);
+  host.run(reaching, [call('reach', { question: { ID: 'q', Prompt: 'reach wants api.example.com:443', Reach: 'api.example.com:443' } }, 'netask')]);
+  await shoot('network-call-full', `/#/history/${reaching}/netcall`, { ready: '.evidence' });
+  await shoot('network-ask', '/', { ready: '.ask' });
   await shoot('missing-call', '/#/history/nosuch/call', { ready: '.problem:not([hidden])', sizes: ['wide'] });
   await shoot('lost', '/', { sizes: ['narrow'], ready: '.ask', act: async (p) => {
     await daemon.kill();

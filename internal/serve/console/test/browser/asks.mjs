@@ -55,6 +55,30 @@ test('what is denied does not run', async () => {
   await p.done();
 });
 
+const wants = (to) => ({ question: { ID: to, Prompt: `reach wants ${to}`, Reach: to } });
+
+test('a name that is not granted is approved once, or in this turn, or not, and the card says what else the tool may reach', async () => {
+  const { p, turn, card, result } = await asked('reach', wants('api.example.com:443'));
+  assert.match(await card.locator('.ask-prompt').innerText(), /^reach wants api\.example\.com:443$/);
+  assert.match(await card.locator('.ask-policy').innerText(), /Network[\s\S]*pypi\.org:443, 10\.20\.0\.0\/16:5432, others after asking/);
+  await card.getByRole('button', { name: 'Approve' }).click();
+  assert.match((await result()).content[0].text, /value true, denied ""/);
+  const answers = async (to, button) => {
+    const results = host.run(turn, [call('reach', wants(to))]);
+    if (button) {
+      await card.waitFor();
+      await card.getByRole('button', { name: button }).click();
+    }
+    return (await results)[0].content[0].text;
+  };
+  assert.match(await answers('api.example.com:443', 'Deny'), /value false|denied "user"/, 'once was once');
+  assert.match(await answers('api.example.com:443', 'Always'), /value true/);
+  assert.match(await answers('api.example.com:443'), /value true/, 'in this turn');
+  assert.match(await answers('other.example.com:443', 'Deny'), /value false|denied "user"/, 'another name is another question');
+  await host.end(turn);
+  await p.done();
+});
+
 const schema = {
   type: 'object', required: ['place', 'n'],
   properties: {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { call, host, page, until } from '../helper.mjs';
-import { history } from '../demo.mjs';
+import { history, reached } from '../demo.mjs';
 
 before(() => history(4));
 
@@ -69,6 +69,21 @@ test('a turn is played again on its time line', async () => {
   await p.keyboard.press('ArrowDown');
   await p.keyboard.press('Enter');
   await p.locator('.evidence').first().waitFor();
+  await p.done();
+});
+
+test('a call shows what it has reached by its grants, and what was refused', async () => {
+  const turn = await host.begin({});
+  await host.run(turn, [call('reach', { text: 'done', network: reached }, 'netcall')]);
+  await host.end(turn);
+  const p = await page(`/#/history/${turn}/netcall`);
+  await p.getByText('2 connections').waitFor();
+  const text = await p.locator('.record-side').innerText();
+  assert.match(text, /pypi\.org 151\.101\.0\.223 port 443 2 connections, 2\.0 KiB sent, 3\.0 MiB received/);
+  assert.match(text, /down\.example\.com port 443 1 connection, .* by a proxy: connection refused/);
+  assert.match(text, /telemetry\.example\.com 4 times: not granted/);
+  assert.match(text, /once: the TLS server name is <b>evil<\/b>\.example/);
+  assert.match(text, /Unreachable\s+3 attempts/);
   await p.done();
 });
 
