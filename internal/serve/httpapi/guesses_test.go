@@ -53,7 +53,7 @@ func TestGuessersAreForgotten(t *testing.T) {
 	if now = now.Add(guessPause); g.wait(address(0), "x") != 0 {
 		t.Error("it waits for ever")
 	}
-	for n := range 2 * maxGuessers {
+	for n := range max(maxGuessers, maxProven) + 64 {
 		g.wrong(address(n))
 		g.right(address(n), "x")
 	}
