@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -25,6 +26,35 @@ type Running interface {
 	Abort(api.Reason)
 	Result() *api.Result // waits for it
 }
+
+// Processes is what a Running may offer beside, as *supervisor.Call does. Its methods may
+// be called from any goroutine.
+type Processes interface {
+	// Gone is closed when none of the call's processes is left.
+	Gone() <-chan struct{}
+	// Current is what they use now; false if there are none.
+	Current() (cgroup.Current, bool)
+}
+
+var _ Processes = (*supervisor.Call)(nil)
+
+// processesOf are those of a call; one that does not offer them has none.
+func processesOf(r Running) Processes {
+	if p, ok := r.(Processes); ok {
+		return p
+	}
+	return noProcesses{}
+}
+
+type noProcesses struct{}
+
+func (noProcesses) Gone() <-chan struct{} {
+	gone := make(chan struct{})
+	close(gone)
+	return gone
+}
+
+func (noProcesses) Current() (none cgroup.Current, ok bool) { return none, false }
 
 // Config of a Manager.
 type Config struct {

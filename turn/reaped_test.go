@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -17,6 +18,8 @@ type ended struct {
 }
 
 func (e ended) Gone() <-chan struct{} { return e.gone }
+
+func (ended) Current() (none cgroup.Current, ok bool) { return none, false }
 
 // Whoever is told that processes had to be killed is told once that they are gone,
 // and when that is: behind the call's end, and before the turn's.

@@ -42,28 +42,18 @@ func (r *rounds) Abort(reason api.Reason) {
 	}
 }
 
-// Gone is closed when the last process is.
+// Gone implements Processes, for the last process.
 func (r *rounds) Gone() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if tells, ok := r.running.(interface{ Gone() <-chan struct{} }); ok {
-		return tells.Gone()
-	}
-	gone := make(chan struct{})
-	close(gone)
-	return gone
+	return processesOf(r.running).Gone()
 }
 
-// Current is what the last process uses, as supervisor.Call has it.
+// Current implements Processes.
 func (r *rounds) Current() (now cgroup.Current, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if uses, is := r.running.(interface {
-		Current() (cgroup.Current, bool)
-	}); is {
-		return uses.Current()
-	}
-	return cgroup.Current{}, false
+	return processesOf(r.running).Current()
 }
 
 // Result implements Running. It is called once.

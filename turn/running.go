@@ -218,8 +218,8 @@ func waiting(events <-chan api.Event) (list []api.Event) {
 func (b *batch) reaped(e *entry, k api.Kill) {
 	event := b.event(e, api.EventReaped)
 	event.Reaped = k.Reaped + k.Survivors
-	switch call, tells := e.running.running.(interface{ Gone() <-chan struct{} }); {
-	case k.Survivors > 0 && tells:
+	switch call, ok := e.running.running.(Processes); {
+	case k.Survivors > 0 && ok:
 		b.t.helpers.Go(func() {
 			select {
 			case <-call.Gone():

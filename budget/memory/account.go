@@ -243,7 +243,7 @@ func (a *Account) wait(ctx context.Context, w *waiter) error {
 		case <-w.ready:
 			return nil
 		case <-again.C:
-			if err := a.hurry(w, time.Since(began) >= a.patience); err != nil {
+			if err := a.reclaim(w, time.Since(began) >= a.patience); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -331,9 +331,9 @@ func (a *Account) hasOlder(h *Holder) bool {
 	return false
 }
 
-// hurry takes memory from those who keep it from somebody who waits: what was
+// reclaim takes memory from those who keep it from somebody who waits: what was
 // promised and is not used, and from the slow, if patience is over, everything.
-func (a *Account) hurry(w *waiter, patient bool) error {
+func (a *Account) reclaim(w *waiter, patient bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if w.holder.lost || w.holder.released {

@@ -27,6 +27,16 @@ var phrases = []Phrase{
 	{regexp.MustCompile(`(?i)\bthat there is not\b`), `"does not exist", "not found"`},
 }
 
+// private are words for things that the field has a name for, and that name. They are looked for in the names of declarations.
+var private = map[string]string{
+	"hurry": "curtail, reclaim, boost", "hurried": "curtailed, boosted", "calm": "restore", "veil": "mask", "veiled": "masked",
+	"doom": "kill", "doomed": "killed", "doomer": "killer", "bury": "reap", "buried": "reaped", "furnish": "mount", "shelf": "cache", "wards": "children",
+	"kit": "host", "leg": "connection",
+}
+
+// word is a part of a name: openFile has two.
+var word = regexp.MustCompile(`[A-Z]?[a-z]+`)
+
 // proper is good English that looks like one of the phrases.
 var proper = regexp.MustCompile(`(?i)\bthere (is|are|was|were) (no \w|none\b)|\b(is|are) no (longer|more than|less than|fewer than|later than|earlier than)\b`)
 
@@ -42,7 +52,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: write %s", f.File, f.Line, f.Text, f.Instead)
 }
 
-// Words returns the phrases in a file's string literals and doc comments.
+// Words returns the phrases in a file's string literals and doc comments, and the private words in its names.
 func Words(name string, set *token.FileSet, file *ast.File) (findings []Finding) {
 	report := func(at token.Pos, text string) {
 		for _, f := range wording(text) {
@@ -58,9 +68,31 @@ func Words(name string, set *token.FileSet, file *ast.File) (findings []Finding)
 			text, _ := strconv.Unquote(literal.Value) // the parser has checked it
 			report(literal.Pos(), text)
 		}
+		for _, id := range declared(n) {
+			for _, part := range word.FindAllString(id.Name, -1) {
+				if instead := private[strings.ToLower(part)]; instead != "" {
+					findings = append(findings, Finding{name, set.Position(id.Pos()).Line, id.Name, instead})
+				}
+			}
+		}
 		return true
 	})
 	return findings
+}
+
+// declared are the names that a declaration gives.
+func declared(n ast.Node) []*ast.Ident {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		return []*ast.Ident{n.Name}
+	case *ast.TypeSpec:
+		return []*ast.Ident{n.Name}
+	case *ast.ValueSpec:
+		return n.Names
+	case *ast.Field:
+		return n.Names
+	}
+	return nil
 }
 
 // docOf returns a declaration's or field's comment.

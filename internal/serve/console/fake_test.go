@@ -91,7 +91,9 @@ func (f *fakes) start(_ context.Context, r supervisor.Request) turn.Running {
 	return c
 }
 
-// Current is what the supervisor's calls can tell, too.
+// Gone and Current implement turn.Processes.
+func (c *fakeCall) Gone() <-chan struct{} { return c.done }
+
 func (c *fakeCall) Current() (cgroup.Current, bool) {
 	return cgroup.Current{CPU: time.Since(c.began) / 3, MemoryBytes: max(9, c.args.PeakMiB) << 20, Pids: 3}, true
 }

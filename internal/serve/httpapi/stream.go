@@ -46,7 +46,7 @@ func (s *Server) takeStream() (free func(), err error) {
 func (s *Server) newStream(q *request) *stream {
 	st := &stream{w: q.w, beat: s.config.Heartbeat, close: func() {}}
 	if p, ok := q.w.(*patientWriter); ok {
-		unhook := context.AfterFunc(s.closing, p.hurry)
+		unhook := context.AfterFunc(s.closing, p.curtail)
 		st.close = func() { unhook() }
 	}
 	return st

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -25,9 +24,7 @@ func wireTurn(i turn.Info) api.Turn {
 
 // usageOf asks a call what it uses; one of the supervisor's knows.
 func usageOf(c turn.Running) *api.CurrentUsage {
-	call, ok := c.(interface {
-		Current() (cgroup.Current, bool)
-	})
+	call, ok := c.(turn.Processes)
 	if !ok {
 		return nil
 	}

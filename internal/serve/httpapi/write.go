@@ -14,8 +14,8 @@ type patientWriter struct {
 	control *http.ResponseController
 	stall   time.Duration
 
-	mu      sync.Mutex
-	hurried bool
+	mu        sync.Mutex
+	curtailed bool
 }
 
 // lastPatience is what is left of it for a stream once the daemon ends: what it
@@ -32,16 +32,16 @@ func newPatientWriter(w http.ResponseWriter, stall time.Duration) *patientWriter
 func (p *patientWriter) extend(by time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.hurried {
+	if p.curtailed {
 		by = min(by, lastPatience)
 	}
 	_ = p.control.SetWriteDeadline(time.Now().Add(by))
 }
 
-// hurry leaves a client little time from now on.
-func (p *patientWriter) hurry() {
+// curtail leaves a client little time from now on.
+func (p *patientWriter) curtail() {
 	p.mu.Lock()
-	p.hurried = true
+	p.curtailed = true
 	p.mu.Unlock()
 	p.extend(lastPatience)
 }

@@ -18,7 +18,7 @@ func TestAbortDoesNotWait(t *testing.T) {
 		c.Abort(api.ReasonUser)
 	}
 	if c.making.Err() != nil {
-		t.Error("a call under way is to hurry with a result that it has not got")
+		t.Error("a call under way is to end with a result that it has not got")
 	}
 	c.retire()
 	if c.making.Err() == nil {

@@ -28,7 +28,7 @@ func (n *preparation) checkSecrets() error {
 		}
 	}
 	var err error
-	if n.Mask, err = newVeil(n.Request.Secrets); err != nil {
+	if n.Mask, err = newMask(n.Request.Secrets); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonSecrets, fmt.Errorf("cannot keep the secrets out of what the call gives out: %w; choose another secret", err))
 	}
 	return nil
@@ -56,7 +56,7 @@ func (n *Prepared) secretEnv() (env []string) {
 	return env
 }
 
-func newVeil(secrets []spec.Secret) (*mask.Mask, error) {
+func newMask(secrets []spec.Secret) (*mask.Mask, error) {
 	values := make([][]byte, len(secrets))
 	for i, s := range secrets {
 		values[i] = []byte(s.Value)
