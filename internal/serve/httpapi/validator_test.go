@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -18,20 +19,45 @@ import (
 // validator holds answers to the document, and to more: no field may be in
 // them that it does not have.
 type validator struct {
-	t       testing.TB
-	schemas map[string]*jsonschema.Schema
-	match   *http.ServeMux
+	t     testing.TB
+	match *http.ServeMux
+}
+
+// documented are the document's components, each resolved once: to do so for every answer
+// took most of these tests' time.
+var documented struct {
+	mu       sync.Mutex
+	schemas  map[string]*jsonschema.Schema
+	resolved map[string]*jsonschema.Resolved
+}
+
+func componentOf(t testing.TB, name string) *jsonschema.Resolved {
+	t.Helper()
+	c := &documented
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.schemas == nil {
+		raw, err := json.Marshal(componentSchemas(t, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte(componentRef), []byte("#/$defs/")), &c.schemas); err != nil {
+			t.Fatal(err)
+		}
+		c.resolved = map[string]*jsonschema.Resolved{}
+	}
+	if c.resolved[name] == nil {
+		resolved, err := (&jsonschema.Schema{Ref: "#/$defs/" + name, Defs: c.schemas}).Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.resolved[name] = resolved
+	}
+	return c.resolved[name]
 }
 
 func newValidator(t testing.TB) *validator {
-	v := &validator{t: t, schemas: map[string]*jsonschema.Schema{}, match: http.NewServeMux()}
-	raw, err := json.Marshal(componentSchemas(t, true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(bytes.ReplaceAll(raw, []byte(componentRef), []byte("#/$defs/")), &v.schemas); err != nil {
-		t.Fatal(err)
-	}
+	v := &validator{t: t, match: http.NewServeMux()}
 	for _, r := range routes {
 		v.match.Handle(r.method+" "+pattern(r.path), http.NotFoundHandler())
 	}
@@ -52,17 +78,12 @@ func (v *validator) routeOf(r *http.Request) (route, bool) {
 // valid checks JSON by a component.
 func (v *validator) valid(component string, raw []byte) {
 	v.t.Helper()
-	root := &jsonschema.Schema{Ref: "#/$defs/" + component, Defs: v.schemas}
-	resolved, err := root.Resolve(nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		v.t.Errorf("no JSON: %v: %s", err, raw)
 		return
 	}
-	if err := resolved.Validate(value); err != nil {
+	if err := componentOf(v.t, component).Validate(value); err != nil {
 		v.t.Errorf("it is no %s: %v\n%s", component, err, raw)
 	}
 }
