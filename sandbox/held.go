@@ -76,9 +76,12 @@ func (o *opened) folder() bool { return o.stat.Mode&unix.S_IFMT == unix.S_IFDIR 
 type held struct {
 	files  map[string]*opened
 	mounts mountTable // as they were then
+	places []mark     // the reserved ones, by which the paths were judged
+	known  *judged    // what a Guard remembers of the policy; nil if it does not
 
 	mu   sync.Mutex
-	uses int // starts under way
+	shut bool // the files are not open: that is for the first use
+	uses int  // starts under way
 	over bool
 }
 
@@ -93,6 +96,11 @@ func (h *held) use() (done func(), err error) {
 	defer h.mu.Unlock()
 	if h.over {
 		return nil, errReleased
+	}
+	if h.shut {
+		if err := h.reopen(); err != nil {
+			return nil, err
+		}
 	}
 	h.uses++
 	return sync.OnceFunc(func() {
@@ -115,7 +123,7 @@ func (h *held) close() {
 }
 
 func (h *held) tidy() {
-	if h.over && h.uses == 0 {
+	if h.over && h.uses == 0 && !h.shut {
 		for _, o := range h.files {
 			_ = o.file.Close()
 		}
@@ -135,5 +143,7 @@ func (h *held) get(path string) *opened {
 	if h == nil {
 		return nil
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return h.files[path]
 }

@@ -27,6 +27,7 @@ var reserved = struct{ trees, points, programs []string }{
 type judge struct {
 	mounts mountTable
 	places []place
+	marks  []mark // of the places, also of those that this host does not have
 }
 
 // place is a reserved path that this host has.
@@ -52,11 +53,15 @@ func (j *judge) add(write bool, paths []string) {
 		p := place{path: path, write: write, opened: &opened{}}
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			continue // this host has none
+			j.marks = append(j.marks, mark{path: path, absent: true}) // this host has none
+			continue
 		}
 		p.file = os.NewFile(uintptr(fd), path)
 		if p.look() == nil {
 			j.places = append(j.places, p)
+			at := marked(path, p.opened)
+			at.plain = false // what is there counts, and not the way
+			j.marks = append(j.marks, at)
 		}
 		_ = p.file.Close()
 	}

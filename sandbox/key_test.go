@@ -66,6 +66,8 @@ func mutate(t *testing.T, v reflect.Value) {
 		v.SetString(v.String() + "!")
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
+	case reflect.Uint16:
+		v.SetUint(v.Uint() + 1)
 	case reflect.Pointer:
 		v.Set(reflect.ValueOf(&held{files: map[string]*opened{"/s": {id: fileID{inode: 1}}}}))
 	default:

@@ -43,8 +43,11 @@ func (e *OwnError) Error() string {
 // Guard keeps what is Own out of policies. What it has seen once it holds, and so
 // finds it where it is moved to. It may be used from any goroutine.
 type Guard struct {
-	mu   sync.Mutex
-	seen map[string]*opened
+	mounts mountWatch
+
+	mu     sync.Mutex
+	seen   map[string]*opened
+	judged []*judged // the newest last
 }
 
 // mask is a path of a call's that is covered.
@@ -61,6 +64,11 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 	if r.held == nil {
 		return nil
 	}
+	if masks, ok := g.masksOf(r, own); ok {
+		r.masks = masks
+		return nil
+	}
+	var marks []mark
 	for _, list := range []struct {
 		paths []string
 		fixed bool
@@ -70,6 +78,7 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 			if err != nil {
 				return fmt.Errorf("cannot keep %s out of the grants: %w", path, text.Cause(err))
 			}
+			marks = append(marks, marksOf(path, found)...)
 			for _, o := range found {
 				if err := r.keepOut(o, path, list.fixed, own.Data); err != nil {
 					return err
@@ -78,7 +87,21 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 		}
 	}
 	r.masks = outermost(r.masks)
+	g.rememberOwn(r, own, marks)
 	return nil
+}
+
+// marksOf are those of something own: where the path leads to, and where else is what
+// was there first.
+func marksOf(path string, found []*opened) (marks []mark) {
+	named := mark{path: path, absent: true}
+	for _, o := range found {
+		if o.path != path {
+			marks = append(marks, marked(o.path, o))
+		}
+		named = marked(path, o)
+	}
+	return append(marks, named)
 }
 
 // outermost leaves out what another mask covers already.
@@ -127,6 +150,7 @@ func (g *Guard) find(path string) (list []*opened, err error) {
 
 // Close lets go of what it holds.
 func (g *Guard) Close() {
+	g.mounts.close()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, o := range g.seen {

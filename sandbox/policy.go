@@ -143,7 +143,7 @@ func (r *Resolved) open() error {
 	if err != nil {
 		return err
 	}
-	r.held.mounts = j.mounts
+	r.held.mounts, r.held.places = j.mounts, j.marks
 	if r.policy.Workspace != "" {
 		if r.workspace, err = r.openWorkspace(j); err != nil {
 			return err

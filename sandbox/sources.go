@@ -34,11 +34,15 @@ func (p *Plan) sources() (files []*os.File, done func(), err error) {
 		file, err := lookup.Open(source, false)
 		if err != nil {
 			done()
-			return nil, nil, &SetupError{Step: wire.StepStage + source, Err: err}
+			return nil, nil, stageError(source, err)
 		}
 		own, files = append(own, file), append(files, file)
 	}
 	return files, done, nil
+}
+
+func stageError(source string, err error) error {
+	return &SetupError{Step: wire.StepStage + source, Err: err}
 }
 
 // explainTree names the remedy for what went wrong with a tree of the host's;

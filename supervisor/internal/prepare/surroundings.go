@@ -29,7 +29,7 @@ func (n *preparation) surround() error {
 	if n.Request.Sandbox != nil {
 		policy = *n.Request.Sandbox
 	}
-	resolved, err := policy.Resolve()
+	resolved, err := n.guard.Resolve(policy)
 	if err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
