@@ -230,6 +230,9 @@ func (b *batch) endIfOver() {
 		b.t.batch = nil
 		b.t.busy(false)
 		b.t.flushed = append(b.t.flushed, b)
+		if b.t.single {
+			b.t.finish()
+		}
 	}
 }
 

@@ -113,6 +113,7 @@ func (t *Turn) emit(e api.Event, result *api.Result) {
 // what they tell goes on. While the journal fails, the turn takes no new calls;
 // what runs goes on to its end, and its events are shown all the same.
 func (t *Turn) flush() {
+	t.patience.end()
 	t.record()
 	if len(t.outbox) > 0 {
 		t.log.add(t.outbox)

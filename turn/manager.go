@@ -165,6 +165,10 @@ type Spec struct {
 	// MaxDepth turns above one.
 	ParentID string
 	Budget   budget.TurnSpec
+	// Single says that the turn has one batch, with which it begins and ends on record:
+	// a journal that fails is then the batch's results' affair, and after Run the turn
+	// is over.
+	Single bool
 	// Headless says that nobody can be asked: interactions are denied at once.
 	Headless bool
 	// Waits are how long to wait for humans, by kind, within the bounds that are

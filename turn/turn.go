@@ -31,6 +31,7 @@ type Turn struct {
 	heard   context.Context // ends with the model's time
 	unhear  context.CancelCauseFunc
 	aborted atomic.Bool
+	single  bool // Spec.Single
 	log     eventLog
 
 	// All below is the owner's.
@@ -47,6 +48,7 @@ type Turn struct {
 	reason      api.Reason      // of the abort
 	seq         int64
 	outbox      []Record // new, not yet shown
+	patience    patience
 	flushed     []*batch // over with the next flush
 	recorded    recorded
 	over        bool
@@ -54,7 +56,7 @@ type Turn struct {
 
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
-		m: m, headless: spec.Headless, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
+		m: m, headless: spec.Headless, single: spec.Single, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
 		pendings: map[string]*pending{}, once: map[reach]bool{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
@@ -69,7 +71,9 @@ func newTurn(m *Manager, spec Spec) *Turn {
 
 func (t *Turn) start() error {
 	t.emit(api.Event{Kind: api.EventTurnStart, AgentID: t.info.AgentID, SessionID: t.info.SessionID, Owner: t.info.Owner, ParentID: t.info.ParentID}, nil)
-	t.flush()
+	if !t.single {
+		t.flush()
+	}
 	if t.recorded.err != nil {
 		t.over = true
 		t.log.end()
@@ -86,10 +90,18 @@ func (t *Turn) start() error {
 func (t *Turn) own() {
 	defer close(t.done)
 	for !t.over {
-		(<-t.inbox)()
+		ripe := false
+		select {
+		case f := <-t.inbox:
+			f()
+		case <-t.patience.over():
+			ripe = true
+		}
 		t.drain()
 		t.raiseNext() // now that all is closed that an answer closes
-		t.flush()
+		if ripe || len(t.flushed) > 0 || !t.patience.may(t.outbox) {
+			t.flush()
+		}
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *Server) begin(one *session, client string, made turn.Call, interactive 
 	if err := one.enter(); err != nil {
 		return nil, err
 	}
-	spec := turn.Spec{AgentID: client, SessionID: one.id, ApprovalSession: one.approvals, Headless: !interactive, Budget: s.budget(s.timeout(client))}
+	spec := turn.Spec{AgentID: client, SessionID: one.id, ApprovalSession: one.approvals, Headless: !interactive, Single: true, Budget: s.budget(s.timeout(client))}
 	s.rights.claim(one.peer.Identity, &spec)
 	t, err := s.config.Turns.Begin(spec)
 	if err != nil {
