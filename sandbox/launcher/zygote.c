@@ -205,32 +205,55 @@ static i32 quota_of(const int *tasks, int n) {
 	return -1;
 }
 
-// wait_for_end is the life of a process that only holds a user namespace.
-__attribute__((noreturn)) static void wait_for_end(void) {
+// hold_users is the life of a process that only holds a user namespace: it hands it over
+// by itself, for who opens it from outside may have to be a tracer (namespaces(7)).
+__attribute__((noreturn)) static void hold_users(int to) {
+	int own = (int)open_at(AT_FDCWD, "/proc/self/ns/user", O_RDONLY, 0);
+	u8 ready = READY;
+	send_with(to, &ready, 1, &own, own >= 0);
 	for (;;)
 		sys(__NR_ppoll, NULL, 0, NULL, NULL, 0);
 }
 
+// take_users waits for what hold_users hands over, or for its end.
+static long take_users(int from) {
+	u8 ready;
+	struct packet p = {.bytes = &ready, .size = 1};
+	struct pollfd fd = {.fd = from, .events = POLLIN};
+	long err = sys(__NR_ppoll, &fd, 1, NULL, NULL, 0);
+	if (err >= 0)
+		err = receive(from, &p);
+	if (err < 0)
+		return err;
+	return p.nfiles == 1 ? p.files[0] : -EACCES;
+}
+
 // new_users makes a user namespace that says m.
 static i32 new_users(const struct id_map *m) {
+	enum { UNIX = 1, SEQPACKET = 5 };
 	i32 pidfd = -1;
+	int ends[2];
 	struct clone_args args = {.flags = CLONE_NEWUSER | CLONE_PIDFD, .pidfd = (u64)&pidfd, .exit_signal = SIGCHLD};
-	long pid = sys(__NR_clone3, &args, sizeof args);
-	if (pid == 0)
-		wait_for_end();
-	if (pid < 0)
-		return (i32)pid;
-	char path[64];
-	struct line l = LINE(path);
-	add_path(&l, "/proc/", (u64)pid, "/ns/user");
-	long err = write_maps((int)pid, pidfd, m->uid, m->as_uid, m->gid, m->as_gid);
-	if (err >= 0)
-		err = open_at(AT_FDCWD, path, O_RDONLY, 0);
-	sys(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-	shut(pidfd);
+	long err = sys(__NR_socketpair, UNIX, SEQPACKET | O_CLOEXEC, 0, ends);
 	if (err < 0)
 		return (i32)err;
-	i32 kept = keep_only(err);
+	long pid = sys(__NR_clone3, &args, sizeof args);
+	if (pid == 0)
+		hold_users(ends[1]);
+	shut(ends[1]);
+	long users = pid < 0 ? pid : take_users(ends[0]);
+	shut(ends[0]);
+	if (pid < 0)
+		return (i32)pid;
+	err = users < 0 ? users : write_maps((int)pid, pidfd, m->uid, m->as_uid, m->gid, m->as_gid);
+	sys(__NR_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	shut(pidfd);
+	i32 kept = keep_only(users);
+	if (err < 0) {
+		if (kept >= 0)
+			shut(kept);
+		return (i32)err;
+	}
 	return kept < 0 ? -EMFILE : kept;
 }
 
