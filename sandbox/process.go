@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -119,19 +117,6 @@ func (p *Process) PID() int { return p.pid }
 
 // UID is the tool's user as the host sees it.
 func (p *Process) UID() int { return p.who.outside }
-
-// Tasks counts the launcher's own; ok is false if they cannot be seen. It is
-// exact once the tool runs, for then it starts no more.
-func (p *Process) Tasks() (n int64, ok bool) {
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(string(status), "\nThreads:\t")
-	line, _, _ := strings.Cut(rest, "\n")
-	n, err = strconv.ParseInt(line, 10, 64)
-	return n, err == nil && n > 0
-}
 
 // Gone is closed when the launcher has ended. Where it was PID 1 of a
 // namespace, the kernel has by then ended and reaped every process in it

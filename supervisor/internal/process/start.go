@@ -155,9 +155,13 @@ func (b *birth) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, e
 	})
 }
 
-// spareTasks are left to toolhost's own programs when their number is known, for
-// Go's runtime may want another thread.
-const spareTasks = 2
+const (
+	// launcherTasks is what the launcher is once the tool runs: one thread.
+	launcherTasks = 1
+	// spareTasks are left to toolhost's own programs when their number is known, for
+	// Go's runtime may want another thread, and the launcher has one for a while.
+	spareTasks = 2
+)
 
 // limitTasks makes the pids limit exact, now that everything of toolhost's own
 // is there: of what an adapter runs not even the first process is.
@@ -166,13 +170,12 @@ func (b *birth) limitTasks() {
 	if limit == 0 {
 		return
 	}
-	own, ok := p.launcher.Tasks()
+	own := int64(launcherTasks)
 	if b.call.Adapted() {
-		all, err := p.group.Tasks()
-		own, ok = all, err == nil
-	}
-	if !ok {
-		return // it stays as it was: a little too high
+		var err error
+		if own, err = p.group.Tasks(); err != nil {
+			return // it stays as it was: a little too high
+		}
 	}
 	if err := p.group.LimitTasks(limit + own + spareTasks); err != nil {
 		b.log.Warn("cannot make the limit of processes exact", "error", err)
