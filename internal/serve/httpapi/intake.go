@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -77,6 +78,8 @@ type held struct {
 	quota  *memory.Part
 	// declared: its length was, so that all of it is in the quota before it comes.
 	declared bool
+	// turn is the intake's where it is this body's turn to be decoded; nil if not.
+	turn chan struct{}
 }
 
 // take counts bytes that have come.
@@ -99,6 +102,10 @@ func (h *held) takeValues(ctx context.Context, values int) error {
 
 // release gives all of it back. It may be called again.
 func (h *held) release() {
+	if h.turn != nil {
+		<-h.turn
+		h.turn = nil
+	}
 	h.memory.Release()
 	h.quota.Release()
 }
@@ -108,10 +115,30 @@ type intake struct {
 	bodies *memory.Account
 	quotas memory.Quotas
 	stall  time.Duration // Config.Stall
+	// turns has one for each large body that is being decoded.
+	turns chan struct{}
 }
 
 func newIntake(stall time.Duration) *intake {
-	return &intake{bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), stall: stall}
+	return &intake{
+		bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), stall: stall,
+		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
+}
+
+// awaitTurn waits until a body of so many bytes may be decoded: large ones leave half of
+// the processors to other requests. Those that wait are few, for each has its memory.
+func (i *intake) awaitTurn(ctx context.Context, h *held, bytes int) error {
+	if bytes <= freeBodyBytes {
+		return nil
+	}
+	select {
+	case i.turns <- struct{}{}:
+		h.turn = i.turns
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // count has the body of a request be counted for who sends it, and waits until

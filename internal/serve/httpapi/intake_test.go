@@ -144,3 +144,33 @@ func TestSlowBodiesLoseTheirShare(t *testing.T) {
 		t.Errorf("%d %s", response.StatusCode, answer.String())
 	}
 }
+
+// While large bodies are decoded, others wait and small requests don't.
+func TestLargeBodiesLeaveRoomForSmallRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	taken := w.server.intake.turns
+	for range cap(taken) {
+		taken <- struct{}{}
+	}
+	large := make(chan int, 1)
+	go func() {
+		status, _ := w.send("POST", "/api/turns", `{"turnId":"`+strings.Repeat("x", freeBodyBytes)+`"}`)
+		large <- status
+	}()
+	if status, answer := w.send("POST", "/api/turns", `{"turnId":"small"}`); status != http.StatusCreated {
+		t.Errorf("a small one beside it: %d %s", status, answer)
+	}
+	select {
+	case status := <-large:
+		t.Errorf("a large one was answered %d before it was its turn", status)
+	default:
+	}
+	for range cap(taken) {
+		<-taken
+	}
+	if status := <-large; status != http.StatusBadRequest {
+		t.Errorf("then it was answered %d", status)
+	}
+	wait.Until(t, "its turn to be over", func() bool { return len(taken) == 0 })
+}

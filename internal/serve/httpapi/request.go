@@ -1,11 +1,11 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
@@ -116,9 +116,14 @@ var badJSONRemedy = fmt.Sprintf("send one JSON object in UTF-8, with each key on
 
 // readBody takes the whole body, bounded in size; guarded bounds the wait for it.
 func (s *Server) readBody(q *request) (json.RawMessage, error) {
-	raw, err := io.ReadAll(http.MaxBytesReader(q.w, q.r.Body, s.config.MaxBodyBytes))
-	if err != nil {
+	var read bytes.Buffer
+	read.Grow(int(min(max(q.r.ContentLength, 0), s.config.MaxBodyBytes)) + bytes.MinRead)
+	if _, err := read.ReadFrom(http.MaxBytesReader(q.w, q.r.Body, s.config.MaxBodyBytes)); err != nil {
 		return nil, unread(err)
+	}
+	raw := read.Bytes()
+	if err := s.intake.awaitTurn(q.r.Context(), q.held, len(raw)); err != nil {
+		return nil, err
 	}
 	if len(raw) > 0 || q.r.Header.Get("Content-Type") != "" {
 		if err := checkMediaType(q.r); err != nil {
