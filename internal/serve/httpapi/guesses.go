@@ -20,8 +20,9 @@ const (
 	provenFor   = 15 * time.Minute
 )
 
-// guesses bound how fast tokens and links can be guessed. Who has shown a right one
-// from an address goes on beside somebody who guesses there.
+// guesses bound how fast tokens can be guessed that operators have made up, and how many
+// wrong ones are worth an answer of their own. Who has shown a right one from an
+// address goes on beside somebody who guesses there.
 type guesses struct {
 	now func() time.Time
 
@@ -48,7 +49,7 @@ func proof(from netip.Addr, token string) [32]byte {
 	return sha256.Sum256([]byte(of(from).String() + "\x00" + token))
 }
 
-// wait is for how long a token from there is not looked at; 0 if it is.
+// wait is for how long a token from there that could be guessed is not looked at; 0 if it is.
 func (g *guesses) wait(from netip.Addr, token string) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

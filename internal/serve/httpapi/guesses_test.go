@@ -1,40 +1,102 @@
 package httpapi
 
 import (
+	"fmt"
+	"hash/crc32"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/access/tokens"
 )
 
-// Who guesses is not heard any more, whatever comes next from there; who has shown a
-// right token goes on, and so does everybody elsewhere.
+// Who guesses is put off, and nobody else: every right token is let in from the same
+// address, whether it was shown there before or not, and so is a right link.
 func TestGuessesAreBounded(t *testing.T) {
-	w := newTeam(t)
-	if status, _ := w.as("caller", "GET", "/api/whoami", ""); status != 200 {
-		t.Fatal(status)
-	}
-	for range guessBurst {
-		if status, said := w.overTCP("GET", "/api/tools", "", "Authorization", "Bearer wrong"); status != 401 {
-			t.Fatalf("%d %s", status, said)
-		}
-	}
-	for name, token := range map[string]string{"another guess": "wrong", "even a right one": w.tokens["other"]} {
-		status, said := w.overTCP("GET", "/api/tools", "", "Authorization", "Bearer "+token)
-		if status != 429 || !strings.Contains(said, codeThrottled) || !strings.Contains(said, "retryAfterMs") {
-			t.Errorf("%s: %d %s", name, status, said)
+	file, metrics := generate(), generate()
+	w := newTeamOf(t, func(c *Config) { c.Token, c.MetricsToken = file, metrics })
+	links := []string{w.link("watcher"), w.link("watcher")}
+	exhaust(t, w.world)
+	other := w.tokens["other"]
+	id := other[:len(tokens.Prefix)+10]
+	for name, token := range map[string]string{
+		"another guess": "wrong", "a token that was never made": tokens.Prefix + "aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAAdeadbeef",
+		"one with the id of another": wellFormed(id + "_" + strings.Repeat("A", 26)), "one of the file's form": generate(),
+	} {
+		for range 2 {
+			status, said := w.overTCP("GET", "/api/tools", "", "Authorization", "Bearer "+token)
+			if status != 429 || !strings.Contains(said, codeThrottled) || !strings.Contains(said, "retryAfterMs") {
+				t.Fatalf("%s: %d %s", name, status, said)
+			}
 		}
 	}
 	if status, said := w.overTCP("POST", loginPath, `{"link":"x"}`); status != 429 {
 		t.Errorf("a link: %d %s", status, said)
 	}
-	if status, said := w.as("caller", "GET", "/api/whoami", ""); status != 200 {
-		t.Errorf("who was right before: %d %s", status, said)
+	for name := range w.tokens {
+		if status, said := w.as(name, "GET", "/api/whoami", ""); (status == 200) == (name == "metrics") {
+			t.Errorf("the right token of %s: %d %s", name, status, said)
+		}
+	}
+	for path, token := range map[string]string{"/api/tools": file, "/metrics": metrics} {
+		if status, said := w.overTCP("GET", path, "", "Authorization", "Bearer "+token); status == 429 || status == 401 {
+			t.Errorf("the file's token at %s: %d %s", path, status, said)
+		}
+	}
+	for i, link := range links {
+		status, said := w.overTCP("POST", loginPath, `{"link":"`+strings.TrimPrefix(link, "/#link=")+`"}`)
+		if status != 201 && status != 200 {
+			t.Errorf("link %d: %d %s", i, status, said)
+		}
 	}
 	if status, _ := w.send("GET", "/api/tools", ""); status != 200 {
 		t.Errorf("the socket: %d", status)
 	}
+	if err := revoke(w, "other"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := w.as("other", "GET", "/api/whoami", ""); status != 401 {
+		t.Errorf("a revoked token: %d", status)
+	}
+}
+
+// What an operator has made up could be guessed: it is not looked at, but for who has
+// shown it from there before.
+func TestATokenThatCouldBeGuessed(t *testing.T) {
+	for _, shown := range []bool{true, false} {
+		w := newWorld(t, nil)
+		want := 429
+		if shown {
+			w.overTCP("GET", "/api/tools", "", "Authorization", bearer)
+			want = 200
+		}
+		exhaust(t, w)
+		if status, said := w.overTCP("GET", "/api/tools", "", "Authorization", bearer); status != want {
+			t.Errorf("shown before: %t: %d %s", shown, status, said)
+		}
+	}
+}
+
+// exhaust makes all guesses that an address has.
+func exhaust(t *testing.T, w *world) {
+	t.Helper()
+	for range guessBurst {
+		if status, said := w.overTCP("GET", "/api/tools", "", "Authorization", "Bearer wrong"); status != 401 {
+			t.Fatalf("%d %s", status, said)
+		}
+	}
+}
+
+// wellFormed completes a token by its checksum.
+func wellFormed(body string) string {
+	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
+}
+
+func revoke(w *team, name string) error {
+	_, err := w.store.Revoke(name, "test")
+	return err
 }
 
 func TestGuessersAreForgotten(t *testing.T) {

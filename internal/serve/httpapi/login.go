@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"maps"
 	"net"
@@ -53,7 +52,7 @@ func (l *links) add(of tokens.Holder, by string) (secret string, until time.Time
 	if own >= maxLinks {
 		return "", time.Time{}, false
 	}
-	secret, until = rand.Text()+rand.Text(), now.Add(linkLife)
+	secret, until = generate(), now.Add(linkLife)
 	l.open[sha256.Sum256([]byte(secret))] = link{of, by, until}
 	return secret, until, true
 }
@@ -119,11 +118,11 @@ func (s *Server) login(q *request) error {
 		return err
 	}
 	from := s.from(q.r)
-	if wait := s.guesses.wait(from, in.Link); wait > 0 {
-		return tooManyGuesses(wait)
-	}
 	one, ok := s.links.take(in.Link)
 	if !ok {
+		if wait := s.guesses.wait(from, in.Link); wait > 0 {
+			return tooManyGuesses(wait)
+		}
 		s.guesses.wrong(from)
 		err := refuse(codeForbidden, "the link was opened before, or is too old", "make a new one: toolhost console")
 		s.refused(q.r, q.who, err)

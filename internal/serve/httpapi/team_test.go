@@ -23,11 +23,16 @@ func newTeam(t *testing.T) *team { return newTeamWith(t) }
 // newTeamWith has profiles for some of them.
 func newTeamWith(t *testing.T, profiles ...access.Profile) *team {
 	t.Helper()
-	w := newWorld(t, func(c *Config) {
+	return newTeamOf(t, func(c *Config) {
 		if len(profiles) > 0 {
 			c.Book = func() access.Book { return access.Book{Admins: ownUsers(), Profiles: profiles} }
 		}
 	})
+}
+
+func newTeamOf(t *testing.T, change func(*Config)) *team {
+	t.Helper()
+	w := newWorld(t, change)
 	m := &team{world: w, store: tokens.Open(filepath.Join(filepath.Dir(w.socket), "state")), tokens: map[string]string{}}
 	for name, roles := range map[string][]access.Role{
 		"caller": {access.Call}, "other": {access.Call}, "watcher": {access.Watch}, "approver": {access.Approve},

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/internal/atomicfile"
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 const minTokenBytes, maxTokenBytes = 32, 1024
@@ -23,7 +24,7 @@ func LoadToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
-	made := atomicfile.Write(path, []byte(rand.Text()+rand.Text()+"\n"), atomicfile.Options{New: true})
+	made := atomicfile.Write(path, []byte(generate()+"\n"), atomicfile.Options{New: true})
 	if made != nil && !errors.Is(made, fs.ErrExist) {
 		return "", fmt.Errorf("cannot make the token file %s: %w", path, made)
 	}
@@ -71,3 +72,12 @@ func checkTokenFile(file *os.File) error {
 	}
 	return nil
 }
+
+// generate makes a secret of 260 bits.
+func generate() string { return rand.Text() + rand.Text() }
+
+var generatedForm = lazy.Regexp(`^[A-Z2-7]{52}$`)
+
+// generated says whether a secret has the form of one that generate made. Nobody guesses it,
+// however often they try.
+func generated(secret string) bool { return generatedForm().MatchString(secret) }

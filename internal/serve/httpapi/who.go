@@ -75,21 +75,22 @@ func (s *authenticator) byPeer(p peer) (caller, error) {
 }
 
 // byToken lets in who bears a token. Wrong ones are counted for where they come
-// from: then what has not been right from there before is not even looked at.
+// from. After too many, only what cannot be guessed is looked at, so that nobody
+// shuts out others who come from there, too.
 func (s *authenticator) byToken(r *http.Request, header string) (caller, error) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return caller{}, refuse(codeUnauthorized, "the scheme of Authorization is not Bearer", "send a token of the daemon's: Authorization: Bearer TOKEN")
 	}
 	token, from := strings.TrimSpace(token), s.from(r)
-	if wait := s.guesses.wait(from, token); wait > 0 {
-		return caller{}, tooManyGuesses(wait)
-	}
-	who, ok, err := s.bearer(token)
+	wait := s.guesses.wait(from, token)
+	who, ok, err := s.bearer(token, wait == 0)
 	switch {
 	case err != nil:
 		s.config.Logger.Error("no token can be let in", "error", err)
 		return caller{}, refuse(codeUnready, "the daemon cannot read its tokens", "see its log")
+	case !ok && wait > 0:
+		return caller{}, tooManyGuesses(wait)
 	case !ok:
 		s.guesses.wrong(from)
 		return caller{}, refuse(codeUnauthorized, "the token is not valid here", "it may have expired or been revoked: see toolhost token list, or for the console toolhost console")
@@ -102,13 +103,15 @@ func tooManyGuesses(wait time.Duration) error {
 	return refuseFor(wait, codeThrottled, "too many wrong tokens came from your address", "wait, and send a right one")
 }
 
-// bearer is who bears a token.
-func (s *authenticator) bearer(token string) (who caller, ok bool, err error) {
-	full, metrics := same(token, s.config.Token), same(token, s.config.MetricsToken)
+// bearer is who bears a token. Those that operators have written into files are
+// looked at only if all are: they could be guessed.
+func (s *authenticator) bearer(token string, all bool) (who caller, ok bool, err error) {
+	is := func(kept string) bool { return same(token, kept) && kept != "" && (all || generated(kept)) }
+	full, metrics := is(s.config.Token), is(s.config.MetricsToken)
 	switch {
-	case full && s.config.Token != "":
+	case full:
 		return s.fileHolder(), true, nil
-	case metrics && s.config.MetricsToken != "":
+	case metrics:
 		return caller{Identity: access.Identity{Name: "metrics-token", Roles: []access.Role{access.Metrics}}}, true, nil
 	case s.config.Tokens == nil:
 		return caller{}, false, nil
