@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/terminal"
@@ -25,7 +27,8 @@ signed in, answered, aborted, loaded a configuration, or was refused. Each recor
 the hash of itself and of the one before, so that none within the chain can be changed
 or taken out unseen. Anyone who can write the journal can make a whole new chain, or cut
 off its end: the daemon's log has each record's hash, too, and --expect holds the chain
-to one that was noted.`,
+to one that was noted. What was done with tokens while no daemon ran is not in the
+chain before the next one starts; it is shown.`,
 		Example: "  toolhost log verify\n  toolhost log verify --records\n  toolhost log verify --expect 17:9f2c…",
 		Args:    callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,15 +36,17 @@ to one that was noted.`,
 			if err != nil {
 				return err
 			}
-			reader, err := flags.auditReader()
+			reader, store, err := flags.auditReader()
 			if err != nil {
 				return err
 			}
 			defer reader.Close()
 			head, found := journal.Audit{}, seq == 0
+			var onRecord tokens.OnRecord
 			err = reader.Audits(0, func(a journal.Audit) bool {
 				head = a
 				found = found || a.Seq == seq && a.Hash == hash
+				onRecord.Note(a.Action, a.What)
 				if print {
 					raw, _ := json.Marshal(a)
 					fmt.Fprintln(cmd.OutOrStdout(), terminal.OneLine(string(raw)))
@@ -57,12 +62,32 @@ to one that was noted.`,
 				return exit.With(exit.Failed, fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, seq))
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "the chain holds: %d records, the last is %d:%s\n", head.Seq, head.Seq, head.Hash)
-			return nil
+			return tellMissing(cmd, store, onRecord)
 		},
 	}
 	cmd.Flags().StringVar(&expect, "expect", "", "a record that must be in the chain, as `SEQ:HASH`")
 	cmd.Flags().BoolVar(&print, "records", false, "print the records, as JSON, one a line")
 	return cmd
+}
+
+// tellMissing says what was done with tokens and is not in the chain. What no program of
+// toolhost's does to them is an error.
+func tellMissing(cmd *cobra.Command, store *tokens.Store, onRecord tokens.OnRecord) error {
+	list, err := store.List()
+	if err != nil {
+		return exit.With(exit.Failed, err)
+	}
+	odd := 0
+	for _, c := range onRecord.Missing(list, time.Now()) {
+		fmt.Fprintf(cmd.OutOrStdout(), "not in it yet: %s\n", terminal.OneLine((&journal.Audit{Who: c.Who, Action: c.Action, What: c.What}).Words()))
+		if c.Odd() {
+			odd++
+		}
+	}
+	if odd > 0 {
+		return exit.With(exit.Failed, fmt.Errorf("%d tokens are not as they are on record: something other than toolhost has changed %s", odd, store.Path()))
+	}
+	return nil
 }
 
 func parseExpected(text string) (seq int64, hash string, err error) {
@@ -77,16 +102,16 @@ func parseExpected(text string) (seq int64, hash string, err error) {
 	return seq, hash, nil
 }
 
-// auditReader opens the daemon's journal.
-func (f *logFlags) auditReader() (*journal.Reader, error) {
+// auditReader opens the daemon's journal, and the tokens beside it.
+func (f *logFlags) auditReader() (*journal.Reader, *tokens.Store, error) {
 	where := tokenFlags{state: f.journal.state, config: f.config}
 	store, err := where.open()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	reader, err := journal.OpenReader(store.Dir())
 	if err != nil {
-		return nil, hostError(err)
+		return nil, nil, hostError(err)
 	}
-	return reader, nil
+	return reader, store, nil
 }

@@ -63,9 +63,12 @@ type endsDaemon struct{}
 // whose path is put into $SOCKET (and that of TCP, where it has one, into $ADDRESS),
 // and ends it with the script, or before the next one
 // starts.
-func startDaemon(ts *testscript.TestScript, _ bool, args []string) {
+func startDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	before := ts.Value(endsDaemon{}).(*func())
 	(*before)()
+	if neg { // it only ends
+		return
+	}
 	dir, err := os.MkdirTemp("", "toolhost-served-") // short enough for a socket
 	ts.Check(err)
 	socket := filepath.Join(dir, "s")

@@ -117,17 +117,9 @@ func (f *tokenFlags) create(cmd *cobra.Command, spec tokens.Spec) error {
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "token %s (%s), %s: it is shown this once\n", made.Name, roleNames(made.Roles), expiry(made))
+	fmt.Fprintf(cmd.ErrOrStderr(), "token %s (%s), %s: it is shown this once\n", made.Name, access.NamesOf(made.Roles, ","), expiry(made))
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), secret)
 	return err
-}
-
-func roleNames(roles []access.Role) string {
-	var names []string
-	for _, role := range roles {
-		names = append(names, string(role))
-	}
-	return strings.Join(names, ",")
 }
 
 func expiry(t tokens.Token) string {
@@ -153,7 +145,7 @@ func newTokenList() *cobra.Command {
 			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(table, "NAME\tID\tSTATE\tROLES\tTOOLS\tEXPIRES\tMADE BY")
 			for _, t := range list {
-				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, t.ID, t.State(time.Now()), roleNames(t.Roles), toolNames(t.Tools), strings.TrimPrefix(expiry(t), "expires "), t.By)
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.Name, t.ID, t.State(time.Now()), access.NamesOf(t.Roles, ","), toolNames(t.Tools), strings.TrimPrefix(expiry(t), "expires "), t.By)
 			}
 			return table.Flush()
 		},

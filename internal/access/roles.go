@@ -47,12 +47,15 @@ func ParseRoles(names []string) ([]Role, error) {
 	return roles, nil
 }
 
-func listed() string {
+func listed() string { return NamesOf(AllRoles(), ", ") }
+
+// NamesOf are the names of roles, with a separator between them.
+func NamesOf(roles []Role, separator string) string {
 	var names []string
-	for _, role := range AllRoles() {
+	for _, role := range roles {
 		names = append(names, string(role))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, separator)
 }
 
 // Need are the roles of which a request needs one.
@@ -83,10 +86,4 @@ var (
 )
 
 // String names the roles, for messages.
-func (n Need) String() string {
-	var names []string
-	for _, role := range n {
-		names = append(names, string(role))
-	}
-	return strings.Join(names, " or ")
-}
+func (n Need) String() string { return NamesOf(n, " or ") }

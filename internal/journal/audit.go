@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/text"
@@ -163,6 +164,26 @@ func (r *Reader) Audits(after int64, yield func(Audit) bool) error {
 		return nil
 	}
 	return err
+}
+
+// AuditsOf gives the audit records whose action begins so, in order. It does not check
+// the chain.
+func (r *Reader) AuditsOf(actions string, yield func(Audit)) error {
+	rows, err := r.db.Query("SELECT json FROM audit WHERE instr(json, ?) > 0 ORDER BY seq", `"action":"`+actions)
+	if err != nil {
+		return fmt.Errorf("cannot read the audit records: %w", classify(r.dir, err))
+	}
+	return each(rows, func() error {
+		var raw []byte
+		var a Audit
+		if err := rows.Scan(&raw); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(raw, &a); err == nil && strings.HasPrefix(a.Action, actions) {
+			yield(a)
+		}
+		return nil
+	})
 }
 
 // check says whether a record is the one that was written behind l.

@@ -102,7 +102,7 @@ func Run(o Options) error {
 		return errors.Join(err, d.close())
 	}
 	d.trail.configured("daemon.start", o.Loaded)
-	d.watchTokens() // those that there are; what is made from now on goes on record
+	d.watchTokens() // what was done with them while no daemon ran
 	d.serve()
 	err = d.run()
 	d.stop()
@@ -142,8 +142,10 @@ func (d *daemon) openJournal() (err error) {
 	if err := d.journal.Recover(time.Now()); err != nil {
 		return fmt.Errorf("cannot close the turns that the last daemon left open: %w", err)
 	}
-	d.reader, err = journal.OpenReader(dir)
-	return err
+	if d.reader, err = journal.OpenReader(dir); err != nil {
+		return err
+	}
+	return d.reader.AuditsOf(tokens.ActionPrefix, func(a journal.Audit) { d.trail.tokens.Note(a.Action, a.What) })
 }
 
 // openHost leaves to each call what a reload can change, and to the supervisor

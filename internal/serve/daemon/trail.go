@@ -32,7 +32,7 @@ type trail struct {
 	mu      sync.Mutex
 	refuse  *rate.Limiter
 	dropped int // refusals that were too many
-	known   map[string]tokens.Token
+	tokens  tokens.OnRecord
 }
 
 // Refusals on record: a client that is refused again and again must not push out the rest.
@@ -137,8 +137,11 @@ func (t *trail) close() {
 	}
 }
 
-// watchTokens puts changes of the tokens on record, which toolhost token makes, and
-// aborts the turns of those that were revoked.
+// late is how much older a change is than its record where that is worth a word.
+const late = time.Minute
+
+// watchTokens puts on record what the chain has not of the tokens, also of the time when
+// no daemon ran, and aborts the turns of those that were revoked.
 func (d *daemon) watchTokens() {
 	if d.tokens == nil {
 		return
@@ -147,32 +150,18 @@ func (d *daemon) watchTokens() {
 	if err != nil {
 		return // who bears one is told, and so is the log
 	}
-	made, revoked := d.trail.changed(list)
-	for _, one := range made {
-		d.trail.add(one.By, "token.create", one.Name+" ("+one.ID+")", "")
-	}
-	for _, one := range revoked {
-		d.trail.add(one.RevokedBy, "token.revoke", one.Name+" ("+one.ID+")", "")
-		d.abortOf("token " + one.Name)
-	}
-}
-
-// changed are the tokens that are new or newly revoked. The first list tells nothing:
-// the daemon before has seen it, or there was none.
-func (t *trail) changed(list []tokens.Token) (made, revoked []tokens.Token) {
-	now := map[string]tokens.Token{}
-	for _, one := range list {
-		now[one.ID] = one
-		before, seen := t.known[one.ID]
-		if t.known != nil && !seen {
-			made = append(made, one)
+	now := time.Now()
+	for _, c := range d.trail.tokens.Missing(list, now) {
+		outcome := ""
+		if !c.At.IsZero() && now.Sub(c.At) > late {
+			outcome = "at " + c.At.UTC().Format(time.RFC3339)
 		}
-		if t.known != nil && before.Revoked.IsZero() && !one.Revoked.IsZero() {
-			revoked = append(revoked, one)
+		d.trail.add(c.Who, c.Action, c.What, outcome)
+		d.trail.tokens.NoteChange(c)
+		if c.Ended != "" {
+			d.abortOf("token " + c.Ended)
 		}
 	}
-	t.known = now
-	return made, revoked
 }
 
 // abortOf aborts an identity's turns.

@@ -1,0 +1,114 @@
+package tokens
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/access"
+)
+
+// chain plays the daemon's: what it has, read anew each time as a next daemon does.
+type chain []Change
+
+func (c *chain) missing(s *Store, now time.Time) (actions []string) {
+	var o OnRecord
+	for _, one := range *c {
+		o.Note(one.Action, one.What)
+	}
+	list, _ := s.List()
+	for _, m := range o.Missing(list, now) {
+		actions = append(actions, m.Who+" "+strings.TrimPrefix(m.Action, ActionPrefix)+" "+strings.Fields(m.What)[0])
+		*c = append(*c, m)
+		o.NoteChange(m)
+	}
+	if again := o.Missing(list, now); len(again) > 0 {
+		actions = append(actions, "and all of it again")
+	}
+	return actions
+}
+
+// Whatever happened to the tokens while nobody looked is found, once.
+func TestWhatTheChainLacks(t *testing.T) {
+	s := Open(t.TempDir())
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	var c chain
+	step := func(name string, want ...string) {
+		t.Helper()
+		if got := c.missing(s, now); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if got := c.missing(s, now); got != nil {
+			t.Errorf("%s, once more: %q", name, got)
+		}
+	}
+	create := func(name string, life time.Duration) {
+		t.Helper()
+		spec := Spec{Name: name, Roles: []access.Role{access.Call}, Tools: []string{"a_*", strings.Repeat("b", 300)}, Life: life, By: "uid 0"}
+		if _, _, err := s.Create(spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step("nothing")
+	create("ci", 0)
+	create("brief", time.Hour)
+	step("two", "uid 0 create ci", "uid 0 create brief")
+	create("gone", 0)
+	if _, err := s.Revoke("gone", "uid 7"); err != nil {
+		t.Fatal(err)
+	}
+	step("made and revoked", "uid 0 create gone", "uid 7 revoke gone")
+	if _, _, err := s.Login(Holder{File: true}, time.Hour, "uid 0"); err != nil {
+		t.Fatal(err)
+	}
+	step("a session")
+	edit(t, s, func(f *file) { f.Tokens[0].Roles = []access.Role{access.Admin} })
+	step("another role", "somebody unknown change ci")
+	edit(t, s, func(f *file) { f.Tokens[0].Hash = hashOf("mine") })
+	step("another secret", "somebody unknown change ci")
+	edit(t, s, func(f *file) { f.Tokens[0].Tools[1] += "*" })
+	step("the end of a long list of tools", "somebody unknown change ci")
+	edit(t, s, func(f *file) { f.Tokens = f.Tokens[1:] })
+	step("taken out", "somebody unknown gone ci")
+	now = now.Add(keepRevoked + 2*time.Hour)
+	edit(t, s, func(f *file) { f.tidy(now) })
+	step("what was over goes")
+	for _, odd := range []Change{{Action: actionCreate, What: "x"}, {Action: "session.begin", What: "ci (aaaaaaaaaa)"}, {Action: actionRevoke}} {
+		c = append(c, odd)
+	}
+	step("records about something else")
+}
+
+// Records of daemons that wrote less about each token are taken as they are.
+func TestRecordsOfOlderDaemons(t *testing.T) {
+	s := Open(t.TempDir())
+	_, made, err := s.Create(Spec{Name: "ci", By: "uid 0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := chain{{Action: actionCreate, What: "ci (" + made.ID + ")"}}
+	if got := c.missing(s, time.Now()); got != nil {
+		t.Errorf("%q", got)
+	}
+}
+
+// edit changes the file behind the store's back.
+func edit(t *testing.T, s *Store, change func(*file)) {
+	t.Helper()
+	var f file
+	if err := ReadPrivate(s.Path(), maxFileBytes, &f); err != nil {
+		t.Fatal(err)
+	}
+	change(&f)
+	raw, _ := json.Marshal(f)
+	if err := os.Remove(s.Path()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Path(), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
