@@ -155,11 +155,21 @@ siege: build ## a daemon with 512 MiB under hostile tools and clients for SIEGE_
 	TOOLHOST_SIEGE=$(SIEGE_FOR) TOOLHOST_SIEGE_RATIO=$(SIEGE_RATIO) TOOLHOST_SIEGE_ONLY='$(SIEGE_ONLY)' \
 		go test -count=1 -v -timeout 12h -run '^TestSiege$$' ./internal/siege
 
+# Two tokens, one greedy: p99 of the other's calls, judged where the machine does nothing else (load under 2).
+.PHONY: greedy
+greedy: build ## one agent's calls beside another that has 1,000 queued, bodies of 8 MiB and 300 streams; a ratio
+	$(call stage,greedy,^TestGreedy$$,./internal/serve/daemon)
+
+.PHONY: flood
+flood: build ## h2load and slowhttptest against a daemon whose other client goes on
+	@$(call need,h2load=nghttp2-client slowhttptest=slowhttptest)
+	$(call stage,flood,^TestFloods$$,./internal/serve/daemon)
+
 .PHONY: nightly
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn network networkload siege collector servers service fuzz
+	$(MAKE) soak churn network networkload siege greedy flood collector servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
@@ -177,7 +187,7 @@ service: setup ## install, run, upgrade and remove toolhost under a real systemd
 	for version in 1.0.0 2.0.0; do \
 		VERSION=$$version ARCH=amd64 DEB_COMPRESSION=none ./deploy/build-packages dist/service; \
 	done
-	go run ./internal/testenv/vm -system -cpus 1 -each 10m $(VM_FLAGS) -add dist/service/toolhost_1.0.0-1_amd64.deb=/packages/old.deb \
+	go run ./internal/testenv/vm -system -cpus 1 -each 25m -all 30m $(VM_FLAGS) -add dist/service/toolhost_1.0.0-1_amd64.deb=/packages/old.deb \
 		-add dist/service/toolhost_2.0.0-1_amd64.deb=/packages/new.deb \
 		-add dist/service/toolhost-1.0.0-1.x86_64.rpm=/packages/old.rpm -add dist/service/toolhost-2.0.0-1.x86_64.rpm=/packages/new.rpm \
 		./internal/testenv/service
