@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -118,11 +119,25 @@ func (s *socket) listen(mode fs.FileMode, gid int) (err error) {
 		return err
 	}
 	if gid >= 0 {
-		if err := os.Chown(s.path, -1, gid); err != nil {
+		if err := giveToGroup(s.path, gid); err != nil {
 			return fmt.Errorf("cannot give the socket %s to its group: %w", s.path, err)
 		}
 	}
 	return os.Chmod(s.path, mode)
+}
+
+// giveToGroup changes a file's group as a member of it may (chown(2)): one that has
+// CAP_SETGID needs no CAP_CHOWN.
+func giveToGroup(path string, gid int) error {
+	failed := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and it ends with the goroutine
+		if os.Geteuid() == 0 {
+			_ = syscall.Setfsgid(gid)
+		}
+		failed <- os.Chown(path, -1, gid)
+	}()
+	return <-failed
 }
 
 // socketAt says whether there is a socket; anything else there is an error.
