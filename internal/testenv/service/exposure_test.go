@@ -98,6 +98,6 @@ func testExposure(t *testing.T) {
 		}
 	}
 	run(t, "systemctl", "daemon-reload")
-	run(t, "systemctl", "restart", "toolhost.socket", "toolhost.service")
+	run(t, "systemctl", "restart", "toolhost.service")
 	want(t, root.call(t, "hello"), "ok")
 }
