@@ -70,8 +70,8 @@ func connect(b *testing.B) (*host.Conn, func()) {
 				return nil, err
 			}
 			return &host.Child{
-				ID: "bench", Stdout: stdout, SocketDir: socketDir, PeerUID: uint32(os.Geteuid()),
-				Gone: gone, Kill: func() { cmd.Process.Kill() },
+				Stdout: stdout, SocketDir: socketDir, PeerUID: uint32(os.Geteuid()),
+				Kill: func() { cmd.Process.Kill() },
 			}, nil
 		},
 	})

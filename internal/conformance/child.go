@@ -107,8 +107,8 @@ func (b *bench) launch(c *child, env []string, socketDir string) (*host.Child, e
 		c.state = cmd.ProcessState
 	}()
 	return &host.Child{
-		ID: "conformance", Stdout: stdout, SocketDir: c.dir, PeerUID: uint32(os.Getuid()),
-		Gone: c.gone, Kill: func() { _ = cmd.Process.Kill() }, Dial: c.dial,
+		Stdout: stdout, SocketDir: c.dir, PeerUID: uint32(os.Getuid()),
+		Kill: func() { _ = cmd.Process.Kill() }, Dial: c.dial,
 	}, nil
 }
 

@@ -9,10 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/wirejson"
 )
@@ -29,11 +28,9 @@ var ErrDisconnected = errors.New("the tool closed the connection before its resu
 // Describe asks the tool's binary what it offers. Errors are of type
 // *ProtocolError, ErrDisconnected or ctx's.
 func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error) {
-	decoder := c.newCodec(ctx)
-	defer decoder.release()
-	response, err := c.tool.Describe(ctx, &pluginv1.DescribeRequest{}, decoder.options()...)
-	if err != nil {
-		return nil, c.explain(ctx, decoder.explain(err))
+	response := &pluginv1.DescribeResponse{}
+	if err := c.invoke(ctx, "Describe", &pluginv1.DescribeRequest{}, response, c.options.MaxMessageBytes); err != nil {
+		return nil, c.explain(ctx, err)
 	}
 	return response, nil
 }
@@ -45,20 +42,30 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 // ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
 // giving up after that.
 func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
-	decoder := c.newCodec(ctx)
-	defer decoder.release()
-	stream, err := c.tool.Call(ctx, request, decoder.options()...)
+	events, err := c.open(ctx, "Call", request, c.options.MaxMessageBytes)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
+	defer events.close()
+	if err := check(func() (*pluginv1.CallEvent, error) {
+		event := &pluginv1.CallEvent{}
+		return event, events.receive(event)
+	}, sink); err != nil {
+		return c.explain(ctx, err)
+	}
+	return nil
+}
+
+// check hands on the sound events of a call.
+func check(next func() (*pluginv1.CallEvent, error), sink func(*pluginv1.CallEvent)) error {
 	var checker eventChecker
 	for {
-		event, err := stream.Recv()
+		event, err := next()
 		if errors.Is(err, io.EOF) {
 			return checker.ended()
 		}
 		if err != nil {
-			return c.explain(ctx, decoder.explain(err))
+			return err
 		}
 		if err := checker.check(event); err != nil {
 			return err
@@ -160,17 +167,14 @@ func (c *eventChecker) ended() error {
 	return &ProtocolError{"the stream ended without a result"}
 }
 
-// explain prefers what was heard on the connection to gRPC's own words for it.
+// explain tells what an error of a call means.
 func (c *Conn) explain(ctx context.Context, err error) error {
-	if failed := c.wire.failure(); failed != nil && ctx.Err() == nil {
-		return failed
-	}
 	explained := explainStatus(ctx, err)
-	if c.wire == nil || !errors.Is(explained, ErrDisconnected) {
+	if !errors.Is(explained, ErrDisconnected) {
 		return explained
 	}
 	if said := c.wire.complaint(); said != "" {
-		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.runner.socket, said)}
+		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.socket, said)}
 	}
 	return explained
 }
@@ -180,25 +184,28 @@ func explainStatus(ctx context.Context, err error) error {
 	if _, broken := errors.AsType[*ProtocolError](err); broken {
 		return err
 	}
+	if own, failed := errors.AsType[*failure](err); failed && ctx.Err() == nil {
+		return own.error
+	}
 	if _, full := errors.AsType[*MemoryError](err); full {
 		return err
 	}
-	s := status.Convert(err)
-	if s.Code() == codes.DeadlineExceeded && endsNow(ctx) { // gRPC keeps our deadline on the tool's side, too
+	s := rpc.StatusOf(err)
+	if s.Code == codes.DeadlineExceeded && endsNow(ctx) { // gRPC keeps our deadline on the tool's side, too
 		<-ctx.Done()
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	switch s.Code() {
+	switch s.Code {
 	case codes.Unavailable, codes.Canceled, codes.Aborted:
 		return ErrDisconnected
 	case codes.ResourceExhausted:
-		return &ProtocolError{"a message is too large: " + s.Message()}
+		return &ProtocolError{"a message is too large: " + s.Message}
 	case codes.Unimplemented:
-		return &ProtocolError{"the binary does not serve toolhost.plugin.v1: " + s.Message()}
+		return &ProtocolError{"the binary does not serve toolhost.plugin.v1: " + s.Message}
 	}
-	return &ProtocolError{fmt.Sprintf("the tool answered with gRPC status %s: %s", s.Code(), s.Message())}
+	return &ProtocolError{fmt.Sprintf("the tool answered with gRPC status %s: %s", s.Code, s.Message)}
 }
 
 // endsNow: the deadline is here, but for what timers and clocks differ by.
@@ -207,25 +214,17 @@ func endsNow(ctx context.Context) bool {
 	return ok && time.Until(at) < 100*time.Millisecond
 }
 
-func (c *Conn) newCodec(ctx context.Context) *codec {
-	if c.runner == nil { // in tests without a connection
-		return &codec{}
-	}
-	return newCodec(ctx, c.runner.options, c.runner.decoded)
-}
-
 // Watch hands on what an adapter's server announces, until ctx or the stream ends.
 func (c *Conn) Watch(ctx context.Context, tell func(method string, params json.RawMessage)) error {
-	decoder := c.newCodec(ctx)
-	defer decoder.release()
-	stream, err := c.tool.Watch(ctx, &pluginv1.WatchRequest{}, decoder.options()...)
+	notices, err := c.open(ctx, "Watch", &pluginv1.WatchRequest{}, c.options.MaxMessageBytes)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
+	defer notices.close()
 	for {
-		notice, err := stream.Recv()
-		if err != nil {
-			return c.explain(ctx, decoder.explain(err))
+		notice := &pluginv1.Notice{}
+		if err := notices.receive(notice); err != nil {
+			return c.explain(ctx, err)
 		}
 		if notice.GetMethod() == "" || len(notice.GetParams()) > maxNoticeBytes || valid("a notice", notice.GetParams()) != nil {
 			continue
@@ -237,25 +236,17 @@ func (c *Conn) Watch(ctx context.Context, tell func(method string, params json.R
 // maxNoticeBytes bounds what of a notification is passed on.
 const maxNoticeBytes = 64 << 10
 
-// nothing are the options of a request whose answer says nothing.
-func (c *Conn) nothing(ctx context.Context) []grpc.CallOption {
-	return c.newCodec(ctx).options(grpc.MaxCallRecvMsgSize(answerBytes))
-}
-
 // Cancel asks a call to end; the tool may be deaf to it.
 func (c *Conn) Cancel(ctx context.Context, callID, reason string) error {
-	_, err := c.tool.Cancel(ctx, &pluginv1.CancelRequest{CallId: callID, Reason: reason}, c.nothing(ctx)...)
-	return err
+	return c.invoke(ctx, "Cancel", &pluginv1.CancelRequest{CallId: callID, Reason: reason}, &pluginv1.CancelResponse{}, answerBytes)
 }
 
 // Acknowledge tells the tool that its events up to seq are stored.
 func (c *Conn) Acknowledge(ctx context.Context, callID string, seq uint64) error {
-	_, err := c.tool.Acknowledge(ctx, &pluginv1.AcknowledgeRequest{CallId: callID, Seq: seq}, c.nothing(ctx)...)
-	return err
+	return c.invoke(ctx, "Acknowledge", &pluginv1.AcknowledgeRequest{CallId: callID, Seq: seq}, &pluginv1.AcknowledgeResponse{}, answerBytes)
 }
 
 // Answer brings the answer to a tool's question.
 func (c *Conn) Answer(ctx context.Context, answer *pluginv1.AnswerRequest) error {
-	_, err := c.tool.Answer(ctx, answer, c.nothing(ctx)...)
-	return err
+	return c.invoke(ctx, "Answer", answer, &pluginv1.AnswerResponse{}, answerBytes)
 }

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -68,7 +67,7 @@ func TestEventChecker(t *testing.T) {
 		{"bad schema", []*pluginv1.CallEvent{askEvent(1, "{]")}, "an ask's schema is not valid JSON"},
 	} {
 		var seen int
-		err := connOf(test.events, io.EOF).Call(t.Context(), nil, func(event *pluginv1.CallEvent) {
+		err := check(played(test.events, io.EOF), func(event *pluginv1.CallEvent) {
 			if event != test.events[seen] {
 				t.Errorf("%s: sink got %v out of order", test.name, event)
 			}
@@ -158,15 +157,15 @@ func TestExplainStatus(t *testing.T) {
 		err  error
 		want error
 	}{
-		{status.Error(codes.Unavailable, "x"), ErrDisconnected},
-		{status.Error(codes.Canceled, "x"), ErrDisconnected},
-		{status.Error(codes.Aborted, "x"), ErrDisconnected},
-		{status.Error(codes.ResourceExhausted, "x"), broken("a message is too large: x")},
-		{status.Error(codes.Unimplemented, "x"), broken("the binary does not serve toolhost.plugin.v1: x")},
-		{status.Error(codes.NotFound, "x"), broken("the tool answered with gRPC status NotFound: x")},
-		{status.Error(codes.DeadlineExceeded, "x"), broken("the tool answered with gRPC status DeadlineExceeded: x")},
-		{status.Error(codes.Internal, "x"), broken("the tool answered with gRPC status Internal: x")},
-		{status.Error(codes.Code(99), "x"), broken("the tool answered with gRPC status Code(99): x")},
+		{rpc.Errorf(codes.Unavailable, "x"), ErrDisconnected},
+		{rpc.Errorf(codes.Canceled, "x"), ErrDisconnected},
+		{rpc.Errorf(codes.Aborted, "x"), ErrDisconnected},
+		{rpc.Errorf(codes.ResourceExhausted, "x"), broken("a message is too large: x")},
+		{rpc.Errorf(codes.Unimplemented, "x"), broken("the binary does not serve toolhost.plugin.v1: x")},
+		{rpc.Errorf(codes.NotFound, "x"), broken("the tool answered with gRPC status NotFound: x")},
+		{rpc.Errorf(codes.DeadlineExceeded, "x"), broken("the tool answered with gRPC status DeadlineExceeded: x")},
+		{rpc.Errorf(codes.Internal, "x"), broken("the tool answered with gRPC status Internal: x")},
+		{rpc.Errorf(codes.Code(99), "x"), broken("the tool answered with gRPC status Code(99): x")},
 		{errors.New("x"), broken("the tool answered with gRPC status Unknown: x")},
 	} {
 		got := explainStatus(t.Context(), test.err)
@@ -183,53 +182,32 @@ func TestExplainStatus(t *testing.T) {
 }
 
 func TestCallTellsABrokenConnection(t *testing.T) {
-	gone := status.Error(codes.Unavailable, "EOF")
-	for name, conn := range map[string]*Conn{
-		"before the stream": {tool: &fakeTool{err: gone}},
-		"in mid-call":       connOf([]*pluginv1.CallEvent{text(1)}, gone),
-		"after the result":  connOf([]*pluginv1.CallEvent{final(1, "")}, gone),
-	} {
-		if err := conn.Call(t.Context(), nil, func(*pluginv1.CallEvent) {}); !errors.Is(err, ErrDisconnected) {
+	gone := rpc.Errorf(codes.Unavailable, "EOF")
+	for name, events := range map[string][]*pluginv1.CallEvent{"in mid-call": {text(1)}, "after the result": {final(1, "")}} {
+		if err := check(played(events, gone), func(*pluginv1.CallEvent) {}); !errors.Is(explainStatus(t.Context(), err), ErrDisconnected) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := (&Conn{tool: &fakeTool{err: gone}}).Describe(t.Context()); !errors.Is(err, ErrDisconnected) {
+	conn := connectTo(t, &sender{}, Options{})
+	conn.client.Close()
+	if err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {}); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("before the stream: %v", err)
+	}
+	if _, err := conn.Describe(t.Context()); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("Describe: %v", err)
 	}
 }
 
-// fakeTool answers every call with its stream, or with err.
-type fakeTool struct {
-	pluginv1.ToolClient
-	stream *fakeStream
-	err    error
-}
-
-func connOf(events []*pluginv1.CallEvent, end error) *Conn {
-	return &Conn{tool: &fakeTool{stream: &fakeStream{events: events, end: end}}}
-}
-
-func (f *fakeTool) Describe(context.Context, *pluginv1.DescribeRequest, ...grpc.CallOption) (*pluginv1.DescribeResponse, error) {
-	return nil, f.err
-}
-
-func (f *fakeTool) Call(context.Context, *pluginv1.CallRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[pluginv1.CallEvent], error) {
-	return f.stream, f.err
-}
-
-type fakeStream struct {
-	grpc.ClientStream
-	events []*pluginv1.CallEvent
-	end    error
-}
-
-func (s *fakeStream) Recv() (*pluginv1.CallEvent, error) {
-	if len(s.events) == 0 {
-		return nil, s.end
+// played gives the events, and then the end.
+func played(events []*pluginv1.CallEvent, end error) func() (*pluginv1.CallEvent, error) {
+	return func() (*pluginv1.CallEvent, error) {
+		if len(events) == 0 {
+			return nil, end
+		}
+		event := events[0]
+		events = events[1:]
+		return event, nil
 	}
-	event := s.events[0]
-	s.events = s.events[1:]
-	return event, nil
 }
 
 // The other side may see our deadline a moment before we do.
@@ -237,12 +215,12 @@ func TestDeadlineOnBothSides(t *testing.T) {
 	over := errors.New("our time is over")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, over)
 	defer cancel()
-	if got := explainStatus(ctx, status.Error(codes.DeadlineExceeded, "x")); got != over {
+	if got := explainStatus(ctx, rpc.Errorf(codes.DeadlineExceeded, "x")); got != over {
 		t.Errorf("%v, want %v", got, over)
 	}
 	later, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	if _, ok := errors.AsType[*ProtocolError](explainStatus(later, status.Error(codes.DeadlineExceeded, "x"))); !ok {
+	if _, ok := errors.AsType[*ProtocolError](explainStatus(later, rpc.Errorf(codes.DeadlineExceeded, "x"))); !ok {
 		t.Error("a tool's own word for it is taken for our deadline")
 	}
 }

@@ -2,25 +2,16 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
-	goplugin "github.com/hashicorp/go-plugin"
-	"google.golang.org/grpc"
-
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 )
 
 // Child is a started tool process, as its starter presents it.
 type Child struct {
-	// ID names the process in messages; it must not be empty.
-	ID string
 	// Stdout is the read end of the tool's standard output. Connect reads the
 	// handshake line from it and copies all that follows to Options.Stdout.
 	Stdout io.Reader
@@ -33,8 +24,6 @@ type Child struct {
 	// PeerUID is the uid, as the host sees it, that the tool's socket must
 	// belong to.
 	PeerUID uint32
-	// Gone is closed when the process has ended.
-	Gone <-chan struct{}
 	// Kill ends the process at once. It is called if the connection cannot be
 	// made, possibly more than once.
 	Kill func()
@@ -42,14 +31,15 @@ type Child struct {
 
 // Options of Connect.
 type Options struct {
-	// RuntimeDir is a short path (sockets have 108 bytes) in which go-plugin
-	// makes a folder for this connection.
+	// RuntimeDir is a short path (sockets have 108 bytes) in which a folder is made
+	// for the tool's socket, unless the tool has one in SocketDir.
 	RuntimeDir string
 	// Start starts the tool with the additional environment that the handshake
-	// needs. socketDir is the existing folder for the tool's socket.
+	// needs. socketDir is the existing folder for the tool's socket, empty with
+	// SocketDir.
 	Start func(env []string, socketDir string) (*Child, error)
-	// SocketDir is the folder for the tool's socket as the tool sees it, if that
-	// is another path than the one given to Start.
+	// SocketDir is the folder for the tool's socket as the tool sees it, if Start
+	// gives it one that only the tool sees by that path.
 	SocketDir string
 	// Stdout receives what the tool writes to its standard output after the
 	// handshake. It must not block for long.
@@ -69,10 +59,12 @@ const DefaultMaxMessageBytes = 4 << 20
 // Conn is a connection to a tool that has passed the handshake. Its methods
 // may be called from any goroutine.
 type Conn struct {
-	client *goplugin.Client
-	tool   pluginv1.ToolClient
-	runner *childRunner
-	wire   *greetedConn // nil in tests that dial by themselves
+	options Options
+	client  *rpc.Client
+	wire    *greetedConn
+	socket  string
+	stdout  *output
+	folder  string // of the socket, if it was made here
 }
 
 // Connect starts the tool, takes its handshake and dials it. When ctx ends
@@ -81,21 +73,23 @@ type Conn struct {
 // connection is left once the child is gone.
 func Connect(ctx context.Context, o Options) (*Conn, error) {
 	o.complete()
-	r := &childRunner{options: o, copied: make(chan struct{})}
-	client := goplugin.NewClient(r.config(ctx))
-	stop := context.AfterFunc(ctx, r.kill)
+	c := &Conn{options: o}
+	child, err := c.start()
+	if err != nil {
+		c.removeFolder()
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, child.Kill)
 	defer stop()
-	conn, err := dispense(ctx, client, r)
-	if err == nil {
-		return &Conn{client: client, tool: pluginv1.NewToolClient(conn), runner: r, wire: r.wire}, nil
+	if err := c.connect(ctx, child); err != nil {
+		child.Kill()
+		c.removeFolder()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
 	}
-	r.kill()
-	cleanUp(client)
-	r.closeUndialled()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return nil, r.explain(err)
+	return c, nil
 }
 
 func (o *Options) complete() {
@@ -110,93 +104,63 @@ func (o *Options) complete() {
 	}
 }
 
-// dispense drives go-plugin. It panics on some input that a hostile child can
-// give, and a library must not take its host down. Dialling comes before
-// go-plugin's own, which would put off its errors to the first call.
-func dispense(ctx context.Context, client *goplugin.Client, r *childRunner) (conn *grpc.ClientConn, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("go-plugin panicked: %v", p)
+// start starts the tool with a folder for its socket, unless it has one.
+func (c *Conn) start() (*Child, error) {
+	socketDir := c.options.SocketDir
+	if socketDir == "" {
+		folder, err := os.MkdirTemp(c.options.RuntimeDir, "plugin-dir")
+		if err != nil {
+			return nil, fmt.Errorf("cannot make a folder for the tool's socket: %w", err)
 		}
-	}()
-	if _, err := client.Start(); err != nil {
-		return nil, err
+		c.folder, socketDir = folder, folder
 	}
-	if err := r.dial(ctx); err != nil {
-		return nil, err
-	}
-	protocol, err := client.Client()
+	child, err := c.options.Start(environment(socketDir), c.folder)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := protocol.Dispense(handshake.PluginName)
+	c.stdout = read(child.Stdout, socketDir, c.options.Stdout)
+	return child, nil
+}
+
+func (c *Conn) connect(ctx context.Context, child *Child) (err error) {
+	if c.socket, err = c.stdout.handshake(ctx); err != nil {
+		return err
+	}
+	conn, err := dial(ctx, child, c.socket)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return raw.(*grpc.ClientConn), nil
+	c.speak(conn)
+	return nil
 }
 
-func (r *childRunner) config(ctx context.Context) *goplugin.ClientConfig {
-	return &goplugin.ClientConfig{
-		HandshakeConfig: goplugin.HandshakeConfig{
-			ProtocolVersion: handshake.Version, MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue,
-		},
-		Plugins:          goplugin.PluginSet{handshake.PluginName: dispenser{}},
-		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		SkipHostEnv:      true,
-		Logger:           hclog.NewNullLogger(),
-		// It gets an empty stderr.
-		PluginLogBufferSize: leastBuffer,
-		// ctx bounds the start; this only keeps go-plugin from being faster.
-		StartTimeout:     startTimeout(ctx),
-		RunnerFunc:       r.adopt,
-		UnixSocketConfig: &goplugin.UnixSocketConfig{TempDir: r.options.RuntimeDir},
-		GRPCDialOptions:  r.dialOptions(),
-	}
+// speak takes a connection to the tool for gRPC.
+func (c *Conn) speak(conn net.Conn) {
+	c.wire = &greetedConn{Conn: conn}
+	c.client = rpc.NewClient(c.wire, rpc.Options{MaxMessageBytes: c.options.MaxMessageBytes, Received: received{c.options.Received}}, connectTimeout)
 }
 
-// leastBuffer is the least that bufio takes.
-const leastBuffer = 16
-
-const noDeadline = 24 * time.Hour
-
-func startTimeout(ctx context.Context) time.Duration {
-	if deadline, ok := ctx.Deadline(); ok {
-		return time.Until(deadline) + time.Minute
-	}
-	return noDeadline
-}
-
-// Close frees the connection. Call it after the process is gone: go-plugin's
-// own Kill asks the tool to shut down first, which would cost a living one its
-// partial results and a stopped one would never answer.
+// Close frees the connection. Call it after the process is gone: a living one
+// would lose its partial results.
 func (c *Conn) Close() {
-	cleanUp(c.client)
-	<-c.runner.copied
+	c.client.Close()
+	<-c.stdout.copied
+	c.removeFolder()
+}
+
+func (c *Conn) removeFolder() {
+	if c.folder != "" {
+		_ = os.RemoveAll(c.folder) // the supervisor's next start sweeps what is left
+	}
 }
 
 // Fail ends the connection; calls that have no result yet end with err.
-func (c *Conn) Fail(err error) {
-	if c.wire != nil {
-		c.wire.fail(err)
-	}
-}
+func (c *Conn) Fail(err error) { c.client.Fail(&failure{err}) }
 
-// cleanUp is go-plugin's Kill with a watchdog.
-func cleanUp(client *goplugin.Client) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() { _ = recover() }()
-		client.Kill()
-	}()
-	select {
-	case <-done:
-	case <-time.After(cleanUpTimeout):
-	}
-}
+// failure is this side's own reason for a connection's end.
+type failure struct{ error }
 
-const cleanUpTimeout = 2 * time.Second
+func (f *failure) Unwrap() error { return f.error }
 
 // HandshakeError says that the child is not a tool of this protocol.
 type HandshakeError struct {
@@ -214,19 +178,4 @@ func (e *HandshakeError) Error() string {
 		return e.Reason
 	}
 	return fmt.Sprintf("%s; it wrote %q", e.Reason, e.Output)
-}
-
-// explain prefers the handshake's own verdict to what go-plugin made of it.
-func (r *childRunner) explain(err error) error {
-	if r.startErr != nil {
-		return r.startErr
-	}
-	if r.handshakeErr != nil {
-		return r.handshakeErr
-	}
-	var refused *HandshakeError
-	if errors.As(err, &refused) {
-		return refused
-	}
-	return fmt.Errorf("cannot connect to the tool: %w", err)
 }

@@ -11,9 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // socketDir holds a socket `real`, with a listener, and `stale`, without one.
@@ -169,10 +166,10 @@ func TestCheckPeer(t *testing.T) {
 
 func TestDialRefusesAStrangersSocket(t *testing.T) {
 	dir, listener := socketDir(t)
-	r := &childRunner{child: &Child{SocketDir: dir, PeerUID: uint32(os.Getuid()) + 1}, socket: "real"}
-	err := r.dial(t.Context())
-	if _, ok := errors.AsType[*HandshakeError](err); !ok || r.dialled != nil {
-		t.Errorf("error %v, connection %v", err, r.dialled)
+	child := &Child{SocketDir: dir, PeerUID: uint32(os.Getuid()) + 1}
+	conn, err := dial(t.Context(), child, "real")
+	if _, ok := errors.AsType[*HandshakeError](err); !ok || conn != nil {
+		t.Errorf("error %v, connection %v", err, conn)
 	}
 	peer, err := listener.Accept()
 	if err != nil {
@@ -182,58 +179,8 @@ func TestDialRefusesAStrangersSocket(t *testing.T) {
 	if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection is not closed: %v", err)
 	}
-	r.socket = "missing"
-	if _, ok := errors.AsType[*HandshakeError](r.dial(t.Context())); !ok {
+	_, err = dial(t.Context(), child, "missing")
+	if _, ok := errors.AsType[*HandshakeError](err); !ok {
 		t.Error("a missing socket is the tool's doing")
-	}
-}
-
-func TestTheConnectionIsHandedOverOnce(t *testing.T) {
-	dir, _ := socketDir(t)
-	r := &childRunner{child: &Child{SocketDir: dir, PeerUID: uint32(os.Getuid())}, socket: "real"}
-	if err := r.dial(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := r.handOver()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	r.closeUndialled() // gRPC has it: not ours to close
-	if _, err := conn.Write([]byte("x")); err != nil {
-		t.Errorf("closed under gRPC: %v", err)
-	}
-	_, err = r.handOver()
-	temporary, ok := err.(interface{ Temporary() bool })
-	if !ok || temporary.Temporary() {
-		t.Errorf("second connection: %v, which gRPC would try again", err)
-	}
-}
-
-func TestAConnectionThatNobodyTookIsClosed(t *testing.T) {
-	conn := connectReal(t)
-	r := &childRunner{dialled: conn}
-	r.closeUndialled()
-	if _, err := conn.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("still open: %v", err)
-	}
-}
-
-func TestBrokerAndStdioAreRefused(t *testing.T) {
-	for method, refused := range map[string]bool{
-		"/plugin.GRPCBroker/StartStream":    true,
-		"/plugin.GRPCStdio/StreamStdio":     true,
-		"/toolhost.plugin.v1.Tool/Call":     false,
-		"/plugin.GRPCBrokerage/StartStream": false,
-	} {
-		opened := false
-		_, err := refuseBroker(t.Context(), nil, nil, method,
-			func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-				opened = true
-				return nil, nil
-			})
-		if opened == refused || (status.Code(err) == codes.Unimplemented) != refused {
-			t.Errorf("%s: opened %v, error %v", method, opened, err)
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,8 +18,6 @@ type greetedConn struct {
 	first  [maxGreetingBytes]byte // of what came, in order; written by the one reader
 	length atomic.Int32           // how many of them
 	closed atomic.Bool            // by the other side
-	intake *intake                // of the one reader
-	failed atomic.Pointer[error]  // why this side has ended it
 }
 
 const (
@@ -35,17 +34,7 @@ func (c *greetedConn) Read(p []byte) (int, error) {
 		c.length.Store(int32(have + copy(c.first[have:], p[:n])))
 	}
 	c.note(err)
-	if refused := c.intake.read(p[:n]); refused != nil {
-		c.fail(refused)
-		return 0, refused
-	}
 	return n, err
-}
-
-// fail closes the connection for a reason of this side's.
-func (c *greetedConn) fail(why error) {
-	c.failed.CompareAndSwap(nil, &why)
-	_ = c.Close()
 }
 
 func (c *greetedConn) Write(p []byte) (int, error) {
@@ -75,13 +64,11 @@ func (c *greetedConn) complaint() string {
 	return "answered nothing within " + connectTimeout.String()
 }
 
-// failure is why this side has ended the connection; nil if it has not.
-func (c *greetedConn) failure() error {
-	if c == nil {
-		return nil
+// SyscallConn is for writes that do not wait.
+func (c *greetedConn) SyscallConn() (syscall.RawConn, error) {
+	conn, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
 	}
-	if failed := c.failed.Load(); failed != nil {
-		return *failed
-	}
-	return nil
+	return conn.SyscallConn()
 }

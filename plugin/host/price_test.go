@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
-	"golang.org/x/net/http2"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -131,36 +128,6 @@ func FuzzPrice(f *testing.F) {
 	})
 }
 
-// Whatever the pieces in which they come, frames are counted as they begin.
-func TestIntakeCountsFrames(t *testing.T) {
-	var sent bytes.Buffer
-	framer := http2.NewFramer(&sent, nil)
-	total := 0
-	for i := range 500 {
-		size := i * 7 % 300
-		total += size
-		_ = framer.WriteData(1, false, make([]byte, size))
-		_ = framer.WritePing(true, [8]byte{})
-		_ = framer.WriteRawFrame(http2.FrameType(0xfe), 0, 0, make([]byte, i))
-	}
-	for _, piece := range []int{1, 2, 9, 10, 4096, sent.Len()} {
-		in := &intake{}
-		bytesSeen, cost := int64(0), int64(0)
-		for from := bytes.NewReader(sent.Bytes()); ; {
-			p := make([]byte, piece)
-			n, err := from.Read(p)
-			b, c := in.count(p[:n])
-			bytesSeen, cost = bytesSeen+b, cost+c
-			if err == io.EOF {
-				break
-			}
-		}
-		if want := int64(total + 500*frameCost); bytesSeen != int64(total) || cost != want {
-			t.Errorf("in pieces of %d: %d bytes at %d, want %d at %d", piece, bytesSeen, cost, total, want)
-		}
-	}
-}
-
 // counted is a Memory of so many bytes, or of any number.
 type counted struct {
 	mu                sync.Mutex
@@ -194,61 +161,31 @@ func (m *counted) now() int64 {
 	return m.used
 }
 
-// After all messages are decoded nothing of them is counted any more.
-func TestIntakeGivesBack(t *testing.T) {
-	var sent bytes.Buffer
-	framer := http2.NewFramer(&sent, nil)
-	lengths := []int{0, 1, 70000, 12, 300}
-	for _, length := range lengths {
-		rest := make([]byte, 5+length)
-		for len(rest) > 0 {
-			n := min(len(rest), 1000)
-			_ = framer.WriteData(1, false, rest[:n])
-			rest = rest[n:]
-		}
-	}
-	memory := &counted{}
-	in := &intake{memory: memory}
-	if err := in.read(sent.Bytes()); err != nil || memory.used < 70000 {
-		t.Fatalf("%d bytes are counted: %v", memory.used, err)
-	}
-	for _, length := range lengths {
-		in.decoded(length)
-	}
-	if memory.used != 0 || in.bytes != 0 || in.cost != 0 {
-		t.Errorf("%d bytes are left", memory.used)
-	}
-	in.decoded(1 << 20) // one that came compressed
-	if memory.used != 0 {
-		t.Errorf("%d bytes are left", memory.used)
-	}
-}
-
-func TestCodec(t *testing.T) {
+func TestDecoder(t *testing.T) {
 	wire := encoded(t, text(1))
-	decode := func(memory Memory, raw []byte) (*codec, error) {
-		c := newCodec(t.Context(), Options{Decoded: memory, MaxMessageBytes: 4 << 20}, func(int) {})
-		return c, c.Unmarshal(mem.BufferSlice{mem.SliceBuffer(raw[:1]), mem.SliceBuffer(raw[1:])}, &pluginv1.CallEvent{})
+	decode := func(memory Memory, raw []byte) (*decoder, error) {
+		d := &decoder{ctx: t.Context(), memory: memory, limit: decodedLimit(4 << 20)}
+		return d, d.decode(raw, &pluginv1.CallEvent{})
 	}
 	memory := &counted{}
-	c, err := decode(memory, wire)
+	d, err := decode(memory, wire)
 	if err != nil || memory.used == 0 {
 		t.Fatalf("%v, %d bytes are held for the message", err, memory.used)
 	}
-	c.release()
+	d.release()
 	if memory.used != 0 {
 		t.Errorf("%d bytes are left", memory.used)
 	}
-	c, err = decode(&counted{limit: 1}, wire)
-	if _, ok := errors.AsType[*MemoryError](c.explain(err)); !ok {
+	_, err = decode(&counted{limit: 1}, wire)
+	if _, ok := errors.AsType[*MemoryError](err); !ok {
 		t.Errorf("without memory: %v", err)
 	}
 	memory = &counted{}
-	c, err = decode(memory, bytes.Repeat(field(3, nil), 1_000_000))
-	if _, ok := errors.AsType[*ProtocolError](c.explain(err)); !ok || memory.most > 4<<20 {
+	d, err = decode(memory, bytes.Repeat(field(3, nil), 1_000_000))
+	if _, ok := errors.AsType[*ProtocolError](err); !ok || memory.most > 4<<20 {
 		t.Errorf("a million fields: %v, %d bytes were taken", err, memory.most)
 	}
-	if c.release(); memory.used != 0 {
+	if d.release(); memory.used != 0 {
 		t.Errorf("%d bytes are left", memory.used)
 	}
 }

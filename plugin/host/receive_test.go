@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -30,8 +29,8 @@ func (s *sender) Call(_ *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) 
 	return stream.Send(final(2, ""))
 }
 
-// connect serves a tool on a socket and connects to it as Connect does.
-func connect(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
+// connectTo serves a tool on a socket and connects to it as Connect does.
+func connectTo(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -47,24 +46,19 @@ func connect(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
 		t.Fatal(err)
 	}
 	o.complete()
-	r := &childRunner{options: o}
-	r.wire = &greetedConn{Conn: raw, intake: &intake{memory: o.Received}}
-	r.dialled = r.wire
-	conn, err := grpc.NewClient("passthrough:///tool", append(r.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := &Conn{options: o, socket: "s"}
+	conn.speak(raw)
 	t.Cleanup(func() {
-		_ = conn.Close()
+		conn.client.Close()
 		server.Stop()
 		<-served
 	})
-	return &Conn{tool: pluginv1.NewToolClient(conn), runner: r, wire: r.wire}
+	return conn
 }
 
 func TestMemoryOfACall(t *testing.T) {
 	received, decoded := &counted{}, &counted{}
-	conn := connect(t, &sender{blob: 3 << 20}, Options{Received: received, Decoded: decoded})
+	conn := connectTo(t, &sender{blob: 3 << 20}, Options{Received: received, Decoded: decoded})
 	held := int64(0)
 	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(e *pluginv1.CallEvent) {
 		if e.GetContent() != nil {
@@ -88,7 +82,7 @@ func TestNoMemoryForACall(t *testing.T) {
 		"to receive": {Received: full},
 		"to decode":  {Decoded: full},
 	} {
-		err := connect(t, &sender{blob: 1 << 20}, o).Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {})
+		err := connectTo(t, &sender{blob: 1 << 20}, o).Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {})
 		if _, ok := errors.AsType[*MemoryError](err); !ok || !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -96,7 +90,7 @@ func TestNoMemoryForACall(t *testing.T) {
 }
 
 func TestFailEndsACall(t *testing.T) {
-	conn := connect(t, &sender{hangs: true}, Options{})
+	conn := connectTo(t, &sender{hangs: true}, Options{})
 	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {
 		go conn.Fail(&MemoryError{errFull})
 	})
@@ -107,7 +101,7 @@ func TestFailEndsACall(t *testing.T) {
 
 // An answer that says nothing needs no room for more.
 func TestLargeAnswersAreRefused(t *testing.T) {
-	conn := connect(t, &chatty{}, Options{})
+	conn := connectTo(t, &chatty{}, Options{})
 	if err := conn.Cancel(context.Background(), "x", ""); err == nil {
 		t.Error("a large answer to Cancel is taken")
 	}

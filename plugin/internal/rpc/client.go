@@ -43,11 +43,12 @@ func (c *Client) Close() {
 	<-c.ended
 }
 
-// Open begins a call of a method, /package.Service/Method, which ctx ends. Close
-// the stream when it is done with.
-func (c *Client) Open(ctx context.Context, method string) (*Stream, error) {
+// Open begins a call of a method, /package.Service/Method, which ctx ends; each
+// message that comes for it may have maxBytes. Close the stream when it is done
+// with.
+func (c *Client) Open(ctx context.Context, method string, maxBytes int) (*Stream, error) {
 	if ctx.Err() != nil {
-		return nil, statusOf(ctx.Err())
+		return nil, StatusOf(ctx.Err())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,9 +57,10 @@ func (c *Client) Open(ctx context.Context, method string) (*Stream, error) {
 		return nil, err
 	}
 	s := c.newStream(id, method)
+	s.limit = maxBytes
 	c.fields(id, false, requestFields(ctx, method)...)
 	// What is written first goes along with it.
-	watch := context.AfterFunc(ctx, func() { s.cancelWith(statusOf(ctx.Err())) })
+	watch := context.AfterFunc(ctx, func() { s.cancelWith(StatusOf(ctx.Err())) })
 	s.cancel = func() { watch() }
 	return s, nil
 }
@@ -71,7 +73,7 @@ func (c *Client) room(ctx context.Context) (uint32, error) {
 		case c.err != nil:
 			return 0, c.err
 		case ctx.Err() != nil:
-			return 0, statusOf(ctx.Err())
+			return 0, StatusOf(ctx.Err())
 		case c.leaving || !ok:
 			return 0, Errorf(codes.Unavailable, "the server takes no further streams")
 		case uint64(len(c.streams)) < uint64(c.peer.streams):

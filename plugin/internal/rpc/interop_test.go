@@ -42,7 +42,7 @@ func (a asConn) Invoke(ctx context.Context, method string, args, reply any, opts
 }
 
 func (a asConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
-	s, err := a.Open(ctx, method)
+	s, err := a.Open(ctx, method, 4<<20)
 	if err != nil {
 		return nil, asStatus(err)
 	}
@@ -199,7 +199,7 @@ func interopCases(t *testing.T, conn grpc.ClientConnInterface) {
 		"client_streaming": interop.DoClientStreaming, "server_streaming": interop.DoServerStreaming,
 		"ping_pong": interop.DoPingPong, "empty_stream": interop.DoEmptyStream,
 		"timeout_on_sleeping_server": interop.DoTimeoutOnSleepingServer,
-		"cancel_after_begin": interop.DoCancelAfterBegin, "cancel_after_first_response": interop.DoCancelAfterFirstResponse,
+		"cancel_after_begin":         interop.DoCancelAfterBegin, "cancel_after_first_response": interop.DoCancelAfterFirstResponse,
 		"status_code_and_message": interop.DoStatusCodeAndMessage, "special_status_message": interop.DoSpecialStatusMessage,
 	} {
 		t.Run(name, func(t *testing.T) { test(t.Context(), client) })

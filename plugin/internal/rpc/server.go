@@ -153,7 +153,7 @@ func (s *Server) accept(c *conn, f *http2.MetaHeadersFrame) error {
 	if handler == nil {
 		handler = unimplemented
 	}
-	if err := stream.limit(field(f, timeoutField)); err != nil {
+	if err := stream.endAfter(field(f, timeoutField)); err != nil {
 		handler = func(*Stream) error { return err }
 	}
 	c.running++
@@ -165,8 +165,8 @@ func unimplemented(s *Stream) error {
 	return Errorf(codes.Unimplemented, "unknown method %s", cut(s.method, 256))
 }
 
-// limit gives the stream its context, which ends at the client's deadline.
-func (s *Stream) limit(timeout string) error {
+// endAfter gives the stream its context, which ends at the client's deadline.
+func (s *Stream) endAfter(timeout string) error {
 	s.ctx = s.c.ctx
 	if timeout == "" {
 		s.ctx, s.cancel = context.WithCancel(s.c.ctx)
@@ -197,7 +197,7 @@ func (s *Stream) answer(err error) {
 	defer s.c.mu.Unlock()
 	s.c.running--
 	if s.err == nil {
-		trailer := statusOf(err).trailer()
+		trailer := StatusOf(err).trailer()
 		if !s.headed { // one list is both
 			trailer = append(slices.Clip(responseHeaders), trailer...)
 		}

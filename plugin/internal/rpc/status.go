@@ -30,11 +30,8 @@ func Errorf(code codes.Code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// CodeOf is the code of an error: OK for nil, Unknown if it has none.
-func CodeOf(err error) codes.Code { return statusOf(err).Code }
-
-// statusOf is what a handler's error becomes on the wire.
-func statusOf(err error) *Error {
+// StatusOf is what an error is as a status: Unknown if it says nothing else.
+func StatusOf(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}

@@ -19,6 +19,7 @@ type Stream struct {
 	c      *conn
 	id     uint32
 	method string
+	limit  int                // of a message that is received
 	ctx    context.Context    // of a server's stream
 	cancel context.CancelFunc // on a server; on a client it ends watching its caller's context
 
@@ -40,7 +41,7 @@ type Stream struct {
 
 func (c *conn) newStream(id uint32, method string) *Stream {
 	s := &Stream{
-		c: c, id: id, method: method, wake: sync.NewCond(&c.mu), in: inWindow{left: windowBytes}, window: c.peer.window,
+		c: c, id: id, method: method, limit: c.o.MaxMessageBytes, wake: sync.NewCond(&c.mu), in: inWindow{left: windowBytes}, window: c.peer.window,
 	}
 	c.last = id
 	c.streams[id] = s
@@ -131,7 +132,7 @@ func (s *Stream) assemble(data []byte) error {
 		return Errorf(codes.Internal, "data before the response's headers")
 	}
 	for len(data) > 0 {
-		rest, whole, err := s.part.add(data, s.c.o.MaxMessageBytes)
+		rest, whole, err := s.part.add(data, s.limit)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -112,8 +111,8 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	}
 	p.executed.Store(new(time.Now()))
 	return &host.Child{
-		ID: strconv.Itoa(p.launcher.PID()), Stdout: stdout, SocketDir: p.launcher.SocketDir(),
-		Dial: p.launcher.Dialer(), PeerUID: uint32(p.launcher.UID()), Gone: p.launcher.Gone(), Kill: func() { _ = p.Kill() },
+		Stdout: stdout, SocketDir: p.launcher.SocketDir(),
+		Dial: p.launcher.Dialer(), PeerUID: uint32(p.launcher.UID()), Kill: func() { _ = p.Kill() },
 	}, nil
 }
 
