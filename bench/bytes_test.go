@@ -1,15 +1,18 @@
 package bench
 
 import (
+	"os"
 	"runtime"
+	"runtime/pprof"
 	"testing"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
 // maxCallBytes bounds what a call has the host allocate, which no noise of the
-// machine changes: it was 365 KiB with buffers that did not grow.
-const maxCallBytes = 256 << 10
+// machine changes: it was 148 KiB with the client of grpc-go.
+const maxCallBytes = 140 << 10
 
 func TestBytesOfACall(t *testing.T) {
 	host, err := supervisor.New(t.Context(), supervisor.Config{})
@@ -35,5 +38,52 @@ func TestBytesOfACall(t *testing.T) {
 	t.Logf("%d KiB, %d objects a call", each>>10, (after.Mallocs-before.Mallocs)/calls)
 	if each > maxCallBytes {
 		t.Errorf("a call allocates %d KiB, over %d", each>>10, maxCallBytes>>10)
+	}
+}
+
+// maxCallGoroutines bounds those of a call that runs: it was 18, and 25 more came and
+// went, with the clients of go-plugin and grpc-go.
+const maxCallGoroutines = 14
+
+func TestGoroutinesOfACall(t *testing.T) {
+	host, err := supervisor.New(t.Context(), supervisor.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	start := func() *supervisor.Call {
+		events := make(chan api.Event, 16)
+		call := host.Start(t.Context(), supervisor.Request{
+			Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}}, Events: events,
+		})
+		for {
+			select {
+			case e := <-events:
+				if e.Kind == api.EventOutput {
+					return call
+				}
+			case <-call.Done():
+				t.Fatal(call.Result().Message)
+			}
+		}
+	}
+	end := func(call *supervisor.Call) {
+		call.Abort(api.Reason("test"))
+		<-call.Gone()
+	}
+	end(start()) // what is there once does not count
+	before := runtime.NumGoroutine()
+	const calls = 4
+	var running []*supervisor.Call
+	for range calls {
+		running = append(running, start())
+	}
+	each := (runtime.NumGoroutine() - before + calls - 1) / calls
+	if t.Logf("%d goroutines a call", each); each > maxCallGoroutines {
+		t.Errorf("a call has %d goroutines, over %d:", each, maxCallGoroutines)
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+	}
+	for _, call := range running {
+		end(call)
 	}
 }

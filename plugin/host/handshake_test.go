@@ -92,18 +92,18 @@ func FuzzCheckHandshake(f *testing.F) {
 	})
 }
 
-func readHandshake(t *testing.T, written string) (socket string, err error, copied string) {
+func readHandshake(t *testing.T, written string) (socket, copied string, err error) {
 	t.Helper()
 	var rest bytes.Buffer
 	o := read(strings.NewReader(written), testDir, &rest)
 	<-o.copied
 	socket, err = o.handshake(t.Context())
-	return socket, err, rest.String()
+	return socket, rest.String(), err
 }
 
 func TestStdoutIsTheHandshakeAndTheRest(t *testing.T) {
 	rest := strings.Repeat("output\n", 10_000)
-	socket, err, copied := readHandshake(t, "1|1|unix|"+testDir+"/plugin7|grpc|TUlJ\n"+rest)
+	socket, copied, err := readHandshake(t, "1|1|unix|"+testDir+"/plugin7|grpc|TUlJ\n"+rest)
 	if socket != "plugin7" || err != nil {
 		t.Errorf("socket %q, error %v", socket, err)
 	}
@@ -114,7 +114,7 @@ func TestStdoutIsTheHandshakeAndTheRest(t *testing.T) {
 
 func TestARefusedChildsOutputIsKeptWhole(t *testing.T) {
 	for _, written := range []string{"", "usage: x\nmore", "no newline", strings.Repeat("x", 3*maxHandshakeBytes) + "\nend"} {
-		socket, err, copied := readHandshake(t, written)
+		socket, copied, err := readHandshake(t, written)
 		if _, ok := errors.AsType[*HandshakeError](err); socket != "" || !ok {
 			t.Errorf("socket %q, error %v", socket, err)
 		}
