@@ -173,7 +173,7 @@ func (c *Conn) explain(ctx context.Context, err error) error {
 	if !errors.Is(explained, ErrDisconnected) {
 		return explained
 	}
-	if said := c.wire.complaint(); said != "" {
+	if said := c.wire.complaint(c.client.Silent()); said != "" {
 		return &ProtocolError{fmt.Sprintf("the tool's socket %s %s, which is not gRPC: serve toolhost.plugin.v1 on it, as plugin.Serve does", c.socket, said)}
 	}
 	return explained

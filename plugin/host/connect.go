@@ -135,8 +135,8 @@ func (c *Conn) connect(ctx context.Context, child *Child) (err error) {
 }
 
 // speak takes a connection to the tool for gRPC.
-func (c *Conn) speak(conn net.Conn) {
-	c.wire = &greetedConn{Conn: conn}
+func (c *Conn) speak(conn *net.UnixConn) {
+	c.wire = &greetedConn{UnixConn: conn}
 	c.client = rpc.NewClient(c.wire, rpc.Options{MaxMessageBytes: c.options.MaxMessageBytes, Received: received{c.options.Received}}, connectTimeout)
 }
 

@@ -15,7 +15,7 @@ import (
 const connectTimeout = 7 * time.Second
 
 // dial connects to the tool and checks who is there.
-func dial(ctx context.Context, child *Child, socket string) (net.Conn, error) {
+func dial(ctx context.Context, child *Child, socket string) (*net.UnixConn, error) {
 	conn, err := connect(ctx, child, socket)
 	if err != nil {
 		return nil, &HandshakeError{Ended: true, Reason: fmt.Sprintf("cannot connect to the tool's socket %s: %v; listen on it before the handshake line is printed, as plugin.Serve does", socket, err)}

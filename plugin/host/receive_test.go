@@ -41,7 +41,7 @@ func connectTo(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
 	pluginv1.RegisterToolServer(server, tool)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	raw, err := net.Dial("unix", path)
+	raw, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}

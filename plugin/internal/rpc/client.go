@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -16,7 +17,8 @@ import (
 // goroutine.
 type Client struct {
 	*conn
-	ended chan struct{}
+	ended  chan struct{}
+	silent atomic.Bool
 }
 
 // NewClient takes the connection over. A server that says nothing within patience
@@ -24,6 +26,7 @@ type Client struct {
 func NewClient(nc net.Conn, o Options, patience time.Duration) *Client {
 	c := &Client{conn: newConn(nc, o), ended: make(chan struct{})}
 	silence := time.AfterFunc(patience, func() {
+		c.silent.Store(true)
 		c.Fail(unavailable(fmt.Errorf("the server has said nothing for %v", patience)))
 	})
 	c.greeted = func() { silence.Stop() }
@@ -36,6 +39,9 @@ func NewClient(nc net.Conn, o Options, patience time.Duration) *Client {
 	}()
 	return c
 }
+
+// Silent says that the server was given up for saying nothing.
+func (c *Client) Silent() bool { return c.silent.Load() }
 
 // Close ends the connection and waits until nothing of it is left.
 func (c *Client) Close() {
@@ -57,7 +63,7 @@ func (c *Client) Open(ctx context.Context, method string, maxBytes int) (*Stream
 		return nil, err
 	}
 	s := c.newStream(id, method)
-	s.limit = maxBytes
+	s.ctx, s.limit = ctx, maxBytes
 	c.fields(id, false, requestFields(ctx, method)...)
 	// What is written first goes along with it.
 	watch := context.AfterFunc(ctx, func() { s.cancelWith(StatusOf(ctx.Err())) })

@@ -116,7 +116,11 @@ func (c *conn) takeReset(f *http2.RSTStreamFrame) error {
 		return protocolError
 	}
 	if s := c.streams[f.StreamID]; s != nil {
-		s.finish(Errorf(codeOfReset(f.ErrCode), "the peer has reset stream %d: %v", f.StreamID, f.ErrCode))
+		code := codeOfReset(f.ErrCode)
+		if code == codes.Canceled && s.isOver() { // the server has looked at the clock a moment earlier
+			code = codes.DeadlineExceeded
+		}
+		s.finish(Errorf(code, "the peer has reset stream %d: %v", f.StreamID, f.ErrCode))
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestHostileServer(t *testing.T) {
 		{"no settings", func(p *peer) error { return p.respond(1) }, codes.Unavailable, "PROTOCOL_ERROR"},
 		{"an acknowledgement first", func(p *peer) error { return p.WriteSettingsAck() }, codes.Unavailable, "PROTOCOL_ERROR"},
 		{"not HTTP/2", func(p *peer) error { _, err := p.nc.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")); return err }, codes.Unavailable, ""},
-		{"the end", func(p *peer) error { return p.nc.Close() }, codes.Unavailable, "EOF"},
+		{"the end", func(p *peer) error { return p.nc.Close() }, codes.Unavailable, "has ended"},
 		{"wrong setting", settled(func(p *peer) error { return p.WriteSettings(http2.Setting{ID: http2.SettingEnablePush, Val: 2}) }), codes.Unavailable, "PROTOCOL_ERROR"},
 		{"a frame of another stream", settled(func(p *peer) error { return p.respond(3) }), codes.Unavailable, "PROTOCOL_ERROR"},
 		{"a stream of the server's", settled(func(p *peer) error { return p.respond(2) }), codes.Unavailable, "PROTOCOL_ERROR"},

@@ -71,7 +71,7 @@ type clientStream struct {
 func (c *clientStream) Header() (metadata.MD, error) { return nil, nil }
 func (c *clientStream) Trailer() metadata.MD         { return nil }
 func (c *clientStream) Context() context.Context     { return c.ctx }
-func (c *clientStream) SendMsg(m any) error { return asStatus(c.Send(m.(proto.Message), false)) }
+func (c *clientStream) SendMsg(m any) error          { return asStatus(c.Send(m.(proto.Message), false)) }
 
 func (c *clientStream) RecvMsg(m any) error {
 	return asStatus(c.Receive(func(wire []byte) error { return proto.Unmarshal(wire, m.(proto.Message)) }))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -20,7 +21,7 @@ type Stream struct {
 	id     uint32
 	method string
 	limit  int                // of a message that is received
-	ctx    context.Context    // of a server's stream
+	ctx    context.Context    // of a server's stream, or a client's caller
 	cancel context.CancelFunc // on a server; on a client it ends watching its caller's context
 
 	// part is the reader's alone.
@@ -51,6 +52,20 @@ func (c *conn) newStream(id uint32, method string) *Stream {
 // Context ends with a server's stream, and at its client's deadline.
 func (s *Stream) Context() context.Context { return s.ctx }
 
+// expire ends a client's stream whose context has ended, of which the stream may
+// not have heard yet. The mutex is held.
+func (s *Stream) expire() {
+	if s.c.accept == nil && s.err == nil && s.ctx.Err() != nil {
+		s.c.abandon(s, s.id, http2.ErrCodeCancel, StatusOf(s.ctx.Err()))
+	}
+}
+
+// isOver: the time for the stream is over.
+func (s *Stream) isOver() bool {
+	deadline, ok := s.ctx.Deadline()
+	return ok && !deadline.After(time.Now())
+}
+
 // Method is what the client calls, as /package.Service/Method.
 func (s *Stream) Method() string { return s.method }
 
@@ -70,6 +85,7 @@ func (s *Stream) next() ([]byte, error) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	for len(s.ready) == 0 {
+		s.expire()
 		switch {
 		case s.err != nil:
 			return nil, s.err
@@ -243,7 +259,7 @@ func (s *Stream) Send(m proto.Message, last bool) error {
 func (s *Stream) CloseSend() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if s.err == nil && !s.closed {
+	if s.expire(); s.err == nil && !s.closed {
 		s.closed = true
 		_ = s.c.framer.WriteData(s.id, true, nil)
 		s.c.flush()
@@ -269,6 +285,7 @@ func (s *Stream) write(wire []byte, last bool) error {
 // await waits until some of so many bytes may be sent.
 func (s *Stream) await(want int) (int, error) {
 	for {
+		s.expire()
 		switch {
 		case s.err != nil:
 			return 0, s.sendError()
