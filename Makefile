@@ -236,10 +236,12 @@ lint: setup ## gofumpt, go vet, staticcheck, govulncheck, go mod tidy
 	else echo "$$said" >&2; exit $$code; fi
 	go mod tidy -diff
 
-# $(call generate,DIR): plugins come from the tool lines of go.mod, so that go.mod pins their versions.
+MODULE = github.com/toolhost/toolhost
+# $(call generate,DIR): the service is generated into a package of its own, see there; plugins come from the tool lines of go.mod, so that go.mod pins their versions.
 generate = go build -o bin/protoc/ google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc && \
 	PATH="$(CURDIR)/bin/protoc:$$PATH" protoc -I . --go_out=$(1) --go_opt=paths=source_relative \
-		--go-grpc_out=$(1) --go-grpc_opt=paths=source_relative $(PROTO)
+		--go-grpc_out=$(1) --go-grpc_opt='module=$(MODULE),M$(PROTO)=$(MODULE)/$(dir $(PROTO))toolgrpc;toolgrpc' $(PROTO) && \
+	./plugin/proto/v1/toolgrpc/aliases $(PROTO) > $(1)/$(dir $(PROTO))toolgrpc/aliases.go
 
 .PHONY: setup-proto
 setup-proto: setup
@@ -254,8 +256,8 @@ proto: setup-proto ## regenerate the Go code of the wire contract
 proto-check: setup-proto ## fail if the generated code is stale
 	@fresh=$$(mktemp -d); trap 'rm -rf "$$fresh"' EXIT; \
 	$(call generate,"$$fresh"); \
-	for file in "$$fresh"/$(dir $(PROTO))*.go; do \
-		$(call or_die,diff -u -I '^// [-[:space:]]*protoc  *v' "$(dir $(PROTO))$${file##*/}" "$$file",$(dir $(PROTO))$${file##*/} is stale: run make proto); \
+	(cd "$$fresh" && find . -name '*.go') | while read -r file; do \
+		$(call or_die,diff -u -I '^// [-[:space:]]*protoc  *v' "$$file" "$$fresh/$$file",$$file is stale: run make proto); \
 	done
 
 .PHONY: setup-launcher

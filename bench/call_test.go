@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -52,7 +53,7 @@ type plain struct {
 func (plain) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return errors.New("client only") }
 
 func (plain) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return pluginv1.NewToolClient(conn), nil
+	return toolgrpc.NewToolClient(conn), nil
 }
 
 func plainClient() *goplugin.Client { return goplugin.NewClient(plainConfig()) }
@@ -74,7 +75,7 @@ func plainCall(b *testing.B) {
 	callOver(b, plainTool(b, client))
 }
 
-func plainTool(b *testing.B, client *goplugin.Client) pluginv1.ToolClient {
+func plainTool(b *testing.B, client *goplugin.Client) toolgrpc.ToolClient {
 	protocol, err := client.Client()
 	if err != nil {
 		b.Fatal(err)
@@ -83,10 +84,10 @@ func plainTool(b *testing.B, client *goplugin.Client) pluginv1.ToolClient {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return raw.(pluginv1.ToolClient)
+	return raw.(toolgrpc.ToolClient)
 }
 
-func callOver(b *testing.B, tool pluginv1.ToolClient) {
+func callOver(b *testing.B, tool toolgrpc.ToolClient) {
 	stream, err := tool.Call(context.Background(), &pluginv1.CallRequest{CallId: "x", Tool: "echo", Arguments: arguments})
 	if err != nil {
 		b.Fatal(err)

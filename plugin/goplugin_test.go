@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolhost/toolhost/plugin/internal/handshake"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // The test binary plays a tool for go-plugin's own host.
@@ -35,7 +36,7 @@ type asClient struct {
 func (asClient) GRPCServer(*goplugin.GRPCBroker, *grpc.Server) error { return nil }
 
 func (asClient) GRPCClient(_ context.Context, _ *goplugin.GRPCBroker, conn *grpc.ClientConn) (any, error) {
-	return pluginv1.NewToolClient(conn), nil
+	return toolgrpc.NewToolClient(conn), nil
 }
 
 // startPlain starts this tool as a host does that knows go-plugin only.
@@ -71,7 +72,7 @@ func TestGoPluginsOwnHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools := raw.(pluginv1.ToolClient)
+	tools := raw.(toolgrpc.ToolClient)
 	described, err := tools.Describe(t.Context(), &pluginv1.DescribeRequest{})
 	if err != nil || len(described.GetTools()) != 2 {
 		t.Errorf("%v, %v", described, err)

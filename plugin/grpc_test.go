@@ -14,14 +14,14 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // dialTools serves tools over gRPC in memory, as Serve does over a socket.
-func dialTools(t *testing.T, tools ...Registered) pluginv1.ToolClient {
+func dialTools(t *testing.T, tools ...Registered) toolgrpc.ToolClient {
 	t.Helper()
 	listener, served := bufconn.Listen(1<<20), make(chan error, 1)
-	g := grpc.NewServer()
-	pluginv1.RegisterToolServer(g, testServer(tools...))
+	g := newRPC(testServer(tools...))
 	go func() { served <- g.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:tools", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
@@ -37,7 +37,7 @@ func dialTools(t *testing.T, tools ...Registered) pluginv1.ToolClient {
 			t.Error(err)
 		}
 	})
-	return pluginv1.NewToolClient(conn)
+	return toolgrpc.NewToolClient(conn)
 }
 
 func receive(t *testing.T, stream grpc.ServerStreamingClient[pluginv1.CallEvent]) *pluginv1.CallEvent {

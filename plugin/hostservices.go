@@ -2,60 +2,89 @@ package plugin
 
 import (
 	"context"
+	"maps"
 	"sync"
 
-	"google.golang.org/grpc"
-
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
-// registerHostServices registers what a go-plugin host calls beside the tool's
-// own service. Their packages would cost a tool more time to start than they have
-// to say: each message here is empty, or one number.
-func registerHostServices(g *grpc.Server, s *server) {
+// newRPC serves a tool's service, and those of its process.
+func newRPC(s *server) *rpc.Server {
+	var g *rpc.Server
 	ending := make(chan struct{})
-	end := sync.OnceFunc(func() {
+	handlers := s.handlers()
+	maps.Copy(handlers, hostServices(ending, sync.OnceFunc(func() {
 		close(ending)
 		s.terminate()
-		go g.GracefulStop() // for this has to be answered, too
-	})
-	shutdown := func() any {
-		end()
-		return &empty{}
+		g.Stop() // which lets this be answered, too
+	})))
+	g = rpc.NewServer(rpc.Options{MaxMessageBytes: maxRequestBytes}, handlers)
+	return g
+}
+
+// handlers are those of toolhost.plugin.v1.
+func (s *server) handlers() map[string]rpc.Handler {
+	const service = "/toolhost.plugin.v1.Tool/"
+	return map[string]rpc.Handler{
+		service + "Describe":    rpc.Unary(s.Describe),
+		service + "Cancel":      rpc.Unary(s.Cancel),
+		service + "Answer":      rpc.Unary(s.Answer),
+		service + "Acknowledge": rpc.Unary(s.Acknowledge),
+		service + "Call": streamed(func(request *pluginv1.CallRequest, to *rpc.Stream) error {
+			return s.Call(request, callStream{to})
+		}),
+		service + "Watch": streamed(func(request *pluginv1.WatchRequest, to *rpc.Stream) error {
+			return s.Watch(to.Context(), func(notice *pluginv1.Notice) error { return to.Send(notice, false) })
+		}),
 	}
-	// HealthCheckResponse is {status = 1}, SERVING, which has the same form.
-	healthy := func() any { return &pluginv1.CommandExit{Code: 1} }
-	for _, service := range []*grpc.ServiceDesc{
-		{ServiceName: "grpc.health.v1.Health", Methods: unary("Check", healthy)},
-		{ServiceName: "plugin.GRPCController", Methods: unary("Shutdown", shutdown)},
-		// Nothing ever comes of these: a tool's output goes over its own pipes, and
-		// no further connections are brokered.
-		{ServiceName: "plugin.GRPCBroker", Streams: silent("StartStream", ending)},
-		{ServiceName: "plugin.GRPCStdio", Streams: silent("StreamStdio", ending)},
-	} {
-		service.HandlerType = (*any)(nil)
-		g.RegisterService(service, struct{}{})
+}
+
+// callStream sends the events of a call.
+type callStream struct{ *rpc.Stream }
+
+// Send has the end go along with the result, which is the last event.
+func (c callStream) Send(event *pluginv1.CallEvent) error {
+	return c.Stream.Send(event, event.GetResult() != nil)
+}
+
+// hostServices are what a go-plugin host calls beside the tool's own service. Their
+// packages would cost a tool more time to start than they have to say: each message
+// here is empty, or one number.
+func hostServices(ending <-chan struct{}, end func()) map[string]rpc.Handler {
+	// Nothing ever comes of these: a tool's output goes over its own pipes, and no
+	// further connections are brokered.
+	silent := func(s *rpc.Stream) error {
+		select {
+		case <-s.Context().Done():
+		case <-ending:
+		}
+		return nil
+	}
+	return map[string]rpc.Handler{
+		"/plugin.GRPCBroker/StartStream": silent,
+		"/plugin.GRPCStdio/StreamStdio":  silent,
+		"/plugin.GRPCController/Shutdown": rpc.Unary(func(context.Context, *empty) (*empty, error) {
+			end()
+			return &empty{}, nil
+		}),
+		// HealthCheckResponse is {status = 1}, SERVING, which has the same form.
+		"/grpc.health.v1.Health/Check": rpc.Unary(func(context.Context, *empty) (*pluginv1.CommandExit, error) {
+			return &pluginv1.CommandExit{Code: 1}, nil
+		}),
 	}
 }
 
 // empty is a message without fields; those that come are not looked at.
 type empty = pluginv1.CancelResponse
 
-func unary(name string, answer func() any) []grpc.MethodDesc {
-	return []grpc.MethodDesc{{MethodName: name, Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		if err := decode(&empty{}); err != nil {
-			return nil, err
+// streamed is the handler of a method with one request.
+func streamed[T any, Request rpc.Message[T]](serve func(Request, *rpc.Stream) error) rpc.Handler {
+	return func(s *rpc.Stream) error {
+		request := Request(new(T))
+		if err := s.ReceiveMessage(request); err != nil {
+			return err
 		}
-		return answer(), nil
-	}}}
-}
-
-func silent(name string, ending <-chan struct{}) []grpc.StreamDesc {
-	return []grpc.StreamDesc{{StreamName: name, ServerStreams: true, ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-		select {
-		case <-stream.Context().Done():
-		case <-ending:
-		}
-		return nil
-	}}}
+		return serve(request, s)
+	}
 }

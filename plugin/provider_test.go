@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -144,7 +144,7 @@ func TestAProvidersToolIsCalled(t *testing.T) {
 		}
 		c := startCall(t, s, &pluginv1.CallRequest{CallId: "2", Tool: "b"})
 		<-c.done
-		if status.Code(c.err) != codes.NotFound {
+		if rpc.StatusOf(c.err).Code != codes.NotFound {
 			t.Errorf("unknown tool: %v", c.err)
 		}
 	})

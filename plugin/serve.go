@@ -13,10 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"google.golang.org/grpc"
-
 	"github.com/toolhost/toolhost/plugin/internal/handshake"
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
 // maxRequestBytes bounds what a host may send: arguments are 1 MiB by default.
@@ -49,9 +46,9 @@ func serve(p Provider) {
 	}
 }
 
-// greetAndServe is go-plugin's server without go-plugin's package, which takes a
-// tool 2 ms of CPU time to start: its handshake's line, and what its hosts call beside the
-// tool's own service.
+// greetAndServe is go-plugin's server without go-plugin's package and grpc-go, which
+// take a tool most of its time to start: its handshake's line, and what its hosts
+// call beside the tool's own service.
 func greetAndServe(s *server, stdout io.Writer) error {
 	if os.Getenv(handshake.ClientCert) != "" {
 		return fmt.Errorf("the host wants TLS ($%s), which a tool has no use for on a unix socket: have it turn AutoMTLS off", handshake.ClientCert)
@@ -60,9 +57,7 @@ func greetAndServe(s *server, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen: %w", err)
 	}
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxRequestBytes))
-	pluginv1.RegisterToolServer(g, s)
-	registerHostServices(g, s)
+	g := newRPC(s)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }() // who reads the line is answered at once
 	if _, err := fmt.Fprintf(stdout, "%d|%d|unix|%s|grpc|\n", handshake.CoreVersion, handshake.Version, listener.Addr()); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -27,7 +27,6 @@ var (
 
 // server runs a binary's tools for a host.
 type server struct {
-	pluginv1.UnimplementedToolServer
 	provider Provider
 
 	mu         sync.Mutex
@@ -62,7 +61,7 @@ func (s *server) Describe(ctx context.Context, _ *pluginv1.DescribeRequest) (*pl
 }
 
 // Call implements toolhost.plugin.v1.Tool.
-func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
+func (s *server) Call(request *pluginv1.CallRequest, stream events) error {
 	tool, err := s.find(request)
 	if err != nil {
 		return err
@@ -77,19 +76,25 @@ func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallSe
 	return nil
 }
 
+// events is where a call's go to.
+type events interface {
+	Context() context.Context
+	Send(*pluginv1.CallEvent) error
+}
+
 // find is what a call runs: a tool, or a request of the provider's protocol.
 func (s *server) find(request *pluginv1.CallRequest) (Registered, error) {
 	method := request.GetMethod()
 	if method == "" {
 		tool, ok := s.provider.Find(request.GetTool())
 		if !ok {
-			return Registered{}, status.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
+			return Registered{}, rpc.Errorf(codes.NotFound, "no tool %q in this binary", request.GetTool())
 		}
 		return tool, nil
 	}
 	requester, ok := s.provider.(Requester)
 	if !ok {
-		return Registered{}, status.Errorf(codes.NotFound, "this binary takes no requests such as %q", method)
+		return Registered{}, rpc.Errorf(codes.NotFound, "this binary takes no requests such as %q", method)
 	}
 	return Registered{run: func(ctx context.Context, params []byte, out *Output) ([]byte, error) {
 		return requester.Request(ctx, method, params, out)
@@ -97,13 +102,13 @@ func (s *server) find(request *pluginv1.CallRequest) (Registered, error) {
 }
 
 // Watch implements toolhost.plugin.v1.Tool.
-func (s *server) Watch(_ *pluginv1.WatchRequest, stream pluginv1.Tool_WatchServer) error {
+func (s *server) Watch(ctx context.Context, send func(*pluginv1.Notice) error) error {
 	watcher, ok := s.provider.(Watcher)
 	if !ok {
-		return status.Error(codes.Unimplemented, "this binary announces nothing")
+		return rpc.Errorf(codes.Unimplemented, "this binary announces nothing")
 	}
-	return watcher.Watch(stream.Context(), func(method string, params json.RawMessage) error {
-		return stream.Send(&pluginv1.Notice{Method: method, Params: params})
+	return watcher.Watch(ctx, func(method string, params json.RawMessage) error {
+		return send(&pluginv1.Notice{Method: method, Params: params})
 	})
 }
 
@@ -122,7 +127,7 @@ func (s *server) begin(parent context.Context, request *pluginv1.CallRequest, ou
 	if _, taken := s.calls[id]; taken {
 		cancel(nil)
 		release()
-		return nil, nil, status.Errorf(codes.AlreadyExists, "call %q is already running", id)
+		return nil, nil, rpc.Errorf(codes.AlreadyExists, "call %q is already running", id)
 	}
 	s.calls[id] = &running{cancel: cancel, out: out}
 	if s.terminated {

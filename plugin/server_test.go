@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -61,7 +61,7 @@ func TestCallOfAnUnknownTool(t *testing.T) {
 		s := testServer(NewTool(Tool{Name: "search"}, search))
 		c := startCall(t, s, &pluginv1.CallRequest{CallId: "1", Tool: "Search"})
 		<-c.done
-		if status.Code(c.err) != codes.NotFound || !strings.Contains(c.err.Error(), `"Search"`) || len(c.stream.all()) != 0 {
+		if rpc.StatusOf(c.err).Code != codes.NotFound || !strings.Contains(c.err.Error(), `"Search"`) || len(c.stream.all()) != 0 {
 			t.Errorf("error %v after %v", c.err, c.stream.all())
 		}
 	})
@@ -97,7 +97,7 @@ func TestACallIDIsTakenWhileItsCallRuns(t *testing.T) {
 		synctest.Wait()
 		second := startCall(t, s, request)
 		<-second.done
-		if status.Code(second.err) != codes.AlreadyExists {
+		if rpc.StatusOf(second.err).Code != codes.AlreadyExists {
 			t.Errorf("second call: %v", second.err)
 		}
 		synctest.Wait()

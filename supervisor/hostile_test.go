@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // playHostile breaks the handshake in the way that its name says, or serves a
@@ -97,13 +98,13 @@ func serveHostile(how string) {
 
 type hostile struct {
 	goplugin.NetRPCUnsupportedPlugin
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 	how     string
 	answers chan string
 }
 
 func (h *hostile) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterToolServer(s, h)
+	toolgrpc.RegisterToolServer(s, h)
 	return nil
 }
 
@@ -196,7 +197,7 @@ func empties(field string) []byte {
 	return bytes.Repeat(protowire.AppendBytes(protowire.AppendTag(nil, protowire.Number(number), protowire.BytesType), nil), 2_000_000)
 }
 
-func (h *hostile) Call(_ *pluginv1.CallRequest, s pluginv1.Tool_CallServer) error {
+func (h *hostile) Call(_ *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) error {
 	seq := uint64(0)
 	send := func(e *pluginv1.CallEvent) {
 		seq++

@@ -22,13 +22,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // broken is a plugin as somebody might write it without the SDK, sound but for
 // one fault.
 type broken struct {
 	goplugin.NetRPCUnsupportedPlugin
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 	fault   string
 	running atomic.Int32
 	cancel  chan struct{}
@@ -82,7 +83,7 @@ func (b *broken) heedSIGTERM() {
 }
 
 func (b *broken) GRPCServer(_ *goplugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterToolServer(s, b)
+	toolgrpc.RegisterToolServer(s, b)
 	return nil
 }
 
@@ -155,7 +156,7 @@ type brokenArguments struct {
 	Work, Flood bool
 }
 
-func (b *broken) Call(request *pluginv1.CallRequest, s pluginv1.Tool_CallServer) error {
+func (b *broken) Call(request *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) error {
 	c := &brokenCall{broken: b, stream: s}
 	switch {
 	case request.GetTool() == "say", b.fault == "any-tool":
@@ -191,7 +192,7 @@ func (b *broken) Call(request *pluginv1.CallRequest, s pluginv1.Tool_CallServer)
 
 type brokenCall struct {
 	*broken
-	stream pluginv1.Tool_CallServer
+	stream toolgrpc.Tool_CallServer
 	seq    uint64
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // tool is a hostile one. Of start, describe and call those are set that it is
@@ -137,12 +138,12 @@ func playTool(name string) {
 
 type server struct {
 	goplugin.NetRPCUnsupportedPlugin
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 	tool tool
 }
 
 func (s *server) GRPCServer(_ *goplugin.GRPCBroker, to *grpc.Server) error {
-	pluginv1.RegisterToolServer(to, s)
+	toolgrpc.RegisterToolServer(to, s)
 	return nil
 }
 
@@ -159,7 +160,7 @@ func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1
 }
 
 // Call says its arguments and ends, unless the tool does something else.
-func (s *server) Call(r *pluginv1.CallRequest, to pluginv1.Tool_CallServer) error {
+func (s *server) Call(r *pluginv1.CallRequest, to toolgrpc.Tool_CallServer) error {
 	on := &stage{to: to}
 	if s.tool.call != nil {
 		return s.tool.call(on)
@@ -171,7 +172,7 @@ func (s *server) Call(r *pluginv1.CallRequest, to pluginv1.Tool_CallServer) erro
 
 // stage is where a call plays: its stream of events.
 type stage struct {
-	to  pluginv1.Tool_CallServer
+	to  toolgrpc.Tool_CallServer
 	seq uint64
 }
 

@@ -10,16 +10,17 @@ import (
 	"google.golang.org/grpc"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // sender is a tool that sends one blob and, unless it hangs, a result.
 type sender struct {
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 	blob  int
 	hangs bool
 }
 
-func (s *sender) Call(_ *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
+func (s *sender) Call(_ *pluginv1.CallRequest, stream toolgrpc.Tool_CallServer) error {
 	blob := &pluginv1.Blob{Data: make([]byte, s.blob)}
 	_ = stream.Send(contentEvent(1, &pluginv1.Content{Content: &pluginv1.Content_Blob{Blob: blob}}))
 	if s.hangs {
@@ -30,7 +31,7 @@ func (s *sender) Call(_ *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) 
 }
 
 // connectTo serves a tool on a socket and connects to it as Connect does.
-func connectTo(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
+func connectTo(t *testing.T, tool toolgrpc.ToolServer, o Options) *Conn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
@@ -38,7 +39,7 @@ func connectTo(t *testing.T, tool pluginv1.ToolServer, o Options) *Conn {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	pluginv1.RegisterToolServer(server, tool)
+	toolgrpc.RegisterToolServer(server, tool)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	raw, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
@@ -108,7 +109,7 @@ func TestLargeAnswersAreRefused(t *testing.T) {
 }
 
 type chatty struct {
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 }
 
 func (*chatty) Cancel(context.Context, *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {

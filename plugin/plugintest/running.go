@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // Running is a call that has been started. Cancel may be called from any
@@ -21,7 +22,7 @@ type Running struct {
 	t      testing.TB
 	host   Host
 	tool   *pluginv1.ToolDescription
-	server pluginv1.ToolServer
+	server toolgrpc.ToolServer
 	done   chan struct{} // closed when the tool has returned
 
 	cancelOnce sync.Once

@@ -11,15 +11,16 @@ import (
 
 	"github.com/toolhost/toolhost/plugin"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )
 
 // serve is the tool's side of the contract, in this process.
-func serve(tool plugin.Registered) pluginv1.ToolServer { return &server{tool: tool} }
+func serve(tool plugin.Registered) toolgrpc.ToolServer { return &server{tool: tool} }
 
 // server runs one call. Nothing can be replied to an Output from outside
 // package plugin, so a tool that waits for a reply is told why it gets none.
 type server struct {
-	pluginv1.UnimplementedToolServer
+	toolgrpc.UnimplementedToolServer
 	tool plugin.Registered
 
 	mu     sync.Mutex
@@ -29,7 +30,7 @@ type server struct {
 var errNoReplies = errors.New("plugintest cannot reply to Flush and Ask: try them with toolsdk test")
 
 // Call implements toolhost.plugin.v1.Tool.
-func (s *server) Call(request *pluginv1.CallRequest, stream pluginv1.Tool_CallServer) error {
+func (s *server) Call(request *pluginv1.CallRequest, stream toolgrpc.Tool_CallServer) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	ctx, release := context.WithTimeoutCause(ctx, time.Duration(request.GetTimeoutNs()), plugin.ErrDeadline)

@@ -62,8 +62,8 @@ func (o *Options) complete() {
 	}
 }
 
-// conn is one side of a connection. One goroutine reads; whoever has something to
-// write writes.
+// conn is one side of a connection. It has a goroutine that reads, and one that
+// writes only while the peer is slow to take what is written.
 type conn struct {
 	nc     net.Conn
 	o      Options

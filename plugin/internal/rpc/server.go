@@ -217,11 +217,14 @@ func (s *Stream) leave(err error) {
 	s.finish(err)
 }
 
-// Unary is the handler of a method with one request and one response.
-func Unary[T any, Request interface {
+// Message is a pointer to T that is a message.
+type Message[T any] interface {
 	*T
 	proto.Message
-}, Response proto.Message](answer func(context.Context, Request) (Response, error)) Handler {
+}
+
+// Unary is the handler of a method with one request and one response.
+func Unary[T any, Request Message[T], Response proto.Message](answer func(context.Context, Request) (Response, error)) Handler {
 	return func(s *Stream) error {
 		request := Request(new(T))
 		if err := s.ReceiveMessage(request); err != nil {

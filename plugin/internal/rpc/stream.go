@@ -52,8 +52,8 @@ func (c *conn) newStream(id uint32, method string) *Stream {
 // Context ends with a server's stream, and at its client's deadline.
 func (s *Stream) Context() context.Context { return s.ctx }
 
-// expire ends a client's stream whose context has ended, of which the stream may
-// not have heard yet. The mutex is held.
+// expire ends a client's stream whose context has ended, though its watch has not
+// come to that yet. The mutex is held.
 func (s *Stream) expire() {
 	if s.c.accept == nil && s.err == nil && s.ctx.Err() != nil {
 		s.c.abandon(s, s.id, http2.ErrCodeCancel, StatusOf(s.ctx.Err()))
@@ -92,6 +92,7 @@ func (s *Stream) next() ([]byte, error) {
 		case s.ended:
 			return nil, io.EOF
 		}
+		s.c.flush() // a request may wait for its first message
 		s.wake.Wait()
 	}
 	message := s.ready[0]

@@ -7,7 +7,7 @@
 // - protoc             v3.21.12
 // source: plugin/proto/v1/plugin.proto
 
-package pluginv1
+package toolgrpc
 
 import (
 	context "context"
