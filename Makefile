@@ -143,7 +143,7 @@ soak: build ## run the stubborn tool SOAK_RUNS times (1000), 16 at once, and loo
 # Their lab is a network and mount namespace of its own, so they take root.
 .PHONY: networkload
 networkload: build ## many connections and bytes, and NETWORK_CALLS calls (10000) that are killed with full buffers, over the network by name
-	TOOLHOST_NETWORK_CALLS=$(NETWORK_CALLS) $(call stage,networkload,^Test(AThousandIdleConnections|OneGigabyteEachWay|TenThousandConnections|CallsWithFullBuffersLeaveNothing)$$,./supervisor)
+	TOOLHOST_NETWORK_CALLS=$(NETWORK_CALLS) $(call stage,networkload,^Test(AThousandIdleConnections|OneGigabyteEachWay|TenThousandConnections|CallsWithFullBuffersLeaveNothing|AFloodDelaysNoKill)$$,./supervisor)
 
 .PHONY: churn
 churn: setup ## make CHURN_CALLS short calls (100000), 16 at once; host and zygote must need no more than before

@@ -302,23 +302,24 @@ func (c *connection) copy(out *outer, head []byte) error {
 	if c.session.bytes != nil {
 		most = pipeBytes // a rate is not to come in bursts
 	}
-	up := make(chan error, 1)
+	down := make(chan error, 1)
 	go func() {
-		err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active, &c.isCut}.run()
+		err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active, &c.isCut}.run()
 		if err == nil {
-			err = out.CloseWrite()
-			c.set(&c.sentAll, true)
+			out.sawEnd.Store(true)
+			err = c.in.CloseWrite()
 		}
-		c.fail(err, isFrom(err), out)
-		up <- err
+		c.fail(err, !isFrom(err), out)
+		down <- err
 	}()
-	err := pump{out.TCPConn, c.in, c.session.countReceived, idle, most, &c.active, &c.isCut}.run()
+	// Here goes what is there first, as a rule: the tool has not waited for the dial.
+	err := pump{c.in, out.TCPConn, c.session.countSent, idle, most, &c.active, &c.isCut}.run()
 	if err == nil {
-		out.sawEnd.Store(true)
-		err = c.in.CloseWrite()
+		err = out.CloseWrite()
+		c.set(&c.sentAll, true)
 	}
-	c.fail(err, !isFrom(err), out)
-	failed := errors.Join(<-up, err)
+	c.fail(err, isFrom(err), out)
+	failed := errors.Join(err, <-down)
 	c.mu.Lock()
 	why, aborted := c.broken, c.aborted
 	c.mu.Unlock()

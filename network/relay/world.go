@@ -125,6 +125,10 @@ func dialAny(ctx context.Context, to []netip.AddrPort, reach network.Reach) (*ne
 	if len(to) == 0 {
 		return nil, netip.AddrPort{}, errors.New("the name has no addresses")
 	}
+	if len(to) == 1 { // with nothing to race it, it is made here
+		conn, err := dialOne(ctx, to[0], reach)
+		return conn, to[0], err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan dialed)
