@@ -12,6 +12,13 @@ import (
 // version; none is ever renamed.
 const SchemaVersion = 1
 
+// Values of Result.Instance.
+const (
+	InstanceFresh      = "fresh"
+	InstancePrestarted = "prestarted"
+	InstanceReused     = "reused"
+)
+
 // Result says what happened to one call. Its JSON is the same from the
 // library, the command line and every other surface; docs/result.schema.json
 // is its schema. Durations are in the unit that their name ends with.
@@ -22,7 +29,10 @@ type Result struct {
 	Tool          string `json:"tool"`
 	// SHA256 is that of the executable; empty for a command of the runtime
 	// that nobody asked to check.
-	SHA256   string `json:"sha256"`
+	SHA256 string `json:"sha256"`
+	// Instance says whether the process was started for the call (InstanceFresh), or
+	// before it and for one call alone (InstancePrestarted), or has served others
+	// (InstanceReused). Usage begins with the call in each.
 	Instance string `json:"instance"`
 	// Status is the one outcome, Code the gRPC view of it, Reason what it was
 	// within the status (deadline, idle, user, ...).

@@ -9,14 +9,34 @@ import (
 
 // Key is the same for policies that make the same call of a process. It tells
 // folders apart that the host has had under one path at different times: links
-// can be pointed elsewhere, and folders replaced.
+// can be pointed elsewhere, folders replaced, and file systems mounted below them.
 func (r Resolved) Key() string {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%#v %s", r.policy, r.held.key(r.workspace))
 	for _, g := range r.grants {
 		fmt.Fprintf(&key, " %q %t %s", g.target, g.write, r.held.key(g.source))
+		for _, m := range r.held.mountsBelow(g.source) {
+			fmt.Fprintf(&key, " %d %q %q %q", m.id, m.at, m.device, m.root)
+		}
+	}
+	for _, m := range r.masks {
+		fmt.Fprintf(&key, " %q %q %d:%d %t", m.grant, m.target, m.device, m.inode, m.fixed)
 	}
 	return key.String()
+}
+
+// mountsBelow are those that a grant of the folder shows, as they were when the
+// policy was resolved.
+func (h *held) mountsBelow(path string) (list []mountPoint) {
+	if h == nil {
+		return nil
+	}
+	for _, m := range h.mounts {
+		if m.at != path && within(m.at, path) {
+			list = append(list, m)
+		}
+	}
+	return list
 }
 
 // key is that of what was opened at a path.

@@ -175,6 +175,9 @@ func (r *Resolved) add(g grant) {
 	r.grants = append(r.grants, g)
 }
 
+// KeepsWorkspace says whether the call's workspace was there before it, and stays.
+func (r Resolved) KeepsWorkspace() bool { return r.policy.Workspace != "" }
+
 // Confines says whether the call will see files of its own only.
 func (r Resolved) Confines() bool { return r.policy.tier() != TierNone }
 

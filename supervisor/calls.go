@@ -66,8 +66,12 @@ func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 // be refused.
 func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run func(context.Context), _ error) {
 	var line *kept.Line
-	if keep := p.Request.Keep; err == nil && keep != nil {
+	switch keep := p.Request.Keep; {
+	case err != nil:
+	case keep != nil:
 		line, err = s.kept.Join(kept.KeyOf(p), *keep)
+	case p.Request.Prestart > 0 && p.Work == prepare.ForCall && p.NotAhead() == "":
+		line = s.kept.Ahead(p)
 	}
 	c = call.New(p, s.base(p, line))
 	if err == nil {

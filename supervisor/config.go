@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -27,6 +28,8 @@ type Config struct {
 	// Admission bounds how many calls run and wait; zero fields mean two
 	// running calls per CPU, 64 waiting, and a wait of 10 s.
 	Admission Admission
+	// Prestart bounds the processes that wait for calls; see Request.Prestart.
+	Prestart PrestartBudget
 	// Timeouts are what the client (the program that makes the calls) and the
 	// operator ask for; see budget.Resolve.
 	Timeouts []budget.Ask
@@ -105,6 +108,26 @@ func (a Admission) limits() admission.Limits {
 	return l
 }
 
+// completePrestart fills in the defaults.
+func (c *Config) completePrestart() error {
+	b := &c.Prestart
+	if b.MemoryBytes < 0 {
+		return fmt.Errorf("prestart: %d bytes of memory are negative: give a positive number, or 0 for 512 MiB", b.MemoryBytes)
+	}
+	if b.Processes == 0 {
+		b.Processes = max(minPrestarted, 2*runtime.NumCPU())
+	}
+	if b.MemoryBytes == 0 {
+		b.MemoryBytes = 512 << 20
+		if total := c.Totals.MemoryBytes; total > 0 {
+			b.MemoryBytes = min(b.MemoryBytes, total/4)
+		}
+	}
+	return nil
+}
+
+const minPrestarted = 4
+
 func (a Admission) validate() error {
 	switch {
 	case a.Running < 0:
@@ -118,7 +141,7 @@ func (a Admission) validate() error {
 }
 
 func (c *Config) complete() error {
-	if err := c.Admission.validate(); err != nil {
+	if err := errors.Join(c.Admission.validate(), c.completePrestart()); err != nil {
 		return err
 	}
 	c.Limits = c.Limits.Over(DefaultLimits())

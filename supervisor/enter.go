@@ -24,6 +24,9 @@ func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.
 		}
 	}
 	shared := p.Request.Keep != nil && p.Request.Keep.Shared
+	if p.Request.Keep == nil {
+		line = nil // its processes are not waited for
+	}
 	for _, wait := range []func() (func(), error){
 		func() (func(), error) { return line.Enter(ctx, shared, s.lockWait(p)) },
 		func() (func(), error) { return s.lock(ctx, p, line) },

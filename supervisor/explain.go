@@ -27,6 +27,10 @@ type Explanation struct {
 	// command. None of it is granted by being wished.
 	Description *pluginv1.ToolDescription `json:"-"`
 	Warnings    []string                  `json:"warnings"`
+	// Prestart is how many processes wait for such calls; NotPrestarted is why none
+	// can, whether that was asked for or not.
+	Prestart      int    `json:"prestart"`
+	NotPrestarted string `json:"notPrestarted,omitempty"`
 }
 
 // Explain prepares the call and tells what would be in force. Its arguments
@@ -43,7 +47,12 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 		return nil, err
 	}
 	defer p.Close()
+	why := p.NotAhead()
+	if why == "" && s.config.Prestart.Processes < 0 {
+		why = "no processes wait for calls here"
+	}
 	return &Explanation{
+		Prestart: p.Request.Prestart, NotPrestarted: why,
 		Tool: p.Label, Path: p.Binary.Path, SHA256: p.SHA256(), Dir: p.Dir,
 		Timeout: p.Timeout, Grace: p.Grace, Limits: p.AppliedLimits(), Sandbox: p.Receipt(),
 		Description: p.Description, Warnings: append(append([]string{}, p.Warnings...), p.Policy.NetworkWarnings()...),

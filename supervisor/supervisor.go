@@ -72,7 +72,7 @@ func New(ctx context.Context, config Config) (*Supervisor, error) {
 		described:    describe.NewCache(), describing: describe.NewFlights(), pools: newPools(limits), calls: map[*call.Call]struct{}{},
 		looks: make(chan struct{}, call.MaxLooks),
 	}
-	s.kept = kept.NewPool(limits, &s.tasks)
+	s.kept = kept.NewPool(limits, &s.tasks, s.source())
 	s.ready.init()
 	if err := s.acquire(ctx); err != nil {
 		return nil, errors.Join(err, s.release())

@@ -25,7 +25,7 @@ type Verdict struct {
 // Result makes the result of such a call: nothing ran, nothing was changed.
 func (v Verdict) Result() *api.Result {
 	r := &api.Result{
-		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: "fresh",
+		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: api.InstanceFresh,
 		Status: v.Status, Code: outcome.CodeName(v.Status), Reason: v.Reason, Decider: v.Decider, Message: v.Message,
 		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
 		Timing: api.Timing{HumanWaitMs: v.HumanWait.Milliseconds()},

@@ -119,6 +119,11 @@ type Request struct {
 	Share Share
 	// Keep, if set, lets the tool's process serve later calls too.
 	Keep *Keep
+	// Prestart is how many processes are to wait for such calls, each started in its
+	// whole sandbox before there is a call, and used by one: the call that takes it has
+	// it in a fraction of the time, and as fresh as its own. Where there is none, or
+	// can be none, the call starts its own. See Supervisor.Prestart.
+	Prestart int
 	// ID identifies the call in events and results; empty makes one.
 	ID string
 	// LogArgs are the keys and values by which log lines name the call; none is
@@ -143,6 +148,24 @@ type Request struct {
 	// EventOutputBytes bounds the output in events, each counted as at least 256
 	// bytes; the rest counts as missed. 0 means 4 MiB, less means no output.
 	EventOutputBytes int64
+}
+
+// Ahead is the request without what is a single call's: that by which a process is
+// started before there is one.
+func (r Request) Ahead() Request {
+	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
+	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Ask, r.Events = "", "", nil, api.Place{}, nil, nil
+	return r
+}
+
+// PrestartBudget bounds the processes that wait for calls, of all tools together.
+type PrestartBudget struct {
+	// Processes may wait at once; zero is two per CPU, and four at least. Less than
+	// zero has none started before its call.
+	Processes int
+	// MemoryBytes is what they may have together; zero is 512 MiB, or a quarter of
+	// what all calls may have together if that is less.
+	MemoryBytes int64
 }
 
 // ToolName is what the call's tool is called before it is described.

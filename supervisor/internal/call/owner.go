@@ -142,8 +142,10 @@ func (o *owner) work(now time.Time) {
 	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
 	o.tool.serve()
-	if o.p.Request.Keep != nil {
+	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil {
 		o.moveTimer(now)
+	}
+	if o.p.Request.Keep != nil {
 		o.tree.Share(o.p.Request.Lock.File != "")
 	}
 	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/plugin/host"
@@ -145,7 +146,7 @@ func (p *played) Executed() time.Time              { return p.began }
 func (p *played) Killed() bool                     { return false }
 func (p *played) LauncherLost() bool               { return false }
 func (p *played) EndedByAnother() bool             { return p.ending }
-func (p *played) Reused() bool                     { return false }
+func (p *played) Instance() string                 { return api.InstanceFresh }
 func (p *played) UID() int                         { return 0 }
 func (p *played) MayLiveOn() bool                  { return p.livesOn }
 func (p *played) OutputTaken() []<-chan struct{}   { return nil }

@@ -58,9 +58,7 @@ func (o *owner) makeResult() *api.Result {
 	if o.tree != nil {
 		r.Sandbox = o.p.Receipt()
 		r.Sandbox.UID = o.tree.UID()
-		if o.tree.Reused() {
-			r.Instance = "reused"
-		}
+		r.Instance = o.tree.Instance()
 	}
 	r.Overran = o.overran
 	o.content.fill(r)

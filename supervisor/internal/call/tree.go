@@ -37,7 +37,7 @@ type Tree interface {
 	Killed() bool         // by the host
 	LauncherLost() bool   // the launcher has ended, and not by the host
 	EndedByAnother() bool // another call has ended it
-	Reused() bool         // it is not fresh: it has served other calls
+	Instance() string     // as in a result
 	UID() int
 
 	// SetTimer has the launcher end the processes after this time at the

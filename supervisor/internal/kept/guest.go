@@ -3,6 +3,7 @@ package kept
 import (
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 )
@@ -23,8 +24,9 @@ type Guest struct {
 	stay   *stay
 	counts int
 	// before is what the process had used when the call came, if it had served
-	// others.
+	// others; begin is that of one which was parked.
 	before cgroup.Usage
+	begin  *cgroup.Baseline
 	reused bool
 }
 
@@ -35,25 +37,24 @@ func (l *Line) First(p *process.Process, c Caller, counts int) *Guest {
 	if l == nil {
 		return g
 	}
-	s := &stay{process: p, died: p.Died(), here: map[*Guest]time.Time{g: {}}, served: counts}
+	s := l.newStay(p)
+	s.here[g], s.served = time.Time{}, counts
 	g.stay = s
-	l.hold()
-	p.AtEnd = func() {
-		l.ask(func() {
-			if s.unlock != nil {
-				s.unlock()
-			}
-		})
-		l.unhold()
-	}
 	return g
 }
 
-// Take attaches a call to the process that is kept; nil if there is none for it.
-func (l *Line) Take(c Caller, counts int) (g *Guest) {
-	if l == nil {
+// Take attaches a call to a process that there is for it; nil if there is none.
+func (l *Line) Take(c Caller, counts int) *Guest {
+	switch {
+	case l == nil:
 		return nil
+	case l.ahead:
+		return l.takeParked(c)
 	}
+	return l.takeKept(c, counts)
+}
+
+func (l *Line) takeKept(c Caller, counts int) (g *Guest) {
 	l.ask(func() {
 		if !l.usable() {
 			return
@@ -173,9 +174,17 @@ func (g *Guest) EndedByAnother() bool {
 	return by != nil && by != g
 }
 
-// Reused says that the process has served another call before, for which this one
-// finds it no longer fresh.
-func (g *Guest) Reused() bool { return g.reused && !g.line.Once() }
+// Instance says whether the process was started for this call, or before it, or has
+// served others.
+func (g *Guest) Instance() string {
+	switch {
+	case g.begin != nil:
+		return api.InstancePrestarted
+	case g.reused && !g.line.Once():
+		return api.InstanceReused
+	}
+	return api.InstanceFresh
+}
 
 // Release leaves the processes alive for other calls, if they can have them.
 func (g *Guest) Release() {
@@ -236,12 +245,20 @@ func (g *Guest) CPU() (time.Duration, error) {
 	return used - g.cpuBefore(), err
 }
 
-func (g *Guest) cpuBefore() time.Duration { return g.before.CPUUser + g.before.CPUSystem }
+func (g *Guest) cpuBefore() time.Duration {
+	if g.begin != nil {
+		return g.begin.CPU()
+	}
+	return g.before.CPUUser + g.before.CPUSystem
+}
 
 // Usage is what has been used since the call came.
 func (g *Guest) Usage() (cgroup.Usage, error) {
 	usage, err := g.Process.Usage()
-	if g.reused {
+	switch {
+	case g.begin != nil:
+		usage = usage.SinceBegin(*g.begin)
+	case g.reused:
 		usage = usage.Since(g.before)
 	}
 	return usage, err

@@ -122,7 +122,7 @@ func change(t *testing.T, v reflect.Value) {
 func fullPool(t *testing.T) (p *Pool, buried *[]*stay) {
 	t.Helper()
 	var ts tasks.Tasks
-	p, buried = NewPool(admission.Limits{Queue: 1}, &ts), new([]*stay)
+	p, buried = NewPool(admission.Limits{Queue: 1}, &ts, Source{}), new([]*stay)
 	var mu sync.Mutex
 	p.destroy = func(s *stay) {
 		mu.Lock()
@@ -204,7 +204,7 @@ func TestTheOldestIsEvicted(t *testing.T) {
 // first one in line.
 func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewPool(admission.Limits{Queue: 4, Wait: time.Second}, nil).newLine("", spec.Keep{})
+		l := NewPool(admission.Limits{Queue: 4, Wait: time.Second}, nil, Source{}).newLine("", spec.Keep{})
 		leave, err := l.Enter(t.Context(), false, time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 // What a kept process is asked after its line has ended is answered by nobody.
 func TestNobodyWaitsForALineThatHasEnded(t *testing.T) {
 	var ts tasks.Tasks
-	p := NewPool(admission.Limits{}, &ts)
+	p := NewPool(admission.Limits{}, &ts, Source{})
 	l, err := p.join("", spec.Keep{})
 	if err != nil {
 		t.Fatal(err)

@@ -28,13 +28,17 @@ type Key struct {
 	share        spec.Share // whose cgroup it is in
 }
 
-// KeyOf is the key of a call that wants a kept process.
+// KeyOf is the key of a call that wants a kept process, or one that was started
+// before it.
 func KeyOf(p *prepare.Prepared) Key {
-	r := p.Request
+	r, keep := p.Request, p.Request.Keep
+	if keep == nil {
+		keep = &spec.Keep{Once: true}
+	}
 	return Key{
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
-		idle: r.Keep.Idle, maxCalls: r.Keep.MaxCalls, once: r.Keep.Once,
+		idle: keep.Idle, maxCalls: keep.MaxCalls, once: keep.Once,
 		share: shareOf(r.Share),
 	}
 }

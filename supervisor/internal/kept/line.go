@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +22,11 @@ type Line struct {
 	pool *Pool
 	sum  string
 	keep spec.Keep
-	gate *admission.Gate
-	has  atomic.Bool // a process, for Load
+	// ahead: its processes are started before their calls, and serve one each.
+	ahead   bool
+	gate    *admission.Gate
+	has     atomic.Bool  // a process, for Load
+	waiting atomic.Int32 // how many are parked, for others
 
 	asks chan func()
 	stop chan struct{} // closed when there are no calls and processes any more
@@ -34,7 +38,8 @@ type Line struct {
 	idle      time.Time // since when there are no calls
 
 	// The goroutine's own.
-	current *stay // the process that is kept
+	current *stay   // the process that calls share
+	parked  []*stay // those that wait for one call each, the oldest first
 	timer   *time.Timer
 	retired bool
 	data    data
@@ -56,6 +61,26 @@ type stay struct {
 	// claimed: somebody has taken on to free the process.
 	claimed bool
 	unlock  func() // gives back the tool's data; nil where it does not hold them itself
+	// warden listens while it is parked, which it is since then; cpu is what it had
+	// used. nil for one that never was.
+	warden *warden
+	since  time.Time
+	cpu    time.Duration
+}
+
+// newStay is a process that has just been made.
+func (l *Line) newStay(p *process.Process) *stay {
+	s := &stay{process: p, died: p.Died(), here: map[*Guest]time.Time{}}
+	l.hold()
+	p.AtEnd = func() {
+		l.ask(func() {
+			if s.unlock != nil {
+				s.unlock()
+			}
+		})
+		l.unhold()
+	}
+	return s
 }
 
 func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
@@ -63,7 +88,7 @@ func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
 	limits := p.admission
 	limits.Running = maxShared
 	return &Line{
-		pool: p, sum: sum, keep: keep, gate: admission.New(limits),
+		pool: p, sum: sum, keep: keep, ahead: strings.HasPrefix(sum, aheadPrefix), gate: admission.New(limits),
 		asks: make(chan func()), stop: make(chan struct{}), over: make(chan struct{}),
 	}
 }
@@ -144,12 +169,13 @@ func (l *Line) endedByItself() {
 	l.claim(s)
 }
 
-// endIdle ends the kept process, unless it is in use.
+// endIdle ends the kept process, unless it is in use, and those that are parked.
 func (l *Line) endIdle() {
 	if s := l.current; s != nil && len(s.here) == 0 {
 		l.drop(s)
 		l.claim(s)
 	}
+	l.drain()
 }
 
 // retire is endIdle for a line that no call can join any more.

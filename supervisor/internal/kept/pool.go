@@ -27,6 +27,7 @@ const (
 type Pool struct {
 	admission admission.Limits
 	tasks     *tasks.Tasks
+	ahead     *ahead
 	destroy   func(*stay) // kills and frees one that is claimed
 
 	mu     sync.Mutex
@@ -35,9 +36,12 @@ type Pool struct {
 	ending sync.WaitGroup // burials
 }
 
-// NewPool makes one whose calls wait for a process as limits say.
-func NewPool(limits admission.Limits, t *tasks.Tasks) *Pool {
-	return &Pool{admission: limits, tasks: t, destroy: func(s *stay) { s.process.Destroy() }, lines: map[string]*Line{}}
+// NewPool makes one whose calls wait for a process as limits say, with those of source
+// started before their calls.
+func NewPool(limits admission.Limits, t *tasks.Tasks, source Source) *Pool {
+	p := &Pool{admission: limits, tasks: t, destroy: func(s *stay) { s.process.Destroy() }, lines: map[string]*Line{}}
+	p.ahead = newAhead(p, source)
+	return p
 }
 
 // Join takes a place in the line of a key. The call must Part from it.
@@ -135,9 +139,22 @@ func (p *Pool) Load() (n int) {
 // EndIdle ends the processes that no call uses at present. It does not wait for
 // their end.
 func (p *Pool) EndIdle() {
+	p.ahead.dropAll(func(s *stock) bool { return !s.fixed })
+	p.endIdle()
+	p.ahead.wake() // for what is declared
+}
+
+func (p *Pool) endIdle() {
 	for _, l := range p.all() {
 		l.ask(l.endIdle)
 	}
+}
+
+// has says whether calls can still join a line.
+func (p *Pool) has(l *Line) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lines[l.sum] == l
 }
 
 // Close ends what is kept, and waits for that. There must be no calls in line.
@@ -145,7 +162,8 @@ func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.EndIdle()
+	p.ahead.close()
+	p.endIdle()
 	p.ending.Wait()
 }
 

@@ -2,6 +2,8 @@
 package pace
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"time"
 )
@@ -23,6 +25,20 @@ const (
 // CPUs are those that this process may use, as the Go runtime has found them: a
 // program may set GOMAXPROCS to more later.
 var CPUs = runtime.GOMAXPROCS(0)
+
+// Busy says whether as many threads run, or wait for a CPU, as there are CPUs.
+func Busy() bool {
+	raw, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return false
+	}
+	var load [3]float64
+	var runnable, all int
+	if _, err := fmt.Sscanf(string(raw), "%g %g %g %d/%d", &load[0], &load[1], &load[2], &runnable, &all); err != nil {
+		return false
+	}
+	return runnable-1 >= CPUs // this one is among them
+}
 
 // Pace slows one reader of a call's output down to its share. One goroutine uses
 // it.

@@ -102,12 +102,13 @@ func (n *preparation) checkTool(ctx context.Context) error {
 	return n.buildCommand()
 }
 
-// findTool is nil for what has no description: a plain command, and a Describe.
+// findTool is nil for what has no description: a plain command, a Describe, and a
+// process without a call.
 func (n *preparation) findTool(ctx context.Context) (*describe.Tool, error) {
 	if tool := n.CommandTool(); tool != nil {
 		return tool.Checked(), nil
 	}
-	if n.Describes() || n.Request.Command != nil {
+	if n.Describes() || n.Work == ForAhead || n.Request.Command != nil {
 		return nil, nil
 	}
 	described, err := n.Describe(ctx, n.Request, n.Binary)

@@ -69,6 +69,7 @@ const (
 	ForCall     Work = iota
 	ForDescribe      // the tool is asked what it is, and granted nothing for that
 	ForExplain       // nothing is to run, so there are no arguments
+	ForAhead         // a process is started before there is a call
 )
 
 // preparation is one that is under way.
@@ -147,8 +148,9 @@ func (p *Preparer) Asks(request spec.Request) []budget.Ask {
 
 // checkKeep refuses what cannot be kept.
 func (n *preparation) checkKeep() error {
-	keep, problem := n.Request.Keep, ""
+	keep, problem := n.Request.Keep, checkPrestart(n.Request)
 	switch {
+	case problem != "":
 	case keep == nil:
 		return nil
 	case n.Request.Command != nil:

@@ -60,7 +60,7 @@ func (p *Prepared) AppliedLimits() api.AppliedLimits {
 // Blank is a result with all that is known before the call begins.
 func (p *Prepared) Blank() *api.Result {
 	r := &api.Result{
-		SchemaVersion: api.SchemaVersion, CallID: p.ID, Tool: p.Label, SHA256: p.SHA256(), Instance: "fresh",
+		SchemaVersion: api.SchemaVersion, CallID: p.ID, Tool: p.Label, SHA256: p.SHA256(), Instance: api.InstanceFresh,
 		Warnings: append([]string{}, p.Warnings...), Files: []api.File{}, Content: []api.Content{},
 		Limits: p.AppliedLimits(), Sandbox: p.AskedReceipt(), Kill: api.Kill{Stage: "none", Signals: []string{}},
 	}

@@ -41,6 +41,7 @@ func (n *preparation) surround() error {
 	if err := n.keepOwn(&resolved); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
+	n.Policy = resolved // with what is covered in its grants
 	if err := n.openFilesTo(resolved); err != nil {
 		return err
 	}

@@ -135,6 +135,9 @@ func (p *Process) CPU() (time.Duration, error) { return p.group.CPU() }
 // Usage is what has been used so far.
 func (p *Process) Usage() (cgroup.Usage, error) { return p.group.Usage() }
 
+// Begin has what is used counted from now on.
+func (p *Process) Begin() (cgroup.Baseline, error) { return p.group.Begin() }
+
 // Current is what is used at this moment.
 func (p *Process) Current() (cgroup.Current, error) { return p.group.Current() }
 

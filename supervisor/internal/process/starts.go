@@ -56,3 +56,9 @@ func (s Starts) begin(ctx context.Context, pool spec.Pool, weight int64) (over f
 	late := time.AfterFunc(startTurn, once)
 	return func() { late.Stop(); once() }, nil
 }
+
+// UnderWay says whether a sandbox is being built.
+func (s Starts) UnderWay() bool {
+	running, _ := s.gate.Load()
+	return running > 0
+}

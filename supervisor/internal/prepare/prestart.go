@@ -1,0 +1,43 @@
+package prepare
+
+import (
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/spec"
+)
+
+// NotAhead says why no process can be started before a call of this request; empty if
+// one can. What such a process was given must be the same for all its calls, and
+// nothing that is to be used by calls alone.
+func (p *Prepared) NotAhead() string {
+	for _, c := range []struct {
+		is  bool
+		why string
+	}{
+		{p.Request.Command != nil, "a plain command is given its arguments and its environment when it starts"},
+		{p.Request.Keep != nil, "its process is kept for later calls (keep), which makes those quick already"},
+		{len(p.Request.Secrets) > 0, "it has secrets, which are for calls alone"},
+		{p.Request.Host != nil, "its calls begin turns of their own, at a socket that each has to itself"},
+		{p.Request.Lock.File != "" || p.Policy.KeepsWorkspace(), "it keeps data, which one call after another has to itself"},
+		{!p.Policy.Confines(), "it has no sandbox (tier none), and is not to run while there is no call"},
+		{p.Policy.Network() != sandbox.NetworkNone, "it may use the network, which is for calls alone"},
+		{p.noCgroup, "no cgroups are in use, so that nothing bounds what it does while it waits"},
+	} {
+		if c.is {
+			return c.why
+		}
+	}
+	return ""
+}
+
+// maxWanted bounds what one request may ask for.
+const maxWanted = 64
+
+func checkPrestart(r spec.Request) string {
+	switch {
+	case r.Prestart < 0:
+		return "a negative number of processes that wait for calls (Prestart): leave it out, or make it positive"
+	case r.Prestart > maxWanted:
+		return "too many processes are to wait for calls (Prestart): 64 are possible"
+	}
+	return ""
+}

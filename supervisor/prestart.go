@@ -1,0 +1,71 @@
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/pace"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
+)
+
+// Prestarted are the processes that wait for a call each. Their Stocks are by the
+// names that requests have.
+type Prestarted = kept.Parked
+
+// Prestart has processes started for calls of these requests, each as many as its
+// Prestart says, before the first call and again whenever one was taken, when nothing
+// else is being started. It takes the place of what was asked for before: processes of
+// requests that are no longer there end, unless a call has them. It does not wait for
+// the starts.
+//
+// Without it a request's Prestart holds from its first call on, until there was none
+// for DefaultKeepIdle.
+//
+// A process is given to a call only if it is what the call would start itself: the
+// same executable by its hash, arguments, environment, limits and policy, with the
+// same folders behind the granted paths and the same mounts below them. It serves that
+// one, and ends with it. Why a request can have none is what Explain says.
+func (s *Supervisor) Prestart(requests []Request) { s.kept.Declare(requests) }
+
+// Prestarted says what waits at present.
+func (s *Supervisor) Prestarted() Prestarted { return s.kept.Parked() }
+
+// source is how processes are started before their calls.
+func (s *Supervisor) source() kept.Source {
+	return kept.Source{
+		Prepare: s.prepareAhead, Start: s.startAhead,
+		Starting: func() bool { return s.maker.Starts.UnderWay() }, Busy: pace.Busy,
+		Budget: s.config.Prestart, Logger: s.config.Logger,
+	}
+}
+
+func (s *Supervisor) prepareAhead(ctx context.Context, request Request) (*prepare.Prepared, error) {
+	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForAhead)
+	if refused, ok := errors.AsType[*outcome.Refusal](err); ok {
+		err = refused.Err
+	}
+	if err == nil && p.NotAhead() != "" {
+		err = errors.New(p.NotAhead())
+	}
+	return p, err
+}
+
+// startAhead has the tool say what it is: what it does for the first time only is
+// done when its call comes.
+func (s *Supervisor) startAhead(ctx context.Context, p *prepare.Prepared, l process.Listener, spawned func(*process.Process)) error {
+	starting, cancel := context.WithTimeout(ctx, p.StartTimeout)
+	defer cancel()
+	made, err := s.maker.Start(starting, p, s.config.Logger, l, process.Progress{Launching: func() {}, Spawned: spawned})
+	p.Policy.Close()
+	if err != nil {
+		return err
+	}
+	describing, cancel := context.WithTimeout(ctx, cmp.Or(p.Request.Tool.DescribeTimeout, s.preparer.Operation("DescribeTool", p.Request).Timeout))
+	defer cancel()
+	_, err = made.Conn().Describe(describing)
+	return err
+}
