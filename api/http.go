@@ -51,9 +51,17 @@ type (
 		Tools    []Tool   `json:"tools"`
 		Problems []string `json:"problems" jsonschema:"why configured tools are missing, one line each"`
 	}
-	// Turns are the active ones, oldest first.
+	// Turns are the active ones, oldest first, and what waits for calls beside them.
 	Turns struct {
-		Turns []Turn `json:"turns"`
+		Turns      []Turn       `json:"turns"`
+		Prestarted []Prestarted `json:"prestarted,omitempty" jsonschema:"processes that were started before their calls, for those who may use all tools"`
+	}
+	// Prestarted are the processes of one tool, or of one server, that wait for a call
+	// each.
+	Prestarted struct {
+		Tool    string `json:"tool"`
+		Wanted  int    `json:"wanted" jsonschema:"how many are to wait"`
+		Waiting int    `json:"waiting" jsonschema:"how many do"`
 	}
 	// Interactions are those that wait, of all turns.
 	Interactions struct {

@@ -134,9 +134,14 @@ func (c *Client) AbortCall(ctx context.Context, turnID, callID string) error {
 
 // Active lists the active turns, oldest first.
 func (c *Client) Active(ctx context.Context) ([]api.Turn, error) {
-	var list api.Turns
-	err := c.call(ctx, http.MethodGet, "/api/turns/active", nil, &list)
+	list, err := c.Running(ctx)
 	return list.Turns, err
+}
+
+// Running is Active with the processes that wait for calls.
+func (c *Client) Running(ctx context.Context) (list api.Turns, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/turns/active", nil, &list)
+	return list, err
 }
 
 // Turn describes an active turn.

@@ -233,6 +233,8 @@ type Host struct {
 	Waiting  int               `json:"waiting"`
 	// Kept processes live, in use or idle.
 	Kept int `json:"kept"`
+	// Prestarted wait for a call each.
+	Prestarted Prestarted `json:"-"`
 	// Stuck are unkillable calls whose processes are still there, each in a slot.
 	Stuck int `json:"stuck"`
 }
@@ -258,7 +260,7 @@ func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
 	h.Running, h.Waiting = s.gate.Load()
 	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
-	h.Kept, h.Stuck = s.kept.Load(), int(s.stuck.Load())
+	h.Kept, h.Prestarted, h.Stuck = s.kept.Load(), s.kept.Parked(), int(s.stuck.Load())
 	return h
 }
 

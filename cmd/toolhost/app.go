@@ -81,6 +81,9 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	c := loaded.Config
 	c.SpillDir, c.CgroupParent = cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
 	c.NoCgroup, c.Recall = f.noCgroup, f.once
+	if f.once {
+		c.Prestart.Processes = -1 // there is no later call
+	}
 	c.Own = func() sandbox.Own { return daemon.Own(loaded, f.dataDir(loaded)) }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))

@@ -64,6 +64,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	if found.Entry.Type == config.TypeMCP { // what would be told is the adapter's
 		e.Path, e.SHA256 = "", ""
 	}
+	e.NotPrestarted = cmp.Or(found.NotPrestarted, e.NotPrestarted)
 	if found.Held != "" {
 		e.Warnings = append(e.Warnings, "the tool is held back: "+found.Held)
 	}
@@ -201,6 +202,7 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 	for _, d := range e.Sandbox.Degraded {
 		page(w, "degraded  ", terminal.OneLine(d.Feature+": "+d.Reason+"; "+d.Remedy))
 	}
+	page(w, "prestart  ", prestarts(e))
 	if claims := claimsOf(e.Description); len(claims) > 0 {
 		page(w, "claims    ", strings.Join(claims, ", ")+" (they may tighten what is done, never loosen it)")
 	}
@@ -208,6 +210,17 @@ func explainText(w io.Writer, e *supervisor.Explanation, settings []setting) err
 		page(w, "warning   ", terminal.OneLine(warning))
 	}
 	return nil
+}
+
+// prestarts says how many processes wait for calls of the tool, or why none does.
+func prestarts(e *supervisor.Explanation) string {
+	switch {
+	case e.NotPrestarted != "":
+		return "not possible: " + terminal.OneLine(e.NotPrestarted)
+	case e.Prestart == 0:
+		return "none asked for (prestart); it is possible"
+	}
+	return fmt.Sprintf("%d processes of the daemon wait for calls", e.Prestart)
 }
 
 // page writes a line, wrapped to the page, with a word before it.

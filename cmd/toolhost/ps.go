@@ -2,7 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,18 +23,19 @@ func newPs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ps [flags]", Short: "List what the daemon runs: turns, their calls, and what waits for you",
 		Long: `List what the daemon runs: active turns, their calls, and what waits for you. A
-turn that runs nothing has one line without a call.`,
+turn that runs nothing has one line without a call. Processes that wait for calls
+(prestart) are listed by tool.`,
 		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {
-				turns, err := daemon.Active(cmd.Context())
+				list, err := daemon.Running(cmd.Context())
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(cmd.OutOrStdout(), api.Turns{Turns: turns}, false)
+					return printJSON(cmd.OutOrStdout(), list, false)
 				}
-				return printTurns(cmd.OutOrStdout(), turns, time.Now())
+				return errors.Join(printTurns(cmd.OutOrStdout(), list.Turns, time.Now()), printPrestarted(cmd.OutOrStdout(), list.Prestarted))
 			})
 		},
 	}
@@ -57,6 +61,19 @@ func printTurns(w io.Writer, turns []api.Turn, now time.Time) error {
 		rows = questionsBelow(rows)
 	}
 	return present.Table(w, rows, 2)
+}
+
+// printPrestarted lists the processes that wait for calls; nothing without any.
+func printPrestarted(w io.Writer, list []api.Prestarted) error {
+	if len(list) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	rows := [][]string{{"PRESTARTED", "WAITING", "OF"}}
+	for _, p := range list {
+		rows = append(rows, []string{terminal.Cell(p.Tool), strconv.Itoa(p.Waiting), strconv.Itoa(p.Wanted)})
+	}
+	return present.Table(w, rows, 0)
 }
 
 // questionsBelow gives what calls wait for lines of its own: the ids stay whole.

@@ -82,6 +82,8 @@ type daemon struct {
 	api       *httpapi.Server
 	server    *http.Server
 
+	until   context.Context // ends when the daemon begins to stop
+	ending  context.CancelFunc
 	serving sync.WaitGroup
 	broken  chan error // a listener that has failed
 }
@@ -98,6 +100,8 @@ func Run(o Options) error {
 		return err
 	}
 	d := &daemon{options: o, logger: o.Logger, manager: manager, broken: make(chan error, maxListeners+2)}
+	d.until, d.ending = context.WithCancel(context.Background())
+	defer d.ending()
 	if err := d.open(given); err != nil {
 		return errors.Join(err, d.close())
 	}
@@ -202,8 +206,9 @@ func (d *daemon) apiConfig() httpapi.Config {
 		Budget:  func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Refused: d.trail.refused, Note: d.trail.note,
 		Book: d.book, Claim: d.claim, Tokens: d.tokens, PublicURL: d.options.Loaded.Daemon.PublicURL, Proxies: d.options.Loaded.Daemon.Proxies, TLS: d.listeners.tls != nil,
-		Mounts: map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
-		Ready:  d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+		Mounts:     map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
+		Prestarted: d.prestarted,
+		Ready:      d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}
 	if d.reader != nil {
 		c.History = d.reader
@@ -232,6 +237,7 @@ func (d *daemon) serve() {
 		d.tellTokens()
 	}
 	d.tellGuests()
+	d.prestart()
 }
 
 // tellTokens says how clients on TCP get in.

@@ -41,6 +41,7 @@ func (d *daemon) reload() {
 	if len(diff.Changed)+len(diff.Removed) > 0 {
 		d.host.EndIdle()
 	}
+	d.prestart()
 	for _, path := range diff.Restart {
 		d.logger.Warn("the setting "+path+" has changed, and holds only once the daemon is started anew", "setting", path)
 	}

@@ -55,7 +55,11 @@ func (d *daemon) tidy(before uint64) (ended uint64) {
 
 func (d *daemon) status() string {
 	h := d.host.Host()
-	return fmt.Sprintf("%d turns, %d calls running, %d waiting", len(d.turns.Active()), h.Running, h.Waiting)
+	status := fmt.Sprintf("%d turns, %d calls running, %d waiting", len(d.turns.Active()), h.Running, h.Waiting)
+	if n := h.Prestarted.Processes; n > 0 {
+		status += fmt.Sprintf("; %d processes wait for calls", n)
+	}
+	return status
 }
 
 func signalName(s os.Signal) string { return s.String() }

@@ -29,6 +29,7 @@ func (d *daemon) stopWait() time.Duration {
 // stop refuses new work, lets what runs finish for a while, and ends the rest.
 // Every call has its result, and every client that waits for one gets it.
 func (d *daemon) stop() {
+	d.ending()
 	wait := d.stopWait()
 	d.api.Drain()
 	d.mcp.drain()

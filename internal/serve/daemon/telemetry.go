@@ -66,7 +66,7 @@ func (d *daemon) load() telemetry.Load {
 	}
 	h := d.host.Host()
 	load := telemetry.Load{
-		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
+		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
 	}
 	for _, t := range d.turns.Active() {
 		load.Turns++

@@ -84,6 +84,8 @@ type Config struct {
 	// AnyUser lets everybody in who could connect to the unix socket: its file's
 	// mode decides. UIDs then mean nothing.
 	AnyUser bool
+	// Prestarted gives the processes that wait for calls; it may be nil.
+	Prestarted func() []api.Prestarted
 	// Ready says why no call can be made at present; nil is always ready.
 	Ready func() error
 	// Pages serves everything outside of /api, to everybody: what it shows must open

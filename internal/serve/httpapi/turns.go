@@ -169,6 +169,9 @@ func (s *Server) active(q *request) error {
 			list.Turns = append(list.Turns, wireTurn(info))
 		}
 	}
+	if s.config.Prestarted != nil && q.who.UsesAll() {
+		list.Prestarted = s.config.Prestarted()
+	}
 	return q.answer(list)
 }
 

@@ -79,7 +79,7 @@ func details(r *api.Result) (list []attribute.KeyValue) {
 	return list
 }
 
-var instances = wordsOf("fresh", "reused")
+var instances = wordsOf(api.InstanceFresh, api.InstancePrestarted, api.InstanceReused)
 
 // printable keeps ids, which models and programs choose, to plain characters;
 // they are bounded already.

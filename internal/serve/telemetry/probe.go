@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Load is how much a host has to do, and what it stands on.
@@ -9,6 +11,8 @@ type Load struct {
 	// Running are calls with a slot, Waiting those in the queue, Kept the kept
 	// processes, Stuck the calls whose processes cannot be killed.
 	Running, Waiting, Kept, Stuck int
+	// Prestarted are the processes that wait for a call each.
+	Prestarted supervisor.Prestarted
 	// Turns are active, Pending the questions that wait for a human.
 	Turns, Pending int
 	// Cgroup is the mode of the hierarchy: v2, hybrid or v1. CgroupDir is the
@@ -25,6 +29,7 @@ type probe struct {
 	own     string // the daemon's cgroup; empty if it cannot be seen
 
 	build, cgroup, running, waiting, kept, stuck, turns, pending, journal, pressure measured
+	prestarted, prestartedBytes, prestarts                                          measured
 }
 
 func newProbe(r *registrar, c Config) *probe {
@@ -33,22 +38,25 @@ func newProbe(r *registrar, c Config) *probe {
 	}
 	return &probe{
 		load: c.Load, version: c.Version, own: ownCgroup(),
-		build:    gauge("toolhost_build_info", "1; its labels are the version, and that of Go.", "version", "goversion"),
-		cgroup:   gauge("toolhost_cgroup_info", "1; its label is the layout of cgroups in use.", "mode"),
-		running:  gauge("toolhost_calls_running", "Calls that have a slot."),
-		waiting:  gauge("toolhost_calls_queued", "Calls that wait for a slot."),
-		kept:     gauge("toolhost_processes_kept", "Processes of tools that are kept from call to call."),
-		stuck:    gauge("toolhost_calls_unkillable", "Calls whose processes could not be killed and are still there, each in a slot."),
-		turns:    gauge("toolhost_turns_active", "Turns that are active."),
-		pending:  gauge("toolhost_interactions_pending", "Questions that wait for a human."),
-		journal:  gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
-		pressure: r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
+		build:           gauge("toolhost_build_info", "1; its labels are the version, and that of Go.", "version", "goversion"),
+		cgroup:          gauge("toolhost_cgroup_info", "1; its label is the layout of cgroups in use.", "mode"),
+		running:         gauge("toolhost_calls_running", "Calls that have a slot."),
+		waiting:         gauge("toolhost_calls_queued", "Calls that wait for a slot."),
+		kept:            gauge("toolhost_processes_kept", "Processes of tools that are kept from call to call."),
+		prestarted:      gauge("toolhost_processes_prestarted", "Processes of tools that wait for a call each."),
+		prestartedBytes: gauge("toolhost_processes_prestarted_bytes", "Memory of these when they were last looked at."),
+		prestarts:       r.measured(prometheus.CounterValue, "toolhost_prestarts_total", "Calls that could have a process which was started before them, by whether one waited (taken) or none did (missed); and processes that ended while they waited (died).", "outcome"),
+		stuck:           gauge("toolhost_calls_unkillable", "Calls whose processes could not be killed and are still there, each in a slot."),
+		turns:           gauge("toolhost_turns_active", "Turns that are active."),
+		pending:         gauge("toolhost_interactions_pending", "Questions that wait for a human."),
+		journal:         gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
+		pressure:        r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (p *probe) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.stuck, p.turns, p.pending, p.journal, p.pressure} {
+	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.pressure} {
 		to <- m.desc
 	}
 }
@@ -61,6 +69,11 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 	p.running.send(to, float64(load.Running))
 	p.waiting.send(to, float64(load.Waiting))
 	p.kept.send(to, float64(load.Kept))
+	p.prestarted.send(to, float64(load.Prestarted.Processes))
+	p.prestartedBytes.send(to, float64(load.Prestarted.MemoryBytes))
+	for outcome, n := range map[string]int64{"taken": load.Prestarted.Taken, "missed": load.Prestarted.Missed, "died": load.Prestarted.Died} {
+		p.prestarts.send(to, float64(n), outcome)
+	}
 	p.stuck.send(to, float64(load.Stuck))
 	p.turns.send(to, float64(load.Turns))
 	p.pending.send(to, float64(load.Pending))

@@ -34,6 +34,9 @@ type Tool struct {
 	Version, SHA256 string
 	// Entry is what the configuration says of it.
 	Entry config.Tool
+	// NotPrestarted is why no process is to run before a call, beside what the
+	// supervisor's Explain says; empty if one may.
+	NotPrestarted string
 
 	own string // its name on its MCP server, and what that says of it
 	pin pins.Tool

@@ -201,6 +201,10 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 		destructive = *entry.Destructive
 	}
 	request.Name = name
+	notPrestarted := c.notPrestarted(entry, destructive)
+	if notPrestarted != "" {
+		request.Prestart = 0
+	}
 	c.warnRules(entry, own)
 	return Tool{
 		Tool: turn.Tool{
@@ -208,7 +212,7 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 			Repeatable: entry.Repeatable, ChildTurns: entry.ChildTurns,
 			Exclusive: entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
-		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry,
+		Description: shown, Version: of.Version, SHA256: of.SHA256, Entry: entry, NotPrestarted: notPrestarted,
 	}
 }
 

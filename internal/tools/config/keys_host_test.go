@@ -108,6 +108,9 @@ var hostCases = map[string]hostCase{
 	"admission.queue":   {"admission: {queue: 3}", func(l *Loaded) any { return l.Config.Admission }, supervisor.Admission{Queue: 3}},
 	"admission.wait":    {"admission: {wait: 3s}", func(l *Loaded) any { return l.Config.Admission }, supervisor.Admission{Wait: 3 * time.Second}},
 
+	"admission.prestarted":       {"admission: {prestarted: 3}", func(l *Loaded) any { return l.Config.Prestart }, supervisor.PrestartBudget{Processes: 3}},
+	"admission.prestartedMemory": {"admission: {prestartedMemory: 3MiB}", func(l *Loaded) any { return l.Config.Prestart }, supervisor.PrestartBudget{MemoryBytes: 3 << 20}},
+
 	"turn.maxCalls":       {"turn: {maxCalls: 3}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{MaxCalls: 3}}},
 	"turn.toolTime":       {"turn: {toolTime: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{ToolTime: 3 * time.Minute}}},
 	"turn.deadline":       {"turn: {deadline: 3m}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{Deadline: 3 * time.Minute}}},

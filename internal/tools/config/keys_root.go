@@ -162,6 +162,14 @@ var admissionKeys = []*key{
 		name: "wait", kind: durationKind, std: "10s", doc: "how long a call waits at most",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Wait = s.data.(time.Duration) }),
 	},
+	{
+		name: "prestarted", kind: countKind, std: "(two per CPU, at least 4)", doc: "processes that wait for calls, of all tools together (`prestart`); those of tools that were not called for longest make room",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.Processes = int(s.data.(int64)) }),
+	},
+	{
+		name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory that these may have together",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.MemoryBytes = s.data.(int64) }),
+	},
 }
 
 var turnKeys = []*key{

@@ -51,6 +51,7 @@ var toolCases = map[string]toolCase{
 	"idempotent":                {"true", func(t Tool) any { return t.Request().Tool.Idempotent }, true},
 	"concurrency":               {"exclusive", func(t Tool) any { return t.Concurrency }, Exclusive},
 	"running":                   {"3", func(t Tool) any { return t.Request().Pool.Running }, 3},
+	"prestart":                  {"3", func(t Tool) any { return t.Request().Prestart }, 3},
 	"turns":                     {"child", func(t Tool) any { return t.ChildTurns }, true},
 	"repeatable":                {"true", func(t Tool) any { return t.Repeatable }, true},
 	"timeout":                   {"7s", func(t Tool) any { return ask(t) }, global(budget.Ask{Timeout: 7 * time.Second})},

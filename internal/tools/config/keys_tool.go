@@ -56,6 +56,10 @@ var behaviourKeys = []*key{
 		}),
 	},
 	{
+		name: "prestart", kind: countKind, std: "(none)", doc: "processes that wait for its calls in their whole sandbox, each for one: the daemon starts them before, see [prestarted processes](#prestarted-processes)",
+		sets: sets1(func(t *Tool, s setting) { t.Prestart = int(s.data.(int64)) }),
+	},
+	{
 		name: "turns", kind: enum("none", turnsChild), std: "none", doc: "`child` lets a call begin turns below its own and call tools in them, at a socket of its own, see [turns of a tool's own](#turns-of-a-tools-own); not with `keep`",
 		sets: sets1(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
 	},

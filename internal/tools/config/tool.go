@@ -59,6 +59,8 @@ type Tool struct {
 	Concurrency          Concurrency
 	// Pool bounds how many calls of the class, or else of the entry, run at once.
 	Pool supervisor.Pool
+	// Prestart is how many processes wait for calls.
+	Prestart int
 	// ChildTurns lets calls begin turns below their own.
 	ChildTurns bool
 	// Repeatable tools are left alone by the guard against repeated calls.
@@ -162,7 +164,7 @@ func (t Tool) SharesData() bool { return t.ReadOnly || t.Concurrency == Parallel
 func (t Tool) Request() supervisor.Request {
 	r := supervisor.Request{
 		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Profiles: t.Profiles, Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
-		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool,
+		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool, Prestart: t.Prestart,
 	}
 	if t.Type == TypePlugin {
 		r.Tool = t.Plugin

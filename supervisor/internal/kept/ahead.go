@@ -2,6 +2,8 @@ package kept
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,6 +102,7 @@ func (p *Pool) Parked() Parked {
 		all.MemoryBytes += int64(s.waiting()) * s.memory
 		all.Stocks = append(all.Stocks, Stock{Name: s.request.ToolName(), Want: s.want, Waiting: s.waiting()})
 	}
+	slices.SortFunc(all.Stocks, func(a, b Stock) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -125,7 +128,7 @@ func aheadOf(p *prepare.Prepared) string { return aheadPrefix + KeyOf(p).sum() }
 const aheadPrefix = "ahead "
 
 // Declare has processes started for these requests, now and whenever one was taken,
-// and ends those of requests that were declared before and are no more.
+// and ends those of requests that had been declared, and no longer are.
 func (p *Pool) Declare(requests []spec.Request) {
 	a := p.ahead
 	if a.Budget.Processes <= 0 {

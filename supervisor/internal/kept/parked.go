@@ -38,7 +38,7 @@ func (w *warden) Output(_ process.Source, p []byte) error {
 // OutputEnded says nothing new.
 func (w *warden) OutputEnded(process.Source) {}
 
-// Late is false: what is written is held up as any output is.
+// Late is false: nothing ends.
 func (w *warden) Late() bool { return false }
 
 // Exited ends what the tool has left.

@@ -1,6 +1,20 @@
-// Package kept keeps tools' processes for later calls. Each key has a goroutine of
-// its own, which owns the process, the lock of the tool's data and the list of calls
-// that are served; calls and the pool ask it.
+// Package kept has tools' processes between calls. Each key, which is all by which a
+// process can differ from another, has a line with a goroutine of its own, which owns
+// the line's processes; calls and the pool ask it.
+//
+// A kept process serves several calls, also at once: the line has that process, the
+// lock of the tool's data and the list of calls that are served.
+//
+// A process that is started before its call serves that one alone:
+//
+//	born    refill.go makes it, with a warden for its only listener; not the line's yet
+//	parked  it has answered, and is in the line's list; the launcher has no timer
+//	taken   out of the list for good, a call's own; the call's clocks and usage begin
+//	gone    killed by its call, or for having died, or because nobody is to have it
+//
+// Only the line's goroutine takes one into the list or out of it, so that two calls
+// cannot have the same one, and none has one that is being ended. Only the goroutine
+// in refill.go starts any, so that it alone can pass the budget.
 package kept
 
 import (

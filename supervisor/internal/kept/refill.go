@@ -200,8 +200,8 @@ func (a *ahead) obsolete(s *stock) {
 	a.doubt = true
 }
 
-// settleDoubt finds out which lines the declared requests mean, and drops what was
-// declared and is no more.
+// settleDoubt finds out which lines the declared requests mean, and drops those that
+// no declared request means any longer.
 func (a *ahead) settleDoubt() {
 	a.mu.Lock()
 	doubt, declared := a.doubt, a.declared
