@@ -48,6 +48,12 @@ func runHost(dir string, n int, timeout time.Duration) {
 			ready++
 		}
 	}
+	waiting := request("count", `{}`)
+	waiting.Env, waiting.Prestart = []string{runMark()}, 2
+	host.Prestart([]supervisor.Request{waiting})
+	for host.Prestarted().Processes < 2 {
+		time.Sleep(time.Millisecond)
+	}
 	fmt.Println("ready", host.Host().Place)
 	select {}
 }

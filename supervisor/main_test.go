@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		if len(os.Args) > 1 {
 			playHostile(os.Args[1])
 		}
+		atStart(os.Getenv(startVar))
 		plugin.Serve(testTools()...)
 		return
 	}
@@ -43,6 +45,27 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// startVar is what a tool does before it answers, which takes startBurn of CPU time.
+const (
+	startVar  = "SUPERVISOR_TEST_AT_START"
+	startBurn = 400 * time.Millisecond
+)
+
+func atStart(what string) {
+	switch what {
+	case "burn":
+		fmt.Fprintln(os.Stderr, "starting")
+		for {
+			var used syscall.Rusage
+			if syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil && time.Duration(used.Utime.Nano()+used.Stime.Nano()) > startBurn {
+				return
+			}
+		}
+	case "flood":
+		os.Stderr.Write(make([]byte, 1<<20))
+	}
 }
 
 var self = func() string {

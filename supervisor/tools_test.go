@@ -3,6 +3,7 @@ package supervisor_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 type args struct {
@@ -111,6 +114,11 @@ func testTools() []plugin.Registered {
 		}),
 		tool("count", func(context.Context, args, *plugin.Output) (answer, error) {
 			return answer{int(served.Add(1))}, nil
+		}),
+		tool("workspace", func(context.Context, args, *plugin.Output) (answer, error) {
+			err := os.WriteFile(filepath.Join(sandbox.Workspace, rand.Text()), nil, 0o600)
+			there, looked := os.ReadDir(sandbox.Workspace)
+			return answer{max(len(there), int(served.Add(1)))}, errors.Join(err, looked)
 		}),
 		tool("dying", func(context.Context, args, *plugin.Output) (answer, error) {
 			time.AfterFunc(50*time.Millisecond, func() { os.Exit(0) })

@@ -74,9 +74,10 @@ func (a *ahead) next(now time.Time) (most *stock, at time.Time) {
 	most, from, at := a.choose(now)
 	if from != nil {
 		from.ask(func() {
-			if list := from.parked; len(list) > 0 {
-				from.unpark(list[0])
-				from.claim(list[0])
+			if len(from.parked) > 0 {
+				oldest := from.parked[0]
+				from.unpark(oldest)
+				from.claim(oldest)
 			}
 		})
 	}
@@ -101,7 +102,7 @@ func (a *ahead) choose(now time.Time) (most *stock, from *Line, at time.Time) {
 	if most == nil || a.fits(most.memory) {
 		return most, nil, at
 	}
-	least := a.oldest(func(s *stock) bool { return s != most && s.waiting() > 0 && s.used.Before(most.used) })
+	least := a.oldest(func(s *stock) bool { return s.waiting() > most.waiting() && s.used.Before(most.used) })
 	if least == nil {
 		return nil, nil, at
 	}
