@@ -123,11 +123,16 @@ func forbidden(module, path, imported string, test bool) string {
 	if ok {
 		return forbiddenOurs(path, ours, test)
 	}
-	if room(path) == "plugin" && !within(path, "plugin/host") && within(imported, "github.com/hashicorp") && !test {
+	if linked := room(path) == "plugin" && !within(path, "plugin/host") && !test; linked && within(imported, "github.com/hashicorp") {
 		return "a tool starts faster without go-plugin's packages"
+	} else if linked && within(imported, "google.golang.org/grpc") && imported != "google.golang.org/grpc/codes" && !slices.Contains(ofGRPC, path) {
+		return "a tool starts faster without grpc-go"
 	}
 	return ""
 }
+
+// ofGRPC are the packages beside the SDK that are for grpc-go, or for tests of tools.
+var ofGRPC = []string{"plugin/proto/v1/toolgrpc", "plugin/plugintest"}
 
 // forbiddenOurs judges an import inside the module.
 func forbiddenOurs(path, imported string, test bool) string {
@@ -152,6 +157,9 @@ func forbiddenOurs(path, imported string, test bool) string {
 	case from == to:
 		if from == "plugin" && !within(path, "plugin/host") && within(imported, "plugin/host") && !test {
 			return "the author's SDK carries no host code"
+		}
+		if from == "plugin" && imported == ofGRPC[0] && !slices.Contains(ofGRPC, path) && !test {
+			return "a tool starts faster without grpc-go"
 		}
 		if from == "supervisor" && !test {
 			return forbiddenInner(path, imported)

@@ -66,6 +66,12 @@ func TestImports(t *testing.T) {
 		{"plugin", "github.com/hashicorp/go-hclog", false, "without go-plugin's packages"},
 		{"plugin", "github.com/hashicorp/go-plugin", true, ""},
 		{"plugin/host", "github.com/hashicorp/go-plugin", false, ""},
+		{"plugin", "google.golang.org/grpc/codes", false, ""},
+		{"plugin/proto/v1/toolgrpc", "google.golang.org/grpc", false, ""},
+		{"plugin", "google.golang.org/grpc", true, ""},
+		{"plugin", "google.golang.org/grpc", false, "without grpc-go"},
+		{"plugin/internal/rpc", "google.golang.org/grpc/status", false, "without grpc-go"},
+		{"plugin", ours + "plugin/proto/v1/toolgrpc", false, "without grpc-go"},
 
 		{"examples/tools/search", ours + "plugin", false, ""},
 		{"examples/hosts/small", ours + "supervisor", false, ""},
