@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/toolhost/toolhost/plugin/schema"
 	"github.com/toolhost/toolhost/plugin/wirejson"
@@ -23,8 +24,10 @@ type schemas map[reflect.Type]*schema.Schema
 
 const componentRef = "#/components/schemas/"
 
-// resolveSchemas takes the schemas from the document, so that bodies are
-// checked by the published ones.
+// published are those of the document, so that bodies are checked by what clients
+// can read.
+var published = sync.OnceValues(func() (schemas, error) { return resolveSchemas(document) })
+
 func resolveSchemas(document []byte) (schemas, error) {
 	var parsed struct {
 		Components struct {
@@ -38,6 +41,9 @@ func resolveSchemas(document []byte) (schemas, error) {
 	}
 	all := schemas{}
 	for _, route := range routes {
+		if all[route.in] != nil {
+			continue // another route takes the same
+		}
 		root := []byte(`{"type":"object","additionalProperties":false}`)
 		if route.in != nil {
 			root = fmt.Appendf(nil, `{"$ref":"#/$defs/%s","$defs":%s}`, route.in.Name(), parsed.Components.Schemas)

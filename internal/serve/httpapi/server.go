@@ -165,7 +165,7 @@ func New(config Config) (*Server, error) {
 		return nil, errors.New("bug: the HTTP API needs turns and tools")
 	}
 	complete(&config)
-	schemas, err := resolveSchemas(document)
+	schemas, err := published()
 	if err != nil {
 		return nil, err
 	}
