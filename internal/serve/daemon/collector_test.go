@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/client"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/serve/telemetry"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -53,6 +55,12 @@ type (
 		Resource map[string]any
 		Span     *seenSpan
 		Metric   *seenMetric
+		Log      *seenRecord
+	}
+	seenRecord struct {
+		Event, Severity, Body string
+		Time                  int64
+		Attributes            map[string]any
 	}
 	seenSpan struct {
 		Name, TraceID, SpanID, ParentID, Kind, Status, Message string
@@ -155,6 +163,7 @@ type taken struct {
 	t       *testing.T
 	spans   []*seenSpan
 	metrics map[string]*seenMetric // the last of each
+	records []*seenRecord
 }
 
 // newTaken wants nothing but telemetry of the daemon, and no complaint.
@@ -167,6 +176,8 @@ func newTaken(t *testing.T, lines []seenLine) *taken {
 			got.spans = append(got.spans, l.Span)
 		case l.Metric != nil:
 			got.metrics[l.Metric.Name] = l.Metric
+		case l.Log != nil:
+			got.records = append(got.records, l.Log)
 		case l.Level != "info":
 			t.Errorf("the collector says %s: %s", l.Level, l.Msg)
 		}
@@ -279,6 +290,31 @@ func (got *taken) checkMetrics() {
 	}
 }
 
+// checkRecords wants the audit records of the chain, each once and as it is there.
+func (got *taken) checkRecords(state string) {
+	got.t.Helper()
+	reader, err := journal.OpenReader(state)
+	if err != nil {
+		got.t.Fatal(err)
+	}
+	defer reader.Close()
+	n := 0
+	err = reader.Audits(0, func(a journal.Audit) bool {
+		if n++; n > len(got.records) {
+			return false
+		}
+		r := got.records[n-1]
+		if r.Event != "toolhost.audit."+a.Action || r.Body != a.Words() || r.Time != a.Time.UnixNano() || r.Attributes["toolhost.audit.hash"] != a.Hash ||
+			r.Attributes["toolhost.audit.seq"] != float64(a.Seq) || (r.Severity == "Warn") != a.Refused() {
+			got.t.Errorf("the collector has %+v of %+v", r, a)
+		}
+		return true
+	})
+	if err != nil || n != len(got.records) || n < 4 {
+		got.t.Errorf("the collector has %d records, the chain %d: %v", len(got.records), n, err)
+	}
+}
+
 var exposed = regexp.MustCompile(`(?m)^# TYPE (\S+) `)
 
 // checkNames wants all metrics that Prometheus sees, by the same names.
@@ -304,9 +340,13 @@ func TestRealCollector(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			c := startCollector(t, program)
-			w := newWorld(t, fmt.Sprintf("kill: {grace: 100ms}\ntelemetry: {otlp: {endpoint: %q, protocol: %s}}\n", c.url(protocol), protocol))
+			w := newWorld(t, fmt.Sprintf("kill: {grace: 100ms}\ntelemetry: {otlp: {endpoint: %q, protocol: %s, audit: true}}\n", c.url(protocol), protocol))
 			w.Listen = "127.0.0.1:0"
 			d := w.daemon()
+			bearerOf(t, d, "ci")
+			if status, _ := d.get("/api/tools", "Bearer wrong"); status != http.StatusUnauthorized {
+				t.Errorf("a wrong token: %d", status)
+			}
 			turnID := w.begin()
 			for tool, call := range map[string]client.Call{
 				"lines": {Arguments: arguments(t, map[string]string{"text": "s3cret"}), Meta: []byte(`{"dev.toolhost/timeoutMs": 5000, "traceparent": "` + headerTrace + `"}`)},
@@ -322,6 +362,7 @@ func TestRealCollector(t *testing.T) {
 				scraped = d.scrape()
 				return sample(scraped, `toolhost_calls_total{status="timeout",tool="work"}`) == 1 && sample(scraped, `toolhost_calls_running`) == 0
 			})
+			d.waitLog("token.create")
 			d.signal(syscall.SIGTERM)
 			if code := d.code(); code != 0 || strings.Contains(d.log.text(), "telemetry cannot be sent") {
 				t.Errorf("exit status %d: %s", code, d.log.text())
@@ -331,6 +372,7 @@ func TestRealCollector(t *testing.T) {
 			got.call(ownTrace, "work", "timeout", "queue", "start", "run", "kill")
 			got.checkMetrics()
 			got.checkNames(scraped)
+			got.checkRecords(w.State)
 			if len(got.spans) != 9 || strings.Contains(c.output.text(), "s3cret") {
 				t.Errorf("%d spans, want 9, or arguments or output have been sent", len(got.spans))
 			}

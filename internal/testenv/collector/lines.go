@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
@@ -16,6 +17,16 @@ type line struct {
 	Scope    string         `json:"scope"`
 	Span     *span          `json:"span,omitempty"`
 	Metric   *metric        `json:"metric,omitempty"`
+	Log      *record        `json:"log,omitempty"`
+}
+
+// record is of a log.
+type record struct {
+	Event      string         `json:"event"`
+	Time       int64          `json:"time"` // in nanoseconds since 1970
+	Severity   string         `json:"severity"`
+	Body       string         `json:"body"`
+	Attributes map[string]any `json:"attributes"`
 }
 
 // span has its ids in hex, and its times in nanoseconds since 1970.
@@ -65,6 +76,20 @@ func writeSpans(_ context.Context, traces ptrace.Traces) error {
 		for _, scope := range of.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
 				if err := write(line{Resource: of.Resource().Attributes().AsRaw(), Scope: scope.Scope().Name(), Span: newSpan(s)}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func writeLogs(_ context.Context, logs plog.Logs) error {
+	for _, of := range logs.ResourceLogs().All() {
+		for _, scope := range of.ScopeLogs().All() {
+			for _, r := range scope.LogRecords().All() {
+				one := &record{Event: r.EventName(), Time: int64(r.Timestamp()), Severity: r.SeverityNumber().String(), Body: r.Body().AsString(), Attributes: r.Attributes().AsRaw()}
+				if err := write(line{Resource: of.Resource().Attributes().AsRaw(), Scope: scope.Scope().Name(), Log: one}); err != nil {
 					return err
 				}
 			}

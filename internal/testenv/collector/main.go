@@ -1,7 +1,7 @@
 // Command collector is the OpenTelemetry Collector's own OTLP receiver, for tests that want to know what a real one takes.
 //
 // It listens on free ports of loopback, for gRPC and for HTTP. Each line of its output is JSON: the receiver's log, whose
-// "Starting GRPC server" and "Starting HTTP server" have the endpoint, and a span or a metric for each that got through.
+// "Starting GRPC server" and "Starting HTTP server" have the endpoint, and a span, a metric or a record of a log for each that got through.
 // A line is written before its sender has the answer. It ends when its input does, so that no test leaves it behind.
 //
 // It is a module of its own, since the receiver needs many others.
@@ -52,7 +52,7 @@ func run(ctx context.Context) error {
 	return err
 }
 
-// newReceivers are the receiver's two signals, with its defaults but for the ports.
+// newReceivers are the receiver's three signals, with its defaults but for the ports.
 func newReceivers(ctx context.Context, log *zap.Logger) ([]component.Component, error) {
 	factory := otlpreceiver.NewFactory()
 	config, ok := factory.CreateDefaultConfig().(*otlpreceiver.Config)
@@ -75,12 +75,20 @@ func newReceivers(ctx context.Context, log *zap.Logger) ([]component.Component, 
 	if err != nil {
 		return nil, err
 	}
+	toLogs, err := consumer.NewLogs(writeLogs)
+	if err != nil {
+		return nil, err
+	}
 	traces, err := factory.CreateTraces(ctx, settings, config, toTraces)
 	if err != nil {
 		return nil, err
 	}
 	metrics, err := factory.CreateMetrics(ctx, settings, config, toMetrics)
-	return []component.Component{traces, metrics}, err
+	if err != nil {
+		return nil, err
+	}
+	logs, err := factory.CreateLogs(ctx, settings, config, toLogs)
+	return []component.Component{traces, metrics, logs}, err
 }
 
 // logger writes to where spans and metrics go, in whole lines too.
