@@ -62,14 +62,88 @@ func common(f api.Filter, column string) *conditions {
 	return c
 }
 
-// ofCall adds what a call c is selected by.
-func ofCall(f api.Filter, c *conditions) {
+// ofCall adds what a call c is selected by. Where that is among those of a turn, the
+// sign keeps SQLite from looking among all calls.
+func ofCall(f api.Filter, c *conditions, ofTurn bool) {
+	sign := ""
+	if ofTurn {
+		sign = "+"
+	}
 	if f.Tool != "" {
-		c.add("c.tool = ?", f.Tool)
+		c.add(sign+"c.tool = ?", f.Tool)
 	}
 	if f.Status != "" {
-		c.add("c.status = ?", f.Status)
+		c.add(sign+"c.status = ?", f.Status)
 	}
+	if hasFailed(f.Status) {
+		c.add(failed)
+	}
+}
+
+// failed is what the index calls_failed has for its condition.
+const failed = "c.status NOT IN ('ok', 'open')"
+
+func hasFailed(status string) bool {
+	return status != "" && status != string(api.StatusOK) && status != string(api.StatusOpen)
+}
+
+// few is how many rows are looked up and sorted rather than looked for, the newest
+// first, among all others.
+const few = 5000
+
+// isFew says whether a query has no more rows than that.
+func isFew(db queryer, rows string, args ...any) (bool, error) {
+	var n int
+	err := db.QueryRowContext(context.Background(), fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)", rows, few+1), args...).Scan(&n)
+	return n <= few, err
+}
+
+// callsByTurn says whether there are so few turns that calls are found by them, and not
+// by themselves: SQLite does not know how many rows have a value.
+func (r *Reader) callsByTurn(f api.Filter) (bool, error) {
+	switch {
+	case f.TurnID != "", f.Status == string(api.StatusOpen):
+		return true, nil
+	case f.Owner != "":
+		return isFew(r.db, "turns WHERE owner = ?", f.Owner)
+	}
+	return false, nil
+}
+
+// callsBy is the index that leaves the fewest calls, by time.
+func callsBy(f api.Filter) string {
+	switch {
+	case hasFailed(f.Status):
+		return "calls c INDEXED BY calls_failed"
+	case f.Tool != "":
+		return "calls c INDEXED BY calls_by_tool"
+	}
+	return "calls c INDEXED BY calls_by_time"
+}
+
+// withCalls adds that a turn has a call as f wants it.
+func withCalls(db queryer, f api.Filter, where *conditions) error {
+	open := f.Status == string(api.StatusOpen)
+	if open {
+		where.add("t.ended IS NULL")
+	}
+	if !open && (f.Tool != "" || hasFailed(f.Status)) {
+		calls := &conditions{}
+		ofCall(f, calls, false)
+		rows := callsBy(f) + calls.where()
+		lookUp, err := isFew(db, rows, calls.args...)
+		if err != nil {
+			return err
+		}
+		if lookUp {
+			where.add("t.id IN (SELECT c.turn FROM "+rows+")", calls.args...)
+			return nil
+		}
+	}
+	calls := &conditions{parts: []string{"c.turn = t.id"}}
+	ofCall(f, calls, true)
+	where.add("EXISTS (SELECT 1 FROM calls c"+calls.where()+")", calls.args...)
+	return nil
 }
 
 // Count is how many a filter lets a list hold.
@@ -82,11 +156,22 @@ func Count(f api.Filter) int {
 
 // Calls lists calls, the last queued first.
 func (r *Reader) Calls(f api.Filter) ([]api.CallSummary, error) {
-	where := common(f, "c.queued")
-	ofCall(f, where)
+	byTurn, err := r.callsByTurn(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
+	}
+	column, from := "c.queued", callsBy(f)+" CROSS JOIN turns t ON t.id = c.turn"
+	if byTurn {
+		column, from = "+c.queued", "turns t CROSS JOIN calls c ON c.turn = t.id"
+	}
+	where := common(f, column)
+	ofCall(f, where, byTurn)
+	if f.Status == string(api.StatusOpen) { // its turn is, too
+		where.add("t.ended IS NULL")
+	}
 	rows, err := r.db.Query(`SELECT t.turn_id, c.call_id, c.tool, c.status, c.reason, c.queued, c.started, c.ended,
 		c.elapsed_ms, EXISTS (SELECT 1 FROM results WHERE call = c.id)
-		FROM calls c JOIN turns t ON t.id = c.turn`+where.where()+` ORDER BY c.id DESC LIMIT ?`, append(where.args, Count(f))...)
+		FROM `+from+where.where()+` ORDER BY c.queued DESC, c.id DESC LIMIT ?`, append(where.args, Count(f))...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
 	}
@@ -124,14 +209,15 @@ func (r *Reader) turns(f api.Filter) ([]api.TurnSummary, error) {
 	defer func() { _ = tx.Rollback() }() // it only read
 	where := common(f, "t.started")
 	if f.Tool != "" || f.Status != "" {
-		inner := &conditions{parts: []string{"c.turn = t.id"}}
-		ofCall(f, inner)
-		where.add("EXISTS (SELECT 1 FROM calls c"+inner.where()+")", inner.args...)
+		if err := withCalls(tx, f, where); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := tx.Query(`SELECT t.id, t.turn_id, t.owner, t.reason, t.started, t.ended, t.aborted,
 		(SELECT coalesce(max(seq), 0) FROM events WHERE turn = t.id),
 		(SELECT json FROM events WHERE turn = t.id ORDER BY seq LIMIT 1)
-		FROM turns t`+where.where()+` ORDER BY t.id DESC LIMIT ?`, append(where.args, Count(f))...)
+		FROM turns t WHERE t.id IN (SELECT t.id FROM turns t`+where.where()+` ORDER BY t.started DESC, t.id DESC LIMIT ?)
+		ORDER BY t.started DESC, t.id DESC`, append(where.args, Count(f))...)
 	if err != nil {
 		return nil, err
 	}

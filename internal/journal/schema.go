@@ -12,7 +12,7 @@ const applicationID = 0x54484a31
 
 // migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction.
 // Released ones never change: add to the end.
-var migrations = []string{schema1, schema2, schema3, schema4}
+var migrations = []string{schema1, schema2, schema3, schema4, schema5}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
 // Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
@@ -92,6 +92,17 @@ INSERT INTO audit_anchor VALUES (0, zeroblob(32));
 // What a turn holds is known when it has ended; those of before count for nothing.
 const schema4 = `
 ALTER TABLE turns ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+`
+
+// Lists are by time, and so are the indexes that their filters want. Calls that end well
+// are in none that their end would change.
+const schema5 = `
+CREATE INDEX turns_by_start ON turns(started);
+DROP INDEX turns_by_owner;
+CREATE INDEX turns_by_owner ON turns(owner, started);
+CREATE INDEX calls_by_time ON calls(queued);
+CREATE INDEX calls_by_tool ON calls(tool, queued);
+CREATE INDEX calls_failed ON calls(status, queued) WHERE status NOT IN ('ok', 'open');
 `
 
 // identity is what a database says of itself.

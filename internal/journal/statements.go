@@ -48,7 +48,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.callsOf, "SELECT call_id, tool, status FROM calls WHERE turn = ? ORDER BY id"},
 		{&s.pruning, "SELECT turn FROM pruning LIMIT 1"},
 		{&s.oldest, "SELECT id, turn_id, ended FROM turns WHERE ended IS NOT NULL ORDER BY ended, id LIMIT 1"},
-		{&s.oldestOf, "SELECT id FROM turns WHERE owner = ?1 AND ended IS NOT NULL AND id < (SELECT max(id) FROM turns WHERE owner = ?1) ORDER BY id LIMIT 1"},
+		{&s.oldestOf, "SELECT id FROM turns WHERE owner = ?1 AND ended IS NOT NULL AND id <> (SELECT id FROM turns WHERE owner = ?1 ORDER BY started DESC, id DESC LIMIT 1) ORDER BY started, id LIMIT 1"},
 		{&s.turnBytes, "SELECT owner, bytes FROM turns WHERE id = ?"},
 		{&s.turnSize, "SELECT (SELECT coalesce(sum(length(json) + 128), 0) FROM events WHERE turn = ?1) + (SELECT coalesce(sum(length(r.json)), 0) FROM calls c JOIN results r ON r.call = c.id WHERE c.turn = ?1)"},
 		{&s.markTurn, "INSERT INTO pruning (turn) VALUES (?)"},
