@@ -74,27 +74,30 @@ func (r *rounds) Result() *api.Result {
 			return together(before, result)
 		}
 		before = append(before, result)
-		if stopped := r.next(in, before); stopped != "" {
-			return together(before, abortedBetween(r.e.call, stopped))
+		if instead := r.next(in, before); instead != nil {
+			return together(before, instead)
 		}
 		result = r.running.Result()
 	}
 }
 
-// next asks for what a server wants and begins the next process with it. A reason
-// says that the call has been aborted instead.
-func (r *rounds) next(in *input, before []*api.Result) (stopped api.Reason) {
+// next asks for what a server wants and begins the next process with it. A result is
+// that of a call which ends instead.
+func (r *rounds) next(in *input, before []*api.Result) (instead *api.Result) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.mu.Lock()
 	r.waits = cancel
 	r.mu.Unlock()
-	answers := r.gather(ctx, in, len(before))
+	answers, missing := r.gather(ctx, in, len(before))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits = nil
 	if r.aborted != "" {
-		return r.aborted
+		return abortedBetween(r.e.call, r.aborted)
+	}
+	if missing != "" {
+		return unanswered(r.e.call, missing)
 	}
 	request := r.request
 	request.Client = withAnswers(request.Client, answers, in.RequestState)
@@ -104,7 +107,17 @@ func (r *rounds) next(in *input, before []*api.Result) (stopped api.Reason) {
 		})
 	}
 	r.running = r.b.t.m.config.Start(r.s.ctx, request)
-	return ""
+	return nil
+}
+
+// unanswered is the result of a call whose server wants what nobody can give: another
+// process could only ask for it again.
+func unanswered(c Call, method string) *api.Result {
+	why := "The tool's server asked for " + method + ", and the client of this call cannot give that."
+	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusToolError, Message: "[FAILED] " + why}.Result()
+	r.ToolError = &api.ToolError{Kind: "error", Message: why}
+	r.Retry.SideEffects = "possible"
+	return r
 }
 
 // abortedBetween is the result of a call that was aborted while it had no process.
@@ -121,19 +134,37 @@ func abortedBetween(c Call, reason api.Reason) *api.Result {
 // time.
 const idleRound = 100 * time.Millisecond
 
-func (r *rounds) gather(ctx context.Context, in *input, round int) json.RawMessage {
+// noRoots stands for the folders of a client that has none: the adapter puts those
+// that are granted in its place.
+var noRoots = json.RawMessage(`{"roots":null}`)
+
+// gather has a server's requests answered, by its keys; missing is the method of one
+// that nobody can answer.
+func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json.RawMessage, missing string) {
 	if len(in.InputRequests) == 0 {
 		select {
 		case <-time.After(time.Duration(round) * idleRound):
 		case <-ctx.Done():
 		}
-		return nil
+		return nil, ""
 	}
 	q := supervisor.Question{Requests: map[string]supervisor.ClientRequest{}}
 	for key, one := range in.InputRequests {
 		q.Requests[key] = supervisor.ClientRequest{Method: one.Method, Params: one.Params}
 	}
-	return r.b.requests(ctx, r.e, q).Value
+	given := map[string]json.RawMessage{}
+	_ = json.Unmarshal(r.b.requests(ctx, r.e, q).Value, &given) // nothing, where too much is asked for at once
+	for key, one := range in.InputRequests {
+		switch {
+		case given[key] != nil:
+		case one.Method == methodRoots:
+			given[key] = noRoots
+		default:
+			missing = one.Method
+		}
+	}
+	answers, _ = json.Marshal(given) // of what was decoded from JSON
+	return answers, missing
 }
 
 // leftOf is what the call's timeout has left after its rounds.

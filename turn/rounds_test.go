@@ -119,3 +119,34 @@ func TestRoundsEnd(t *testing.T) {
 		}
 	})
 }
+
+// A server that asks for what its client does not have ends its call with that error,
+// without another process; one that asks for roots gets the next one all the same.
+func TestRoundsWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for wants, want := range map[string]struct {
+			status api.Status
+			starts int
+			says   string
+		}{
+			`{"k":{"method":"sampling/createMessage","params":{}}}`: {api.StatusToolError, 1, "sampling/createMessage"},
+			`{"k":{"method":"no/such","params":{}}}`:                {api.StatusToolError, 1, "no/such"},
+			`{"k":{"method":"roots/list"}}`:                         {api.StatusOK, 2, ""},
+		} {
+			s := &server{wants: []string{wants}}
+			m := New(Config{Start: s.start, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }})
+			turn, err := m.Begin(Spec{Headless: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run(t, turn, Call{ID: "a", Tool: "work", Client: json.RawMessage(`{}`)})[0]
+			turn.End()
+			if r.Status != want.status || len(s.clients) != want.starts || len(r.Rounds) != 1 || !strings.Contains(r.Message, want.says) {
+				t.Errorf("%s: %s after %d processes: %s", wants, r.Status, len(s.clients), r.Message)
+			}
+			if want.starts == 2 && s.clients[1] != `{"inputResponses":{"k":{"roots":null}},"requestState":"s1"}` {
+				t.Errorf("the second process knew %s", s.clients[1])
+			}
+		}
+	})
+}

@@ -35,9 +35,9 @@ func render(r *api.Result, as show) []part {
 	if !shown && r.OK() && r.Message == "" {
 		w.text(noOutput)
 	}
-	if list := notes(r); len(list) > 0 {
+	if note := Note(r); note != "" {
 		w.parts, w.blankLine = append(w.parts, part{}), false // it is no text of the tool's
-		w.text("[NOTE] " + strings.Join(list, "; "))
+		w.text(note)
 	}
 	return bound(w.parts, w.gaps, maxTextBytes)
 }
@@ -52,11 +52,16 @@ func plain(r *api.Result) string {
 	return string(text)
 }
 
-// notes are the warnings that are for the model.
-func notes(r *api.Result) []string {
-	return slices.DeleteFunc(slices.Clone(r.Warnings), func(one string) bool {
+// Note is what a result's warnings tell the model, as it stands behind the content;
+// empty where they are for operators only.
+func Note(r *api.Result) string {
+	list := slices.DeleteFunc(slices.Clone(r.Warnings), func(one string) bool {
 		return slices.Contains(r.Timing.SettingsWarnings, one)
 	})
+	if len(list) == 0 {
+		return ""
+	}
+	return "[NOTE] " + clean(strings.Join(list, "; "))
 }
 
 // blocks are parts as Anthropic and MCP write them.

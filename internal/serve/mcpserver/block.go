@@ -7,6 +7,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/turn/format"
 )
 
 // asMCP says whether content came as blocks of MCP, from a wrapped server: then
@@ -101,9 +102,8 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 	if len(r.Structured) > 0 && string(r.Structured) != "null" && !isJSONObject(r.Structured) && version < multiRound {
 		list = append(list, &mcpsdk.TextContent{Text: string(r.Structured)})
 	}
-	if len(r.Warnings) > 0 {
-		note := api.Result{Status: api.StatusOK, Warnings: r.Warnings, Timing: r.Timing, Content: []api.Content{{Type: "text", Text: " "}}}
-		list = append(list, content(&note, false, version)...)
+	if note := format.Note(r); note != "" {
+		list = append(list, &mcpsdk.TextContent{Text: note})
 	}
 	return list
 }

@@ -143,36 +143,44 @@ func requirements(t *testing.T, suite, revision string) (l list) {
 // behind a relay that adds the token, which the suite cannot send.
 func serve(t *testing.T, configuration string) string {
 	t.Helper()
+	address, token := daemon(t, configuration)
+	return relay(t, address, token) + "/mcp"
+}
+
+// daemon starts one with this configuration, which listens at address for who has the
+// token.
+func daemon(t *testing.T, configuration string) (address, token string) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "toolhost.yaml")
 	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := freeAddress(t)
+	address = freeAddress(t)
 	if err := binaries.Into(dir, "toolhost"); err != nil {
 		t.Fatal(err)
 	}
-	daemon := exec.Command(filepath.Join(dir, "toolhost"), "serve", "--config", file, "--state", filepath.Join(dir, "state"), "--socket", filepath.Join(dir, "s"), "--listen", address)
-	daemon.Stderr = os.Stderr
-	if err := daemon.Start(); err != nil {
+	run := exec.Command(filepath.Join(dir, "toolhost"), "serve", "--config", file, "--state", filepath.Join(dir, "state"), "--socket", filepath.Join(dir, "s"), "--listen", address)
+	run.Stderr = os.Stderr
+	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = daemon.Process.Signal(syscall.SIGTERM)
-		_ = daemon.Process.Signal(syscall.SIGTERM)
-		_ = daemon.Wait()
+		_ = run.Process.Signal(syscall.SIGTERM)
+		_ = run.Process.Signal(syscall.SIGTERM)
+		_ = run.Wait()
 	})
-	token := []byte(nil)
 	wait.Until(t, "the daemon to listen", func() bool {
-		token, _ = os.ReadFile(filepath.Join(dir, "state", "token"))
+		raw, _ := os.ReadFile(filepath.Join(dir, "state", "token"))
+		token = strings.TrimSpace(string(raw))
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return false
 		}
 		_ = conn.Close()
-		return len(token) > 0
+		return token != ""
 	})
-	return relay(t, address, strings.TrimSpace(string(token))) + "/mcp"
+	return address, token
 }
 
 func freeAddress(t *testing.T) string {

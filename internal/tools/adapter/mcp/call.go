@@ -54,7 +54,7 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 	p = maps.Clone(p)
 	p["_meta"] = s.metaOf(c, p["_meta"])
 	if len(c.client.InputResponses) > 0 {
-		p["inputResponses"] = c.client.InputResponses
+		p["inputResponses"] = s.options.grantedIn(c.client.InputResponses)
 	}
 	if c.client.RequestState != "" {
 		p["requestState"] = c.client.RequestState

@@ -29,7 +29,7 @@ type rootList struct {
 func (o Options) granted(given json.RawMessage) json.RawMessage {
 	list := rootList{Roots: []root{}}
 	var client rootList
-	if len(given) > 0 && json.Unmarshal(given, &client) == nil {
+	if json.Unmarshal(given, &client) == nil && client.Roots != nil {
 		for _, r := range client.Roots {
 			if o.mayReach(r.URI) {
 				list.Roots = append(list.Roots, r)
@@ -42,6 +42,23 @@ func (o Options) granted(given json.RawMessage) json.RawMessage {
 		}
 	}
 	raw, _ := json.Marshal(list) // of strings
+	return raw
+}
+
+// grantedIn are the answers of a client with the roots among them as granted: an
+// answer to anything else has no field of that name.
+func (o Options) grantedIn(answers json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(answers, &all) != nil {
+		return answers
+	}
+	for key, one := range all {
+		var fields map[string]json.RawMessage
+		if _ = json.Unmarshal(one, &fields); fields["roots"] != nil {
+			all[key] = o.granted(one)
+		}
+	}
+	raw, _ := json.Marshal(all) // of what was decoded from JSON
 	return raw
 }
 
