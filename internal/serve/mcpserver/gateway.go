@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,7 @@ type gateway struct {
 	resources map[string]string // as JSON, by the URI that clients know
 	templates map[string]string
 	watched   map[*mcpsdk.ServerSession]map[string]bool // the URIs that sessions subscribe to, as they know them
+	rooted    map[string]*rooted
 }
 
 // wrapped is one server.
@@ -67,6 +69,7 @@ var listChanges = map[string]bool{
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
+	g.rooted = map[string]*rooted{}
 	if s.config.Servers == nil {
 		return
 	}
@@ -76,6 +79,7 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	o.Capabilities.Logging = &mcpsdk.LoggingCapabilities{}
 	o.CompletionHandler = g.complete
 	o.SubscribeHandler, o.UnsubscribeHandler = g.subscribe, g.unsubscribe
+	o.RootsListChangedHandler = g.rootsChanged
 }
 
 // offerServers offers what the servers have, and nothing else.
@@ -88,6 +92,9 @@ func (g *gateway) offerServers() (problems []error) {
 	g.servers = nil
 	for _, one := range g.s.config.Servers() {
 		g.servers = append(g.servers, newWrapped(one))
+		for _, why := range one.Held {
+			problems = append(problems, errors.New(why))
+		}
 	}
 	prompts, resources, templates := map[string]promptOffer{}, map[string]string{}, map[string]string{}
 	for _, w := range g.servers {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -92,15 +94,29 @@ func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) err
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
-	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-	if _, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}); err != nil {
-		return err
+	for range maxSubscribe {
+		like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
+		a, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own})
+		if err != nil {
+			return err
+		}
+		if isKept(a.result) {
+			break
+		}
 	}
 	if g.watch(r.Session, r.Params.URI) {
 		g.s.ends(r.Session, func() { g.unwatch(r.Session, "") })
 	}
 	return nil
 }
+
+// maxSubscribe bounds how often a server is asked for the same subscription.
+const maxSubscribe = 3
+
+// isKept says whether a call was one of a process that was there before it. A process
+// that the call has started may not be the one that stays: where two calls have begun
+// one each, the later ends with its call, and a subscription with it.
+func isKept(r *api.Result) bool { return r.Instance == "reused" }
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
@@ -175,18 +191,82 @@ func (g *gateway) subscribeAgain(entry string) {
 	}
 	g.mu.Unlock()
 	for uri, own := range lost {
-		raw, _ := json.Marshal(map[string]string{"uri": own})
-		made := turn.Call{ID: newID(), Tool: catalog.RequestName(entry, catalog.Subscribe), Arguments: raw}
-		c, err := g.s.begin(g.s.newSession("", Peer{}), "", made, false)
+		result, err := g.resubscribe(entry, own)
 		if err != nil {
 			return
 		}
-		go c.run()
-		<-c.done
-		if !c.result.OK() {
-			g.s.config.Logger.Warn("a subscription is lost", "server", entry, "uri", uri, "why", c.result.Message)
+		if !result.OK() {
+			g.s.config.Logger.Warn("a subscription is lost", "server", entry, "uri", uri, "why", result.Message)
 			continue
 		}
 		_ = g.s.sdk.ResourceUpdated(context.Background(), &mcpsdk.ResourceUpdatedNotificationParams{URI: uri})
+	}
+}
+
+// resubscribe asks for a subscription in nobody's name.
+func (g *gateway) resubscribe(entry, uri string) (result *api.Result, err error) {
+	raw, _ := json.Marshal(map[string]string{"uri": uri})
+	for range maxSubscribe {
+		if result, err = g.inNobodysName(entry, catalog.Subscribe, raw); err != nil || !result.OK() || isKept(result) {
+			break
+		}
+	}
+	return result, err
+}
+
+func (g *gateway) inNobodysName(entry, method string, params json.RawMessage) (*api.Result, error) {
+	made := turn.Call{ID: newID(), Tool: catalog.RequestName(entry, method), Arguments: params}
+	c, err := g.s.begin(g.s.newSession("", Peer{}), "", made, false)
+	if err != nil {
+		return nil, err
+	}
+	go c.run()
+	<-c.done
+	return c.result, nil
+}
+
+// rooted is an entry whose kept server has asked a client for its roots.
+type rooted struct{ telling, again bool }
+
+// askedRoots notes that a server has asked for them.
+func (g *gateway) askedRoots(tool string) {
+	entry := g.s.offerOf(tool).entry
+	if name, _, is := strings.Cut(tool, ":"); is {
+		entry = name
+	}
+	if !g.keeps(entry) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rooted[entry] == nil {
+		g.rooted[entry] = &rooted{}
+	}
+}
+
+// rootsChanged tells kept servers that have asked for roots that there are others, one
+// at a time: of those that come meanwhile one more is told of.
+func (g *gateway) rootsChanged(context.Context, *mcpsdk.RootsListChangedRequest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for entry, r := range g.rooted {
+		if r.telling {
+			r.again = true
+			continue
+		}
+		r.telling = true
+		g.s.soon(func() { g.tellRoots(entry, r) })
+	}
+}
+
+func (g *gateway) tellRoots(entry string, r *rooted) {
+	for more := true; more; {
+		if _, err := g.inNobodysName(entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
+			g.s.config.Logger.Warn("a server is not told of other roots", "server", entry, "why", err)
+		}
+		g.mu.Lock()
+		more = r.again && g.s.closing.Err() == nil
+		r.again, r.telling = false, more
+		g.mu.Unlock()
 	}
 }

@@ -138,7 +138,7 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
 	a, err := g.request(ctx, like, entry, catalog.ReadResource, map[string]any{"uri": own})
 	if err != nil {
-		return nil, notFound(err, r.ProtocolVersion())
+		return nil, notFound(err, asked, r.ProtocolVersion())
 	}
 	if a.asks != nil {
 		return &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
@@ -168,18 +168,31 @@ func (g *gateway) contentsOf(entry, asked string, c api.Content) *mcpsdk.Resourc
 const truncatedKey = "dev.toolhost/truncated"
 
 // notFound gives the code of a missing resource that the client's version has: a
-// server may speak another one.
-func notFound(err error, version string) error {
+// server may speak another one. By the code alone it is told what is missing: since
+// 2026-07-28 that is invalid parameters, with the URI in the data.
+func notFound(err error, uri, version string) error {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok || e.Code != codeNoResource && (e.Code != jsonrpc.CodeInvalidParams || !strings.Contains(strings.ToLower(e.Message), "not found")) {
+	if !ok || e.Code != codeNoResource && !namesResource(e) {
 		return err
 	}
 	own := *e
+	if own.Data == nil {
+		own.Data, _ = json.Marshal(map[string]string{"uri": uri}) // text always can be
+	}
 	own.Code = codeNoResource
 	if version >= multiRound {
 		own.Code = jsonrpc.CodeInvalidParams
 	}
 	return &own
+}
+
+// namesResource says whether an error of invalid parameters is about the URI that it
+// has in its data: a read has no other parameter.
+func namesResource(e *jsonrpc.Error) bool {
+	var data struct {
+		URI string `json:"uri"`
+	}
+	return e.Code == jsonrpc.CodeInvalidParams && json.Unmarshal(e.Data, &data) == nil && data.URI != ""
 }
 
 // codeNoResource is that of a resource that is not there, before 2026-07-28.

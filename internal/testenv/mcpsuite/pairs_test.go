@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +34,7 @@ func keeping(t *testing.T, generation string) string {
 type hears struct {
 	t       *testing.T
 	session *mcp.ClientSession
-	roots   *mcp.Client
+	client  *mcp.Client
 
 	mu    sync.Mutex
 	heard []string
@@ -128,9 +127,9 @@ func stdio(t *testing.T, configuration string) mcp.Transport {
 
 func pair(t *testing.T, version, generation string, transport mcp.Transport) {
 	h := &hears{t: t}
-	h.roots = mcp.NewClient(&mcp.Implementation{Name: "pair", Version: "1"}, h.options())
+	h.client = mcp.NewClient(&mcp.Implementation{Name: "pair", Version: "1"}, h.options())
 	var err error
-	if h.session, err = h.roots.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
+	if h.session, err = h.client.Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
 		t.Fatal(err)
 	}
 	defer h.session.Close()
@@ -177,17 +176,6 @@ func (h *hears) listsChange() {
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		h.await(kind, 1)
 	}
-	wait.Until(h.t, "the new ones are listed", func() bool {
-		tools, err := h.session.ListTools(wait.Context(h.t), nil)
-		prompts, err2 := h.session.ListPrompts(wait.Context(h.t), nil)
-		resources, err3 := h.session.ListResources(wait.Context(h.t), nil)
-		if err != nil || err2 != nil || err3 != nil {
-			h.t.Fatal(err, err2, err3)
-		}
-		return slices.ContainsFunc(tools.Tools, func(x *mcp.Tool) bool { return x.Name == "kept__tools1" }) &&
-			slices.ContainsFunc(prompts.Prompts, func(x *mcp.Prompt) bool { return x.Name == "kept__prompts1" }) &&
-			slices.ContainsFunc(resources.Resources, func(x *mcp.Resource) bool { return x.URI == "asks://resources1" })
-	})
 }
 
 // levels: what the client wants is what the server is asked for, but for what the
@@ -216,5 +204,17 @@ func (h *hears) levels(version string) {
 	}
 }
 
-// rootsChange: only clients and servers of before 2026-07-28 have that.
-func (h *hears) rootsChange(version, generation string) {}
+// rootsChange: only clients and servers of before 2026-07-28 have that. What the call
+// is not granted is cut from the roots.
+func (h *hears) rootsChange(version, generation string) {
+	h.t.Helper()
+	h.client.AddRoots(&mcp.Root{URI: "file:///not/granted"})
+	if said := h.call("kept__roots", nil); said != "" {
+		h.t.Errorf("the server is given %s", said)
+	}
+	if version >= newest || generation == "new" {
+		return
+	}
+	h.client.AddRoots(&mcp.Root{URI: "file:///another"})
+	wait.Until(h.t, "the server is told", func() bool { return h.call("kept__changes", nil) != "0" })
+}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/internal/tools/pins"
+	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -35,17 +37,22 @@ func (c *Catalog) Pins(entry config.Tool) (pins.File, bool) {
 // pin pins what a server says of its tools the first time.
 func (c *Catalog) pin(entry config.Tool, described *supervisor.Description) {
 	file, ok := c.Pins(entry)
-	if !ok || len(described.Tools) == 0 {
+	offers := pins.OfOffers(described.Server)
+	if !ok || len(described.Tools)+len(offers) == 0 {
 		return
 	}
-	tools := map[string]pins.Tool{}
+	tools := maps.Clone(offers)
 	for _, own := range described.Tools {
 		tools[own.GetName()] = pins.Of(own)
 	}
 	c.mu.Lock()
 	c.said[entry.Name] = tools
 	c.mu.Unlock()
-	if err := file.First(tools); err != nil {
+	err := file.First(tools)
+	if err == nil && file.Extend(offers) != nil {
+		return // hold reads it, too, and says why it cannot be read
+	}
+	if err != nil {
 		c.warn(entry.Source, entry.Name, "what its tools say is not kept, and a change of it goes unseen: %v", err)
 	}
 }
@@ -65,6 +72,36 @@ func (c *Catalog) hold(entry config.Tool, tools []Tool) []Tool {
 		held[i].Held = why(t, pinned, err)
 	}
 	return held
+}
+
+// free are a server's offers without prompts and templates that say something else
+// than what is pinned now; held says why of each.
+func (c *Catalog) free(entry config.Tool, o *pluginv1.Server) (free *pluginv1.Server, held []string) {
+	file, ok := c.Pins(entry)
+	if !ok || o == nil {
+		return o, nil
+	}
+	pinned, err := file.Read()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return o, nil
+	}
+	keep := func(list [][]byte, of func([]byte) (string, pins.Tool)) (kept [][]byte) {
+		for _, raw := range list {
+			key, said := of(raw)
+			reason := why(Tool{own: key, pin: said, Entry: entry}, pinned, err)
+			if reason == "" {
+				kept = append(kept, raw)
+				continue
+			}
+			held = append(held, fmt.Sprintf("%s of %s (%s) is held back: %s", key, entry.Name, entry.Source, reason))
+		}
+		return kept
+	}
+	free = &pluginv1.Server{
+		Instructions: o.GetInstructions(), Protocol: o.GetProtocol(), Capabilities: o.GetCapabilities(), Resources: o.GetResources(),
+		Prompts: keep(o.GetPrompts(), pins.OfPrompt), Templates: keep(o.GetTemplates(), pins.OfTemplate),
+	}
+	return free, held
 }
 
 // release is hold for tools that were held back: they may have been accepted.
@@ -115,6 +152,9 @@ func (c *Catalog) held() (n int) {
 				n++
 			}
 		}
+	}
+	for _, one := range c.Servers() {
+		n += len(one.Held)
 	}
 	return n
 }

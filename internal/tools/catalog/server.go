@@ -12,8 +12,10 @@ import (
 // Server is a wrapped MCP server, as far as it is described.
 type Server struct {
 	Entry config.Tool
-	// Offers is what it has beside its tools.
+	// Offers is what it has beside its tools, without what is held back.
 	Offers *pluginv1.Server
+	// Held says of prompts and templates why they are, a line each.
+	Held []string
 }
 
 // Methods of requests to servers that are not calls of tools.
@@ -23,9 +25,11 @@ const (
 	Complete     = "completion/complete"
 	Subscribe    = "resources/subscribe"
 	Unsubscribe  = "resources/unsubscribe"
+	// RootsChanged is a notification: a kept process hands it on.
+	RootsChanged = "notifications/roots/list_changed"
 )
 
-var methods = []string{GetPrompt, ReadResource, Complete, Subscribe, Unsubscribe}
+var methods = []string{GetPrompt, ReadResource, Complete, Subscribe, Unsubscribe, RootsChanged}
 
 // RequestName is what turns call such a request to a server: by it the configuration's
 // rules hold for it, and the record names it.
@@ -34,11 +38,13 @@ func RequestName(entry, method string) string { return entry + ":" + method }
 // Servers are those of the configuration, in its order, that were described and have
 // more than tools to offer.
 func (c *Catalog) Servers() (list []Server) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, entry := range c.loaded.Tools {
-		if o := c.offers[entry.Name]; o != nil {
-			list = append(list, Server{entry, o})
+		c.mu.Lock()
+		o := c.offers[entry.Name]
+		c.mu.Unlock()
+		if o != nil {
+			free, held := c.free(entry, o)
+			list = append(list, Server{entry, free, held})
 		}
 	}
 	return list

@@ -1,7 +1,7 @@
 // Package pins keeps what the tools of MCP servers said of themselves when an
-// operator first took them, or accepted them last. A server that says something
-// else later may be another one, or may want a model to do something else: its
-// tools are held back until they are accepted.
+// operator first took them, or accepted them last, and so of their prompts and
+// resource templates. A server that says something else later may be another one, or
+// may want a model to do something else: that is held back until it is accepted.
 package pins
 
 import (
@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -100,6 +101,53 @@ type Server struct {
 	Config string          `json:"config"`
 	Name   string          `json:"name"`
 	Tools  map[string]Tool `json:"tools"`
+	// Offers: its prompts and resource templates are among them, by KeyOfPrompt and
+	// KeyOfTemplate. Files of before they were pinned have tools alone.
+	Offers bool `json:"offers,omitempty"`
+}
+
+// What the names of prompts, and the URIs of resource templates, stand behind.
+const (
+	KeyOfPrompt   = "prompt "
+	KeyOfTemplate = "resource template "
+)
+
+// OfOffers is what a server says of its prompts and resource templates, by their keys.
+// The schema of a prompt is its arguments.
+func OfOffers(o *pluginv1.Server) map[string]Tool {
+	all := map[string]Tool{}
+	for _, raw := range o.GetPrompts() {
+		key, one := ofOffer(raw, KeyOfPrompt)
+		all[key] = one
+	}
+	for _, raw := range o.GetTemplates() {
+		key, one := ofOffer(raw, KeyOfTemplate)
+		all[key] = one
+	}
+	return all
+}
+
+// OfPrompt and OfTemplate are those of one, as JSON.
+func OfPrompt(raw []byte) (key string, t Tool)   { return ofOffer(raw, KeyOfPrompt) }
+func OfTemplate(raw []byte) (key string, t Tool) { return ofOffer(raw, KeyOfTemplate) }
+
+func ofOffer(raw []byte, prefix string) (key string, t Tool) {
+	var said struct {
+		Name        string          `json:"name"`
+		URITemplate string          `json:"uriTemplate"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Arguments   json.RawMessage `json:"arguments"`
+	}
+	_ = json.Unmarshal(raw, &said) // of what cannot be read nothing is shown
+	t = Tool{Title: said.Title, Description: said.Description, InputSchema: ordered(said.Arguments)}
+	if prefix == KeyOfPrompt {
+		return prefix + said.Name, t
+	}
+	if t.Title == "" {
+		t.Title = said.Name
+	}
+	return prefix + said.URITemplate, t
 }
 
 const (
@@ -124,29 +172,48 @@ func (f File) Path() string { return f.path }
 
 // Read returns what is pinned; fs.ErrNotExist if nothing is yet.
 func (f File) Read() (map[string]Tool, error) {
+	s, err := f.server()
+	return s.Tools, err
+}
+
+// Extend pins a server's prompts and resource templates beside the tools of a file
+// that is from before they were.
+func (f File) Extend(offers map[string]Tool) error {
+	s, err := f.server()
+	if err != nil || s.Offers {
+		return err
+	}
+	all := maps.Clone(s.Tools)
+	if all == nil {
+		all = map[string]Tool{}
+	}
+	maps.Copy(all, offers)
+	return f.Accept(all)
+}
+
+func (f File) server() (s Server, err error) {
 	in, err := os.Open(f.path)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	defer in.Close()
 	raw, err := io.ReadAll(io.LimitReader(in, maxFileBytes+1))
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	var s Server
 	switch err := json.Unmarshal(raw, &s); {
 	case len(raw) > maxFileBytes:
-		return nil, fmt.Errorf("%s has more than %d bytes", f.path, maxFileBytes)
+		return Server{}, fmt.Errorf("%s has more than %d bytes", f.path, maxFileBytes)
 	case err != nil:
-		return nil, fmt.Errorf("%s cannot be read: %w", f.path, err)
+		return Server{}, fmt.Errorf("%s cannot be read: %w", f.path, err)
 	case s.SchemaVersion != schemaVersion:
-		return nil, fmt.Errorf("%s is of version %d, and this toolhost reads %d", f.path, s.SchemaVersion, schemaVersion)
+		return Server{}, fmt.Errorf("%s is of version %d, and this toolhost reads %d", f.path, s.SchemaVersion, schemaVersion)
 	}
 	for name, tool := range s.Tools { // the file is written for people to read
 		tool.InputSchema, tool.OutputSchema = ordered(tool.InputSchema), ordered(tool.OutputSchema)
 		s.Tools[name] = tool
 	}
-	return s.Tools, nil
+	return s, nil
 }
 
 // First pins the tools if nothing is pinned.
@@ -165,7 +232,7 @@ func (f File) First(tools map[string]Tool) error {
 func (f File) Accept(tools map[string]Tool) error { return f.put(tools, atomicfile.Options{}) }
 
 func (f File) put(tools map[string]Tool, o atomicfile.Options) error {
-	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools}, "", "  ")
+	raw, err := json.MarshalIndent(Server{schemaVersion, f.config, f.name, tools, true}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("bug: cannot write pins: %w", err)
 	}

@@ -98,3 +98,35 @@ func TestBrokenFiles(t *testing.T) {
 		}
 	}
 }
+
+// Prompts and resource templates are pinned beside the tools, also in a file that is
+// from before they were; a later change of them shows.
+func TestOffersArePinned(t *testing.T) {
+	offers := func(description string) *pluginv1.Server {
+		return &pluginv1.Server{
+			Prompts:   [][]byte{[]byte(`{"name":"p","description":"` + description + `","arguments":[{"required":true,"name":"x"}],"_meta":{"a":1}}`)},
+			Templates: [][]byte{[]byte(`{"uriTemplate":"a://{x}","name":"t"}`)},
+		}
+	}
+	f := In(t.TempDir(), "toolhost.yaml", "files")
+	old := `{"schemaVersion":1,"config":"toolhost.yaml","name":"files","tools":{"read":{"description":"d"}}}`
+	if err := os.MkdirAll(filepath.Dir(f.Path()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.Path(), []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, description := range []string{"first", "second"} { // the second is not taken
+		if err := f.Extend(OfOffers(offers(description))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pinned, err := f.Read()
+	if err != nil || len(pinned) != 3 || pinned["read"].Description != "d" || pinned["resource template a://{x}"].Title != "t" {
+		t.Fatalf("%v, %v", pinned, err)
+	}
+	key, now := OfPrompt(offers("second").Prompts[0])
+	if list := Changes(pinned[key], now); key != "prompt p" || len(list) != 1 || list[0] != (Change{"description", "first", "second"}) {
+		t.Errorf("%q: %v", key, list)
+	}
+}

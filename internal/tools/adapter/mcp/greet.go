@@ -190,8 +190,10 @@ func capabilitiesOf(client mcpcall.Client) json.RawMessage {
 // logLevel is from which on messages of a server are kept where no client says it.
 const logLevel = "info"
 
+// logLevelOf is the level from which on a server's messages are wanted for a call: its
+// client's, or that of the host's record, whichever has more.
 func logLevelOf(client mcpcall.Client) string {
-	if client.LogLevel != "" {
+	if at := slices.Index(severities, client.LogLevel); at >= 0 && at < slices.Index(severities, logLevel) {
 		return client.LogLevel
 	}
 	return logLevel
@@ -203,16 +205,13 @@ var severities = []string{"debug", "info", "notice", "warning", "error", "critic
 // wants says whether the client of a call wants messages of a level.
 func (c *call) wants(level string) bool {
 	at := slices.Index(severities, level)
-	return at < 0 || at >= min(slices.Index(severities, logLevelOf(c.client)), slices.Index(severities, logLevel))
+	return at < 0 || at >= slices.Index(severities, logLevelOf(c.client))
 }
 
 // levelFor asks for the server's log from the level on that a call wants, where the
 // protocol has one level for all. Nothing depends on it.
 func (s *session) levelFor(c *call) {
 	level := logLevelOf(c.client)
-	if slices.Index(severities, level) > slices.Index(severities, logLevel) {
-		level = logLevel // the host's record wants these
-	}
 	s.mu.Lock()
 	same := s.level == level
 	s.level = level

@@ -14,9 +14,10 @@ const (
 	readResource = "resources/read"
 	subscribe    = "resources/subscribe"
 	unsubscribe  = "resources/unsubscribe"
+	rootsChanged = "notifications/roots/list_changed"
 )
 
-var taken = []string{"prompts/get", readResource, "completion/complete", subscribe, unsubscribe}
+var taken = []string{"prompts/get", readResource, "completion/complete", subscribe, unsubscribe, rootsChanged}
 
 // Request implements plugin.Requester.
 func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
@@ -27,6 +28,10 @@ func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessag
 	if err := json.Unmarshal(raw, &p); err != nil || p == nil {
 		return nil, &plugin.InvalidArgumentsError{Err: fmt.Errorf("the parameters of %s are not an object", method)}
 	}
+	if method == rootsChanged {
+		a.tellRoots()
+		return json.RawMessage("{}"), nil
+	}
 	for attempt := 1; ; attempt++ {
 		s, err := a.session(ctx)
 		if err != nil {
@@ -35,6 +40,26 @@ func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessag
 		result, asked, err := s.request(ctx, method, p, out)
 		if err == nil || asked || attempt == 2 || ctx.Err() != nil {
 			return result, err
+		}
+	}
+}
+
+// tellRoots tells servers that run that the client has other roots; it starts none.
+// Since 2026-07-28 they are asked for anew each time.
+func (a *adapter) tellRoots() {
+	a.mu.Lock()
+	running := []*session{a.current, a.former}
+	a.mu.Unlock()
+	for _, s := range running {
+		if s == nil || s.over() {
+			continue
+		}
+		select {
+		case <-s.ready:
+			if !s.stateless() {
+				_ = s.wire.notify(rootsChanged, params{})
+			}
+		default:
 		}
 	}
 }
