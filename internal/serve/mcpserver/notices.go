@@ -245,7 +245,7 @@ func (g *gateway) askedRoots(tool string) {
 }
 
 // rootsChanged tells kept servers that have asked for roots that there are others, one
-// at a time: of those that come meanwhile one more is told of.
+// at a time: those changes that come meanwhile are announced once.
 func (g *gateway) rootsChanged(context.Context, *mcpsdk.RootsListChangedRequest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -262,7 +262,7 @@ func (g *gateway) rootsChanged(context.Context, *mcpsdk.RootsListChangedRequest)
 func (g *gateway) tellRoots(entry string, r *rooted) {
 	for more := true; more; {
 		if _, err := g.inNobodysName(entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
-			g.s.config.Logger.Warn("a server is not told of other roots", "server", entry, "why", err)
+			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
 		}
 		g.mu.Lock()
 		more = r.again && g.s.closing.Err() == nil
