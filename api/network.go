@@ -1,5 +1,11 @@
 package api
 
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
 // Network is what a call did with its network. Of a kept process it is what
 // happened in the process while the call ran, that of other calls at the same time
 // included.
@@ -54,4 +60,29 @@ type NetworkRefusal struct {
 	Port    int    `json:"port,omitempty"`
 	Count   int64  `json:"count"`
 	Why     string `json:"why"`
+}
+
+// NotGranted begins the Why of what no grant is for.
+const NotGranted = "not granted"
+
+// Grant is the short form of the network grant that a refusal lacks; empty where
+// none would help.
+func (f NetworkRefusal) Grant() string {
+	host := f.Name
+	if addr, err := netip.ParseAddr(f.Address); err == nil {
+		if host = addr.String(); addr.Is6() && f.Port != 0 {
+			host = "[" + host + "]"
+		}
+	}
+	switch {
+	case host == "" || strings.Contains(host, "?"):
+		return ""
+	case strings.HasPrefix(f.Why, NotGranted), f.Name != "" && f.Address != "":
+	default:
+		return "" // a name that was said in TLS or HTTP, or a limit
+	}
+	if f.Port == 0 || f.Port == 443 || f.Port == 80 {
+		return strings.Trim(host, "[]")
+	}
+	return fmt.Sprintf("%s:%d", host, f.Port)
 }

@@ -171,7 +171,7 @@ func (g Grant) Normal() (Grant, error) {
 		return g.normalPrefix()
 	}
 	if looksNumeric(g.Host) {
-		return wrong(errors.New("is neither a name nor an address: write an address such as 192.0.2.1, or a network such as 192.0.2.0/24"))
+		return wrong(errors.New("is neither a name nor an address: write a name such as api.example.com:443, an address such as 192.0.2.1, or a network such as 192.0.2.0/24"))
 	}
 	rest, wild := strings.CutPrefix(g.Host, "*.")
 	name, err := Name(rest)

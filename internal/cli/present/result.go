@@ -146,7 +146,11 @@ func Warnings(r *api.Result) string {
 	}
 	if r.Network != nil && !r.OK() {
 		for _, f := range r.Network.Refused[:min(len(r.Network.Refused), maxRefused)] {
-			fmt.Fprintln(&b, "hint: the network refused "+terminal.OneLine(Refusal(f)))
+			hint := "hint: the network refused " + Refusal(f)
+			if grant := f.Grant(); grant != "" {
+				hint += ": --net " + grant
+			}
+			fmt.Fprintln(&b, terminal.OneLine(hint))
 		}
 		for _, f := range r.Network.Flows[:min(len(r.Network.Flows), maxRefused)] {
 			if f.Error != "" {

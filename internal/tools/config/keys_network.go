@@ -178,7 +178,7 @@ func unquoted(n *node) *node {
 		return n
 	}
 	e := n.entries[0]
-	if e.value.shape != text && e.value.shape != number {
+	if e.value.shape != number && (e.value.shape != text || strings.Trim(e.value.value, "0123456789,") != "") {
 		return n
 	}
 	one := *n
@@ -190,6 +190,9 @@ func grantOf(n *node) (g network.Grant, wrong string) {
 	n = unquoted(n)
 	switch n.shape {
 	case text:
+		if n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost {
+			return g, quoted(n.value) + " is a word for the whole network, and no name: write network: " + n.value
+		}
 		g, err := network.Parse(n.value)
 		if err != nil {
 			return g, err.Error()

@@ -2,7 +2,6 @@ package call
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ func hintAtNetwork(r *api.Result) {
 	if r.Network == nil || !slices.Contains(failedByItself, r.Status) {
 		return
 	}
-	i := slices.IndexFunc(r.Network.Refused, func(f api.NetworkRefusal) bool { return grantFor(f) != "" })
+	i := slices.IndexFunc(r.Network.Refused, func(f api.NetworkRefusal) bool { return f.Grant() != "" })
 	if i < 0 {
 		return
 	}
@@ -27,7 +26,7 @@ func hintAtNetwork(r *api.Result) {
 	if more := len(r.Network.Refused) - 1; more > 0 {
 		what += fmt.Sprintf(" (and %d more)", more)
 	}
-	grant := grantFor(f)
+	grant := f.Grant()
 	hint := fmt.Sprintf("the network refused %s (%s): if the call may reach that, have the operator grant it (--net %s, or network: [%q] in toolhost.yaml)", what, f.Why, grant, grant)
 	if r.Retry.Hint != "" {
 		hint = r.Retry.Hint + ", or: " + hint
@@ -35,27 +34,5 @@ func hintAtNetwork(r *api.Result) {
 	r.Retry.Hint = hint
 }
 
-// grantFor is the short form of the grant that a refusal lacks; empty where none
-// would help.
-func grantFor(f api.NetworkRefusal) string {
-	host := f.Name
-	if addr, err := netip.ParseAddr(f.Address); err == nil {
-		if host = addr.String(); addr.Is6() && f.Port != 0 {
-			host = "[" + host + "]"
-		}
-	}
-	switch {
-	case host == "" || strings.Contains(host, "?"):
-		return ""
-	case strings.HasPrefix(f.Why, notGranted), f.Name != "" && f.Address != "":
-	default:
-		return "" // a name that was said in TLS or HTTP, or a limit
-	}
-	if f.Port == 0 || f.Port == 443 || f.Port == 80 {
-		return strings.Trim(host, "[]")
-	}
-	return fmt.Sprintf("%s:%d", host, f.Port)
-}
-
 // notGranted begins the reasons of what no grant is for.
-const notGranted = "not granted"
+const notGranted = api.NotGranted
