@@ -139,7 +139,7 @@ func (a *ahead) awaitQuiet() bool {
 // start makes a process and parks it.
 func (a *ahead) start(s *stock) (err error) {
 	p, err := a.Prepare(a.stop, s.request)
-	defer p.Close()
+	defer func() { p.Close() }() // what was opened before an error, too
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (a *ahead) settleDoubt() {
 // find has a declared request's line stocked.
 func (a *ahead) find(request spec.Request) (sum string, err error) {
 	p, err := a.Prepare(a.stop, request)
-	defer p.Close()
+	defer func() { p.Close() }() // what was opened before an error, too
 	if err != nil {
 		return "", err
 	}
@@ -266,7 +266,7 @@ func (a *ahead) look() {
 // means says whether a stock's request still means its line.
 func (a *ahead) means(s *stock) bool {
 	p, err := a.Prepare(a.stop, s.request)
-	defer p.Close()
+	defer func() { p.Close() }() // what was opened before an error, too
 	return err == nil && aheadOf(p) == s.line.sum
 }
 
