@@ -110,10 +110,9 @@ browser: build ## a headless Chromium uses the web console
 	$(call stage,browser,^TestInABrowser$$,./internal/serve/console)
 
 .PHONY: interop
-INTEROP_MATRIX ?= Clients|
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test($(INTEROP_MATRIX)Pairs|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Clients|Pairs|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
 
 .PHONY: network
 network: build ## programs and examples that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
