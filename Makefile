@@ -112,7 +112,7 @@ browser: build ## a headless Chromium uses the web console
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Clients|Pairs|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Pairs|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
 
 .PHONY: network
 network: build ## programs and examples that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
@@ -123,6 +123,11 @@ network: build ## programs and examples that reach servers by name, and what is 
 conformance: build ## the MCP project's own conformance suite, for servers and for clients
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,conformance,^Test((Client)?Conformance|EveryKind)$$,./internal/testenv/mcpsuite)
+
+.PHONY: clients
+clients: build ## four clients of MCP servers, by each feature, over both transports: a table
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,clients,^TestClients$$,./internal/testenv/mcpsuite)
 
 .PHONY: servers
 servers: build ## twelve MCP servers that people use, from npm, wrapped: used, and killed at a deadline
@@ -169,7 +174,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn network networkload siege greedy flood collector servers service fuzz
+	$(MAKE) soak churn network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

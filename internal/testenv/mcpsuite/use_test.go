@@ -231,7 +231,7 @@ func output(t *testing.T, argv ...string) ([]byte, error) {
 // TestClients has each client use a server of each generation, over stdio and at the
 // daemon's /mcp, and holds the table in the document to it.
 func TestClients(t *testing.T) {
-	stage.Of(t, "interop")
+	stage.Of(t, "clients")
 	dir := t.TempDir()
 	if err := binaries.Into(dir, "toolhost"); err != nil {
 		t.Fatal(err)
