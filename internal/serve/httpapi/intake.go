@@ -122,9 +122,12 @@ type intake struct {
 func newIntake(stall time.Duration) *intake {
 	return &intake{
 		bodies: memory.New(memory.Within(bodiesBytes, bodiesPart), slowBody), stall: stall,
-		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		turns: make(chan struct{}, max(1, processors/2)),
 	}
 }
+
+// processors are those that the runtime has found: the daemon has more threads.
+var processors = runtime.GOMAXPROCS(0)
 
 // awaitTurn waits until a body of so many bytes may be decoded: large ones leave half of
 // the processors to other requests. Those that wait are few, for each has its memory.

@@ -174,3 +174,31 @@ func TestLargeBodiesLeaveRoomForSmallRequests(t *testing.T) {
 	}
 	wait.Until(t, "its turn to be over", func() bool { return len(taken) == 0 })
 }
+
+// A body that no handler decodes keeps its turn for no longer than it is looked at,
+// however long the request goes on.
+func TestAStreamKeepsNoTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	if status, answer := w.send("POST", "/api/turns", `{"turnId":"watched"}`); status != http.StatusCreated {
+		t.Fatalf("%d %s", status, answer)
+	}
+	for range cap(w.server.intake.turns) {
+		r, err := http.NewRequestWithContext(w.ctx(), "GET", "http://localhost/api/turns/watched/events", strings.NewReader("{}"+strings.Repeat(" ", freeBodyBytes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		response, err := w.unix.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("it was answered %d", response.StatusCode)
+		}
+	}
+	if n := len(w.server.intake.turns); n != 0 {
+		t.Errorf("%d turns are taken by streams", n)
+	}
+}

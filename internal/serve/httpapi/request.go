@@ -62,6 +62,9 @@ func (s *Server) prepare(q *request) (err error) {
 		return err
 	}
 	q.body, err = s.readBody(q)
+	if q.route.in == nil { // nobody decodes it
+		q.held.release()
+	}
 	return err
 }
 
