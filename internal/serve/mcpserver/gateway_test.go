@@ -2,7 +2,10 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -88,5 +91,18 @@ func TestBlocksArePassedOn(t *testing.T) {
 		if string(a) != string(b) {
 			t.Errorf("%s, want %s", a, b)
 		}
+	}
+}
+
+// A server that asks its client for something where it was asked for a subscription
+// has not taken it: there is an error, and no result to look at.
+func TestASubscriptionThatAsks(t *testing.T) {
+	tries := 0
+	result, err := untilKept(func() (*api.Result, error) {
+		tries++
+		return subscribed(reply{asks: &inputs{}}, nil)
+	})
+	if _, is := errors.AsType[*jsonrpc.Error](err); !is || result != nil || tries != 1 {
+		t.Errorf("%+v, %v after %d tries", result, err, tries)
 	}
 }

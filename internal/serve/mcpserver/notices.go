@@ -94,20 +94,26 @@ func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) err
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
-	for range maxSubscribe {
+	_, err = untilKept(func() (*api.Result, error) {
 		like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-		a, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own})
-		if err != nil {
-			return err
-		}
-		if isKept(a.result) {
-			break
-		}
+		return subscribed(g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}))
+	})
+	if err != nil {
+		return err
 	}
 	if g.watch(r.Session, r.Params.URI) {
 		g.s.ends(r.Session, func() { g.unwatch(r.Session, "") })
 	}
 	return nil
+}
+
+// subscribed is the result of a request to subscribe. It has no other answer: the
+// protocol has no way to ask its client for something first.
+func subscribed(a reply, err error) (*api.Result, error) {
+	if err == nil && a.asks != nil {
+		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server asks its client for something before it takes a subscription, which cannot be answered"}
+	}
+	return a.result, err
 }
 
 // maxSubscribe bounds how often a server is asked for the same subscription.
@@ -116,7 +122,17 @@ const maxSubscribe = 3
 // isKept says whether a call was one of a process that was there before it. A process
 // that the call has started may not be the one that stays: where two calls have begun
 // one each, the later ends with its call, and a subscription with it.
-func isKept(r *api.Result) bool { return r.Instance == "reused" }
+func isKept(r *api.Result) bool { return r.Instance == api.InstanceReused }
+
+// untilKept asks for a subscription until a process that stays has it.
+func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) {
+	for range maxSubscribe {
+		if result, err = ask(); err != nil || !result.OK() || isKept(result) {
+			break
+		}
+	}
+	return result, err
+}
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
@@ -204,14 +220,9 @@ func (g *gateway) subscribeAgain(entry string) {
 }
 
 // resubscribe asks for a subscription in nobody's name.
-func (g *gateway) resubscribe(entry, uri string) (result *api.Result, err error) {
+func (g *gateway) resubscribe(entry, uri string) (*api.Result, error) {
 	raw, _ := json.Marshal(map[string]string{"uri": uri})
-	for range maxSubscribe {
-		if result, err = g.inNobodysName(entry, catalog.Subscribe, raw); err != nil || !result.OK() || isKept(result) {
-			break
-		}
-	}
-	return result, err
+	return untilKept(func() (*api.Result, error) { return g.inNobodysName(entry, catalog.Subscribe, raw) })
 }
 
 func (g *gateway) inNobodysName(entry, method string, params json.RawMessage) (*api.Result, error) {
