@@ -51,7 +51,11 @@ func (s *Supervisor) prepareAhead(ctx context.Context, request Request) (*prepar
 	if err == nil && p.NotAhead() != "" {
 		err = errors.New(p.NotAhead())
 	}
-	return p, err
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // startAhead has the tool say what it is: what it does for the first time only is
@@ -60,7 +64,6 @@ func (s *Supervisor) startAhead(ctx context.Context, p *prepare.Prepared, l proc
 	starting, cancel := context.WithTimeout(ctx, p.StartTimeout)
 	defer cancel()
 	made, err := s.maker.Start(starting, p, s.config.Logger, l, process.Progress{Launching: func() {}, Spawned: spawned})
-	p.Policy.Close()
 	if err != nil {
 		return err
 	}

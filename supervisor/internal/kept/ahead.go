@@ -17,8 +17,8 @@ import (
 
 // Source is how processes are made that no call has asked for.
 type Source struct {
-	// Prepare says what the process of such a request would be, or why there can be
-	// none before its call.
+	// Prepare says what the process of such a request would be, which is to be closed,
+	// or why none can be started before its call.
 	Prepare func(context.Context, spec.Request) (*prepare.Prepared, error)
 	// Start makes it and has it answer once. spawned comes as soon as it exists: from
 	// then on it is the caller's to end, whatever is returned.

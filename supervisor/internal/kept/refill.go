@@ -139,10 +139,10 @@ func (a *ahead) awaitQuiet() bool {
 // start makes a process and parks it.
 func (a *ahead) start(s *stock) (err error) {
 	p, err := a.Prepare(a.stop, s.request)
-	defer func() { p.Close() }() // what was opened before an error, too
 	if err != nil {
 		return err
 	}
+	defer p.Close()
 	if aheadOf(p) != s.line.sum {
 		a.obsolete(s)
 		return nil
@@ -224,14 +224,21 @@ func (a *ahead) settleDoubt() {
 	a.dropAll(func(s *stock) bool { return s.fixed && !slices.Contains(meant, s.line.sum) })
 }
 
-// find has a declared request's line stocked.
-func (a *ahead) find(request spec.Request) (sum string, err error) {
+// sumOf tells which line a request means at present.
+func (a *ahead) sumOf(request spec.Request) (string, error) {
 	p, err := a.Prepare(a.stop, request)
-	defer func() { p.Close() }() // what was opened before an error, too
 	if err != nil {
 		return "", err
 	}
-	sum = aheadOf(p)
+	defer p.Close()
+	return aheadOf(p), nil
+}
+
+// find has a declared request's line stocked.
+func (a *ahead) find(request spec.Request) (sum string, err error) {
+	if sum, err = a.sumOf(request); err != nil {
+		return "", err
+	}
 	l, err := a.pool.join(sum, spec.Keep{Once: true})
 	if err != nil {
 		return "", err
@@ -265,9 +272,8 @@ func (a *ahead) look() {
 
 // means says whether a stock's request still means its line.
 func (a *ahead) means(s *stock) bool {
-	p, err := a.Prepare(a.stop, s.request)
-	defer func() { p.Close() }() // what was opened before an error, too
-	return err == nil && aheadOf(p) == s.line.sum
+	sum, err := a.sumOf(s.request)
+	return err == nil && sum == s.line.sum
 }
 
 // lookAt ends one that works without a call.

@@ -1,6 +1,8 @@
 package prepare
 
 import (
+	"fmt"
+
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
@@ -37,7 +39,7 @@ func checkPrestart(r spec.Request) string {
 	case r.Prestart < 0:
 		return "a negative number of processes that wait for calls (Prestart): leave it out, or make it positive"
 	case r.Prestart > maxWanted:
-		return "too many processes are to wait for calls (Prestart): 64 are possible"
+		return fmt.Sprintf("too many processes are to wait for calls (Prestart): %d are possible", maxWanted)
 	}
 	return ""
 }
