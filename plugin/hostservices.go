@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/toolhost/toolhost/plugin/internal/handshake"
 	"github.com/toolhost/toolhost/plugin/internal/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -25,7 +26,7 @@ func newRPC(s *server) *rpc.Server {
 
 // handlers are those of toolhost.plugin.v1.
 func (s *server) handlers() map[string]rpc.Handler {
-	const service = "/toolhost.plugin.v1.Tool/"
+	const service = handshake.Service
 	return map[string]rpc.Handler{
 		service + "Describe":    rpc.Unary(s.Describe),
 		service + "Cancel":      rpc.Unary(s.Cancel),

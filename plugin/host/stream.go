@@ -7,12 +7,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/plugin/internal/handshake"
 	"github.com/toolhost/toolhost/plugin/internal/rpc"
-	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
-
-// service is that of toolhost.plugin.v1, as gRPC writes it before a method.
-var service = "/" + string(pluginv1.File_plugin_proto_v1_plugin_proto.FullName()) + ".Tool/"
 
 // stream is one request and what comes for it, as messages of bounded cost.
 type stream struct {
@@ -22,7 +19,7 @@ type stream struct {
 
 // open sends a request; maxBytes bounds each message that comes for it.
 func (c *Conn) open(ctx context.Context, method string, request proto.Message, maxBytes int) (*stream, error) {
-	opened, err := c.client.Open(ctx, service+method, maxBytes)
+	opened, err := c.client.Open(ctx, handshake.Service+method, maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +54,8 @@ func (c *Conn) invoke(ctx context.Context, method string, request, answer proto.
 		}
 		return err
 	}
-	switch err := s.Receive(func([]byte) error { return &ProtocolError{method + " was answered twice"} }); {
-	case errors.Is(err, io.EOF):
-		return nil
-	default:
+	if err := s.Receive(func([]byte) error { return &ProtocolError{method + " was answered twice"} }); !errors.Is(err, io.EOF) {
 		return err
 	}
+	return nil
 }

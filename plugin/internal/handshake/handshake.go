@@ -13,6 +13,9 @@ const (
 	CoreVersion = 1
 )
 
+// Service is that of toolhost.plugin.v1, as gRPC writes it before the name of a method.
+const Service = "/toolhost.plugin.v1.Tool/"
+
 // The cookie keeps a tool that is started by hand from waiting for a host; it is
 // not a secret.
 const (

@@ -19,7 +19,7 @@ import (
 type Error struct {
 	Code    codes.Code
 	Message string
-	// Details is an encoded google.rpc.Status; nil if there is none.
+	// Details is an encoded google.rpc.Status, or nil.
 	Details []byte
 }
 
