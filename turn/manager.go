@@ -32,8 +32,8 @@ type Running interface {
 type Processes interface {
 	// Gone is closed when none of the call's processes is left.
 	Gone() <-chan struct{}
-	// Current is what they use now; false if there are none.
-	Current() (cgroup.Current, bool)
+	// Current is what they use now; ok is false if all have ended.
+	Current() (now cgroup.Current, ok bool)
 }
 
 var _ Processes = (*supervisor.Call)(nil)

@@ -121,8 +121,8 @@ type Request struct {
 	Keep *Keep
 	// Prestart is how many processes are to wait for such calls, each started in its
 	// whole sandbox before there is a call, and used by one: the call that takes it has
-	// it in a fraction of the time, and as fresh as its own. Where there is none, or
-	// can be none, the call starts its own. See Supervisor.Prestart.
+	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
+	// may, the call starts its own. See Supervisor.Prestart.
 	Prestart int
 	// ID identifies the call in events and results; empty makes one.
 	ID string

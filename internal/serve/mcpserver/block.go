@@ -21,7 +21,7 @@ func asMCP(list []api.Content) bool {
 	return false
 }
 
-// blockOf is a block as its server made it; nil if there is none for it. Text that
+// blockOf is a block as its server made it, or nil for content of another kind. Text that
 // stands where something is left out is one of its own.
 func blockOf(c api.Content) mcpsdk.Content {
 	fields := map[string]any{}

@@ -43,7 +43,8 @@ func (l *Line) First(p *process.Process, c Caller, counts int) *Guest {
 	return g
 }
 
-// Take attaches a call to a process that there is for it; nil if there is none.
+// Take attaches a call to a process that has been kept or started for it. It returns
+// nil if the call must start its own.
 func (l *Line) Take(c Caller, counts int) *Guest {
 	switch {
 	case l == nil:

@@ -93,7 +93,7 @@ func (l *Line) drain() {
 }
 
 // takeParked gives a call the process that has been parked for longest, and that is
-// then the call's own; nil if there is none alive.
+// then the call's own. It returns nil if all of them have ended.
 func (l *Line) takeParked(c Caller) (g *Guest) {
 	l.ask(func() {
 		for g == nil && len(l.parked) > 0 {

@@ -58,7 +58,7 @@ func (model) CreateMessage(context.Context, mcp.CreateMessageRequest) (*mcp.Crea
 func wired(p plan) (transport.Interface, error) {
 	if p.URL != "" {
 		options := []transport.StreamableHTTPCOption{transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + p.Token})}
-		if !mcp.IsModernProtocol(p.Version) { // there is no such stream any more
+		if !mcp.IsModernProtocol(p.Version) { // 2026-07-28 has removed that stream
 			options = append(options, transport.WithContinuousListening())
 		}
 		return transport.NewStreamableHTTP(p.URL, options...)
