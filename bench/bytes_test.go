@@ -52,20 +52,7 @@ func TestGoroutinesOfACall(t *testing.T) {
 	}
 	defer host.Close()
 	start := func() *supervisor.Call {
-		events := make(chan api.Event, 16)
-		call := host.Start(t.Context(), supervisor.Request{
-			Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}}, Events: events,
-		})
-		for {
-			select {
-			case e := <-events:
-				if e.Kind == api.EventOutput {
-					return call
-				}
-			case <-call.Done():
-				t.Fatal(call.Result().Message)
-			}
-		}
+		return firstReply(t, host, supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo ready; exec sleep 1000"}}})
 	}
 	end := func(call *supervisor.Call) {
 		call.Abort(api.Reason("test"))

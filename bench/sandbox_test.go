@@ -13,12 +13,16 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
+// ours is a request of the plugin that is measured.
+func ours() supervisor.Request {
+	return supervisor.Request{Tool: supervisor.Tool{Path: self}, Arguments: arguments}
+}
+
 // firstReply starts a sandboxed call and waits for its tool's first word.
-func firstReply(b *testing.B, host *supervisor.Supervisor) *supervisor.Call {
+func firstReply(tb testing.TB, host *supervisor.Supervisor, request supervisor.Request) *supervisor.Call {
 	events := make(chan api.Event, 16)
-	call := host.Start(context.Background(), supervisor.Request{
-		Tool: supervisor.Tool{Path: self}, Arguments: arguments, Events: events,
-	})
+	request.Events = events
+	call := host.Start(context.Background(), request)
 	for {
 		select {
 		case e := <-events:
@@ -26,7 +30,7 @@ func firstReply(b *testing.B, host *supervisor.Supervisor) *supervisor.Call {
 				return call
 			}
 		case <-call.Done():
-			b.Fatal(call.Result().Message)
+			tb.Fatal(call.Result().Message)
 		}
 	}
 }
@@ -50,7 +54,7 @@ func BenchmarkSandboxFirstReply(b *testing.B) {
 	host := newHost(b)
 	var last func()
 	contest(b, func(b *testing.B) {
-		call := firstReply(b, host)
+		call := firstReply(b, host, ours())
 		last = func() { call.Result() }
 	}, func(b *testing.B) {
 		client := ready(b)
@@ -73,7 +77,7 @@ func BenchmarkSandboxBigHost(b *testing.B) {
 	}, func() {
 		heap = nil
 		debug.FreeOSMemory()
-	}, func(b *testing.B) { firstReply(b, host) })
+	}, func(b *testing.B) { firstReply(b, host, ours()) })
 	runtime.KeepAlive(heap)
 }
 
@@ -105,7 +109,7 @@ func BenchmarkSandboxAfterIdle(b *testing.B) {
 	var idle, busy []time.Duration
 	timed := func() time.Duration {
 		began := time.Now()
-		call := firstReply(b, host)
+		call := firstReply(b, host, ours())
 		took := time.Since(began)
 		call.Result()
 		settle(host)

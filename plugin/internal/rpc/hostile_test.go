@@ -50,6 +50,15 @@ func message(body string) []byte {
 // discard reads, and so lets the other side go on.
 func (p *peer) discard() { go func() { _, _ = io.Copy(io.Discard, p.nc) }() }
 
+// met is a client, and its server, which has said nothing yet.
+func met(t *testing.T, o Options) (*Client, *peer) {
+	t.Helper()
+	ours, theirs := sockets(t)
+	client := NewClient(ours, o, time.Minute)
+	t.Cleanup(client.Close)
+	return client, &peer{http2.NewFramer(theirs, theirs), theirs}
+}
+
 func sockets(t testing.TB) (a, b net.Conn) {
 	t.Helper()
 	l, err := net.Listen("unix", t.TempDir()+"/s")
@@ -148,11 +157,8 @@ func TestHostileServer(t *testing.T) {
 		{"too wide a connection", settled(func(p *peer) error { return p.WriteWindowUpdate(0, 1<<31-1) }), codes.Unavailable, "FLOW_CONTROL_ERROR"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			ours, theirs := sockets(t)
 			memory := &held{}
-			client := NewClient(ours, Options{MaxMessageBytes: limit, Received: memory}, time.Minute)
-			defer client.Close()
-			p := &peer{http2.NewFramer(theirs, theirs), theirs}
+			client, p := met(t, Options{MaxMessageBytes: limit, Received: memory})
 			stream, err := client.Open(t.Context(), "/x.X/Y", limit)
 			if err != nil {
 				t.Fatal(err)
@@ -211,10 +217,8 @@ func TestAWindowThatNeverOpens(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ours, theirs := sockets(t)
-			client := NewClient(ours, Options{}, time.Minute)
-			defer client.Close()
-			if err := do(&peer{http2.NewFramer(theirs, theirs), theirs}); err != nil {
+			client, p := met(t, Options{})
+			if err := do(p); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -236,10 +240,7 @@ func TestAWindowThatNeverOpens(t *testing.T) {
 
 // One that has replies sent to it, and does not read them, has its connection ended.
 func TestRepliesThatNobodyReads(t *testing.T) {
-	ours, theirs := sockets(t)
-	client := NewClient(ours, Options{}, time.Minute)
-	defer client.Close()
-	p := &peer{http2.NewFramer(theirs, theirs), theirs}
+	client, p := met(t, Options{})
 	err := p.WriteSettings()
 	for err == nil {
 		err = p.WritePing(false, [8]byte{})
@@ -265,10 +266,7 @@ func TestASilentServer(t *testing.T) {
 
 // What came before the end is received all the same.
 func TestMessagesBeforeTheEnd(t *testing.T) {
-	ours, theirs := sockets(t)
-	client := NewClient(ours, Options{}, time.Minute)
-	defer client.Close()
-	p := &peer{http2.NewFramer(theirs, theirs), theirs}
+	client, p := met(t, Options{})
 	stream, err := client.Open(t.Context(), "/x.X/Y", 100)
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +281,7 @@ func TestMessagesBeforeTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	theirs.Close()
+	p.nc.Close()
 	await(t, stream)
 	for _, want := range []string{"one", "", "three"} {
 		if err := stream.Receive(func(got []byte) error {
@@ -302,10 +300,7 @@ func TestMessagesBeforeTheEnd(t *testing.T) {
 
 // A server that takes few streams at once gets the others later.
 func TestMoreStreamsThanTheServerTakes(t *testing.T) {
-	ours, theirs := sockets(t)
-	client := NewClient(ours, Options{}, time.Minute)
-	defer client.Close()
-	p := &peer{http2.NewFramer(theirs, theirs), theirs}
+	client, p := met(t, Options{})
 	heard := make(chan struct{})
 	client.mu.Lock()
 	client.greeted = func() { close(heard) }
