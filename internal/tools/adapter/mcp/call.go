@@ -107,6 +107,12 @@ func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Re
 			continue
 		case <-e.done:
 		case <-s.wire.over:
+			if sent != nil { // it is about to fail, or was taken: where the server reads nothing, neither
+				select {
+				case <-sent:
+				case <-time.After(settleTime):
+				}
+			}
 			if e.answer == nil {
 				_, asked := s.wire.result(e)
 				return nil, asked, s.unanswered(c, errNoAnswer)
