@@ -124,6 +124,18 @@ func (w *writer) prune() (over bool, err error) {
 	return true, err
 }
 
+// keepUp has who appends do a step of the pass that is under way where more comes than
+// is pruned: on a busy machine the pass may not have its turn for a long time.
+func (w *writer) keepUp() {
+	most := 2 * w.pruner.limits.checkEveryBytes()
+	if w.pruner.limits.MaxBytes < 0 || w.pruner.grown < most {
+		return
+	}
+	if used, _, err := w.size(); err == nil && used > w.pruner.limits.MaxBytes+most {
+		_, _ = w.prune() // the pass finds out what that was
+	}
+}
+
 // endPass ends the pass.
 func (w *writer) endPass(err error) {
 	switch {

@@ -57,6 +57,7 @@ func (j *Journal) commitNext() (more bool) {
 	}
 	j.writer.commitGroup(group)
 	if j.writer.pruner.active {
+		j.writer.keepUp()
 		wakeUp(j.wake)
 	}
 	if j.writer.commits >= checkpointEvery {
