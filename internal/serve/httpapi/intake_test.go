@@ -127,6 +127,7 @@ func TestSlowBodiesLoseTheirShare(t *testing.T) {
 		defer conn.Close()
 		fmt.Fprintf(conn, "POST /api/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 8000000\r\n\r\n{\"turnId\":\"%s", strings.Repeat("x", 120<<10))
 		slow = append(slow, conn)
+		wait.Until(t, "the first to have memory", func() bool { return w.server.intake.bodies.Used() > 0 })
 	}
 	body := `{"turnId":"` + strings.Repeat("y", 400<<10) + `"}`
 	if status, answer := w.send("POST", "/api/turns", body); status != http.StatusBadRequest && status != http.StatusServiceUnavailable {
