@@ -57,14 +57,24 @@ func (c *Catalog) pin(entry config.Tool, described *supervisor.Description) {
 	}
 }
 
+// pinned is what is pinned of an entry's server, or why that cannot be read; any is
+// false if there is nothing to hold what it says to.
+func (c *Catalog) pinned(entry config.Tool) (pinned map[string]pins.Tool, any bool, err error) {
+	file, ok := c.Pins(entry)
+	if !ok {
+		return nil, false, nil
+	}
+	pinned, err = file.Read()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // another user's state, as pin has warned
+		return nil, false, nil
+	}
+	return pinned, true, err
+}
+
 // hold says of a server's tools which are held back, by what is pinned now.
 func (c *Catalog) hold(entry config.Tool, tools []Tool) []Tool {
-	file, ok := c.Pins(entry)
-	if !ok || len(tools) == 0 {
-		return tools
-	}
-	pinned, err := file.Read()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // another user's state, as pin has warned
+	pinned, any, err := c.pinned(entry)
+	if !any || len(tools) == 0 {
 		return tools
 	}
 	held := slices.Clone(tools)
@@ -77,12 +87,8 @@ func (c *Catalog) hold(entry config.Tool, tools []Tool) []Tool {
 // free are a server's offers without prompts and templates that say something else
 // than what is pinned now; held says why of each.
 func (c *Catalog) free(entry config.Tool, o *pluginv1.Server) (free *pluginv1.Server, held []string) {
-	file, ok := c.Pins(entry)
-	if !ok || o == nil {
-		return o, nil
-	}
-	pinned, err := file.Read()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	pinned, any, err := c.pinned(entry)
+	if !any || o == nil {
 		return o, nil
 	}
 	keep := func(list [][]byte, of func([]byte) (string, pins.Tool)) (kept [][]byte) {
