@@ -185,7 +185,8 @@ func (l *Lab) serve(t *testing.T) {
 	var serving sync.WaitGroup
 	serving.Go(func() { l.dns(packets) })
 	serving.Go(func() { _ = web.Serve(listeners[0]) })
-	serving.Go(func() { _ = web.Serve(tls.NewListener(listeners[1], config)) })
+	secure := &http.Server{Handler: web.Handler, TLSConfig: config}
+	serving.Go(func() { _ = secure.ServeTLS(listeners[1], "", "") }) // HTTP/2, too
 	serving.Go(func() { each(listeners[2], l.echo) })
 	serving.Go(func() { each(listeners[3], l.sink) })
 	t.Cleanup(func() {
@@ -193,8 +194,10 @@ func (l *Lab) serve(t *testing.T) {
 		_, _ = listeners[2].Close(), listeners[3].Close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if web.Shutdown(ctx) != nil {
-			_ = web.Close()
+		for _, s := range []*http.Server{web, secure} {
+			if s.Shutdown(ctx) != nil {
+				_ = s.Close()
+			}
 		}
 		serving.Wait()
 	})
@@ -205,6 +208,13 @@ func (l *Lab) Site(host string, h http.Handler) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sites[host] = h
+}
+
+// SiteOf is what answers requests for a host; nil is for the lab itself.
+func (l *Lab) SiteOf(host string) http.Handler {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sites[host]
 }
 
 // Listen serves HTTP at one more address and port, too, as all hosts have it.
@@ -228,11 +238,8 @@ func (l *Lab) Listen(t *testing.T, at netip.AddrPort) {
 }
 
 func (l *Lab) handle(w http.ResponseWriter, r *http.Request) {
-	l.mu.Lock()
 	host, _, _ := strings.Cut(r.Host, ":")
-	site := l.sites[host]
-	l.mu.Unlock()
-	if site != nil {
+	if site := l.SiteOf(host); site != nil {
 		site.ServeHTTP(w, r)
 		return
 	}
@@ -339,16 +346,30 @@ func (l *Lab) certify() (*tls.Config, error) {
 	}
 	names := []string{
 		"a.test", "b.test", "x.wild.test", "y.z.wild.test", "git.test", "pip.test", "npm.test", "deb.test",
+		"ws.test", "grpc.test", "crates.test", "php.test", "files.test",
 		"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "context7.com",
 	}
-	of := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: names, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	root := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: from, NotAfter: to,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, root, root, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	leaf := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotBefore: from, NotAfter: to, DNSNames: names,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, leaf, root, own.Public(), key)
 	if err != nil {
 		return nil, err
 	}
 	err = os.WriteFile(l.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, err
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{signed, der}, PrivateKey: own}}}, err
 }

@@ -1,10 +1,8 @@
 package programs
 
 import (
-	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -36,6 +34,7 @@ func serve(t *testing.T, l *lab.Lab, dir string) {
 	serveArchive(t, l, dir)
 	serveSSH(t, dir)
 	serveDatabase(t)
+	serveOthers(t, l, dir)
 }
 
 // files serves these and no others.
@@ -112,21 +111,11 @@ func wheel(t *testing.T, name, version string) []byte {
 }
 
 func serveNPM(t *testing.T, l *lab.Lab, dir string) {
-	var b bytes.Buffer
-	zipped := gzip.NewWriter(&b)
-	w := tar.NewWriter(zipped)
-	for name, content := range map[string]string{
-		"package/package.json": `{"name":"demo","version":"1.0.0"}`, "package/index.js": "// of the package\n",
-	} {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content))}); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = w.Write([]byte(content))
-	}
-	_, _ = w.Close(), zipped.Close()
-	sum := sha512.Sum512(b.Bytes())
+	tarred := packed(t, map[string]string{"package/package.json": `{"name":"demo","version":"1.0.0"}`, "package/index.js": "// of the package\n"})
+	sum := sha512.Sum512(tarred)
 	integrity, tarball := "sha512-"+base64.StdEncoding.EncodeToString(sum[:]), "https://npm.test/demo/-/demo-1.0.0.tgz"
-	l.Site("npm.test", files(map[string][]byte{"/demo/-/demo-1.0.0.tgz": b.Bytes()}))
+	about := fmt.Appendf(nil, `{"name":"demo","dist-tags":{"latest":"1.0.0"},"versions":{"1.0.0":{"name":"demo","version":"1.0.0","dist":{"tarball":%q,"integrity":%q}}}}`, tarball, integrity)
+	l.Site("npm.test", files(map[string][]byte{"/demo/-/demo-1.0.0.tgz": tarred, "/demo": about}))
 	write(t, filepath.Join(dir, "npm/project/package.json"), []byte(`{"name":"p","version":"1.0.0","dependencies":{"demo":"1.0.0"}}`), 0o644)
 	write(t, filepath.Join(dir, "npm/project/package-lock.json"), fmt.Appendf(nil,
 		`{"name":"p","version":"1.0.0","lockfileVersion":3,"requires":true,"packages":{"":{"name":"p","version":"1.0.0","dependencies":{"demo":"1.0.0"}},`+
@@ -179,7 +168,7 @@ func serveSSH(t *testing.T, dir string) {
 	secret := t.TempDir()
 	run(t, dir, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(dir, "key"))
 	run(t, secret, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "host")
-	config := fmt.Sprintf("ListenAddress %s:22\nHostKey %s/host\nAuthorizedKeysFile %s/key.pub\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n", lab.Address, secret, dir)
+	config := fmt.Sprintf("ListenAddress %s:22\nHostKey %s/host\nAuthorizedKeysFile %s/key.pub\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nSubsystem sftp internal-sftp\n", lab.Address, secret, dir)
 	write(t, filepath.Join(secret, "sshd_config"), []byte(config), 0o600)
 	if os.Mkdir("/run/sshd", 0o755) == nil { // of the machine's service, where that is not running
 		t.Cleanup(func() { _ = os.Remove("/run/sshd") })
