@@ -34,6 +34,7 @@ var ranks = map[string]int{
 	"budget":  2, "cgroup": 2, "plugin": 2, "sandbox": 2,
 	"supervisor": 3,
 	"turn":       4,
+	"fleet":      4,
 	"client":     5,
 	"internal":   6,
 	"cmd":        7,
@@ -45,6 +46,9 @@ const (
 	testenv  = "internal/testenv"
 	archtest = "internal/archtest"
 	sysCalls = "golang.org/x/sys"
+
+	natsServer = "github.com/nats-io/nats-server/v2"
+	natsEngine = "fleet/engine"
 )
 
 // inner orders the rooms below supervisor. Each imports only from those of a lower
@@ -116,6 +120,9 @@ func forbidden(module, path, imported string, test bool) string {
 		}
 		return ""
 	}
+	if strings.HasPrefix(imported, "github.com/nats-io/") && !mayUse(path, imported) {
+		return "only " + natsEngine + " has the server in itself, and only fleet speaks with one"
+	}
 	ours, ok := strings.CutPrefix(imported, module+"/")
 	if wired := room(path) == "api" || room(path) == "client" && ours != "api"; wired && !test && !standard(imported) {
 		return "api needs the standard library only, and client nothing but api beside it"
@@ -133,6 +140,14 @@ func forbidden(module, path, imported string, test bool) string {
 
 // ofGRPC are the packages beside the SDK that are for grpc-go, or for tests of tools.
 var ofGRPC = []string{"plugin/proto/v1/toolgrpc", "plugin/plugintest"}
+
+// mayUse says whether a package may import one of NATS.
+func mayUse(path, imported string) bool {
+	if within(imported, natsServer) {
+		return path == natsEngine
+	}
+	return within(path, "fleet")
+}
 
 // forbiddenOurs judges an import inside the module.
 func forbiddenOurs(path, imported string, test bool) string {
@@ -169,6 +184,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 		}
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
+	case to == "fleet" && from == "internal":
+		return "a build without fleets has only cmd to leave out"
 	}
 	return ""
 }

@@ -79,6 +79,15 @@ func TestImports(t *testing.T) {
 		{"examples/hosts/small", ours + "plugin/host", false, "as a user"},
 		{"examples/hosts/small", ours + "internal/tools/config", true, "as a user"},
 
+		{"fleet/engine", "github.com/nats-io/nats-server/v2/server", false, ""},
+		{"fleet", "github.com/nats-io/nats-server/v2/server", false, "the server in itself"},
+		{"fleet/worker", "github.com/nats-io/nats.go", false, ""},
+		{"cmd/toolhost", "github.com/nats-io/nkeys", false, "only fleet speaks"},
+		{"fleet", ours + "supervisor", false, ""},
+		{"fleet", ours + "turn", false, "down only"},
+		{"internal/serve/daemon", ours + "fleet", false, "to leave out"},
+		{"cmd/toolhost", ours + "fleet", false, ""},
+
 		{"cgroup", "golang.org/x/sys/unix", false, ""},
 		{"sandbox", "golang.org/x/sys/unix", false, ""},
 		{"plugin/host", "golang.org/x/sys/unix", false, ""},
