@@ -1,0 +1,88 @@
+// Package place chooses the worker that a call is offered to. It is pure.
+//
+// The local worker comes first while it has a free slot. Then it is the better of two
+// workers chosen at random among those that fit: by the free slots that the last beat
+// told, less what this caller has offered since. So callers that know the same do not all
+// go to the same worker, and none waits behind a long queue by chance.
+package place
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// State is what a worker takes.
+type State uint8
+
+// The states of a worker.
+const (
+	Taking   State = iota
+	Draining       // it ends what it has, and takes nothing more
+	Suspect        // it was not heard for a while
+)
+
+// Worker is what a caller knows of one.
+type Worker struct {
+	Name   string
+	State  State
+	Labels map[string]string
+	// Free slots by its last beat; negative are calls that wait there.
+	Free int
+	// Offered by this caller since that beat.
+	Offered int
+}
+
+// room is how many slots it has, as far as is known.
+func (w Worker) room() int { return w.Free - w.Offered }
+
+// Want is what a call needs of its worker: labels with these values. The label "worker"
+// is its name.
+type Want map[string]string
+
+// NameLabel is the label that each worker has with its name.
+const NameLabel = "worker"
+
+// Misfit says why a worker cannot take the call at all, or "".
+func (want Want) Misfit(w Worker) string {
+	for _, label := range slices.Sorted(maps.Keys(want)) {
+		have, ok := w.Labels[label]
+		if label == NameLabel {
+			have, ok = w.Name, true
+		}
+		switch {
+		case !ok:
+			return fmt.Sprintf("it has no label %s", label)
+		case have != want[label]:
+			return fmt.Sprintf("its label %s is %q, not %q", label, have, want[label])
+		}
+	}
+	return ""
+}
+
+// Choose picks a worker to offer the call to, but none in tried. random(n) is one of 0 to
+// n-1. ok is false if none is left that fits and takes calls.
+func Choose(workers []Worker, want Want, tried []string, random func(n int) int) (w Worker, ok bool) {
+	var fit []Worker
+	for _, w := range workers {
+		if w.State == Taking && want.Misfit(w) == "" && !slices.Contains(tried, w.Name) {
+			fit = append(fit, w)
+		}
+	}
+	if len(fit) == 0 {
+		return Worker{}, false
+	}
+	first := random(len(fit))
+	second := first
+	if len(fit) > 1 {
+		second = (first + 1 + random(len(fit)-1)) % len(fit)
+	}
+	if fit[second].room() > fit[first].room() {
+		first = second
+	}
+	return fit[first], true
+}
+
+// Local says whether a call goes to the caller's own machine: where it must, or where it
+// may and that has a free slot.
+func Local(may, must bool, free int) bool { return must || may && free > 0 }

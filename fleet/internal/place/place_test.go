@@ -1,0 +1,133 @@
+package place
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+func TestMisfit(t *testing.T) {
+	w := Worker{Name: "w1", Labels: map[string]string{"gpu": "a100"}}
+	for want, need := range map[string]Want{
+		"":                                  {"gpu": "a100", "worker": "w1"},
+		"it has no label zone":              {"gpu": "a100", "zone": "eu"},
+		`its label gpu is "a100", not "h1"`: {"gpu": "h1"},
+		`its label worker is "w1", not "x"`: {"worker": "x"},
+	} {
+		if got := need.Misfit(w); got != want {
+			t.Errorf("%v: %q, want %q", need, got, want)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	workers := []Worker{
+		{Name: "full"},
+		{Name: "free", Free: 4},
+		{Name: "asked", Free: 4, Offered: 3},
+		{Name: "draining", State: Draining, Free: 9},
+		{Name: "silent", State: Suspect, Free: 9},
+	}
+	count := map[string]int{}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		w, ok := Choose(workers, nil, nil, r.IntN)
+		if !ok {
+			t.Fatal("none is chosen")
+		}
+		count[w.Name]++
+	}
+	// Of two of three: the best one in two cases of three, the worst one never.
+	if count["full"] != 0 || count["draining"] != 0 || count["silent"] != 0 || count["free"] < 1800 || count["free"] > 2200 {
+		t.Errorf("%v", count)
+	}
+	if w, ok := Choose(workers, nil, []string{"free", "asked"}, r.IntN); !ok || w.Name != "full" {
+		t.Errorf("the one that was not tried: %v, %v", w, ok)
+	}
+	if w, ok := Choose(workers, Want{"worker": "draining"}, nil, r.IntN); ok {
+		t.Errorf("%v takes a call", w)
+	}
+}
+
+func TestLocal(t *testing.T) {
+	for _, c := range []struct {
+		may, must bool
+		free      int
+		want      bool
+	}{{true, false, 1, true}, {true, false, 0, false}, {false, false, 9, false}, {false, true, 0, true}} {
+		if Local(c.may, c.must, c.free) != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// Beats are old and callers many: the better of two keeps the waits short where the best
+// of all would send everybody to one worker, and chance alone would leave queues.
+func TestTheBetterOfTwoSpreadsLoad(t *testing.T) {
+	best := func(workers []Worker, _ *rand.Rand) int {
+		at := 0
+		for i, w := range workers {
+			if w.room() > workers[at].room() {
+				at = i
+			}
+		}
+		return at
+	}
+	chance := func(workers []Worker, r *rand.Rand) int { return r.IntN(len(workers)) }
+	two := func(workers []Worker, r *rand.Rand) int {
+		w, _ := Choose(workers, nil, nil, r.IntN)
+		for i := range workers {
+			if workers[i].Name == w.Name {
+				return i
+			}
+		}
+		return -1
+	}
+	ours, byChance, byBest := longest(two), longest(chance), longest(best)
+	t.Logf("the longest queue: the better of two %d, by chance %d, the best by beats %d", ours, byChance, byBest)
+	if ours*2 > byChance || ours*2 > byBest {
+		t.Errorf("the better of two has a queue of %d, chance %d, the best by beats %d", ours, byChance, byBest)
+	}
+}
+
+// longest plays 50 workers of 4 slots at 90% load, with calls of 10 rounds, 10 callers,
+// and beats every 5 rounds. It returns the longest queue that there was.
+func longest(choose func([]Worker, *rand.Rand) int) (most int) {
+	const callers, machines, slots, takes, beat = 10, 50, 4, 10, 5
+	r := rand.New(rand.NewPCG(3, 4))
+	load := make([]int, machines)
+	views := make([][]Worker, callers)
+	for c := range views {
+		views[c] = make([]Worker, machines)
+		for i := range views[c] {
+			views[c][i] = Worker{Name: string(rune('A' + i)), Free: slots}
+		}
+	}
+	ends := map[int][]int{} // by round: the machines that end a call
+	busy := make([]int, machines)
+	for round := range 1000 {
+		for _, i := range ends[round] {
+			busy[i], load[i] = busy[i]-1, load[i]-1
+		}
+		for range machines * slots * 9 / 10 / takes {
+			view := views[r.IntN(callers)]
+			i := choose(view, r)
+			view[i].Offered++
+			load[i]++
+		}
+		for i := range load {
+			for busy[i] < slots && busy[i] < load[i] {
+				busy[i]++
+				ends[round+takes] = append(ends[round+takes], i)
+			}
+			most = max(most, load[i]-slots)
+		}
+		if round%beat == 0 {
+			for _, view := range views {
+				for i := range view {
+					view[i].Free, view[i].Offered = slots-load[i], 0
+				}
+			}
+		}
+	}
+	return most
+}
