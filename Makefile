@@ -53,7 +53,7 @@ SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/jou
 # The others do the same more often here than in `make test`.
 SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|LargeOutputIsAnsweredInTime|FlippedBits|FlippedBitsAfterACrash|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
 BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
-PROTO = plugin/proto/v1/plugin.proto
+PROTO = plugin/proto/v1/plugin.proto fleet/proto/v1/fleet.proto
 LAUNCHERS = sandbox/launcher_linux_amd64 sandbox/launcher_linux_arm64
 
 # $(call need,PROGRAM=PACKAGE ...) installs what is missing, as root, or says what is missing.
@@ -114,6 +114,11 @@ stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 3
 browser: build ## a headless Chromium uses the web console
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,browser,^TestInABrowser$$,./internal/serve/console)
+
+.PHONY: fleet
+fleet: build ## workers and callers that are gone for good, which takes as long as a lease
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,fleet,^Test(AWorkerIsGone|ACallerIsGone|TheRuleHoldsWithAnImpliedGo)$$,./fleet ./fleet/internal/start)
 
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
