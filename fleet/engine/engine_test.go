@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+)
+
+func newKey(t *testing.T) *seal.Key {
+	t.Helper()
+	key, err := seal.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// party is one that is connected, and what the engine refuses it.
+type party struct {
+	conn    *nats.Conn
+	refused chan string
+}
+
+func join(t *testing.T, e *Engine, key *seal.Key) *party {
+	t.Helper()
+	p := &party{refused: make(chan string, 100)}
+	conn, err := nats.Connect("nats://"+e.Address(), nats.Nkey(key.Public(), key.Sign), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		p.refused <- err.Error()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	p.conn = conn
+	return p
+}
+
+// tries does something that must be refused, or must not be.
+func (p *party) tries(t *testing.T, what string, allowed bool, do func() error) {
+	t.Helper()
+	if err := do(); err != nil {
+		t.Fatal(err)
+	}
+	// The server answers in order: what it has refused is known when it has answered this.
+	if err := p.conn.FlushTimeout(10 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-p.refused:
+		if allowed {
+			t.Errorf("%s is refused: %s", what, err)
+		}
+	case <-time.After(map[bool]time.Duration{true: 0, false: 10 * time.Second}[allowed]):
+		if !allowed {
+			t.Errorf("%s is let through", what)
+		}
+	}
+}
+
+// Each party tries every subject of the others.
+func TestRights(t *testing.T) {
+	caller, one, two := newKey(t), newKey(t), newKey(t)
+	e, err := Start(Config{Listen: "127.0.0.1:0", Caller: caller.Public(), Workers: map[string]string{"w1": one.Public(), "w2": two.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	c, w := join(t, e, caller), join(t, e, one)
+	me, other := caller.Public(), two.Public()
+	for _, x := range []struct {
+		who           string
+		p             *party
+		verb, subject string
+		allowed       bool
+	}{
+		{"a worker", w, "publish", link.WorkerBeat("w1"), true},
+		{"a worker", w, "publish", link.FrameSubject(me, "w1", "inbox"), true},
+		{"a worker", w, "subscribe", link.ForWorker("w1"), true},
+		{"a worker", w, "subscribe", link.CallerBeats, true},
+		{"a worker", w, "publish", link.WorkerBeat("w2"), false},
+		{"a worker", w, "publish", link.FrameSubject(me, "w2", "inbox"), false},
+		{"a worker", w, "publish", link.CallerBeat(me), false},
+		{"a worker", w, "publish", link.OfferSubject("w2", me), false},
+		{"a worker", w, "publish", link.ControlSubject("w1", me), false},
+		{"a worker", w, "subscribe", link.ForWorker("w2"), false},
+		{"a worker", w, "subscribe", link.ForWorker("*"), false},
+		{"a worker", w, "subscribe", link.FrameSubject(me, "w2", "*"), false},
+		{"a worker", w, "subscribe", link.FrameSubject("*", "*", "*"), false},
+		{"a worker", w, "subscribe", link.WorkerBeats, false},
+		{"a worker", w, "subscribe", ">", false},
+		{"a worker", w, "subscribe", "$SYS.>", false},
+		{"the caller", c, "publish", link.OfferSubject("w1", me), true},
+		{"the caller", c, "publish", link.ControlSubject("w2", me), true},
+		{"the caller", c, "publish", link.CallerBeat(me), true},
+		{"the caller", c, "subscribe", link.FrameSubject(me, "w1", "*"), true},
+		{"the caller", c, "subscribe", link.WorkerBeats, true},
+		{"the caller", c, "publish", link.CallerBeat(other), false},
+		{"the caller", c, "publish", link.OfferSubject("w1", other), false},
+		{"the caller", c, "publish", link.WorkerBeat("w1"), false},
+		{"the caller", c, "publish", link.FrameSubject(me, "w1", "inbox"), false},
+		{"the caller", c, "subscribe", link.FrameSubject(other, "w1", "*"), false},
+		{"the caller", c, "subscribe", link.ForWorker("w1"), false},
+		{"the caller", c, "subscribe", ">", false},
+	} {
+		x.p.tries(t, x.who+": "+x.verb+" "+x.subject, x.allowed, func() error {
+			if x.verb == "publish" {
+				return x.p.conn.Publish(x.subject, nil)
+			}
+			_, err := x.p.conn.SubscribeSync(x.subject)
+			return err
+		})
+	}
+}
+
+// Who has no key that is known is not let in.
+func TestStrangers(t *testing.T) {
+	e, err := Start(Config{Listen: "127.0.0.1:0", Caller: newKey(t).Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	stranger := newKey(t)
+	for name, option := range map[string]nats.Option{
+		"another key": nats.Nkey(stranger.Public(), stranger.Sign), "no key": nats.Name("x"), "a password": nats.UserInfo("a", "b"),
+	} {
+		if conn, err := nats.Connect("nats://"+e.Address(), option); err == nil {
+			conn.Close()
+			t.Errorf("%s is let in", name)
+		}
+	}
+}
+
+func TestWrongConfigurations(t *testing.T) {
+	key, other := newKey(t).Public(), newKey(t).Public()
+	for want, c := range map[string]Config{
+		"without TLS":         {Listen: "0.0.0.0:0"},
+		"is not an address":   {Listen: "7420"},
+		"give both or":        {Listen: "127.0.0.1:0", Cert: "x"},
+		"is not a name for":   {Listen: "127.0.0.1:0", Workers: map[string]string{"w.1": other}},
+		"is not the public":   {Listen: "127.0.0.1:0", Workers: map[string]string{"w1": "U"}},
+		"the same key as the": {Listen: "127.0.0.1:0", Workers: map[string]string{"w1": key}},
+		"cannot use the":      {Listen: "127.0.0.1:0", Cert: "/nosuch", CertKey: "/nosuch"},
+	} {
+		c.Caller = key
+		if e, err := Start(c); err == nil || !strings.Contains(err.Error(), want) {
+			if e != nil {
+				e.Close()
+			}
+			t.Errorf("%+v: %v, want %q", c, err, want)
+		}
+	}
+	for want, url := range map[string]string{
+		"not encrypted":      "nats://10.0.0.1:4222",
+		"is not a URL":       "http://127.0.0.1",
+		"name or password":   "tls://a:b@host:1",
+		"mix nats":           "tls://host:1,nats://127.0.0.1:2",
+		"there is no URL of": "",
+	} {
+		if _, err := link.CheckURL(url); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", url, err, want)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+// Package link connects the parties of a fleet by NATS, and names the subjects that they
+// use and may use.
+package link
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+)
+
+// Options of a connection.
+type Options struct {
+	// URL of one engine or several, separated by commas: nats://127.0.0.1:7420, or
+	// tls://host:7420. Off loopback only tls is taken.
+	URL string
+	// InProcess is an engine in this process, instead of a URL.
+	InProcess nats.InProcessConnProvider
+	// CA is a file of certificates that the engine's must be signed by; empty takes the
+	// system's.
+	CA string
+	// Key is who connects.
+	Key *seal.Key
+	// Name is shown by the engine's tools.
+	Name   string
+	Logger hclog.Logger
+	// Changed, if not nil, is called when the connection is lost and when it is there
+	// again.
+	Changed func()
+}
+
+// connectTimeout bounds one try to connect.
+const connectTimeout = 5 * time.Second
+
+// Connect connects, and goes on trying when it is not possible or no longer. What cannot
+// be sent in the meantime is not sent later.
+func Connect(o Options) (*nats.Conn, error) {
+	options := []nats.Option{
+		nats.Name(o.Name), nats.Nkey(o.Key.Public(), o.Key.Sign), nats.Timeout(connectTimeout),
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				o.Logger.Warn("the connection to the fleet's engine is lost", "error", err)
+			}
+			o.changed()
+		}),
+		nats.ConnectHandler(func(c *nats.Conn) {
+			if o.InProcess == nil {
+				o.Logger.Info("connected to the fleet's engine", "url", c.ConnectedUrlRedacted())
+			}
+			o.changed()
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { o.Logger.Info("connected to the fleet's engine again"); o.changed() }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { o.Logger.Debug("cannot connect to the fleet's engine", "error", err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			o.Logger.Warn("the fleet's engine complains", "error", err)
+		}),
+	}
+	if o.InProcess != nil {
+		options = append(options, nats.InProcessServer(o.InProcess))
+		return nats.Connect("", options...)
+	}
+	secure, err := CheckURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if secure {
+		config := &tls.Config{MinVersion: tls.VersionTLS13}
+		if o.CA != "" {
+			if config.RootCAs, err = readCA(o.CA); err != nil {
+				return nil, err
+			}
+		}
+		options = append(options, nats.Secure(config))
+	}
+	return nats.Connect(o.URL, options...)
+}
+
+func (o Options) changed() {
+	if o.Changed != nil {
+		o.Changed()
+	}
+}
+
+func readCA(path string) (*x509.CertPool, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the certificates of the fleet's engine: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(raw) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", path)
+	}
+	return pool, nil
+}
+
+// CheckURL says what is wrong with the URLs of engines, and whether they are of TLS.
+func CheckURL(urls string) (secure bool, err error) {
+	if urls == "" {
+		return false, errors.New("there is no URL of the fleet's engine: give one such as tls://host:7420")
+	}
+	for i, each := range strings.Split(urls, ",") {
+		u, err := url.Parse(strings.TrimSpace(each))
+		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
+			return false, fmt.Errorf("%q is not a URL of a fleet's engine: give nats://127.0.0.1:PORT or tls://HOST:PORT", each)
+		}
+		if u.User != nil {
+			return false, fmt.Errorf("the URL of the fleet's engine %s has a name or password: parties have keys instead", u.Redacted())
+		}
+		if u.Scheme == "nats" && !Loopback(u.Hostname()) {
+			return false, fmt.Errorf("%s is not on this machine, and nats:// is not encrypted: give tls://%s", each, u.Host)
+		}
+		if i > 0 && secure != (u.Scheme == "tls") {
+			return false, errors.New("the URLs of the fleet's engines mix nats:// and tls://")
+		}
+		secure = u.Scheme == "tls"
+	}
+	return secure, nil
+}
+
+// Loopback says whether a host is this machine alone.
+func Loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// CheckListen checks the address that an engine is to listen on.
+func CheckListen(address string, secure bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%q is not an address to listen on: give HOST:PORT, such as 127.0.0.1:7420", address)
+	}
+	if !secure && !Loopback(host) {
+		return fmt.Errorf("the fleet would listen on %s, which other machines reach, without TLS: give cert and certKey, or listen on 127.0.0.1", address)
+	}
+	return nil
+}
