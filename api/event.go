@@ -32,6 +32,7 @@ const (
 	EventInteractionRequest  EventKind = "interaction_request"
 	EventInteractionResponse EventKind = "interaction_response"
 	EventReaped              EventKind = "tool_reaped"
+	EventPlaced              EventKind = "tool_placed"
 )
 
 // Audit kinds: what was decided about calls, and by whom. Each interaction has
@@ -78,8 +79,7 @@ type Event struct {
 	Content   *Content  `json:"content,omitempty"`
 	TimeoutMs int64     `json:"timeoutMs,omitempty"`
 	Display   string    `json:"display,omitempty"`
-	// Reaped, of tool_reaped, counts the processes that are gone.
-	Reaped int `json:"reaped,omitempty"`
+	EventProcesses
 	// Missed counts output and progress events before this one that came too
 	// fast to be shown, or after as much output as is.
 	Missed int `json:"missed,omitempty"`
@@ -107,6 +107,17 @@ type Event struct {
 	Outcome       string          `json:"outcome,omitempty"`
 	// By is who has answered, with ByFor and what a yes is for beside one call behind it.
 	By string `json:"by,omitempty"`
+}
+
+// EventProcesses are of tool_placed and tool_reaped.
+type EventProcesses struct {
+	// Reaped, of tool_reaped, counts the processes that are gone.
+	Reaped int `json:"reaped,omitempty"`
+	// Worker, of tool_placed, is about to be told to start the call, which has not been
+	// before this event is on record. Attempt counts the workers that the call was offered
+	// to, this one included.
+	Worker  string `json:"worker,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
 }
 
 // ByFor stands before the turn, session or identity that a yes is for.

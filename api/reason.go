@@ -66,6 +66,12 @@ const (
 	ReasonArguments     Reason = "arguments"      // the tool says so of them
 )
 
+// Reasons for which a call of a fleet is lost.
+const (
+	ReasonWorkerDied  Reason = "worker_died" // a later life of the worker, or of its machine, says so
+	ReasonUnreachable Reason = "unreachable" // it was not heard any more
+)
+
 // Reasons for other ends.
 const (
 	ReasonPanic            Reason = "panic"

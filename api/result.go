@@ -71,14 +71,33 @@ type Result struct {
 	Usage   Usage         `json:"usage"`
 	Limits  AppliedLimits `json:"limits"`
 	Sandbox Receipt       `json:"sandbox"`
-	// Network is what was reached and refused; null for a call that never ran.
-	Network *Network `json:"network,omitempty"`
-	Retry   Retry    `json:"retry"`
+	Elsewhere
+	Retry Retry `json:"retry"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
 	Message string `json:"message"`
 	// Marks are the moments that Timing is made of. They are on no wire.
 	Marks Marks `json:"-"`
+}
+
+// Elsewhere is what a call had to do with other machines.
+type Elsewhere struct {
+	// Network is what was reached and refused; null for a call that never ran.
+	Network *Network `json:"network,omitempty"`
+	// Where is set for a call that was given to a worker of a fleet.
+	Where *Where `json:"where,omitempty"`
+}
+
+// Where is the worker of a fleet that a call was given to.
+type Where struct {
+	Worker string `json:"worker"`
+	// Attempt counts the workers that the call was offered to, this one included.
+	Attempt int `json:"attempt"`
+	// PlaceMs is the time until the worker was told to start it.
+	PlaceMs int64 `json:"placeMs"`
+	// StillRunning, of a lost call, is "no" where it is certain that nothing of it runs
+	// any more, else "unknown".
+	StillRunning string `json:"stillRunning,omitempty"`
 }
 
 // DeadlineDetails say which timeout was passed, under the names that gRPC's error

@@ -24,6 +24,7 @@ const (
 	StatusOverloaded      Status = "overloaded"
 	StatusInvalidArgs     Status = "invalid_args"
 	StatusNetworkLimit    Status = "network_limit"
+	StatusLost            Status = "lost" // of a fleet: what became of it at its worker is not known
 )
 
 // Statuses of calls that have no outcome yet.
@@ -37,7 +38,7 @@ const (
 // Statuses returns all outcomes, sorted.
 func Statuses() []Status {
 	return []Status{
-		StatusCancelled, StatusCollateral, StatusCPULimit, StatusCrashed, StatusDenied, StatusInvalidArgs, StatusNetworkLimit, StatusNoResult,
+		StatusCancelled, StatusCollateral, StatusCPULimit, StatusCrashed, StatusDenied, StatusInvalidArgs, StatusLost, StatusNetworkLimit, StatusNoResult,
 		StatusOK, StatusOOM, StatusOutputLimit, StatusOverloaded, StatusPidsLimit, StatusPolicyViolation,
 		StatusProtocolError, StatusStartFailed, StatusTimeout, StatusToolError, StatusUnkillable,
 	}

@@ -94,6 +94,9 @@ type Admission struct {
 	Wait           time.Duration
 }
 
+// Slots are how many calls run at once, with the default for zero.
+func (a Admission) Slots() int { return a.limits().Running }
+
 func (a Admission) limits() admission.Limits {
 	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait}
 	if l.Running == 0 {

@@ -16,11 +16,7 @@ import (
 func resultSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	statuses := &jsonschema.Schema{Type: "string"}
-	for _, status := range []api.Status{
-		api.StatusOK, api.StatusToolError, api.StatusTimeout, api.StatusCancelled, api.StatusDenied, api.StatusOOM, api.StatusPidsLimit,
-		api.StatusOutputLimit, api.StatusCPULimit, api.StatusCrashed, api.StatusNoResult, api.StatusStartFailed, api.StatusProtocolError,
-		api.StatusPolicyViolation, api.StatusCollateral, api.StatusUnkillable, api.StatusOverloaded, api.StatusInvalidArgs,
-	} {
+	for _, status := range api.Statuses() {
 		statuses.Enum = append(statuses.Enum, string(status))
 	}
 	schema, err := jsonschema.For[api.Result](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{

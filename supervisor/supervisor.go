@@ -45,6 +45,7 @@ type Supervisor struct {
 	// describing are those that are not described yet, in slots of their own.
 	describing   *describe.Flights
 	describeGate *admission.Gate
+	swept        bool          // see Swept; written by New alone
 	stuck        atomic.Int64  // calls that were given up, and are not gone
 	locking      atomic.Int64  // calls that wait for data of tools
 	looks        chan struct{} // see call.MaxLooks
@@ -100,6 +101,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	if err != nil {
 		s.config.Logger.Warn("cannot sweep what dead supervisors left", "error", err)
 	}
+	s.swept = err == nil && len(swept.Left) == 0 && !s.config.NoCgroup
 	for _, left := range swept.Left {
 		s.config.Logger.Warn("cannot remove the cgroup of a dead supervisor", "path", left.Path, "error", left.Err)
 	}
@@ -222,6 +224,10 @@ func (s *Supervisor) close() error {
 // the configuration that they were made for has changed. It does not wait; those
 // in use go on.
 func (s *Supervisor) EndIdle() { s.kept.EndIdle() }
+
+// Swept says whether New has seen to it that no process is left of the calls of dead
+// supervisors that had the same place for their cgroups. Without cgroups it is not known.
+func (s *Supervisor) Swept() bool { return s.swept }
 
 // Host is what a supervisor found on this machine.
 type Host struct {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"time"
@@ -70,8 +71,24 @@ func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 		r.Host = b.t.children(e)
 	}
 	r.LogArgs = []any{"turn", b.t.info.TurnID, "call", e.key}
+	r.Placed = func(worker string, attempt int) error { return b.placed(e, worker, attempt) }
 	r.Ask = func(ctx context.Context, q supervisor.Question) supervisor.Answer { return b.question(ctx, e, q) }
 	return r
+}
+
+// placed puts on record that a worker of a fleet is about to start the call. It is called
+// by who runs the call, and waits for the owner.
+func (b *batch) placed(e *entry, worker string, attempt int) (err error) {
+	event := b.event(e, api.EventPlaced)
+	event.EventProcesses = api.EventProcesses{Worker: worker, Attempt: attempt}
+	if !b.t.do(func() {
+		b.t.emit(event, nil)
+		b.t.flush()
+		err = b.t.recorded.err
+	}) {
+		return errors.New("the turn is over")
+	}
+	return err
 }
 
 // placeOf is where a call stands.

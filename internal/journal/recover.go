@@ -60,7 +60,8 @@ type lostCall struct {
 	content     []api.Content
 	bytes       int
 	cut         bool
-	timeoutMs   int64 // 0 is not known, or infinite
+	timeoutMs   int64      // 0 is not known, or infinite
+	where       *api.Where // a worker that may have started it
 }
 
 type lostQuestion struct {
@@ -121,6 +122,8 @@ func (c *lostCall) take(e api.Event) {
 	switch e.Kind {
 	case api.EventStarted:
 		c.began, c.start, c.timeoutMs = true, e.Time, e.TimeoutMs
+	case api.EventPlaced:
+		c.where = &api.Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
 	case api.EventFinished, api.EventFailed:
 		c.over, c.content = true, nil
 	case api.EventOutput:
@@ -226,6 +229,10 @@ func (c *lostCall) result(turnID string) *api.Result {
 		CallID: c.id, Tool: c.tool, Status: api.StatusCancelled, Reason: api.ReasonError, Message: c.message(),
 	}.Result()
 	result.TurnID = turnID
+	if c.where != nil {
+		result.Status, result.Code, result.Reason = api.StatusLost, "UNKNOWN", api.ReasonUnreachable
+		result.Elsewhere = api.Elsewhere{Where: c.where}
+	}
 	if c.began { // as far as there is a record of it
 		result.Timing.ElapsedMs = c.last.Sub(c.start).Milliseconds()
 		if c.timeoutMs > 0 {
@@ -250,6 +257,9 @@ func (c *lostCall) result(turnID string) *api.Result {
 func (c *lostCall) message() string {
 	if c.asked {
 		return fmt.Sprintf("[CANCELLED] The host died, or lost its journal, while a human was asked for the call of tool %q. As far as there is a record, nothing was changed.", c.tool)
+	}
+	if c.where != nil {
+		return fmt.Sprintf("[LOST] The host died, or lost its journal, after it had given the call of tool %q to worker %s: no end is on record. The worker ends what it does not hear the host about. Side effects may have happened.", c.tool, c.where.Worker)
 	}
 	text := fmt.Sprintf("[CANCELLED] The host died while tool %q ran, or lost its journal: no end is on record. A host's end kills all of its tools' processes.", c.tool)
 	if !c.began {

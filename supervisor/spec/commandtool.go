@@ -33,6 +33,9 @@ type CommandSpec struct {
 	Exit func(status int) (ok bool, message string)
 	// Shell says that a shell interprets the command; the receipt shows it.
 	Shell bool
+	// Source is, as JSON, what another machine's program makes the same tool of. Empty
+	// keeps its calls on this machine.
+	Source json.RawMessage
 }
 
 // OutputReader makes content of what a command writes to its standard output,

@@ -124,6 +124,7 @@ type Request struct {
 	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
 	// may, the call starts its own. See Supervisor.Prestart.
 	Prestart int
+	Fleet
 	// ID identifies the call in events and results; empty makes one.
 	ID string
 	// LogArgs are the keys and values by which log lines name the call; none is
@@ -154,7 +155,7 @@ type Request struct {
 // started before there is one.
 func (r Request) Ahead() Request {
 	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
-	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Ask, r.Events = "", "", nil, api.Place{}, nil, nil
+	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Placed, r.Ask, r.Events = "", "", nil, api.Place{}, nil, nil, nil
 	return r
 }
 
@@ -166,6 +167,16 @@ type PrestartBudget struct {
 	// MemoryBytes is what they may have together; zero is 512 MiB, or a quarter of
 	// what all calls may have together if that is less.
 	MemoryBytes int64
+}
+
+// Fleet is the part of a request that only a fleet of machines heeds.
+type Fleet struct {
+	// Where are the labels that a worker of a fleet must have to run the call; a
+	// supervisor by itself refuses such a call.
+	Where map[string]string
+	// Placed, if not nil, is called before a worker is told to start the call, and must
+	// keep that on record: with an error the call is not started.
+	Placed func(worker string, attempt int) error
 }
 
 // ToolName is what the call's tool is called before it is described.

@@ -15,7 +15,7 @@ import (
 var prefixes = map[api.Status]string{
 	api.StatusTimeout: "[TIMEOUT]", api.StatusCancelled: "[CANCELLED]", api.StatusDenied: "[DENIED]", api.StatusOOM: "[OOM]",
 	api.StatusPidsLimit: "[LIMIT]", api.StatusOutputLimit: "[LIMIT]", api.StatusCPULimit: "[LIMIT]",
-	api.StatusNetworkLimit: "[LIMIT]",
+	api.StatusNetworkLimit: "[LIMIT]", api.StatusLost: "[LOST]",
 }
 
 // causePrefix keeps the first cause's prefix for a call that is unkillable.

@@ -95,7 +95,7 @@ func (p *Preparer) Prepare(ctx context.Context, request spec.Request, profile bu
 	n := preparation{Preparer: p, Prepared: p.Bare(request)}
 	n.Work = work
 	for _, step := range []func() error{
-		n.bound, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
+		n.checkWhere, n.bound, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
 		func() error { return n.checkTool(ctx) },
 	} {
 		if err := step(); err != nil {
@@ -104,6 +104,15 @@ func (p *Preparer) Prepare(ctx context.Context, request spec.Request, profile bu
 	}
 	n.settleTime(profile)
 	return n.Prepared, nil
+}
+
+// checkWhere refuses a call that asks for a worker of a fleet: a fleet takes the labels
+// off what its worker gets.
+func (n *preparation) checkWhere() error {
+	if len(n.Request.Where) == 0 || n.Describes() {
+		return nil
+	}
+	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's", n.Request.Where))
 }
 
 // bound settles the limits, once for all that enforces or shows them.

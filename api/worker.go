@@ -1,0 +1,19 @@
+package api
+
+// Worker is one of a fleet, as the daemon knows it.
+type Worker struct {
+	Name string `json:"name"`
+	// State is taking, draining or suspect: not heard for 1.5 s, or it does not hear the daemon.
+	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls) or suspect (it was not heard for 1.5 s, or does not hear the daemon)"`
+	Free    int               `json:"free" jsonschema:"slots that no call has"`
+	Slots   int               `json:"slots"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	Version string            `json:"version"`
+	// SilentMs is how long it was not heard.
+	SilentMs int64 `json:"silentMs" jsonschema:"how long it was not heard"`
+}
+
+// Workers are those of a fleet, by name.
+type Workers struct {
+	Workers []Worker `json:"workers"`
+}
