@@ -1,9 +1,12 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/command"
@@ -20,7 +23,48 @@ func (c *Catalog) command(entry config.Tool) (Tool, error) {
 	}
 	spec := entry.Command
 	description := commandDescription(entry)
-	tool, err := supervisor.NewCommandTool(supervisor.CommandSpec{
+	tool, err := commandTool(spec, description)
+	if err != nil {
+		return Tool{}, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
+	}
+	request.Command = &supervisor.Command{Argv: []string{program(spec)}, Tool: tool}
+	return c.offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
+}
+
+// source is a command tool as it is written for the worker of a fleet.
+type source struct {
+	Description json.RawMessage `json:"description"`
+	Spec        command.Spec    `json:"spec"`
+}
+
+// CommandTool makes the tool that another machine's catalogue has written.
+func CommandTool(raw json.RawMessage) (*supervisor.CommandTool, error) {
+	var s source
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return nil, fmt.Errorf("cannot read the command: %w", err)
+	}
+	if problems := s.Spec.Check(); len(problems) > 0 {
+		return nil, fmt.Errorf("%s: %s", problems[0].Path, problems[0].Text)
+	}
+	description := &pluginv1.ToolDescription{}
+	if err := protojson.Unmarshal(s.Description, description); err != nil {
+		return nil, fmt.Errorf("cannot read the command's description: %w", err)
+	}
+	return commandTool(s.Spec, description)
+}
+
+func commandTool(spec command.Spec, description *pluginv1.ToolDescription) (*supervisor.CommandTool, error) {
+	written, err := protojson.Marshal(description)
+	if err != nil {
+		return nil, fmt.Errorf("bug: cannot write the command's description: %w", err)
+	}
+	raw, err := json.Marshal(source{written, spec})
+	if err != nil {
+		return nil, fmt.Errorf("bug: cannot write the command: %w", err)
+	}
+	return supervisor.NewCommandTool(supervisor.CommandSpec{
 		Description: description,
 		Build: func(arguments json.RawMessage) ([]string, []byte, error) {
 			built, err := spec.Build(arguments)
@@ -31,13 +75,8 @@ func (c *Catalog) command(entry config.Tool) (Tool, error) {
 			outcome := spec.Exit(status)
 			return outcome.OK, outcome.Message
 		},
-		Shell: spec.Shell,
+		Shell: spec.Shell, Source: raw,
 	})
-	if err != nil {
-		return Tool{}, fmt.Errorf("tool %s (%s): %w", entry.Name, entry.Source, err)
-	}
-	request.Command = &supervisor.Command{Argv: []string{program(spec)}, Tool: tool}
-	return c.offer(entry.Name, entry, request, description, &supervisor.Description{}), nil
 }
 
 // program is what is looked up and executed.

@@ -1,0 +1,137 @@
+package portable
+
+import (
+	"encoding/json"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Each field of a request either goes over the wire, or keeps the call where it is, or is
+// of this list. A new field of Request fails here until it is decided.
+func TestEachFieldIsDecided(t *testing.T) {
+	portable := map[string]bool{
+		"Tool": true, "Command": true, "Name": true, "Arguments": true, "Meta": true, "Timeout": true, "Timeouts": true, "Profiles": true,
+		"Stream": true, "Grace": true, "Limits": true, "Sandbox": true, "Env": true, "SHA256": true, "ID": true, "Place": true, "EventOutputBytes": true,
+	}
+	here := map[string]string{
+		"Rounds": "it is about an Adapter's server, which stays", "Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
+		"LogArgs": "the log is this machine's", "Ask": "the worker answers that nobody is there, and warns", "Events": "they are sent as frames",
+		"Fleet": "it is the fleet's own", "Pool": "one without bounds is a name",
+	}
+	stays := map[string]func(*supervisor.Request){
+		"Method":  func(r *supervisor.Request) { r.Method = "prompts/get" },
+		"Client":  func(r *supervisor.Request) { r.Client = json.RawMessage("{}") },
+		"FilesTo": func(r *supervisor.Request) { r.FilesTo = "/x" },
+		"Dir":     func(r *supervisor.Request) { r.Dir = "/x" },
+		"Secrets": func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{}} },
+		"Lock":    func(r *supervisor.Request) { r.Lock.File = "/x" },
+		"Keep":    func(r *supervisor.Request) { r.Keep = &supervisor.Keep{} },
+		"Host":    func(r *supervisor.Request) { r.Host = func(net.Listener) {} },
+	}
+	for field := range reflect.TypeFor[supervisor.Request]().Fields() {
+		set := stays[field.Name]
+		if !portable[field.Name] && here[field.Name] == "" && set == nil {
+			t.Errorf("Request.%s is neither sent to a worker nor refused by name", field.Name)
+		}
+		if set != nil {
+			r := request()
+			set(&r)
+			if len(Stays(r, supervisor.Config{})) != 1 {
+				t.Errorf("with %s: %q", field.Name, Stays(r, supervisor.Config{}))
+			}
+		}
+	}
+}
+
+func request() supervisor.Request {
+	return supervisor.Request{Command: &supervisor.Command{Argv: []string{"echo", "x"}}}
+}
+
+// What is in the fields that are sent and cannot be, is refused by name, too; on both
+// sides.
+func TestStays(t *testing.T) {
+	for want, set := range map[string]func(*supervisor.Request){
+		"read":                  func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
+		"write":                 func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
+		"workspace":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
+		"network":               func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Network: sandbox.NetworkHost} },
+		"tier none":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
+		"MCP server":            func(r *supervisor.Request) { r.Command, r.Tool.Adapter = nil, true },
+		"a pool":                func(r *supervisor.Request) { r.Pool.Running = 1 },
+		"a quota":               func(r *supervisor.Request) { r.Share.Running = 1 },
+		"stdin":                 func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
+		"Go functions":          func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
+		"I/O":                   func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
+		"does not fit the wire": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
+	} {
+		r := request()
+		set(&r)
+		if got := Stays(r, supervisor.Config{}); len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := Stays(request(), supervisor.Config{}); len(got) != 0 {
+		t.Errorf("a plain command stays for %q", got)
+	}
+	if got := Stays(request(), supervisor.Config{Sandbox: sandbox.Policy{Read: []string{"/x"}}}); len(got) != 1 {
+		t.Errorf("with the host's own policy: %q", got)
+	}
+	for want, raw := range map[string]string{
+		"unknown field": `{"tool":{},"argv":["x"],"later":1}`, "cannot read": `{`, "no tool": `{}`, "cannot do this yet": `{"tool":{"Adapter":true}}`,
+		"makes no command tools": `{"tool":{},"argv":["x"],"source":{}}`, "no sandbox": `{"tool":{},"argv":["x"],"tier":"none"}`,
+	} {
+		if _, err := Read([]byte(raw), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", raw, err, want)
+		}
+	}
+}
+
+// A request comes out as it went in, with what its caller's configuration adds.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	r := supervisor.Request{
+		Tool: supervisor.Tool{Path: "/bin/x", Name: "n", ReadOnly: true}, Name: "shown", Arguments: json.RawMessage(`{"a":1}`), Meta: json.RawMessage(`{"b":2}`),
+		Timeout: time.Second, Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Timeout: time.Minute}}, Stream: budget.Stream{Gap: time.Second}, Grace: time.Second,
+		Limits: supervisor.Limits{MemoryBytes: 5 << 20, Pids: supervisor.Unlimited}, Env: []string{"A=b"}, ID: "id", Place: api.Place{TurnID: "t"}, EventOutputBytes: 7,
+	}
+	config := supervisor.Config{Timeouts: []budget.Ask{{Layer: budget.LayerClient, Max: time.Hour}}, Limits: supervisor.Limits{CPUPercent: 50}}
+	raw, err := Write(r, config, "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(raw, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := r
+	want.SHA256, want.Timeouts, want.Profiles = "abc", append(config.Timeouts, r.Timeouts...), nil
+	want.Limits = r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits())
+	want.Sandbox = &sandbox.Policy{Network: sandbox.NetworkNone}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	if err := (Ceilings{Pids: 10}).Check(got.Limits); err == nil || !strings.Contains(err.Error(), "over the worker's ceiling of 10") {
+		t.Errorf("no limit is within a ceiling: %v", err)
+	}
+	if err := (Ceilings{Timeout: time.Hour}).CheckTimeout(budget.Infinite); err == nil || !strings.Contains(err.Error(), "infinity") {
+		t.Errorf("%v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	raw, _ := Write(request(), supervisor.Config{}, "")
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if r, err := Read(raw, nil); err == nil && (r.Sandbox == nil || r.Sandbox.Network != sandbox.NetworkNone || len(Stays(r, supervisor.Config{})) > 0) {
+			t.Errorf("%s is let through", raw)
+		}
+	})
+}
