@@ -1,0 +1,96 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func open(t *testing.T, dir, epoch string) *ledger {
+	t.Helper()
+	l, err := openLedger(dir, epoch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func none() []string { return nil }
+
+// A later life knows what the ones before have started, also one that was killed while it
+// wrote, and says where it does not know.
+func TestLedgerOverLives(t *testing.T) {
+	dir := t.TempDir()
+	one := open(t, dir, "one")
+	if _, err := openLedger(dir, "two"); err == nil || !strings.Contains(err.Error(), "another worker uses") {
+		t.Errorf("two workers use one folder: %v", err)
+	}
+	if err := one.start("c l 1", none); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.out.WriteString("start c l 2"); err != nil { // it was killed here
+		t.Fatal(err)
+	}
+	_ = one.close()
+	for _, epoch := range []string{"two", "three"} {
+		l := open(t, dir, epoch)
+		for name, want := range map[string]string{"c l 1": "true true", "c l 2": "true false", "c l 3": "true false"} {
+			known, started := l.of("one", name)
+			if got := fmt.Sprint(known, started); got != want {
+				t.Errorf("%s: %s is %s, want %s", epoch, name, got, want)
+			}
+		}
+		if known, _ := l.of("nosuch", "c l 1"); known {
+			t.Error("a life that is not on record is known")
+		}
+		_ = l.close()
+	}
+	for i := range maxEarlier {
+		_ = open(t, dir, fmt.Sprint("later", i)).close()
+	}
+	if known, started := open(t, dir, "last").of("one", "c l 1"); known || started {
+		t.Error("a life is remembered for ever")
+	}
+}
+
+// A file that has grown long is written anew with what still runs; of the rest it is not
+// said that it never started.
+func TestLedgerIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, "one")
+	l.lines = maxLines
+	if err := l.start("c l 9", func() []string { return []string{"c l 8"} }); err != nil {
+		t.Fatal(err)
+	}
+	if l.lines != 3 {
+		t.Errorf("%d lines", l.lines)
+	}
+	_ = l.close()
+	l = open(t, dir, "two")
+	defer l.close()
+	for name, want := range map[string]string{"c l 1": "false false", "c l 8": "true true", "c l 9": "true true"} {
+		known, started := l.of("one", name)
+		if got := fmt.Sprint(known, started); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// What cannot be written is an error, and a file that is not a ledger is not taken for one.
+func TestLedgerFails(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, "one")
+	_ = l.out.Close()
+	if err := l.start("c l 1", none); err == nil {
+		t.Error("a start is written to a closed file")
+	}
+	_ = l.lock.Close()
+	if err := os.WriteFile(filepath.Join(dir, "ledger"), []byte("something else\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openLedger(dir, "two"); err == nil || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("%v", err)
+	}
+}
