@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// attempt is one try of a call, from its offer until its result is acknowledged.
+type attempt struct {
+	id    *fleetv1.Attempt
+	reply string // the subject of its frames
+	// Guarded by Worker.mu.
+	state     start.Attempt
+	holdsSlot bool
+	preparing bool
+	why       *fleetv1.Never // of one that was refused
+	request   supervisor.Request
+	begun     *fleetv1.Started
+	told      int             // aborts so far
+	aborts    chan api.Reason // a second one kills
+	// out is written once, before the tool starts.
+	out atomic.Pointer[outlet]
+}
+
+// idle says whether nothing of the attempt is still to be sent.
+func (a *attempt) idle() bool {
+	o := a.out.Load()
+	return o == nil || o.done.Load()
+}
+
+// outlet sends what comes of a call, and keeps it until the caller has it.
+type outlet struct {
+	acked atomic.Uint64
+	kick  chan struct{} // something is to be done
+	done  atomic.Bool
+}
+
+func (o *outlet) ack(through uint64) {
+	for {
+		old := o.acked.Load()
+		if through <= old || o.acked.CompareAndSwap(old, through) {
+			break
+		}
+	}
+	select {
+	case o.kick <- struct{}{}:
+	default:
+	}
+}
+
+// abort has a call aborted, before or while it runs; at once is without grace. The caller
+// holds mu.
+func (a *attempt) abort(reason api.Reason, atOnce bool) {
+	for most := 1 + btoi(atOnce); a.told < most; a.told++ {
+		a.aborts <- reason // has room for both
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// abortWhenTold passes aborts on, also those that came before there was a call.
+func (a *attempt) abortWhenTold(call *supervisor.Call) {
+	for {
+		select {
+		case reason := <-a.aborts:
+			call.Abort(reason)
+		case <-call.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package worker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+func attemptOf(serial uint64, state start.Attempt) *attempt {
+	return &attempt{id: &fleetv1.Attempt{Serial: serial}, state: state}
+}
+
+// A new life of a caller ends the calls of the one before; an old message of that, which
+// comes again, does not bring it back.
+func TestLivesOfACaller(t *testing.T) {
+	var b lease.Beats
+	c := &caller{attempts: map[uint64]*attempt{}}
+	first, second := b.Send(0), b.Send(1)
+	if c.hears(&b, "one", 0, 10); c.life != "" {
+		t.Error("a caller without an echo has a life")
+	}
+	c.hears(&b, "one", first, 10)
+	c.remember(attemptOf(1, start.Started))
+	if c.life != "one" || c.hold.Over(9) || !c.hold.Over(10) {
+		t.Errorf("%+v", c)
+	}
+	if ended := c.hears(&b, "two", second, 10); len(ended) != 1 || c.life != "two" || c.state(1) != start.Unseen {
+		t.Errorf("%v ended, %+v", ended, c)
+	}
+	if ended := c.hears(&b, "one", second, 10); len(ended) != 0 || c.life != "two" {
+		t.Errorf("an old life is back: %+v", c)
+	}
+	if c.hears(&b, "three", 99, 10); c.life != "two" {
+		t.Error("a beat that was never sent is an echo")
+	}
+}
+
+// What is remembered is bounded; what is dropped is forgotten for good, and nothing is
+// dropped that may still run or be asked for.
+func TestRememberedAttempts(t *testing.T) {
+	c := &caller{attempts: map[uint64]*attempt{}}
+	for serial := range uint64(maxAttempts) {
+		state := start.Finished
+		if serial == 0 {
+			state = start.Started
+		}
+		if !c.remember(attemptOf(serial+1, state)) {
+			t.Fatal("there is no room")
+		}
+	}
+	if !c.remember(attemptOf(maxAttempts+1, start.Prepared)) || len(c.attempts) != maxAttempts {
+		t.Errorf("%d are remembered", len(c.attempts))
+	}
+	if c.state(1) != start.Started || c.state(2) != start.Forgotten || c.state(3) != start.Finished || c.state(maxAttempts+2) != start.Unseen {
+		t.Errorf("%v %v %v %v", c.state(1), c.state(2), c.state(3), c.state(maxAttempts+2))
+	}
+	if c.remember(attemptOf(2, start.Unseen)) {
+		t.Error("what is forgotten begins anew")
+	}
+	for _, a := range c.attempts {
+		a.state = start.Started
+	}
+	if c.remember(attemptOf(maxAttempts+5, start.Prepared)) {
+		t.Error("one that runs is dropped")
+	}
+}
+
+func TestUptimeGoesOn(t *testing.T) {
+	a, err := uptime()
+	if err != nil || a <= 0 || a > 100*365*24*time.Hour {
+		t.Errorf("%s, %v", a, err)
+	}
+}
