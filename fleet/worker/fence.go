@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+// hear takes a caller's beat.
+func (w *Worker) hear(m *nats.Msg) {
+	key := link.Token(m.Subject, 3)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.callers[key]
+	if c == nil {
+		return
+	}
+	var b fleetv1.CallerBeat
+	if err := seal.Open(seal.Beat, key, m.Data, &b); err != nil || b.Caller != key {
+		w.complain(key, "a caller's beat is not its own")
+		return
+	}
+	deaf := c.hold.Over(now())
+	for _, echo := range b.Echoes {
+		if echo.Worker == w.config.Name && echo.Epoch == w.epoch {
+			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
+				w.end(a, api.ReasonDisconnect)
+			}
+		}
+	}
+	if deaf && !c.hold.Over(now()) {
+		go w.beat() // it may be offered calls now
+	}
+}
+
+// fence ends what runs for callers that were not heard.
+func (w *Worker) fence() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.callers {
+		if len(c.attempts) == 0 || !c.hold.Over(now()) {
+			continue
+		}
+		for _, a := range c.attempts {
+			if a.state == start.Started && a.told == 0 {
+				w.config.Logger.Warn("a caller was not heard for the lease, and its call is ended", "call", a.request.ID, "lease", w.config.Lease)
+			}
+			w.end(a, api.ReasonDisconnect)
+		}
+	}
+}
+
+// end has an attempt begin no more, or aborts its call.
+func (w *Worker) end(a *attempt, reason api.Reason) {
+	w.expire(a, nil)
+	if a.state == start.Started {
+		a.abort(reason, false)
+	}
+}
+
+// expire refuses an attempt that has not started; why is nil where nobody needs to know.
+func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
+	next := a.state.Expire()
+	if next == a.state {
+		return
+	}
+	a.state, a.why = next, why
+	w.release(a)
+}
+
+// release gives an attempt's slot back.
+func (w *Worker) release(a *attempt) {
+	if !a.holdsSlot {
+		return
+	}
+	a.holdsSlot = false
+	if w.free++; w.free == 1 {
+		go w.beat()
+	}
+}
+
+// ended notes that a call has its result.
+func (w *Worker) ended(a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.state = start.Finished
+	w.release(a)
+}

@@ -1,0 +1,309 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// receive takes what callers send.
+func (w *Worker) receive(m *nats.Msg) {
+	key, kind := link.Token(m.Subject, 3), link.Token(m.Subject, 4)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.callers[key]
+	if c == nil {
+		w.complain(key, "a caller that is not trusted sends something")
+		return
+	}
+	var err error
+	switch kind {
+	case "offer":
+		var o fleetv1.Offer
+		if err = seal.Open(seal.Offer, key, m.Data, &o); err == nil {
+			w.offered(c, &o, m.Reply)
+		}
+	case "ctl":
+		var ctl fleetv1.Control
+		if err = seal.Open(seal.Control, key, m.Data, &ctl); err == nil {
+			w.controlled(c, &ctl)
+		}
+	}
+	if err != nil {
+		w.complain(key, "what a caller sends is refused: "+err.Error())
+	}
+}
+
+// maxComplaints bounds the log about one life's callers.
+const maxComplaints = 100
+
+// complain logs what is wrong with a caller, each thing once.
+func (w *Worker) complain(key, what string) {
+	if line := key + " " + what; len(w.complaints) < maxComplaints && !w.complaints[line] {
+		w.complaints[line] = true
+		w.config.Logger.Warn(what+"; it is not logged again", "caller", key)
+	}
+}
+
+// ours says whether a message is for this worker, from the caller that it came from.
+func (w *Worker) ours(c *caller, id *fleetv1.Attempt) bool {
+	return id != nil && id.Caller == c.key && id.Worker == w.config.Name
+}
+
+// offered takes an offer. The caller holds mu, as in all that follows.
+func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
+	id := o.Attempt
+	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
+		return
+	}
+	a := &attempt{id: id, reply: reply, aborts: make(chan api.Reason, 2), state: start.Refused}
+	if id.Epoch != w.epoch {
+		w.never(a, fleetv1.Why_WHY_STALE, "it is offered to an earlier life of the worker")
+		return
+	}
+	if known := c.attempts[id.Serial]; id.Life == c.life && known != nil {
+		w.answer(known, start.Offer)
+		return
+	}
+	if why, detail := w.unfit(c, o); why != fleetv1.Why_WHY_UNSPECIFIED {
+		// It need not be remembered: what is offered here again is refused the same way, or
+		// is prepared for the first time, and no go was sent for it.
+		w.never(a, why, detail)
+		return
+	}
+	if a.state = c.state(id.Serial); a.state != start.Unseen || !c.remember(a) {
+		w.tell(a, start.SayUnknown)
+		return
+	}
+	a.holdsSlot, a.preparing = true, true
+	if w.free--; w.free == 0 {
+		go w.beat()
+	}
+	w.calls.Go(func() { w.prepare(c, a, o) })
+}
+
+// unfit says why an offer is not taken at all.
+func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
+	at, known := w.beats.SentAt(o.Beat)
+	switch {
+	case w.draining:
+		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls"
+	case o.Attempt.Life != c.life || c.hold.Over(now()):
+		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
+	case !known || now()-at > w.config.Lease:
+		return fleetv1.Why_WHY_STALE, "the offer is old"
+	case w.free <= 0:
+		return fleetv1.Why_WHY_BUSY, "no slot is free"
+	case w.unread >= maxUnread:
+		return fleetv1.Why_WHY_BUSY, "too many results wait for their callers"
+	}
+	return fleetv1.Why_WHY_UNSPECIFIED, ""
+}
+
+// prepareTimeout bounds what is looked up for an offer, which takes a Describe at most.
+const prepareTimeout = 90 * time.Second
+
+// prepare looks whether the call can be made here, and says so.
+func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
+	request, begun, why, err := w.plan(o.Request)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err != nil {
+		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
+	}
+	a.request, a.begun, a.preparing = request, begun, false
+	if c.hold.Over(now()) {
+		w.expire(a, nil)
+	}
+	w.answer(a, start.Offer)
+	if a.state == start.Prepared {
+		time.AfterFunc(readyFor, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.expire(a, nil)
+		})
+	}
+}
+
+// plan makes the supervisor's request and has it checked, without running anything of it.
+func (w *Worker) plan(raw []byte) (r supervisor.Request, begun *fleetv1.Started, why fleetv1.Why, err error) {
+	if r, err = portable.Read(raw, w.config.CommandTool); err != nil {
+		return r, nil, fleetv1.Why_WHY_CANNOT, err
+	}
+	if err := w.config.Ceilings.Check(r.Limits); err != nil {
+		return r, nil, fleetv1.Why_WHY_CEILING, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
+	defer cancel()
+	e, err := w.host.Explain(ctx, r)
+	if err != nil {
+		return r, nil, fleetv1.Why_WHY_CANNOT, err
+	}
+	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
+		return r, nil, fleetv1.Why_WHY_CEILING, err
+	}
+	if most := w.config.Ceilings.Timeout; most > 0 { // arguments may still ask for more
+		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: most, Detail: "the ceiling of worker " + w.config.Name})
+	}
+	return r, begunOf(e), fleetv1.Why_WHY_UNSPECIFIED, nil
+}
+
+// controlled takes a control.
+func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
+	id := ctl.Attempt
+	if !w.ours(c, id) {
+		return
+	}
+	message := start.Nothing
+	switch ctl.What.(type) {
+	case *fleetv1.Control_Go:
+		message = start.Go
+	case *fleetv1.Control_Void:
+		message = start.Void
+	case *fleetv1.Control_Query:
+		message = start.Query
+	}
+	a := c.attempts[id.Serial]
+	switch {
+	case id.Epoch != w.epoch:
+		if message != start.Nothing {
+			w.earlier(id, ctl)
+		}
+	case id.Life != c.life:
+		// All of another life is ended, and that one asks no more.
+	case a == nil:
+		if message != start.Nothing {
+			w.unknown(c, id, ctl, message)
+		}
+	case message != start.Nothing:
+		w.answer(a, message)
+	default:
+		w.passOn(a, ctl)
+	}
+}
+
+// unknown answers about an attempt that is not there, and remembers what it says.
+func (w *Worker) unknown(c *caller, id *fleetv1.Attempt, ctl *fleetv1.Control, m start.Message) {
+	a := &attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox), state: c.state(id.Serial)}
+	if a.state == start.Unseen && !c.remember(a) {
+		return // it is asked again
+	}
+	w.answer(a, m)
+}
+
+// passOn takes what a call is sent while it runs.
+func (w *Worker) passOn(a *attempt, ctl *fleetv1.Control) {
+	switch what := ctl.What.(type) {
+	case *fleetv1.Control_Abort:
+		if a.state == start.Started {
+			a.abort(api.Reason(what.Abort.Reason), what.Abort.AtOnce)
+		}
+	case *fleetv1.Control_Ack:
+		if o := a.out.Load(); o != nil {
+			o.ack(what.Ack.Through)
+		}
+	}
+}
+
+// answer takes a message about an attempt of this life.
+func (w *Worker) answer(a *attempt, m start.Message) {
+	if a.preparing {
+		return // the answer comes when it is prepared
+	}
+	next, say, begin := a.state.Next(m)
+	if begin {
+		if err := w.ledger.start(nameOf(a.id), w.live); err != nil {
+			w.config.Logger.Error("no call can be started", "error", err)
+			next, say, begin = start.Refused, start.SayNever, false
+			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()}
+		}
+	}
+	if a.state = next; next == start.Refused {
+		w.release(a)
+	}
+	if begin {
+		w.begin(a)
+	}
+	w.tell(a, say)
+}
+
+// begin starts the tool.
+func (w *Worker) begin(a *attempt) {
+	o := &outlet{kick: make(chan struct{}, 1)}
+	a.out.Store(o)
+	w.unread++
+	w.calls.Go(func() {
+		w.run(a, o)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.unread--
+		a.request = supervisor.Request{} // it is remembered, and needs to hold nothing
+	})
+}
+
+// live are the attempts that the ledger must still know.
+func (w *Worker) live() (names []string) {
+	for _, c := range w.callers {
+		for _, a := range c.attempts {
+			if a.state == start.Started {
+				names = append(names, nameOf(a.id))
+			}
+		}
+	}
+	return names
+}
+
+// earlier answers about an attempt that was offered to an earlier life of the worker.
+func (w *Worker) earlier(id *fleetv1.Attempt, ctl *fleetv1.Control) {
+	a := &attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)}
+	w.tell(a, start.Earlier(w.ledger.of(id.Epoch, nameOf(id))))
+}
+
+func (w *Worker) never(a *attempt, why fleetv1.Why, detail string) {
+	a.why = &fleetv1.Never{Why: why, Detail: detail}
+	w.tell(a, start.SayNever)
+}
+
+// tell answers on the control connection, which no output holds up.
+func (w *Worker) tell(a *attempt, say start.Answer) {
+	f := &fleetv1.Frame{}
+	switch say {
+	case start.SayNothing:
+		return
+	case start.SayReady:
+		f.What = &fleetv1.Frame_Ready{Ready: &fleetv1.Ready{}}
+	case start.SayNever:
+		why := a.why
+		if why == nil {
+			why = &fleetv1.Never{}
+		}
+		f.What = &fleetv1.Frame_Never{Never: why}
+	case start.SayStarted:
+		f.What = &fleetv1.Frame_Started{Started: a.begun}
+	case start.SayGone:
+		f.What = &fleetv1.Frame_Gone{Gone: &fleetv1.Gone{Swept: w.swept}}
+	case start.SayUnknown:
+		f.What = &fleetv1.Frame_Unknown{Unknown: &fleetv1.Unknown{}}
+	}
+	w.say(w.control, a, f)
+}
+
+func (w *Worker) say(conn *nats.Conn, a *attempt, f *fleetv1.Frame) {
+	f.Epoch, f.Serial = a.id.Epoch, a.id.Serial
+	raw, err := proto.Marshal(f)
+	if err != nil || conn == nil {
+		return
+	}
+	_ = conn.Publish(a.reply, raw) // what is lost is sent again, or asked about
+}

@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/stream"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// run makes the call and sends what comes of it. It returns when the caller has the
+// result, or is not expected to take it any more.
+func (w *Worker) run(a *attempt, o *outlet) {
+	defer o.done.Store(true)
+	request, events := a.request, make(chan api.Event, eventBuffer)
+	request.Events = events
+	var asked atomic.Int32
+	request.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
+		asked.Add(1)
+		return supervisor.Answer{Denied: string(api.ReasonHeadless)}
+	}
+	call := w.host.Start(context.Background(), request)
+	go a.abortWhenTold(call)
+	var s stream.Sender
+	again := time.NewTicker(againAfter)
+	defer again.Stop()
+	heard := time.Now()
+	sent := func() { // what the acknowledgement so far allows
+		if s.Ack(o.acked.Load()) {
+			heard = time.Now()
+		}
+	}
+	for running := true; running; {
+		select {
+		case event := <-events:
+			w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(event)}})
+		case <-o.kick:
+			sent()
+		case <-again.C:
+			sent()
+			if time.Since(heard) >= againAfter {
+				w.again(a, &s)
+			}
+		case <-call.Done():
+			running = false
+		}
+	}
+	for range len(events) {
+		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
+	}
+	result := call.Result()
+	if n := asked.Load(); n > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("a worker cannot pass questions on yet: %d of the tool's were answered that nobody is there", n))
+	}
+	parts := split(result)
+	w.ended(a)
+	ended := time.Now()
+	for len(parts) > 0 || !s.Done() {
+		for len(parts) > 0 && w.push(a, &s, parts[0]) {
+			parts = parts[1:]
+		}
+		select {
+		case <-o.kick:
+			sent()
+		case <-again.C:
+			sent()
+			w.again(a, &s)
+			if time.Since(ended) > keepResult && time.Since(heard) > keepResult {
+				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", request.ID)
+				return
+			}
+		case <-w.closed:
+			return
+		}
+	}
+}
+
+// push sends a frame if there is credit. An event that has none is dropped and counted.
+func (w *Worker) push(a *attempt, s *stream.Sender, d *fleetv1.Data) bool {
+	payload, err := proto.Marshal(d)
+	if err != nil {
+		return true // a bug
+	}
+	_, event := d.What.(*fleetv1.Data_Event)
+	if event && len(payload) > maxEventBytes {
+		s.Drop() // the result has what is in it
+		return false
+	}
+	f, ok := s.Push(payload)
+	if !ok {
+		if event {
+			s.Drop()
+		}
+		return false
+	}
+	w.frame(a, f)
+	return true
+}
+
+// again sends what was not acknowledged.
+func (w *Worker) again(a *attempt, s *stream.Sender) {
+	for _, f := range s.Unacked() {
+		w.frame(a, f)
+	}
+}
+
+func (w *Worker) frame(a *attempt, f stream.Frame) {
+	var d fleetv1.Data
+	if err := proto.Unmarshal(f.Payload, &d); err != nil {
+		return // a bug
+	}
+	d.Seq, d.Missed = f.Seq, f.Missed
+	w.say(w.data, a, &fleetv1.Frame{What: &fleetv1.Frame_Data{Data: &d}})
+}

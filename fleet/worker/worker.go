@@ -1,0 +1,241 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+const (
+	beatEvery  = 500 * time.Millisecond
+	checkEvery = 100 * time.Millisecond
+	// readyFor is how long a prepared call waits for its go.
+	readyFor = 2 * time.Second
+	// maxUnread is how many calls may have results that their callers have not taken.
+	maxUnread = 256
+)
+
+// Worker is a running one.
+type Worker struct {
+	config        Config
+	epoch         string
+	key           *seal.Key
+	host          *supervisor.Supervisor
+	swept         bool // nothing of the lives before is left
+	control, data *nats.Conn
+	closed        chan struct{}
+	loops, calls  sync.WaitGroup
+	closing       sync.Once
+	closeErr      error
+
+	mu       sync.Mutex
+	ledger   *ledger
+	beats    lease.Beats
+	callers  map[string]*caller
+	free     int
+	unread   int // calls whose results are not taken
+	draining bool
+	joined   bool // it takes what callers send
+	// complaints are those that were logged.
+	complaints map[string]bool
+}
+
+// Open makes the worker's supervisor and joins the fleet. It returns once it could begin
+// to connect; it goes on trying until Close.
+func Open(ctx context.Context, c Config) (w *Worker, err error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}}
+	for _, key := range c.Callers {
+		w.callers[key] = &caller{key: key, attempts: map[uint64]*attempt{}}
+	}
+	if err := w.open(ctx); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (w *Worker) open(ctx context.Context) (err error) {
+	if _, err := uptime(); err != nil {
+		return err
+	}
+	if w.key, err = seal.ReadFile(w.config.KeyFile); err != nil {
+		return err
+	}
+	if w.ledger, err = openLedger(w.config.Dir, w.epoch); err != nil {
+		return err
+	}
+	// What earlier lives left is ended here, before anybody hears of this one.
+	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
+		return err
+	}
+	w.swept = w.host.Swept()
+	if w.config.Slots == 0 {
+		w.config.Slots = w.config.Supervisor.Admission.Slots()
+	}
+	w.free = w.config.Slots
+	o := link.Options{URL: w.config.URL, CA: w.config.CA, Key: w.key, Name: w.config.Name, Logger: w.config.Logger, Changed: w.beat}
+	if w.control, err = link.Connect(o); err != nil {
+		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
+	}
+	o.Changed = nil
+	if w.data, err = link.Connect(o); err != nil {
+		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
+	}
+	if _, err := w.control.Subscribe(link.ForWorker(w.config.Name), w.receive); err != nil {
+		return fmt.Errorf("cannot take calls: %w", err)
+	}
+	if _, err := w.control.Subscribe(link.CallerBeats, w.hear); err != nil {
+		return fmt.Errorf("cannot hear callers: %w", err)
+	}
+	// A beat goes behind these on the same connection, so that who hears it is heard.
+	w.mu.Lock()
+	w.joined = true
+	w.mu.Unlock()
+	w.loops.Go(w.loop)
+	return nil
+}
+
+// Key is the worker's public one.
+func (w *Worker) Key() string { return w.key.Public() }
+
+// loop beats, and ends what has no lease any more.
+func (w *Worker) loop() {
+	beat, check := time.NewTicker(beatEvery), time.NewTicker(checkEvery)
+	defer beat.Stop()
+	defer check.Stop()
+	w.beat()
+	for {
+		select {
+		case <-beat.C:
+			w.beat()
+		case <-check.C:
+			w.fence()
+		case <-w.closed:
+			return
+		}
+	}
+}
+
+// now is the uptime. Where it cannot be read, every lease is over.
+func now() time.Duration {
+	d, err := uptime()
+	if err != nil {
+		return 1<<63 - 1
+	}
+	return d
+}
+
+// beat tells all callers that the worker is there.
+func (w *Worker) beat() {
+	w.mu.Lock()
+	if !w.joined {
+		w.mu.Unlock()
+		return
+	}
+	b := &fleetv1.Beat{
+		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free), Slots: int32(w.config.Slots), Draining: w.draining,
+		Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
+	}
+	for _, c := range w.callers {
+		if !c.hold.Over(now()) {
+			b.Hears = append(b.Hears, c.life)
+		}
+	}
+	w.mu.Unlock()
+	if raw, err := proto.Marshal(b); err == nil {
+		_ = w.control.Publish(link.WorkerBeat(w.config.Name), raw) // a lost connection is told elsewhere
+	}
+}
+
+// Load are the calls that run or are prepared, and those whose results wait.
+func (w *Worker) Load() (busy, unread int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.config.Slots - w.free, w.unread
+}
+
+// Drain takes no more calls, and returns when those that there are have ended and their
+// results are taken, or ctx ends.
+func (w *Worker) Drain(ctx context.Context) error {
+	w.mu.Lock()
+	w.draining = true
+	w.mu.Unlock()
+	w.beat()
+	tick := time.NewTicker(checkEvery)
+	defer tick.Stop()
+	for {
+		if busy, unread := w.Load(); busy == 0 && unread == 0 {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// closeWait bounds how long Close waits for callers to take the results of calls that it
+// ended.
+const closeWait = 2 * time.Second
+
+// Close ends all calls, gives their results a little time to be taken, and leaves the
+// fleet.
+func (w *Worker) Close() error {
+	w.closing.Do(func() { w.closeErr = w.close() })
+	return w.closeErr
+}
+
+func (w *Worker) close() error {
+	var errs []error
+	if w.host != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+		w.mu.Lock()
+		w.draining = true
+		for _, c := range w.callers {
+			for _, serial := range slices.Collect(maps.Keys(c.attempts)) {
+				w.expire(c.attempts[serial], &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker ends"})
+			}
+		}
+		w.mu.Unlock()
+		errs = append(errs, w.host.Close())
+		_ = w.Drain(ctx) // what is not taken by then is lost to its caller, which is told so
+		cancel()
+	}
+	close(w.closed)
+	w.loops.Wait()
+	w.calls.Wait()
+	for _, conn := range []*nats.Conn{w.control, w.data} {
+		if conn != nil {
+			_ = conn.FlushTimeout(closeWait)
+			conn.Close()
+		}
+	}
+	if w.ledger != nil {
+		errs = append(errs, w.ledger.close())
+	}
+	return errors.Join(errs...)
+}
