@@ -1,0 +1,176 @@
+package fleet
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/fleet/internal/stream"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+// attempt is one offer of a call.
+type attempt struct {
+	of    *remote
+	n     int // as package start counts
+	id    *fleetv1.Attempt
+	inbox string
+	at    time.Duration // of the offer
+}
+
+// arrived is a frame of an attempt.
+type arrived struct {
+	a     *attempt
+	frame *fleetv1.Frame // nil: nobody got the offer
+	bytes int
+}
+
+// queue holds what has come for a call until its goroutine takes it. Credit bounds it for
+// a worker that heeds that.
+type queue struct {
+	mu    sync.Mutex
+	list  []arrived
+	bytes int
+	wake  chan struct{}
+}
+
+const maxQueued = 2 * stream.Window
+
+// put is false if there is too much.
+func (q *queue) put(x arrived) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.bytes+x.bytes > maxQueued {
+		return false
+	}
+	q.list, q.bytes = append(q.list, x), q.bytes+x.bytes
+	q.kick()
+	return true
+}
+
+func (q *queue) kick() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (q *queue) take() []arrived {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	list := q.list
+	q.list, q.bytes = nil, 0
+	return list
+}
+
+// overList remembers the attempts of calls that have ended, so that what a worker sends
+// again is acknowledged.
+type overList struct {
+	ids  map[string]*fleetv1.Attempt
+	ring [1024]string
+	next int
+}
+
+func (o *overList) add(inbox string, id *fleetv1.Attempt) {
+	if o.ids == nil {
+		o.ids = map[string]*fleetv1.Attempt{}
+	}
+	delete(o.ids, o.ring[o.next])
+	o.ring[o.next], o.ids[inbox] = inbox, id
+	o.next = (o.next + 1) % len(o.ring)
+}
+
+// receive takes a frame, and never waits for a call.
+func (f *Fleet) receive(m *nats.Msg) {
+	inbox, worker := link.Token(m.Subject, 4), link.Token(m.Subject, 3)
+	f.mu.Lock()
+	a, over := f.inboxes[inbox], f.over.ids[inbox]
+	f.mu.Unlock()
+	if a == nil && over == nil {
+		return
+	}
+	x := arrived{a: a, bytes: len(m.Data) + stream.Overhead}
+	if m.Header.Get("Status") != "503" {
+		x.frame = &fleetv1.Frame{}
+		if proto.Unmarshal(m.Data, x.frame) != nil {
+			return
+		}
+	}
+	switch {
+	case a == nil:
+		if x.frame.GetData() != nil {
+			f.control(over, inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: 1<<63 - 1}}})
+		}
+	case a.id.Worker != worker, x.frame != nil && (x.frame.Serial != a.id.Serial || x.frame.Epoch != a.id.Epoch):
+	case !a.of.queue.put(x):
+		f.cut(worker)
+	}
+}
+
+// cut stops listening to a worker that sends more than it has credit for.
+func (f *Fleet) cut(worker string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[worker]
+	if p == nil || p.cut {
+		return
+	}
+	p.cut = true
+	_ = p.frames.Unsubscribe()
+	f.config.Logger.Error("a worker sends more than it may, and is not listened to any more", "worker", worker)
+	f.kickAll()
+}
+
+// newAttempt gives an attempt an inbox at a worker that takes offers; nil if that one does
+// not any more.
+func (f *Fleet) newAttempt(of *remote, worker string, n int) (a *attempt, beat uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[worker]
+	f.serial++
+	a = &attempt{of: of, n: n, inbox: rand.Text(), at: now(), id: &fleetv1.Attempt{
+		Caller: f.config.Key.Public(), Life: f.life, Serial: f.serial, Worker: worker, Epoch: p.epoch,
+	}}
+	f.inboxes[a.inbox] = a
+	p.offered++
+	return a, p.beat.Number
+}
+
+// leave takes an attempt's inbox away.
+func (f *Fleet) leave(a *attempt) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.inboxes, a.inbox)
+	f.over.add(a.inbox, a.id)
+}
+
+// offer sends an attempt to its worker.
+func (f *Fleet) offer(a *attempt, beat uint64, request []byte) error {
+	raw, err := f.config.Key.Seal(seal.Offer, &fleetv1.Offer{Attempt: a.id, Beat: beat, Request: request})
+	if err != nil {
+		return err
+	}
+	return f.conn.PublishRequest(link.OfferSubject(a.id.Worker, a.id.Caller), link.FrameSubject(a.id.Caller, a.id.Worker, a.inbox), raw)
+}
+
+// control sends a control. Some are lost, and calls send those again that they need.
+func (f *Fleet) control(id *fleetv1.Attempt, inbox string, c *fleetv1.Control) {
+	c.Attempt, c.Inbox = id, inbox
+	if raw, err := f.config.Key.Seal(seal.Control, c); err == nil {
+		_ = f.conn.Publish(link.ControlSubject(id.Worker, id.Caller), raw)
+	}
+}
+
+// heard says whether an attempt's worker lives in another epoch by now, how long it was
+// not heard, its lease, and whether it is not listened to.
+func (f *Fleet) heard(a *attempt) (moved bool, silent, lease time.Duration, cut bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[a.id.Worker]
+	return p.epoch != a.id.Epoch, p.watch.Silent(p.since, now()), time.Duration(p.beat.LeaseMs) * time.Millisecond, p.cut
+}

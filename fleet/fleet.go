@@ -1,0 +1,207 @@
+// Package fleet runs calls on several machines as package supervisor does on one: with the
+// same Start, Call and Describe, the same requests and the same results.
+//
+// A Fleet gives a call to the supervisor of its own machine or to a worker (toolhost
+// worker). A tool starts at most once for a call. Until a worker was told to start it, a
+// call may go to another one; after that it ends with the worker's result, with the
+// worker's word that it has not started and never will, or as [api.StatusLost], with what
+// had arrived until then. The call's time limit is held by the machine that runs it.
+//
+// What a worker cannot do yet keeps a call on its own machine: see [Stays].
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// Config of a Fleet. The zero value has no workers: it is a supervisor, and opens no
+// port.
+type Config struct {
+	// Supervisor is the configuration of this machine's.
+	Supervisor supervisor.Config
+	// Host is that supervisor, if there is one already; Close leaves it alone. nil makes
+	// one.
+	Host *supervisor.Supervisor
+	// Engine is the NATS server of this process, as package fleet/engine makes one; URL is
+	// that of others, several separated by commas, and CA a file of certificates that theirs
+	// must be signed by. Without either there are no workers.
+	Engine  nats.InProcessConnProvider
+	URL, CA string
+	// Key is this caller's.
+	Key *Key
+	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
+	// slot here, and when no worker takes it.
+	WorkersOnly bool
+	// Logger is silent if nil.
+	Logger hclog.Logger
+}
+
+// Key is a party's nkey: NATS authenticates it by that, and it signs what it sends.
+type Key = seal.Key
+
+// NewKey makes a key. ReadKey reads one from a file that nobody else may read.
+func NewKey() (*Key, error)             { return seal.Create() }
+func ReadKey(path string) (*Key, error) { return seal.ReadFile(path) }
+
+const beatEvery = 500 * time.Millisecond
+
+// Fleet runs calls. Its methods may be used from any goroutine.
+type Fleet struct {
+	config Config
+	host   *supervisor.Supervisor
+	conn   *nats.Conn
+	life   string
+	closed chan struct{}
+	tasks  sync.WaitGroup
+
+	mu     sync.Mutex
+	ended  bool
+	serial uint64
+	peers  map[string]*peer
+	// inboxes are those of attempts under way, over those of calls that have ended.
+	inboxes map[string]*attempt
+	over    overList
+	calls   map[*Call]struct{}
+}
+
+// Open makes this machine's supervisor, unless there is one, and connects to the engine,
+// if the configuration names one.
+func Open(ctx context.Context, c Config) (*Fleet, error) {
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	if c.remote() && c.Key == nil {
+		return nil, errors.New("a fleet's caller needs a key")
+	}
+	f := &Fleet{
+		config: c, host: c.Host, life: rand.Text(), closed: make(chan struct{}),
+		peers: map[string]*peer{}, inboxes: map[string]*attempt{}, calls: map[*Call]struct{}{},
+	}
+	var err error
+	if f.host == nil {
+		if f.host, err = supervisor.New(ctx, c.Supervisor); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.connect(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (c Config) remote() bool { return c.Engine != nil || c.URL != "" }
+
+func (f *Fleet) connect() (err error) {
+	if !f.config.remote() {
+		return nil
+	}
+	f.conn, err = link.Connect(link.Options{
+		URL: f.config.URL, InProcess: f.config.Engine, CA: f.config.CA, Key: f.config.Key, Name: "caller", Logger: f.config.Logger,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot connect to the fleet's engine: %w", err)
+	}
+	if _, err := f.conn.Subscribe(link.WorkerBeats, f.hear); err != nil {
+		return fmt.Errorf("cannot hear workers: %w", err)
+	}
+	f.tasks.Go(f.beat)
+	return nil
+}
+
+// Start begins a call. When ctx ends the call is aborted.
+func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
+	r.ID = cmp.Or(r.ID, rand.Text())
+	c := newCall(r.ID)
+	c.runs(f.host.Start(ctx, r))
+	return c
+}
+
+// Call runs one call to its end, as supervisor.Call does.
+func (f *Fleet) Call(ctx context.Context, r supervisor.Request) *api.Result {
+	return f.Start(ctx, r).Result()
+}
+
+// Describe asks a plugin binary of this machine what tools it has.
+func (f *Fleet) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
+	r.Where = nil
+	return f.host.Describe(ctx, r)
+}
+
+// Host is this machine's supervisor.
+func (f *Fleet) Host() *supervisor.Supervisor { return f.host }
+
+// Stays are the names of what a call uses that no worker can do yet, and that keep it on
+// its own machine. A call with Where that uses one is refused. config is that machine's.
+func Stays(r supervisor.Request, config supervisor.Config) []string {
+	return portable.Stays(r, config)
+}
+
+func (f *Fleet) local() bool { return f.conn == nil || !f.config.WorkersOnly }
+
+// freeHere are this machine's slots that no call has or waits for.
+func (f *Fleet) freeHere() int {
+	h := f.host.Health()
+	return f.config.Supervisor.Admission.Slots() - h.Running - h.Waiting
+}
+
+func (f *Fleet) register(c *Call) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return false
+	}
+	f.calls[c] = struct{}{}
+	return true
+}
+
+func (f *Fleet) unregister(c *Call) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.calls, c)
+}
+
+// Close aborts what runs, waits for its results, and closes the supervisor that Open has
+// made.
+func (f *Fleet) Close() error {
+	f.mu.Lock()
+	first := !f.ended
+	f.ended = true
+	calls := slices.Collect(maps.Keys(f.calls))
+	f.mu.Unlock()
+	if !first {
+		return nil
+	}
+	for _, c := range calls {
+		c.Abort(api.ReasonShutdown)
+	}
+	for _, c := range calls {
+		c.Result()
+	}
+	close(f.closed)
+	f.tasks.Wait()
+	if f.conn != nil {
+		_ = f.conn.FlushTimeout(time.Second) // the last acknowledgements, which workers can do without
+		f.conn.Close()
+	}
+	if f.config.Host == nil && f.host != nil {
+		return f.host.Close()
+	}
+	return nil
+}

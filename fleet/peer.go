@@ -1,0 +1,157 @@
+package fleet
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/place"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+// peer is a worker, as this caller knows it. Fields are guarded by Fleet.mu.
+type peer struct {
+	name, epoch string
+	watch       lease.Watch
+	since       time.Duration // of the epoch
+	beat        *fleetv1.Beat
+	offered     int // since that beat
+	frames      *nats.Subscription
+	cut         bool // it has ignored credit, and is not listened to
+}
+
+const (
+	// suspectAfter is when a worker that is not heard gets no more offers.
+	suspectAfter = 3 * beatEvery
+	// forgetAfter is when one that is not heard is not shown any more.
+	forgetAfter = time.Hour
+	// maxPeers bounds them; the engine lets in only those that it knows.
+	maxPeers = 4096
+)
+
+var began = time.Now()
+
+// now is this caller's clock.
+func now() time.Duration { return time.Since(began) }
+
+// hear takes a worker's beat.
+func (f *Fleet) hear(m *nats.Msg) {
+	name := link.Token(m.Subject, 3)
+	b := &fleetv1.Beat{}
+	if link.CheckName(name) != nil || proto.Unmarshal(m.Data, b) != nil || b.Epoch == "" || len(b.Epoch) > 64 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[name]
+	if p == nil {
+		if len(f.peers) >= maxPeers {
+			return
+		}
+		sub, err := f.conn.Subscribe(link.FrameSubject(f.config.Key.Public(), name, "*"), f.receive)
+		if err != nil {
+			f.config.Logger.Warn("cannot hear a worker", "worker", name, "error", err)
+			return
+		}
+		p = &peer{name: name, frames: sub}
+		f.peers[name] = p
+	}
+	fresh := p.epoch != b.Epoch
+	if fresh {
+		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
+		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
+	}
+	p.watch.Heard(b.Number, now())
+	p.beat, p.offered = b, 0
+	if fresh {
+		go f.echo() // so that it takes offers at once
+		f.kickAll()
+	}
+}
+
+// kickAll has each call look at its worker again. The caller holds mu.
+func (f *Fleet) kickAll() {
+	for _, a := range f.inboxes {
+		a.of.kick()
+	}
+}
+
+// beat echoes the workers' beats.
+func (f *Fleet) beat() {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		f.echo()
+		select {
+		case <-tick.C:
+		case <-f.closed:
+			return
+		}
+	}
+}
+
+func (f *Fleet) echo() {
+	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life}
+	f.mu.Lock()
+	for _, p := range f.peers {
+		if p.watch.Silent(p.since, now()) < forgetAfter {
+			b.Echoes = append(b.Echoes, &fleetv1.Echo{Worker: p.name, Epoch: p.epoch, Beat: p.watch.Echo()})
+		}
+	}
+	f.mu.Unlock()
+	if raw, err := f.config.Key.Seal(seal.Beat, b); err == nil {
+		_ = f.conn.Publish(link.CallerBeat(b.Caller), raw) // a lost connection is told elsewhere
+	}
+}
+
+// state is what the worker takes from the caller in this life: nothing, unless it hears
+// it.
+func (p *peer) state(life string) place.State {
+	switch {
+	case p.cut || !slices.Contains(p.beat.Hears, life) || p.watch.Silent(p.since, now()) >= suspectAfter:
+		return place.Suspect
+	case p.beat.Draining:
+		return place.Draining
+	}
+	return place.Taking
+}
+
+func (p *peer) place(life string) place.Worker {
+	return place.Worker{Name: p.name, State: p.state(life), Labels: p.beat.Labels, Free: int(p.beat.Free), Offered: p.offered}
+}
+
+// places are all workers. The caller holds mu.
+func (f *Fleet) places() (list []place.Worker) {
+	for _, p := range f.peers {
+		list = append(list, p.place(f.life))
+	}
+	return list
+}
+
+// Workers are those that were heard within the hour, by name.
+func (f *Fleet) Workers() (list []api.Worker) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.peers {
+		silent := p.watch.Silent(p.since, now())
+		if silent >= forgetAfter {
+			continue
+		}
+		list = append(list, api.Worker{
+			Name: p.name, State: stateNames[p.state(f.life)], Free: int(p.beat.Free), Slots: int(p.beat.Slots),
+			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: silent.Milliseconds(),
+		})
+	}
+	slices.SortFunc(list, func(a, b api.Worker) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+var stateNames = map[place.State]string{place.Taking: "taking", place.Draining: "draining", place.Suspect: "suspect"}
