@@ -26,6 +26,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/place"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/supervisor"
@@ -125,11 +126,27 @@ func (f *Fleet) connect() (err error) {
 	return nil
 }
 
-// Start begins a call. When ctx ends the call is aborted.
+// Start begins a call, here or on a worker. When ctx ends the call is aborted.
 func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
-	r.ID = cmp.Or(r.ID, rand.Text())
+	stays, where := Stays(r, f.config.Supervisor), r.Where
+	r.ID, r.Where = cmp.Or(r.ID, rand.Text()), nil
 	c := newCall(r.ID)
-	c.runs(f.host.Start(ctx, r))
+	switch {
+	case len(where) == 0 && place.Local(f.local(), f.conn == nil || f.local() && len(stays) > 0, f.freeHere()):
+		c.runs(f.host.Start(ctx, r))
+	case len(stays) > 0:
+		c.finish(refusedByName(r, stays))
+	case f.conn == nil: // the supervisor says what is missing
+		r.Where = where
+		c.runs(f.host.Start(ctx, r))
+	case !f.register(c):
+		c.finish(aborted(r, api.ReasonShutdown))
+	default:
+		f.tasks.Go(func() {
+			(&remote{f: f, call: c, request: r, where: place.Want(where)}).run(ctx)
+			f.unregister(c)
+		})
+	}
 	return c
 }
 

@@ -1,10 +1,17 @@
 package fleet
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/place"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -45,4 +52,328 @@ type remote struct {
 type gone struct {
 	reason  api.Reason
 	running string
+}
+
+const (
+	tickEvery = 100 * time.Millisecond
+	// maxRefusals end the search for a worker.
+	maxRefusals = 3
+	// offerWait is how long an answer to an offer may take.
+	offerWait = 10 * time.Second
+	// goAgain is when a control is sent again that nothing was heard of, askAfter when it
+	// is asked what became of a call that was silent.
+	goAgain  = 250 * time.Millisecond
+	askAfter = 3 * time.Second
+	// lostMargin is how much longer than lease and grace a silent worker is waited for.
+	lostMargin = 2 * time.Second
+	// maxResultBytes bounds a result.
+	maxResultBytes = 64 << 20
+)
+
+func (c *remote) run(ctx context.Context) {
+	c.began, c.wake = now(), make(chan struct{}, 1)
+	c.events = relay{to: c.request.Events, id: c.request.ID, tool: c.request.ToolName(), silent: c.request.EventOutputBytes < 0}
+	if err := c.encode(ctx); err != nil {
+		c.finish(failedHere(c.request, err))
+		return
+	}
+	defer func() {
+		for _, a := range c.attempts {
+			c.f.leave(a)
+		}
+	}()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	done := ctx.Done()
+	c.next()
+	for !c.state.Phase().Over() {
+		select {
+		case <-c.wake:
+			for _, x := range c.take() {
+				c.arrive(x)
+			}
+			c.look()
+		case <-tick.C:
+			c.look()
+		case reason := <-c.call.aborts:
+			c.abort(reason)
+		case <-done:
+			done = nil
+			c.abort(reasonOf(ctx))
+		}
+		c.next()
+	}
+	c.end(ctx)
+}
+
+// encode writes the call for the wire, with the hash of what this machine would run.
+func (c *remote) encode(ctx context.Context) (err error) {
+	sha256 := c.request.SHA256
+	if c.request.Command == nil && sha256 == "" {
+		local := c.request
+		local.Events = nil
+		e, err := c.f.host.Explain(ctx, local)
+		if err != nil {
+			return err
+		}
+		sha256 = e.SHA256
+	}
+	if path := c.request.Tool.Path; strings.Contains(path, "/") {
+		if c.request.Tool.Path, err = filepath.Abs(path); err != nil {
+			return err
+		}
+	}
+	c.wire, err = portable.Write(c.request, c.f.config.Supervisor, sha256)
+	return err
+}
+
+// next offers the call to another worker, if none has it.
+func (c *remote) next() {
+	for c.state.Phase() == start.Placing && !c.isOpen() {
+		c.f.mu.Lock()
+		workers := c.f.places()
+		c.f.mu.Unlock()
+		w, ok := place.Choose(workers, c.where, c.tried, rand.IntN)
+		if !ok || len(c.tried) == maxRefusals {
+			c.state.Stop()
+			return
+		}
+		n, ok := c.state.Offer(false)
+		if !ok {
+			c.state.Stop()
+			return
+		}
+		c.tried = append(c.tried, w.Name)
+		a, beat := c.f.newAttempt(c, w.Name, n)
+		c.attempts = append(c.attempts, a)
+		if err := c.f.offer(a, beat, c.wire); err != nil {
+			c.refused(a, "it cannot be sent the call: "+err.Error())
+		}
+	}
+}
+
+func (c *remote) isOpen() bool {
+	for _, a := range c.attempts {
+		if c.state.Open(a.n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *remote) refused(a *attempt, why string) {
+	c.state.Refused(a.n)
+	c.refusals = append(c.refusals, a.id.Worker+": "+why)
+}
+
+// arrive takes a frame.
+func (c *remote) arrive(x arrived) {
+	a := x.a
+	chosen, has := c.state.Chosen()
+	if has && chosen == a.n {
+		c.answered = now()
+	}
+	if x.frame == nil {
+		if c.state.Open(a.n) {
+			c.refused(a, "it is not connected")
+		}
+		return
+	}
+	switch what := x.frame.What.(type) {
+	case *fleetv1.Frame_Ready:
+		c.ready(a)
+	case *fleetv1.Frame_Never:
+		if c.state.Open(a.n) || has && chosen == a.n && c.receiver.Taken() == 0 {
+			c.refused(a, whyNever(what.Never))
+		}
+	case *fleetv1.Frame_Started:
+		c.state.Started(a.n)
+		if has && chosen == a.n {
+			c.started = what.Started
+		}
+	case *fleetv1.Frame_Gone:
+		running := "unknown"
+		if what.Gone.Swept {
+			running = "no"
+		}
+		c.lose(a, api.ReasonWorkerDied, running)
+	case *fleetv1.Frame_Unknown:
+		c.lose(a, api.ReasonWorkerDied, "unknown")
+	case *fleetv1.Frame_Data:
+		if has && chosen == a.n {
+			c.state.Started(a.n)
+			c.data(a, what.Data)
+		}
+	}
+}
+
+func whyNever(n *fleetv1.Never) string {
+	if n.Detail == "" {
+		return "it has not started it"
+	}
+	return api.Cut(n.Detail, 500)
+}
+
+// lose ends a call that nothing more will come of.
+func (c *remote) lose(a *attempt, reason api.Reason, running string) {
+	if chosen, has := c.state.Chosen(); has && chosen == a.n {
+		c.gone = &gone{reason, running}
+		c.state.Gone(a.n)
+	}
+}
+
+// ready sends the go to the first worker that is, once that is on record.
+func (c *remote) ready(a *attempt) {
+	if c.state.Open(a.n) && c.request.Placed != nil {
+		if err := c.request.Placed(a.id.Worker, len(c.attempts)); err != nil {
+			c.failed = unrecorded(c.request, err)
+			c.void(c.state.Stop())
+			return
+		}
+	}
+	send, voided := c.state.Ready(a.n)
+	c.void(voided)
+	switch send {
+	case start.Go:
+		if c.goes == 0 {
+			c.placed, c.answered = now(), now()
+		}
+		c.sendGo(a)
+	case start.Void:
+		c.void([]int{a.n})
+	}
+}
+
+func (c *remote) sendGo(a *attempt) {
+	c.goes++
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Go{Go: &fleetv1.Go{}}})
+}
+
+func (c *remote) send(a *attempt, ctl *fleetv1.Control) {
+	c.sent = now()
+	c.f.control(a.id, a.inbox, ctl)
+}
+
+func (c *remote) void(attempts []int) {
+	for _, n := range attempts {
+		c.send(c.attempts[n], &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})
+	}
+}
+
+// data takes the next frame of the call's stream.
+func (c *remote) data(a *attempt, d *fleetv1.Data) {
+	payload := d.GetEvent()
+	if payload == nil {
+		payload = append(d.GetResult(), d.GetResultEnd()...)
+	}
+	if !c.receiver.Take(stream.Frame{Seq: d.Seq, Missed: d.Missed, Payload: payload}) {
+		c.ack(a) // it was taken before, or one before it is missing
+		return
+	}
+	switch what := d.What.(type) {
+	case *fleetv1.Data_Event:
+		c.event(what.Event, d.Missed)
+	case *fleetv1.Data_Result:
+		c.collect(a, what.Result)
+	case *fleetv1.Data_ResultEnd:
+		c.collect(a, what.ResultEnd)
+		c.ack(a)
+		c.state.Result(a.n)
+	}
+	if c.receiver.Owes() {
+		c.ack(a)
+	}
+}
+
+func (c *remote) collect(a *attempt, part []byte) {
+	if len(c.result)+len(part) > maxResultBytes {
+		c.lose(a, api.ReasonProtocol, "unknown")
+		return
+	}
+	c.result = append(c.result, part...)
+}
+
+func (c *remote) ack(a *attempt) {
+	c.receiver.Acked()
+	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: c.receiver.Taken()}}})
+}
+
+func (c *remote) event(raw []byte, missed uint64) {
+	var e api.Event
+	if json.Unmarshal(raw, &e) != nil {
+		return
+	}
+	e.Missed += int(missed)
+	c.partial.take(e)
+	c.events.send(e)
+}
+
+// look does what time asks for.
+func (c *remote) look() {
+	for _, a := range c.attempts {
+		if c.state.Open(a.n) && now()-a.at > offerWait && c.state.Silent(a.n) {
+			c.refusals = append(c.refusals, fmt.Sprintf("%s: it has not answered within %s", a.id.Worker, offerWait))
+			c.void([]int{a.n})
+		}
+		if moved, silent, _, cut := c.f.heard(a); c.state.Open(a.n) && (moved || cut || silent > suspectAfter) {
+			c.state.Silent(a.n)
+			c.refusals = append(c.refusals, a.id.Worker+": it is not heard any more")
+			c.void([]int{a.n})
+		}
+	}
+	n, has := c.state.Chosen()
+	if !has {
+		return
+	}
+	a := c.attempts[n]
+	if c.receiver.Pending() {
+		c.ack(a)
+	}
+	moved, silent, lease, cut := c.f.heard(a)
+	quiet, since := now()-c.answered, now()-c.sent
+	switch {
+	case cut:
+		c.lose(a, api.ReasonProtocol, "unknown")
+	case silent > lease+c.grace()+lostMargin:
+		c.lose(a, api.ReasonUnreachable, "unknown")
+	case moved && quiet > lease+c.grace()+lostMargin: // its later life does not answer
+		c.lose(a, api.ReasonWorkerDied, "unknown")
+	case since < goAgain:
+	case moved, quiet > askAfter, c.aborted > 0 && c.state.Phase() == start.Committed:
+		c.ask(a)
+	case c.aborted > 0 && c.state.Phase() == start.Running:
+		c.sendAbort(a)
+	case c.state.Phase() == start.Committed && c.goes < 3:
+		c.sendGo(a)
+	case c.state.Phase() == start.Committed:
+		c.ask(a)
+	}
+}
+
+func (c *remote) ask(a *attempt) {
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Query{Query: &fleetv1.Query{}}})
+}
+
+// grace is the call's, or the most that one can have while that is not known.
+func (c *remote) grace() time.Duration {
+	if c.started == nil {
+		return 30 * time.Second
+	}
+	return time.Duration(c.started.GraceMs) * time.Millisecond
+}
+
+// abort begins the ladder at the worker, or gives up the search for one.
+func (c *remote) abort(reason api.Reason) {
+	if c.aborted == 0 {
+		c.reason = reason
+	}
+	c.aborted++
+	c.void(c.state.Stop())
+	if n, has := c.state.Chosen(); has {
+		c.sendAbort(c.attempts[n])
+	}
+}
+
+func (c *remote) sendAbort(a *attempt) {
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Abort{Abort: &fleetv1.Abort{Reason: string(c.reason), AtOnce: c.aborted > 1}}})
 }

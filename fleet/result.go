@@ -1,0 +1,154 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// end makes the one result of a call that is over.
+func (c *remote) end(ctx context.Context) {
+	switch c.state.Phase() {
+	case start.Ended:
+		c.finish(c.complete())
+	case start.Lost:
+		c.finish(c.lost())
+	default: // it has started nowhere
+		switch {
+		case c.failed != nil:
+			c.finish(c.failed)
+		case c.aborted > 0:
+			c.finish(aborted(c.request, c.reason))
+		case len(c.where) == 0 && c.f.local():
+			c.call.runs(c.f.host.Start(ctx, c.request))
+		default:
+			c.finish(c.noWorker())
+		}
+	}
+}
+
+// finish hands the result over, after the event that ends the call.
+func (c *remote) finish(r *api.Result) {
+	c.events.end(r)
+	c.call.finish(r)
+}
+
+// complete is the worker's own result.
+func (c *remote) complete() *api.Result {
+	var r api.Result
+	if err := json.Unmarshal(c.result, &r); err != nil || r.CallID != c.request.ID {
+		c.gone = &gone{api.ReasonProtocol, "unknown"}
+		return c.lost()
+	}
+	r.Where = c.at()
+	// Queueing here comes before the worker's clock.
+	r.Timing.QueueMs += r.Where.PlaceMs
+	return &r
+}
+
+// at is where the call was.
+func (c *remote) at() *api.Where {
+	n := len(c.attempts) - 1 // the last one had the go
+	return &api.Where{Worker: c.attempts[n].id.Worker, Attempt: n + 1, PlaceMs: (c.placed - c.began).Milliseconds()}
+}
+
+// lost is the result of a call whose end nobody knows.
+func (c *remote) lost() *api.Result {
+	where := c.at()
+	where.StillRunning = c.gone.running
+	harmless := c.request.Tool.ReadOnly || c.request.Tool.Idempotent
+	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
+	r.Partial, r.Where = true, where
+	c.partial.fill(r)
+	r.Retry = api.Retry{Retryable: harmless, SideEffects: "possible", Hint: "look at what it has changed before it is called again"}
+	if c.request.Tool.ReadOnly {
+		r.Retry.SideEffects = "none"
+	}
+	if harmless {
+		r.Retry.Hint = "call it again"
+	}
+	running := "Whether it still runs is not known."
+	if where.StillRunning == "no" {
+		running = "Nothing of it runs any more."
+	}
+	effects := "What it had changed by then is not known."
+	if c.request.Tool.ReadOnly {
+		effects = "It changes nothing."
+	}
+	arrived := "Nothing that it had sent has arrived."
+	if len(r.Content) > 0 || r.Output.Stdout.Head != "" || r.Output.Stderr.Head != "" {
+		arrived = "What it had sent until then is in this result."
+	}
+	r.Message = fmt.Sprintf("[LOST] Tool %q was lost: %s. %s %s %s", r.Tool, whyLost(where.Worker, c.gone.reason), arrived, running, effects)
+	return r
+}
+
+func whyLost(worker string, reason api.Reason) string {
+	switch reason {
+	case api.ReasonUnreachable:
+		return "its worker " + worker + " was not heard any more while it ran"
+	case api.ReasonWorkerDied:
+		return "its worker " + worker + " has died while it ran"
+	}
+	return "its worker " + worker + " has not kept to the protocol"
+}
+
+// noWorker is the result of a call that no worker took.
+func (c *remote) noWorker() *api.Result {
+	why := strings.Join(c.refusals, "; ")
+	if why == "" {
+		why = "none is there that takes calls"
+		if len(c.where) > 0 {
+			why += fmt.Sprintf(" and has the labels %v", map[string]string(c.where))
+		}
+	}
+	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, "was not called, for no worker takes it: "+why)
+}
+
+// notStarted is the result of a call of which nothing has run.
+func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what string) *api.Result {
+	prefix := "[FAILED]"
+	if status == api.StatusCancelled {
+		prefix = "[CANCELLED]"
+	}
+	result := supervisor.Verdict{
+		CallID: r.ID, Tool: r.ToolName(), Status: status, Reason: reason,
+		Message: fmt.Sprintf("%s Tool %q %s. It has not started, and has changed nothing.", prefix, r.ToolName(), what),
+	}.Result()
+	if status != api.StatusCancelled {
+		result.ToolError = &api.ToolError{Kind: "error", Message: what}
+	}
+	return result
+}
+
+func aborted(r supervisor.Request, reason api.Reason) *api.Result {
+	return notStarted(r, api.StatusCancelled, reason, fmt.Sprintf("was aborted before a worker had started it (%s)", reason))
+}
+
+func unrecorded(r supervisor.Request, err error) *api.Result {
+	return notStarted(r, api.StatusOverloaded, api.ReasonJournal, "was not called: "+err.Error())
+}
+
+func failedHere(r supervisor.Request, err error) *api.Result {
+	return notStarted(r, api.StatusStartFailed, api.ReasonTool, "could not be started: "+err.Error())
+}
+
+// refusedByName is the result of a call that must go to a worker and uses what none can do.
+func refusedByName(r supervisor.Request, stays []string) *api.Result {
+	return notStarted(r, api.StatusPolicyViolation, api.ReasonPolicy,
+		fmt.Sprintf("was not called: it is to run on a worker, and no worker can do this yet: %s", strings.Join(stays, "; ")))
+}
+
+// reasonOf is what a call is aborted with when its context ends.
+func reasonOf(ctx context.Context) api.Reason {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		return api.ReasonTimeout
+	}
+	return api.ReasonUser
+}
