@@ -1,0 +1,211 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/plugin"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// workerVariable has the test binary be a worker with these settings, in JSON.
+const workerVariable = "TOOLHOST_TEST_WORKER"
+
+type text struct {
+	Text string `json:"text"`
+}
+
+func echo(_ context.Context, in text, out *plugin.Output) (text, error) { return in, out.Text(in.Text) }
+
+type settings struct{ Name, URL, KeyFile, Caller, Dir string }
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLHOST_PLUGIN") != "" {
+		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo))
+		return
+	}
+	raw := os.Getenv(workerVariable)
+	if raw == "" {
+		os.Exit(m.Run())
+	}
+	var s settings
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		panic(err)
+	}
+	c := worker.Config{
+		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: 2,
+		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
+	}
+	if _, err := worker.Open(context.Background(), c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	wait.Forever()
+}
+
+// process starts a worker in a process of its own.
+func (w *world) process(name string) *exec.Cmd {
+	w.t.Helper()
+	raw, err := json.Marshal(settings{name, "nats://" + w.engine.Address(), w.workers[name], w.key.Public(), filepath.Join(w.dir, "run-"+name)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workerVariable+"="+string(raw))
+	cmd.Stdout, cmd.Stderr = w.t.Output(), w.t.Output()
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	w.there(name)
+	return cmd
+}
+
+// begun starts a call that runs on until it is ended, and returns when its output is here.
+// Its tool leaves its pid in a file.
+func (w *world) begun() *fleet.Call {
+	w.t.Helper()
+	events := make(chan api.Event, 100)
+	r := shell("echo it runs; exec sleep 1000")
+	r.Events = events
+	c := w.fleet.Start(w.t.Context(), r)
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == api.EventOutput {
+				return c
+			}
+		case <-c.Done():
+			w.t.Fatalf("it has not begun: %s", c.Result().Message)
+		}
+	}
+}
+
+// A worker that is killed takes its calls with it. They are lost, with what had come, and
+// once its next life has looked, it is certain that nothing of them runs.
+func TestAWorkerIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	one := w.process("w1")
+	c := w.begun()
+	_ = one.Process.Kill()
+	_ = one.Wait()
+	w.process("w1")
+	await(t, c.Done())
+	got := c.Result()
+	if got.Status != api.StatusLost || got.Reason != api.ReasonWorkerDied || got.Where.StillRunning != "no" || got.Code != "UNKNOWN" {
+		t.Errorf("%s %s %+v %s", got.Status, got.Reason, got.Where, got.Code)
+	}
+	if !got.Partial || got.Output.Stdout.Head != "it runs\n" || got.Retry.Retryable || got.Retry.SideEffects != "possible" {
+		t.Errorf("partial %v %q, %+v", got.Partial, got.Output.Stdout.Head, got.Retry)
+	}
+	if !strings.HasPrefix(got.Message, `[LOST] Tool "sh" was lost: its worker w1 has died while it ran.`) || !strings.Contains(got.Message, "Nothing of it runs any more") {
+		t.Errorf("%s", got.Message)
+	}
+	if got := w.call(shell("echo again")); !got.OK() {
+		t.Errorf("the next call: %s", got.Message)
+	}
+}
+
+// One that never comes back: the call is lost in bounded time, and nobody says that it has
+// ended.
+func TestAWorkerIsGone(t *testing.T) {
+	stage.Of(t, "fleet")
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	one := w.process("w1")
+	c := w.begun()
+	_ = one.Process.Kill()
+	await(t, c.Done())
+	got := c.Result()
+	if got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable || got.Where.StillRunning != "unknown" {
+		t.Errorf("%s %s %+v", got.Status, got.Reason, got.Where)
+	}
+	// And what has not begun goes elsewhere, or is retryable.
+	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Retry)
+	}
+	w.process("w2")
+	if got := w.call(shell("echo x")); !got.OK() || got.Where.Worker != "w2" {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
+}
+
+// A worker that is stopped and goes on within the lease has lost nothing.
+func TestAWorkerIsStoppedForAWhile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	one := w.process("w1")
+	call := w.fleet.Start(t.Context(), shell("sleep 0.3; echo whole"))
+	if err := one.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the worker is suspect", func() bool { return w.fleet.Workers()[0].State == "suspect" })
+	if err := one.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	await(t, call.Done())
+	if got := call.Result(); !got.OK() && got.Status != api.StatusOverloaded {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// A worker that does not hear its caller any more ends that one's calls.
+func TestACallerIsGone(t *testing.T) {
+	stage.Of(t, "fleet")
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.process("w1")
+	marker := filepath.Join(w.dir, "unique-"+filepath.Base(w.dir))
+	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo up; sleep 1000", marker}}}
+	events := make(chan api.Event, 100)
+	r.Events = events
+	c := w.fleet.Start(t.Context(), r)
+	for e := range events {
+		if e.Kind == api.EventOutput {
+			break
+		}
+	}
+	if running(t, marker) == 0 {
+		t.Fatal("the tool is not found among the processes")
+	}
+	w.engine.Close() // the link of both
+	wait.Until(t, "nothing of the call runs", func() bool { return running(t, marker) == 0 })
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// running counts processes with a word in their command line.
+func running(t *testing.T, word string) (n int) {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if raw, err := os.ReadFile(path); err == nil && strings.Contains(string(raw), word+"\x00") && !strings.Contains(string(raw), os.Args[0]) {
+			n++
+		}
+	}
+	return n
+}
