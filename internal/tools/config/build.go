@@ -33,6 +33,7 @@ func (b *builder) build() {
 	b.loaded.Config.Limits, b.loaded.Config.Grace = b.loaded.Default.Limits, b.loaded.Default.Grace
 	b.secrets()
 	b.telemetry()
+	b.fleet()
 	b.daemon()
 	b.access()
 	b.classes = map[string]layer{}

@@ -53,6 +53,7 @@ func init() {
 		{name: "stop", keys: stopKeys, doc: "how the daemon ends"},
 		{name: "mcp", keys: clientKeys, doc: "the MCP server, see mcp-server.md"},
 		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon tells monitoring systems, see telemetry.md"},
+		{name: "fleet", keys: fleetKeys, restart: true, doc: "workers on other machines, see fleet.md"},
 		{name: "dirs", keys: dirKeys, restart: true, doc: "folders of the host's own"},
 		{
 			name: "cgroupParent", kind: cgroupKind, std: "(found)", restart: true, doc: "the cgroup below which calls are made, the same path in every hierarchy",

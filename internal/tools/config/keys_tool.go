@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -58,6 +59,16 @@ var behaviourKeys = []*key{
 	{
 		name: "prestart", kind: countKind, std: "(none)", doc: "processes that wait for its calls in their whole sandbox, each for one: the daemon starts them before, see [prestarted processes](#prestarted-processes)",
 		sets: sets1(func(t *Tool, s setting) { t.Prestart = int(s.data.(int64)) }),
+	},
+	{
+		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "the labels of a worker that its calls are to run on, `{gpu: a100}`; `worker` is a worker's name; without any they may run on this machine as well",
+		sets: sets1(func(t *Tool, s setting) {
+			t.Where = maps.Clone(t.Where) // a class's are not its own
+			if t.Where == nil {
+				t.Where = map[string]string{}
+			}
+			t.Where[s.name] = s.data.(string)
+		}),
 	},
 	{
 		name: "turns", kind: enum("none", turnsChild), std: "none", doc: "`child` lets a call begin turns below its own and call tools in them, at a socket of its own, see [turns of a tool's own](#turns-of-a-tools-own); not with `keep`",

@@ -49,8 +49,9 @@ type Loaded struct {
 	Access []Access
 	// MCP is for toolhost mcp, and for the daemon's MCP server.
 	MCP MCP
-	// Telemetry is for toolhost serve.
+	// Telemetry is for toolhost serve, and Fleet.
 	Telemetry Telemetry
+	Fleet     Fleet
 	// Default is what holds for a tool that the file does not name. It has no
 	// type.
 	Default Tool

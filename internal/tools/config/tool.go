@@ -63,6 +63,8 @@ type Tool struct {
 	Prestart int
 	// ChildTurns lets calls begin turns below their own.
 	ChildTurns bool
+	// Where are labels that the worker of a call must have.
+	Where map[string]string
 	// Repeatable tools are left alone by the guard against repeated calls.
 	Repeatable bool
 	// Hidden is a server's tool that is not offered.
@@ -166,6 +168,7 @@ func (t Tool) Request() supervisor.Request {
 		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Profiles: t.Profiles, Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
 		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool, Prestart: t.Prestart,
 	}
+	r.Where = t.Where
 	if t.Type == TypePlugin {
 		r.Tool = t.Plugin
 	}

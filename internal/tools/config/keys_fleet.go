@@ -1,0 +1,138 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
+)
+
+// Fleet are the settings by which toolhost serve has calls made by workers.
+type Fleet struct {
+	// Listen is where workers connect; URL is that of an engine elsewhere instead. Both
+	// empty: there are no workers.
+	Listen, URL string
+	// Cert and CertKey are the certificate of Listen, CA the file of certificates that
+	// URL's may have been signed by.
+	Cert, CertKey, CA string
+	// Key is the file of the caller's nkey; empty is fleet.key in the state folder.
+	Key string
+	// Workers are the public keys of those that may join, by name.
+	Workers map[string]string
+	// Local is prefer or never; empty is prefer.
+	Local string
+}
+
+// On says whether there can be workers.
+func (f Fleet) On() bool { return f.Listen != "" || f.URL != "" }
+
+var fleetKeys = []*key{
+	{
+		name: "listen", kind: fleetListenKind, std: "(none)", doc: "where workers connect to the daemon's own NATS engine, such as `0.0.0.0:7420`; without `cert` on loopback only",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Listen = s.data.(string) }),
+	},
+	{
+		name: "cert", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of the certificate that workers see",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Cert = s.data.(string) }),
+	},
+	{
+		name: "certKey", kind: pathKind("path", pathFile), std: "(none)", doc: "PEM file of its key",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CertKey = s.data.(string) }),
+	},
+	{
+		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`: the public key of each, as `toolhost fleet key` prints it",
+		sets: setsHost(func(l *Loaded, s setting) {
+			if l.Fleet.Workers == nil {
+				l.Fleet.Workers = map[string]string{}
+			}
+			l.Fleet.Workers[s.name] = s.data.(string)
+		}),
+	},
+	{
+		name: "url", kind: fleetURLKind, std: "(none)", doc: "NATS servers to use in place of `listen`, `tls://HOST:PORT`, several separated by commas",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.URL = s.data.(string) }),
+	},
+	{
+		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificates that theirs may have been signed by",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CA = s.data.(string) }),
+	},
+	{
+		name: "key", kind: pathKind("path", pathAny), std: "(fleet.key in the state folder, made if it is missing)", doc: "file of the daemon's own nkey, by which workers know it",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Key = s.data.(string) }),
+	},
+	{
+		name: "local", kind: enum("prefer", "never"), std: "prefer", doc: "whether calls run on this machine while it has a free slot, and when no worker takes them",
+		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Local = s.data.(string) }),
+	},
+}
+
+const (
+	publicKeyPattern  = `^U[A-Z2-7]{55}$`
+	workerNamePattern = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
+	labelPattern      = `^[a-z][a-z0-9._/-]{0,62}$`
+)
+
+var (
+	publicKeyForm  = lazy.Regexp(publicKeyPattern)
+	workerNameForm = lazy.Regexp(workerNamePattern)
+	labelForm      = lazy.Regexp(labelPattern)
+)
+
+var publicKeyKind = scalar("public nkey", publicKeyPattern, func(s string) (any, string) {
+	if !publicKeyForm().MatchString(s) {
+		return nil, "is not a public key: it begins with U and has 56 characters, as toolhost fleet key prints it"
+	}
+	return s, ""
+})
+
+var workerNames = &names{word: "WORKER", pattern: workerNamePattern, check: func(name string) string {
+	if workerNameForm().MatchString(name) {
+		return ""
+	}
+	return "is not a name for a worker: take small letters, digits and -, at most 63"
+}}
+
+var labelNames = &names{word: "LABEL", pattern: labelPattern, check: WrongLabel}
+
+// WrongLabel says what is wrong with the name of a label; empty if nothing is.
+func WrongLabel(name string) string {
+	if labelForm().MatchString(name) {
+		return ""
+	}
+	return "is not a name for a label: begin with a small letter, and go on with small letters, digits, ., _, / and -"
+}
+
+// fleetListenKind is an address; where it needs a certificate is checked with that.
+var fleetListenKind = listenKind
+
+var fleetURLKind = scalar("URL of NATS servers", `^(nats|tls)://[^/?#@,]+(,(nats|tls)://[^/?#@,]+)*$`, func(s string) (any, string) {
+	for _, each := range strings.Split(s, ",") {
+		host, plain := strings.CutPrefix(each, "nats://")
+		_, secure := strings.CutPrefix(each, "tls://")
+		switch {
+		case !plain && !secure || strings.ContainsAny(host, "/?#@"):
+			return nil, "is not a URL of NATS servers: write tls://HOST:PORT"
+		case plain && !IsLoopback(host):
+			return nil, "would be unencrypted through the network: write tls://" + host
+		}
+	}
+	return s, ""
+})
+
+// fleet checks settings together.
+func (b *builder) fleet() {
+	f := b.loaded.Fleet
+	complain := func(key, format string, args ...any) {
+		if s, ok := b.root.set["fleet."+key]; ok {
+			b.complain(s.node, format, args...)
+		}
+	}
+	switch {
+	case f.Listen != "" && f.URL != "":
+		complain("url", "listen and url exclude each other: take out one of them")
+	case (f.Cert == "") != (f.CertKey == ""):
+		complain("cert", "cert needs certKey")
+		complain("certKey", "certKey needs cert")
+	case f.Listen != "" && f.Cert == "" && !IsLoopback(f.Listen):
+		complain("listen", "other machines reach %s, and without TLS all can read along: give cert and certKey, or listen on 127.0.0.1", quoted(f.Listen))
+	}
+}
