@@ -28,6 +28,13 @@ func (c *Client) Tools(ctx context.Context) (list api.Tools, err error) {
 	return list, err
 }
 
+// Workers returns the workers of the daemon's fleet; of a daemon without one the error
+// says so, see IsNotFound.
+func (c *Client) Workers(ctx context.Context) (list api.Workers, err error) {
+	err = c.call(ctx, http.MethodGet, "/api/workers", nil, &list)
+	return list, err
+}
+
 // Tool returns the part of the catalogue that is of one name: at most one tool, or
 // why it is missing. The daemon describes no other tool for it.
 func (c *Client) Tool(ctx context.Context, name string) (list api.Tools, err error) {

@@ -57,7 +57,10 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	} else if ok {
 		return resultError(unknown.Result)
 	}
-	e, err := k.host.Explain(context.Background(), unrun(found))
+	request := unrun(found)
+	warnings := fleetWarnings(k.loaded, request)
+	request.Where = nil // what this machine would grant is the same with any
+	e, err := k.host.Explain(context.Background(), request)
 	if err != nil {
 		return exit.With(exit.Failed, err)
 	}
@@ -65,6 +68,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 		e.Path, e.SHA256 = "", ""
 	}
 	e.NotPrestarted = cmp.Or(found.NotPrestarted, e.NotPrestarted)
+	e.Warnings = append(e.Warnings, warnings...)
 	if found.Held != "" {
 		e.Warnings = append(e.Warnings, "the tool is held back: "+found.Held)
 	}

@@ -51,5 +51,6 @@ func newRoot() *cobra.Command {
 		newServe(), newCall(), newPs(), newTop(), newAbort(), newConsole(), newToken(), newApprovals(), newMCP(),
 		newConfig(), newDoctor(), newVersion(), newAdapter(), newManual(),
 	)
+	root.AddCommand(fleetCommands()...)
 	return root
 }

@@ -108,7 +108,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	if o.NoCgroup = f.noCgroup; o.NoCgroup {
 		o.Logger.Warn(noCgroupWarning)
 	}
-	o.Pages, o.Version = console.Handler(), readVersion().Version
+	o.Pages, o.Version, o.OpenFleet = console.Handler(), readVersion().Version, openFleet
 	return o, nil
 }
 

@@ -91,7 +91,7 @@ func startDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(*before)
 	ts.Setenv("SOCKET", socket)
 	config, _ := os.ReadFile(ts.Getenv("TOOLHOST_CONFIG"))
-	overTCP := bytes.Contains(config, []byte("listen:"))
+	overTCP := bytes.Contains(append([]byte("\n"), config...), []byte("\nlisten:"))
 	for range 1000 {
 		answers := ts.Exec("toolhost", "ps", "--socket", socket) == nil
 		if tcp := tcpAddress.FindStringSubmatch(log.String()); tcp != nil {

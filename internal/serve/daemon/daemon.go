@@ -46,6 +46,8 @@ type Options struct {
 	// Pages are the web console; nil means none.
 	Pages   http.Handler
 	Version string
+	// OpenFleet makes the daemon's fleet, if the configuration has one.
+	OpenFleet func(FleetOptions) (Fleet, error)
 	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends
 	// the calls that run, a third kills them.
 	Signals <-chan os.Signal
@@ -69,6 +71,7 @@ type daemon struct {
 	reader    *journal.Reader
 	listeners listeners
 	host      *supervisor.Supervisor
+	fleet     Fleet // nil without one
 	tools     *tools
 	record    *recorder
 	told      *telemetry.Telemetry
@@ -164,7 +167,7 @@ func (d *daemon) openHost() (err error) {
 		return err
 	}
 	d.tools = newTools(d.host, d.options, d.told)
-	return nil
+	return d.openFleet(c)
 }
 
 func (d *daemon) openAPI() (err error) {
@@ -188,7 +191,7 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history, Approvals: approvals,
-		Start: turn.Supervised(d.host), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
+		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
@@ -209,6 +212,9 @@ func (d *daemon) apiConfig() httpapi.Config {
 		Mounts:     map[string]httpapi.Mount{MCPPath: {Need: access.ToRead, Handler: &d.mcp}},
 		Prestarted: d.prestarted,
 		Ready:      d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
+	}
+	if d.fleet != nil {
+		c.Workers = d.fleet.Workers
 	}
 	if d.reader != nil {
 		c.History = d.reader
@@ -259,6 +265,9 @@ func (d *daemon) close() error {
 	if d.server != nil {
 		errs = append(errs, d.server.Close())
 		d.serving.Wait()
+	}
+	if d.fleet != nil {
+		errs = append(errs, d.fleet.Close())
 	}
 	if d.host != nil {
 		errs = append(errs, d.closeHost())

@@ -87,6 +87,10 @@ var routes = []route{
 		child: true, status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
 	},
 	{
+		method: "GET", path: "/api/workers", need: access.ToManage, summary: "The workers of the daemon's fleet",
+		status: http.StatusOK, out: typeOf[api.Workers](), handle: (*Server).workers, refuses: []string{codeNotFound},
+	},
+	{
 		method: "POST", path: "/api/turns", need: access.ToCall, summary: "Begin a turn", in: typeOf[api.TurnSpec](),
 		child: true, status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",

@@ -44,6 +44,8 @@ type Config struct {
 	// Turns runs them. The Server never closes it.
 	Turns *turn.Manager
 	Tools Catalogue
+	// Workers are those of the fleet; nil where there is none.
+	Workers func() []api.Worker
 	// History is nil where nothing is journalled. It serves turns that are over;
 	// those that are active have their own (turn.Config).
 	History History

@@ -101,6 +101,7 @@ var expected = map[string]string{
 	"GET /metrics":                                   "watcher admin metrics",
 	"GET /api/openapi.json":                          "caller watcher approver admin",
 	"GET /api/tools":                                 "caller watcher admin",
+	"GET /api/workers":                               "admin",
 	"POST /api/turns":                                "caller admin",
 	"GET /api/turns/active":                          "caller watcher admin",
 	"GET /api/turns/{turnId}":                        "caller watcher admin",

@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/supervisor"
+	"github.com/toolhost/toolhost/turn"
+)
+
+// Fleet has calls made on other machines, as package fleet does. A build without fleets
+// knows no more of it than this.
+type Fleet interface {
+	// Start begins one call, here or elsewhere.
+	Start(ctx context.Context, r supervisor.Request) turn.Running
+	Workers() []api.Worker
+	Close() error
+}
+
+// FleetOptions are what a fleet is made of.
+type FleetOptions struct {
+	Settings config.Fleet
+	// Host is this machine's supervisor, and Supervisor its configuration.
+	Host       *supervisor.Supervisor
+	Supervisor supervisor.Config
+	// State is the daemon's state folder; empty means none.
+	State  string
+	Logger hclog.Logger
+}
+
+// openFleet does nothing without settings.
+func (d *daemon) openFleet(c supervisor.Config) (err error) {
+	settings := d.options.Loaded.Fleet
+	if !settings.On() || d.options.OpenFleet == nil {
+		return nil
+	}
+	d.fleet, err = d.options.OpenFleet(FleetOptions{
+		Settings: settings, Host: d.host, Supervisor: c, State: d.options.State, Logger: d.logger.Named("fleet"),
+	})
+	return err
+}
+
+// start is how calls begin.
+func (d *daemon) start() func(context.Context, supervisor.Request) turn.Running {
+	if d.fleet != nil {
+		return d.fleet.Start
+	}
+	return turn.Supervised(d.host)
+}
