@@ -9,7 +9,7 @@ import (
 
 func TestStatusesAreSorted(t *testing.T) {
 	all := api.Statuses()
-	if len(all) != 19 || !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
+	if len(all) != 20 || !slices.IsSorted(all) || len(slices.Compact(slices.Clone(all))) != len(all) {
 		t.Errorf("%d statuses: %q", len(all), all)
 	}
 	for _, transient := range []api.Status{api.StatusRunning, api.StatusOpen} {

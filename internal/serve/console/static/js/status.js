@@ -19,6 +19,8 @@ const outcomes = {
   unkillable: ['failed', 'Unkillable'],
   overloaded: ['limit', 'Overloaded'],
   invalid_args: ['failed', 'Invalid arguments'],
+  network_limit: ['limit', 'Network limit'],
+  lost: ['failed', 'Lost'],
   open: ['open', 'Open'],
 };
 
