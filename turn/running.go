@@ -80,7 +80,7 @@ func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 // by who runs the call, and waits for the owner.
 func (b *batch) placed(e *entry, worker string, attempt int) (err error) {
 	event := b.event(e, api.EventPlaced)
-	event.EventProcesses = api.EventProcesses{Worker: worker, Attempt: attempt}
+	event.Worker, event.Attempt = worker, attempt
 	if !b.t.do(func() {
 		b.t.emit(event, nil)
 		b.t.flush()

@@ -91,6 +91,8 @@ func createKey(path string) error {
 	return key.WriteFile(path)
 }
 
+var _ turn.Running = (*fleet.Call)(nil)
+
 // daemonFleet is a fleet as the daemon knows it.
 type daemonFleet struct {
 	fleet  *fleet.Fleet

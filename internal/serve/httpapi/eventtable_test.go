@@ -168,9 +168,9 @@ func emits(file *ast.File, kinds map[string]string, emitted map[string][]string)
 // jsonNames are those of a struct's fields.
 func jsonNames(of reflect.Type) map[string]string {
 	names := map[string]string{}
-	for i := range of.NumField() {
-		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
-		names[of.Field(i).Name] = name
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names[field.Name] = name
 	}
 	return names
 }

@@ -28,7 +28,7 @@ var components = []reflect.Type{
 	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.Approval](), typeOf[api.Approvals](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
 	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
 	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
-	typeOf[api.Result](), typeOf[api.Event](),
+	typeOf[api.Result](), typeOf[api.Event](), typeOf[api.Worker](), typeOf[api.Workers](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody

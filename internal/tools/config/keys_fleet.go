@@ -106,10 +106,10 @@ var fleetListenKind = listenKind
 
 var fleetURLKind = scalar("URL of NATS servers", `^(nats|tls)://[^/?#@,]+(,(nats|tls)://[^/?#@,]+)*$`, func(s string) (any, string) {
 	for _, each := range strings.Split(s, ",") {
-		host, plain := strings.CutPrefix(each, "nats://")
-		_, secure := strings.CutPrefix(each, "tls://")
+		scheme, host, _ := strings.Cut(each, "://")
+		plain := scheme == "nats"
 		switch {
-		case !plain && !secure || strings.ContainsAny(host, "/?#@"):
+		case !plain && scheme != "tls" || host == "" || strings.ContainsAny(host, "/?#@"):
 			return nil, "is not a URL of NATS servers: write tls://HOST:PORT"
 		case plain && !IsLoopback(host):
 			return nil, "would be unencrypted through the network: write tls://" + host

@@ -52,6 +52,7 @@ var toolCases = map[string]toolCase{
 	"concurrency":               {"exclusive", func(t Tool) any { return t.Concurrency }, Exclusive},
 	"running":                   {"3", func(t Tool) any { return t.Request().Pool.Running }, 3},
 	"prestart":                  {"3", func(t Tool) any { return t.Request().Prestart }, 3},
+	"where":                     {"{gpu: a100}", func(t Tool) any { return t.Request().Where }, map[string]string{"gpu": "a100"}},
 	"turns":                     {"child", func(t Tool) any { return t.ChildTurns }, true},
 	"repeatable":                {"true", func(t Tool) any { return t.Repeatable }, true},
 	"timeout":                   {"7s", func(t Tool) any { return ask(t) }, global(budget.Ask{Timeout: 7 * time.Second})},

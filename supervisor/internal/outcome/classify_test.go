@@ -100,7 +100,7 @@ func TestEveryStatusHasACode(t *testing.T) {
 	want := map[api.Status]int{
 		api.StatusOK: 0, api.StatusCancelled: 1, api.StatusToolError: 2, api.StatusInvalidArgs: 3, api.StatusTimeout: 4,
 		api.StatusDenied: 7, api.StatusPolicyViolation: 7, api.StatusOOM: 8, api.StatusPidsLimit: 8, api.StatusOutputLimit: 8,
-		api.StatusCPULimit: 8, api.StatusNetworkLimit: 8, api.StatusStartFailed: 9, api.StatusCollateral: 10, api.StatusCrashed: 13, api.StatusNoResult: 13,
+		api.StatusCPULimit: 8, api.StatusNetworkLimit: 8, api.StatusLost: 2, api.StatusStartFailed: 9, api.StatusCollateral: 10, api.StatusCrashed: 13, api.StatusNoResult: 13,
 		api.StatusProtocolError: 13, api.StatusUnkillable: 13, api.StatusOverloaded: 14,
 	}
 	for status, code := range want {

@@ -1,0 +1,39 @@
+package config
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+func init() { maps.Copy(hostCases, fleetCases) }
+
+var publicKey = "U" + strings.Repeat("A", 55)
+
+var fleetCases = map[string]hostCase{
+	"fleet.listen":  {"fleet: {listen: \"127.0.0.1:7420\"}", func(l *Loaded) any { return l.Fleet.Listen }, "127.0.0.1:7420"},
+	"fleet.cert":    {"fleet: {cert: bin/grep, certKey: bin/search}", func(l *Loaded) any { return l.Fleet.Cert }, "/etc/th/bin/grep"},
+	"fleet.certKey": {"fleet: {cert: bin/grep, certKey: bin/search, listen: \"0.0.0.0:7420\"}", func(l *Loaded) any { return l.Fleet.CertKey }, "/etc/th/bin/search"},
+	"fleet.workers": {"fleet: {workers: {w1: " + publicKey + "}}", func(l *Loaded) any { return l.Fleet.Workers }, map[string]string{"w1": publicKey}},
+	"fleet.url":     {"fleet: {url: \"tls://a:1,tls://b:2\"}", func(l *Loaded) any { return l.Fleet.URL }, "tls://a:1,tls://b:2"},
+	"fleet.ca":      {"fleet: {ca: bin/grep}", func(l *Loaded) any { return l.Fleet.CA }, "/etc/th/bin/grep"},
+	"fleet.key":     {"fleet: {key: f.key}", func(l *Loaded) any { return l.Fleet.Key }, "/etc/th/f.key"},
+	"fleet.local":   {"fleet: {local: never}", func(l *Loaded) any { return l.Fleet.Local }, "never"},
+}
+
+// What would leave a fleet open, or is not what it should be, is said where it stands.
+func TestWrongFleets(t *testing.T) {
+	for text, want := range map[string]string{
+		"fleet: {listen: \"0.0.0.0:7420\"}":                    "without TLS all can read along",
+		"fleet: {listen: \"127.0.0.1:1\", url: \"tls://a:1\"}": "exclude each other",
+		"fleet: {cert: bin/grep}":                              "cert needs certKey",
+		"fleet: {url: \"nats://10.0.0.1:4222\"}":               "would be unencrypted",
+		"fleet: {workers: {w1: SUAB}}":                         "is not a public key",
+		"fleet: {workers: {W.1: " + publicKey + "}}":           "is not a name for a worker",
+		"tools: {a: {command: [ls], where: {\"a b\": c}}}":     "is not a name for a label",
+	} {
+		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
