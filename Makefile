@@ -53,7 +53,8 @@ SOAK_PACKAGES = $(patsubst %,./%,$(wildcard supervisor cmd/toolhost internal/jou
 # The others do the same more often here than in `make test`.
 SOAK_TESTS = ^Test(Soak|FloodIsBoundedAndCounted|LargeOutputIsAnsweredInTime|FlippedBits|FlippedBitsAfterACrash|KeptProcessesInDisorder|CallsLeaveNothingInTheHost|CallsKilledAtBirthLeaveNothing|KillTurns|Interleavings|ManySupervisedCalls)$$
 BENCH_PACKAGES = $(if $(wildcard bench),./bench/...)
-PROTO = plugin/proto/v1/plugin.proto fleet/proto/v1/fleet.proto
+PROTO = plugin/proto/v1/plugin.proto
+FLEET_PROTO = fleet/proto/v1/fleet.proto
 LAUNCHERS = sandbox/launcher_linux_amd64 sandbox/launcher_linux_arm64
 
 # $(call need,PROGRAM=PACKAGE ...) installs what is missing, as root, or says what is missing.
@@ -257,7 +258,8 @@ MODULE = github.com/toolhost/toolhost
 generate = go build -o bin/protoc/ google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc && \
 	PATH="$(CURDIR)/bin/protoc:$$PATH" protoc -I . --go_out=$(1) --go_opt=paths=source_relative \
 		--go-grpc_out=$(1) --go-grpc_opt='module=$(MODULE),M$(PROTO)=$(MODULE)/$(dir $(PROTO))toolgrpc;toolgrpc' $(PROTO) && \
-	./plugin/proto/v1/toolgrpc/aliases $(PROTO) > $(1)/$(dir $(PROTO))toolgrpc/aliases.go
+	./plugin/proto/v1/toolgrpc/aliases $(PROTO) > $(1)/$(dir $(PROTO))toolgrpc/aliases.go && \
+	PATH="$(CURDIR)/bin/protoc:$$PATH" protoc -I . --go_out=$(1) --go_opt=paths=source_relative $(FLEET_PROTO)
 
 .PHONY: setup-proto
 setup-proto: setup
