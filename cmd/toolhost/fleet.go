@@ -50,7 +50,7 @@ func openFleet(o daemon.FleetOptions) (daemon.Fleet, error) {
 		return nil, err
 	}
 	d := &daemonFleet{}
-	c := fleet.Config{Supervisor: o.Supervisor, Host: o.Host, URL: s.URL, CA: s.CA, Key: key, WorkersOnly: s.Local == "never", Logger: o.Logger}
+	c := fleet.Config{Supervisor: o.Supervisor, Host: o.Host, URL: s.URL, CA: s.CA, Key: key, WorkersOnly: s.WorkersOnly(), Logger: o.Logger}
 	if s.Listen != "" {
 		d.engine, err = engine.Start(engine.Config{Listen: s.Listen, Cert: s.Cert, CertKey: s.CertKey, Caller: key.Public(), Workers: s.Workers})
 		if err != nil {
@@ -115,16 +115,18 @@ func (d *daemonFleet) Close() (err error) {
 	return err
 }
 
-// fleetWarnings say why the calls of a tool cannot be made by workers.
+// fleetWarnings say why the calls of a tool cannot be made by workers, or what these leave out.
 func fleetWarnings(loaded *config.Loaded, r supervisor.Request) []string {
 	if !loaded.Fleet.On() && len(r.Where) == 0 {
 		return nil
 	}
 	stays := fleet.Stays(r, loaded.Config)
 	switch {
+	case len(stays) == 0 && r.Prestart > 0:
+		return []string{"processes wait for its calls on this machine only (prestart): one that a worker makes has its own"}
 	case len(stays) == 0:
 		return nil
-	case len(r.Where) > 0 || loaded.Fleet.Local == "never":
+	case len(r.Where) > 0 || loaded.Fleet.WorkersOnly():
 		return []string{"its calls are refused: they are to run on a worker, and no worker can do this yet: " + strings.Join(stays, "; ")}
 	}
 	return []string{"its calls stay on this machine: no worker can do this yet: " + strings.Join(stays, "; ")}

@@ -26,6 +26,7 @@ func TestEachFieldIsDecided(t *testing.T) {
 		"Rounds": "it is about an Adapter's server, which stays", "Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
 		"LogArgs": "the log is this machine's", "Ask": "the worker answers that nobody is there, and warns", "Events": "they are sent as frames",
 		"Fleet": "it is the fleet's own", "Pool": "one without bounds is a name",
+		"Prestart": "processes wait on the caller's machine; a call that finds none has its own",
 	}
 	stays := map[string]func(*supervisor.Request){
 		"Method":  func(r *supervisor.Request) { r.Method = "prompts/get" },

@@ -25,6 +25,11 @@ type Fleet struct {
 // On says whether there can be workers.
 func (f Fleet) On() bool { return f.Listen != "" || f.URL != "" }
 
+const localNever = "never"
+
+// WorkersOnly says whether no call is made on this machine.
+func (f Fleet) WorkersOnly() bool { return f.On() && f.Local == localNever }
+
 var fleetKeys = []*key{
 	{
 		name: "listen", kind: fleetListenKind, std: "(none)", doc: "where workers connect to the daemon's own NATS engine, such as `0.0.0.0:7420`; without `cert` on loopback only",
@@ -60,7 +65,7 @@ var fleetKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Key = s.data.(string) }),
 	},
 	{
-		name: "local", kind: enum("prefer", "never"), std: "prefer", doc: "whether calls run on this machine while it has a free slot, and when no worker takes them",
+		name: "local", kind: enum("prefer", localNever), std: "prefer", doc: "whether calls run on this machine while it has a free slot, and when no worker takes them",
 		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.Local = s.data.(string) }),
 	},
 }
