@@ -33,6 +33,8 @@ type (
 	Limits = spec.Limits
 	// Keep lets a tool's process live on for later calls of the same request.
 	Keep = spec.Keep
+	// Placement says by which process, and on which machine, a call is made.
+	Placement = spec.Placement
 	// PrestartBudget bounds the processes that wait for calls.
 	PrestartBudget = spec.PrestartBudget
 	// Lock keeps calls that use the same files from running at once.

@@ -119,12 +119,7 @@ type Request struct {
 	Share Share
 	// Keep, if set, lets the tool's process serve later calls too.
 	Keep *Keep
-	// Prestart is how many processes are to wait for such calls, each started in its
-	// whole sandbox before there is a call, and used by one: the call that takes it has
-	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
-	// may, the call starts its own. See Supervisor.Prestart.
-	Prestart int
-	Fleet
+	Placement
 	// ID identifies the call in events and results; empty makes one.
 	ID string
 	// LogArgs are the keys and values by which log lines name the call; none is
@@ -169,8 +164,13 @@ type PrestartBudget struct {
 	MemoryBytes int64
 }
 
-// Fleet is the part of a request that only a fleet of machines heeds.
-type Fleet struct {
+// Placement says by which process, and on which machine, a call is made.
+type Placement struct {
+	// Prestart is how many processes are to wait for such calls, each started in its
+	// whole sandbox before there is a call, and used by one: the call that takes it has
+	// it in a fraction of the time, and as fresh as its own. Where none waits, or none
+	// may, the call starts its own. See Supervisor.Prestart.
+	Prestart int
 	// Where are the labels that a worker of a fleet must have to run the call; a
 	// supervisor by itself refuses such a call.
 	Where map[string]string

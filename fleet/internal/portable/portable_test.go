@@ -25,7 +25,7 @@ func TestEachFieldIsDecided(t *testing.T) {
 	here := map[string]string{
 		"Rounds": "it is about an Adapter's server, which stays", "Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
 		"LogArgs": "the log is this machine's", "Ask": "the worker answers that nobody is there, and warns", "Events": "they are sent as frames",
-		"Fleet": "it is the fleet's own", "Pool": "one without bounds is a name",
+		"Where": "it is the fleet's own", "Placed": "it is the fleet's own", "Pool": "one without bounds is a name",
 		"Prestart": "processes wait on the caller's machine; a call that finds none has its own",
 	}
 	stays := map[string]func(*supervisor.Request){
@@ -38,7 +38,10 @@ func TestEachFieldIsDecided(t *testing.T) {
 		"Keep":    func(r *supervisor.Request) { r.Keep = &supervisor.Keep{} },
 		"Host":    func(r *supervisor.Request) { r.Host = func(net.Listener) {} },
 	}
-	for field := range reflect.TypeFor[supervisor.Request]().Fields() {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[supervisor.Request]()) {
+		if field.Anonymous {
+			continue // its own fields are among them
+		}
 		set := stays[field.Name]
 		if !portable[field.Name] && here[field.Name] == "" && set == nil {
 			t.Errorf("Request.%s is neither sent to a worker nor refused by name", field.Name)

@@ -59,12 +59,11 @@ type Tool struct {
 	Concurrency          Concurrency
 	// Pool bounds how many calls of the class, or else of the entry, run at once.
 	Pool supervisor.Pool
-	// Prestart is how many processes wait for calls.
-	Prestart int
+	// Placement has the labels that the worker of a call must have, and how many
+	// processes wait for calls.
+	supervisor.Placement
 	// ChildTurns lets calls begin turns below their own.
 	ChildTurns bool
-	// Where are labels that the worker of a call must have.
-	Where map[string]string
 	// Repeatable tools are left alone by the guard against repeated calls.
 	Repeatable bool
 	// Hidden is a server's tool that is not offered.
@@ -166,9 +165,8 @@ func (t Tool) SharesData() bool { return t.ReadOnly || t.Concurrency == Parallel
 func (t Tool) Request() supervisor.Request {
 	r := supervisor.Request{
 		Name: t.Name, Timeouts: slices.Clone(t.Timeouts), Profiles: t.Profiles, Stream: t.Stream, Grace: t.Grace, Limits: t.Limits,
-		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool, Prestart: t.Prestart,
+		Sandbox: new(t.Sandbox), Env: slices.Clone(t.Env), Dir: t.Dir, SHA256: t.SHA256, Pool: t.Pool, Placement: t.Placement,
 	}
-	r.Where = t.Where
 	if t.Type == TypePlugin {
 		r.Tool = t.Plugin
 	}
