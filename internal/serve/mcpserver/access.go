@@ -46,6 +46,15 @@ func NeedOf(method string) access.Need {
 	return access.ToCall
 }
 
+// needFor is NeedOf for a request: to listen to resources makes calls, as to subscribe to
+// them does.
+func needFor(method string, r mcpsdk.Request) access.Need {
+	if one, is := r.(*mcpsdk.SubscriptionsListenRequest); is && one.Params != nil && one.Params.Notifications != nil && len(one.Params.Notifications.ResourceSubscriptions) > 0 {
+		return access.ToCall
+	}
+	return NeedOf(method)
+}
+
 // rights hold requests to what who sends them may do.
 type rights struct{ s *Server }
 
@@ -62,7 +71,7 @@ func (a *rights) identity(ctx context.Context) access.Identity {
 func (a *rights) mayDo(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		who := a.identity(ctx)
-		if need := NeedOf(method); !who.Has(need) {
+		if need := needFor(method, r); !who.Has(need) {
 			return nil, &jsonrpc.Error{Code: CodeForbidden, Message: "this needs the role " + need.String() + ": ask toolhost's operator for it"}
 		}
 		if one, is := r.(*mcpsdk.CallToolRequest); is && !a.mayMean(who, one.Params) {
@@ -189,8 +198,10 @@ func ownCache(c mcpsdk.Cacheable) mcpsdk.Cacheable {
 
 // mayRead says whether somebody may read a URI, or what a template of URIs leads to.
 func (g *gateway) mayRead(who access.Identity, uri string) bool {
-	entry, _, err := g.ownerOf(uri)
-	return err == nil && who.MayUse(catalog.RequestName(entry, catalog.ReadResource))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w, _ := g.owner(uri)
+	return w != nil && who.MayUse(catalog.RequestName(w.Entry.Name, catalog.ReadResource))
 }
 
 // offeredTo are the tools that somebody may find.

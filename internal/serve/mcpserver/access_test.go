@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,6 +45,79 @@ func TestListsAreOfWhatMayBeUsed(t *testing.T) {
 	}
 	if own := s.rights.listFor(access.Identity{}, lists[0]).(*mcpsdk.ListPromptsResult); own.CacheScope != "private" {
 		t.Errorf("caches may share a list: %q", own.CacheScope)
+	}
+}
+
+// What is kept from somebody is answered as what nobody has: by the SDK, or by the server
+// that they may use.
+func TestWhatIsKeptFromSomebodyIsNotThere(t *testing.T) {
+	loaded := make(chan struct{})
+	close(loaded)
+	s := &Server{loaded: loaded, config: Config{Access: func(name string) access.Identity {
+		return access.Identity{Name: name, Tools: map[string][]string{"none": {}, "b": {"b:*/*"}}[name]}
+	}}}
+	s.rights.s, s.gateway.s = s, s
+	for _, name := range []string{"a", "b"} {
+		s.gateway.servers = append(s.gateway.servers, newWrapped(serverOf(name, []string{name + "://y"}, nil)))
+	}
+	s.gateway.prompts = map[string]promptOffer{"ask": {entry: "a", own: "ask"}}
+	prompts := map[string]string{"a": "ask", "z": "nosuch"}
+	for _, who := range []string{"none", "b"} {
+		ctx := WithPeer(t.Context(), Peer{Identity: who})
+		asks := map[string]func(string) (string, error){
+			"a resource": func(name string) (string, error) {
+				entry, own, err := s.gateway.ownerFor(ctx, name+"://y")
+				return entry + " " + own, err
+			},
+			"a resource by its server": func(name string) (string, error) {
+				entry, own, err := s.gateway.ownerFor(ctx, "toolhost:"+name+"/x://y")
+				return entry + " " + own, err
+			},
+			"a prompt": func(name string) (string, error) {
+				_, err := s.gateway.getPrompt(ctx, &mcpsdk.GetPromptRequest{Params: &mcpsdk.GetPromptParams{Name: prompts[name]}})
+				return "", err
+			},
+			"a completion": func(name string) (string, error) {
+				ref := &mcpsdk.CompleteReference{Type: "ref/prompt", Name: prompts[name]}
+				_, err := s.gateway.complete(ctx, &mcpsdk.CompleteRequest{Params: &mcpsdk.CompleteParams{Ref: ref}})
+				return "", err
+			},
+		}
+		for what, ask := range asks {
+			hidden, hiddenErr := ask("a")
+			none, noErr := ask("z")
+			plain := func(text string, err error) string {
+				return strings.NewReplacer("ask", "NAME", "nosuch", "NAME", "z", "NAME", "a:", "NAME:", "/a/", "/NAME/", "toolhost:a", "toolhost:NAME").Replace(fmt.Sprintf("%s, %+v", text, err))
+			}
+			if plain(hidden, hiddenErr) != plain(none, noErr) {
+				t.Errorf("%s asks for %s: %s, %v, but of none %s, %v", who, what, hidden, hiddenErr, none, noErr)
+			}
+		}
+	}
+	if entry, _, err := s.gateway.ownerFor(WithPeer(t.Context(), Peer{Identity: "b"}), "b://y"); entry != "b" || err != nil {
+		t.Errorf("what one may use: %s, %v", entry, err)
+	}
+}
+
+// A server hears of other roots from the clients that it has asked, and in their name.
+func TestRootsOfOthers(t *testing.T) {
+	s := &Server{sessions: map[*mcpsdk.ServerSession]*session{}}
+	asked, other, of := &mcpsdk.ServerSession{}, &mcpsdk.ServerSession{}, &session{peer: Peer{Identity: "uid 1"}}
+	s.sessions[asked], s.sessions[other] = of, &session{peer: Peer{Identity: "uid 2"}}
+	s.closed = true // nothing is sent
+	g := &s.gateway
+	g.s, g.rooted = s, map[string]*rooted{"a": {by: map[*session]bool{of: true}}}
+	for _, by := range []*mcpsdk.ServerSession{other, {}} {
+		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted["a"].telling {
+			t.Error("the server hears of another's roots")
+		}
+	}
+	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted["a"].telling || g.rooted["a"].from != "uid 1" {
+		t.Errorf("%+v", g.rooted["a"])
+	}
+	g.rooted["a"].telling = false
+	if g.forgetRoots(of); len(g.rooted) != 0 {
+		t.Error("a session that has ended is remembered")
 	}
 }
 

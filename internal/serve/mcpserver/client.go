@@ -130,7 +130,7 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		if caps.RootsV2 == nil && !caps.Roots.ListChanged {
 			return nil, missing("its folders (roots)")
 		}
-		c.s.gateway.askedRoots(c.made.Tool)
+		c.s.gateway.askedRoots(c)
 		p := &mcpsdk.ListRootsParams{}
 		return p, json.Unmarshal(raw, p)
 	}

@@ -193,10 +193,12 @@ func with(raw []byte, name, value string) string {
 // owner is the server that a URI of clients' is read from, and its own URI: nil if
 // there is no server at all. A URI that nobody lists is the first server's that has
 // others of its scheme, or else the first one's.
-func (g *gateway) owner(uri string) (*wrapped, string) {
+func (g *gateway) owner(uri string) (*wrapped, string) { return ownerAmong(g.servers, uri) }
+
+func ownerAmong(servers []*wrapped, uri string) (*wrapped, string) {
 	if rest, is := strings.CutPrefix(uri, foreign); is {
 		name, own, _ := strings.Cut(rest, "/")
-		for _, w := range g.servers {
+		for _, w := range servers {
 			if w.Entry.Name == name {
 				return w, own
 			}
@@ -211,8 +213,8 @@ func (g *gateway) owner(uri string) (*wrapped, string) {
 		func(w *wrapped) bool { return w.hasScheme(uri) },
 		(*wrapped).hasResources,
 	} {
-		if i := slices.IndexFunc(g.servers, fits); i >= 0 {
-			return g.servers[i], uri
+		if i := slices.IndexFunc(servers, fits); i >= 0 {
+			return servers[i], uri
 		}
 	}
 	return nil, ""

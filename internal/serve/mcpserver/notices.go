@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -86,7 +85,7 @@ func (g *gateway) showAgain(method string) {
 // subscribe has the resource's server announce its changes. Only a kept process can:
 // without one nothing is left that could.
 func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
-	entry, own, err := g.ownerOf(r.Params.URI)
+	entry, own, err := g.ownerFor(ctx, r.Params.URI)
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) 
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
-	entry, own, err := g.ownerOf(r.Params.URI)
+	entry, own, err := g.ownerFor(ctx, r.Params.URI)
 	if err != nil {
 		return err
 	}
@@ -222,62 +221,18 @@ func (g *gateway) subscribeAgain(entry string) {
 // resubscribe asks for a subscription in nobody's name.
 func (g *gateway) resubscribe(entry, uri string) (*api.Result, error) {
 	raw, _ := json.Marshal(map[string]string{"uri": uri})
-	return untilKept(func() (*api.Result, error) { return g.inNobodysName(entry, catalog.Subscribe, raw) })
+	return untilKept(func() (*api.Result, error) { return g.inNameOf("", entry, catalog.Subscribe, raw) })
 }
 
-func (g *gateway) inNobodysName(entry, method string, params json.RawMessage) (*api.Result, error) {
+// inNameOf makes a request that no client waits for, as a call of an identity's; empty is
+// nobody's.
+func (g *gateway) inNameOf(identity, entry, method string, params json.RawMessage) (*api.Result, error) {
 	made := turn.Call{ID: newID(), Tool: catalog.RequestName(entry, method), Arguments: params}
-	c, err := g.s.begin(g.s.newSession("", Peer{}), "", made, false)
+	c, err := g.s.begin(g.s.newSession("", Peer{Identity: identity}), "", made, false)
 	if err != nil {
 		return nil, err
 	}
 	go c.run()
 	<-c.done
 	return c.result, nil
-}
-
-// rooted is an entry whose kept server has asked a client for its roots.
-type rooted struct{ telling, again bool }
-
-// askedRoots notes that a server has asked for them.
-func (g *gateway) askedRoots(tool string) {
-	entry := g.s.offerOf(tool).entry
-	if name, _, is := strings.Cut(tool, ":"); is {
-		entry = name
-	}
-	if !g.keeps(entry) {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.rooted[entry] == nil {
-		g.rooted[entry] = &rooted{}
-	}
-}
-
-// rootsChanged tells kept servers that have asked for roots that there are others, one
-// at a time: those changes that come meanwhile are announced once.
-func (g *gateway) rootsChanged(context.Context, *mcpsdk.RootsListChangedRequest) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for entry, r := range g.rooted {
-		if r.telling {
-			r.again = true
-			continue
-		}
-		r.telling = true
-		g.s.soon(func() { g.tellRoots(entry, r) })
-	}
-}
-
-func (g *gateway) tellRoots(entry string, r *rooted) {
-	for more := true; more; {
-		if _, err := g.inNobodysName(entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
-			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
-		}
-		g.mu.Lock()
-		more = r.again && g.s.closing.Err() == nil
-		r.again, r.telling = false, more
-		g.mu.Unlock()
-	}
 }

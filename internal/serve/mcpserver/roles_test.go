@@ -75,5 +75,11 @@ func TestRolesByMethods(t *testing.T) {
 		}
 		check(method, want)
 	}
+	listen := &mcpsdk.SubscriptionsListenRequest{Params: &mcpsdk.SubscriptionsListenParams{Notifications: &mcpsdk.NotificationSubscriptions{ResourceSubscriptions: []string{"a://x"}}}}
+	for who, may := range map[string]bool{"call": true, "watch": false, "approve": false, "admin": true, "metrics": false, "nobody": false} {
+		if _, err := guarded(WithPeer(t.Context(), Peer{Identity: who}), "subscriptions/listen", listen); errors.Is(err, reached) != may {
+			t.Errorf("%s listens to a resource, which calls its server: %v", who, err)
+		}
+	}
 	check("tasks/create", "call admin") // what is not known needs what a call does
 }

@@ -55,7 +55,10 @@ func failed(r *api.Result) error {
 
 func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*mcpsdk.GetPromptResult, error) {
 	p := r.Params
-	offer := g.promptOf(p.Name)
+	offer := g.promptFor(ctx, p.Name, catalog.GetPrompt)
+	if offer.entry == "" {
+		return nil, unknownPrompt(p.Name)
+	}
 	params := map[string]any{"name": offer.own}
 	if p.Arguments != nil {
 		params["arguments"] = p.Arguments
@@ -96,6 +99,21 @@ func (g *gateway) promptOf(name string) promptOffer {
 	return g.prompts[name]
 }
 
+// promptFor is promptOf for the sender of a request of the method. There is no prompt to
+// them that is kept from them.
+func (g *gateway) promptFor(ctx context.Context, name, method string) promptOffer {
+	offer := g.promptOf(name)
+	if !g.s.rights.identity(ctx).MayUse(catalog.RequestName(offer.entry, method)) {
+		return promptOffer{}
+	}
+	return offer
+}
+
+// unknownPrompt is the SDK's answer to a name that no prompt has.
+func unknownPrompt(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
+}
+
 func (g *gateway) renameContent(entry string, c mcpsdk.Content) {
 	switch b := c.(type) {
 	case *mcpsdk.ResourceLink:
@@ -117,11 +135,10 @@ func (g *gateway) shownBy(entry, uri string) string {
 	return uri
 }
 
-// ownerOf is the entry that a URI is read from, and its server's own URI.
-func (g *gateway) ownerOf(uri string) (entry, own string, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	w, own := g.owner(uri)
+// ownerFor is the entry that a URI is read from for who sends a request, and its server's
+// own URI. Servers whose resources are kept from them are as if they were not there.
+func (g *gateway) ownerFor(ctx context.Context, uri string) (entry, own string, err error) {
+	w, own := ownerAmong(g.usedBy(g.s.rights.identity(ctx)), uri)
 	if w == nil {
 		return "", "", mcpsdk.ResourceNotFoundError(uri)
 	}
@@ -131,7 +148,7 @@ func (g *gateway) ownerOf(uri string) (entry, own string, err error) {
 func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceRequest) (*mcpsdk.ReadResourceResult, error) {
 	p := r.Params
 	asked := strings.TrimPrefix(p.URI, unlisted)
-	entry, own, err := g.ownerOf(asked)
+	entry, own, err := g.ownerFor(ctx, asked)
 	if err != nil {
 		return nil, err
 	}
@@ -204,15 +221,15 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "ref is missing: name a prompt or a resource template"}
 	}
 	entry, ref := "", *p.Ref
-	offer := g.promptOf(ref.Name)
+	offer := g.promptFor(ctx, ref.Name, catalog.Complete)
 	switch {
 	case ref.Type == "ref/prompt" && offer.entry != "":
 		entry, ref.Name = offer.entry, offer.own
 	case ref.Type == "ref/prompt":
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", ref.Name)}
+		return nil, unknownPrompt(ref.Name)
 	default:
 		var err error
-		if entry, ref.URI, err = g.ownerOf(ref.URI); err != nil {
+		if entry, ref.URI, err = g.ownerFor(ctx, ref.URI); err != nil {
 			return nil, err
 		}
 	}

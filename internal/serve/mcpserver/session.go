@@ -79,6 +79,7 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *sess
 	made.approvals = newID()
 	s.sessions[r.Session] = made
 	s.ends(r.Session, func() {
+		s.gateway.forgetRoots(made)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.sessions, r.Session)

@@ -1,0 +1,88 @@
+package mcpserver
+
+//lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/tools/catalog"
+)
+
+// rooted is an entry whose kept server has asked clients for their roots.
+type rooted struct {
+	// by are the sessions that were asked: what others say of their roots is not the
+	// server's affair.
+	by map[*session]bool
+	// from is whose roots have changed last.
+	from           string
+	telling, again bool
+}
+
+// askedRoots notes that the server of a call asks the call's client for them.
+func (g *gateway) askedRoots(c *call) {
+	entry := g.s.offerOf(c.made.Tool).entry
+	if name, _, is := strings.Cut(c.made.Tool, ":"); is {
+		entry = name
+	}
+	if !g.keeps(entry) || c.session.loose { // who has no session announces nothing
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.rooted[entry] == nil {
+		g.rooted[entry] = &rooted{by: map[*session]bool{}}
+	}
+	g.rooted[entry].by[c.session] = true
+}
+
+// forgetRoots forgets a session that has ended.
+func (g *gateway) forgetRoots(of *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for entry, r := range g.rooted {
+		if delete(r.by, of); len(r.by) == 0 && !r.telling {
+			delete(g.rooted, entry)
+		}
+	}
+}
+
+// rootsChanged tells kept servers that have asked a client for its roots that there are
+// others, one at a time: those changes that come meanwhile are announced once.
+func (g *gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequest) {
+	g.s.mu.Lock()
+	of := g.s.sessions[r.Session]
+	g.s.mu.Unlock()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for entry, asked := range g.rooted {
+		if !asked.by[of] {
+			continue
+		}
+		asked.from = of.peer.Identity
+		if asked.telling {
+			asked.again = true
+			continue
+		}
+		asked.telling = true
+		g.s.soon(func() { g.tellRoots(entry, asked) })
+	}
+}
+
+func (g *gateway) tellRoots(entry string, r *rooted) {
+	for more := true; more; {
+		g.mu.Lock()
+		from := r.from
+		g.mu.Unlock()
+		if _, err := g.inNameOf(from, entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
+			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
+		}
+		g.mu.Lock()
+		more = r.again && g.s.closing.Err() == nil
+		r.again, r.telling = false, more
+		g.mu.Unlock()
+	}
+}
