@@ -39,8 +39,9 @@ type Profile struct {
 // Quota bounds what an identity has at once. Zero fields are unbounded, other than by
 // what is there for all.
 type Quota struct {
-	// Turns are active ones. Running calls have a slot, Waiting ones wait for it.
-	Turns, Running, Waiting int
+	// Turns are active ones. Running calls have a slot, Waiting ones wait for it. Streams
+	// of events are those that are open.
+	Turns, Running, Waiting, Streams int
 	// BodyBytes are of request bodies in flight, RecordBytes what its turns hold of the
 	// journal.
 	BodyBytes, RecordBytes int64

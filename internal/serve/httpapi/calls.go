@@ -88,7 +88,7 @@ type ran struct {
 
 // runStreamed shows what happens while the batch runs.
 func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, calls []turn.Call) error {
-	free, err := s.takeStream()
+	free, err := s.streams.take(q.who)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Server) events(q *request) error {
 			return err
 		}
 	}
-	free, err := s.takeStream()
+	free, err := s.streams.take(q.who)
 	if err != nil {
 		return err
 	}

@@ -243,7 +243,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Stall = time.Second })
 	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	until(t, "the stream", func() bool { return w.server.streams.Load() == 1 })
+	until(t, "the stream", func() bool { return w.server.streams.open() == 1 })
 	for i := range 5 {
 		if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf(fmt.Sprint(i), "work", fakeArgs{Chatter: 2000})}); err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func TestASlowReaderIsDropped(t *testing.T) {
 	if n := len(w.watched(id, 9000, "tool_finished")); n == 0 {
 		t.Error("no events for others")
 	}
-	until(t, "the slow reader's end", func() bool { return w.server.streams.Load() == 0 })
+	until(t, "the slow reader's end", func() bool { return w.server.streams.open() == 0 })
 }
 
 func TestHeartbeats(t *testing.T) {
@@ -281,7 +281,7 @@ func TestTooManyStreams(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxStreams = 1 })
 	id := w.begin(api.TurnSpec{})
 	w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	until(t, "the stream", func() bool { return w.server.streams.Load() == 1 })
+	until(t, "the stream", func() bool { return w.server.streams.open() == 1 })
 	for _, test := range [][3]string{{"GET", "/api/turns/" + id + "/events", ""}, {"POST", "/api/turns", "{}"}, {"POST", "/api/turns/" + id + "/calls", `{"calls":[]}`}} {
 		if status, body := w.send(test[0], test[1], test[2], "Accept", eventStream); status != http.StatusServiceUnavailable {
 			t.Errorf("%s %s: %d %s", test[0], test[1], status, body)
@@ -316,7 +316,7 @@ func TestManyWatchers(t *testing.T) {
 			}
 		})
 	}
-	until(t, "the watchers", func() bool { return w.server.streams.Load() == watchers })
+	until(t, "the watchers", func() bool { return w.server.streams.open() == watchers })
 	if _, err := w.client.Run(w.ctx(), id, []api.Call{callOf("1", "work", fakeArgs{Chatter: 100})}); err != nil {
 		t.Fatal(err)
 	}
@@ -386,5 +386,5 @@ func TestCloseEndsStreams(t *testing.T) {
 	if r := w.wait(done); r.err != nil || r.results[0].Status != api.StatusCancelled {
 		t.Errorf("%+v", r)
 	}
-	until(t, "the end of the stream", func() bool { return w.server.streams.Load() == 0 })
+	until(t, "the end of the stream", func() bool { return w.server.streams.open() == 0 })
 }

@@ -71,7 +71,7 @@ func (w *world) end(id string, last int64, kept bool) {
 	late := &tally{t: w.t}
 	done := make(chan error, 1)
 	go func() { done <- w.client.Watch(w.ctx(), id, 0, late.take) }()
-	until(w.t, "the late watcher", func() bool { return w.server.streams.Load() == 1 })
+	until(w.t, "the late watcher", func() bool { return w.server.streams.open() == 1 })
 	if err := w.client.End(w.ctx(), id); err != nil {
 		w.t.Error(err)
 	}

@@ -251,7 +251,7 @@ func (w *world) stop(reader *journal.Reader) {
 	if err := errors.Join(reader.Close(), w.journal.Close()); err != nil {
 		w.t.Error(err)
 	}
-	if n := w.server.streams.Load(); n != 0 {
+	if n := w.server.streams.open(); n != 0 {
 		w.t.Errorf("%d streams are still counted", n)
 	}
 	if n := len(w.server.leases); n != 0 {

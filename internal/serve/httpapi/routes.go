@@ -108,7 +108,7 @@ var routes = []route{
 		method: "POST", path: "/api/turns/{turnId}/calls", need: access.ToCall, summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
 		in: typeOf[api.Batch](), child: true, status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
-		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy},
+		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/model", need: access.ToCall, summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
@@ -129,7 +129,7 @@ var routes = []route{
 	{
 		method: "GET", path: "/api/turns/{turnId}/events", need: access.ToRead, summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
 		query: []parameter{after}, resumes: true, child: true, status: http.StatusOK, stream: ofTurn, kind: eventStream,
-		refuses: []string{codeNotFound, codeBusy}, handle: (*Server).events,
+		refuses: []string{codeNotFound, codeBusy, codeQuota}, handle: (*Server).events,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/interactions", need: access.ToCall, summary: "Ask a human, and wait for what comes of it. Disconnecting before it takes the question back",

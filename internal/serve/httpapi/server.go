@@ -100,7 +100,8 @@ type Config struct {
 	Version string
 	// MaxBodyBytes bounds a request's body; 0 is 8 MiB.
 	MaxBodyBytes int64
-	// MaxStreams bounds the streams of events that are open at once; 0 is 4096.
+	// MaxStreams bounds the streams of events that are open at once; 0 is 4096. One
+	// identity may have as many of them as are left.
 	MaxStreams int
 	// Heartbeat is the beat of comments in a stream that has nothing to say; 0
 	// is 15 s. Stall is how long a client may take nothing, or give nothing of
@@ -147,7 +148,7 @@ type Server struct {
 	schemas  schemas
 	intake   *intake
 	links    *links
-	streams  atomic.Int64
+	streams  *streams
 	scrapes  chan struct{}          // one for each exposition that is being made
 	lists    chan struct{}          // held while a list of the past is being read
 	address  atomic.Pointer[string] // URL of TCP; nil if there is none
@@ -173,7 +174,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		authenticator: authenticator{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
-		schemas:       schemas, intake: newIntake(config.Stall), links: newLinks(time.Now),
+		schemas:       schemas, intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
 		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
 	}
 	s.closing, s.close = context.WithCancel(context.Background())

@@ -33,15 +33,6 @@ type stream struct {
 // maxIdleBytes bounds the buffer that a stream keeps while it has nothing to say.
 const maxIdleBytes = 4 << 10
 
-// takeStream takes one of the places for streams, which free gives back.
-func (s *Server) takeStream() (free func(), err error) {
-	if s.streams.Add(1) > int64(s.config.MaxStreams) {
-		s.streams.Add(-1)
-		return nil, refuse(codeBusy, "too many streams of events are open", "close some, or ask again later")
-	}
-	return func() { s.streams.Add(-1) }, nil
-}
-
 // newStream is a stream that opens with what is sent first; close must follow.
 func (s *Server) newStream(q *request) *stream {
 	st := &stream{w: q.w, beat: s.config.Heartbeat, close: func() {}}

@@ -26,7 +26,7 @@ func (s *Server) begin(q *request) error {
 	free := func() {}
 	if q.wantsStream() {
 		var err error
-		if free, err = s.takeStream(); err != nil {
+		if free, err = s.streams.take(q.who); err != nil {
 			return err
 		}
 	}

@@ -118,6 +118,7 @@ var quotaKeys = []*key{
 	quota("turns", countKind, "active turns", func(q *access.Quota, v int64) { q.Turns = int(v) }),
 	quota("running", countKind, "calls that run", func(q *access.Quota, v int64) { q.Running = int(v) }),
 	quota("waiting", countKind, "calls that wait for a slot", func(q *access.Quota, v int64) { q.Waiting = int(v) }),
+	quota("streams", countKind, "open streams of events", func(q *access.Quota, v int64) { q.Streams = int(v) }),
 	quota("bodies", sizeKind, "request bodies in flight", func(q *access.Quota, v int64) { q.BodyBytes = v }),
 	quota("record", sizeKind, "what their turns hold of the journal: the oldest that have ended make room, and no calls begin while those that are active hold as much", func(q *access.Quota, v int64) { q.RecordBytes = v }),
 	quota("memory", sizeKind, "memory of the processes of all their calls together", func(q *access.Quota, v int64) { q.MemoryBytes = v }),

@@ -43,6 +43,7 @@ var accessCases = map[string]hostCase{
 	"access.ACCESS.quota.turns":   {"access: {a: {quota: {turns: 8}}}", theirQuota, access.Quota{Turns: 8}},
 	"access.ACCESS.quota.running": {"access: {a: {quota: {running: 8}}}", theirQuota, access.Quota{Running: 8}},
 	"access.ACCESS.quota.waiting": {"access: {a: {quota: {waiting: 8}}}", theirQuota, access.Quota{Waiting: 8}},
+	"access.ACCESS.quota.streams": {"access: {a: {quota: {streams: 8}}}", theirQuota, access.Quota{Streams: 8}},
 	"access.ACCESS.quota.bodies":  {"access: {a: {quota: {bodies: 8MiB}}}", theirQuota, access.Quota{BodyBytes: 8 << 20}},
 	"access.ACCESS.quota.record":  {"access: {a: {quota: {record: 8MiB}}}", theirQuota, access.Quota{RecordBytes: 8 << 20}},
 	"access.ACCESS.quota.memory":  {"access: {a: {quota: {memory: 64MiB}}}", theirQuota, access.Quota{MemoryBytes: 64 << 20}},
