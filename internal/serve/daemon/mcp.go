@@ -77,7 +77,8 @@ func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	who := httpapi.CallerOf(r.Context())
 	m.seen(who.Identity)
 	peer := mcpserver.Peer{Identity: who.Name, Connection: who.Connection}
-	server.Handler().ServeHTTP(w, r.WithContext(mcpserver.WithPeer(r.Context(), peer)))
+	ctx := mcpserver.WithDecoding(mcpserver.WithPeer(r.Context(), peer), who.Decoding)
+	server.Handler().ServeHTTP(w, r.WithContext(ctx))
 }
 
 func (m *mcp) seen(who access.Identity) { m.known.Store(who.Name, who) }

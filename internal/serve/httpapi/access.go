@@ -80,7 +80,7 @@ func (s *Server) mounted(w http.ResponseWriter, r *http.Request, m Mount) {
 	defer stop()
 	ctx, end := s.whileKnown(r.Context(), who)
 	defer end()
-	m.Handler.ServeHTTP(w, r.WithContext(withCaller(ctx, who)))
+	m.Handler.ServeHTTP(w, r.WithContext(withCaller(ctx, who, s.intake)))
 }
 
 func parseQuery(raw string) (url.Values, error) { return url.ParseQuery(raw) }

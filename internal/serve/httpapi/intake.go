@@ -78,8 +78,8 @@ type held struct {
 	quota  *memory.Part
 	// declared: its length was, so that all of it is in the quota before it comes.
 	declared bool
-	// turn is the intake's where it is this body's turn to be decoded; nil if not.
-	turn chan struct{}
+	// decoded ends this body's turn to be decoded; nil where it has none.
+	decoded func()
 }
 
 // take counts bytes that have come.
@@ -102,9 +102,9 @@ func (h *held) takeValues(ctx context.Context, values int) error {
 
 // release gives all of it back. It may be called again.
 func (h *held) release() {
-	if h.turn != nil {
-		<-h.turn
-		h.turn = nil
+	if h.decoded != nil {
+		h.decoded()
+		h.decoded = nil
 	}
 	h.memory.Release()
 	h.quota.Release()
@@ -129,18 +129,17 @@ func newIntake(stall time.Duration) *intake {
 // processors are those that the runtime has found: the daemon has more threads.
 var processors = runtime.GOMAXPROCS(0)
 
-// awaitTurn waits until a body of so many bytes may be decoded: large ones leave half of
-// the processors to other requests. Those that wait are few, for each has its memory.
-func (i *intake) awaitTurn(ctx context.Context, h *held, bytes int) error {
+// turn waits until a body of so many bytes may be decoded: large ones leave half of the
+// processors to other requests. Those that wait are few, for each has its memory.
+func (i *intake) turn(ctx context.Context, bytes int) (done func(), err error) {
 	if bytes <= freeBodyBytes {
-		return nil
+		return func() {}, nil
 	}
 	select {
 	case i.turns <- struct{}{}:
-		h.turn = i.turns
-		return nil
+		return func() { <-i.turns }, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -60,6 +60,9 @@ type Caller struct {
 	// Connection is equal for all requests of one connection, and for no others;
 	// nil if it is not known. Its method Closed() bool says whether it has ended.
 	Connection any
+	// Decoding waits until a body of so many bytes may be decoded: large ones leave
+	// processors to other requests. done must be called after it.
+	Decoding func(ctx context.Context, bytes int) (done func(), err error)
 }
 
 // CallerOf tells who has sent a request, by its context.
@@ -69,8 +72,8 @@ func CallerOf(ctx context.Context) Caller {
 }
 
 // withCaller returns a context whose CallerOf is who.
-func withCaller(ctx context.Context, who caller) context.Context {
-	c := Caller{Identity: who.Identity}
+func withCaller(ctx context.Context, who caller, i *intake) context.Context {
+	c := Caller{Identity: who.Identity, Decoding: i.turn}
 	if one, ok := ctx.Value(connectionKey{}).(*connection); ok {
 		c.Connection = one
 	}

@@ -125,7 +125,8 @@ func (s *Server) readBody(q *request) (json.RawMessage, error) {
 		return nil, unread(err)
 	}
 	raw := read.Bytes()
-	if err := s.intake.awaitTurn(q.r.Context(), q.held, len(raw)); err != nil {
+	var err error
+	if q.held.decoded, err = s.intake.turn(q.r.Context(), len(raw)); err != nil {
 		return nil, err
 	}
 	if len(raw) > 0 || q.r.Header.Get("Content-Type") != "" {

@@ -111,6 +111,11 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 		http.Error(w, "the body could not be read: send all of it", http.StatusBadRequest)
 		return nil, false
 	}
+	done, err := decoding(r.Context(), len(raw))
+	if err != nil { // who has gone
+		return nil, false
+	}
+	defer done()
 	if err := strictjson.Message(raw); strictjson.TooMany(err) {
 		http.Error(w, err.Error()+": send less at once", http.StatusRequestEntityTooLarge)
 		return nil, false

@@ -30,6 +30,22 @@ func WithPeer(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
+type decodingKey struct{}
+
+// WithDecoding has the Handler wait before it decodes the body of a request, until f
+// returns; done is called after it.
+func WithDecoding(ctx context.Context, f func(ctx context.Context, bytes int) (done func(), err error)) context.Context {
+	return context.WithValue(ctx, decodingKey{}, f)
+}
+
+func decoding(ctx context.Context, bytes int) (done func(), err error) {
+	f, _ := ctx.Value(decodingKey{}).(func(context.Context, int) (func(), error))
+	if f == nil {
+		return func() {}, nil
+	}
+	return f(ctx, bytes)
+}
+
 // peerOf is who sends a request. All that come over one pipe, or from a server
 // that tells nothing, are the same peer's.
 func peerOf(ctx context.Context) Peer {
