@@ -289,17 +289,15 @@ func (s *Store) ByID(id string) (Token, bool) {
 	return Token{}, false
 }
 
-// Login begins a session of a browser. The oldest one ends where there are too many.
+// Login begins a session of a browser. The oldest one ends where there are too many, of
+// its own first.
 func (s *Store) Login(of Holder, life time.Duration, by string) (secret string, expires time.Time, err error) {
 	secret, id := generate()
 	now := s.now().UTC()
 	expires = now.Add(life)
 	err = s.change(func(f *file) error {
-		isSession := func(t Token) bool { return t.Session != nil }
-		if f.count(isSession) >= maxSessions {
-			oldest := slices.IndexFunc(f.Tokens, isSession)
-			f.Tokens = slices.Delete(f.Tokens, oldest, oldest+1)
-		}
+		f.makeRoom(maxOwnSessions, func(t Token) bool { return t.Session != nil && t.By == by })
+		f.makeRoom(maxSessions, func(t Token) bool { return t.Session != nil })
 		f.Tokens = append(f.Tokens, Token{ID: id, Hash: hashOf(secret), Created: now, Expires: expires, By: by, Session: &of})
 		return nil
 	})

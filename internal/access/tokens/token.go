@@ -127,7 +127,9 @@ const (
 	// for a new one. keepRevoked is how long a revoked or expired one is kept.
 	maxTokens   = 1000
 	maxSessions = 1000
-	keepRevoked = 90 * 24 * time.Hour
+	// maxOwnSessions bounds those that act for one identity: it ends no others'.
+	maxOwnSessions = 32
+	keepRevoked    = 90 * 24 * time.Hour
 )
 
 // tidy forgets what is long over.
@@ -151,6 +153,14 @@ func (f *file) count(is func(Token) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// makeRoom takes the oldest of some out where there are as many as there may be.
+func (f *file) makeRoom(most int, is func(Token) bool) {
+	if f.count(is) >= most {
+		oldest := slices.IndexFunc(f.Tokens, is)
+		f.Tokens = slices.Delete(f.Tokens, oldest, oldest+1)
+	}
 }
 
 // clone shares nothing that is changed.

@@ -118,6 +118,33 @@ func TestTheFileOpensNothing(t *testing.T) {
 	}
 }
 
+// Nobody ends others' sessions by beginning many.
+func TestManySessionsOfOne(t *testing.T) {
+	s := Open(t.TempDir())
+	login := func(by string) string {
+		secret, _, err := s.Login(Holder{File: true}, time.Hour, by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	other, first := login("token other"), login("token one")
+	for range maxOwnSessions - 1 {
+		login("token one")
+	}
+	for secret, valid := range map[string]bool{other: true, first: true} {
+		if _, ok, err := s.Find(secret); ok != valid || err != nil {
+			t.Errorf("before there are too many: %t, %v", ok, err)
+		}
+	}
+	login("token one")
+	for secret, valid := range map[string]bool{other: true, first: false} {
+		if _, ok, err := s.Find(secret); ok != valid || err != nil {
+			t.Errorf("valid %t, want %t, %v", ok, valid, err)
+		}
+	}
+}
+
 // Programs that change it at once lose nothing of each other's.
 func TestManyWriters(t *testing.T) {
 	dir := t.TempDir()
@@ -126,7 +153,7 @@ func TestManyWriters(t *testing.T) {
 		all.Go(func() {
 			s := Open(dir)
 			for range 5 {
-				if _, _, err := s.Login(Holder{File: true}, time.Hour, "x"); err != nil {
+				if _, _, err := s.Login(Holder{File: true}, time.Hour, "x"+string(rune('a'+i))); err != nil {
 					t.Error(err)
 				}
 			}
