@@ -19,6 +19,7 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/access/tokens"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/testenv/openapi"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -173,14 +174,13 @@ type world struct {
 	address string // of TCP
 	client  *client.Client
 	unix    *http.Client
-	check   *validator
 }
 
 // newWorld starts a daemon, with a journal unless change takes that away.
 func newWorld(t testing.TB, change func(*Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	w := &world{t: t, fakes: &fakes{running: map[string]*fakeCall{}, changed: make(chan struct{})}, socket: filepath.Join(dir, "api.sock"), check: newValidator(t)}
+	w := &world{t: t, fakes: &fakes{running: map[string]*fakeCall{}, changed: make(chan struct{})}, socket: filepath.Join(dir, "api.sock")}
 	var err error
 	if w.journal, err = journal.Open(filepath.Join(dir, "state"), journal.Options{}); err != nil {
 		t.Fatal(err)
@@ -210,8 +210,15 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 	return w
 }
 
+// documented is what all answers are held to.
+var documented = sync.OnceValues(func() (*openapi.Document, error) { return openapi.Parse(document) })
+
+// serve has each request that is taken, and each answer, held to the document.
 func (w *world) serve() {
 	w.http = w.server.HTTP()
+	if _, bench := w.t.(*testing.B); !bench {
+		w.http.Handler = w.valid(w.http.Handler)
+	}
 	for network, address := range map[string]string{"unix": w.socket, "tcp": "127.0.0.1:0"} {
 		l, err := net.Listen(network, address)
 		if err != nil {
@@ -234,6 +241,14 @@ func (w *world) serve() {
 	w.unix = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", w.socket)
 	}}}
+}
+
+func (w *world) valid(h http.Handler) http.Handler {
+	doc, err := documented()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return doc.Handler(h, func(err error) { w.t.Error(err) })
 }
 
 // stop ends the daemon as a real one would: streams, turns, requests.

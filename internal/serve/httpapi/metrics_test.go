@@ -35,7 +35,10 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) {
 		c.MetricsToken = metricsToken
-		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
+		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", exposition)
+			_, _ = io.WriteString(w, "up 1\n")
+		})
 	})
 	for _, c := range []struct {
 		path, authorization string
@@ -71,6 +74,7 @@ func TestTooManyScrapes(t *testing.T) {
 				<-goOn
 			default:
 			}
+			w.Header().Set("Content-Type", exposition)
 			_, _ = io.WriteString(w, large)
 		})
 	})

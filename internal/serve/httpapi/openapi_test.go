@@ -35,9 +35,9 @@ var components = []reflect.Type{
 // reads.
 var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question](), typeOf[api.Login]()}
 
-// componentSchemas are the schemas of all components. Strict ones allow no
-// fields that the types don't have, which is for tests: clients must take more.
-func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
+// componentSchemas are the schemas of all components. Those of requests allow no fields
+// that the types don't have; of the others clients must take more.
+func componentSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	all := map[string]*jsonschema.Schema{}
 	for _, own := range components {
@@ -54,7 +54,7 @@ func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tidy(schema, strict || slices.Contains(requests, own))
+		tidy(schema, slices.Contains(requests, own))
 		all[component(own)] = schema
 	}
 	bound(all)
@@ -62,7 +62,7 @@ func componentSchemas(t testing.TB, strict bool) map[string]*jsonschema.Schema {
 }
 
 // tidy puts right what the generator cannot know.
-func tidy(s *jsonschema.Schema, strict bool) {
+func tidy(s *jsonschema.Schema, closed bool) {
 	if s == nil {
 		return
 	}
@@ -72,13 +72,13 @@ func tidy(s *jsonschema.Schema, strict bool) {
 	if slices.Equal(s.Types, []string{"null", "array"}) { // lists are empty, never absent
 		s.Type, s.Types = "array", nil
 	}
-	if !strict && s.Properties != nil {
+	if !closed && s.Properties != nil {
 		s.AdditionalProperties = nil
 	}
 	for _, property := range s.Properties {
-		tidy(property, strict)
+		tidy(property, closed)
 	}
-	tidy(s.Items, strict)
+	tidy(s.Items, closed)
 }
 
 // bound adds the limits that types don't tell.
@@ -116,12 +116,12 @@ type object = map[string]any
 // describe makes the document.
 func describe(t testing.TB) object {
 	t.Helper()
-	paths := map[string]object{}
+	paths, schemas := map[string]object{}, componentSchemas(t)
 	for _, r := range routes {
 		if paths[r.path] == nil {
 			paths[r.path] = object{}
 		}
-		paths[r.path][lower(r.method)] = operation(r)
+		paths[r.path][lower(r.method)] = operation(r, schemas)
 	}
 	return object{
 		"openapi": "3.1.0",
@@ -133,7 +133,7 @@ func describe(t testing.TB) object {
 		"security": []object{{"token": []string{}}, {}},
 		"paths":    paths,
 		"components": object{
-			"schemas": componentSchemas(t, false), "responses": failures(),
+			"schemas": schemas, "responses": failures(),
 			"securitySchemes": object{
 				"token": object{"type": "http", "scheme": "bearer", "description": "on TCP, also of a browser's session; on the unix socket the peer's user is enough"},
 			},
@@ -145,7 +145,7 @@ func lower(method string) string { return string(bytes.ToLower([]byte(method))) 
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
-func operation(r route) object {
+func operation(r route, schemas map[string]*jsonschema.Schema) object {
 	o := object{"summary": r.summary, "responses": responses(r)}
 	var parameters []object
 	for _, name := range placeholder.FindAllStringSubmatch(r.path, -1) {
@@ -168,7 +168,8 @@ func operation(r route) object {
 		o["parameters"] = parameters
 	}
 	if r.in != nil {
-		o["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": ref(r.in)}}}
+		needed := len(schemas[component(r.in)].Required) > 0 // no body is an empty object
+		o["requestBody"] = object{"required": needed, "content": object{"application/json": object{"schema": ref(r.in)}}}
 	}
 	o["description"] = "Needs the role " + r.need.String() + "."
 	if r.public {
@@ -191,8 +192,8 @@ func component(t reflect.Type) string {
 func responses(r route) object {
 	all := object{}
 	if r.stream != "" {
-		all["200"] = object{"description": "a stream for whoever accepts " + eventStream, "content": object{eventStream: object{
-			"schema": object{"type": "string", "description": r.stream},
+		all["200"] = object{"description": "a stream, for clients that accept " + eventStream, "content": object{eventStream: object{
+			"schema": object{"type": "string", "description": r.stream}, itemSchemas: eventSchemas(r),
 		}}}
 	}
 	success := object{"description": http.StatusText(r.status)}
@@ -200,7 +201,7 @@ func responses(r route) object {
 	case r.out != nil:
 		success["content"] = object{"application/json": object{"schema": ref(r.out)}}
 	case r.kind == ndjson:
-		success["content"] = object{ndjson: object{"schema": ref(typeOf[api.Event]())}}
+		success["content"] = object{ndjson: object{"schema": object{"type": "string", "description": "an event a line"}, itemSchemas: eventSchemas(r)}}
 	case r.kind == plainJSON:
 		success["content"] = object{plainJSON: object{"schema": object{"type": "object"}}}
 	case r.kind == exposition:
@@ -223,6 +224,21 @@ func responses(r route) object {
 	return all
 }
 
+// itemSchemas has the schemas of the parts of a stream: of the data of its events by
+// their kinds, default for all others, and of lines. OpenAPI 3.1 has no word for it.
+const itemSchemas = "x-item-schemas"
+
+func eventSchemas(r route) object {
+	all := object{"default": ref(typeOf[api.Event]())}
+	if r.stream != "" {
+		all[string(api.EventGap)] = ref(typeOf[api.Gap]())
+	}
+	if r.out == typeOf[api.Results]() {
+		all[kindResults], all[kindError] = ref(r.out), ref(typeOf[api.Failure]())
+	}
+	return all
+}
+
 func failureName(status int) string { return strings.ReplaceAll(http.StatusText(status), " ", "") }
 
 // failures are the answers that are errors, by their status.
@@ -238,8 +254,21 @@ func failures() object {
 			"description": "error of code " + strings.Join(codes, ", "),
 			"content":     object{"application/json": object{"schema": ref(typeOf[api.Failure]())}},
 		}
+		if header, has := failureHeaders[status]; has {
+			all[failureName(status)].(object)["headers"] = object{header.name: object{
+				"description": header.description, "required": true, "schema": object{"type": header.kind},
+			}}
+		}
 	}
 	return all
+}
+
+// failureHeaders are those that come with each error of a status.
+var failureHeaders = map[int]parameter{
+	http.StatusUnauthorized:       {"WWW-Authenticate", "string", "the scheme by which to authenticate (RFC 6750)"},
+	http.StatusMethodNotAllowed:   {"Allow", "string", "the method to use"},
+	http.StatusTooManyRequests:    {"Retry-After", "integer", "seconds after which to ask again"},
+	http.StatusServiceUnavailable: {"Retry-After", "integer", "seconds after which to ask again"},
 }
 
 func TestDocumentIsFresh(t *testing.T) {

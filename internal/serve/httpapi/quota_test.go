@@ -76,6 +76,60 @@ func TestQuotaOfBodies(t *testing.T) {
 	}
 }
 
+// Streams are an identity's up to its quota, and without one as many as are left: others
+// have some, too, and what is closed can be opened again.
+func TestQuotaOfStreams(t *testing.T) {
+	t.Parallel()
+	m := newTeamOf(t, func(c *Config) {
+		c.MaxStreams = 8
+		c.Book = func() access.Book {
+			return access.Book{Admins: ownUsers(), Profiles: []access.Profile{{Name: "caller", Quota: access.Quota{Streams: 1}}}}
+		}
+	})
+	open := func(who string) (io.Closer, int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(m.ctx(), "POST", "http://"+m.address+"/api/turns", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+m.tokens[who])
+		r.Header.Set("Accept", eventStream)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { response.Body.Close() })
+		said := ""
+		if response.StatusCode != http.StatusOK {
+			said = m.bodyOf(response)
+		}
+		return response.Body, response.StatusCode, said
+	}
+	first, status, said := open("caller")
+	if status != 200 {
+		t.Fatalf("the first: %d %s", status, said)
+	}
+	if _, status, said := open("caller"); status != 429 || !strings.Contains(said, "quota_exceeded") || !strings.Contains(said, "1 streams of events open, which are its quota (access: quota: streams)") {
+		t.Errorf("one more: %d %s", status, said)
+	}
+	first.Close()
+	wait.Until(t, "the first one is closed", func() bool { return m.server.streams.open() == 0 })
+	if _, status, said := open("caller"); status != 200 {
+		t.Errorf("again: %d %s", status, said)
+	}
+	got := 0
+	for range 8 {
+		if _, status, _ := open("other"); status == 200 {
+			got++
+		} else if status != 503 {
+			t.Errorf("another's: %d", status)
+		}
+	}
+	if _, status, said := open("both"); got < 3 || got > 4 || status != 200 {
+		t.Errorf("beside one who has taken %d of 8: %d %s", got, status, said)
+	}
+}
+
 // Who comes from many addresses is one all the same.
 func TestTheShareOfBodiesIsAnIdentitys(t *testing.T) {
 	one := caller{Identity: access.Identity{Name: "token ci", Roles: []access.Role{access.Call}}}
