@@ -96,7 +96,8 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 		Reached: func(tree call.Tree, c *call.Call, livesOn, drain bool) *api.Network {
 			return reached(tree, c, p, livesOn, drain)
 		},
-		Load: s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
+		Ending: ending,
+		Load:   s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
 		Tasks: &s.tasks, Log: s.config.Logger,
 	}
 }

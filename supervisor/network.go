@@ -3,6 +3,7 @@ package supervisor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -89,26 +90,32 @@ type netSession struct {
 
 var _ process.Network = (*netSession)(nil)
 
-// connectNetwork has a relay serve the sockets of a process that has started.
-func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) error {
+// connectNetwork has a relay serve the sockets of a process that has started. The
+// tool may have begun: what it asks for waits until it is served.
+func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
 	r, err := s.relay(ctx)
 	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
+		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
 	session := &netSession{relay: r, at: p, id: prepared.ID, since: map[*call.Call]*api.Network{}}
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
 	p.SetNetwork(session)
-	err = r.client.Open(ctx, relay.Session{
+	wait, err := r.client.Open(relay.Session{
 		ID: session.id, Grants: grants, Ask: ask, Limits: prepared.Bounds.Network, Deny: s.config.DenyNetworks,
 	}, sockets.Files())
 	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
+		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	return nil
+	return func(ctx context.Context) error {
+		if err := wait(ctx); err != nil {
+			return outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
+		}
+		return nil
+	}, nil
 }
 
 // End ends the session; nothing of it is left when it returns.
@@ -123,7 +130,7 @@ func (n *netSession) End(drain bool) *api.Network {
 	got, err := n.relay.client.End(ctx, n.id, drain)
 	if err != nil || got == nil {
 		// What holds its sockets must not outlive the call.
-		if !closed(n.relay.client.Gone()) {
+		if _, answered := errors.AsType[relay.RefusedError](err); !answered && !closed(n.relay.client.Gone()) {
 			n.relay.s.config.Logger.Error("the network relay does not end a call's connections: ending the relay", "error", err)
 			_ = n.relay.client.Close()
 			_ = n.relay.process.Kill()
@@ -243,6 +250,16 @@ func reached(tree call.Tree, c *call.Call, p *prepare.Prepared, livesOn, drain b
 		return n.of(c, keeps, n.report())
 	}
 	return n.of(c, keeps, n.End(drain))
+}
+
+// ending begins the end of a call's connections, whose processes are being killed:
+// reached has less to wait for.
+func ending(tree call.Tree, drain bool) {
+	if g, _ := tree.(*kept.Guest); g != nil {
+		if n := sessionOf(g.Process); n != nil {
+			n.relay.s.tasks.Run("end a call's connections", func() { n.End(drain) })
+		}
+	}
 }
 
 // asked puts a connection's question to one of the calls that the process serves.

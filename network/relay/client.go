@@ -82,34 +82,64 @@ func (c *Client) take(m message) {
 	}
 }
 
-// ask sends a request and waits for its answer.
-func (c *Client) ask(ctx context.Context, m message, files []*os.File) (message, error) {
-	answer := make(chan message, 1)
+// request is one that was sent.
+type request struct {
+	client *Client
+	id     uint64
+	answer chan message
+}
+
+// begin sends a request, which is to be waited for or given up.
+func (c *Client) begin(m message, files []*os.File) (*request, error) {
+	r := &request{client: c, answer: make(chan message, 1)}
 	c.mu.Lock()
 	c.last++
-	m.ID = c.last
-	c.waiting[m.ID] = answer
+	r.id = c.last
+	c.waiting[r.id] = r.answer
 	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		delete(c.waiting, m.ID)
-		c.mu.Unlock()
-	}()
+	m.ID = r.id
 	if err := c.send(m, files); err != nil {
-		return message{}, err
+		r.giveUp()
+		return nil, err
 	}
+	return r, nil
+}
+
+func (r *request) giveUp() {
+	r.client.mu.Lock()
+	defer r.client.mu.Unlock()
+	delete(r.client.waiting, r.id)
+}
+
+func (r *request) wait(ctx context.Context) (message, error) {
+	defer r.giveUp()
 	select {
-	case got := <-answer:
+	case got := <-r.answer:
 		if got.Error != "" {
-			return got, errors.New(got.Error)
+			return got, RefusedError(got.Error)
 		}
 		return got, nil
-	case <-c.gone:
+	case <-r.client.gone:
 		return message{}, ErrGone
 	case <-ctx.Done():
 		return message{}, fmt.Errorf("the network relay does not answer: %w", context.Cause(ctx))
 	}
 }
+
+// ask sends a request and waits for its answer.
+func (c *Client) ask(ctx context.Context, m message) (message, error) {
+	r, err := c.begin(m, nil)
+	if err != nil {
+		return message{}, err
+	}
+	return r.wait(ctx)
+}
+
+// RefusedError is what a relay answers that cannot do what it was asked for; it
+// holds nothing of that.
+type RefusedError string
+
+func (e RefusedError) Error() string { return string(e) }
 
 func (c *Client) send(m message, files []*os.File) error {
 	c.writing.Lock()
@@ -123,7 +153,7 @@ func (c *Client) send(m message, files []*os.File) error {
 // Hello begins: proxy, if not nil, is the outbound proxy for names. An error says
 // that the relay cannot be used.
 func (c *Client) Hello(ctx context.Context, proxy *httpproxy.Config) error {
-	got, err := c.ask(ctx, message{Op: opHello, Version: version, Proxy: proxy}, nil)
+	got, err := c.ask(ctx, message{Op: opHello, Version: version, Proxy: proxy})
 	if err == nil && got.Version != version {
 		err = fmt.Errorf("the network relay speaks version %d, not %d: the program was replaced since it was started; restart it", got.Version, version)
 	}
@@ -131,15 +161,22 @@ func (c *Client) Hello(ctx context.Context, proxy *httpproxy.Config) error {
 }
 
 // Open has the relay serve a process's sockets, whose files the caller may close
-// afterwards.
-func (c *Client) Open(ctx context.Context, s Session, files []*os.File) error {
-	_, err := c.ask(ctx, message{Op: opOpen, Session: &s}, files)
-	return err
+// when it returns; opened waits until it does. Later requests are carried out
+// after that.
+func (c *Client) Open(s Session, files []*os.File) (opened func(context.Context) error, err error) {
+	r, err := c.begin(message{Op: opOpen, Session: &s}, files)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		_, err := r.wait(ctx)
+		return err
+	}, nil
 }
 
 // Report is what a session came to so far.
 func (c *Client) Report(ctx context.Context, session string) (*api.Network, error) {
-	got, err := c.ask(ctx, message{Op: opReport, Of: session}, nil)
+	got, err := c.ask(ctx, message{Op: opReport, Of: session})
 	return got.Report, err
 }
 
@@ -147,7 +184,7 @@ func (c *Client) Report(ctx context.Context, session string) (*api.Network, erro
 // tool had sent on connections that it has closed reach its destination, for a
 // short while.
 func (c *Client) End(ctx context.Context, session string, drain bool) (*api.Network, error) {
-	got, err := c.ask(ctx, message{Op: opClose, Of: session, Drain: drain}, nil)
+	got, err := c.ask(ctx, message{Op: opClose, Of: session, Drain: drain})
 	return got.Report, err
 }
 

@@ -29,6 +29,8 @@ type Base struct {
 	Start func(ctx context.Context, c *Call)
 	// Reached says what the network came to; nil for nothing.
 	Reached Reached
+	// Ending is nil where there is no network to end.
+	Ending Ending
 	// Load is that of the gate for calls.
 	Load func() (running, waiting int)
 	// Stuck counts the calls that were given up, and are not gone.

@@ -13,6 +13,9 @@ import (
 // what they came to since the call began. drain lets what was sent arrive.
 type Reached func(tree Tree, c *Call, livesOn, drain bool) *api.Network
 
+// Ending begins the end of the connections of processes that are being killed.
+type Ending func(tree Tree, drain bool)
+
 // PassedNetwork says that the call's network has passed the limit of that name.
 func (c *Call) PassedNetwork(limit string) {
 	c.send(breach{outcome.CauseNetwork, api.Reason(limit)})

@@ -179,6 +179,9 @@ func (o *owner) kill(t trigger, now time.Time) {
 		o.countProcesses(o.found.Cause != outcome.CauseNone, t == ended || t == startFailed)
 		o.marks.kill = time.Now()
 		o.warnOf(cannotKill, o.tree.Kill())
+		if o.Ending != nil {
+			o.Ending(o.tree, o.found.Cause == outcome.CauseNone)
+		}
 	}
 	o.Tasks.Run("await the end of processes", o.awaitEmpty)
 }

@@ -16,8 +16,8 @@ type Network interface {
 }
 
 // Connector has somebody serve the sockets of a process, which it closes, and gives
-// the process its Network.
-type Connector func(ctx context.Context, call *prepare.Prepared, p *Process, sockets *sandbox.Sockets) error
+// the process its Network. opened waits until they are served.
+type Connector func(ctx context.Context, call *prepare.Prepared, p *Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error)
 
 // Network is nil without network grants.
 func (p *Process) Network() Network {
@@ -39,10 +39,18 @@ func (p *Process) endNetwork() {
 // Listeners are the calls that the process serves at present.
 func (p *Process) Listeners() []Listener { return p.audience.present() }
 
-func (b *birth) connect(ctx context.Context) error {
-	sockets := b.process.launcher.TakeSockets()
-	if sockets == nil {
+func (b *birth) connect(ctx context.Context) (err error) {
+	if sockets := b.process.launcher.TakeSockets(); sockets != nil {
+		b.opened, err = b.Connect(ctx, b.call, b.process, sockets)
+	}
+	return err
+}
+
+// served waits until the network of the process is served, which goes on while its
+// tool comes up.
+func (b *birth) served(ctx context.Context) error {
+	if b.opened == nil {
 		return nil
 	}
-	return b.Connect(ctx, b.call, b.process, sockets)
+	return b.opened(ctx)
 }

@@ -52,7 +52,8 @@ type birth struct {
 	listener Listener
 	on       Progress
 	held     *held
-	process  *Process // once there is one
+	process  *Process                    // once there is one
+	opened   func(context.Context) error // nil without network grants
 }
 
 // Start brings the tool of a call up until it answers, with the call for its first
@@ -68,6 +69,11 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 			return child, outcome.HostFailure(err)
 		},
 	})
+	if err == nil {
+		if err = b.served(ctx); err != nil {
+			m.Tasks.Run("close a connection", conn.Close)
+		}
+	}
 	if err != nil {
 		b.held.release()
 		return nil, err
