@@ -7,6 +7,8 @@
 package place
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,12 +65,7 @@ func (want Want) Misfit(w Worker) string {
 // Choose picks a worker to offer the call to, but none in tried. random(n) is one of 0 to
 // n-1. ok is false if none is left that fits and takes calls.
 func Choose(workers []Worker, want Want, tried []string, random func(n int) int) (w Worker, ok bool) {
-	var fit []Worker
-	for _, w := range workers {
-		if w.State == Taking && want.Misfit(w) == "" && !slices.Contains(tried, w.Name) {
-			fit = append(fit, w)
-		}
-	}
+	fit := eligible(workers, want, tried)
 	if len(fit) == 0 {
 		return Worker{}, false
 	}
@@ -81,6 +78,29 @@ func Choose(workers []Worker, want Want, tried []string, random func(n int) int)
 		first = second
 	}
 	return fit[first], true
+}
+
+func eligible(workers []Worker, want Want, tried []string) (fit []Worker) {
+	for _, w := range workers {
+		if w.State == Taking && want.Misfit(w) == "" && !slices.Contains(tried, w.Name) {
+			fit = append(fit, w)
+		}
+	}
+	return fit
+}
+
+// Home picks the same worker for the same key, as long as that is there and takes calls,
+// so that calls find the process that was kept for them: the one with the highest hash of
+// key and name. When a worker comes or goes, the others' keys stay where they are.
+func Home(workers []Worker, want Want, tried []string, key string) (w Worker, ok bool) {
+	var best uint64
+	for _, each := range eligible(workers, want, tried) {
+		sum := sha256.Sum256([]byte(key + "\x00" + each.Name))
+		if n := binary.BigEndian.Uint64(sum[:]); !ok || n > best {
+			w, best, ok = each, n, true
+		}
+	}
+	return w, ok
 }
 
 // Local says whether a call goes to the caller's own machine: where it must, or where it

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -130,4 +131,29 @@ func longest(choose func([]Worker, *rand.Rand) int) (most int) {
 		}
 	}
 	return most
+}
+
+// A key has its home at one worker, and only the keys of one that goes move.
+func TestHome(t *testing.T) {
+	workers := []Worker{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d", State: Draining}}
+	homes := map[string]int{}
+	for i := range 300 {
+		key := fmt.Sprint(i)
+		home, ok := Home(workers, nil, nil, key)
+		homes[home.Name]++
+		again, _ := Home([]Worker{workers[2], workers[1], workers[0]}, nil, nil, key)
+		if !ok || again.Name != home.Name {
+			t.Fatalf("%s is at %s, then at %s", key, home.Name, again.Name)
+		}
+		without, _ := Home(workers, nil, []string{"a"}, key)
+		if home.Name != "a" && without.Name != home.Name || without.Name == "a" {
+			t.Fatalf("%s moves from %s to %s", key, home.Name, without.Name)
+		}
+	}
+	if len(homes) != 3 || homes["a"] < 50 || homes["b"] < 50 || homes["c"] < 50 {
+		t.Errorf("%v", homes)
+	}
+	if _, ok := Home(workers[3:], nil, nil, "x"); ok {
+		t.Error("a worker that drains is a home")
+	}
 }

@@ -34,13 +34,18 @@ type Sender struct {
 // Push gives a payload its number, if there is credit. A payload that alone is larger
 // than the window goes when nothing else is on its way.
 func (s *Sender) Push(payload []byte) (f Frame, ok bool) {
-	f = Frame{Seq: s.sent + 1, Missed: s.missed, Payload: payload}
-	if s.used > 0 && s.used+f.cost() > Window {
+	if s.used > 0 && s.used+len(payload)+Overhead > Window {
 		return Frame{}, false
 	}
+	return s.Force(payload), true
+}
+
+// Force is Push with or without credit, for what is small and that others bound.
+func (s *Sender) Force(payload []byte) Frame {
+	f := Frame{Seq: s.sent + 1, Missed: s.missed, Payload: payload}
 	s.sent, s.missed = f.Seq, 0
 	s.unacked, s.used = append(s.unacked, f), s.used+f.cost()
-	return f, true
+	return f
 }
 
 // Drop counts a payload that was not sent for want of credit.
