@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"crypto/rand"
+	"errors"
 	"sync"
 	"time"
 
@@ -164,6 +165,16 @@ func (f *Fleet) control(id *fleetv1.Attempt, inbox string, c *fleetv1.Control) {
 	if raw, err := f.config.Key.Seal(seal.Control, c); err == nil {
 		_ = f.conn.Publish(link.ControlSubject(id.Worker, id.Caller), raw)
 	}
+}
+
+// vouched says whether the curve key of a worker's life is signed by the key that this
+// caller knows for the worker.
+func (f *Fleet) vouched(a *attempt, r *fleetv1.Ready) error {
+	public := f.config.Workers[a.id.Worker]
+	if public == "" {
+		return errors.New("fleet.workers has no key for it")
+	}
+	return seal.CheckCurve(public, a.id.Epoch, r.GetXkey(), r.GetSignature())
 }
 
 // heard says whether an attempt's worker lives in another epoch by now, how long it was

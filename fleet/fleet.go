@@ -7,7 +7,7 @@
 // worker's word that it has not started and never will, or as [api.StatusLost], with what
 // had arrived until then. The call's time limit is held by the machine that runs it.
 //
-// What a worker cannot do yet keeps a call on its own machine: see [Stays].
+// What a worker cannot do keeps a call on its own machine: see [Stays].
 package fleet
 
 import (
@@ -47,6 +47,9 @@ type Config struct {
 	URL, CA string
 	// Key is this caller's.
 	Key *Key
+	// Workers are the public keys of workers by their names. Secrets are given to these
+	// alone.
+	Workers map[string]string
 	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
 	// slot here, and when no worker takes it.
 	WorkersOnly bool
@@ -69,6 +72,7 @@ type Fleet struct {
 	host   *supervisor.Supervisor
 	conn   *nats.Conn
 	life   string
+	curve  *seal.Curve // what secrets are sealed by
 	closed chan struct{}
 	tasks  sync.WaitGroup
 
@@ -96,6 +100,9 @@ func Open(ctx context.Context, c Config) (*Fleet, error) {
 		peers: map[string]*peer{}, inboxes: map[string]*attempt{}, calls: map[*Call]struct{}{},
 	}
 	var err error
+	if f.curve, err = seal.NewCurve(); err != nil {
+		return nil, err
+	}
 	if f.host == nil {
 		if f.host, err = supervisor.New(ctx, c.Supervisor); err != nil {
 			return nil, err
@@ -164,8 +171,8 @@ func (f *Fleet) Describe(ctx context.Context, r supervisor.Request) (*supervisor
 // Host is this machine's supervisor.
 func (f *Fleet) Host() *supervisor.Supervisor { return f.host }
 
-// Stays are the names of what a call uses that no worker can do yet, and that keep it on
-// its own machine. A call with Where that uses one is refused. config is that machine's.
+// Stays are the names of what a call uses that no worker can do, and that keep it on its
+// own machine. A call with Where that uses one is refused. config is that machine's.
 func Stays(r supervisor.Request, config supervisor.Config) []string {
 	return portable.Stays(r, config)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -32,11 +34,13 @@ type remote struct {
 	attempts []*attempt
 	tried    []string
 	refusals []string
+	whys     []fleetv1.Why // as far as workers have said so
 	began    time.Duration
 	placed   time.Duration // when the go went
 	receiver stream.Receiver
 	partial  partial
 	result   []byte
+	ready    *fleetv1.Ready // of the worker that has the go
 	started  *fleetv1.Started
 	gone     *gone
 	answered time.Duration // when the worker last said anything of it
@@ -46,6 +50,10 @@ type remote struct {
 	reason   api.Reason
 	events   relay
 	failed   *api.Result // of what ended it here
+
+	questions map[uint32]*question
+	replies   chan replied
+	asking    sync.WaitGroup
 }
 
 // gone says why a call is lost.
@@ -72,6 +80,7 @@ const (
 
 func (c *remote) run(ctx context.Context) {
 	c.began, c.wake = now(), make(chan struct{}, 1)
+	c.questions, c.replies = map[uint32]*question{}, make(chan replied)
 	c.events = relay{to: c.request.Events, id: c.request.ID, tool: c.request.ToolName(), silent: c.request.EventOutputBytes < 0}
 	if err := c.encode(ctx); err != nil {
 		c.finish(failedHere(c.request, err))
@@ -82,6 +91,7 @@ func (c *remote) run(ctx context.Context) {
 			c.f.leave(a)
 		}
 	}()
+	defer c.endQuestions()
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	done := ctx.Done()
@@ -90,11 +100,13 @@ func (c *remote) run(ctx context.Context) {
 		select {
 		case <-c.wake:
 			for _, x := range c.take() {
-				c.arrive(x)
+				c.arrive(ctx, x)
 			}
 			c.look()
 		case <-tick.C:
 			c.look()
+		case r := <-c.replies:
+			c.reply(r)
 		case reason := <-c.call.aborts:
 			c.abort(reason)
 		case <-done:
@@ -133,7 +145,7 @@ func (c *remote) next() {
 		c.f.mu.Lock()
 		workers := c.f.places()
 		c.f.mu.Unlock()
-		w, ok := place.Choose(workers, c.where, c.tried, rand.IntN)
+		w, ok := c.choose(workers)
 		if !ok || len(c.tried) == maxRefusals {
 			c.state.Stop()
 			return
@@ -152,6 +164,13 @@ func (c *remote) next() {
 	}
 }
 
+func (c *remote) choose(workers []place.Worker) (place.Worker, bool) {
+	if k := c.request.Keep; k != nil && !k.Once {
+		return place.Home(workers, c.where, c.tried, portable.Definition(c.request))
+	}
+	return place.Choose(workers, c.where, c.tried, rand.IntN)
+}
+
 func (c *remote) isOpen() bool {
 	for _, a := range c.attempts {
 		if c.state.Open(a.n) {
@@ -167,7 +186,7 @@ func (c *remote) refused(a *attempt, why string) {
 }
 
 // arrive takes a frame.
-func (c *remote) arrive(x arrived) {
+func (c *remote) arrive(ctx context.Context, x arrived) {
 	a := x.a
 	chosen, has := c.state.Chosen()
 	if has && chosen == a.n {
@@ -181,10 +200,11 @@ func (c *remote) arrive(x arrived) {
 	}
 	switch what := x.frame.What.(type) {
 	case *fleetv1.Frame_Ready:
-		c.ready(a)
+		c.isReady(a, what.Ready)
 	case *fleetv1.Frame_Never:
 		if c.state.Open(a.n) || has && chosen == a.n && c.receiver.Taken() == 0 {
 			c.refused(a, whyNever(what.Never))
+			c.whys = append(c.whys, what.Never.GetWhy())
 		}
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
@@ -202,7 +222,7 @@ func (c *remote) arrive(x arrived) {
 	case *fleetv1.Frame_Data:
 		if has && chosen == a.n {
 			c.state.Started(a.n)
-			c.data(a, what.Data)
+			c.data(ctx, a, what.Data)
 		}
 	}
 }
@@ -222,49 +242,11 @@ func (c *remote) lose(a *attempt, reason api.Reason, running string) {
 	}
 }
 
-// ready sends the go to the first worker that is, once that is on record.
-func (c *remote) ready(a *attempt) {
-	if c.state.Open(a.n) && c.request.Placed != nil {
-		if err := c.request.Placed(a.id.Worker, len(c.attempts)); err != nil {
-			c.failed = unrecorded(c.request, err)
-			c.void(c.state.Stop())
-			return
-		}
-	}
-	send, voided := c.state.Ready(a.n)
-	c.void(voided)
-	switch send {
-	case start.Go:
-		if c.goes == 0 {
-			c.placed, c.answered = now(), now()
-		}
-		c.sendGo(a)
-	case start.Void:
-		c.void([]int{a.n})
-	}
-}
-
-func (c *remote) sendGo(a *attempt) {
-	c.goes++
-	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Go{Go: &fleetv1.Go{}}})
-}
-
-func (c *remote) send(a *attempt, ctl *fleetv1.Control) {
-	c.sent = now()
-	c.f.control(a.id, a.inbox, ctl)
-}
-
-func (c *remote) void(attempts []int) {
-	for _, n := range attempts {
-		c.send(c.attempts[n], &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})
-	}
-}
-
 // data takes the next frame of the call's stream.
-func (c *remote) data(a *attempt, d *fleetv1.Data) {
+func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 	payload := d.GetEvent()
 	if payload == nil {
-		payload = append(d.GetResult(), d.GetResultEnd()...)
+		payload = slices.Concat(d.GetResult(), d.GetResultEnd(), d.GetQuestion().GetQuestion())
 	}
 	if !c.receiver.Take(stream.Frame{Seq: d.Seq, Missed: d.Missed, Payload: payload}) {
 		c.ack(a) // it was taken before, or one before it is missing
@@ -273,6 +255,10 @@ func (c *remote) data(a *attempt, d *fleetv1.Data) {
 	switch what := d.What.(type) {
 	case *fleetv1.Data_Event:
 		c.event(what.Event, d.Missed)
+	case *fleetv1.Data_Question:
+		c.asked(ctx, what.Question)
+	case *fleetv1.Data_Settled:
+		c.settled(what.Settled)
 	case *fleetv1.Data_Result:
 		c.collect(a, what.Result)
 	case *fleetv1.Data_ResultEnd:
@@ -329,6 +315,7 @@ func (c *remote) look() {
 	if c.receiver.Pending() {
 		c.ack(a)
 	}
+	c.sendRepliesAgain(a)
 	moved, silent, lease, cut := c.f.heard(a)
 	quiet, since := now()-c.answered, now()-c.sent
 	switch {
@@ -350,30 +337,10 @@ func (c *remote) look() {
 	}
 }
 
-func (c *remote) ask(a *attempt) {
-	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Query{Query: &fleetv1.Query{}}})
-}
-
 // grace is the call's, or the most that one can have while that is not known.
 func (c *remote) grace() time.Duration {
 	if c.started == nil {
 		return 30 * time.Second
 	}
 	return time.Duration(c.started.GraceMs) * time.Millisecond
-}
-
-// abort begins the ladder at the worker, or gives up the search for one.
-func (c *remote) abort(reason api.Reason) {
-	if c.aborted == 0 {
-		c.reason = reason
-	}
-	c.aborted++
-	c.void(c.state.Stop())
-	if n, has := c.state.Chosen(); has {
-		c.sendAbort(c.attempts[n])
-	}
-}
-
-func (c *remote) sendAbort(a *attempt) {
-	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Abort{Abort: &fleetv1.Abort{Reason: string(c.reason), AtOnce: c.aborted > 1}}})
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -108,7 +110,21 @@ func (c *remote) noWorker() *api.Result {
 			why += fmt.Sprintf(" and has the labels %v", map[string]string(c.where))
 		}
 	}
-	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, "was not called, for no worker takes it: "+why)
+	what := "was not called, for no worker takes it: " + why
+	switch {
+	case len(c.whys) < len(c.refusals) || len(c.whys) == 0: // another time it may be otherwise
+		return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
+	case c.all(fleetv1.Why_WHY_CEILING):
+		return notStarted(c.request, api.StatusPolicyViolation, api.ReasonPolicy, what)
+	case c.all(fleetv1.Why_WHY_CEILING, fleetv1.Why_WHY_CANNOT):
+		return notStarted(c.request, api.StatusStartFailed, api.ReasonTool, what)
+	}
+	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
+}
+
+// all says whether workers have refused for these reasons alone.
+func (c *remote) all(reasons ...fleetv1.Why) bool {
+	return !slices.ContainsFunc(c.whys, func(w fleetv1.Why) bool { return !slices.Contains(reasons, w) })
 }
 
 // notStarted is the result of a call of which nothing has run.
@@ -142,7 +158,7 @@ func failedHere(r supervisor.Request, err error) *api.Result {
 // refusedByName is the result of a call that must go to a worker and uses what none can do.
 func refusedByName(r supervisor.Request, stays []string) *api.Result {
 	return notStarted(r, api.StatusPolicyViolation, api.ReasonPolicy,
-		fmt.Sprintf("was not called: it is to run on a worker, and no worker can do this yet: %s", strings.Join(stays, "; ")))
+		fmt.Sprintf("was not called: it is to run on a worker, and no worker can do this: %s", strings.Join(stays, "; ")))
 }
 
 // reasonOf is what a call is aborted with when its context ends.

@@ -19,6 +19,7 @@ type attempt struct {
 	preparing bool
 	why       *fleetv1.Never // of one that was refused
 	request   supervisor.Request
+	asks      bool // questions are put to the caller
 	begun     *fleetv1.Started
 	told      int             // aborts so far
 	aborts    chan api.Reason // a second one kills
@@ -36,7 +37,9 @@ func (a *attempt) idle() bool {
 type outlet struct {
 	acked atomic.Uint64
 	kick  chan struct{} // something is to be done
-	done  atomic.Bool
+	// questions of the call.
+	questions *questions
+	done      atomic.Bool
 }
 
 func (o *outlet) ack(through uint64) {

@@ -55,13 +55,16 @@ type Config struct {
 	// CommandTool makes tools of commands from what their CommandSpec's Source says; nil
 	// refuses such calls.
 	CommandTool func(source json.RawMessage) (*supervisor.CommandTool, error)
+	// Adapter is the executable that MCP servers are run by, toolhost itself; empty refuses
+	// such calls.
+	Adapter string
 	// Version is shown to callers.
 	Version string
 	// Logger is silent if nil.
 	Logger hclog.Logger
 }
 
-// Ceilings are what a worker's owner lets calls have; zero fields bound nothing.
+// Ceilings are what a worker's owner lets calls have.
 type Ceilings = portable.Ceilings
 
 // Check says what is wrong with a configuration.
@@ -85,6 +88,11 @@ func (c Config) Check() error {
 	}
 	if c.Slots < 0 {
 		return fmt.Errorf("the worker cannot have %d slots", c.Slots)
+	}
+	for _, own := range []string{c.KeyFile, c.Dir} {
+		if c.Ceilings.Shows(own) {
+			return fmt.Errorf("calls may be granted %s, which is the worker's own: let them have other folders", own)
+		}
 	}
 	return nil
 }

@@ -116,13 +116,13 @@ const prepareTimeout = 90 * time.Second
 
 // prepare looks whether the call can be made here, and says so.
 func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
-	request, begun, why, err := w.plan(o.Request)
+	p, why, err := w.plan(o.Request)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
 	}
-	a.request, a.begun, a.preparing = request, begun, false
+	a.request, a.asks, a.begun, a.preparing = p.request, p.asks, p.begun, false
 	if c.hold.Over(now()) {
 		w.expire(a, nil)
 	}
@@ -136,27 +136,35 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 	}
 }
 
+// planned is a call that can be made here.
+type planned struct {
+	request supervisor.Request
+	asks    bool
+	begun   *fleetv1.Started
+}
+
 // plan makes the supervisor's request and has it checked, without running anything of it.
-func (w *Worker) plan(raw []byte) (r supervisor.Request, begun *fleetv1.Started, why fleetv1.Why, err error) {
-	if r, err = portable.Read(raw, w.config.CommandTool); err != nil {
-		return r, nil, fleetv1.Why_WHY_CANNOT, err
+func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
+	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
+		return p, fleetv1.Why_WHY_CANNOT, err
 	}
-	if err := w.config.Ceilings.Check(r.Limits); err != nil {
-		return r, nil, fleetv1.Why_WHY_CEILING, err
+	if err := w.config.Ceilings.Check(p.request); err != nil {
+		return p, fleetv1.Why_WHY_CEILING, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
 	defer cancel()
-	e, err := w.host.Explain(ctx, r)
+	e, err := w.host.Explain(ctx, p.request)
 	if err != nil {
-		return r, nil, fleetv1.Why_WHY_CANNOT, err
+		return p, fleetv1.Why_WHY_CANNOT, err
 	}
 	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
-		return r, nil, fleetv1.Why_WHY_CEILING, err
+		return p, fleetv1.Why_WHY_CEILING, err
 	}
 	if most := w.config.Ceilings.Timeout; most > 0 { // arguments may still ask for more
-		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: most, Detail: "the ceiling of worker " + w.config.Name})
+		p.request.Timeouts = append(p.request.Timeouts, budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: most, Detail: "the ceiling of worker " + w.config.Name})
 	}
-	return r, begunOf(e), fleetv1.Why_WHY_UNSPECIFIED, nil
+	p.begun = begunOf(e)
+	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
 }
 
 // controlled takes a control.
@@ -187,9 +195,33 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 			w.unknown(c, id, ctl, message)
 		}
 	case message != start.Nothing:
+		if message == start.Go {
+			w.admit(c, a, ctl.GetGo())
+		}
 		w.answer(a, message)
 	default:
 		w.passOn(a, ctl)
+	}
+}
+
+// admit refuses a go that comes too late, or whose secrets cannot be read.
+func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
+	if a.state != start.Prepared || a.preparing {
+		return
+	}
+	if c.hold.Over(now()) { // as when the worker was stopped in between
+		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker has not heard its caller for the lease"})
+		return
+	}
+	if len(a.request.Secrets) == 0 {
+		return
+	}
+	values, err := w.curve.Open(g.GetSecrets(), g.GetXkey())
+	if err == nil {
+		err = portable.Reveal(&a.request, values)
+	}
+	if err != nil {
+		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
 	}
 }
 
@@ -213,6 +245,24 @@ func (w *Worker) passOn(a *attempt, ctl *fleetv1.Control) {
 		if o := a.out.Load(); o != nil {
 			o.ack(what.Ack.Through)
 		}
+	case *fleetv1.Control_Answer:
+		w.answered(a, what.Answer)
+	}
+}
+
+// answered passes an answer on to the tool.
+func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
+	o := a.out.Load()
+	if o == nil || len(reply.GetAnswer()) > 2*portable.MaxQuestionBytes {
+		return
+	}
+	values, err := w.curve.Open(reply.GetAnswer(), reply.GetXkey())
+	if err != nil || len(values) != 1 {
+		w.complain(a.id.Caller, "an answer of a caller's cannot be read")
+		return
+	}
+	if answer, err := portable.ReadAnswer([]byte(values[0])); err == nil {
+		o.questions.answer(reply.GetQuestion(), answer)
 	}
 }
 
@@ -240,7 +290,7 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 
 // begin starts the tool.
 func (w *Worker) begin(a *attempt) {
-	o := &outlet{kick: make(chan struct{}, 1)}
+	o := &outlet{kick: make(chan struct{}, 1), questions: newQuestions()}
 	a.out.Store(o)
 	w.unread++
 	w.calls.Go(func() {
@@ -282,7 +332,7 @@ func (w *Worker) tell(a *attempt, say start.Answer) {
 	case start.SayNothing:
 		return
 	case start.SayReady:
-		f.What = &fleetv1.Frame_Ready{Ready: &fleetv1.Ready{}}
+		f.What = &fleetv1.Frame_Ready{Ready: w.ready}
 	case start.SayNever:
 		why := a.why
 		if why == nil {

@@ -2,8 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -11,7 +9,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // run makes the call and sends what comes of it. It returns when the caller has the
@@ -20,10 +17,8 @@ func (w *Worker) run(a *attempt, o *outlet) {
 	defer o.done.Store(true)
 	request, events := a.request, make(chan api.Event, eventBuffer)
 	request.Events = events
-	var asked atomic.Int32
-	request.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
-		asked.Add(1)
-		return supervisor.Answer{Denied: string(api.ReasonHeadless)}
+	if a.asks {
+		request.Ask = o.questions.ask
 	}
 	call := w.host.Start(context.Background(), request)
 	go a.abortWhenTold(call)
@@ -40,6 +35,8 @@ func (w *Worker) run(a *attempt, o *outlet) {
 		select {
 		case event := <-events:
 			w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(event)}})
+		case d := <-o.questions.say:
+			w.send(a, &s, d)
 		case <-o.kick:
 			sent()
 		case <-again.C:
@@ -51,13 +48,11 @@ func (w *Worker) run(a *attempt, o *outlet) {
 			running = false
 		}
 	}
+	close(o.questions.over)
 	for range len(events) {
 		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
 	}
 	result := call.Result()
-	if n := asked.Load(); n > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("a worker cannot pass questions on yet: %d of the tool's were answered that nobody is there", n))
-	}
 	parts := split(result)
 	w.ended(a)
 	ended := time.Now()
@@ -101,6 +96,13 @@ func (w *Worker) push(a *attempt, s *stream.Sender, d *fleetv1.Data) bool {
 	}
 	w.frame(a, f)
 	return true
+}
+
+// send sends a frame with or without credit: one of those that others bound.
+func (w *Worker) send(a *attempt, s *stream.Sender, d *fleetv1.Data) {
+	if payload, err := proto.Marshal(d); err == nil {
+		w.frame(a, s.Force(payload))
+	}
 }
 
 // again sends what was not acknowledged.

@@ -35,6 +35,8 @@ type Worker struct {
 	config        Config
 	epoch         string
 	key           *seal.Key
+	curve         *seal.Curve
+	ready         *fleetv1.Ready // with its public part
 	host          *supervisor.Supervisor
 	swept         bool // nothing of the lives before is left
 	control, data *nats.Conn
@@ -84,10 +86,14 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	if w.key, err = seal.ReadFile(w.config.KeyFile); err != nil {
 		return err
 	}
+	if err := w.makeCurve(); err != nil {
+		return err
+	}
 	if w.ledger, err = openLedger(w.config.Dir, w.epoch); err != nil {
 		return err
 	}
 	// What earlier lives left is ended here, before anybody hears of this one.
+	w.config.Supervisor.Ceiling = w.config.Ceilings.Networks()
 	if w.host, err = supervisor.New(ctx, w.config.Supervisor); err != nil {
 		return err
 	}
@@ -116,6 +122,16 @@ func (w *Worker) open(ctx context.Context) (err error) {
 	w.mu.Unlock()
 	w.loops.Go(w.loop)
 	return nil
+}
+
+// makeCurve makes the key that secrets are sealed for, for this life alone.
+func (w *Worker) makeCurve() (err error) {
+	if w.curve, err = seal.NewCurve(); err != nil {
+		return err
+	}
+	signature, err := w.key.SignCurve(w.epoch, w.curve.Public())
+	w.ready = &fleetv1.Ready{Xkey: w.curve.Public(), Signature: signature}
+	return err
 }
 
 // Key is the worker's public one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -42,75 +43,41 @@ type Request struct {
 	Grace    time.Duration           `json:"graceNs,omitempty"`
 	Limits   supervisor.Limits       `json:"limits"`
 
-	Tier             string   `json:"tier,omitempty"`
-	Strict           bool     `json:"strict,omitempty"`
-	Require          []string `json:"require,omitempty"`
-	Allow            []string `json:"allow,omitempty"`
-	EventOutputBytes int64    `json:"eventOutputBytes,omitempty"`
+	Tier       string          `json:"tier,omitempty"`
+	Strict     bool            `json:"strict,omitempty"`
+	Require    []string        `json:"require,omitempty"`
+	Allow      []string        `json:"allow,omitempty"`
+	Network    string          `json:"network,omitempty"`
+	Grants     []network.Grant `json:"grants,omitempty"`
+	AskNetwork bool            `json:"askNetwork,omitempty"`
+	// Paths are those of the worker.
+	Read  []string `json:"read,omitempty"`
+	Write []string `json:"write,omitempty"`
+	Dir   string   `json:"dir,omitempty"`
+
+	Method  string          `json:"method,omitempty"`
+	Client  json.RawMessage `json:"client,omitempty"`
+	Rounds  bool            `json:"rounds,omitempty"`
+	Keep    *keep           `json:"keep,omitempty"`
+	Secrets []secret        `json:"secrets,omitempty"`
+	// Asks: there is somebody who can be asked.
+	Asks             bool  `json:"asks,omitempty"`
+	EventOutputBytes int64 `json:"eventOutputBytes,omitempty"`
 }
 
-// feature is one that a request may use and a worker cannot do yet.
-type feature struct {
-	name string
-	used func(r supervisor.Request, p sandbox.Policy) bool
+// keep is a supervisor.Keep.
+type keep struct {
+	Idle     time.Duration `json:"idleNs,omitempty"`
+	MaxCalls int           `json:"maxCalls,omitempty"`
+	Once     bool          `json:"once,omitempty"`
+	Shared   bool          `json:"shared,omitempty"`
 }
 
-const ownProfile = "a timeout profile of the host's own"
-
-// features are all of them, by the names that people are shown.
-var features = []feature{
-	{"files of this machine (read)", func(_ supervisor.Request, p sandbox.Policy) bool { return len(p.Read) > 0 }},
-	{"files of this machine (write)", func(_ supervisor.Request, p sandbox.Policy) bool { return len(p.Write) > 0 }},
-	{"a workspace that stays", func(_ supervisor.Request, p sandbox.Policy) bool { return p.Workspace != "" }},
-	{"network", func(_ supervisor.Request, p sandbox.Policy) bool {
-		return p.Network != "" && p.Network != sandbox.NetworkNone || len(p.Grants) > 0 || p.AskNetwork
-	}},
-	{"no sandbox (tier none)", func(_ supervisor.Request, p sandbox.Policy) bool { return p.Tier == sandbox.TierNone }},
-	{"an MCP server", func(r supervisor.Request, _ sandbox.Policy) bool {
-		return r.Tool.Adapter || r.Method != "" || len(r.Client) > 0
-	}},
-	{"a kept process", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Keep != nil }},
-	{"secrets", func(r supervisor.Request, _ sandbox.Policy) bool { return len(r.Secrets) > 0 }},
-	{"files taken out of the workspace", func(r supervisor.Request, _ sandbox.Policy) bool { return r.FilesTo != "" }},
-	{"a working directory", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Dir != "" }},
-	{"a lock on data of this machine", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Lock.File != "" }},
-	{"turns of its own", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Host != nil }},
-	{"a pool", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running > 0 }},
-	{"a quota of running calls, memory or CPU", func(r supervisor.Request, _ sandbox.Policy) bool {
-		return r.Share.Running > 0 || r.Share.Waiting > 0 || r.Share.Bounded()
-	}},
-	{"stdin, stdout or stderr of the caller's", func(r supervisor.Request, _ sandbox.Policy) bool {
-		c := r.Command
-		return c != nil && (c.Stdin != nil || c.Stdout != nil || c.Stderr != nil)
-	}},
-	{"a command made of Go functions", func(r supervisor.Request, _ sandbox.Policy) bool {
-		return r.Command != nil && r.Command.Tool != nil && len(r.Command.Tool.Spec().Source) == 0
-	}},
-	{"limits of I/O by device", func(r supervisor.Request, _ sandbox.Policy) bool { return len(r.Limits.IOMax) > 0 }},
-	{"a tool that does not fit the wire", func(r supervisor.Request, _ sandbox.Policy) bool {
-		return len(r.Arguments)+len(r.Meta) > MaxBytes/2
-	}},
-}
-
-// Stays are the names of what the call uses and a worker cannot do yet: for these it
-// stays on the caller's machine.
-func Stays(r supervisor.Request, config supervisor.Config) (names []string) {
-	for _, f := range features {
-		if f.used(r, policyOf(r, config)) {
-			names = append(names, f.name)
-		}
-	}
-	if config.Profile.Name != "" {
-		names = append(names, ownProfile)
-	}
-	return names
-}
-
-func policyOf(r supervisor.Request, config supervisor.Config) sandbox.Policy {
-	if r.Sandbox != nil {
-		return *r.Sandbox
-	}
-	return config.Sandbox
+// secret is a supervisor.Secret without its value: that goes to the one worker that is
+// told to start the call, sealed for it.
+type secret struct {
+	Variable string `json:"variable"`
+	File     bool   `json:"file,omitempty"`
 }
 
 // Write writes the portable part of a request for which Stays is empty, with what the
@@ -124,6 +91,14 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 		Profiles: profiles(config.Profiles, r.Profiles), Stream: r.Stream, Grace: r.Grace,
 		Limits: r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits()),
 		Tier:   p.Tier, Strict: p.Strict, Require: p.Require, Allow: p.Allow, EventOutputBytes: r.EventOutputBytes,
+		Network: p.Network, Grants: p.Grants, AskNetwork: p.AskNetwork, Read: p.Read, Write: p.Write, Dir: r.Dir,
+		Method: r.Method, Client: r.Client, Rounds: r.Rounds, Asks: r.Ask != nil,
+	}
+	if k := r.Keep; k != nil {
+		out.Keep = &keep{k.Idle, k.MaxCalls, k.Once, k.Shared}
+	}
+	for _, s := range r.Secrets {
+		out.Secrets = append(out.Secrets, secret{s.Variable, s.File})
 	}
 	if out.EventOutputBytes < 0 {
 		out.EventOutputBytes = keptOutput
@@ -133,6 +108,9 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 	}
 	if r.Command == nil {
 		tool := r.Tool
+		if tool.Adapter { // each machine has its own
+			tool.Path, out.SHA256 = "", ""
+		}
 		out.Tool = &tool
 	} else {
 		out.Argv = r.Command.Argv
@@ -148,6 +126,15 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 	return raw, err
 }
 
+// Definition is the same for calls that can share a kept process.
+func Definition(r supervisor.Request) string {
+	var argv []string
+	if r.Command != nil {
+		argv = r.Command.Argv
+	}
+	return fmt.Sprintf("%q %q %q %q %q", r.Tool.Path, r.Tool.Args, argv, r.Env, r.Dir)
+}
+
 // profiles joins the asks of both, the request's last.
 func profiles(config, request map[string][]budget.Ask) map[string][]budget.Ask {
 	out := map[string][]budget.Ask{}
@@ -159,43 +146,92 @@ func profiles(config, request map[string][]budget.Ask) map[string][]budget.Ask {
 	return out
 }
 
-// CommandTool makes the tool of a command from its CommandSpec.Source.
-type CommandTool func(source json.RawMessage) (*supervisor.CommandTool, error)
+// Machine is what a worker's has in place of the caller's.
+type Machine struct {
+	// CommandTool makes the tool of a command from its CommandSpec.Source, and Adapter is
+	// the executable of adapters; without them such calls are refused.
+	CommandTool func(source json.RawMessage) (*supervisor.CommandTool, error)
+	Adapter     string
+}
+
+// unknownYet stands for a secret until its call is to start.
+const unknownYet = "a secret that has not come yet"
 
 // Read reads what Write has written, strictly: a field that this release does not know is
-// an error, for it may have meant a bound.
-func Read(raw []byte, command CommandTool) (r supervisor.Request, err error) {
+// an error, for it may have meant a bound. The secrets have no values yet; asks says
+// whether the caller can put questions to somebody.
+func Read(raw []byte, m Machine) (r supervisor.Request, asks bool, err error) {
 	if len(raw) > MaxBytes {
-		return r, fmt.Errorf("the request has %d bytes, over %d", len(raw), MaxBytes)
+		return r, false, fmt.Errorf("the request has %d bytes, over %d", len(raw), MaxBytes)
 	}
 	var in Request
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return r, fmt.Errorf("cannot read the request: %w", err)
+		return r, false, fmt.Errorf("cannot read the request: %w", err)
 	}
 	if in.Tool == nil {
-		return r, errors.New("the request names no tool")
+		return r, false, errors.New("the request names no tool")
 	}
-	r = supervisor.Request{
+	r = in.request()
+	if err := in.program(&r, m); err != nil {
+		return r, false, err
+	}
+	if names := stays(r, supervisor.Config{}, true); len(names) > 0 {
+		return r, false, fmt.Errorf("a worker cannot do this: %q", names)
+	}
+	return r, in.Asks, nil
+}
+
+// request is all but what is to be run.
+func (in Request) request() supervisor.Request {
+	r := supervisor.Request{
 		Tool: *in.Tool, Name: in.Name, Arguments: in.Arguments, Meta: in.Meta, ID: in.ID, Place: in.Place, SHA256: in.SHA256, Env: in.Env,
 		Timeout: in.Timeout, Timeouts: in.Timeouts, Profiles: in.Profiles, Stream: in.Stream, Grace: in.Grace, Limits: in.Limits,
-		Sandbox:          &sandbox.Policy{Tier: in.Tier, Network: sandbox.NetworkNone, Strict: in.Strict, Require: in.Require, Allow: in.Allow},
-		EventOutputBytes: in.EventOutputBytes,
+		Sandbox: &sandbox.Policy{
+			Tier: in.Tier, Network: in.Network, Grants: in.Grants, AskNetwork: in.AskNetwork, Read: in.Read, Write: in.Write,
+			Strict: in.Strict, Require: in.Require, Allow: in.Allow,
+		},
+		Dir: in.Dir, Method: in.Method, Client: in.Client, Rounds: in.Rounds, EventOutputBytes: in.EventOutputBytes,
 	}
-	if len(in.Argv) > 0 {
+	if k := in.Keep; k != nil {
+		r.Keep = &supervisor.Keep{Idle: k.Idle, MaxCalls: k.MaxCalls, Once: k.Once, Shared: k.Shared}
+	}
+	for _, s := range in.Secrets {
+		r.Secrets = append(r.Secrets, supervisor.Secret{Variable: s.Variable, File: s.File, Value: unknownYet})
+	}
+	return r
+}
+
+// program sets what is to be run.
+func (in Request) program(r *supervisor.Request, m Machine) (err error) {
+	switch {
+	case r.Tool.Adapter && m.Adapter == "":
+		return errors.New("this worker has no adapter of MCP servers")
+	case r.Tool.Adapter:
+		r.Tool.Path = m.Adapter
+	case len(in.Argv) > 0:
 		r.Command = &supervisor.Command{Argv: in.Argv}
-		if len(in.Source) > 0 {
-			if command == nil {
-				return r, errors.New("this worker makes no command tools")
-			}
-			if r.Command.Tool, err = command(in.Source); err != nil {
-				return r, fmt.Errorf("cannot make the command's tool: %w", err)
-			}
-		}
 	}
-	if stays := Stays(r, supervisor.Config{}); len(stays) > 0 {
-		return r, fmt.Errorf("a worker cannot do this yet: %q", stays)
+	if r.Command == nil || len(in.Source) == 0 {
+		return nil
 	}
-	return r, nil
+	if m.CommandTool == nil {
+		return errors.New("this worker makes no command tools")
+	}
+	if r.Command.Tool, err = m.CommandTool(in.Source); err != nil {
+		return fmt.Errorf("cannot make the command's tool: %w", err)
+	}
+	return nil
+}
+
+// Reveal gives a request that was read the values of its secrets.
+func Reveal(r *supervisor.Request, values []string) error {
+	if len(values) != len(r.Secrets) {
+		return fmt.Errorf("%d secrets have come for %d", len(values), len(r.Secrets))
+	}
+	for i, value := range values {
+		r.Secrets[i].Value = value
+	}
+	return nil
 }

@@ -298,6 +298,7 @@ type Control struct {
 	//	*Control_Query
 	//	*Control_Abort
 	//	*Control_Ack
+	//	*Control_Answer
 	What          isControl_What `protobuf_oneof:"what"`
 	Inbox         string         `protobuf:"bytes,7,opt,name=inbox,proto3" json:"inbox,omitempty"` // the last word of the attempt's frames' subject
 	unknownFields protoimpl.UnknownFields
@@ -393,6 +394,15 @@ func (x *Control) GetAck() *Ack {
 	return nil
 }
 
+func (x *Control) GetAnswer() *Answer {
+	if x != nil {
+		if x, ok := x.What.(*Control_Answer); ok {
+			return x.Answer
+		}
+	}
+	return nil
+}
+
 func (x *Control) GetInbox() string {
 	if x != nil {
 		return x.Inbox
@@ -424,6 +434,10 @@ type Control_Ack struct {
 	Ack *Ack `protobuf:"bytes,6,opt,name=ack,proto3,oneof"`
 }
 
+type Control_Answer struct {
+	Answer *Answer `protobuf:"bytes,8,opt,name=answer,proto3,oneof"`
+}
+
 func (*Control_Go) isControl_What() {}
 
 func (*Control_Void) isControl_What() {}
@@ -434,8 +448,14 @@ func (*Control_Abort) isControl_What() {}
 
 func (*Control_Ack) isControl_What() {}
 
+func (*Control_Answer) isControl_What() {}
+
+// Go tells the worker to start the call. secrets are the values of its secrets, a JSON
+// array of strings, sealed by the caller's curve key for the one in Ready.
 type Go struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secrets       []byte                 `protobuf:"bytes,1,opt,name=secrets,proto3" json:"secrets,omitempty"`
+	Xkey          string                 `protobuf:"bytes,2,opt,name=xkey,proto3" json:"xkey,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -468,6 +488,20 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
 	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Go) GetSecrets() []byte {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+func (x *Go) GetXkey() string {
+	if x != nil {
+		return x.Xkey
+	}
+	return ""
 }
 
 type Void struct {
@@ -595,6 +629,68 @@ func (x *Abort) GetAtOnce() bool {
 	return false
 }
 
+// Answer is that to a question; it is sent again until Data says that the question is
+// settled.
+type Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Question      uint32                 `protobuf:"varint,1,opt,name=question,proto3" json:"question,omitempty"`
+	Answer        []byte                 `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"` // JSON array of one string, that of a supervisor.Answer; sealed as secrets are
+	Xkey          string                 `protobuf:"bytes,3,opt,name=xkey,proto3" json:"xkey,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Answer) GetQuestion() uint32 {
+	if x != nil {
+		return x.Question
+	}
+	return 0
+}
+
+func (x *Answer) GetAnswer() []byte {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *Answer) GetXkey() string {
+	if x != nil {
+		return x.Xkey
+	}
+	return ""
+}
+
 // Ack says that all frames through one were taken.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -605,7 +701,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[8]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -617,7 +713,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[8]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -630,7 +726,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{8}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ack) GetThrough() uint64 {
@@ -659,7 +755,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +767,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +780,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Frame) GetEpoch() string {
@@ -802,15 +898,20 @@ func (*Frame_Unknown) isFrame_What() {}
 
 func (*Frame_Data) isFrame_What() {}
 
+// Ready has the curve key of the worker's life, signed by the worker's nkey together with
+// the epoch: an ed25519 signature of "th1.xkey", a zero byte, the epoch, a zero byte, and
+// the key.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Xkey          string                 `protobuf:"bytes,1,opt,name=xkey,proto3" json:"xkey,omitempty"`
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +923,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +936,21 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Ready) GetXkey() string {
+	if x != nil {
+		return x.Xkey
+	}
+	return ""
+}
+
+func (x *Ready) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
 }
 
 // Never says that the attempt has not started, and never will.
@@ -849,7 +964,7 @@ type Never struct {
 
 func (x *Never) Reset() {
 	*x = Never{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +976,7 @@ func (x *Never) String() string {
 func (*Never) ProtoMessage() {}
 
 func (x *Never) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +989,7 @@ func (x *Never) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Never.ProtoReflect.Descriptor instead.
 func (*Never) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Never) GetWhy() Why {
@@ -901,7 +1016,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1028,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1041,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Started) GetTimeoutMs() int64 {
@@ -953,7 +1068,7 @@ type Gone struct {
 
 func (x *Gone) Reset() {
 	*x = Gone{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1080,7 @@ func (x *Gone) String() string {
 func (*Gone) ProtoMessage() {}
 
 func (x *Gone) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1093,7 @@ func (x *Gone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gone.ProtoReflect.Descriptor instead.
 func (*Gone) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Gone) GetSwept() bool {
@@ -997,7 +1112,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1124,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1137,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 // Data are numbered from 1 without gaps.
@@ -1035,6 +1150,8 @@ type Data struct {
 	//	*Data_Event
 	//	*Data_Result
 	//	*Data_ResultEnd
+	//	*Data_Question
+	//	*Data_Settled
 	What          isData_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1042,7 +1159,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1054,7 +1171,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1067,7 +1184,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Data) GetSeq() uint64 {
@@ -1118,6 +1235,24 @@ func (x *Data) GetResultEnd() []byte {
 	return nil
 }
 
+func (x *Data) GetQuestion() *Question {
+	if x != nil {
+		if x, ok := x.What.(*Data_Question); ok {
+			return x.Question
+		}
+	}
+	return nil
+}
+
+func (x *Data) GetSettled() uint32 {
+	if x != nil {
+		if x, ok := x.What.(*Data_Settled); ok {
+			return x.Settled
+		}
+	}
+	return 0
+}
+
 type isData_What interface {
 	isData_What()
 }
@@ -1134,11 +1269,75 @@ type Data_ResultEnd struct {
 	ResultEnd []byte `protobuf:"bytes,5,opt,name=result_end,json=resultEnd,proto3,oneof"` // and the last one
 }
 
+type Data_Question struct {
+	Question *Question `protobuf:"bytes,6,opt,name=question,proto3,oneof"`
+}
+
+type Data_Settled struct {
+	Settled uint32 `protobuf:"varint,7,opt,name=settled,proto3,oneof"` // the question that needs no answer any more
+}
+
 func (*Data_Event) isData_What() {}
 
 func (*Data_Result) isData_What() {}
 
 func (*Data_ResultEnd) isData_What() {}
+
+func (*Data_Question) isData_What() {}
+
+func (*Data_Settled) isData_What() {}
+
+type Question struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Question      []byte                 `protobuf:"bytes,2,opt,name=question,proto3" json:"question,omitempty"` // JSON, as in supervisor.Question
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Question) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Question) GetQuestion() []byte {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
 
 // Beat is sent twice a second, and at once when the number of free slots becomes or
 // ceases to be 0.
@@ -1160,7 +1359,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1371,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1185,7 +1384,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Beat) GetEpoch() string {
@@ -1263,7 +1462,7 @@ type CallerBeat struct {
 
 func (x *CallerBeat) Reset() {
 	*x = CallerBeat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1474,7 @@ func (x *CallerBeat) String() string {
 func (*CallerBeat) ProtoMessage() {}
 
 func (x *CallerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1487,7 @@ func (x *CallerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerBeat.ProtoReflect.Descriptor instead.
 func (*CallerBeat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CallerBeat) GetCaller() string {
@@ -1323,7 +1522,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1534,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1547,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Echo) GetWorker() string {
@@ -1389,22 +1588,29 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05Offer\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12\x12\n" +
 	"\x04beat\x18\x02 \x01(\x04R\x04beat\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\fR\arequest\"\xc5\x02\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\"\xfa\x02\n" +
 	"\aControl\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12'\n" +
 	"\x02go\x18\x02 \x01(\v2\x15.toolhost.fleet.v1.GoH\x00R\x02go\x12-\n" +
 	"\x04void\x18\x03 \x01(\v2\x17.toolhost.fleet.v1.VoidH\x00R\x04void\x120\n" +
 	"\x05query\x18\x04 \x01(\v2\x18.toolhost.fleet.v1.QueryH\x00R\x05query\x120\n" +
 	"\x05abort\x18\x05 \x01(\v2\x18.toolhost.fleet.v1.AbortH\x00R\x05abort\x12*\n" +
-	"\x03ack\x18\x06 \x01(\v2\x16.toolhost.fleet.v1.AckH\x00R\x03ack\x12\x14\n" +
+	"\x03ack\x18\x06 \x01(\v2\x16.toolhost.fleet.v1.AckH\x00R\x03ack\x123\n" +
+	"\x06answer\x18\b \x01(\v2\x19.toolhost.fleet.v1.AnswerH\x00R\x06answer\x12\x14\n" +
 	"\x05inbox\x18\a \x01(\tR\x05inboxB\x06\n" +
-	"\x04what\"\x04\n" +
-	"\x02Go\"\x06\n" +
+	"\x04what\"2\n" +
+	"\x02Go\x12\x18\n" +
+	"\asecrets\x18\x01 \x01(\fR\asecrets\x12\x12\n" +
+	"\x04xkey\x18\x02 \x01(\tR\x04xkey\"\x06\n" +
 	"\x04Void\"\a\n" +
 	"\x05Query\"8\n" +
 	"\x05Abort\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x17\n" +
-	"\aat_once\x18\x02 \x01(\bR\x06atOnce\"\x1f\n" +
+	"\aat_once\x18\x02 \x01(\bR\x06atOnce\"P\n" +
+	"\x06Answer\x12\x1a\n" +
+	"\bquestion\x18\x01 \x01(\rR\bquestion\x12\x16\n" +
+	"\x06answer\x18\x02 \x01(\fR\x06answer\x12\x12\n" +
+	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
 	"\athrough\x18\x01 \x01(\x04R\athrough\"\xef\x02\n" +
 	"\x05Frame\x12\x14\n" +
@@ -1416,8 +1622,10 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04gone\x18\x06 \x01(\v2\x17.toolhost.fleet.v1.GoneH\x00R\x04gone\x126\n" +
 	"\aunknown\x18\a \x01(\v2\x1a.toolhost.fleet.v1.UnknownH\x00R\aunknown\x12-\n" +
 	"\x04data\x18\b \x01(\v2\x17.toolhost.fleet.v1.DataH\x00R\x04dataB\x06\n" +
-	"\x04what\"\a\n" +
-	"\x05Ready\"I\n" +
+	"\x04what\"9\n" +
+	"\x05Ready\x12\x12\n" +
+	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"I\n" +
 	"\x05Never\x12(\n" +
 	"\x03why\x18\x01 \x01(\x0e2\x16.toolhost.fleet.v1.WhyR\x03why\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"C\n" +
@@ -1427,15 +1635,20 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\x8b\x01\n" +
+	"\aUnknown\"\xe2\x01\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x16\n" +
 	"\x05event\x18\x03 \x01(\fH\x00R\x05event\x12\x18\n" +
 	"\x06result\x18\x04 \x01(\fH\x00R\x06result\x12\x1f\n" +
 	"\n" +
-	"result_end\x18\x05 \x01(\fH\x00R\tresultEndB\x06\n" +
-	"\x04what\"\xbd\x02\n" +
+	"result_end\x18\x05 \x01(\fH\x00R\tresultEnd\x129\n" +
+	"\bquestion\x18\x06 \x01(\v2\x1b.toolhost.fleet.v1.QuestionH\x00R\bquestion\x12\x1a\n" +
+	"\asettled\x18\a \x01(\rH\x00R\asettledB\x06\n" +
+	"\x04what\">\n" +
+	"\bQuestion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xbd\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1480,7 +1693,7 @@ func file_fleet_proto_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_fleet_proto_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(Why)(0),           // 0: toolhost.fleet.v1.Why
 	(*Signed)(nil),     // 1: toolhost.fleet.v1.Signed
@@ -1491,18 +1704,20 @@ var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(*Void)(nil),       // 6: toolhost.fleet.v1.Void
 	(*Query)(nil),      // 7: toolhost.fleet.v1.Query
 	(*Abort)(nil),      // 8: toolhost.fleet.v1.Abort
-	(*Ack)(nil),        // 9: toolhost.fleet.v1.Ack
-	(*Frame)(nil),      // 10: toolhost.fleet.v1.Frame
-	(*Ready)(nil),      // 11: toolhost.fleet.v1.Ready
-	(*Never)(nil),      // 12: toolhost.fleet.v1.Never
-	(*Started)(nil),    // 13: toolhost.fleet.v1.Started
-	(*Gone)(nil),       // 14: toolhost.fleet.v1.Gone
-	(*Unknown)(nil),    // 15: toolhost.fleet.v1.Unknown
-	(*Data)(nil),       // 16: toolhost.fleet.v1.Data
-	(*Beat)(nil),       // 17: toolhost.fleet.v1.Beat
-	(*CallerBeat)(nil), // 18: toolhost.fleet.v1.CallerBeat
-	(*Echo)(nil),       // 19: toolhost.fleet.v1.Echo
-	nil,                // 20: toolhost.fleet.v1.Beat.LabelsEntry
+	(*Answer)(nil),     // 9: toolhost.fleet.v1.Answer
+	(*Ack)(nil),        // 10: toolhost.fleet.v1.Ack
+	(*Frame)(nil),      // 11: toolhost.fleet.v1.Frame
+	(*Ready)(nil),      // 12: toolhost.fleet.v1.Ready
+	(*Never)(nil),      // 13: toolhost.fleet.v1.Never
+	(*Started)(nil),    // 14: toolhost.fleet.v1.Started
+	(*Gone)(nil),       // 15: toolhost.fleet.v1.Gone
+	(*Unknown)(nil),    // 16: toolhost.fleet.v1.Unknown
+	(*Data)(nil),       // 17: toolhost.fleet.v1.Data
+	(*Question)(nil),   // 18: toolhost.fleet.v1.Question
+	(*Beat)(nil),       // 19: toolhost.fleet.v1.Beat
+	(*CallerBeat)(nil), // 20: toolhost.fleet.v1.CallerBeat
+	(*Echo)(nil),       // 21: toolhost.fleet.v1.Echo
+	nil,                // 22: toolhost.fleet.v1.Beat.LabelsEntry
 }
 var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	2,  // 0: toolhost.fleet.v1.Offer.attempt:type_name -> toolhost.fleet.v1.Attempt
@@ -1511,21 +1726,23 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	6,  // 3: toolhost.fleet.v1.Control.void:type_name -> toolhost.fleet.v1.Void
 	7,  // 4: toolhost.fleet.v1.Control.query:type_name -> toolhost.fleet.v1.Query
 	8,  // 5: toolhost.fleet.v1.Control.abort:type_name -> toolhost.fleet.v1.Abort
-	9,  // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
-	11, // 7: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
-	12, // 8: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
-	13, // 9: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
-	14, // 10: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
-	15, // 11: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
-	16, // 12: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
-	0,  // 13: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	20, // 14: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	19, // 15: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	10, // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
+	9,  // 7: toolhost.fleet.v1.Control.answer:type_name -> toolhost.fleet.v1.Answer
+	12, // 8: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
+	13, // 9: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
+	14, // 10: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
+	15, // 11: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
+	16, // 12: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
+	17, // 13: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
+	0,  // 14: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
+	18, // 15: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	22, // 16: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	21, // 17: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -1539,8 +1756,9 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Control_Query)(nil),
 		(*Control_Abort)(nil),
 		(*Control_Ack)(nil),
+		(*Control_Answer)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[9].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[10].OneofWrappers = []any{
 		(*Frame_Ready)(nil),
 		(*Frame_Never)(nil),
 		(*Frame_Started)(nil),
@@ -1548,10 +1766,12 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Frame_Unknown)(nil),
 		(*Frame_Data)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[15].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[16].OneofWrappers = []any{
 		(*Data_Event)(nil),
 		(*Data_Result)(nil),
 		(*Data_ResultEnd)(nil),
+		(*Data_Question)(nil),
+		(*Data_Settled)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1559,7 +1779,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fleet_proto_v1_fleet_proto_rawDesc), len(file_fleet_proto_v1_fleet_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,82 @@
+package fleet
+
+import (
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+// isReady sends the go to the first worker that is, once that is on record.
+func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
+	if c.state.Open(a.n) {
+		if err := c.f.vouched(a, r); err != nil && len(c.request.Secrets) > 0 {
+			c.refused(a, "it cannot be given secrets: "+err.Error())
+			c.void([]int{a.n})
+			return
+		}
+		c.ready = r
+	}
+	if c.state.Open(a.n) && c.request.Placed != nil {
+		if err := c.request.Placed(a.id.Worker, len(c.attempts)); err != nil {
+			c.failed = unrecorded(c.request, err)
+			c.void(c.state.Stop())
+			return
+		}
+	}
+	send, voided := c.state.Ready(a.n)
+	c.void(voided)
+	switch send {
+	case start.Go:
+		if c.goes == 0 {
+			c.placed, c.answered = now(), now()
+		}
+		c.sendGo(a)
+	case start.Void:
+		c.void([]int{a.n})
+	}
+}
+
+func (c *remote) sendGo(a *attempt) {
+	c.goes++
+	g := &fleetv1.Go{}
+	if secrets := c.request.Secrets; len(secrets) > 0 {
+		values := make([]string, len(secrets))
+		for i, s := range secrets {
+			values[i] = s.Value
+		}
+		g.Secrets, _ = c.f.curve.Seal(values, c.ready.GetXkey()) // one that fails is refused there
+		g.Xkey = c.f.curve.Public()
+	}
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Go{Go: g}})
+}
+
+func (c *remote) send(a *attempt, ctl *fleetv1.Control) {
+	c.sent = now()
+	c.f.control(a.id, a.inbox, ctl)
+}
+
+func (c *remote) void(attempts []int) {
+	for _, n := range attempts {
+		c.send(c.attempts[n], &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})
+	}
+}
+
+func (c *remote) ask(a *attempt) {
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Query{Query: &fleetv1.Query{}}})
+}
+
+// abort begins the ladder at the worker, or gives up the search for one.
+func (c *remote) abort(reason api.Reason) {
+	if c.aborted == 0 {
+		c.reason = reason
+	}
+	c.aborted++
+	c.void(c.state.Stop())
+	if n, has := c.state.Chosen(); has {
+		c.sendAbort(c.attempts[n])
+	}
+}
+
+func (c *remote) sendAbort(a *attempt) {
+	c.send(a, &fleetv1.Control{What: &fleetv1.Control_Abort{Abort: &fleetv1.Abort{Reason: string(c.reason), AtOnce: c.aborted > 1}}})
+}

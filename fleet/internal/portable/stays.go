@@ -1,0 +1,71 @@
+package portable
+
+import (
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// feature is one that a request may use and a worker cannot do.
+type feature struct {
+	name string
+	used func(r supervisor.Request, p sandbox.Policy) bool
+	// placed: a call that names its worker (Where) means what is on that one.
+	placed bool
+}
+
+const ownProfile = "a timeout profile of the host's own"
+
+// features are all of them, by the names that people are shown.
+var features = []feature{
+	{"files of this machine (read)", func(_ supervisor.Request, p sandbox.Policy) bool { return len(p.Read) > 0 }, true},
+	{"files of this machine (write)", func(_ supervisor.Request, p sandbox.Policy) bool { return len(p.Write) > 0 }, true},
+	{"a working directory of this machine (dir)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Dir != "" }, true},
+	{"a workspace that stays (data)", func(_ supervisor.Request, p sandbox.Policy) bool { return p.Workspace != "" }, false},
+	{"a lock on data of this machine (data)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Lock.File != "" }, false},
+	{"no sandbox (tier none)", func(_ supervisor.Request, p sandbox.Policy) bool { return p.Tier == sandbox.TierNone }, false},
+	{"what a kept MCP server announces (keep)", func(r supervisor.Request, _ sandbox.Policy) bool {
+		return r.Keep != nil && r.Keep.Notices != nil
+	}, false},
+	{"files taken out of the workspace", func(r supervisor.Request, _ sandbox.Policy) bool { return r.FilesTo != "" }, false},
+	{"turns of its own (turns)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Host != nil }, false},
+	{"a pool (running)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running > 0 }, false},
+	{"a quota of running calls, memory or CPU", func(r supervisor.Request, _ sandbox.Policy) bool {
+		return r.Share.Running > 0 || r.Share.Waiting > 0 || r.Share.Bounded()
+	}, false},
+	{"stdin, stdout or stderr of the caller's", func(r supervisor.Request, _ sandbox.Policy) bool {
+		c := r.Command
+		return c != nil && (c.Stdin != nil || c.Stdout != nil || c.Stderr != nil)
+	}, false},
+	{"a command made of Go functions", func(r supervisor.Request, _ sandbox.Policy) bool {
+		return r.Command != nil && r.Command.Tool != nil && len(r.Command.Tool.Spec().Source) == 0
+	}, false},
+	{"limits of I/O by device (ioMax)", func(r supervisor.Request, _ sandbox.Policy) bool { return len(r.Limits.IOMax) > 0 }, false},
+	{"a call of more than 256 KiB", func(r supervisor.Request, _ sandbox.Policy) bool {
+		return len(r.Arguments)+len(r.Meta)+len(r.Client) > MaxBytes/2
+	}, false},
+}
+
+// Stays are the names of what the call uses and a worker cannot do: for these it stays on
+// the caller's machine. What a call with Where may read and write is on its worker.
+func Stays(r supervisor.Request, config supervisor.Config) (names []string) {
+	return stays(r, config, len(r.Where) > 0)
+}
+
+func stays(r supervisor.Request, config supervisor.Config, placed bool) (names []string) {
+	for _, f := range features {
+		if f.used(r, policyOf(r, config)) && !(placed && f.placed) {
+			names = append(names, f.name)
+		}
+	}
+	if config.Profile.Name != "" {
+		names = append(names, ownProfile)
+	}
+	return names
+}
+
+func policyOf(r supervisor.Request, config supervisor.Config) sandbox.Policy {
+	if r.Sandbox != nil {
+		return *r.Sandbox
+	}
+	return config.Sandbox
+}

@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// maxQuestions bounds those of a call that are open at once; a supervisor's own bound is
+// below it.
+const maxQuestions = 16
+
+// question is one of a tool that is not settled.
+type question struct {
+	cancel context.CancelFunc
+	reply  *fleetv1.Answer // once there is one
+	sent   time.Duration
+}
+
+// replied is an answer on its way to the call's goroutine.
+type replied struct {
+	number uint32
+	answer supervisor.Answer
+}
+
+// asked puts a question of the tool to who answers for the caller.
+func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
+	number := q.GetNumber()
+	if c.questions[number] != nil || len(c.questions) >= maxQuestions {
+		return
+	}
+	asking, cancel := context.WithCancel(ctx)
+	c.questions[number] = &question{cancel: cancel}
+	read, err := portable.ReadQuestion(q.GetQuestion())
+	ask := c.request.Ask
+	c.asking.Go(func() {
+		answer := supervisor.Answer{Denied: api.OutcomeFailed}
+		if err == nil && ask != nil {
+			answer = ask(asking, read)
+		}
+		select {
+		case c.replies <- replied{number, answer}:
+		case <-asking.Done():
+		}
+	})
+}
+
+// reply sends an answer, sealed, since it may be a credential.
+func (c *remote) reply(r replied) {
+	q := c.questions[r.number]
+	n, has := c.state.Chosen()
+	if q == nil || !has {
+		return
+	}
+	if raw, err := portable.WriteAnswer(r.answer); err == nil {
+		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
+			q.reply = &fleetv1.Answer{Question: r.number, Answer: sealed, Xkey: c.f.curve.Public()}
+			c.sendReply(c.attempts[n], q)
+		}
+	}
+}
+
+func (c *remote) sendReply(a *attempt, q *question) {
+	q.sent = now()
+	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Answer{Answer: q.reply}})
+}
+
+// sendRepliesAgain sends answers of which it is not known that they have come.
+func (c *remote) sendRepliesAgain(a *attempt) {
+	for _, q := range c.questions {
+		if q.reply != nil && now()-q.sent >= goAgain {
+			c.sendReply(a, q)
+		}
+	}
+}
+
+// settled ends a question that needs no answer any more.
+func (c *remote) settled(number uint32) {
+	if q := c.questions[number]; q != nil {
+		q.cancel()
+		delete(c.questions, number)
+	}
+}
+
+// endQuestions ends all, and waits for those who were asked.
+func (c *remote) endQuestions() {
+	for number := range c.questions {
+		c.settled(number)
+	}
+	c.asking.Wait()
+}
