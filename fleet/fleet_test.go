@@ -55,7 +55,7 @@ func newWorld(t testing.TB, names ...string) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.engine.Close)
-	w.fleet, err = fleet.Open(t.Context(), fleet.Config{Engine: w.engine, Key: w.key, WorkersOnly: true, Logger: logger(t)})
+	w.fleet, err = fleet.Open(t.Context(), fleet.Config{Engine: w.engine, Key: w.key, Workers: public, WorkersOnly: true, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +97,13 @@ func (w *world) work(name string, adjust func(*worker.Config)) *worker.Worker {
 // there waits for a worker to take calls.
 func (w *world) there(name string) {
 	w.t.Helper()
+	w.thereFor(w.fleet, name)
+}
+
+func (w *world) thereFor(f *fleet.Fleet, name string) {
+	w.t.Helper()
 	wait.Until(w.t, "the worker "+name+" takes calls", func() bool {
-		for _, known := range w.fleet.Workers() {
+		for _, known := range f.Workers() {
 			if known.Name == name && known.State == "taking" {
 				return true
 			}
@@ -205,8 +210,7 @@ func TestRefusals(t *testing.T) {
 	w.work("w1", func(c *worker.Config) { c.Ceilings = worker.Ceilings{MemoryBytes: 100 << 20, Timeout: time.Minute} })
 	small := supervisor.Limits{MemoryBytes: 50 << 20}
 	for want, change := range map[string]func(r *supervisor.Request){
-		"secrets":                      func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "A", Value: "b"}} },
-		"files of this machine (read)": func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Read: []string{"/srv"}} },
+		"files of this machine (read)":                     func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Read: []string{"/srv"}} },
 		"memory of 536870912 is over the worker's ceiling": func(r *supervisor.Request) { r.Limits = supervisor.Limits{} },
 		"timeout of 1h0m0s is over the worker's ceiling":   func(r *supervisor.Request) { r.Timeout = time.Hour },
 		"labels map[gpu:a100]":                             func(r *supervisor.Request) { r.Where = map[string]string{"gpu": "a100"} },
@@ -216,7 +220,7 @@ func TestRefusals(t *testing.T) {
 		r.Limits = small
 		change(&r)
 		got := w.call(r)
-		if got.OK() || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, want) {
+		if got.OK() || got.Retry.SideEffects != "none" || got.Status == api.StatusOverloaded != (want == "labels map[gpu:a100]") || !strings.Contains(got.Message, want) {
 			t.Errorf("%q: %s %s", want, got.Status, got.Message)
 		}
 	}
@@ -232,7 +236,7 @@ func TestAPluginOnAWorker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
 	w.work("w1", nil)
-	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0]}, Arguments: json.RawMessage(`{"text":"hi"}`)}
+	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":"hi"}`)}
 	got := w.call(r)
 	if !got.OK() || got.Text() != "hi" || got.Where == nil || len(got.SHA256) != 64 {
 		t.Errorf("%s %q %+v", got.Message, got.Text(), got.Where)

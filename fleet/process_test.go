@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,11 +33,26 @@ type text struct {
 
 func echo(_ context.Context, in text, out *plugin.Output) (text, error) { return in, out.Text(in.Text) }
 
+func ask(ctx context.Context, in text, out *plugin.Output) (text, error) {
+	answer, err := out.Ask(ctx, plugin.Question{Prompt: in.Text, Schema: json.RawMessage(`{"type":"string"}`)})
+	if err != nil {
+		return in, out.Textf("nobody: %v", err)
+	}
+	return in, out.Textf("answered %s", answer)
+}
+
+var counted atomic.Int64
+
+func count(_ context.Context, in text, out *plugin.Output) (text, error) {
+	return in, out.Textf("%d", counted.Add(1))
+}
+
 type settings struct{ Name, URL, KeyFile, Caller, Dir string }
 
 func TestMain(m *testing.M) {
+	supervisor.RelayMain()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
-		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo))
+		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo), plugin.NewTool(plugin.Tool{Name: "ask"}, ask), plugin.NewTool(plugin.Tool{Name: "count"}, count))
 		return
 	}
 	raw := os.Getenv(workerVariable)

@@ -1,6 +1,7 @@
 package portable
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -21,21 +23,19 @@ func TestEachFieldIsDecided(t *testing.T) {
 	portable := map[string]bool{
 		"Tool": true, "Command": true, "Name": true, "Arguments": true, "Meta": true, "Timeout": true, "Timeouts": true, "Profiles": true,
 		"Stream": true, "Grace": true, "Limits": true, "Sandbox": true, "Env": true, "SHA256": true, "ID": true, "Place": true, "EventOutputBytes": true,
+		"Method": true, "Client": true, "Rounds": true, "Secrets": true, "Keep": true, "Ask": true, "Dir": true,
 	}
 	here := map[string]string{
-		"Rounds": "it is about an Adapter's server, which stays", "Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
-		"LogArgs": "the log is this machine's", "Ask": "the worker answers that nobody is there, and warns", "Events": "they are sent as frames",
+		"Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
+		"LogArgs": "the log is this machine's", "Events": "they are sent as frames",
 		"Where": "it is the fleet's own", "Placed": "it is the fleet's own", "Pool": "one without bounds is a name",
 		"Prestart": "processes wait on the caller's machine; a call that finds none has its own",
 	}
 	stays := map[string]func(*supervisor.Request){
-		"Method":  func(r *supervisor.Request) { r.Method = "prompts/get" },
-		"Client":  func(r *supervisor.Request) { r.Client = json.RawMessage("{}") },
 		"FilesTo": func(r *supervisor.Request) { r.FilesTo = "/x" },
 		"Dir":     func(r *supervisor.Request) { r.Dir = "/x" },
-		"Secrets": func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{}} },
 		"Lock":    func(r *supervisor.Request) { r.Lock.File = "/x" },
-		"Keep":    func(r *supervisor.Request) { r.Keep = &supervisor.Keep{} },
+		"Keep":    func(r *supervisor.Request) { r.Keep = &supervisor.Keep{Notices: func(string, json.RawMessage) {}} },
 		"Host":    func(r *supervisor.Request) { r.Host = func(net.Listener) {} },
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[supervisor.Request]()) {
@@ -64,18 +64,16 @@ func request() supervisor.Request {
 // sides.
 func TestStays(t *testing.T) {
 	for want, set := range map[string]func(*supervisor.Request){
-		"read":                  func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
-		"write":                 func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
-		"workspace":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
-		"network":               func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Network: sandbox.NetworkHost} },
-		"tier none":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
-		"MCP server":            func(r *supervisor.Request) { r.Command, r.Tool.Adapter = nil, true },
-		"a pool":                func(r *supervisor.Request) { r.Pool.Running = 1 },
-		"a quota":               func(r *supervisor.Request) { r.Share.Running = 1 },
-		"stdin":                 func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
-		"Go functions":          func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
-		"I/O":                   func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
-		"does not fit the wire": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
+		"read":              func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Read: []string{"/x"}} },
+		"write":             func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Write: []string{"/x"}} },
+		"workspace":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: "/x"} },
+		"tier none":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
+		"a pool":            func(r *supervisor.Request) { r.Pool.Running = 1 },
+		"a quota":           func(r *supervisor.Request) { r.Share.Running = 1 },
+		"stdin":             func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
+		"Go functions":      func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
+		"I/O":               func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },
+		"more than 256 KiB": func(r *supervisor.Request) { r.Arguments = make([]byte, MaxBytes) },
 	} {
 		r := request()
 		set(&r)
@@ -90,10 +88,10 @@ func TestStays(t *testing.T) {
 		t.Errorf("with the host's own policy: %q", got)
 	}
 	for want, raw := range map[string]string{
-		"unknown field": `{"tool":{},"argv":["x"],"later":1}`, "cannot read": `{`, "no tool": `{}`, "cannot do this yet": `{"tool":{"Adapter":true}}`,
+		"unknown field": `{"tool":{},"argv":["x"],"later":1}`, "cannot read": `{`, "no tool": `{}`, "no adapter": `{"tool":{"Adapter":true}}`,
 		"makes no command tools": `{"tool":{},"argv":["x"],"source":{}}`, "no sandbox": `{"tool":{},"argv":["x"],"tier":"none"}`,
 	} {
-		if _, err := Read([]byte(raw), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Read([]byte(raw), Machine{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", raw, err, want)
 		}
 	}
@@ -105,24 +103,38 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		Tool: supervisor.Tool{Path: "/bin/x", Name: "n", ReadOnly: true}, Name: "shown", Arguments: json.RawMessage(`{"a":1}`), Meta: json.RawMessage(`{"b":2}`),
 		Timeout: time.Second, Timeouts: []budget.Ask{{Layer: budget.LayerGlobal, Timeout: time.Minute}}, Stream: budget.Stream{Gap: time.Second}, Grace: time.Second,
 		Limits: supervisor.Limits{MemoryBytes: 5 << 20, Pids: supervisor.Unlimited}, Env: []string{"A=b"}, ID: "id", Place: api.Place{TurnID: "t"}, EventOutputBytes: 7,
+		Sandbox: &sandbox.Policy{
+			Network: sandbox.NetworkGrants, Grants: []network.Grant{{Host: "example.com", Ports: []uint16{443}}}, AskNetwork: true, Strict: true,
+			Read: []string{"/r"}, Write: []string{"/w"}, Require: []string{"landlock"}, Allow: []string{"sharedUid"},
+		},
+		Dir: "/r", Method: "prompts/get", Client: json.RawMessage(`{"c":3}`), Rounds: true, Keep: &supervisor.Keep{Idle: time.Second, MaxCalls: 4, Shared: true},
+		Secrets: []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}, {Variable: "CERT", File: true, Value: "other-value"}},
 	}
 	config := supervisor.Config{Timeouts: []budget.Ask{{Layer: budget.LayerClient, Max: time.Hour}}, Limits: supervisor.Limits{CPUPercent: 50}}
 	raw, err := Write(r, config, "abc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(raw, nil)
+	if bytes.Contains(raw, []byte("-value")) {
+		t.Errorf("a secret is on the wire: %s", raw)
+	}
+	got, _, err := Read(raw, Machine{})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Reveal(&got, []string{"hidden-value"}); err == nil {
+		t.Error("one value is taken for two secrets")
+	}
+	if err := Reveal(&got, []string{"hidden-value", "other-value"}); err != nil {
 		t.Fatal(err)
 	}
 	want := r
 	want.SHA256, want.Timeouts, want.Profiles = "abc", append(config.Timeouts, r.Timeouts...), nil
 	want.Limits = r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits())
-	want.Sandbox = &sandbox.Policy{Network: sandbox.NetworkNone}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	if err := (Ceilings{Pids: 10}).Check(got.Limits); err == nil || !strings.Contains(err.Error(), "over the worker's ceiling of 10") {
+	if err := (Ceilings{Pids: 10}).Check(got); err == nil || !strings.Contains(err.Error(), "over the worker's ceiling of 10") {
 		t.Errorf("no limit is within a ceiling: %v", err)
 	}
 	if err := (Ceilings{Timeout: time.Hour}).CheckTimeout(budget.Infinite); err == nil || !strings.Contains(err.Error(), "infinity") {
@@ -134,7 +146,8 @@ func FuzzRead(f *testing.F) {
 	raw, _ := Write(request(), supervisor.Config{}, "")
 	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if r, err := Read(raw, nil); err == nil && (r.Sandbox == nil || r.Sandbox.Network != sandbox.NetworkNone || len(Stays(r, supervisor.Config{})) > 0) {
+		r, _, err := Read(raw, Machine{})
+		if err == nil && (r.Sandbox == nil || r.Sandbox.Tier == sandbox.TierNone || r.Sandbox.Workspace != "" || (Ceilings{}).Check(r) == nil && len(r.Sandbox.Read) > 0) {
 			t.Errorf("%s is let through", raw)
 		}
 	})

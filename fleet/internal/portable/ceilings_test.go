@@ -1,0 +1,57 @@
+package portable
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// What calls may be granted of a worker's files is below what its owner allows, wherever
+// links lead.
+func TestCeilingsOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"open", "open/in", "openly", "shut"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "shut"), filepath.Join(dir, "open/link")); err != nil {
+		t.Fatal(err)
+	}
+	c := Ceilings{Read: []string{filepath.Join(dir, "open")}, Write: []string{filepath.Join(dir, "open/in")}}
+	for path, want := range map[string]string{
+		"open": "write none of", "open/in": "", "open/link": "read none of", "openly": "read none of", "shut": "read none of", "open/missing": "read none of", "open/../shut": "read none of",
+	} {
+		full := dir + "/" + path
+		r := supervisor.Request{Sandbox: &sandbox.Policy{Read: []string{full}}}
+		err := c.Check(r)
+		if err == nil {
+			r.Sandbox.Write = r.Sandbox.Read
+			err = c.Check(r)
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want+" "+full)) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if !c.Shows(filepath.Join(dir, "open/in")) || c.Shows(filepath.Join(dir, "shut")) {
+		t.Error("what is shown is told wrongly")
+	}
+	if err := (Ceilings{}).Check(supervisor.Request{Sandbox: &sandbox.Policy{Read: []string{dir}}}); err == nil {
+		t.Error("without a word of the owner files are granted")
+	}
+}
+
+// Nothing of the network is open unless the owner says so.
+func TestCeilingOfTheNetwork(t *testing.T) {
+	if got := (Ceilings{}).Networks(); got.Network != sandbox.NetworkNone {
+		t.Errorf("%+v", got)
+	}
+	host := supervisor.Ceiling{Network: sandbox.NetworkHost}
+	if got := (Ceilings{Network: host}).Networks(); got.Network != sandbox.NetworkHost {
+		t.Errorf("%+v", got)
+	}
+}

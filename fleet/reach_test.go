@@ -1,0 +1,143 @@
+package fleet_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/network"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A secret goes sealed to the worker that starts the call, and is masked as on one
+// machine; a worker whose key is not known gets none.
+func TestSecretsOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	r := shell("test $KEY = hidden-value && test $(cat $CERT) = other-value && echo it is $KEY")
+	r.Secrets = []supervisor.Secret{{Variable: "KEY", Value: "hidden-value"}, {Variable: "CERT", File: true, Value: "other-value"}}
+	if got := w.call(r); !got.OK() || got.Text() != "it is [REDACTED]\n" {
+		t.Errorf("%s %q", got.Message, got.Text())
+	}
+	stranger, err := fleet.Open(t.Context(), fleet.Config{URL: "nats://" + w.engine.Address(), Key: w.key, WorkersOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	w.thereFor(stranger, "w1")
+	got := stranger.Call(t.Context(), r)
+	if got.OK() || !strings.Contains(got.Message, "cannot be given secrets: fleet.workers has no key for it") || got.Retry.SideEffects != "none" {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// What a call may reach is what its policy grants, within what the worker's owner allows.
+func TestNetworkOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	w.work("w1", nil)
+	r := shell("echo ran")
+	r.Sandbox = &supervisor.Policy{Grants: []network.Grant{{Host: "example.com", Ports: []uint16{443}}}}
+	if got := w.call(r); got.Status != api.StatusPolicyViolation && got.Status != api.StatusStartFailed || !strings.Contains(got.Message, "the worker's --network") {
+		t.Errorf("without a word of the owner: %s %s", got.Status, got.Message)
+	}
+	w.work("w2", func(c *worker.Config) {
+		c.Ceilings.Network = supervisor.Ceiling{Network: sandbox.NetworkGrants, Grants: []network.Grant{{Host: "example.com", Ports: []uint16{443}}}}
+	})
+	r.Where = map[string]string{"worker": "w2"}
+	if got := w.call(r); !got.OK() || got.Sandbox.Network != "grants" || len(got.Sandbox.Grants) != 1 {
+		t.Errorf("what the owner allows: %s %+v", got.Message, got.Sandbox)
+	}
+	for name, policy := range map[string]*supervisor.Policy{
+		"another name": {Grants: []network.Grant{{Host: "example.org"}}}, "the host's network": {Network: sandbox.NetworkHost}, "asking": {AskNetwork: true},
+	} {
+		r.Sandbox = policy
+		if got := w.call(r); got.OK() || got.Retry.SideEffects != "none" {
+			t.Errorf("%s: %s", name, got.Message)
+		}
+	}
+}
+
+// A call that names its worker is granted files of that one's machine, as far as its owner
+// allows.
+func TestFilesOfAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("from the worker"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.work("w1", func(c *worker.Config) { c.Ceilings.Write = []string{dir} })
+	r := shell("cat in; echo made > out")
+	r.Sandbox, r.Dir = &supervisor.Policy{Write: []string{dir}}, dir
+	if got := w.call(r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "files of this machine (write); a working directory") {
+		t.Errorf("without where: %s %s", got.Status, got.Message)
+	}
+	r.Where = map[string]string{"worker": "w1"}
+	if got := w.call(r); !got.OK() || got.Text() != "from the worker" {
+		t.Errorf("%s %q", got.Message, got.Text())
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, "out")); err != nil || string(raw) != "made\n" {
+		t.Errorf("%q, %v", raw, err)
+	}
+	r.Sandbox, r.Dir = &supervisor.Policy{Read: []string{"/etc"}}, ""
+	if got := w.call(r); got.Status != api.StatusPolicyViolation || !strings.Contains(got.Message, "read none of /etc") {
+		t.Errorf("beyond: %s %s", got.Status, got.Message)
+	}
+}
+
+// A tool's question is put to who made the call, and its answer comes back.
+func TestQuestionsOfAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "ask"}, Arguments: json.RawMessage(`{"text":"your name"}`)}
+	r.Ask = func(_ context.Context, q supervisor.Question) supervisor.Answer {
+		if q.Prompt != "your name" {
+			return supervisor.Answer{Denied: "failed"}
+		}
+		return supervisor.Answer{Value: json.RawMessage(`"Ada"`)}
+	}
+	if got := w.call(r); !got.OK() || got.Text() != `answered "Ada"` {
+		t.Errorf("%s %q", got.Message, got.Text())
+	}
+	r.Ask = nil
+	if got := w.call(r); !got.OK() || !strings.HasPrefix(got.Text(), "nobody") {
+		t.Errorf("without anybody: %s %q", got.Message, got.Text())
+	}
+	asked := make(chan struct{})
+	r.Ask = func(ctx context.Context, _ supervisor.Question) supervisor.Answer {
+		close(asked)
+		<-ctx.Done()
+		return supervisor.Answer{Denied: "failed"}
+	}
+	c := w.fleet.Start(t.Context(), r)
+	await(t, asked)
+	c.Abort(api.ReasonUser)
+	await(t, c.Done())
+	if got := c.Result(); !strings.Contains(got.Message, "was aborted") {
+		t.Errorf("aborted while somebody thinks: %s %s", got.Status, got.Message)
+	}
+}
+
+// Calls that keep their process find it again, at the worker that has it.
+func TestKeptProcessesOfWorkers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	w.work("w1", nil)
+	w.work("w2", nil)
+	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "count"}, Arguments: json.RawMessage(`{"text":""}`), Keep: &supervisor.Keep{}}
+	for want := range 4 {
+		if got := w.call(r); !got.OK() || got.Text() != string(rune('1'+want)) {
+			t.Fatalf("call %d: %s %q at %+v", want+1, got.Message, got.Text(), got.Where)
+		}
+	}
+}
