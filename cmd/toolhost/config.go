@@ -52,6 +52,9 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 	if err == nil {
 		err = daemon.CheckGrants(loaded, "")
 	}
+	if err == nil {
+		err = checkFleet(loaded)
+	}
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return exit.With(exit.Usage, err)
@@ -78,6 +81,11 @@ func validateConfig(w io.Writer, path string, asJSON bool) error {
 func reportValid(w io.Writer, loaded *config.Loaded) error {
 	for _, warning := range loaded.Warnings {
 		fmt.Fprintln(w, "warning: "+terminal.Escape(warning.Long(), false))
+	}
+	for _, tool := range loaded.Tools {
+		for _, warning := range fleetWarnings(loaded, tool) {
+			fmt.Fprintln(w, "warning: "+terminal.Escape("tools."+tool.Name+": "+warning, false))
+		}
 	}
 	if loaded.Path == "" {
 		fmt.Fprintln(w, "no file: everything has its default")

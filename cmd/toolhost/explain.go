@@ -58,7 +58,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 		return resultError(unknown.Result)
 	}
 	request := unrun(found)
-	warnings := fleetWarnings(k.loaded, request)
+	warnings := fleetWarnings(k.loaded, found.Entry)
 	request.Where = nil // what this machine would grant is the same with any
 	e, err := k.host.Explain(context.Background(), request)
 	if err != nil {

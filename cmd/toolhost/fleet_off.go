@@ -9,12 +9,13 @@ import (
 
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/tools/config"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 func fleetCommands() []*cobra.Command { return nil }
 
-func fleetWarnings(*config.Loaded, supervisor.Request) []string { return nil }
+func fleetWarnings(*config.Loaded, config.Tool) []string { return nil }
+
+func checkFleet(*config.Loaded) error { return nil }
 
 func openFleet(daemon.FleetOptions) (daemon.Fleet, error) {
 	return nil, errors.New("this toolhost was built without fleets (-tags nofleet): take fleet out of the configuration, or use another build")

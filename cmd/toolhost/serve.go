@@ -108,7 +108,8 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	if o.NoCgroup = f.noCgroup; o.NoCgroup {
 		o.Logger.Warn(noCgroupWarning)
 	}
-	o.Pages, o.Version, o.OpenFleet = console.Handler(), readVersion().Version, openFleet
+	o.Pages, o.Version = console.Handler(), readVersion().Version
+	o.OpenFleet, o.CheckFleet = openFleet, checkFleet
 	return o, nil
 }
 

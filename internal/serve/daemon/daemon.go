@@ -46,6 +46,9 @@ type Options struct {
 	// Pages are the web console; nil means none.
 	Pages   http.Handler
 	Version string
+	// CheckFleet finds tools whose calls no worker could make, though they must; nil finds
+	// none.
+	CheckFleet func(*config.Loaded) error
 	// OpenFleet makes the daemon's fleet, if the configuration has one.
 	OpenFleet func(FleetOptions) (Fleet, error)
 	// Signals: SIGHUP reloads, any other stops; a second one while it stops ends
@@ -117,10 +120,18 @@ func Run(o Options) error {
 	return errors.Join(err, d.close())
 }
 
+// check finds what only all of a configuration shows.
+func (d *daemon) check(loaded *config.Loaded) error {
+	if err := CheckGrants(loaded, d.options.State); err != nil || d.options.CheckFleet == nil {
+		return err
+	}
+	return d.options.CheckFleet(loaded)
+}
+
 // open takes what no other daemon may have, and then what costs time: who
 // connects meanwhile waits.
 func (d *daemon) open(given []net.Listener) error {
-	if err := CheckGrants(d.options.Loaded, d.options.State); err != nil {
+	if err := d.check(d.options.Loaded); err != nil {
 		return err
 	}
 	for _, step := range []func() error{

@@ -19,7 +19,7 @@ func (d *daemon) reload() {
 	defer func() { d.manager.ready(d.status()) }()
 	loaded, err := d.options.Load()
 	if err == nil {
-		err = CheckGrants(loaded, d.options.State)
+		err = d.check(loaded)
 	}
 	d.told.Reloaded(err == nil)
 	if err != nil {

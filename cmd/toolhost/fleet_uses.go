@@ -1,0 +1,88 @@
+//go:build !nofleet
+
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/internal/tools/config"
+	"github.com/toolhost/toolhost/internal/tools/pack"
+)
+
+// fleetStays are the names of what keeps the calls of a tool on this machine.
+func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
+	r := entry.Request()
+	if entry.Data { // as the catalogue and the turn set these
+		r.Sandbox.Workspace, r.Lock.File = entry.Name, entry.Name
+	}
+	if entry.ChildTurns {
+		r.Host = func(net.Listener) {}
+	}
+	if r.Keep != nil {
+		r.Keep.Notices = func(string, json.RawMessage) {}
+	}
+	names = fleet.Stays(r, loaded.Config)
+	if entry.Type == config.TypePlugin && pack.Is(entry.Plugin.Path) {
+		names = append(names, "a pack")
+	}
+	return names
+}
+
+// onWorkersOnly says whether no call of a tool may run on this machine.
+func onWorkersOnly(loaded *config.Loaded, entry config.Tool) bool {
+	return len(entry.Where) > 0 || loaded.Fleet.WorkersOnly()
+}
+
+// fleetWarnings say why the calls of a tool cannot be made by workers, or what these leave
+// out.
+func fleetWarnings(loaded *config.Loaded, entry config.Tool) []string {
+	if !loaded.Fleet.On() && len(entry.Where) == 0 {
+		return nil
+	}
+	stays := fleetStays(loaded, entry)
+	switch {
+	case len(stays) > 0 && onWorkersOnly(loaded, entry):
+		return []string{refusedCalls(stays)}
+	case len(stays) > 0:
+		return []string{"its calls stay on this machine: no worker can do this: " + strings.Join(stays, "; ")}
+	case entry.Prestart > 0:
+		return []string{"processes wait for its calls on this machine only (prestart): one that a worker makes has its own"}
+	}
+	return nil
+}
+
+func refusedCalls(stays []string) string {
+	return "its calls are refused: they are to run on a worker, and no worker can do this: " + strings.Join(stays, "; ")
+}
+
+// checkFleet finds the tools whose calls must go to workers, and that none can make.
+func checkFleet(loaded *config.Loaded) error {
+	var problems config.Problems
+	check := func(entry config.Tool, path string) {
+		if stays := fleetStays(loaded, entry); len(stays) > 0 && loaded.Fleet.On() && onWorkersOnly(loaded, entry) {
+			problems = append(problems, config.Problem{Position: entry.Source.Position, Path: path, Message: refusedCalls(stays) + remedyOf(entry)})
+		}
+	}
+	for _, entry := range loaded.Tools {
+		check(entry, "tools."+entry.Name)
+		for _, name := range slices.Sorted(maps.Keys(entry.MCP.Tools)) {
+			check(entry.MCP.Tools[name], "tools."+entry.Name+".tools."+name)
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+func remedyOf(entry config.Tool) string {
+	if len(entry.Where) > 0 {
+		return "; take that or where out of the tool's settings"
+	}
+	return "; take that out, name the tool's worker with where, or set fleet: {local: prefer}"
+}
