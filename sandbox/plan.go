@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +35,10 @@ type Task struct {
 	// ProcessBytes bounds the data of each process and Tasks the tasks of the
 	// call's user, by rlimits; 0 for none. They are for a call that no cgroup holds.
 	ProcessBytes, Tasks int64
-	Storage             Storage
+	// TimerSlack is how late timers may be, for a program that is woken so often that
+	// it would rather be woken together; 0 leaves the kernel's 50 µs.
+	TimerSlack time.Duration
+	Storage    Storage
 	// Secrets are files for the call alone.
 	Secrets []Secret
 }
@@ -176,7 +180,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	p.root = wire.Root{
 		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true,
 		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t),
-		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default),
+		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default), TimerSlackNS: t.TimerSlack.Nanoseconds(),
 	}
 	if r.policy.Strict {
 		p.root.Seccomp, p.receipt.Strict = int64(seccomp.Strict), true

@@ -141,6 +141,33 @@ func TestACallReachesNothingElse(t *testing.T) {
 	}
 }
 
+// Addresses and networks of IPv6 are granted as those of IPv4 are, and names may
+// lead to them.
+func TestGrantsOfIPv6(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	for _, at := range []string{"[fd77::1]:8080", "[fd78::1]:8080", "[fd79::1]:8080"} {
+		l.Listen(t, netip.MustParseAddrPort(at))
+	}
+	l.Set("six.test", "fd77::1")
+	l.Set("other.test", "fd79::1")
+	host := newHost(t, supervisor.Config{})
+	grants := []string{"[fd77::1]:8080", "[fd78::/16]:8080", "six.test:8080", "other.test:8080"}
+	r := call(t, host, reaching(t, l, grants, "get http://[fd77::1]:8080/a", "get http://[fd78::1]:8080/b", "get http://six.test:8080/c", "get http://other.test:8080/d", "get http://[fd79::1]:8080/e", "get http://[fd77::1]:8081/f"))
+	wantStatus(t, r, api.StatusOK)
+	for i, want := range []string{"GET [fd77::1]:8080 /a", "GET [fd78::1]:8080 /b", "GET six.test:8080 /c", "error: ", "error: ", "error: "} {
+		if got := said(r)[i]; !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	wantRefused(t, r, "other.test", 8080, "private")
+	if f := flowOf(t, r, "six.test", 8080); f.Address != "fd77::1" || f.Error != "" {
+		t.Errorf("%+v", f)
+	}
+}
+
 // A name that moves between two connections is judged at each.
 func TestANameThatMoves(t *testing.T) {
 	l := lab.Run(t)

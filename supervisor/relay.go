@@ -55,6 +55,9 @@ const (
 	relayMemoryBytes = 512 << 20
 	relayTasks       = 256
 	relayFiles       = 32 << 10
+	// relaySlack is how late its timers may be: the one of Go's runtime that looks
+	// after threads every 20 µs takes time from those that copy.
+	relaySlack = time.Millisecond
 	// relayTime bounds its start, and answerTime each of its answers: a relay that
 	// is later than that is ended, and its connections with it.
 	relayTime  = 10 * time.Second
@@ -139,7 +142,7 @@ func (s *Supervisor) relayPlan() (*sandbox.Plan, error) {
 	}
 	return resolved.Plan(s.offered(), sandbox.Task{
 		Programs:    []sandbox.Program{{Source: self, Target: relayPath}},
-		MemoryBytes: relayMemoryBytes, OpenFiles: files,
+		MemoryBytes: relayMemoryBytes, OpenFiles: files, TimerSlack: relaySlack,
 	})
 }
 

@@ -104,6 +104,8 @@ void confine(const struct root *root) {
 		u64 both[2] = {(u64)l.it.value, (u64)l.it.value};
 		must("set resource limits", "", sys(__NR_prlimit64, 0, l.it.resource, both, NULL));
 	}
+	if (root->slack > 0)
+		must("let timers be late", "", sys(__NR_prctl, PR_SET_TIMERSLACK, root->slack, 0, 0, 0));
 	// The caller's keys are not the tool's. A kernel without keyrings has none.
 	sys(__NR_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	drop_capabilities();

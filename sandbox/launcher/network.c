@@ -106,6 +106,12 @@ static long add_route(int fd, const struct net *n) {
 	return tell(fd, &a);
 }
 
+// set_on turns an option of an IPv6 socket on.
+static long set_on(int fd, int option) {
+	u32 on = 1;
+	return sys(__NR_setsockopt, fd, IPPROTO_IPV6, option, &on, sizeof on);
+}
+
 // bind_to binds without SO_REUSEADDR and SO_REUSEPORT: nobody else has the port.
 static long bind_to(int fd, const struct listener *l) {
 	if (!l->at.v6) {
@@ -114,11 +120,12 @@ static long bind_to(int fd, const struct listener *l) {
 		put_address((u8 *)&to.sin_addr, &l->at);
 		return sys(__NR_bind, fd, &to, sizeof to);
 	}
-	u32 on = 1;
 	struct sockaddr_in6 to = {.sin6_family = INET6};
 	put_big((u8 *)&to.sin6_port, (u64)l->port, 2);
 	put_address((u8 *)&to.sin6_addr, &l->at);
-	long err = sys(__NR_setsockopt, fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	long err = set_on(fd, IPV6_V6ONLY);
+	if (err >= 0)
+		err = set_on(fd, IPV6_FREEBIND); // which addresses of local routes need in IPv6
 	return err < 0 ? err : sys(__NR_bind, fd, &to, sizeof to);
 }
 

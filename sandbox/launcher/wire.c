@@ -130,6 +130,7 @@ static void read_root(struct root *o, struct reader *r) {
 	o->bytes = number(r);
 	o->landlock = number(r);
 	o->seccomp = number(r);
+	o->slack = number(r);
 	o->hostname = text(r);
 	o->workspace = text(r);
 	o->masked = SKIP(r, text);

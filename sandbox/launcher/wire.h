@@ -72,7 +72,7 @@ struct listener {
 
 struct root {
 	bool loopback, cgroup_ns;
-	i64 bytes, landlock, seccomp;
+	i64 bytes, landlock, seccomp, slack;
 	const char *hostname, *workspace;
 	struct list masked, read_only, writable, mounts, links, files, sysctls, limits, addresses, routes, listen;
 };

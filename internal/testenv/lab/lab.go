@@ -5,17 +5,9 @@ package lab
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/netip"
@@ -28,9 +20,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // Address is where the servers are. EchoPort says something first and then echoes, SinkPort takes everything in silence.
@@ -119,6 +114,28 @@ func addAddress(label, addr string) error {
 	}
 	v4 := netip.MustParseAddr(addr).As4()
 	return errors.Join(unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, up), alias.SetInet4Addr(v4[:]), unix.IoctlIfreq(fd, unix.SIOCSIFADDR, alias))
+}
+
+// addAddress6 gives lo, which is up, an IPv6 address, too (struct in6_ifreq).
+func addAddress6(addr netip.Addr) error {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := net.InterfaceByName("lo")
+	if err != nil {
+		return err
+	}
+	request := struct {
+		addr   [16]byte
+		prefix uint32
+		index  int32
+	}{addr.As16(), 128, int32(lo.Index)}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request))); errno != 0 && errno != unix.EEXIST {
+		return errno
+	}
+	return nil
 }
 
 // Set gives a name addresses; without any it does not exist. Names below .test
@@ -219,15 +236,23 @@ func (l *Lab) SiteOf(host string) http.Handler {
 
 // Listen serves HTTP at one more address and port, too, as all hosts have it.
 func (l *Lab) Listen(t *testing.T, at netip.AddrPort) {
-	if !at.Addr().IsLoopback() {
+	switch {
+	case at.Addr().IsLoopback():
+	case at.Addr().Is6():
+		if err := addAddress6(at.Addr()); err != nil {
+			t.Fatal(err)
+		}
+	default:
 		if err := addAddress("lo:"+strconv.Itoa(int(at.Addr().As4()[3])), at.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	listener, err := net.Listen("tcp", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var listener net.Listener
+	wait.Until(t, at.String()+" can be listened at", func() (ready bool) { // the kernel brings addresses of IPv6 up by and by
+		var err error
+		listener, err = net.Listen("tcp", at.String())
+		return err == nil
+	})
 	web := &http.Server{Handler: http.HandlerFunc(l.handle)}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = web.Serve(listener) })
@@ -337,39 +362,4 @@ func (l *Lab) lookUp(name string, kind dnsmessage.Type) []netip.Addr {
 		return []netip.Addr{netip.MustParseAddr(Address)}
 	}
 	return nil
-}
-
-func (l *Lab) certify() (*tls.Config, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	names := []string{
-		"a.test", "b.test", "x.wild.test", "y.z.wild.test", "git.test", "pip.test", "npm.test", "deb.test",
-		"ws.test", "grpc.test", "crates.test", "php.test", "files.test",
-		"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "context7.com",
-	}
-	from, to := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	root := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "lab"}, NotBefore: from, NotAfter: to,
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, root, root, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: names[0]}, NotBefore: from, NotAfter: to, DNSNames: names,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := x509.CreateCertificate(rand.Reader, leaf, root, own.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	err = os.WriteFile(l.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644)
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{signed, der}, PrivateKey: own}}}, err
 }

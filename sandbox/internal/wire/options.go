@@ -73,6 +73,9 @@ type Root struct {
 	Writable []string
 	// Seccomp is the filter's profile.
 	Seccomp int64
+	// TimerSlackNS is how late timers may be (PR_SET_TIMERSLACK(2const)); 0 leaves
+	// it as it is.
+	TimerSlackNS int64
 }
 
 // Kinds of mount.
@@ -165,7 +168,7 @@ func (o *Options) visit(c *codec) {
 func (r *Root) visit(c *codec) {
 	c.flag(&r.Loopback)
 	c.flag(&r.CgroupNS)
-	for _, v := range []*int64{&r.Bytes, &r.Landlock, &r.Seccomp} {
+	for _, v := range []*int64{&r.Bytes, &r.Landlock, &r.Seccomp, &r.TimerSlackNS} {
 		c.number(v)
 	}
 	c.text(&r.Hostname)

@@ -23,7 +23,7 @@ var fullRoot = Root{
 	Files:    []Text{{Path: "/etc/passwd", Content: "root:x:0:0\n"}, {"/run/secrets/a", "\x00\xff", true}, {}},
 	Masked:   []string{"/proc/keys"},
 	ReadOnly: []string{"/proc/sys", ""},
-	Hostname: "h", Workspace: "/workspace", Loopback: true, CgroupNS: true, Landlock: 6, Seccomp: 1,
+	Hostname: "h", Workspace: "/workspace", Loopback: true, CgroupNS: true, Landlock: 6, Seccomp: 1, TimerSlackNS: 1e6,
 	Limits:    []Rlimit{{7, 1024}, {4, 0}, {-1, math.MinInt64}},
 	Writable:  []string{"/tmp"},
 	Addresses: []Network{{Low: 0xc6120001, Bits: 32}},
