@@ -41,7 +41,7 @@ var keysOnWorkers = map[string]struct{ example, refused string }{
 	"tier": {"command: [x]\n    tier: none", "no sandbox (tier none)"}, "read": {"command: [x]\n    read: [/usr/share]", "files of this machine (read)"},
 	"write": {"command: [x]\n    write: [/usr/share]", "files of this machine (write)"}, "network": {"command: [x]\n    network: [example.com]", ""},
 	"strict": {"command: [x]\n    strict: true", ""}, "require": {"command: [x]\n    require: [landlock]", ""}, "allow": {"command: [x]\n    allow: [sharedUid]", ""},
-	"env": {"command: [x]\n    env: {A: b}", ""}, "dir": {"command: [x]\n    read: [/usr]\n    dir: /usr", "a working directory of this machine (dir)"},
+	"env": {"command: [x]\n    env: {A: b}", ""}, "dir": {"command: [x]\n    read: [/usr/share]\n    dir: /usr/share", "a working directory of this machine (dir)"},
 	"data": {"command: [x]\n    data: true", "a workspace that stays (data)"}, "secrets": {"command: [x]\n    secrets: {A: {secret: s}}", ""},
 }
 
