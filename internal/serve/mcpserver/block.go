@@ -24,6 +24,9 @@ func asMCP(list []api.Content) bool {
 // blockOf is a block as its server made it, or nil for content of another kind. Text that
 // stands where something is left out is one of its own.
 func blockOf(c api.Content) mcpsdk.Content {
+	if len(c.Extra) == 0 && c.Type == "text" { // most are, and need not be encoded to be read by the SDK
+		return &mcpsdk.TextContent{Text: c.Text}
+	}
 	fields := map[string]any{}
 	var extra map[string]json.RawMessage
 	_ = json.Unmarshal(c.Extra, &extra) // the supervisor has checked it

@@ -65,17 +65,18 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, er
 		made.Arguments = nil
 	}
 	made.Before = one.count(made, received)
-	made.Meta, made.Client = metaOf(r), s.clientFor(r)
+	caps := r.ClientCapabilities() // the SDK decodes them anew each time
+	made.Meta, made.Client = metaOf(r), s.clientFor(r, caps)
 	made.TraceParent, _ = r.Params.Meta["traceparent"].(string)
-	rounds := r.ProtocolVersion() >= multiRound
+	rounds, client := r.ProtocolVersion() >= multiRound, clientOf(r)
 	if !rounds { // its one request waits for everything
-		made.Until = s.until(clientOf(r), received)
+		made.Until = s.until(client, received)
 	}
-	c, err := s.begin(one, clientOf(r), made, !s.config.Headless && canAsk(r.ClientCapabilities()))
+	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps))
 	if err != nil {
 		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
 	}
-	c.rounds, c.caps = rounds, r.ClientCapabilities()
+	c.rounds, c.caps = rounds, caps
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)

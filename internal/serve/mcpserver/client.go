@@ -16,8 +16,7 @@ import (
 )
 
 // clientFor is what the adapter of a wrapped server gets to know about a call's client.
-func (s *Server) clientFor(r *mcpsdk.CallToolRequest) json.RawMessage {
-	caps := r.ClientCapabilities()
+func (s *Server) clientFor(r *mcpsdk.CallToolRequest, caps *mcpsdk.ClientCapabilities) json.RawMessage {
 	if caps == nil {
 		caps = &mcpsdk.ClientCapabilities{}
 	}

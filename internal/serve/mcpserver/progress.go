@@ -21,7 +21,7 @@ type pendingRequest struct {
 	ctx     context.Context // the request's, by which a notification finds its stream
 	session *mcpsdk.ServerSession
 	token   any      // for progress; nil means none
-	news    chan any // of progress or log
+	news    chan any // of progress or log; nil before the first
 	sender  sync.WaitGroup
 }
 
@@ -31,8 +31,6 @@ const multiRound = "2026-07-28"
 // attach makes a request the one that gets questions and progress.
 func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *pendingRequest {
 	l := &pendingRequest{ctx: ctx, session: r.Session, token: r.Params.GetProgressToken()}
-	l.news = make(chan any, maxNews)
-	l.sender.Go(l.send)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending = append(c.pending, l)
@@ -50,7 +48,9 @@ func (c *call) attach(ctx context.Context, r *mcpsdk.CallToolRequest) *pendingRe
 func (c *call) detach(l *pendingRequest) {
 	c.mu.Lock()
 	c.pending = slices.DeleteFunc(c.pending, func(one *pendingRequest) bool { return one == l })
-	close(l.news)
+	if l.news != nil {
+		close(l.news)
+	}
 	c.mu.Unlock()
 	l.sender.Wait()
 }
@@ -72,6 +72,18 @@ const (
 	// maxShownBytes is of the output that one shows.
 	maxShownBytes = 200
 )
+
+// tell has the client told, unless too much waits to be. The call is locked.
+func (l *pendingRequest) tell(one any) {
+	if l.news == nil {
+		l.news = make(chan any, maxNews)
+		l.sender.Go(l.send)
+	}
+	select {
+	case l.news <- one:
+	default:
+	}
+}
 
 func (l *pendingRequest) send() {
 	for one := range l.news { // a client that is gone is told of by its context
@@ -155,10 +167,7 @@ func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
 		return
 	}
 	params.ProgressToken = l.token
-	select {
-	case l.news <- params:
-	default:
-	}
+	l.tell(params)
 }
 
 // log passes a wrapped server's message on; whether the client wants it, its session
@@ -174,10 +183,7 @@ func (c *call) log(e api.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.newest(); l != nil {
-		select {
-		case l.news <- params:
-		default:
-		}
+		l.tell(params)
 	}
 }
 

@@ -53,6 +53,10 @@ func (s *Server) newSession(id string, peer Peer) *session {
 
 // clientOf is a client's own name.
 func clientOf(r *mcpsdk.CallToolRequest) string {
+	if said, ok := r.Params.Meta[mcpsdk.MetaKeyClientInfo].(map[string]any); ok { // the SDK takes 32 KiB to decode it
+		name, _ := said["name"].(string)
+		return cut(name, maxClientBytes)
+	}
 	if info := r.ClientInfo(); info != nil {
 		return cut(info.Name, maxClientBytes)
 	}
