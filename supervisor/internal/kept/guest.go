@@ -93,8 +93,7 @@ func (g *Guest) Share(locked bool) {
 		if closed || s.ending || l.usable() {
 			return
 		}
-		l.current, s.kept = s, true
-		l.has.Store(true)
+		l.share(s)
 		if tell := l.keep.Notices; tell != nil && !l.keep.Once {
 			s.process.Watch(tell)
 		}

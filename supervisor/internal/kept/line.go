@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,16 +29,16 @@ type Line struct {
 	has     atomic.Bool  // a process, for Load
 	waiting atomic.Int32 // how many are parked, for others
 
-	asks chan func()
-	stop chan struct{} // closed when there are no calls and processes any more
-	over chan struct{} // closed when the goroutine has ended
+	stop    chan struct{} // closed when there are no calls and processes any more
+	renewed chan struct{} // current is another process; holds one
 
 	// Guarded by the pool's mu.
 	calls     int
 	processes int       // that are not freed yet
 	idle      time.Time // since when there are no calls
 
-	// The goroutine's own.
+	mu      sync.Mutex
+	over    bool    // nothing of the line is left
 	current *stay   // the process that calls share
 	parked  []*stay // those that wait for one call each, the oldest first
 	timer   *time.Timer
@@ -45,7 +46,7 @@ type Line struct {
 	data    data
 }
 
-// stay is a process in a line, with the calls at it. The line's goroutine owns it.
+// stay is a process in a line, with the calls at it. The line's mu guards it.
 type stay struct {
 	process *process.Process
 	died    <-chan struct{}
@@ -89,40 +90,68 @@ func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
 	limits.Running = maxShared
 	return &Line{
 		pool: p, sum: sum, keep: keep, ahead: strings.HasPrefix(sum, aheadPrefix), gate: admission.New(limits),
-		asks: make(chan func()), stop: make(chan struct{}), over: make(chan struct{}),
+		stop: make(chan struct{}), renewed: make(chan struct{}, 1), timer: time.NewTimer(process.Forever),
 	}
 }
 
-// run is the line's goroutine.
+// run is the line's goroutine: it hears of deaths and times.
 func (l *Line) run() {
-	defer close(l.over)
-	l.timer = time.NewTimer(process.Forever)
 	defer l.timer.Stop()
 	for {
-		var died <-chan struct{}
-		if l.current != nil {
-			died = l.current.died
-		}
 		select {
-		case f := <-l.asks:
-			f()
-		case <-died:
-			l.endedByItself()
+		case <-l.renewed: // another death is waited for
+		case <-l.death():
+			l.ask(l.findDead)
 		case <-l.timer.C:
-			l.endIdle()
+			l.ask(l.endIdle)
 		case <-l.stop:
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.over = true
 			return
 		}
 	}
 }
 
-// ask has the line's goroutine do f, and waits for that: f waits for nothing.
-func (l *Line) ask(f func()) {
-	done := make(chan struct{})
+// death is that of the process that calls share; nil without one.
+func (l *Line) death() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil
+	}
+	return l.current.died
+}
+
+// findDead is for a death of which the process may have been dropped meanwhile.
+func (l *Line) findDead() {
+	if l.current == nil {
+		return
+	}
 	select {
-	case l.asks <- func() { defer close(done); f() }:
-		<-done
-	case <-l.over: // nothing of the line is left
+	case <-l.current.died:
+		l.endedByItself()
+	default:
+	}
+}
+
+// share has calls take a process from now on.
+func (l *Line) share(s *stay) {
+	l.current, s.kept = s, true
+	l.has.Store(true)
+	select {
+	case l.renewed <- struct{}{}:
+	default:
+	}
+}
+
+// ask does f, to what the line's mu guards, unless nothing of the line is left. f waits
+// for nothing, and asks no more.
+func (l *Line) ask(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		f()
 	}
 }
 

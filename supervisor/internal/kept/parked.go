@@ -57,8 +57,8 @@ func (w *warden) end() {
 	})
 }
 
-// park keeps a process that answers for one call; false if it is over already. The
-// line's goroutine does it, as all below.
+// park keeps a process that answers for one call; false if it is over already. It is
+// asked of the line, as all below.
 func (l *Line) park(s *stay) bool {
 	if l.retired || s.warden.bad.Load() {
 		l.claim(s)

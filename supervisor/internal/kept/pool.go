@@ -1,6 +1,7 @@
 // Package kept has tools' processes between calls. Each key, which is all by which a
-// process can differ from another, has a line with a goroutine of its own, which owns
-// the line's processes; calls and the pool ask it.
+// process can differ from another, has a line, whose lock guards its processes: what
+// calls and the pool do with them, they ask the line to, and a goroutine of its own hears
+// when one has died or was idle for long.
 //
 // A kept process serves several calls, also at once: the line has that process, the
 // lock of the tool's data and the list of calls that are served.
@@ -12,7 +13,7 @@
 //	taken   out of the list for good, a call's own; the call's clocks and usage begin
 //	gone    killed by its call, or for having died, or because nobody is to have it
 //
-// Only the line's goroutine takes one into the list or out of it, so that two calls
+// One is taken into the list or out of it under the line's lock only, so that two calls
 // cannot have the same one, and none has one that is being ended. Only the goroutine
 // in refill.go starts any, so that it alone can pass the budget.
 package kept
