@@ -91,6 +91,11 @@ func (g *Gate) acquire(ctx context.Context, w *waiter, wait time.Duration) (rele
 	if err := g.enter(w); err != nil {
 		return nil, err
 	}
+	select {
+	case <-w.turn: // mostly there is no wait
+		return release, w.lost
+	default:
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, errWaited)
 	defer cancel()
 	select {

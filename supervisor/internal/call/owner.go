@@ -141,7 +141,6 @@ func (o *owner) work(now time.Time) {
 	o.clock.Started(now)
 	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
-	o.tool.serve()
 	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil {
 		o.moveTimer(now)
 	}

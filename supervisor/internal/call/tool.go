@@ -43,7 +43,11 @@ func newTool(callID string) tool {
 	return tool{callID: callID, ack: make(chan uint64, 1), answers: make(chan *pluginv1.AnswerRequest, maxReplies), served: new(sync.WaitGroup)}
 }
 
+// serve begins with the first that is to be sent.
 func (t *tool) serve() {
+	if t.stop != nil {
+		return
+	}
 	var ctx context.Context
 	ctx, t.stop = context.WithCancel(context.Background())
 	conn := t.conn
@@ -68,12 +72,14 @@ func (t *tool) acknowledge(seq uint64) {
 	default:
 	}
 	t.ack <- seq
+	t.serve()
 }
 
 // reply hands an answer over; false if too many wait already.
 func (t *tool) reply(answer *pluginv1.AnswerRequest) bool {
 	select {
 	case t.answers <- answer:
+		t.serve()
 		return true
 	default:
 		return false

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // eagerReader reads a pipe to its end and can tell, while the pipe is still
@@ -15,9 +16,10 @@ type eagerReader struct {
 	file  *os.File
 	ended func() // called at the end
 
-	mu      sync.Mutex
-	over    bool
-	waiting []chan struct{} // closed when the pipe is found empty
+	mu       sync.Mutex // held while the pipe is read or looked at, which never waits
+	over     bool
+	handling bool            // what was read last may not be handled yet
+	waiting  []chan struct{} // closed when the pipe is found empty
 }
 
 func newEagerReader(file *os.File, ended func()) *eagerReader {
@@ -29,11 +31,12 @@ var past = time.Unix(1, 0)
 
 // empty returns a channel that is closed when the reader comes back and finds
 // nothing more: what was written before empty was called has then been handled.
+// Mostly that is so already, and the reader need not be woken to say so.
 func (r *eagerReader) empty() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found := make(chan struct{})
-	if r.over || r.file.SetReadDeadline(past) != nil {
+	if r.over || !r.handling && holdsNothing(r.file) || r.file.SetReadDeadline(past) != nil {
 		close(found)
 		return found
 	}
@@ -41,13 +44,15 @@ func (r *eagerReader) empty() <-chan struct{} {
 	return found
 }
 
+// Read is called again when what it has returned before has been handled.
 func (r *eagerReader) Read(p []byte) (int, error) {
+	r.handled()
 	for {
 		asked := 0
-		n, err := r.file.Read(p)
+		n, err := r.await(p)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			asked = r.asked()
-			n, err = readNow(r.file, p)
+			n, err = r.readNow(p)
 		}
 		switch {
 		case errors.Is(err, syscall.EAGAIN):
@@ -60,19 +65,65 @@ func (r *eagerReader) Read(p []byte) (int, error) {
 	}
 }
 
-// readNow reads without waiting, whatever the deadline says.
-func readNow(file *os.File, p []byte) (n int, err error) {
-	raw, err := file.SyscallConn()
+func (r *eagerReader) handled() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handling = false
+}
+
+// await reads as soon as there is something, or the deadline is over.
+func (r *eagerReader) await(p []byte) (n int, err error) {
+	raw, err := r.file.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	if outer := raw.Control(func(fd uintptr) { n, err = syscall.Read(int(fd), p) }); outer != nil {
+	outer := raw.Read(func(fd uintptr) bool {
+		n, err = r.take(fd, p)
+		return !errors.Is(err, syscall.EAGAIN)
+	})
+	if outer != nil {
 		return 0, outer
 	}
+	return n, err
+}
+
+// readNow reads without waiting, whatever the deadline says.
+func (r *eagerReader) readNow(p []byte) (n int, err error) {
+	raw, err := r.file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if outer := raw.Control(func(fd uintptr) { n, err = r.take(fd, p) }); outer != nil {
+		return 0, outer
+	}
+	return n, err
+}
+
+// take reads what there is. From then on it is being handled.
+func (r *eagerReader) take(fd uintptr, p []byte) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, err = syscall.Read(int(fd), p); errors.Is(err, syscall.EINTR); {
+		n, err = syscall.Read(int(fd), p)
+	}
+	r.handling = n > 0
 	if n == 0 && err == nil && len(p) > 0 {
 		err = io.EOF
 	}
 	return max(n, 0), err
+}
+
+// holdsNothing says whether a pipe is known to be empty (ioctl_pipe(2)).
+func holdsNothing(pipe *os.File) bool {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return false
+	}
+	bytes, failed := int32(0), syscall.Errno(0)
+	err = raw.Control(func(fd uintptr) {
+		_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
+	})
+	return err == nil && failed == 0 && bytes == 0
 }
 
 // asked is how many wait already.
