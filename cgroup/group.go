@@ -39,6 +39,8 @@ type Group struct {
 	emptied  chan struct{} // closed when populated 0 is seen; nil if nobody waits
 	eventsID int32         // the watcher's number for events, 0 before the first wait
 
+	again rereads
+
 	oom  *oomWatch  // nil without a memory controller
 	pids *pidsWatch // only where the kernel has no pids.peak
 
@@ -177,6 +179,7 @@ func (g *Group) closeFiles() {
 	}
 	closeFd(&g.kill)
 	closeFd(&g.events)
+	g.again.close()
 	g.dir.close()
 }
 

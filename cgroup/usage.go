@@ -75,7 +75,8 @@ func (g *Group) Usage() (Usage, error) {
 
 // readCPU uses cgroup2 on every layout: it accounts CPU without a controller.
 func (g *Group) readCPU(u *Usage) error {
-	stat, err := g.cpuStat()
+	text, err := g.again.read(g.dir, "cpu.stat")
+	stat := parseCPUStat(text)
 	u.CPUUser, u.CPUSystem = microseconds(stat.GetUserUsec()), microseconds(stat.GetSystemUsec())
 	return err
 }
@@ -101,7 +102,7 @@ func (g *Group) readMemory(u *Usage) error {
 	if h.version == 1 {
 		file = "memory.max_usage_in_bytes"
 	}
-	text, err := g.read(h, file)
+	text, err := g.reread(h, file)
 	u.MemoryPeakBytes = parseInt(text)
 	return errors.Join(errOOM, err)
 }
@@ -114,13 +115,13 @@ func (g *Group) readPids(u *Usage) error {
 	}
 	text, errPeak := "", error(nil)
 	if g.root.feat.pidsPeak {
-		text, errPeak = g.read(h, "pids.peak")
+		text, errPeak = g.reread(h, "pids.peak")
 		u.PidsPeak = parseInt(text)
 	} else {
 		u.PidsPeak = g.pids.peak()
 		u.missing("PidsPeak")
 	}
-	text, err := g.read(h, "pids.events")
+	text, err := g.reread(h, "pids.events")
 	u.PidsLimitHits, u.AncestorPidsLimitHits = attributePids(pidsEvidence{
 		hits: field(text, "max"), peak: u.PidsPeak, limit: g.pidsLimit(), exact: g.root.feat.exactPids,
 	})
@@ -133,7 +134,7 @@ func (g *Group) readIO(u *Usage) error {
 		u.missing("IOReadBytes", "IOWriteBytes")
 		return nil
 	}
-	text, err := g.read(h, file)
+	text, err := g.reread(h, file)
 	if h.version == 1 {
 		u.IOReadBytes, u.IOWriteBytes = parseBlkio(text)
 	} else {
@@ -143,6 +144,11 @@ func (g *Group) readIO(u *Usage) error {
 }
 
 func (u *Usage) missing(fields ...string) { u.Missing = append(u.Missing, fields...) }
+
+// reread is read for files that each call of a kept process reads again.
+func (g *Group) reread(h *hierarchy, file string) (string, error) {
+	return g.again.read(h.tools, g.leaf+"/"+file)
+}
 
 func (g *Group) read(h *hierarchy, file string) (string, error) {
 	return h.tools.read(g.leaf + "/" + file)

@@ -14,7 +14,7 @@ func (p *Preparer) keepOwn(policy *sandbox.Resolved) error {
 	if p.Own != nil {
 		own = p.Own()
 	}
-	own.Hidden = slices.Concat(p.Trusted, own.Hidden)
+	own.Hidden = slices.Concat(p.Trusted, slices.DeleteFunc(slices.Clone(own.Hidden), func(path string) bool { return slices.Contains(p.Trusted, path) }))
 	err := p.guard.Apply(policy, own)
 	if _, refused := errors.AsType[*sandbox.OwnError](err); err != nil && !refused {
 		return err
