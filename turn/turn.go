@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/stack"
 )
 
 // Turn is one turn. Its methods may be called from any goroutine.
@@ -89,6 +90,7 @@ func (t *Turn) start() error {
 // own is the only goroutine that touches the turn's state, until it ends.
 func (t *Turn) own() {
 	defer close(t.done)
+	stack.Deep()
 	for !t.over {
 		ripe := false
 		select {

@@ -17,6 +17,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal"
+	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -69,6 +70,7 @@ func runMCP(flags *mcpFlags) error {
 	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
 		return err
 	}
+	daemon.Spare()
 	in, out, err := takeStdio()
 	if err != nil {
 		return hostError(err)

@@ -100,6 +100,7 @@ func Run(o Options) error {
 		o.Logger = hclog.NewNullLogger()
 	}
 	bound()
+	Spare()
 	spread()
 	manager, given, err := takeOver()
 	if err != nil {

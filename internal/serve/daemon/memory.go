@@ -24,6 +24,21 @@ func bound() {
 	}
 }
 
+// spareBytes is what a heap may grow by, beside its own size, before it is collected.
+const spareBytes = 12 << 20
+
+// spare is never touched, and so takes none of the machine's memory.
+var spare []byte
+
+// Spare has the collector leave a small heap alone for longer: it would look at all of
+// it after each few dozen calls. A GOGC of the environment stands, and where there is
+// little memory nothing is spared.
+func Spare() {
+	if spare == nil && os.Getenv("GOGC") == "" && debug.SetMemoryLimit(-1) >= 16*spareBytes {
+		spare = make([]byte, spareBytes)
+	}
+}
+
 // Threads for Go code: up to threadsPerCPU of a CPU, and maxThreads in all.
 const (
 	threadsPerCPU = 4
