@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "work"}, work))
 	case settings != "":
 		os.Exit(playDaemon(settings))
+	case os.Getenv(asGreedy) != "":
+		os.Exit(playGreedy(os.Getenv(asGreedy)))
 	default:
 		os.Exit(m.Run())
 	}
