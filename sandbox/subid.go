@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/toolhost/toolhost/internal/text"
+	"syscall"
 )
 
 // errNoRange says that an unprivileged host has no users for calls.
@@ -91,17 +90,11 @@ func mapRange(pid int, ids idRange) error {
 	return nil
 }
 
-// mapSelf maps nobody but the caller.
-func mapSelf(pid int) error {
-	proc := "/proc/" + strconv.Itoa(pid)
-	for _, f := range []struct{ name, text string }{
-		{"/setgroups", "deny"},
-		{"/uid_map", fmt.Sprintf("0 %d 1", os.Geteuid())},
-		{"/gid_map", fmt.Sprintf("0 %d 1", os.Getegid())},
-	} {
-		if err := os.WriteFile(proc+f.name, []byte(f.text), 0); err != nil {
-			return fmt.Errorf("cannot map the caller into a user namespace: %w", text.Cause(err))
-		}
+// asItself maps nobody but the caller. It is done before the first program is executed:
+// afterwards no_new_privs would keep that from becoming the namespace's root.
+func asItself() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
 	}
-	return nil
 }

@@ -48,13 +48,13 @@ func startZygote() (*zygote, users, error) {
 	}
 	ids, noRange := subordinate("/etc/subuid", "/etc/subgid")
 	if noRange == nil {
-		z, err := mappedZygote(func(pid int) error { return mapRange(pid, ids) })
+		z, err := mappedZygote(&syscall.SysProcAttr{}, func(pid int) error { return mapRange(pid, ids) })
 		if err == nil {
 			return z, users{ids: ids, ranged: true}, nil
 		}
 		noRange = err
 	}
-	z, err := mappedZygote(mapSelf)
+	z, err := mappedZygote(asItself(), func(int) error { return nil })
 	if err == nil {
 		return z, users{noRange: noRange}, nil
 	}
@@ -64,8 +64,9 @@ func startZygote() (*zygote, users, error) {
 
 // mappedZygote starts a zygote in a user namespace, maps users into it and
 // lets it go on.
-func mappedZygote(mapUsers func(pid int) error) (*zygote, error) {
-	z, err := newZygote(&syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}, []string{wire.ModeZygote, wire.AwaitMap})
+func mappedZygote(attr *syscall.SysProcAttr, mapUsers func(pid int) error) (*zygote, error) {
+	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+	z, err := newZygote(attr, []string{wire.ModeZygote, wire.AwaitMap})
 	if err != nil {
 		return nil, err
 	}

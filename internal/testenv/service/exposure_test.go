@@ -7,11 +7,19 @@ import (
 	"testing"
 )
 
-const (
-	// exposed are tools that show what each restriction of the unit would take away.
-	exposed = "/etc/toolhost/conf.d/exposed.yaml"
-	dropIn  = "/etc/systemd/system/toolhost.service.d/test.conf"
-)
+// exposed are tools that show what each restriction of the unit would take away.
+const exposed = "/etc/toolhost/conf.d/exposed.yaml"
+
+func dropInOf(unit string) string { return "/etc/systemd/system/" + unit + ".d/test.conf" }
+
+// restartWith restarts a unit with a setting of its own.
+func restartWith(t *testing.T, unit, setting string) error {
+	t.Helper()
+	write(t, dropInOf(unit), "[Service]\n"+setting+"\n")
+	run(t, "systemctl", "daemon-reload")
+	_, err := try(t, "systemctl", "restart", unit)
+	return err
+}
 
 const exposedTools = `tools:
   plain: {command: [echo, hello]}
@@ -39,13 +47,7 @@ func capabilitiesWithout(name string) string {
 func testExposure(t *testing.T) {
 	write(t, "/home/public/file", "granted\n") // that can be shown only by file systems that map owners, which the guest has not
 	write(t, exposed, exposedTools)
-	restart := func(setting string) error {
-		t.Helper()
-		write(t, dropIn, "[Service]\n"+setting+"\n")
-		run(t, "systemctl", "daemon-reload")
-		_, err := try(t, "systemctl", "restart", "toolhost.service")
-		return err
-	}
+	restart := func(setting string) error { return restartWith(t, "toolhost.service", setting) }
 	fails := func(tool string) error {
 		out, err := try(t, "toolhost", "call", tool)
 		if host := run(t, "readlink", "/proc/1/ns/net"); err == nil && tool == "shares" && strings.TrimSpace(out) != strings.TrimSpace(host) {
@@ -92,7 +94,7 @@ func testExposure(t *testing.T) {
 		}
 		_, _ = try(t, "systemctl", "reset-failed", "toolhost.service", "toolhost.socket")
 	}
-	for _, path := range []string{dropIn, exposed} {
+	for _, path := range []string{dropInOf("toolhost.service"), exposed} {
 		if err := os.Remove(path); err != nil {
 			t.Error(err)
 		}

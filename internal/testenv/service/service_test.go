@@ -48,6 +48,7 @@ func TestLife(t *testing.T) {
 		{"WithoutSystemd", testWithoutSystemd},
 		{"Upgrade", testUpgrade},
 		{"Exposure", testExposure},
+		{"Rootless", testRootless},
 		{"Remove", testRemove},
 		{"Purge", testPurge},
 		{"RPMInstall", testRPMInstall},
