@@ -20,6 +20,9 @@ func (s *authenticator) checkPlace(r *http.Request) error {
 	if !s.ownOrigin(r) {
 		return refuse(codeBadOrigin, "the request comes from another web site", "use the daemon's own pages, or a client that is not a browser")
 	}
+	if r.RequestURI == "*" {
+		return refuse(codeNotFound, "there is nothing at *", "see /api/openapi.json")
+	}
 	// As it was sent: what is encoded, such as the / of an id, is not part of the way.
 	if sent := r.URL.EscapedPath(); path.Clean(sent) != sent && path.Clean(sent)+"/" != sent {
 		return refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "encode / in ids as %2F; see /api/openapi.json")

@@ -241,7 +241,7 @@ func (s *Server) HTTP() *http.Server {
 	protocols.SetHTTP1(true)
 	open := new(connections)
 	server := &http.Server{
-		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
 		BaseContext: s.listens,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, open.add(c)) },

@@ -172,9 +172,9 @@ func TestOthersThingsAreNotThere(t *testing.T) {
 	m.as("caller", "POST", "/api/turns/"+over+"/calls", `{"calls":[{"id":"1","tool":"work"}]}`)
 	m.as("caller", "POST", "/api/turns/"+over+"/end", "")
 
-	for _, who := range []string{"other", "both"} {
+	for _, who := range []string{"other", "both", "watcher", "approver", "metrics", "nobody"} {
 		for _, r := range routes {
-			if !strings.Contains(r.path, "{turnId}") {
+			if !strings.Contains(r.path, "{turnId}") || who == "watcher" && r.method == "GET" {
 				continue
 			}
 			for _, theirs := range []string{id, over} {
@@ -190,10 +190,20 @@ func TestOthersThingsAreNotThere(t *testing.T) {
 				none := strings.Map(func(c rune) rune { return 'x' }, theirs)
 				status, said := ask(theirs)
 				noStatus, noSaid := ask(none)
-				if status != 404 || status != noStatus || said != noSaid {
+				want := 404
+				switch {
+				case who == "nobody":
+					want = 401
+				case !strings.Contains(expected[r.method+" "+r.path], "caller") || who != "other" && who != "both":
+					want = 403 // for the role, whatever there is
+				}
+				if status != want || status != noStatus || said != noSaid {
 					t.Errorf("%s %s as %s: %d %s, but of none %d %s", r.method, r.path, who, status, said, noStatus, noSaid)
 				}
 			}
+		}
+		if who != "other" && who != "both" {
+			continue
 		}
 		for _, list := range []string{"/api/turns/active", "/api/history/turns", "/api/history/calls", "/api/history/calls?turn=" + over} {
 			if _, said := m.as(who, "GET", list, ""); strings.Contains(said, "TurnId") || strings.Contains(said, id) || strings.Contains(said, over) {
@@ -211,6 +221,19 @@ func TestOthersThingsAreNotThere(t *testing.T) {
 	}
 	if _, said := m.as("other", "GET", "/api/interactions", ""); strings.Contains(said, "asks") {
 		t.Errorf("questions of others: %s", said)
+	}
+	_, said := m.as("caller", "GET", "/api/interactions", "")
+	var waiting api.Interactions
+	if err := json.Unmarshal([]byte(said), &waiting); err != nil || len(waiting.Interactions) != 1 {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for _, who := range []string{"other", "watcher", "metrics", "nobody"} {
+		question := waiting.Interactions[0].ID
+		status, said := m.as(who, "POST", "/api/interactions/"+question+"/answer", `{"approve":true}`)
+		noStatus, noSaid := m.as(who, "POST", "/api/interactions/nosuch/answer", `{"approve":true}`)
+		if status != noStatus || status < 400 || strings.ReplaceAll(said, question, "nosuch") != noSaid {
+			t.Errorf("%s answers: %d %s, of none %d %s", who, status, said, noStatus, noSaid)
+		}
 	}
 	if status, said := m.as("caller", "GET", "/api/turns/mine", ""); status != 200 || !strings.Contains(said, `"owner":"token caller"`) {
 		t.Errorf("by its own name: %d %s", status, said)

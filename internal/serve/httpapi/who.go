@@ -57,8 +57,11 @@ func (s *authenticator) authenticate(r *http.Request, public bool) (caller, erro
 	if public {
 		return caller{Identity: access.Identity{Name: "anybody"}}, nil
 	}
-	if header := r.Header.Get("Authorization"); header != "" {
-		return s.byToken(r, header)
+	switch all := r.Header.Values("Authorization"); {
+	case len(all) > 1: // of which a proxy may have looked at another one
+		return caller{}, refuse(codeUnauthorized, "the header Authorization is there more than once", "send it once")
+	case len(all) == 1 && all[0] != "":
+		return s.byToken(r, all[0])
 	}
 	return caller{}, refuse(codeUnauthorized, "authentication required", "send a token of the daemon's: Authorization: Bearer TOKEN")
 }
@@ -158,16 +161,30 @@ func (s *authenticator) sessionHolder(h tokens.Holder) (who caller, ok bool) {
 // checkEvery is how often a stream is held to what let it in.
 const checkEvery = 2 * time.Second
 
-// whileKnown is a context for as long as what a client has authenticated by is valid:
-// nobody goes on to read by a token that was revoked.
+// still says whether what a client has authenticated by is valid, and lets it do what it
+// did then.
+func (s *authenticator) still(who caller) bool {
+	if who.token != "" && !s.config.Tokens.Holds(who.token) {
+		return false
+	}
+	if who.holder.UID == nil {
+		return true
+	}
+	now, ok := s.config.Book().OfUser(*who.holder.UID, who.holder.Groups)
+	lost := func(r access.Role) bool { return !slices.Contains(now.Roles, r) }
+	return ok && !slices.ContainsFunc(who.Roles, lost)
+}
+
+// whileKnown is a context for as long as still holds: nobody goes on to read by a token
+// that was revoked, or as a user who may not any more.
 func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if who.token == "" {
+	if who.token == "" && who.holder.UID == nil {
 		return ctx, cancel
 	}
 	var timer *time.Timer
 	timer = time.AfterFunc(checkEvery, func() {
-		if !s.config.Tokens.Holds(who.token) {
+		if !s.still(who) {
 			cancel()
 			return
 		}

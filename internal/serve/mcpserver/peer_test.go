@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -238,6 +239,12 @@ func TestARequestStateOfAnother(t *testing.T) {
 	}
 	if _, err := newClient("uid 2", rounds).CallTool(wait.Context(t), again); err == nil || !strings.Contains(err.Error(), "no longer asked") {
 		t.Errorf("another user's answer: %v", err)
+	}
+	_, theirs := newClient("uid 2", rounds).CallTool(wait.Context(t), again)
+	nobodys := *again
+	nobodys.RequestState = "nosuch"
+	if _, missing := newClient("uid 2", rounds).CallTool(wait.Context(t), &nobodys); fmt.Sprint(theirs) != fmt.Sprint(missing) {
+		t.Errorf("another user's: %v, of none %v", theirs, missing)
 	}
 	if own := execution(t, invoke(t, newClient("uid 1", rounds), again)); own.Status != api.StatusOK {
 		t.Errorf("the same user's answer, by another connection: %s", own.Status)
