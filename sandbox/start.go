@@ -59,6 +59,8 @@ type Spec struct {
 	// Timer ends the tree from within after this time, also if the host is
 	// stopped or starved; 0 is never.
 	Timer time.Duration
+	// Lease, if not nil, ends the tree from within when it is over, as Timer does.
+	Lease *Lease
 	// KillFile opens cgroup.kill of the call's group. It is called where the
 	// plan has no PID namespace.
 	KillFile func() (*os.File, error)
@@ -187,13 +189,16 @@ func (s Spec) socketDir() string { return cmp.Or(s.Plan.SocketDir(), s.SocketDir
 func (s Spec) options(who identity) wire.Options {
 	var held int64
 	if who.slot.lock != nil {
-		held = 1
+		held++
+	}
+	if s.Lease != nil {
+		held++
 	}
 	const both = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	namespaced := s.Plan.flags&both == both
 	return wire.Options{
 		Namespaced: namespaced, Proc: s.Plan.lifetimes.proc, Kill: !namespaced && s.KillFile != nil,
-		Extra: int64(len(s.Extra)), Held: held, Staged: int64(len(s.Plan.stage)), TimerNS: int64(s.Timer),
+		Extra: int64(len(s.Extra)), Held: held, Lease: s.Lease != nil, Staged: int64(len(s.Plan.stage)), TimerNS: int64(s.Timer),
 		SocketDir: s.socketDir(), Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env,
 		Confine: s.Plan.confine, Root: s.Plan.root,
 	}
@@ -226,6 +231,9 @@ func (s Spec) files(control *os.File, who identity) (files []*os.File, free func
 	files = append(files, s.Extra...)
 	if who.slot.lock != nil {
 		files = append(files, who.slot.lock)
+	}
+	if s.Lease != nil {
+		files = append(files, s.Lease.file)
 	}
 	return files, free, nil
 }

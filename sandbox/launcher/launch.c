@@ -30,6 +30,16 @@ static void take_options(void) {
 
 static int extra_fd(void) { return FIRST_FD + options.kill; }
 
+// lease_fd is the timer that others may share, or -1, which poll(2) passes over.
+static int lease_fd(void) { return options.lease ? extra_fd() + (int)(options.extra + options.held) - 1 : -1; }
+
+// keep_lease starts nothing once that is over.
+static void keep_lease(void) {
+	struct pollfd fd = {lease_fd(), POLLIN, 0};
+	struct __kernel_timespec now = {0, 0};
+	must("keep the lease", "", sys(__NR_ppoll, &fd, 1, &now, NULL, 0) == 0 ? 0 : -ETIME);
+}
+
 // surround.
 
 static void mount_plain(const char *step, const char *kind, const char *at, const char *data) {
@@ -145,10 +155,10 @@ static bool hear(void) {
 	return n > 0;
 }
 
-// watch waits for children, the host and the clock until one of the latter ends
-// the tree.
+// watch waits for children, the host, the clock and the lease until one of the
+// latter ends the tree.
 static void watch(int children, i32 tool) {
-	struct pollfd fds[2] = {{children, POLLIN, 0}, {CONTROL_FD, POLLIN, 0}};
+	struct pollfd fds[3] = {{children, POLLIN, 0}, {CONTROL_FD, POLLIN, 0}, {lease_fd(), POLLIN, 0}};
 	bool more = false;
 	for (;;) {
 		u64 now = deadline != 0 ? monotonic() : 0;
@@ -157,10 +167,10 @@ static void watch(int children, i32 tool) {
 		struct __kernel_timespec left = {0, 0};
 		if (!more && deadline != 0)
 			left = (struct __kernel_timespec){(i64)((deadline - now) / 1000000000), (i64)((deadline - now) % 1000000000)};
-		long n = sys(__NR_ppoll, fds, 2, more || deadline != 0 ? &left : NULL, NULL, 0);
+		long n = sys(__NR_ppoll, fds, COUNT(fds), more || deadline != 0 ? &left : NULL, NULL, 0);
 		if (n < 0 && n != -EINTR)
 			return;
-		if (n > 0 && fds[1].revents != 0 && !hear())
+		if (n > 0 && (fds[2].revents != 0 || (fds[1].revents != 0 && !hear())))
 			return;
 		if (more || (n > 0 && fds[0].revents != 0))
 			more = reap(&tool);
@@ -195,6 +205,7 @@ void launch(void) {
 	int children = (int)must("watch children", "", child_signals());
 	if (options.confine)
 		confine(&options.root);
+	keep_lease();
 	i32 tool = start_tool();
 	set_handlers(true); // a tool may send signals that end its launcher
 	block_signals(SIGNAL_BIT(SIGCHLD));

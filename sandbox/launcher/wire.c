@@ -156,6 +156,7 @@ bool read_options(struct options *o, const u8 *bytes, size_t n) {
 	o->proc = flag(&r);
 	o->kill = flag(&r);
 	o->confine = flag(&r);
+	o->lease = flag(&r);
 	o->extra = number(&r);
 	o->held = number(&r);
 	o->staged = number(&r);
@@ -166,7 +167,7 @@ bool read_options(struct options *o, const u8 *bytes, size_t n) {
 	o->args = SKIP(&r, text);
 	o->env = SKIP(&r, text);
 	read_root(&o->root, &r);
-	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->root.listen.n <= MAX_SOCKETS && o->timer >= 0;
+	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->root.listen.n <= MAX_SOCKETS && o->timer >= 0 && (!o->lease || o->held > 0);
 }
 
 bool read_birth(struct birth *b, const u8 *bytes, size_t n) {

@@ -78,7 +78,7 @@ struct root {
 };
 
 struct options {
-	bool namespaced, proc, kill, confine;
+	bool namespaced, proc, kill, confine, lease;
 	i64 extra, held, staged, timer;
 	const char *socket_dir, *dir, *path;
 	struct list args, env;

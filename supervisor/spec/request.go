@@ -174,6 +174,9 @@ type Placement struct {
 	// Where are the labels that a worker of a fleet must have to run the call; a
 	// supervisor by itself refuses such a call.
 	Where map[string]string
+	// Lease, if not nil, ends the call's processes when it is over, whatever becomes of
+	// the supervisor.
+	Lease *sandbox.Lease
 	// Placed, if not nil, is called before a worker is told to start the call, and must
 	// keep that on record: with an error the call is not started.
 	Placed func(worker string, attempt int) error

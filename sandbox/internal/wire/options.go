@@ -27,6 +27,9 @@ type Options struct {
 	// Extra is how many files follow for the tool, as its descriptors 3 and
 	// up. Held is how many the launcher only holds, Staged how many trees.
 	Extra, Held, Staged int64
+	// Lease says that the last of the files that are held is a timer; where that has run
+	// out, the launcher starts nothing and ends the tree. Others may share it.
+	Lease bool
 	// TimerNS is the time, in nanoseconds from start, after which the launcher
 	// ends the tree by itself; 0 is never.
 	TimerNS int64
@@ -144,14 +147,14 @@ func Decode(b []byte) (Options, error) {
 	var o Options
 	c := codec{buf: b, decoding: true}
 	o.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.TimerNS < 0 {
+	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.TimerNS < 0 || o.Lease && o.Held == 0 {
 		return Options{}, errOptions
 	}
 	return o, nil
 }
 
 func (o *Options) visit(c *codec) {
-	for _, v := range []*bool{&o.Namespaced, &o.Proc, &o.Kill, &o.Confine} {
+	for _, v := range []*bool{&o.Namespaced, &o.Proc, &o.Kill, &o.Confine, &o.Lease} {
 		c.flag(v)
 	}
 	for _, v := range []*int64{&o.Extra, &o.Held, &o.Staged, &o.TimerNS} {

@@ -35,7 +35,7 @@ var optionSamples = []Options{
 	{},
 	{Namespaced: true, Path: "/bin/true"},
 	{Proc: true, Dir: "/"},
-	{Kill: true, Extra: 3, Held: 1, Staged: 2, TimerNS: math.MaxInt64, SocketDir: "/run/toolhost/1"},
+	{Kill: true, Extra: 3, Held: 1, Lease: true, Staged: 2, TimerNS: math.MaxInt64, SocketDir: "/run/toolhost/1"},
 	{SocketDir: "a\nb\n\n", Dir: `"quoted" 'single' ` + "`back`", Path: `back\slash\n` + "\x00"},
 	{SocketDir: "\xff\xfe", Dir: "ä\u2028\t\r", Path: strings.Repeat("x", 1<<16)},
 	{Args: []string{"", "a", "\x00"}, Env: []string{"A=b"}, Confine: true, Root: fullRoot},
@@ -78,7 +78,7 @@ func number(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint6
 func TestMalformedOptionsAreRefused(t *testing.T) {
 	good := Options{}.Encode()
 	// The fields' places in the encoding of the zero value. An empty text is 9 bytes.
-	const namespaced, extra, held, staged, timer, path, args = 0, 4 * 8, 5 * 8, 6 * 8, 7 * 8, 8*8 + 2*9, 8*8 + 3*9
+	const namespaced, extra, held, staged, timer, path, args = 0, 5 * 8, 6 * 8, 7 * 8, 8 * 8, 9*8 + 2*9, 9*8 + 3*9
 	with := func(at int, v int64) []byte { return slices.Concat(good[:at], number(v), good[at+8:]) }
 	for name, raw := range map[string][]byte{
 		"flag of 2":        with(namespaced, 2),

@@ -26,6 +26,7 @@ type Key struct {
 	maxCalls     int
 	once         bool
 	share        spec.Share // whose cgroup it is in
+	lease        string     // what it ends with
 }
 
 // KeyOf is the key of a call that wants a kept process, or one that was started
@@ -39,7 +40,7 @@ func KeyOf(p *prepare.Prepared) Key {
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
 		idle: keep.Idle, maxCalls: keep.MaxCalls, once: keep.Once,
-		share: shareOf(r.Share),
+		share: shareOf(r.Share), lease: r.Lease.Name(),
 	}
 }
 

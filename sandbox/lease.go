@@ -1,0 +1,70 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lease is a timer that many processes share (timerfd_create(2), CLOCK_BOOTTIME, which
+// counts a machine's sleep): when it is over, each of their launchers ends its tree, also
+// while the host is stopped or starved. Its methods may be used from any goroutine.
+type Lease struct {
+	name string
+	file *os.File
+}
+
+// NewLease makes one that is over until it is renewed. The name is the same for what may
+// end together.
+func NewLease(name string) (*Lease, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the timer of a lease: %w", err)
+	}
+	l := &Lease{name, os.NewFile(uintptr(fd), "lease")}
+	if err := l.Renew(0); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Name is as given to NewLease; that of nil is empty.
+func (l *Lease) Name() string {
+	if l == nil {
+		return ""
+	}
+	return l.name
+}
+
+// Renew has it end after left, and at once where that is not positive. What has ended by
+// an earlier one stays ended.
+func (l *Lease) Renew(left time.Duration) error {
+	raw, err := l.file.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("cannot renew a lease: %w", err)
+	}
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(left, 1)))}
+	var set error
+	if err := raw.Control(func(fd uintptr) { set = unix.TimerfdSettime(int(fd), 0, &at, nil) }); err != nil {
+		return fmt.Errorf("cannot renew a lease: %w", err)
+	}
+	if set != nil {
+		return fmt.Errorf("cannot renew a lease: %w", set)
+	}
+	return nil
+}
+
+// Close gives the timer up; processes that have it keep it as it is.
+func (l *Lease) Close() error { return l.file.Close() }
+
+// Uptime is the time since the machine's boot, its sleep included, by which leases run.
+func Uptime() (time.Duration, error) {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
+		return 0, fmt.Errorf("cannot read the machine's uptime: %w", err)
+	}
+	return time.Duration(at.Nano()), nil
+}
