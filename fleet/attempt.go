@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
@@ -177,11 +178,26 @@ func (f *Fleet) vouched(a *attempt, r *fleetv1.Ready) error {
 	return seal.CheckCurve(public, a.id.Epoch, r.GetXkey(), r.GetSignature())
 }
 
-// heard says whether an attempt's worker lives in another epoch by now, how long it was
-// not heard, its lease, and whether it is not listened to.
-func (f *Fleet) heard(a *attempt) (moved bool, silent, lease time.Duration, cut bool) {
+// sighting is what is known of the worker of an attempt.
+type sighting struct {
+	moved         bool // it lives in another epoch by now
+	cut           bool // it is not listened to
+	silent, lease time.Duration
+}
+
+func (f *Fleet) heard(a *attempt) sighting {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.peers[a.id.Worker]
-	return p.epoch != a.id.Epoch, p.watch.Silent(p.since, now()), time.Duration(p.beat.LeaseMs) * time.Millisecond, p.cut
+	return sighting{p.epoch != a.id.Epoch, p.cut, p.watch.Silent(p.since, now()), p.lease()}
+}
+
+// leaseOver says whether all of an attempt has ended with its lease, as its launcher sees
+// to, with this grace period.
+func (f *Fleet) leaseOver(a *attempt, grace time.Duration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.peers[a.id.Worker]
+	ended := p.watch.Ended(p.lease(), lease.Stop(grace))
+	return p.epoch == a.id.Epoch && ended > 0 && now() >= ended
 }

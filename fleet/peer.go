@@ -128,6 +128,8 @@ func (p *peer) place(life string) place.Worker {
 	return place.Worker{Name: p.name, State: p.state(life), Labels: p.beat.Labels, Free: int(p.beat.Free), Offered: p.offered}
 }
 
+func (p *peer) lease() time.Duration { return time.Duration(p.beat.LeaseMs) * time.Millisecond }
+
 // places are all workers. The caller holds mu.
 func (f *Fleet) places() (list []place.Worker) {
 	for _, p := range f.peers {

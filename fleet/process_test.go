@@ -141,8 +141,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 	}
 }
 
-// One that never comes back: the call is lost in bounded time, and nobody says that it has
-// ended.
+// One that never comes back: the call is lost in bounded time, and has ended by then.
 func TestAWorkerIsGone(t *testing.T) {
 	stage.Of(t, "fleet")
 	t.Parallel()
@@ -152,7 +151,7 @@ func TestAWorkerIsGone(t *testing.T) {
 	_ = one.Process.Kill()
 	await(t, c.Done())
 	got := c.Result()
-	if got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable || got.Where.StillRunning != "unknown" {
+	if got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable || got.Where.StillRunning != "no" {
 		t.Errorf("%s %s %+v", got.Status, got.Reason, got.Where)
 	}
 	// And what has not begun goes elsewhere, or is retryable.
@@ -184,6 +183,58 @@ func TestAWorkerIsStoppedForAWhile(t *testing.T) {
 	}
 }
 
+// A worker that is stopped for good cannot end its calls: their launchers do. What it does
+// once it goes on starts nothing that was given up.
+func TestAWorkerIsStopped(t *testing.T) {
+	stage.Of(t, "fleet")
+	t.Parallel()
+	w := newWorld(t, "w1")
+	one := w.process("w1")
+	marker := filepath.Join(w.dir, "unique-"+filepath.Base(w.dir))
+	var calls []*fleet.Call
+	for range 2 {
+		calls = append(calls, w.beginMarked(marker))
+	}
+	if err := one.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range calls {
+		await(t, c.Done())
+		got := c.Result()
+		if got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable || got.Where.StillRunning != "no" || got.Output.Stdout.Head != "up\n" {
+			t.Errorf("%s %s %+v %q", got.Status, got.Reason, got.Where, got.Output.Stdout.Head)
+		}
+	}
+	if n := running(t, marker); n != 0 {
+		t.Errorf("%d processes run of calls that are said to have ended", n)
+	}
+	if err := one.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	w.there("w1")
+	if got := w.call(shell("echo again")); !got.OK() {
+		t.Errorf("after it goes on: %s", got.Message)
+	}
+}
+
+// beginMarked starts a call with a word in its command line, and returns when it runs.
+func (w *world) beginMarked(marker string) *fleet.Call {
+	w.t.Helper()
+	events := make(chan api.Event, 100)
+	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo up; sleep 1000", marker}}, Events: events}
+	c := w.fleet.Start(w.t.Context(), r)
+	for {
+		select {
+		case e := <-events:
+			if e.Kind == api.EventOutput {
+				return c
+			}
+		case <-c.Done():
+			w.t.Fatalf("it has not begun: %s", c.Result().Message)
+		}
+	}
+}
+
 // A worker that does not hear its caller any more ends that one's calls.
 func TestACallerIsGone(t *testing.T) {
 	stage.Of(t, "fleet")
@@ -191,15 +242,7 @@ func TestACallerIsGone(t *testing.T) {
 	w := newWorld(t, "w1")
 	w.process("w1")
 	marker := filepath.Join(w.dir, "unique-"+filepath.Base(w.dir))
-	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo up; sleep 1000", marker}}}
-	events := make(chan api.Event, 100)
-	r.Events = events
-	c := w.fleet.Start(t.Context(), r)
-	for e := range events {
-		if e.Kind == api.EventOutput {
-			break
-		}
-	}
+	c := w.beginMarked(marker)
 	if running(t, marker) == 0 {
 		t.Fatal("the tool is not found among the processes")
 	}

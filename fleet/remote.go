@@ -301,7 +301,7 @@ func (c *remote) look() {
 			c.refusals = append(c.refusals, fmt.Sprintf("%s: it has not answered within %s", a.id.Worker, offerWait))
 			c.void([]int{a.n})
 		}
-		if moved, silent, _, cut := c.f.heard(a); c.state.Open(a.n) && (moved || cut || silent > suspectAfter) {
+		if s := c.f.heard(a); c.state.Open(a.n) && (s.moved || s.cut || s.silent > suspectAfter) {
 			c.state.Silent(a.n)
 			c.refusals = append(c.refusals, a.id.Worker+": it is not heard any more")
 			c.void([]int{a.n})
@@ -316,17 +316,19 @@ func (c *remote) look() {
 		c.ack(a)
 	}
 	c.sendRepliesAgain(a)
-	moved, silent, lease, cut := c.f.heard(a)
-	quiet, since := now()-c.answered, now()-c.sent
+	s := c.f.heard(a)
+	quiet, since, patience := now()-c.answered, now()-c.sent, s.lease+c.grace()+lostMargin
 	switch {
-	case cut:
+	case s.cut:
 		c.lose(a, api.ReasonProtocol, "unknown")
-	case silent > lease+c.grace()+lostMargin:
+	case s.silent > patience && c.f.leaseOver(a, c.grace()):
+		c.lose(a, api.ReasonUnreachable, "no")
+	case s.silent > patience+time.Second:
 		c.lose(a, api.ReasonUnreachable, "unknown")
-	case moved && quiet > lease+c.grace()+lostMargin: // its later life does not answer
+	case s.moved && quiet > patience: // its later life does not answer
 		c.lose(a, api.ReasonWorkerDied, "unknown")
 	case since < goAgain:
-	case moved, quiet > askAfter, c.aborted > 0 && c.state.Phase() == start.Committed:
+	case s.moved, quiet > askAfter, c.aborted > 0 && c.state.Phase() == start.Committed:
 		c.ask(a)
 	case c.aborted > 0 && c.state.Phase() == start.Running:
 		c.sendAbort(a)

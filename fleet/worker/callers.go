@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 // caller is one that the worker trusts, in its newest life.
@@ -14,7 +16,10 @@ type caller struct {
 	key, life string
 	echoed    uint64
 	hold      lease.Hold
-	attempts  map[uint64]*attempt
+	// leases are those of launchers, by the seconds of grace that calls have.
+	leases   map[int64]*sandbox.Lease
+	terms    int // how often these were made anew
+	attempts map[uint64]*attempt
 	// floor: attempts up to it that are not in attempts are forgotten.
 	floor uint64
 }
@@ -84,4 +89,42 @@ func (c *caller) remember(a *attempt) bool {
 // nameOf names an attempt in the ledger.
 func nameOf(id *fleetv1.Attempt) string {
 	return fmt.Sprintf("%s %s %d", id.Caller, id.Life, id.Serial)
+}
+
+// lease is what the launcher of a call with this grace period holds: a live worker's
+// ladder comes first, which ends the call by then.
+func (c *caller) lease(grace time.Duration) (l *sandbox.Lease, err error) {
+	seconds := lease.Seconds(grace)
+	if l = c.leases[seconds]; l != nil {
+		return l, nil
+	}
+	if l, err = sandbox.NewLease(fmt.Sprintf("%s %d %d", c.key, c.terms, seconds)); err != nil {
+		return nil, err
+	}
+	if c.leases == nil {
+		c.leases = map[int64]*sandbox.Lease{}
+	}
+	c.leases[seconds] = l
+	return l, c.prolong(seconds)
+}
+
+// drop leaves launchers with leases that are over: what comes later has others.
+func (c *caller) drop() {
+	for _, l := range c.leases {
+		_ = l.Close() // launchers have it as well
+	}
+	c.leases, c.terms = nil, c.terms+1
+}
+
+// renew moves the launchers' leases with the caller's.
+func (c *caller) renew() error {
+	var errs []error
+	for seconds := range c.leases {
+		errs = append(errs, c.prolong(seconds))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *caller) prolong(seconds int64) error {
+	return c.leases[seconds].Renew(c.hold.Until() + lease.Ladder(seconds) - now())
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 )
 
 func attemptOf(serial uint64, state start.Attempt) *attempt {
@@ -69,7 +70,7 @@ func TestRememberedAttempts(t *testing.T) {
 }
 
 func TestUptimeGoesOn(t *testing.T) {
-	a, err := uptime()
+	a, err := sandbox.Uptime()
 	if err != nil || a <= 0 || a > 100*365*24*time.Hour {
 		t.Errorf("%s, %v", a, err)
 	}

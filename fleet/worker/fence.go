@@ -25,12 +25,18 @@ func (w *Worker) hear(m *nats.Msg) {
 		return
 	}
 	deaf := c.hold.Over(now())
+	if deaf { // what comes now is not for what had ended by then
+		w.endAll(c)
+	}
 	for _, echo := range b.Echoes {
 		if echo.Worker == w.config.Name && echo.Epoch == w.epoch {
 			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
 				w.end(a, api.ReasonDisconnect)
 			}
 		}
+	}
+	if err := c.renew(); err != nil {
+		w.config.Logger.Error("calls will end, for their leases cannot be renewed", "error", err)
 	}
 	if deaf && !c.hold.Over(now()) {
 		go w.beat() // it may be offered calls now
@@ -42,15 +48,20 @@ func (w *Worker) fence() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.callers {
-		if len(c.attempts) == 0 || !c.hold.Over(now()) {
-			continue
+		if c.hold.Over(now()) {
+			w.endAll(c)
 		}
-		for _, a := range c.attempts {
-			if a.state == start.Started && a.told == 0 {
-				w.config.Logger.Warn("a caller was not heard for the lease, and its call is ended", "call", a.request.ID, "lease", w.config.Lease)
-			}
-			w.end(a, api.ReasonDisconnect)
+	}
+}
+
+// endAll ends all of a caller that was not heard for the lease.
+func (w *Worker) endAll(c *caller) {
+	c.drop()
+	for _, a := range c.attempts {
+		if a.state == start.Started && a.told == 0 {
+			w.config.Logger.Warn("a caller was not heard for the lease, and its call is ended", "call", a.request.ID, "lease", w.config.Lease)
 		}
+		w.end(a, api.ReasonDisconnect)
 	}
 }
 

@@ -213,6 +213,11 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker has not heard its caller for the lease"})
 		return
 	}
+	var err error
+	if a.request.Lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
+		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
+		return
+	}
 	if len(a.request.Secrets) == 0 {
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -80,7 +81,7 @@ func Open(ctx context.Context, c Config) (w *Worker, err error) {
 }
 
 func (w *Worker) open(ctx context.Context) (err error) {
-	if _, err := uptime(); err != nil {
+	if _, err := sandbox.Uptime(); err != nil {
 		return err
 	}
 	if w.key, err = seal.ReadFile(w.config.KeyFile); err != nil {
@@ -157,7 +158,7 @@ func (w *Worker) loop() {
 
 // now is the uptime. Where it cannot be read, every lease is over.
 func now() time.Duration {
-	d, err := uptime()
+	d, err := sandbox.Uptime()
 	if err != nil {
 		return 1<<63 - 1
 	}
@@ -249,6 +250,9 @@ func (w *Worker) close() error {
 			_ = conn.FlushTimeout(closeWait)
 			conn.Close()
 		}
+	}
+	for _, c := range w.callers {
+		c.drop()
 	}
 	if w.ledger != nil {
 		errs = append(errs, w.ledger.close())

@@ -95,3 +95,13 @@ func (w *Watch) Ended(lease, stop time.Duration) time.Duration {
 	}
 	return w.echoedHeard + lease + stop
 }
+
+// Seconds are those of a grace period, rounded up, so that few timers do for many calls.
+func Seconds(grace time.Duration) int64 { return int64((grace + time.Second - 1) / time.Second) }
+
+// Ladder is how long after the lease a launcher ends a call with so many seconds of grace:
+// a worker that runs has done so by then.
+func Ladder(seconds int64) time.Duration { return time.Duration(seconds)*time.Second + time.Second }
+
+// Stop is how long after its lease all of a call has ended, launchers' work included.
+func Stop(grace time.Duration) time.Duration { return Ladder(Seconds(grace)) + time.Second/2 }
