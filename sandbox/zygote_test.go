@@ -139,3 +139,22 @@ func TestABusyZygoteIsNotReplaced(t *testing.T) {
 		t.Errorf("the zygote is %d, was %d", now, old)
 	}
 }
+
+// The zygote is ahead of its host's threads where it may be, and what it gives birth to
+// is not.
+func TestOnlyTheZygoteIsAhead(t *testing.T) {
+	w := enter(t)
+	c := w.run(w.plan(Policy{}, Task{}), "echo")
+	c.line() // it runs
+	// The system call gives 20 less the nice value (getpriority(2)).
+	host, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	must(t, err)
+	for pid, want := range map[int]int{zygotePID(t): min(host+10, 40), c.PID(): host} {
+		switch got, err := unix.Getpriority(unix.PRIO_PROCESS, pid); {
+		case err != nil:
+			t.Error(err)
+		case got != want && !(got == host && os.Geteuid() != 0):
+			t.Errorf("process %d has %d, want %d; the host has %d", pid, got, want, host)
+		}
+	}
+}

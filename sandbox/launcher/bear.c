@@ -108,6 +108,7 @@ __attribute__((noreturn)) static void begin_launch(const struct request *q, cons
 	if (arrange(fds, n + 1) < 0 || sys(__NR_read, n, &go, 1) != 1)
 		leave(EXIT_SETUP);
 	shut(n);
+	fall_back();
 	sys(__NR_setsid);
 	must("clone", "", sys(__NR_chdir, "/"));
 	must("clone", "", become(&q->b));

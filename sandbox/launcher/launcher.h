@@ -105,6 +105,7 @@ void refuse(int answer, const char *step, const char *what, long err);
 // forget_neighbours has the next clone know nothing of other calls.
 void close_kept(void);
 long forget_neighbours(void);
+void fall_back(void);
 
 // bear.c
 
