@@ -121,6 +121,12 @@ fleet: build ## workers and callers that are gone for good, which takes as long 
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|ACallerIsGone|TheRuleHoldsWithAnImpliedGo)$$,./fleet ./fleet/internal/start)
 
+FLEET_FAULTS ?= 1000
+.PHONY: fleet-soak
+fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under calls, each judged by what its tool has done
+	@$(call need,$(TEST_NEEDS))
+	FLEET_FAULTS=$(FLEET_FAULTS) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
+
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
 	@$(call need,$(TEST_NEEDS))

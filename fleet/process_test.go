@@ -47,7 +47,8 @@ func count(_ context.Context, in text, out *plugin.Output) (text, error) {
 	return in, out.Textf("%d", counted.Add(1))
 }
 
-type settings struct{ Name, URL, KeyFile, Caller, Dir string }
+// settings are a worker's. It is labelled pool=soak, and lets calls write to Write.
+type settings struct{ Name, URL, KeyFile, Caller, Dir, Write string }
 
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
@@ -67,6 +68,10 @@ func TestMain(m *testing.M) {
 		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: 2,
 		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
 	}
+	c.Labels = map[string]string{"pool": "soak"}
+	if s.Write != "" {
+		c.Ceilings.Write = []string{s.Write}
+	}
 	if _, err := worker.Open(context.Background(), c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -77,7 +82,7 @@ func TestMain(m *testing.M) {
 // process starts a worker in a process of its own.
 func (w *world) process(name string) *exec.Cmd {
 	w.t.Helper()
-	raw, err := json.Marshal(settings{name, "nats://" + w.engine.Address(), w.workers[name], w.key.Public(), filepath.Join(w.dir, "run-"+name)})
+	raw, err := json.Marshal(settings{Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -255,7 +260,7 @@ func TestACallerIsGone(t *testing.T) {
 }
 
 // running counts processes with a word in their command line.
-func running(t *testing.T, word string) (n int) {
+func running(t testing.TB, word string) (n int) {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
