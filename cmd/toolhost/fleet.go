@@ -137,7 +137,7 @@ it, for its owner alone. A worker and a daemon know each other by these keys.`,
 			return err
 		},
 	})
-	cmd.AddCommand(newFleetWorkers())
+	cmd.AddCommand(newFleetWorkers(), newFleetKeys(), newFleetNATSConfig())
 	return cmd
 }
 

@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/fleet/internal/link"
@@ -70,6 +73,44 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.Close)
+	tryRights(t, e, caller, one, two)
+}
+
+// A nats-server of somebody's own gives the same rights with the configuration that is
+// written for it.
+func TestRightsWithNATSConfig(t *testing.T) {
+	caller, one, two := newKey(t), newKey(t), newKey(t)
+	text := NATSConfig(caller.Public(), map[string]string{"w1": one.Public(), "w2": two.Public()})
+	path := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(path, []byte("listen: \"127.0.0.1:-1\"\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	o.NoSigs, o.NoLog = true, true
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Engine{s}
+	s.Start()
+	t.Cleanup(e.Close)
+	if !s.ReadyForConnections(readyTimeout) {
+		t.Fatal("it does not listen")
+	}
+	tryRights(t, e, caller, one, two)
+	if stranger := newKey(t); stranger != nil {
+		if conn, err := nats.Connect("nats://"+e.Address(), nats.Nkey(stranger.Public(), stranger.Sign)); err == nil {
+			conn.Close()
+			t.Error("a stranger is let in")
+		}
+	}
+}
+
+func tryRights(t *testing.T, e *Engine, caller, one, two *seal.Key) {
+	t.Helper()
 	c, w := join(t, e, caller), join(t, e, one)
 	me, other := caller.Public(), two.Public()
 	for _, x := range []struct {

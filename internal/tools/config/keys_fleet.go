@@ -44,7 +44,7 @@ var fleetKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CertKey = s.data.(string) }),
 	},
 	{
-		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`: the public key of each, as `toolhost fleet key` prints it",
+		name: "workers", kind: publicKeyKind, names: workerNames, std: "{}", doc: "the workers that may connect to `listen`, and that calls with secrets go to: the public key of each, as `toolhost fleet key` prints it",
 		sets: setsHost(func(l *Loaded, s setting) {
 			if l.Fleet.Workers == nil {
 				l.Fleet.Workers = map[string]string{}
