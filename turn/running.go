@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/internal/stack"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -162,6 +163,7 @@ func (s *starting) abort(reason api.Reason) {
 // result.
 func (b *batch) run(e *entry, request supervisor.Request, events chan api.Event) {
 	s := e.running
+	stack.Shallow()
 	defer s.cancel()
 	ended := make(chan struct{})
 	go func() {

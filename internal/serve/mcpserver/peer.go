@@ -4,6 +4,8 @@ import (
 	"context"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/stack"
 )
 
 // Peer is the other end of an HTTP connection, as the server around the Handler
@@ -61,6 +63,7 @@ func share(own, all, most int) bool { return own < most-all }
 // values of the one that began its session.
 func (s *Server) knowOwner(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		stack.Middle()
 		if one, ok := r.GetSession().(*mcpsdk.ServerSession); ok && one.ID() != "" {
 			if _, known := s.owners.LoadOrStore(one.ID(), peerOf(ctx).Identity); !known {
 				s.ends(one, func() { s.owners.Delete(one.ID()) })

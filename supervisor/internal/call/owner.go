@@ -9,6 +9,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/internal/stack"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 
@@ -44,6 +45,7 @@ type owner struct {
 // only begin its end: it always makes a result.
 func (c *Call) Run(ctx context.Context) {
 	defer c.p.Close()
+	stack.Shallow()
 	stop := context.AfterFunc(ctx, func() { c.Abort(outcome.AbortReason(ctx)) })
 	defer stop()
 	c.own().run()
