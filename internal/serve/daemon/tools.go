@@ -104,6 +104,7 @@ func (t *tools) Tools(ctx context.Context, name string) (list []api.Tool, proble
 		return t.named(ctx, name)
 	}
 	found, problems := t.current.Load().catalog.All(ctx)
+	list = make([]api.Tool, 0, len(found))
 	for _, tool := range found {
 		list = append(list, offered(tool))
 	}

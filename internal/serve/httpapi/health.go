@@ -22,6 +22,7 @@ func (s *Server) tools(q *request) error {
 		return q.answer(list)
 	}
 	tools, problems := s.config.Tools.Tools(q.r.Context(), name)
+	list.Tools = make([]api.Tool, 0, len(tools))
 	for _, tool := range tools {
 		if q.who.MayUse(tool.Name) && childrenOf(q.r.Context()).shows(s, tool.Name) {
 			tool.Mode = q.who.Mode(tool.Name, tool.Mode)

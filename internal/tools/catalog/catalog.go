@@ -266,6 +266,10 @@ func (c *Catalog) All(ctx context.Context) (tools []Tool, problems []error) {
 	made := make([]known, len(c.loaded.Tools))
 	var all sync.WaitGroup
 	for i, entry := range c.loaded.Tools {
+		if k := c.made(entry.Name); k != nil {
+			made[i].tools = c.release(entry, k.tools)
+			continue
+		}
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
@@ -273,6 +277,11 @@ func (c *Catalog) All(ctx context.Context) (tools []Tool, problems []error) {
 		})
 	}
 	all.Wait()
+	n := 0
+	for _, k := range made {
+		n += len(k.tools)
+	}
+	tools = make([]Tool, 0, n) // there may be thousands, and each is large
 	for _, k := range made {
 		if k.err != nil {
 			problems = append(problems, k.err)
@@ -282,19 +291,37 @@ func (c *Catalog) All(ctx context.Context) (tools []Tool, problems []error) {
 	return withoutHeld(distinct(tools, problems))
 }
 
-// distinct refuses tools whose name is taken.
+// distinct refuses tools whose name is taken. The list is its own.
 func distinct(tools []Tool, problems []error) ([]Tool, []error) {
-	byName := map[string]config.Tool{}
-	var kept []Tool
-	for _, t := range tools {
-		if first, taken := byName[t.Name]; taken {
+	byName := make(map[string]int, len(tools))
+	kept := tools[:0]
+	for i := range tools {
+		t := &tools[i]
+		if at, taken := byName[t.Name]; taken {
+			first := kept[at].Entry
 			problems = append(problems, fmt.Errorf("tool %s of %s (%s) has the name of one of %s (%s): give one of them another prefix, or hide it", t.Name, t.Entry.Name, t.Entry.Source, first.Name, first.Source))
 			continue
 		}
-		byName[t.Name] = t.Entry
-		kept = append(kept, t)
+		byName[t.Name] = len(kept)
+		kept = append(kept, *t)
 	}
 	return kept, problems
+}
+
+// made is an entry that has been described; nil for one that has to be.
+func (c *Catalog) made(name string) *known {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.known[name]
+	if k == nil {
+		return nil
+	}
+	select {
+	case <-k.done:
+		return k // one that has failed is not among the known
+	default:
+		return nil
+	}
 }
 
 // list is describe for what may do without this entry.

@@ -139,6 +139,9 @@ func why(t Tool, pinned map[string]pins.Tool, err error) string {
 
 // withoutHeld takes out the tools that are held back.
 func withoutHeld(tools []Tool, problems []error) (free []Tool, all []error) {
+	if !slices.ContainsFunc(tools, func(t Tool) bool { return t.Held != "" }) {
+		return tools, problems
+	}
 	for _, t := range tools {
 		if t.Held != "" {
 			problems = append(problems, &HeldError{t})
