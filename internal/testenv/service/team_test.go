@@ -70,7 +70,11 @@ tools:
 	if out, err := byToken(someone, "ps"); err == nil {
 		t.Errorf("a revoked token lets in: %s", out)
 	}
-	out := run(t, "toolhost", "log", "verify", "--records")
+	var out string
+	wait.Until(t, "the chain has what was done with the tokens", func() bool { // which the daemon looks at every few seconds
+		out = run(t, "toolhost", "log", "verify", "--records")
+		return !strings.Contains(out, "not in it yet")
+	})
 	for _, record := range []string{`"action":"token.create"`, `"who":"uid 0","action":"token.revoke","what":"` + someone, `"who":"token ` + second + `","action":"access.refused"`, `"action":"daemon.start"`, "the chain holds"} {
 		if !strings.Contains(out, record) {
 			t.Errorf("no %s in the chain: %s", record, out)
