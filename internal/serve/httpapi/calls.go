@@ -142,7 +142,7 @@ func (s *Server) engage(q *request, t *turn.Turn) (ctx context.Context, stop fun
 	if err := s.accepts(); err != nil {
 		return nil, nil, err
 	}
-	release, err := s.hold(t)
+	release, err := s.leases.hold(t)
 	if err != nil {
 		return nil, nil, err
 	}

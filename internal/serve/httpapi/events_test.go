@@ -349,20 +349,20 @@ func TestBusyTurnsAreNotIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server.let(busy)
-	a := w.server.leases[busy]
+	w.server.leases.begin(busy)
+	a := w.server.leases.all[busy]
 	a.idle.Stop()
-	release, err := w.server.hold(busy)
+	release, err := w.server.leases.hold(busy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server.expire(a)
+	w.server.leases.expire(a)
 	if _, active := w.turns.Turn("busy"); !active {
 		t.Error("a turn was ended in the middle of something")
 	}
 	release()
-	w.server.expire(a)
-	if _, err := w.server.hold(busy); !client.IsNotFound(err) {
+	w.server.leases.expire(a)
+	if _, err := w.server.leases.hold(busy); !client.IsNotFound(err) {
 		t.Errorf("hold after the end: %v", err)
 	}
 }

@@ -4,8 +4,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/toolhost/toolhost/turn"
 )
+
+// leases are those of the turns that the Server has begun.
+type leases struct {
+	idle   time.Duration // Config.TurnIdle
+	logger hclog.Logger
+
+	mu      sync.Mutex
+	all     map[*turn.Turn]*lease
+	waiting bool // wait was called
+	ends    sync.WaitGroup
+}
+
+func newLeases(c Config) *leases {
+	return &leases{idle: c.TurnIdle, logger: c.Logger, all: map[*turn.Turn]*lease{}}
+}
 
 // lease is that of a turn that the Server has begun, and so has to end if nobody
 // else does.
@@ -18,23 +35,31 @@ type lease struct {
 	over bool // so is the turn, or it was idle for too long
 }
 
-// let begins a lease. It ends with the turn.
-func (s *Server) let(t *turn.Turn) {
+// begin begins a lease. It ends with the turn.
+func (s *leases) begin(t *turn.Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting { // all turns are over
 		return
 	}
 	l := &lease{t: t}
-	l.idle = time.AfterFunc(s.config.TurnIdle, func() { s.expire(l) })
-	s.leases[t] = l
-	s.ends.Go(func() { s.endLease(l) })
+	l.idle = time.AfterFunc(s.idle, func() { s.expire(l) })
+	s.all[t] = l
+	s.ends.Go(func() { s.end(l) })
 }
 
-func (s *Server) endLease(l *lease) {
+// wait returns once all leases have ended. No more begin.
+func (s *leases) wait() {
+	s.mu.Lock()
+	s.waiting = true
+	s.mu.Unlock()
+	s.ends.Wait()
+}
+
+func (s *leases) end(l *lease) {
 	<-l.t.Done()
 	s.mu.Lock()
-	delete(s.leases, l.t)
+	delete(s.all, l.t)
 	s.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,22 +68,22 @@ func (s *Server) endLease(l *lease) {
 }
 
 // expire ends a turn that nobody seems to want any more.
-func (s *Server) expire(l *lease) {
+func (s *leases) expire(l *lease) {
 	l.mu.Lock()
 	expired := l.busy == 0 && !l.over
 	l.over = l.over || expired
 	l.mu.Unlock()
 	if expired {
-		s.config.Logger.Warn("ending a turn that was idle for too long", "turn", l.t.ID(), "idleMs", s.config.TurnIdle.Milliseconds())
+		s.logger.Warn("ending a turn that was idle for too long", "turn", l.t.ID(), "idleMs", s.idle.Milliseconds())
 		l.t.End()
 	}
 }
 
 // hold keeps a turn from being idle until release is called. One that somebody
 // else has begun never is.
-func (s *Server) hold(t *turn.Turn) (release func(), err error) {
+func (s *leases) hold(t *turn.Turn) (release func(), err error) {
 	s.mu.Lock()
-	l := s.leases[t]
+	l := s.all[t]
 	s.mu.Unlock()
 	if isOver(t) {
 		return nil, notActive(t.ID())
@@ -73,7 +98,7 @@ func (s *Server) hold(t *turn.Turn) (release func(), err error) {
 	}
 	l.busy++
 	l.idle.Stop()
-	return l.release(s.config.TurnIdle), nil
+	return l.release(s.idle), nil
 }
 
 func isOver(t *turn.Turn) bool {

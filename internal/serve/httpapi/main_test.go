@@ -269,7 +269,7 @@ func (w *world) stop(reader *journal.Reader) {
 	if n := w.server.streams.open(); n != 0 {
 		w.t.Errorf("%d streams are still counted", n)
 	}
-	if n := len(w.server.leases); n != 0 {
+	if n := len(w.server.leases.all); n != 0 {
 		w.t.Errorf("%d turns are still let", n)
 	}
 }

@@ -16,11 +16,14 @@ const (
 	maxExpositionBytes = 16 << 20
 )
 
+// scrapes are the requests for metrics.
+type scrapes struct {
+	handler http.Handler  // Config.Metrics
+	made    chan struct{} // one for each exposition that is being made
+}
+
 func (s *Server) metrics(q *request) error {
-	if s.config.Metrics == nil {
-		return refuse(codeNotFound, "there are no metrics here", "see /api/openapi.json")
-	}
-	made, err := s.expose(q.r)
+	made, err := s.scrapes.expose(q.r)
 	if err != nil {
 		return err
 	}
@@ -33,15 +36,18 @@ func (s *Server) metrics(q *request) error {
 
 // expose makes an exposition. It is written afterwards: who reads slowly keeps
 // no other from being served.
-func (s *Server) expose(r *http.Request) (*rendering, error) {
+func (s *scrapes) expose(r *http.Request) (*rendering, error) {
+	if s.handler == nil {
+		return nil, refuse(codeNotFound, "there are no metrics here", "see /api/openapi.json")
+	}
 	select {
-	case s.scrapes <- struct{}{}:
-		defer func() { <-s.scrapes }()
+	case s.made <- struct{}{}:
+		defer func() { <-s.made }()
 	default:
 		return nil, refuse(codeBusy, fmt.Sprintf("%d others ask for the metrics at this moment", maxScrapes), "ask again, and less often")
 	}
 	made := &rendering{header: http.Header{}, status: http.StatusOK}
-	s.config.Metrics.ServeHTTP(made, r)
+	s.handler.ServeHTTP(made, r)
 	switch {
 	case made.err != nil:
 		return nil, made.err

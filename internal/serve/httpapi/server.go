@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -148,18 +147,14 @@ type Server struct {
 	schemas  schemas
 	intake   *intake
 	links    *links
+	leases   *leases
 	streams  *streams
-	scrapes  chan struct{}          // one for each exposition that is being made
+	scrapes  scrapes
 	lists    chan struct{}          // held while a list of the past is being read
 	address  atomic.Pointer[string] // URL of TCP; nil if there is none
 	draining atomic.Bool
 	closing  context.Context // ended by Close: streams end
 	close    context.CancelFunc
-
-	mu      sync.Mutex
-	leases  map[*turn.Turn]*lease
-	waiting bool // Wait was called
-	ends    sync.WaitGroup
 }
 
 // New makes the API.
@@ -175,7 +170,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		authenticator: authenticator{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
 		schemas:       schemas, intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
-		scrapes: make(chan struct{}, maxScrapes), lists: make(chan struct{}, 1), leases: map[*turn.Turn]*lease{},
+		scrapes: scrapes{config.Metrics, make(chan struct{}, maxScrapes)}, lists: make(chan struct{}, 1), leases: newLeases(config),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	if err := s.setPublic(); err != nil {
@@ -260,9 +255,4 @@ func (s *Server) Close() { s.close() }
 
 // Wait returns once nothing of the Server's own runs any more. Call it when all
 // turns are over, and no more can begin.
-func (s *Server) Wait() {
-	s.mu.Lock()
-	s.waiting = true
-	s.mu.Unlock()
-	s.ends.Wait()
-}
+func (s *Server) Wait() { s.leases.wait() }

@@ -39,7 +39,7 @@ func (s *Server) begin(q *request) error {
 		t.End()
 		return err
 	}
-	s.let(t)
+	s.leases.begin(t)
 	if q.wantsStream() {
 		s.accompany(q, t)
 		return nil
@@ -150,7 +150,7 @@ func (s *Server) accepts() error {
 // the turn is aborted: nobody is left to want its results.
 func (s *Server) accompany(q *request, t *turn.Turn) {
 	defer t.End()
-	if release, err := s.hold(t); err == nil { // else it is over, which is told
+	if release, err := s.leases.hold(t); err == nil { // else it is over, which is told
 		defer release()
 	}
 	ctx, stop := s.watching(q)
