@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -89,4 +90,55 @@ func shares(t *testing.T) (found []string) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// A quota that is changed while calls run leaves those alone, and holds for what begins
+// then: more slots at once, fewer turns, and less memory than a running call has.
+func TestAQuotaChangesWhileCallsRun(t *testing.T) {
+	t.Parallel()
+	before := "admission: {wait: 10m}\ntimeouts: {tool_call: {default: 10m}}\naccess:\n  bound: {quota: {turns: 2, running: 1, waiting: 1, memory: 300MiB}}\n"
+	w := newWorld(t, before)
+	w.Listen = "127.0.0.1:0"
+	d := w.daemon()
+	bound := bearerOf(t, d, "bound")
+	file := filepath.Join(w.dir, "over")
+	runs, second := bound.begin(), bound.begin()
+	first := bound.launch(runs, "work", workArgs{For: file, Memory: 150})
+	ofOne := w.left() // processes
+	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 2 turns at once") {
+		t.Errorf("a turn beyond the quota: %v", err)
+	}
+	w.configure(strings.NewReplacer("turns: 2", "turns: 1", "running: 1", "running: 2", "300MiB", "100MiB").Replace(before))
+	d.signal(syscall.SIGHUP)
+	d.waitLog("configuration loaded")
+	if err := bound.client.End(wait.Context(t), second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 1 turns at once") {
+		t.Errorf("a turn beyond the new quota: %v", err)
+	}
+	w.letGo(file)
+	if o := bound.outcome(first); o.err != nil || !o.result.OK() {
+		t.Errorf("the call that ran: %v %+v", o.err, o.result)
+	}
+	if r := bound.run(runs, api.Call{ID: "much", Tool: "work", Arguments: arguments(t, workArgs{Memory: 150})}).result; r == nil || r.Status != api.StatusOOM || r.Reason != api.ReasonShareMemory {
+		t.Errorf("what has more than the new quota: %+v", r)
+	}
+	again := filepath.Join(w.dir, "again")
+	batch := []api.Call{{ID: "a", Tool: "work", Arguments: arguments(t, workArgs{For: again})}, {ID: "b", Tool: "work", Arguments: arguments(t, workArgs{For: again, Text: "x"})}}
+	done := make(chan error, 1)
+	go func() {
+		results, err := bound.client.Run(wait.Context(t), runs, batch)
+		for _, r := range results {
+			if !r.OK() {
+				err = errors.Join(err, errors.New(r.Message))
+			}
+		}
+		done <- err
+	}()
+	wait.Until(t, "two calls run at once", func() bool { return w.left() >= 2*ofOne })
+	w.letGo(again)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
