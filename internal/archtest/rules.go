@@ -78,6 +78,9 @@ var ground = []string{"internal/text", "internal/lazy", "internal/atomicfile", "
 // mayCallKernel are the only packages that may import golang.org/x/sys outside of tests.
 var mayCallKernel = []string{"cgroup", "network/relay", "sandbox", "plugin/host", testenv}
 
+// forTests are libraries that check what the module does, and are no part of it.
+var forTests = []string{"github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "go.uber.org/goleak"}
+
 // Check returns every violation of the rules by the packages of a module, sorted.
 func Check(module string, packages []Package) []string {
 	var violations []string
@@ -122,6 +125,9 @@ func forbidden(module, path, imported string, test bool) string {
 	}
 	if strings.HasPrefix(imported, "github.com/nats-io/") && !mayUse(path, imported) {
 		return "only " + natsEngine + " has the server in itself, and only fleet speaks with one"
+	}
+	if !test && !within(path, testenv) && slices.ContainsFunc(forTests, func(library string) bool { return within(imported, library) }) {
+		return "the library is for tests only"
 	}
 	ours, ok := strings.CutPrefix(imported, module+"/")
 	if wired := room(path) == "api" || room(path) == "client" && ours != "api"; wired && !test && !standard(imported) {
