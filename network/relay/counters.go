@@ -1,11 +1,11 @@
 package relay
 
 import (
-	"bytes"
-	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // counters are the open /proc/net/snmp and /proc/net/snmp6 of a namespace.
@@ -20,10 +20,17 @@ var (
 // unreachable is how often the kernel has refused inside the namespace.
 func (c counters) unreachable() int64 { return snmp(c.read(0)) + snmp6(c.read(1)) }
 
+// countersBytes is more than either has.
+const countersBytes = 8 << 10
+
+// read reads once: the kernel makes the whole text for each read, that of its end
+// included.
 func (c counters) read(i int) []byte {
-	var b bytes.Buffer
-	_, _ = io.Copy(&b, io.NewSectionReader(c[i], 0, 64<<10))
-	return b.Bytes()
+	b, n := make([]byte, countersBytes), 0
+	if raw, err := c[i].SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { n, _ = unix.Pread(int(fd), b, 0) })
+	}
+	return b[:max(n, 0)]
 }
 
 // snmp reads pairs of lines: names, then values.

@@ -25,6 +25,9 @@ const (
 	streamIdle = 10 * time.Second
 	// ttl of answers, in seconds. They hold for as long as the call does.
 	ttl = 60
+	// queryBytes is what a query on UDP may have; the rest of a longer one is lost,
+	// which makes it malformed.
+	queryBytes = 4 << 10
 	// udpBytes is what an answer may have on UDP; ours are far smaller.
 	udpBytes = 1232
 )
@@ -32,7 +35,7 @@ const (
 // serveDNS answers queries on UDP. Those beyond the rate, or too many at once, are
 // lost, as UDP may lose them.
 func (s *session) serveDNS(conn *net.UDPConn) {
-	buf := make([]byte, 64<<10)
+	buf := make([]byte, queryBytes)
 	slots := make(chan struct{}, maxQueries)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(buf)

@@ -48,7 +48,7 @@ func (c *connection) serveHTTP(to target) error {
 	out := c.out
 	c.mu.Unlock()
 	for _, o := range out {
-		o.finish("", h.failure() != nil)
+		o.finish(o.why(), h.failure() != nil)
 	}
 	if !h.begun.Load() && h.failure() == nil {
 		return c.refuse("it does not begin with an HTTP request")
@@ -103,6 +103,9 @@ func (h *httpRelay) checked(next http.Handler) http.Handler {
 		defer h.requests.Done()
 		if why := h.wrong(r); why != "" {
 			h.fail(h.connection.refuse("%s", why))
+		}
+		for _, name := range []string{"Content-Type", "Date"} { // which the server would add
+			w.Header()[name] = nil
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -172,11 +175,15 @@ type countedOuter struct {
 }
 
 func (o *countedOuter) Read(p []byte) (int, error) {
-	n, err := o.outer.Read(p)
-	if errors.Is(err, io.EOF) {
+	n, err := o.read(p)
+	switch {
+	case errors.Is(err, io.EOF):
 		o.sawEnd.Store(true)
-	} else if err != nil {
+	case err != nil:
 		o.failed.Store(true)
+		if !errors.Is(err, net.ErrClosed) { // which it is by the tool
+			o.broke.Store(new(broken(err)))
+		}
 	}
 	if n > 0 {
 		o.c.active.Store(time.Now().UnixNano())
@@ -185,6 +192,24 @@ func (o *countedOuter) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// read waits for as long as something moves either way.
+func (o *countedOuter) read(p []byte) (int, error) {
+	idle := o.c.session.spec.Limits.Idle
+	for {
+		moved := time.Unix(0, o.c.active.Load())
+		if err := o.SetReadDeadline(moved.Add(idle)); err != nil {
+			return 0, err
+		}
+		n, err := o.outer.Read(p)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+		if time.Since(time.Unix(0, o.c.active.Load())) >= idle {
+			return n, errIdle
+		}
+	}
 }
 
 func (o *countedOuter) Write(p []byte) (int, error) {
@@ -196,6 +221,7 @@ func (o *countedOuter) Write(p []byte) (int, error) {
 		}
 		m, err := o.outer.Write(part)
 		n += m
+		o.c.active.Store(time.Now().UnixNano())
 		if err != nil {
 			return n, err
 		}

@@ -22,8 +22,9 @@ type outer struct {
 	ledger *ledger
 	// Bytes that were exchanged with a proxy before the destination's.
 	ownSent, ownReceived int64
-	sawEnd               atomic.Bool // of what the destination sends
-	failed               atomic.Bool // with an error that the kernel tells once
+	sawEnd               atomic.Bool            // of what the destination sends
+	failed               atomic.Bool            // with an error that the kernel tells once
+	broke                atomic.Pointer[string] // what broke it while it was read
 
 	once sync.Once
 }
@@ -100,9 +101,17 @@ func (o *outer) finish(err string, reset bool) {
 	})
 }
 
+// why is what broke it while it was read, or "".
+func (o *outer) why() string {
+	if set := o.broke.Load(); set != nil {
+		return *set
+	}
+	return ""
+}
+
 // Close is finish for what takes a net.Conn.
 func (o *outer) Close() error {
-	o.finish("", false)
+	o.finish(o.why(), false)
 	return nil
 }
 

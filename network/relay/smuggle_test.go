@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/network"
 )
@@ -38,6 +39,60 @@ func (l *lenient) serve(conn net.Conn) {
 // otherHost is what some server could take for a request of another host: outside of
 // bodies there must be no such line.
 var otherHost = regexp.MustCompile(`(?i)(^|[\r\n])(host[ \t]*:[^\r\n]*evil|[A-Z]+ http://[^/\r\n]*evil)`)
+
+// An answer comes as it was given, with nothing added.
+func TestAnswersAreLeftAsTheyAre(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			(&lenient{}).serve(conn)
+		}
+	}()
+	at := &site{at: addrOf(t, l)}
+	s, _ := newSession(t, deaf(), network.Limits{}, granted("a.test", at.at)...)
+	s.leadTo("a.test", at.at.Addr())
+	const want = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	if got, err := speak(t, s, at, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"); got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A destination that does not answer is given up, and the flow says so; one that
+// something is sent to all the time is not.
+func TestARequestOnWhichNothingMoves(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, conn)
+			_ = conn.Close()
+		}
+	}()
+	at := &site{at: addrOf(t, l)}
+	s, _ := newSession(t, deaf(), network.Limits{Idle: 50 * time.Millisecond}, granted("a.test", at.at)...)
+	s.leadTo("a.test", at.at.Addr())
+	if got, err := speak(t, s, at, "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"); err == nil {
+		t.Errorf("no reset after %q", got)
+	}
+	if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != errIdle.Error() {
+		t.Errorf("%+v", r)
+	}
+}
 
 // What two readers could read in two ways arrives in one, or not at all: the server
 // here takes everything.

@@ -152,6 +152,9 @@ func Warnings(r *api.Result) string {
 			}
 			fmt.Fprintln(&b, terminal.OneLine(hint))
 		}
+		if n := r.Network.Unreachable; n > 0 && r.Network.Mode == "grants" {
+			fmt.Fprintf(&b, "hint: the network refused other ports or addresses %d times: --net ADDRESS:PORT grants one\n", n)
+		}
 		for _, f := range r.Network.Flows[:min(len(r.Network.Flows), maxRefused)] {
 			if f.Error != "" {
 				fmt.Fprintf(&b, "hint: the connection to %s failed: %s\n", terminal.OneLine(strings.TrimSpace(cmp.Or(f.Name, f.Address)+fmt.Sprintf(" port %d", f.Port))), terminal.OneLine(f.Error))
