@@ -50,7 +50,10 @@ type Tool struct {
 type Wish struct {
 	// Read and Write are paths.
 	Read, Write []string
-	Network     bool
+	// Network asks for all of the host's network, Reach for names and addresses as
+	// network grants are written: api.example.com:443.
+	Network bool
+	Reach   []string
 	// MemoryBytes and Pids are limits that would do; zero says nothing.
 	MemoryBytes, Pids int64
 }
@@ -185,7 +188,7 @@ func (t Tool) describe() *pluginv1.ToolDescription {
 		Timeouts:        &pluginv1.TimeoutHints{TimeoutMs: t.Timeout.Milliseconds(), SoftBudgetMs: t.SoftBudget.Milliseconds()},
 		TimeoutArgument: t.TimeoutArgument, Extra: t.Extra,
 		Wish: &pluginv1.SandboxWish{
-			Read: t.Wish.Read, Write: t.Wish.Write, Network: t.Wish.Network,
+			Read: t.Wish.Read, Write: t.Wish.Write, Network: t.Wish.Network, Reach: t.Wish.Reach,
 			MemoryBytes: t.Wish.MemoryBytes, Pids: t.Wish.Pids,
 		},
 	}

@@ -120,7 +120,7 @@ func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []set
 	for _, grant := range e.Sandbox.Grants {
 		rows = append(rows, setting{"reach", grant, from("net", "network"), ""})
 	}
-	return append(rows, alsoSet(entry, e.Sandbox.Tier)...)
+	return append(rows, alsoSet(entry, e.Sandbox.Tier, e.Sandbox.Network)...)
 }
 
 // ownRows are the keys that have a row of their own, or stand above the table.
@@ -129,13 +129,14 @@ var ownRows = []string{
 }
 
 // alsoSet is what else the configuration says of the tool, under its keys.
-func alsoSet(entry config.Tool, tier string) (rows []setting) {
+func alsoSet(entry config.Tool, tier, net string) (rows []setting) {
 	for _, v := range entry.Values() {
 		key := strings.TrimPrefix(v.Path, "tools."+entry.Name+".")
 		if tier == sandbox.TierNone && config.NeedsSandbox(key) {
 			v.Text = "not in force: no sandbox"
 		}
-		if v.Source.Layer != config.LayerBuiltIn && !slices.Contains(ownRows, key) {
+		limits := net == sandbox.NetworkGrants && config.LimitsNetwork(key)
+		if (v.Source.Layer != config.LayerBuiltIn || limits) && !slices.Contains(ownRows, key) {
 			rows = append(rows, setting{Name: key, Value: v.Text, From: v.Source.String()})
 		}
 	}
@@ -239,7 +240,7 @@ func wishedNetwork(w *pluginv1.SandboxWish) string {
 	if w.GetNetwork() {
 		return "host"
 	}
-	return ""
+	return strings.Join(w.GetReach(), " ")
 }
 
 func paths(list []string) string {

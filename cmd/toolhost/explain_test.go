@@ -25,7 +25,7 @@ func TestExplainWithoutASandbox(t *testing.T) {
 		sandbox.TierNone:   {"openFiles": none, "tmp": none, "cpuTime": "5s"},
 	} {
 		found := 0
-		for _, row := range alsoSet(loaded.Tools[0], tier) {
+		for _, row := range alsoSet(loaded.Tools[0], tier, "none") {
 			if text, ok := want[row.Name]; ok {
 				found++
 				if row.Value != text || row.From == "" {

@@ -134,6 +134,8 @@ func TestStaticChecks(t *testing.T) {
 		{func(d *pluginv1.ToolDescription) { d.Wish.Pids = -1 }, checkClaims, Fail, "wishes for is negative"},
 		{func(d *pluginv1.ToolDescription) { d.Wish.Read = []string{"src"} }, checkClaims, Warn, `"src"`},
 		{func(d *pluginv1.ToolDescription) { d.Wish.Read = []string{"~/src", "/x"} }, checkClaims, Pass, ""},
+		{func(d *pluginv1.ToolDescription) { d.Wish.Reach = []string{"api.example.com:443", "10.0.0.0/8:22"} }, checkClaims, Pass, ""},
+		{func(d *pluginv1.ToolDescription) { d.Wish.Reach = []string{"https://api.example.com"} }, checkClaims, Fail, "is a URL"},
 		{func(d *pluginv1.ToolDescription) { d.TimeoutArgument = "ms" }, checkClaims, Pass, ""},
 		{func(d *pluginv1.ToolDescription) { d.TimeoutArgument = "s" }, checkClaims, Fail, `"s" is not an integer`},
 		{func(d *pluginv1.ToolDescription) {}, checkSchemas, Pass, "no output schema"},

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/toolhost/toolhost/network"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/schema"
 )
@@ -101,6 +102,11 @@ func checkClaims(tool *pluginv1.ToolDescription) Finding {
 	for _, path := range append(append([]string{}, wish.GetRead()...), wish.GetWrite()...) {
 		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") {
 			return warned("wish for absolute paths, or such as begin with ~", "it wishes for %q, which depends on where the host was started", path)
+		}
+	}
+	for _, to := range wish.GetReach() {
+		if _, err := network.Parse(to); err != nil {
+			return failed("wish for a name or an address as network grants are written, such as api.example.com:443", "%v", err)
 		}
 	}
 	return passed("%s", claims(tool))

@@ -52,6 +52,7 @@ type Wish struct {
 	Read        []string `json:"read,omitempty"`
 	Write       []string `json:"write,omitempty"`
 	Network     bool     `json:"network,omitempty"`
+	Reach       []string `json:"reach,omitempty"`
 	MemoryBytes int64    `json:"memoryBytes,omitempty"`
 	Pids        int64    `json:"pids,omitempty"`
 }
@@ -66,7 +67,7 @@ func NewDescription(path string, d *supervisor.Description) Description {
 			InputSchema: t.GetInputSchema(), OutputSchema: t.GetOutputSchema(),
 			Exclusive: t.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 			TimeoutMs: t.GetTimeouts().GetTimeoutMs(), SoftBudgetMs: t.GetTimeouts().GetSoftBudgetMs(), TimeoutArgument: t.GetTimeoutArgument(),
-			Wish: Wish{Read: wish.GetRead(), Write: wish.GetWrite(), Network: wish.GetNetwork(), MemoryBytes: wish.GetMemoryBytes(), Pids: wish.GetPids()},
+			Wish: Wish{Read: wish.GetRead(), Write: wish.GetWrite(), Network: wish.GetNetwork(), Reach: wish.GetReach(), MemoryBytes: wish.GetMemoryBytes(), Pids: wish.GetPids()},
 		}
 		if a != nil {
 			tool.ReadOnly, tool.Destructive, tool.Idempotent, tool.OpenWorld = a.ReadOnly, a.Destructive, a.Idempotent, a.OpenWorld
@@ -193,6 +194,9 @@ func (w *Wish) list() (list []string) {
 	}
 	if w.Network {
 		list = append(list, "network")
+	}
+	for _, to := range w.Reach {
+		list = append(list, "reach "+to)
 	}
 	if w.MemoryBytes > 0 {
 		list = append(list, "memory "+units.BytesSize(float64(w.MemoryBytes)))

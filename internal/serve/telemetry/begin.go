@@ -49,11 +49,14 @@ func (m *metrics) beginTool(tool string) {
 		m.timeouts.WithLabelValues(tool, budget.ToolCall, reason)
 	}
 	m.clamped.WithLabelValues(tool, budget.ToolCall)
-	for _, single := range []*prometheus.CounterVec{m.overran, m.ooms, m.pidsHits, m.truncated} {
+	for _, single := range []*prometheus.CounterVec{m.overran, m.ooms, m.pidsHits, m.truncated, m.reached, m.refused} {
 		single.WithLabelValues(tool)
 	}
 	for _, mode := range []string{"user", "system"} {
 		m.cpu.WithLabelValues(tool, mode)
+	}
+	for _, direction := range []string{"sent", "received"} {
+		m.moved.WithLabelValues(tool, direction)
 	}
 	for _, stream := range []string{"stdout", "stderr", "content"} {
 		m.output.WithLabelValues(tool, stream)

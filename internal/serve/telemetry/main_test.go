@@ -38,6 +38,11 @@ func timedOut() turn.Record {
 	r.Kill = api.Kill{Stage: "kill", Cause: "deadline", Signals: []string{"SIGTERM", "SIGKILL"}, Reaped: 3, LatencyUs: 5000}
 	r.Usage = api.Usage{CPUUserMs: 200, CPUSystemMs: 50, MemoryPeakBytes: 1 << 20, OOMEvents: 1, PidsLimitHits: 7}
 	r.Sandbox = api.Receipt{Tier: "native", Cgroup: "v2", Degraded: []api.Degradation{{Feature: "landlock", Reason: secretText}}}
+	r.Network = &api.Network{
+		Mode:    "grants",
+		Flows:   []api.NetworkFlow{{Name: secretText, Address: secretText, Port: 443, Connections: 2, SentBytes: 30, ReceivedBytes: 500, Error: secretText}, {Name: secretText + "2", Port: 80, Connections: 1, SentBytes: 12}},
+		Refused: []api.NetworkRefusal{{Name: secretText, Count: 4, Why: secretText}},
+	}
 	r.Marks = api.Marks{Queued: at(10), Admitted: at(30), Ready: at(50), Stop: at(1530), Kill: at(3530), Empty: at(3535), Done: at(3540)}
 	return turn.Record{
 		Record: api.Record{Event: api.Event{TurnID: "turn1", CallID: "call 1", Tool: "slow", Kind: api.EventFailed, Time: at(3541), Display: secretText, Message: secretText}},

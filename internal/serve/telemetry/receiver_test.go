@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -177,6 +178,8 @@ func attributes(list []*commonpb.KeyValue) map[string]string {
 		switch v := a.GetValue().GetValue().(type) {
 		case *commonpb.AnyValue_StringValue:
 			all[a.GetKey()] = v.StringValue
+		case *commonpb.AnyValue_IntValue:
+			all[a.GetKey()] = strconv.FormatInt(v.IntValue, 10)
 		default:
 			raw, _ := proto.Marshal(a.GetValue())
 			all[a.GetKey()] = string(raw)

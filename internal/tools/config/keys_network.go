@@ -286,6 +286,12 @@ func prefixesOf(list []string) (prefixes []netip.Prefix) {
 	return prefixes
 }
 
+// LimitsNetwork says whether a key of a tool's bounds what its calls do with their
+// network grants.
+func LimitsNetwork(name string) bool {
+	return slices.ContainsFunc(networkLimitKeys, func(k *key) bool { return k.name == name })
+}
+
 // networkLimitKeys bound what one call does with its grants.
 var networkLimitKeys = []*key{
 	amount(&key{

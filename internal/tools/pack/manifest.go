@@ -74,6 +74,7 @@ type Wish struct {
 	Read        []string `json:"read"`
 	Write       []string `json:"write"`
 	Network     bool     `json:"network"`
+	Reach       []string `json:"reach,omitempty"`
 	MemoryBytes int64    `json:"memoryBytes"`
 	Pids        int64    `json:"pids"`
 }
@@ -100,6 +101,7 @@ func (m *Manifest) describe(tools []*pluginv1.ToolDescription) {
 		m.Wish.Read = union(m.Wish.Read, w.GetRead())
 		m.Wish.Write = union(m.Wish.Write, w.GetWrite())
 		m.Wish.Network = m.Wish.Network || w.GetNetwork()
+		m.Wish.Reach = union(m.Wish.Reach, w.GetReach())
 		m.Wish.MemoryBytes = max(m.Wish.MemoryBytes, w.GetMemoryBytes())
 		m.Wish.Pids = max(m.Wish.Pids, w.GetPids())
 	}

@@ -719,12 +719,15 @@ func (x *TimeoutHints) GetGapMs() int64 {
 
 // SandboxWish says what a tool would like to be granted.
 type SandboxWish struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Read          []string               `protobuf:"bytes,1,rep,name=read,proto3" json:"read,omitempty"`
-	Write         []string               `protobuf:"bytes,2,rep,name=write,proto3" json:"write,omitempty"`
-	Network       bool                   `protobuf:"varint,3,opt,name=network,proto3" json:"network,omitempty"`
-	MemoryBytes   int64                  `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Pids          int64                  `protobuf:"varint,5,opt,name=pids,proto3" json:"pids,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Read        []string               `protobuf:"bytes,1,rep,name=read,proto3" json:"read,omitempty"`
+	Write       []string               `protobuf:"bytes,2,rep,name=write,proto3" json:"write,omitempty"`
+	Network     bool                   `protobuf:"varint,3,opt,name=network,proto3" json:"network,omitempty"`
+	MemoryBytes int64                  `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Pids        int64                  `protobuf:"varint,5,opt,name=pids,proto3" json:"pids,omitempty"`
+	// Reach are the names and addresses that it needs of the network, as network
+	// grants are written: api.example.com:443. Network alone asks for all of it.
+	Reach         []string `protobuf:"bytes,6,rep,name=reach,proto3" json:"reach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +795,13 @@ func (x *SandboxWish) GetPids() int64 {
 		return x.Pids
 	}
 	return 0
+}
+
+func (x *SandboxWish) GetReach() []string {
+	if x != nil {
+		return x.Reach
+	}
+	return nil
 }
 
 type CallRequest struct {
@@ -2511,13 +2521,14 @@ const file_plugin_proto_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12$\n" +
 	"\x0esoft_budget_ms\x18\x02 \x01(\x03R\fsoftBudgetMs\x12\x15\n" +
-	"\x06gap_ms\x18\x03 \x01(\x03R\x05gapMs\"\x88\x01\n" +
+	"\x06gap_ms\x18\x03 \x01(\x03R\x05gapMs\"\x9e\x01\n" +
 	"\vSandboxWish\x12\x12\n" +
 	"\x04read\x18\x01 \x03(\tR\x04read\x12\x14\n" +
 	"\x05write\x18\x02 \x03(\tR\x05write\x12\x18\n" +
 	"\anetwork\x18\x03 \x01(\bR\anetwork\x12!\n" +
 	"\fmemory_bytes\x18\x04 \x01(\x03R\vmemoryBytes\x12\x12\n" +
-	"\x04pids\x18\x05 \x01(\x03R\x04pids\"\xaa\x02\n" +
+	"\x04pids\x18\x05 \x01(\x03R\x04pids\x12\x14\n" +
+	"\x05reach\x18\x06 \x03(\tR\x05reach\"\xaa\x02\n" +
 	"\vCallRequest\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x12\x12\n" +
 	"\x04tool\x18\x02 \x01(\tR\x04tool\x12\x1c\n" +
