@@ -216,7 +216,7 @@ func (r *relayProcess) launch(ctx context.Context, plan *sandbox.Plan, control *
 // relayEnv keeps its heap small, for its buffers are the kernel's, and its threads
 // few: it waits for sockets, and connections that are handed from one processor to
 // another are slower. The rest is the calls'.
-var relayEnv = []string{"GOMEMLIMIT=256MiB", "GOTRACEBACK=single", "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()/4))}
+var relayEnv = []string{"GOMEMLIMIT=256MiB", "GOGC=50", "GOTRACEBACK=single", "GOMAXPROCS=" + strconv.Itoa(max(1, runtime.NumCPU()/4))}
 
 // maxRelayWords bounds what is logged of a relay.
 const maxRelayWords = 16 << 10
