@@ -78,6 +78,9 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 		b.held.release()
 		return nil, err
 	}
+	if dir := b.process.launcher.SocketDir(); dir != nil {
+		_ = dir.Close() // nobody connects again: a call that waits has one descriptor less
+	}
 	if b.process.use(conn) {
 		b.limitTasks()
 	} else {
