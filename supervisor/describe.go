@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/describe"
+	"github.com/toolhost/toolhost/supervisor/internal/kept"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
@@ -54,9 +55,11 @@ func (d *Description) Names() (names []string) {
 // Describe asks a plugin binary what tools it has, in a process of its own
 // under the message_route profile, with the request's tool, hash, limits,
 // environment and sandbox, but nothing granted. Answers are remembered by the
-// binary's hash, and not asked for again unless the request is Anew. The result
-// tells what happened where there is no description. Timeouts of the request shorten it, but for what an operator's file says of an
-// Adapter's calls: they do not wait for the start of what is behind it each time.
+// binary's hash, and not asked for again unless the request is Anew. One that is
+// AsKept waits for calls that have the kept process to themselves, as long as for a
+// slot. The result tells what happened where there is no description. Timeouts of the
+// request shorten it, but for what an operator's file says of an Adapter's calls: they
+// do not wait for the start of what is behind it each time.
 func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *api.Result) {
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
@@ -85,14 +88,18 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found prepar
 	if known := s.described.Get(key); known != nil && !request.Anew {
 		return known, nil
 	}
-	return s.describing.Do(ctx, flightKey(key, request), func(ctx context.Context) (*describe.Described, error) {
+	ask := func(ctx context.Context) (*describe.Described, error) {
 		d, err := s.askDescribed(ctx, request)
 		if err == nil {
 			d.At = time.Now()
 			s.described.Put(key, d)
 		}
 		return d, err
-	})
+	}
+	if request.AsKept { // it may only be busy, and is to be asked again
+		return ask(ctx)
+	}
+	return s.describing.Do(ctx, flightKey(key, request), ask)
 }
 
 func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*describe.Described, error) {
@@ -117,7 +124,7 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 // askDescription is a supervised call like any other, but for its work.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
-	p, err := s.preparer.Prepare(ctx, s.describeRequest(request, profile), profile, prepare.ForDescribe)
+	p, err := s.prepareDescribe(ctx, request, profile)
 	c, run, err := s.admit(p, err)
 	if err != nil {
 		p.Close()
@@ -130,6 +137,28 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 	}
 	p.Mask.Description(response)
 	return response, r, nil
+}
+
+// prepareDescribe finds out whether there is a process to be asked beside the one that
+// a Describe starts for itself.
+func (s *Supervisor) prepareDescribe(ctx context.Context, request Request, profile budget.Profile) (*prepare.Prepared, error) {
+	own := s.describeRequest(request, profile)
+	if keep := request.Keep; request.AsKept && keep != nil && !keep.Once {
+		shared := *keep
+		shared.Shared = true
+		asKept := own
+		asKept.Sandbox, asKept.Lock, asKept.Keep, asKept.Share, asKept.AsKept = request.Sandbox, request.Lock, &shared, request.Share, true
+		asKept.Timeouts = slices.Clone(own.Timeouts)
+		for i := range asKept.Timeouts { // the adapter gives up first: calls that run there are not to end with this one
+			asKept.Timeouts[i].Timeout *= 2
+		}
+		p, err := s.preparer.Prepare(ctx, asKept, profile, prepare.ForDescribe)
+		if err == nil && s.kept.Lives(kept.KeyOf(p)) {
+			return p, nil
+		}
+		p.Close()
+	}
+	return s.preparer.Prepare(ctx, own, profile, prepare.ForDescribe)
 }
 
 // describeRequest grants nothing, but to an adapter what its calls are granted.

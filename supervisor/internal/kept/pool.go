@@ -141,6 +141,14 @@ func (p *Pool) all() (lines []*Line) {
 	return lines
 }
 
+// Lives says whether a process is kept for a key.
+func (p *Pool) Lives(key Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lines[key.sum()]
+	return l != nil && l.has.Load()
+}
+
 // Load is how many processes are kept.
 func (p *Pool) Load() (n int) {
 	for _, l := range p.all() {

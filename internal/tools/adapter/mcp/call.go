@@ -52,7 +52,7 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 	defer s.wire.end(c)
 	s.levelFor(c)
 	p = maps.Clone(p)
-	p["_meta"] = s.metaOf(c, p["_meta"])
+	p["_meta"] = s.metaOf(c, plugin.PlaceOf(ctx).Meta)
 	if len(c.client.InputResponses) > 0 {
 		p["inputResponses"] = s.options.grantedIn(c.client.InputResponses)
 	}
@@ -130,10 +130,12 @@ func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Re
 
 // metaOf is what stands beside a request's parameters: what the caller gives, a
 // token for progress and, in the newest protocol, who asks.
-func (s *session) metaOf(c *call, given any) map[string]any {
+func (s *session) metaOf(c *call, given json.RawMessage) map[string]any {
 	meta := map[string]any{}
-	if of, ok := given.(map[string]any); ok {
-		maps.Copy(meta, of)
+	var written map[string]json.RawMessage
+	_ = json.Unmarshal(given, &written)
+	for key, value := range written {
+		meta[key] = value
 	}
 	meta["progressToken"] = c.token
 	if s.stateless() {
@@ -210,9 +212,7 @@ func (s *session) refused(c *call, e *jsonrpc.Error) error {
 
 // callTool calls a tool by its own name.
 func (s *session) callTool(ctx context.Context, tool string, arguments json.RawMessage, out *plugin.Output) (structured json.RawMessage, asked bool, err error) {
-	var given map[string]any
-	_ = json.Unmarshal(plugin.PlaceOf(ctx).Meta, &given)
-	p := params{"name": tool, "arguments": arguments, "_meta": given}
+	p := params{"name": tool, "arguments": arguments}
 	c, raw, asked, err := s.call(ctx, callTool, p, out)
 	if err != nil || raw == nil {
 		return nil, asked, err

@@ -18,6 +18,8 @@ type function = func(context.Context, json.RawMessage, *plugin.Output) (json.Raw
 
 // describe lists the server's tools; calling gives the function of a safe name.
 func (s *session) describe(ctx context.Context, calling func(string) function) (plugin.Listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errListTimeout) // for all lists together
+	defer cancel()
 	l, err := s.list(ctx)
 	if err != nil {
 		return plugin.Listing{}, err
@@ -75,19 +77,23 @@ func (l *listing) tool(t listed, do function) (plugin.Registered, error) {
 	}, input, output, do)
 }
 
+// knownOfTools are the fields of a tool that a description has places for, or that say
+// what toolhost does not do.
+var knownOfTools = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution"}
+
 // extra is what a tool's description has beside what toolhost knows.
 func (t listed) extra() (json.RawMessage, error) {
-	if len(t.Meta) == 0 && len(t.Icons) == 0 {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(t.raw, &fields); err != nil {
+		return nil, err
+	}
+	for _, name := range knownOfTools {
+		delete(fields, name)
+	}
+	if len(fields) == 0 {
 		return nil, nil
 	}
-	return json.Marshal(map[string]json.RawMessage{"_meta": orNull(t.Meta), "icons": orNull(t.Icons)})
-}
-
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
+	return json.Marshal(fields)
 }
 
 func (t listed) readOnly() bool {

@@ -46,9 +46,8 @@ type listed struct {
 	Execution struct {
 		TaskSupport string `json:"taskSupport"`
 	} `json:"execution"`
-	Icons json.RawMessage `json:"icons"`
-	Meta  json.RawMessage `json:"_meta"`
-	safe  string
+	raw  json.RawMessage
+	safe string
 }
 
 func (l *listing) warn(format string, args ...any) {
@@ -77,7 +76,7 @@ func (l *listing) add(raw json.RawMessage) bool {
 		l.warn("tool %d is left out: it has no name", len(l.tools)+1)
 		return true
 	}
-	t.safe = mcpname.Safe(t.Name)
+	t.raw, t.safe = raw, mcpname.Safe(t.Name)
 	if other, taken := l.own[t.safe]; taken {
 		l.warn("tool %q is left out: %q has its name already", t.Name, other)
 		return true

@@ -39,8 +39,6 @@ func offersAny(o *pluginv1.Server) bool {
 // all takes a list page by page, within what is left of the bounds that all lists
 // of a server share.
 func (s *session) all(ctx context.Context, l *listing, method, field string) (list [][]byte) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errListTimeout)
-	defer cancel()
 	cursor := ""
 	for range maxPages {
 		raw, err := s.listPage(ctx, method, cursor)

@@ -47,13 +47,7 @@ func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessag
 // tellRoots tells servers that run that the client has other roots; it starts none.
 // Since 2026-07-28 they are asked for anew each time.
 func (a *adapter) tellRoots() {
-	a.mu.Lock()
-	running := []*session{a.current, a.former}
-	a.mu.Unlock()
-	for _, s := range running {
-		if s == nil || s.over() {
-			continue
-		}
+	for _, s := range a.living() {
 		select {
 		case <-s.ready:
 			if !s.stateless() {

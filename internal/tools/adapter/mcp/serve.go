@@ -75,6 +75,8 @@ var (
 	_ plugin.Watcher   = (*adapter)(nil)
 )
 
+var errNotNeeded = errors.New("another process of the MCP server does its work")
+
 var errEnded = errors.New("the adapter of the MCP server ends")
 
 func newAdapter(o Options, argv []string) *adapter {
@@ -95,12 +97,36 @@ func (a *adapter) close() {
 
 // Tools implements plugin.Provider.
 func (a *adapter) Tools(ctx context.Context) (plugin.Listing, error) {
-	s, err := a.session(ctx)
+	s, err := a.listed(ctx)
 	if err != nil {
 		return plugin.Listing{}, err
 	}
 	return s.describe(ctx, a.calling)
 }
+
+// listed is the server to be asked what it has: one that runs, for what it has may
+// have changed since it began.
+func (a *adapter) listed(ctx context.Context) (*session, error) {
+	if running := a.living(); len(running) > 0 {
+		return a.ready(ctx, running[0])
+	}
+	return a.session(ctx)
+}
+
+// living are the servers that run, or start, each once.
+func (a *adapter) living() (list []*session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if living(a.current) {
+		list = append(list, a.current)
+	}
+	if living(a.former) && a.former != a.current {
+		list = append(list, a.former)
+	}
+	return list
+}
+
+func living(s *session) bool { return s != nil && !s.over() }
 
 // Find implements plugin.Provider. It knows nothing of the server's tools: the
 // server refuses what it does not have.
@@ -144,29 +170,50 @@ func (a *adapter) session(ctx context.Context) (*session, error) {
 	if len(a.argv) == 0 {
 		return nil, &plugin.Failure{Kind: plugin.StartFailed, Err: errors.New("no MCP server: its command is empty")}
 	}
-	s, err := a.fitting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.ready(ctx, s)
-}
-
-// fitting is the server that speaks as the client of the call does: what servers may
-// do, and ask of their clients, differs too much for one to stand for the other.
-func (a *adapter) fitting(ctx context.Context) (*session, error) {
 	protocol := mcpcall.Of(plugin.ClientOf(ctx)).Protocol
 	if protocol == "" || protocol >= statelessSince {
-		return a.latest(&a.current), nil
+		return a.newest(ctx)
 	}
+	return a.ready(ctx, a.older(ctx))
+}
+
+// newest is the server for clients of the newest protocol. One that turns out not to
+// speak it is the same for all: what it keeps in mind is not to depend on who asks.
+func (a *adapter) newest(ctx context.Context) (*session, error) {
+	s, err := a.ready(ctx, a.latest(&a.current))
+	if err != nil || s.stateless() {
+		return s, err
+	}
+	a.mu.Lock()
+	former := a.former
+	a.mu.Unlock()
+	if former == s || !living(former) {
+		return s, nil
+	}
+	if former, err = a.ready(ctx, former); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.current == s && a.former == former {
+		a.current = former
+		s.leave()
+	}
+	return former, nil
+}
+
+// older is the server for other clients: what servers may do, and ask of their clients,
+// differs too much for one generation to stand for the other.
+func (a *adapter) older(ctx context.Context) *session {
 	a.mu.Lock()
 	s := a.current
 	a.mu.Unlock()
-	if s != nil && !s.over() {
+	if living(s) {
 		if _, err := a.ready(ctx, s); err == nil && !s.stateless() {
-			return s, nil
+			return s
 		}
 	}
-	return a.latest(&a.former), nil
+	return a.latest(&a.former)
 }
 
 // ready waits until a server can be asked something.
@@ -191,7 +238,9 @@ func (a *adapter) latest(of **session) *session {
 	if *of == nil || (*of).over() {
 		s := newSession(a.options, a.argv, a.tell)
 		s.former = of == &a.former
-		a.running.Go(func() { s.run(a.lifetime) })
+		ctx, leave := context.WithCancelCause(a.lifetime)
+		s.leave = func() { leave(errNotNeeded) }
+		a.running.Go(func() { s.run(ctx) })
 		*of = s
 	}
 	return *of

@@ -32,6 +32,7 @@ type session struct {
 
 	tell     func(method string, params json.RawMessage) // notifications, to the host
 	watching sync.Once
+	leave    context.CancelFunc // ends it, for nobody needs it
 
 	mu      sync.Mutex
 	own     map[string]string        // the server's names of its tools, as far as listed
@@ -42,7 +43,7 @@ type session struct {
 
 func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *session {
 	return &session{
-		tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
+		leave: func() {}, tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
 		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
 		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
 	}

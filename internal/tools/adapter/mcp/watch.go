@@ -55,13 +55,8 @@ func (n *notices) take() []notice {
 // Watch implements plugin.Watcher.
 func (a *adapter) Watch(ctx context.Context, tell func(string, json.RawMessage) error) error {
 	a.watched.Store(true)
-	a.mu.Lock()
-	running := []*session{a.current, a.former}
-	a.mu.Unlock()
-	for _, s := range running {
-		if s != nil {
-			s.watch()
-		}
+	for _, s := range a.living() {
+		s.watch()
 	}
 	for {
 		for _, one := range a.notices.take() {
@@ -91,18 +86,16 @@ func (s *session) watch() {
 		return
 	}
 	s.watching.Do(func() {
-		_, _ = s.stream(context.Background(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+		_ = s.stream(context.Background(), newExchange(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
 	})
 }
 
 // stream opens a stream of notifications, which lasts until it is cancelled.
-func (s *session) stream(ctx context.Context, wants map[string]any) (*exchange, error) {
+func (s *session) stream(ctx context.Context, e *exchange, wants map[string]any) error {
 	meta := map[string]any{}
 	s.introduce(meta, clientOfHost)
 	delete(meta, metaLogLevel)
-	e := newExchange()
-	err := s.wire.request(ctx, e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
-	return e, err
+	return s.wire.request(ctx, e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
 }
 
 // listen subscribes to a resource where the protocol has a stream for that.
@@ -119,14 +112,24 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 	if method == unsubscribe {
 		return json.RawMessage("{}"), true, nil
 	}
-	e, err := s.stream(ctx, map[string]any{"resourceSubscriptions": []string{uri}})
-	if err != nil {
+	e, acknowledged := newExchange(), make(chan struct{})
+	if err := s.wire.number(e); err != nil {
 		return nil, false, err
 	}
-	acknowledged := make(chan struct{})
+	id := idText(e.id)
+	s.mu.Lock()
+	s.acks[id] = acknowledged // before the server can have said it
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.acks, id)
+	}()
+	if err := s.stream(ctx, e, map[string]any{"resourceSubscriptions": []string{uri}}); err != nil {
+		return nil, false, err
+	}
 	s.mu.Lock()
 	s.streams[uri] = e
-	s.acks[idText(e.id)] = acknowledged
 	s.mu.Unlock()
 	select {
 	case <-acknowledged:

@@ -220,22 +220,28 @@ func (w *wire) write(ctx context.Context, message jsonrpc.Message) error {
 	return err
 }
 
-// request sends a request. What the server could not take was not asked.
-func (w *wire) request(ctx context.Context, e *exchange, method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
+// number gives a request its id, by which what comes for it is known.
+func (w *wire) number(e *exchange) error {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.ids++
 	id, err := jsonrpc.MakeID(float64(w.ids))
 	if err == nil {
 		w.asked[id], e.id = e, id
 	}
-	w.mu.Unlock()
+	return err
+}
+
+// request sends a request. What the server could not take was not asked.
+func (w *wire) request(ctx context.Context, e *exchange, method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err == nil && !e.id.IsValid() { // nobody else has it yet
+		err = w.number(e)
+	}
 	if err != nil {
 		return err
 	}
+	id := e.id
 	if err = w.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
 		w.mu.Lock()
 		delete(w.asked, id)
