@@ -2,7 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
-	"maps"
+	"slices"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -21,32 +21,39 @@ func asMCP(list []api.Content) bool {
 	return false
 }
 
-// blockOf is a block as its server made it, or nil for content of another kind. Text that
-// stands where something is left out is one of its own.
+// blockOf is a block as its server made it. Text that stands where something is left out
+// is one of its own.
 func blockOf(c api.Content) mcpsdk.Content {
 	if len(c.Extra) == 0 && c.Type == "text" { // most are, and need not be encoded to be read by the SDK
 		return &mcpsdk.TextContent{Text: c.Text}
 	}
+	raw, err := json.Marshal(rawBlock(c))
+	var one mcpsdk.CallToolResult
+	if err == nil {
+		err = json.Unmarshal(slices.Concat([]byte(`{"content":[`), raw, []byte("]}")), &one)
+	}
+	if err != nil || len(one.Content) != 1 {
+		return &mcpsdk.TextContent{Text: "[a part of the result is left out: it has not the form of MCP]"}
+	}
+	return exactContent{one.Content[0], raw}
+}
+
+func rawBlock(c api.Content) map[string]any {
 	fields := map[string]any{}
-	var extra map[string]json.RawMessage
-	_ = json.Unmarshal(c.Extra, &extra) // the supervisor has checked it
+	extra := fieldsOf(c.Extra) // the supervisor has checked it
 	for name, value := range extra {
 		fields[name] = value
 	}
 	put(fields, c)
-	if inner, ok := extra["resource"]; ok && c.Type == "resource" {
-		var more map[string]any
-		_ = json.Unmarshal(inner, &more)
-		maps.Copy(more, fields["resource"].(map[string]any))
-		fields["resource"] = more
+	if c.Type == "resource" {
+		inner := fields["resource"].(map[string]any)
+		for name, value := range fieldsOf(extra["resource"]) {
+			if _, own := inner[name]; !own {
+				inner[name] = value
+			}
+		}
 	}
-	raw, err := json.Marshal(map[string]any{"content": []any{fields}})
-	var one mcpsdk.CallToolResult
-	if err != nil || json.Unmarshal(raw, &one) != nil || len(one.Content) != 1 {
-		return nil
-	}
-	exactly(one.Content[0], raw[len(`{"content":[`):len(raw)-len(`]}`)])
-	return one.Content[0]
+	return fields
 }
 
 // put writes the fields that content has places for.
@@ -100,7 +107,7 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 		}
 	}
 	for _, c := range r.Content {
-		list = append(list, forVersion(blockOf(c), version)...)
+		list = append(list, forVersion(blockOf(c), version))
 	}
 	if len(r.Structured) > 0 && string(r.Structured) != "null" && !isJSONObject(r.Structured) && version < multiRound {
 		list = append(list, &mcpsdk.TextContent{Text: string(r.Structured)})
@@ -112,20 +119,22 @@ func passed(r *api.Result, version string) []mcpsdk.Content {
 }
 
 // forVersion is a block for what a version has; text for what it has not.
-func forVersion(block mcpsdk.Content, version string) []mcpsdk.Content {
-	switch b := block.(type) {
-	case nil:
-		return nil
+func forVersion(block mcpsdk.Content, version string) mcpsdk.Content {
+	exact, is := block.(exactContent)
+	if !is {
+		return block
+	}
+	switch b := exact.Content.(type) {
 	case *mcpsdk.AudioContent:
 		if version < audioSince {
-			return []mcpsdk.Content{&mcpsdk.TextContent{Text: "[audio is left out: the client speaks a version of MCP without it]"}}
+			return &mcpsdk.TextContent{Text: "[audio is left out: the client speaks a version of MCP without it]"}
 		}
 	case *mcpsdk.ResourceLink:
 		if version < linkSince {
-			return []mcpsdk.Content{&mcpsdk.TextContent{Text: b.Name + ": " + b.URI}}
+			return &mcpsdk.TextContent{Text: b.Name + ": " + b.URI}
 		}
 	}
-	return []mcpsdk.Content{block}
+	return block
 }
 
 // metaFrom is a wrapped server's _meta of a result.
@@ -151,28 +160,6 @@ func metaIn(raw []byte) mcpsdk.Meta {
 	var object withMeta
 	_ = json.Unmarshal(raw, &object)
 	return object.Meta.sdk()
-}
-
-// exactly gives a block the _meta that it was written with.
-func exactly(block mcpsdk.Content, raw []byte) {
-	var inner struct {
-		Resource withMeta `json:"resource"`
-	}
-	switch b := block.(type) {
-	case *mcpsdk.TextContent:
-		b.Meta = metaIn(raw)
-	case *mcpsdk.ImageContent:
-		b.Meta = metaIn(raw)
-	case *mcpsdk.AudioContent:
-		b.Meta = metaIn(raw)
-	case *mcpsdk.ResourceLink:
-		b.Meta = metaIn(raw)
-	case *mcpsdk.EmbeddedResource:
-		b.Meta = metaIn(raw)
-		if _ = json.Unmarshal(raw, &inner); b.Resource != nil {
-			b.Resource.Meta = inner.Resource.Meta.sdk()
-		}
-	}
 }
 
 func (m exactMeta) sdk() mcpsdk.Meta {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,19 +107,15 @@ func refusal(made turn.Call, status api.Status, reason api.Reason, decider, why 
 // metaOf is what a client says beside the arguments, without what is the
 // protocol's own.
 func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
-	own := map[string]any{}
-	for key, value := range r.Params.Meta {
-		if key != "progressToken" && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
-			own[key] = value
-		}
+	written := writtenIn(r.Params.Meta)
+	if written == nil {
+		written, _ = json.Marshal(r.Params.Meta) // of what was decoded from JSON
 	}
-	if len(own) == 0 {
+	own := ownMeta(fieldsOf(written))
+	if own == nil {
 		return nil
 	}
-	raw, err := json.Marshal(own)
-	if err != nil {
-		return nil
-	}
+	raw, _ := json.Marshal(own) // of JSON
 	return raw
 }
 

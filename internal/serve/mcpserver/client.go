@@ -31,7 +31,11 @@ func (s *Server) clientFor(r *mcpsdk.CallToolRequest, caps *mcpsdk.ClientCapabil
 	}
 	c := mcpcall.Client{Protocol: r.ProtocolVersion(), Capabilities: raw, LogLevel: s.levelOf(r)}
 	if len(r.Params.InputResponses) > 0 {
-		c.InputResponses, _ = json.Marshal(r.Params.InputResponses) // of what the SDK has read
+		all := exactFields{}
+		for key, one := range r.Params.InputResponses {
+			all[key], _ = writtenAnswer(one) // of what the SDK has read
+		}
+		c.InputResponses, _ = json.Marshal(all)
 	}
 	return c.JSON()
 }
@@ -98,7 +102,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		a.By = c.by()
 		return a, nil
 	}
-	raw, err := json.Marshal(given)
+	raw, err := writtenAnswer(given)
 	if err != nil {
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
@@ -136,6 +140,9 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 	p := &mcpsdk.ElicitParams{}
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, err
+	}
+	if form := fieldsOf(raw)["requestedSchema"]; p.RequestedSchema != nil { // its order is that of the form's fields
+		p.RequestedSchema = form
 	}
 	switch {
 	case p.Mode == "url" && (caps.Elicitation == nil || caps.Elicitation.URL == nil):

@@ -125,8 +125,15 @@ func (f form) answer(r *mcpsdk.ElicitResult) api.Answer {
 	if r.Content == nil {
 		value = map[string]any{}
 	}
+	content := fieldsOf(writtenIn(r.Meta))["content"]
+	if r.Content != nil && len(content) > 0 && !f.text {
+		value = content
+	}
 	if f.wraps != "" {
 		value = r.Content[f.wraps]
+		if written := fieldsOf(content)[f.wraps]; value != nil && len(written) > 0 && !f.text {
+			value = written
+		}
 	}
 	if text, ok := value.(string); f.text {
 		if !ok || !json.Valid([]byte(text)) {

@@ -129,12 +129,8 @@ func newWrapped(one catalog.Server) *wrapped {
 	return w
 }
 
-func field(raw []byte, name string) string {
-	var fields map[string]json.RawMessage
-	var text string
-	if json.Unmarshal(raw, &fields) == nil {
-		_ = json.Unmarshal(fields[name], &text)
-	}
+func field(raw []byte, name string) (text string) {
+	_ = json.Unmarshal(fieldsOf(raw)[name], &text)
 	return text
 }
 
@@ -150,7 +146,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 			problems = append(problems, fmt.Errorf("prompt %q of %s (%s) is left out: %s has its name already: give one of them another prefix", name, w.Entry.Name, w.Entry.Source, first.entry))
 			continue
 		}
-		prompts[name] = promptOffer{w.Entry.Name, own, with(raw, "name", name)}
+		prompts[name] = promptOffer{w.Entry.Name, own, string(withField(raw, "name", name))}
 	}
 	for _, raw := range w.Offers.GetResources() {
 		uri := field(raw, "uri")
@@ -158,7 +154,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 		if shown != uri {
 			problems = append(problems, fmt.Errorf("resource %s of %s (%s) is offered as %s: another server has its URI", uri, w.Entry.Name, w.Entry.Source, shown))
 		}
-		resources[shown] = with(raw, "uri", shown)
+		resources[shown] = string(withField(raw, "uri", shown))
 	}
 	for _, raw := range w.Offers.GetTemplates() {
 		uri := field(raw, "uriTemplate")
@@ -173,21 +169,9 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 				break
 			}
 		}
-		templates[shown] = with(raw, "uriTemplate", shown)
+		templates[shown] = string(withField(raw, "uriTemplate", shown))
 	}
 	return problems
-}
-
-// with is a JSON object with one field set to a text.
-func with(raw []byte, name, value string) string {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields)
-	if fields == nil {
-		fields = map[string]json.RawMessage{}
-	}
-	fields[name], _ = json.Marshal(value) // text always can be
-	out, _ := json.Marshal(fields)
-	return string(out)
 }
 
 // owner is the server that a URI of clients' is read from, and its own URI: nil if

@@ -120,8 +120,10 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 		http.Error(w, err.Error()+": send less at once", http.StatusRequestEntityTooLarge)
 		return nil, false
 	}
-	for _, one := range messagesOf(raw) {
-		m, f := readMessage(one)
+	messages, batch := messagesOf(raw)
+	others := false
+	for i, one := range messages {
+		m, changed, f := readMessageAs(one)
 		if f != nil {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
@@ -131,6 +133,17 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 		if request, ok := m.(*jsonrpc.Request); ok {
 			posted = append(posted, request)
 		}
+		if changed {
+			others = true
+			messages[i], _ = jsonrpc.EncodeMessage(m) // which was decoded from JSON
+		}
+	}
+	if others {
+		raw = messages[0]
+		if batch {
+			raw, _ = json.Marshal(messages) // of JSON
+		}
+		r.ContentLength = int64(len(raw))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(raw))
 	return posted, true
@@ -138,12 +151,11 @@ func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request
 
 // messagesOf are those of a batch, or the one. Whether the version of the protocol
 // has batches, the SDK knows.
-func messagesOf(raw []byte) []json.RawMessage {
-	var batch []json.RawMessage
-	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) && json.Unmarshal(raw, &batch) == nil {
-		return batch
+func messagesOf(raw []byte) (messages []json.RawMessage, batch bool) {
+	if bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("[")) && json.Unmarshal(raw, &messages) == nil {
+		return messages, true
 	}
-	return []json.RawMessage{raw}
+	return []json.RawMessage{raw}, false
 }
 
 // whenDisconnected calls f when the HTTP request ends before its answer, which

@@ -43,14 +43,21 @@ func (f *fault) json() []byte {
 
 // readMessage reads one message, with more care than the SDK: it takes a key
 // that is there twice and text that is not UTF-8, and cuts the fraction off an id.
-func readMessage(raw []byte) (jsonrpc.Message, *fault) {
+func readMessage(raw []byte) (m jsonrpc.Message, f *fault) {
+	m, _, f = readMessageAs(raw)
+	return m, f
+}
+
+// readMessageAs says as well whether the message is another than was sent, with what
+// keepWritten adds.
+func readMessageAs(raw []byte) (_ jsonrpc.Message, changed bool, _ *fault) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
-		return nil, &fault{code: jsonrpc.CodeParseError, text: "this is not JSON in UTF-8: send each message whole, in one line"}
+		return nil, false, &fault{code: jsonrpc.CodeParseError, text: "this is not JSON in UTF-8: send each message whole, in one line"}
 	}
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &fields) // what is not an object is refused next
-	refused := func(text string) (jsonrpc.Message, *fault) {
-		return nil, &fault{id: echo(fields), code: jsonrpc.CodeInvalidRequest, text: text}
+	refused := func(text string) (jsonrpc.Message, bool, *fault) {
+		return nil, false, &fault{id: echo(fields), code: jsonrpc.CodeInvalidRequest, text: text}
 	}
 	if err := strictjson.Object(raw); err != nil {
 		return refused(err.Error())
@@ -61,14 +68,15 @@ func readMessage(raw []byte) (jsonrpc.Message, *fault) {
 	if string(fields["jsonrpc"]) != `"2.0"` {
 		return refused(`this is not a JSON-RPC 2.0 message: it has no "jsonrpc":"2.0"`)
 	}
+	changed = keepWritten(fields)
 	m, err := decode(fields)
 	if err != nil {
 		return refused("this is not a JSON-RPC 2.0 message: " + cut(err.Error(), maxShownBytes))
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && methods[r.Method] && (len(r.Params) == 0 || string(r.Params) == "null") {
-		return nil, &fault{id: echo(fields), code: jsonrpc.CodeInvalidParams, text: r.Method + " has no params: send them"}
+		return nil, false, &fault{id: echo(fields), code: jsonrpc.CodeInvalidParams, text: r.Method + " has no params: send them"}
 	}
-	return m, nil
+	return m, changed, nil
 }
 
 // methods are those that the SDK serves, and whether they must have parameters:

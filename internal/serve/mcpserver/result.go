@@ -41,6 +41,10 @@ func present(r *api.Result, p promise, version string, notes []string) *mcpsdk.C
 	}
 	out.Meta = metaFrom(r.Meta)
 	out.Meta[executionKey] = receipt(&shown)
+	if own := fieldsOf(r.Meta); len(own) > 0 {
+		delete(own, "structuredContent")
+		keepExact(out, own)
+	}
 	return out
 }
 

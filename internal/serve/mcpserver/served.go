@@ -75,20 +75,47 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
-	var written struct {
-		Messages []struct{ Content json.RawMessage }
-	}
-	_ = json.Unmarshal(a.result.Structured, &written) // as the SDK has just done
-	for i, m := range out.Messages {
-		if i < len(written.Messages) {
-			exactly(m.Content, written.Messages[i].Content)
-		}
-		g.renameContent(offer.entry, m.Content)
-	}
-	if out.Messages == nil {
-		out.Messages = []*mcpsdk.PromptMessage{}
-	}
+	out.Meta = metaFrom(a.result.Structured)
+	fields := fieldsOf(a.result.Structured)
+	fields["messages"] = g.renamedIn(offer.entry, fields["messages"])
+	keepExact(out, fields)
 	return out, nil
+}
+
+// renamedIn are a prompt's messages with the URIs that clients know.
+func (g *gateway) renamedIn(entry string, messages json.RawMessage) json.RawMessage {
+	list := []json.RawMessage{}
+	_ = json.Unmarshal(messages, &list) // as the SDK has just done
+	for i, one := range list {
+		content := fieldsOf(one)["content"]
+		var said struct {
+			URI      string
+			Resource struct{ URI string }
+		}
+		_ = json.Unmarshal(content, &said)
+		switch uri, inner := g.shownBy(entry, said.URI), g.shownBy(entry, said.Resource.URI); {
+		case uri != said.URI:
+			content = withField(content, "uri", uri)
+		case inner != said.Resource.URI:
+			content = withField(content, "resource", withField(fieldsOf(content)["resource"], "uri", inner))
+		default:
+			continue
+		}
+		list[i] = withField(one, "content", content)
+	}
+	raw, _ := json.Marshal(list) // of what was decoded from JSON
+	return raw
+}
+
+// withField is a JSON object with one field set.
+func withField(raw []byte, name string, value any) json.RawMessage {
+	fields := fieldsOf(raw)
+	if fields == nil {
+		fields = exactFields{}
+	}
+	fields[name], _ = json.Marshal(value) // text, or JSON
+	out, _ := json.Marshal(fields)
+	return out
 }
 
 // promptOf is the prompt that clients know by a name, with an empty entry if there is
@@ -112,17 +139,6 @@ func (g *gateway) promptFor(ctx context.Context, name, method string) promptOffe
 // unknownPrompt is the SDK's answer to a name that no prompt has.
 func unknownPrompt(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown prompt %q", name)}
-}
-
-func (g *gateway) renameContent(entry string, c mcpsdk.Content) {
-	switch b := c.(type) {
-	case *mcpsdk.ResourceLink:
-		b.URI = g.shownBy(entry, b.URI)
-	case *mcpsdk.EmbeddedResource:
-		if b.Resource != nil {
-			b.Resource.URI = g.shownBy(entry, b.Resource.URI)
-		}
-	}
 }
 
 // shownBy is what clients know a URI of an entry's server by.
@@ -164,21 +180,30 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
 	}
-	out.Contents = []*mcpsdk.ResourceContents{}
+	out.Meta = metaFrom(a.result.Structured)
+	contents := []json.RawMessage{}
 	for _, c := range a.result.Content {
-		out.Contents = append(out.Contents, g.contentsOf(entry, asked, c))
+		contents = append(contents, g.contentsOf(entry, asked, c))
 	}
+	fields := fieldsOf(a.result.Structured)
+	if fields["contents"], err = json.Marshal(contents); err != nil {
+		return nil, fmt.Errorf("bug: a resource cannot be written: %w", err)
+	}
+	out.Contents = []*mcpsdk.ResourceContents{}
+	keepExact(out, fields)
 	return out, nil
 }
 
 // contentsOf is a part of a resource. A text stands where the call's limit on output
 // has left something out.
-func (g *gateway) contentsOf(entry, asked string, c api.Content) *mcpsdk.ResourceContents {
-	if b, ok := blockOf(c).(*mcpsdk.EmbeddedResource); ok && b.Resource != nil {
-		b.Resource.URI = g.shownBy(entry, b.Resource.URI)
-		return b.Resource
+func (g *gateway) contentsOf(entry, asked string, c api.Content) json.RawMessage {
+	if c.Type != "resource" {
+		raw, _ := json.Marshal(map[string]any{"uri": asked, "mimeType": "text/plain", "text": c.Text, "_meta": map[string]any{truncatedKey: true}})
+		return raw
 	}
-	return &mcpsdk.ResourceContents{URI: asked, MIMEType: "text/plain", Text: c.Text, Meta: mcpsdk.Meta{truncatedKey: true}}
+	c.URI = g.shownBy(entry, c.URI)
+	raw, _ := json.Marshal(rawBlock(c)["resource"]) // of texts, bytes, and what was decoded from JSON
+	return raw
 }
 
 // truncatedKey marks what stands where a part of a resource is left out.
@@ -246,5 +271,7 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
+	out.Meta = metaFrom(a.result.Structured)
+	keepExact(out, fieldsOf(a.result.Structured))
 	return out, nil
 }

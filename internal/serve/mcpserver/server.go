@@ -134,7 +134,7 @@ func New(config Config) (*Server, error) {
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
+	s.sdk.AddReceivingMiddleware(s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
 	s.sdk.AddSendingMiddleware(s.whenChanged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
@@ -213,8 +213,9 @@ type offer struct {
 	exclusive bool
 	caller    string // the tool of the short list that calls it
 	promise   promise
-	raw       string // the tool as JSON
-	entry     string // the configuration's
+	raw       string      // the tool as JSON
+	extra     exactFields // that it has in its own protocol
+	entry     string      // the configuration's
 }
 
 // Reload lists the tools anew; where anything has changed, clients are told.
@@ -321,7 +322,7 @@ func newOffer(t catalog.Tool) (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}
-	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), entry: t.Entry.Name}
+	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), extra: extraOf(t), entry: t.Entry.Name}
 	o.promise.wrapped = t.Entry.Type == config.TypeMCP
 	return o, nil
 }
@@ -359,8 +360,8 @@ func (s *Server) Close() {
 	s.Drain()
 	s.Abort(api.ReasonShutdown)
 	defer time.AfterFunc(lastWords, s.endListing).Stop()
-	s.calls.Wait()
 	s.close()
+	s.calls.Wait()
 	s.endSessions()
 }
 

@@ -49,6 +49,15 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	return tool
 }
 
+// extraOf are further fields of a wrapped server's tool, as it has written them.
+func extraOf(t catalog.Tool) exactFields {
+	extra := fieldsOf(t.Description.GetExtra())
+	for _, told := range []string{"_meta", "icons"} {
+		delete(extra, told)
+	}
+	return extra
+}
+
 func isObject(schema []byte) bool {
 	var s struct {
 		Type string `json:"type"`

@@ -1,0 +1,188 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// exactContent is a block that is written as its server has written it: the SDK has no
+// place for fields that it does not know, and reads numbers as floats.
+type exactContent struct {
+	mcpsdk.Content
+	raw json.RawMessage
+}
+
+func (c exactContent) MarshalJSON() ([]byte, error) { return c.raw, nil }
+
+// exactFields are those of a result that are written as its server has written them. They
+// stand in its _meta, behind exactKey, until all others have seen the result.
+type exactFields map[string]json.RawMessage
+
+const exactKey = "dev.toolhost/exact"
+
+// notTheirs are the fields of a result that are for toolhost to say.
+var notTheirs = []string{"_meta", "resultType", "ttlMs", "cacheScope", "inputRequests", "requestState", "isError"}
+
+// keepExact has a result's fields written so.
+func keepExact(result mcpsdk.Result, fields exactFields) {
+	meta := result.GetMeta()
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	fields = maps.Clone(fields)
+	for _, name := range notTheirs {
+		delete(fields, name)
+	}
+	meta[exactKey] = fields
+	result.SetMeta(meta)
+}
+
+// fieldsOf are those of an object; nil for anything else.
+func fieldsOf(raw []byte) (fields exactFields) {
+	_ = json.Unmarshal(raw, &fields)
+	return fields
+}
+
+// exact comes last to a result.
+func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+		result, err := next(ctx, method, r)
+		if err != nil || result == nil {
+			return result, err
+		}
+		return s.written(result, takeExact(result)), nil
+	}
+}
+
+func takeExact(result mcpsdk.Result) exactFields {
+	switch result.(type) {
+	case *mcpsdk.CallToolResult, *mcpsdk.GetPromptResult, *mcpsdk.ReadResourceResult, *mcpsdk.CompleteResult:
+	default:
+		return nil // some of the SDK's have no _meta
+	}
+	fields, _ := result.GetMeta()[exactKey].(exactFields)
+	delete(result.GetMeta(), exactKey)
+	return fields
+}
+
+// written is a result that is written with these fields, a list with its entries as their
+// servers have written them. The SDK has more to say, to its own types.
+func (s *Server) written(result mcpsdk.Result, fields exactFields) mcpsdk.Result {
+	switch own := result.(type) {
+	case *mcpsdk.ListToolsResult:
+		return &exactTools{own, entries("tools", own.Tools, s.extraOf)}
+	case *mcpsdk.ListPromptsResult:
+		return &exactPrompts{own, entries("prompts", own.Prompts, s.gateway.promptFields)}
+	case *mcpsdk.ListResourcesResult:
+		return &exactResources{own, entries("resources", own.Resources, s.gateway.resourceFields)}
+	case *mcpsdk.ListResourceTemplatesResult:
+		return &exactTemplates{own, entries("resourceTemplates", own.ResourceTemplates, s.gateway.templateFields)}
+	}
+	if fields == nil {
+		return result
+	}
+	switch own := result.(type) {
+	case *mcpsdk.CallToolResult:
+		return &exactCall{own, fields}
+	case *mcpsdk.GetPromptResult:
+		return &exactPrompt{own, fields}
+	case *mcpsdk.ReadResourceResult:
+		return &exactResource{own, fields}
+	case *mcpsdk.CompleteResult:
+		return &exactCompletion{own, fields}
+	}
+	return result
+}
+
+// entries is a list of entries, each with further fields.
+func entries[T any](name string, list []T, fieldsOf func(T) exactFields) exactFields {
+	all := []json.RawMessage{}
+	for _, one := range list {
+		raw, err := fieldsOf(one).over(one)
+		if err != nil {
+			return nil
+		}
+		all = append(all, raw)
+	}
+	raw, _ := json.Marshal(all) // of JSON
+	return exactFields{name: raw}
+}
+
+func (s *Server) extraOf(t *mcpsdk.Tool) exactFields { return s.offerOf(t.Name).extra }
+
+func (g *gateway) promptFields(p *mcpsdk.Prompt) exactFields {
+	return fieldsOf([]byte(g.promptOf(p.Name).raw))
+}
+
+func (g *gateway) resourceFields(r *mcpsdk.Resource) exactFields {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return fieldsOf([]byte(g.resources[r.URI]))
+}
+
+func (g *gateway) templateFields(t *mcpsdk.ResourceTemplate) exactFields {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return fieldsOf([]byte(g.templates[t.URITemplate]))
+}
+
+type (
+	exactTools struct {
+		*mcpsdk.ListToolsResult
+		fields exactFields
+	}
+	exactPrompts struct {
+		*mcpsdk.ListPromptsResult
+		fields exactFields
+	}
+	exactResources struct {
+		*mcpsdk.ListResourcesResult
+		fields exactFields
+	}
+	exactTemplates struct {
+		*mcpsdk.ListResourceTemplatesResult
+		fields exactFields
+	}
+	exactCall struct {
+		*mcpsdk.CallToolResult
+		fields exactFields
+	}
+	exactPrompt struct {
+		*mcpsdk.GetPromptResult
+		fields exactFields
+	}
+	exactResource struct {
+		*mcpsdk.ReadResourceResult
+		fields exactFields
+	}
+	exactCompletion struct {
+		*mcpsdk.CompleteResult
+		fields exactFields
+	}
+)
+
+func (e *exactTools) MarshalJSON() ([]byte, error)     { return e.fields.over(e.ListToolsResult) }
+func (e *exactPrompts) MarshalJSON() ([]byte, error)   { return e.fields.over(e.ListPromptsResult) }
+func (e *exactResources) MarshalJSON() ([]byte, error) { return e.fields.over(e.ListResourcesResult) }
+
+func (e *exactTemplates) MarshalJSON() ([]byte, error) {
+	return e.fields.over(e.ListResourceTemplatesResult)
+}
+func (e *exactCall) MarshalJSON() ([]byte, error)       { return e.fields.over(e.CallToolResult) }
+func (e *exactPrompt) MarshalJSON() ([]byte, error)     { return e.fields.over(e.GetPromptResult) }
+func (e *exactResource) MarshalJSON() ([]byte, error)   { return e.fields.over(e.ReadResourceResult) }
+func (e *exactCompletion) MarshalJSON() ([]byte, error) { return e.fields.over(e.CompleteResult) }
+
+// over is a value with the fields in place of its own.
+func (f exactFields) over(value any) ([]byte, error) {
+	raw, err := json.Marshal(value)
+	if err != nil || len(f) == 0 {
+		return raw, err
+	}
+	all := fieldsOf(raw)
+	maps.Copy(all, f)
+	return json.Marshal(all)
+}

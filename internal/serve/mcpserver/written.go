@@ -1,0 +1,82 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"strings"
+
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxWrittenBytes bounds what of a client is kept as it was written; what is longer is
+// what the SDK makes of it.
+const maxWrittenBytes = 1 << 20
+
+// keepWritten puts, into the _meta of what the SDK would read with a loss (numbers as
+// floats, no fields that it does not know), the text of it: of a request's own _meta, of
+// the answers that it brings, and of the answer that the message is.
+func keepWritten(fields map[string]json.RawMessage) (changed bool) {
+	if result, answers := fields["result"]; answers {
+		fields["result"], changed = withText(result, result)
+		return changed
+	}
+	params := fieldsOf(fields["params"])
+	if ownMeta(fieldsOf(params["_meta"])) != nil {
+		var raw json.RawMessage
+		if raw, changed = withText(fields["params"], params["_meta"]); changed {
+			params = fieldsOf(raw)
+		}
+	}
+	if responses := fieldsOf(params["inputResponses"]); len(responses) > 0 {
+		for key, one := range responses {
+			responses[key], _ = withText(one, one)
+		}
+		params["inputResponses"], _ = json.Marshal(responses) // of JSON
+		changed = true
+	}
+	if changed {
+		fields["params"], _ = json.Marshal(params) // of JSON
+	}
+	return changed
+}
+
+// withText is an object that has a text in its _meta.
+func withText(object, text json.RawMessage) (json.RawMessage, bool) {
+	fields := fieldsOf(object)
+	if fields == nil || len(text) > maxWrittenBytes {
+		return object, false
+	}
+	return withField(object, "_meta", withField(fields["_meta"], exactKey, string(text))), true
+}
+
+// ownMeta is a request's _meta without what is the protocol's; nil if nothing is left.
+func ownMeta(meta exactFields) exactFields {
+	own := exactFields{}
+	for key, value := range meta {
+		if key != "progressToken" && key != exactKey && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
+			own[key] = value
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	return own
+}
+
+// writtenIn is the text that keepWritten has put into a _meta; nil if there is none.
+func writtenIn(meta map[string]any) json.RawMessage {
+	text, _ := meta[exactKey].(string)
+	if !json.Valid([]byte(text)) {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// writtenAnswer is a client's answer as it has written it.
+func writtenAnswer(given mcpsdk.InputResponse) (json.RawMessage, error) {
+	if one, ok := given.(interface{ GetMeta() map[string]any }); ok {
+		if raw := writtenIn(one.GetMeta()); raw != nil {
+			return raw, nil
+		}
+	}
+	return json.Marshal(given)
+}
