@@ -55,7 +55,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 	}
 	if d.tools.current.Load().catalog.HasServers() {
 		config.Servers = func() []catalog.Server { return d.tools.current.Load().catalog.Servers() }
-		config.Renew = func(entry string) { d.tools.current.Load().catalog.Renew(entry) }
+		config.Renew = func(ctx context.Context, entry string) error { return d.tools.current.Load().catalog.Renew(ctx, entry) }
 	}
 	return config
 }

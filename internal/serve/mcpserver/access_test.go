@@ -108,14 +108,14 @@ func TestRootsOfOthers(t *testing.T) {
 	g := &s.gateway
 	g.s, g.rooted = s, map[string]*rooted{"a": {by: map[*session]bool{of: true}}}
 	for _, by := range []*mcpsdk.ServerSession{other, {}} {
-		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted["a"].telling {
+		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted["a"].runs {
 			t.Error("the server hears of another's roots")
 		}
 	}
-	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted["a"].telling || g.rooted["a"].from != "uid 1" {
+	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted["a"].runs || g.rooted["a"].from != "uid 1" {
 		t.Errorf("%+v", g.rooted["a"])
 	}
-	g.rooted["a"].telling = false
+	g.rooted["a"].runs = false
 	if g.forgetRoots(of); len(g.rooted) != 0 {
 		t.Error("a session that has ended is remembered")
 	}

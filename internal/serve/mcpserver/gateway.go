@@ -32,6 +32,7 @@ type gateway struct {
 	templates map[string]string
 	watched   map[*mcpsdk.ServerSession]map[string]bool // the URIs that sessions subscribe to, as they know them
 	rooted    map[string]*rooted
+	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 }
 
 // wrapped is one server.
@@ -69,7 +70,7 @@ var listChanges = map[string]bool{
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
-	g.rooted = map[string]*rooted{}
+	g.rooted, g.relisted = map[string]*rooted{}, map[string]*relisted{}
 	if s.config.Servers == nil {
 		return
 	}

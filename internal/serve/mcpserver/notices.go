@@ -21,18 +21,24 @@ import (
 func (s *Server) Notice(entry, method string, params json.RawMessage) {
 	switch method {
 	case "":
-		s.soon(func() { s.gateway.subscribeAgain(entry) })
-	case "notifications/resources/updated":
+		s.soon(func() { s.gateway.processEnded(entry) })
+	case resourceUpdated:
 		var p mcpsdk.ResourceUpdatedNotificationParams
 		if json.Unmarshal(params, &p) != nil {
 			return
 		}
 		p.URI = s.gateway.shownBy(entry, p.URI)
-		s.soon(func() { _ = s.sdk.ResourceUpdated(context.Background(), &p) })
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		s.soon(func() { s.gateway.listChanged(entry, method) })
+		p.Meta = metaIn(params)
+		delete(p.Meta, mcpsdk.MetaKeySubscriptionID)
+		_ = s.sdk.ResourceUpdated(context.Background(), &p) // which byMail does not let wait
+	default:
+		if listChanges[method] {
+			s.gateway.listChanged(entry, method)
+		}
 	}
 }
+
+const resourceUpdated = "notifications/resources/updated"
 
 // soon runs f on a goroutine that Close waits for, unless the server is closed.
 func (s *Server) soon(f func()) {
@@ -41,23 +47,6 @@ func (s *Server) soon(f func()) {
 	if !s.closed {
 		s.calls.Go(f)
 	}
-}
-
-// maxRelist bounds the time in which changed lists are taken.
-const maxRelist = time.Minute
-
-// listChanged lists the entry's server anew and tells clients, also where nothing
-// that they see has changed: it is what the server says.
-func (g *gateway) listChanged(entry, method string) {
-	if g.s.config.Renew == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(g.s.closing, maxRelist)
-	defer cancel()
-	g.s.config.Renew(entry)
-	g.s.Reload(ctx)
-	g.s.changed.Store(true)
-	g.showAgain(method)
 }
 
 // showAgain adds something once more that is there: the SDK tells clients then.
@@ -93,17 +82,21 @@ func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) err
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 			"no subscription to resources of %s: each request to it has a process of its own, and none is left that could announce changes; set keep: true for it", entry)}
 	}
+	if len(own) > maxWatchedBytes {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
+	}
+	fresh, err := g.watch(r.Session, r.Params.URI)
+	if err != nil {
+		return err
+	}
 	_, err = untilKept(func() (*api.Result, error) {
 		like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
 		return subscribed(g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}))
 	})
-	if err != nil {
-		return err
+	if err != nil && fresh {
+		g.unwatch(r.Session, r.Params.URI)
 	}
-	if g.watch(r.Session, r.Params.URI) {
-		g.s.ends(r.Session, func() { g.unwatch(r.Session, "") })
-	}
-	return nil
+	return err
 }
 
 // subscribed is the result of a request to subscribe. It has no other answer: the
@@ -147,33 +140,73 @@ func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest)
 	return err
 }
 
-// watch notes a subscription; first says that it is the session's first one.
-func (g *gateway) watch(by *mcpsdk.ServerSession, uri string) (first bool) {
+const (
+	// maxWatched bounds the URIs that one session watches, maxWatchedBytes each.
+	maxWatched      = 1024
+	maxWatchedBytes = 8 << 10
+)
+
+// watch notes a subscription; fresh says that the session had none to the URI.
+func (g *gateway) watch(by *mcpsdk.ServerSession, uri string) (fresh bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	first = g.watched[by] == nil
-	if first {
+	switch uris := g.watched[by]; {
+	case uris == nil:
 		g.watched[by] = map[string]bool{}
+		g.s.ends(by, func() { g.unwatchAll(by) })
+	case uris[uri]:
+		return false, nil
+	case len(uris) == maxWatched:
+		return false, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
 	}
 	g.watched[by][uri] = true
-	return first
+	return true, nil
 }
 
-// unwatch forgets a session's subscription, or with an empty URI all of them, and
-// says how many others watch the URI.
+// unwatch forgets a session's subscription, and says how many others watch the URI.
 func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (others int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.watched[by], uri)
-	if uri == "" {
-		delete(g.watched, by)
-	}
+	return g.watchers(uri)
+}
+
+// watchers counts the sessions that watch a URI. g is locked.
+func (g *gateway) watchers(uri string) (n int) {
 	for _, uris := range g.watched {
 		if uris[uri] {
-			others++
+			n++
 		}
 	}
-	return others
+	return n
+}
+
+// unwatchAll ends the subscriptions of a session that has ended, where it was the last
+// to watch.
+func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
+	g.mu.Lock()
+	uris := g.watched[by]
+	delete(g.watched, by)
+	maps.DeleteFunc(uris, func(uri string, _ bool) bool { return g.watchers(uri) > 0 })
+	g.mu.Unlock()
+	if len(uris) > 0 {
+		g.s.soon(func() { g.unsubscribeAll(slices.Sorted(maps.Keys(uris))) })
+	}
+}
+
+func (g *gateway) unsubscribeAll(uris []string) {
+	for _, uri := range uris {
+		g.mu.Lock()
+		w, own := g.owner(uri)
+		g.mu.Unlock()
+		if w == nil || g.s.closing.Err() != nil {
+			continue
+		}
+		raw, _ := json.Marshal(map[string]string{"uri": own}) // text always can be
+		if _, err := g.inNameOf("", w.Entry.Name, catalog.Unsubscribe, raw); err != nil {
+			g.s.config.Logger.Warn("a subscription does not end", "server", w.Entry.Name, "uri", uri, "why", err)
+		}
+	}
 }
 
 func (g *gateway) keeps(entry string) bool {
@@ -187,14 +220,19 @@ func (g *gateway) keeps(entry string) bool {
 // each time.
 const beforeAgain = 5 * time.Second
 
+// processEnded has another process take over what the one that was kept did for
+// clients.
+func (g *gateway) processEnded(entry string) {
+	g.rest(beforeAgain)
+	if g.s.closing.Err() == nil {
+		g.subscribeAgain(entry)
+		g.listsEnded(entry)
+	}
+}
+
 // subscribeAgain watches with a new process what clients have subscribed to, where
 // the one that did has ended, and tells them that it may have changed meanwhile.
 func (g *gateway) subscribeAgain(entry string) {
-	select {
-	case <-time.After(beforeAgain):
-	case <-g.s.closing.Done():
-		return
-	}
 	lost := map[string]string{}
 	g.mu.Lock()
 	for _, uris := range g.watched {

@@ -18,8 +18,8 @@ type rooted struct {
 	// server's affair.
 	by map[*session]bool
 	// from is whose roots have changed last.
-	from           string
-	telling, again bool
+	from string
+	again
 }
 
 // askedRoots notes that the server of a call asks the call's client for them.
@@ -44,7 +44,7 @@ func (g *gateway) forgetRoots(of *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for entry, r := range g.rooted {
-		if delete(r.by, of); len(r.by) == 0 && !r.telling {
+		if delete(r.by, of); len(r.by) == 0 && !r.runs {
 			delete(g.rooted, entry)
 		}
 	}
@@ -63,12 +63,9 @@ func (g *gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequ
 			continue
 		}
 		asked.from = of.peer.Identity
-		if asked.telling {
-			asked.again = true
-			continue
+		if asked.begin() {
+			g.s.soon(func() { g.tellRoots(entry, asked) })
 		}
-		asked.telling = true
-		g.s.soon(func() { g.tellRoots(entry, asked) })
 	}
 }
 
@@ -81,8 +78,7 @@ func (g *gateway) tellRoots(entry string, r *rooted) {
 			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
 		}
 		g.mu.Lock()
-		more = r.again && g.s.closing.Err() == nil
-		r.again, r.telling = false, more
+		more = r.goesOn() && g.s.closing.Err() == nil
 		g.mu.Unlock()
 	}
 }

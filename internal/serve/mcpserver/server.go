@@ -52,9 +52,9 @@ type Config struct {
 	// otherwise.
 	Elsewhere bool
 	// Servers, if not nil, are the wrapped MCP servers that Tools has described: their
-	// prompts and resources are offered, too. Renew has one described anew.
+	// prompts and resources are offered, too. Renew has one say anew what it has.
 	Servers func() []catalog.Server
-	Renew   func(entry string)
+	Renew   func(ctx context.Context, entry string) error
 	// Health returns what session_status says about the host; nil says
 	// nothing.
 	Health func() any
@@ -90,10 +90,12 @@ type Server struct {
 	// owners are the identities that sessions over HTTP belong to, by their ids.
 	owners sync.Map
 	// levels are those of logs that sessions have set.
-	levels  sync.Map
-	gateway gateway
-	rights  rights
-	short   shortList
+	levels sync.Map
+	// mailboxes are those of sessions.
+	mailboxes sync.Map
+	gateway   gateway
+	rights    rights
+	short     shortList
 	// handler serves HTTP; closing ends with Close.
 	handler http.Handler
 	closing context.Context
@@ -135,7 +137,7 @@ func New(config Config) (*Server, error) {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
 	s.sdk.AddReceivingMiddleware(s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
-	s.sdk.AddSendingMiddleware(s.whenChanged)
+	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
 		s.short.list()

@@ -89,8 +89,6 @@ type Catalog struct {
 	warnings []string
 	// offers is what servers have beside tools, by the entry's name.
 	offers map[string]*pluginv1.Server
-	// anew are the entries whose next description is not to come from memory.
-	anew map[string]bool
 }
 
 // known is an entry that is being, or has been, described.
@@ -111,7 +109,7 @@ type failure struct {
 
 // New makes a catalog. It starts nothing.
 func New(host Host, loaded *config.Loaded, o Options) *Catalog {
-	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}, anew: map[string]bool{}}
+	return &Catalog{host: host, loaded: loaded, options: o, known: map[string]*known{}, failed: map[string]failure{}, said: map[string]map[string]pins.Tool{}, offers: map[string]*pluginv1.Server{}}
 }
 
 // NotFoundError says that no tool has the name.
@@ -376,7 +374,9 @@ func (c *Catalog) settle(name string, k *known, took time.Duration) {
 	defer c.mu.Unlock()
 	delete(c.failed, name)
 	if k.err != nil {
-		delete(c.known, name)
+		if c.known[name] == k {
+			delete(c.known, name)
+		}
 		last := failure{err: k.err}
 		if !k.abandoned {
 			last.rest = time.Now().Add(min(restFactor*took, maxRest))

@@ -87,10 +87,6 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	request.Anew = c.anew[entry.Name]
-	delete(c.anew, entry.Name)
-	c.mu.Unlock()
 	tools, remembered, err := c.serverTools(ctx, entry, request)
 	if remembered && slices.ContainsFunc(tools, func(t Tool) bool { return t.Held != "" }) {
 		request.Anew = true

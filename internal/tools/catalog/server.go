@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -55,18 +56,28 @@ func (c *Catalog) HasServers() bool {
 	return slices.ContainsFunc(c.loaded.Tools, func(t config.Tool) bool { return t.Type == config.TypeMCP })
 }
 
-// Renew has an entry described anew when it is next asked for.
-func (c *Catalog) Renew(entry string) {
+// Renew has an entry's server say anew what it has: the process that is kept for it,
+// if there is one. After an error what it has said before stands.
+func (c *Catalog) Renew(ctx context.Context, name string) error {
+	entry, ok := c.loaded.Tool(name)
+	if !ok || entry.Type != config.TypeMCP || c.deniedServer(entry) {
+		return nil
+	}
+	request, err := c.serverRequest(entry)
+	if err != nil {
+		return err
+	}
+	request.Anew, request.AsKept = true, true
+	k := &known{done: make(chan struct{})}
+	close(k.done)
+	if k.tools, _, err = c.serverTools(ctx, entry, request); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.known[entry]; k != nil {
-		select {
-		case <-k.done:
-			delete(c.known, entry)
-			c.anew[entry] = true
-		default:
-		}
-	}
+	c.known[name] = k
+	delete(c.failed, name)
+	return nil
 }
 
 func (c *Catalog) keepOffers(entry config.Tool, offers *pluginv1.Server) {
