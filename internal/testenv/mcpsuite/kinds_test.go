@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/testenv/stage"
@@ -18,6 +20,7 @@ import (
 type peer struct {
 	t                          *testing.T
 	address, revision, session string
+	ids                        atomic.Int64
 }
 
 func (p *peer) stateless() bool { return p.revision >= "2026-07-28" }
@@ -35,22 +38,33 @@ func (p *peer) greet() map[string]any {
 // ask makes a request and gives its result.
 func (p *peer) ask(method string, params map[string]any) map[string]any {
 	p.t.Helper()
-	if p.stateless() {
-		params["_meta"] = map[string]any{
-			"io.modelcontextprotocol/protocolVersion": p.revision, "io.modelcontextprotocol/clientInfo": map[string]any{"name": "peer", "version": "1"},
-			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
-		}
-	}
-	name, _ := params["name"].(string)
-	if name == "" {
-		name, _ = params["uri"].(string)
-	}
-	answer := p.send(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, method, name)
+	answer := p.answered(method, params)
 	result, ok := answer["result"].(map[string]any)
 	if !ok {
 		p.t.Fatalf("%s is answered %v", method, answer)
 	}
 	return result
+}
+
+// answered makes a request and gives the whole answer, an error too.
+func (p *peer) answered(method string, params map[string]any) map[string]any {
+	p.t.Helper()
+	if p.stateless() {
+		meta, _ := params["_meta"].(map[string]any)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		maps.Copy(meta, map[string]any{
+			"io.modelcontextprotocol/protocolVersion": p.revision, "io.modelcontextprotocol/clientInfo": map[string]any{"name": "peer", "version": "1"},
+			"io.modelcontextprotocol/clientCapabilities": map[string]any{},
+		})
+		params["_meta"] = meta
+	}
+	name, _ := params["name"].(string)
+	if name == "" {
+		name, _ = params["uri"].(string)
+	}
+	return p.send(map[string]any{"jsonrpc": "2.0", "id": p.ids.Add(1), "method": method, "params": params}, method, name)
 }
 
 func (p *peer) send(message map[string]any, method, name string) map[string]any {
@@ -67,7 +81,8 @@ func (p *peer) send(message map[string]any, method, name string) map[string]any 
 		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": p.session,
 		"Mcp-Protocol-Version": p.revision, "Mcp-Method": method, "Mcp-Name": name,
 	} {
-		if value != "" && (p.stateless() || !strings.HasPrefix(key, "Mcp-") || p.session != "") {
+		ofRequest := key == "Mcp-Method" || key == "Mcp-Name" // which clients of 2026-07-28 say in headers, too
+		if value != "" && (p.stateless() || !ofRequest && (!strings.HasPrefix(key, "Mcp-") || p.session != "")) {
 			r.Header.Set(key, value)
 		}
 	}
@@ -138,12 +153,13 @@ func TestEveryKind(t *testing.T) {
 
 // titled is what a tool, a resource, a template, a prompt and a link have alike.
 const (
-	titled = `"title":"A title","icons":[{"src":"data:image/png;base64,AA==","mimeType":"image/png","sizes":["48x48"],"theme":"dark"}],"_meta":{"odd/key":{"n":12345678901234567890}}`
-	text   = `{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.25,"lastModified":"2026-01-01T00:00:00Z"},"_meta":{"a":1}}`
+	later  = `{"z":12345678901234567890,"a":null,"m":{"y":1.1,"b":[]}}`
+	titled = `"later":` + later + `,"title":"A title","icons":[{"src":"data:image/png;base64,AA==","mimeType":"image/png","sizes":["48x48"],"theme":"dark"}],"_meta":{"odd/key":{"n":12345678901234567890}}`
+	text   = `{"type":"text","text":"t","annotations":{"audience":["user"],"priority":0.25,"lastModified":"2026-01-01T00:00:00Z"},"_meta":{"a":1},"later":` + later + `,"nothing":null}`
 	every  = "[" + text + `,{"type":"image","data":"AA==","mimeType":"image/png","annotations":{"audience":["assistant"]},"_meta":{"b":2}},
 		{"type":"audio","data":"AQ==","mimeType":"audio/wav","annotations":{"priority":1},"_meta":{"c":3}},
 		{"type":"resource_link","uri":"odd://link","name":"link","description":"d","mimeType":"text/plain","size":7,"annotations":{"priority":0.5},` + titled + `},
-		{"type":"resource","resource":{"uri":"odd://text","mimeType":"text/plain","text":"embedded","_meta":{"d":4}},"annotations":{"priority":0.75},"_meta":{"e":5}},
+		{"type":"resource","resource":{"uri":"odd://text","mimeType":"text/plain","text":"embedded","_meta":{"d":4},"later":` + later + `},"annotations":{"priority":0.75},"_meta":{"e":5}},
 		{"type":"resource","resource":{"uri":"odd://blob","mimeType":"application/octet-stream","blob":"Ag==","_meta":{"f":6}}}]`
 )
 
@@ -156,13 +172,20 @@ func kinds(t *testing.T, p *peer) {
 	has(t, said["capabilities"], `{"extensions":{"io.modelcontextprotocol/ui":{}}}`)
 	listed(t, p)
 	called(t, p)
+	prompt := p.ask("prompts/get", map[string]any{"name": "p", "arguments": map[string]any{"x": "1"}, "_meta": map[string]any{"odd/sent": json.RawMessage(later)}})
+	has(t, prompt, `{"description":"d","later":`+later+`,"_meta":{"odd/prompt":`+later+`,"odd/sent":`+later+`}}`)
 	var messages []any
-	for _, one := range p.ask("prompts/get", map[string]any{"name": "p", "arguments": map[string]any{"x": "1"}})["messages"].([]any) {
+	for _, one := range prompt["messages"].([]any) {
+		has(t, one, `{"role":"user","later":`+later+`}`)
 		messages = append(messages, one.(map[string]any)["content"])
 	}
 	has(t, messages, every)
-	has(t, p.ask("resources/read", map[string]any{"uri": "ui://odd/view.html"})["contents"],
-		`[{"uri":"ui://odd/view.html","mimeType":"text/html;profile=mcp-app","text":"<html></html>","_meta":{"ui":{"csp":{"connectDomains":["https://example.com"]}}}}]`)
+	has(t, p.ask("completion/complete", map[string]any{"ref": map[string]any{"type": "ref/prompt", "name": "p"}, "argument": map[string]any{"name": "x", "value": ""}}),
+		`{"completion":{"values":[],"total":0,"later":`+later+`},"later":`+later+`}`)
+	read := p.ask("resources/read", map[string]any{"uri": "ui://odd/view.html"})
+	has(t, read, `{"later":`+later+`,"_meta":{"odd/read":`+later+`}}`)
+	has(t, read["contents"],
+		`[{"later":`+later+`,"uri":"ui://odd/view.html","mimeType":"text/html;profile=mcp-app","text":"<html></html>","_meta":{"ui":{"csp":{"connectDomains":["https://example.com"]}}}}]`)
 	has(t, p.ask("resources/read", map[string]any{"uri": "odd://large"})["contents"], `[{"uri":"odd://large","_meta":{"dev.toolhost/truncated":true}}]`)
 }
 
@@ -190,7 +213,9 @@ func called(t *testing.T, p *peer) {
 	call := func(tool string) map[string]any {
 		return p.ask("tools/call", map[string]any{"name": tool, "arguments": map[string]any{}})
 	}
-	has(t, call("every"), `{"content":`+every+`,"_meta":{"odd/result":[1.5,null]}}`)
+	has(t, call("every"), `{"content":`+every+`,"_meta":{"odd/result":[1.5,null]},"later":`+later+`}`)
+	told := p.ask("tools/call", map[string]any{"name": "told", "arguments": json.RawMessage(later), "_meta": map[string]any{"odd/sent": json.RawMessage(later)}})
+	has(t, decoded(t, told["content"].([]any)[0].(map[string]any)["text"].(string)), "["+later+","+later+"]")
 	has(t, call("object"), `{"content":[{"type":"text","text":"n"}],"structuredContent":{"n":12345678901234567890}}`)
 	has(t, call("failing"), `{"content":[`+text+`],"isError":true,"structuredContent":{"why":"so"}}`)
 	has(t, call("shown"), `{"_meta":{"ui":{"k":1}}}`)

@@ -38,8 +38,11 @@ type hears struct {
 	session *mcp.ClientSession
 	client  *mcp.Client
 
-	mu    sync.Mutex
-	heard []string
+	mu      sync.Mutex
+	heard   []string
+	answer  mcp.ElicitResult // to what is asked next
+	asked   *mcp.ElicitParams
+	sampled *mcp.CreateMessageParams
 }
 
 func (h *hears) hear(what string) {
@@ -66,7 +69,7 @@ func (h *hears) await(what string, times int) {
 
 // options have a client hear everything that servers announce.
 func (h *hears) options() *mcp.ClientOptions {
-	return &mcp.ClientOptions{
+	o := &mcp.ClientOptions{
 		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { h.hear("tools") },
 		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { h.hear("prompts") },
 		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { h.hear("resources") },
@@ -75,6 +78,8 @@ func (h *hears) options() *mcp.ClientOptions {
 		},
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) { h.hear(fmt.Sprint(r.Params.Data)) },
 	}
+	h.answers(o)
+	return o
 }
 
 func (h *hears) call(tool string, meta mcp.Meta) string {
@@ -83,17 +88,11 @@ func (h *hears) call(tool string, meta mcp.Meta) string {
 	if err != nil {
 		h.t.Fatalf("%s: %v", tool, err)
 	}
-	all := ""
-	for _, c := range result.Content {
-		if one, ok := c.(*mcp.TextContent); ok {
-			all += one.Text
-		}
-	}
-	return all
+	return textOf(result)
 }
 
 // TestPairs has clients of both generations with servers of both, over both transports:
-// subscriptions, changes of lists, levels of logs and roots.
+// everything that a server may have, announce, and ask of its client.
 func TestPairs(t *testing.T) {
 	stage.Of(t, "interop")
 	for _, generation := range []string{"old", "new"} {
@@ -135,7 +134,11 @@ func pair(t *testing.T, version, generation string, transport mcp.Transport) {
 		t.Fatal(err)
 	}
 	defer h.session.Close()
+	h.offers()
+	h.asksAll()
+	h.progresses()
 	h.listsChange() // before a stream ends: over one connection the SDK's server forgets the lists then
+	h.hasGrown()
 	h.subscribes(version)
 	h.levels(version)
 	h.rootsChange(version, generation)

@@ -5,7 +5,7 @@ import json, subprocess, sys
 NEW = sys.argv[1] == "new"
 PLAIN = {"type": "object"}
 FORM = {"type": "object", "properties": {"user_name": {"type": "string"}}, "required": ["user_name"]}
-TOOLS = ["echo", "progress", "hang", "form", "sample", "roots", "open", "log", "tick", "grow", "changes", "wide"]
+TOOLS = ["echo", "progress", "hang", "form", "sample", "roots", "open", "log", "tick", "grow", "changes", "wide", "ask", "slow", "cancelled"]
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 QUESTIONS = {
@@ -16,7 +16,7 @@ QUESTIONS = {
 }
 
 level = None  # as logging/setLevel has set it
-grown = ticks = roots_changed = asked = 0
+grown = ticks = roots_changed = asked = cancelled = 0
 subscribed = set()  # of the old protocol
 streams = {}  # of the new one: what a request listens to
 waiting = {}  # an old server's own requests: id to the call
@@ -32,6 +32,8 @@ def text(id, words):
 
 
 def answered(tool, given):
+    if tool == "ask":
+        return json.dumps(given)
     if tool in ("form", "open"):
         return " ".join([given["action"]] + list((given.get("content") or {}).values()))
     if tool == "sample":
@@ -42,7 +44,7 @@ def answered(tool, given):
 
 def ask(id, tool, p):
     global asked
-    method, params = QUESTIONS[tool]
+    method, params = QUESTIONS.get(tool) or p["arguments"]["request"]
     given = (p.get("inputResponses") or {}).get("the_key")
     if given is not None and p.get("requestState") != "state of " + tool:
         say(id=id, error={"code": -32602, "message": "the requestState is not mine"})
@@ -68,8 +70,11 @@ def announce(method, wants, **params):
 def call(id, p):
     global grown, ticks
     tool, given, meta = p["name"], p.get("arguments") or {}, p.get("_meta") or {}
-    if tool in QUESTIONS:
+    if tool in QUESTIONS or tool == "ask":
         ask(id, tool, p)
+    elif tool == "slow":  # until it is cancelled
+        say(method="notifications/progress", params={"progressToken": meta["progressToken"], "progress": 1, "message": "began"})
+        held.add(id)
     elif tool in ("progress", "hang"):
         for i in range(3):
             say(method="notifications/progress", params={"progressToken": meta["progressToken"], "progress": i + 1, "total": 3, "message": "step %d" % (i + 1)})
@@ -96,6 +101,8 @@ def call(id, p):
         text(id, str(grown))
     elif tool == "changes":
         text(id, str(roots_changed))
+    elif tool == "cancelled":
+        text(id, str(cancelled))
     elif tool == "wide":
         text(id, "y" * 8_000_000)
     else:
@@ -106,26 +113,32 @@ def listed(kind):
     names = {"tools": TOOLS, "prompts": ["p"], "resources": ["ticks"]}[kind] + ["%s%d" % (kind, i + 1) for i in range(grown)]
     if kind == "tools":
         return [{"name": n, "inputSchema": PLAIN, "annotations": {"readOnlyHint": True}} for n in names]
-    return [{"name": n, **({"uri": "asks://" + n} if kind == "resources" else {})} for n in names]
+    if kind == "prompts":
+        return [{"name": n, "arguments": [{"name": "who", "required": True}]} for n in names]
+    return [{"name": n, "uri": "asks://" + n} for n in names]
 
 
 def answer(id, method, p):
     global level
     if method == "initialize" and not NEW:
         return {"protocolVersion": "2025-11-25", "serverInfo": {"name": "asks", "version": "1"}, "capabilities": {
-            "tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}, "logging": {}}}
+            "tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}, "logging": {}, "completions": {}}}
     if method == "server/discover" and NEW:
         return {"supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private", "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "asks", "version": "1"}},
-                "capabilities": {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}, "logging": {}}}
+                "capabilities": {"tools": {"listChanged": True}, "prompts": {"listChanged": True}, "resources": {"subscribe": True, "listChanged": True}, "logging": {}, "completions": {}}}
     if method.endswith("/list") and method != "resources/templates/list":
         kind = method.split("/")[0]
         return {kind: listed(kind)}
     if method == "resources/templates/list":
-        return {"resourceTemplates": []}
+        return {"resourceTemplates": [{"name": "t", "uriTemplate": "asks://of/{x}"}]}
     if method == "prompts/get":
-        return {"messages": [{"role": "user", "content": {"type": "text", "text": "p"}}]}
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": "%s for %s" % (p["name"], (p.get("arguments") or {}).get("who"))}}]}
     if method == "resources/read":
-        return {"contents": [{"uri": p["uri"], "text": str(ticks)}]}
+        return {"contents": [{"uri": p["uri"], "text": "ticked %d" % ticks}]}
+    if method == "completion/complete":
+        ref, context = p["ref"], (p.get("context") or {}).get("arguments") or {}
+        of = ref.get("name") or ref["uri"]
+        return {"completion": {"values": ["%s %s%s" % (of, p["argument"]["value"], "".join(context.values()))], "total": 1, "hasMore": False}}
     if method == "logging/setLevel" and not NEW:
         level = p["level"]
         return {}
@@ -145,6 +158,9 @@ for line in sys.stdin:
         roots_changed += 1
     elif method == "notifications/cancelled":
         streams.pop(p.get("requestId"), None)
+        if p.get("requestId") in held:
+            held.discard(p["requestId"])
+            cancelled += 1
     elif id is None:
         pass
     elif method == "tools/call":
