@@ -130,7 +130,7 @@ fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Pairs|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
+	$(call stage,interop,^TestScripts$$/^mcp_servers$$|^Test(Pairs|Hostile(Servers|Clients)|Inspector|DocumentedInspector|TypeScriptClient|EverythingServer|FilesystemServer|MemoryServer|ALongOperationIsStopped)$$,./cmd/toolhost ./internal/tools/adapter/mcp ./internal/serve/mcpserver ./internal/testenv/mcpsuite)
 
 .PHONY: network
 network: build ## programs and examples that reach servers by name, and what is refused them, beside npm's sandbox-runtime; prints a table
@@ -143,9 +143,9 @@ conformance: build ## the MCP project's own conformance suite, for servers and f
 	$(call stage,conformance,^Test((Client)?Conformance|EveryKind)$$,./internal/testenv/mcpsuite)
 
 .PHONY: clients
-clients: build ## four clients of MCP servers, by each feature, over both transports: a table
+clients: build ## four clients of MCP servers, by each feature, over both transports: a table; programs that read what mcp install writes
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,clients,^TestClients$$,./internal/testenv/mcpsuite)
+	$(call stage,clients,^Test(Clients|ProgressBesideAResult|OwnParsers)$$,./internal/testenv/mcpsuite)
 
 .PHONY: servers
 servers: build ## twelve MCP servers that people use, from npm, wrapped: used, and killed at a deadline

@@ -18,6 +18,18 @@ const transport = plan.url
   : new StdioClientTransport({ command: plan.command[0], args: plan.command.slice(1), env: process.env, stderr: 'inherit' });
 await client.connect(transport);
 
+// What the transport hands over, and in which turn of the event loop: of messages in one piece of a pipe the
+// SDK drops progress beside the result that it is for (see beside.mjs).
+let turn = 0;
+let arrived = [];
+const handle = transport.onmessage;
+transport.onmessage = (m, extra) => {
+  queueMicrotask(() => turn++);
+  if (m.method === 'notifications/progress') arrived.push({ turn, message: m.params.message });
+  if (m.result !== undefined) arrived.push({ turn, result: true });
+  handle(m, extra);
+};
+
 const call = (name, given = {}, options = undefined) => {
   const params = { name, arguments: given };
   return v2 ? client.callTool(params, options) : client.callTool(params, undefined, options);
@@ -25,7 +37,13 @@ const call = (name, given = {}, options = undefined) => {
 const text = (r) => r.content.map((c) => c.text ?? '').join('');
 const of = (tool) => `${plan.server}__${tool}`;
 const seen = { protocol: v2 ? client.getNegotiatedProtocolVersion() : transport.protocolVersion ?? '', progress: [], parallel: 0 };
-await call(of('progress'), {}, { onprogress: (p) => seen.progress.push(p.message) });
+arrived = [];
+const handed = [];
+await call(of('progress'), {}, { onprogress: (p) => handed.push(p.message) });
+const result = arrived.findIndex((m) => m.result);
+const before = arrived.slice(0, result);
+seen.progress = before.map((m) => m.message);
+seen.lost = before.filter((m) => m.turn !== arrived[result].turn && !handed.includes(m.message)).map((m) => m.message);
 const abort = new AbortController();
 try {
   await call(of('hang'), { mark: plan.mark }, { signal: abort.signal, onprogress: () => abort.abort() });
