@@ -7,8 +7,8 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxWrittenBytes bounds what of a client is kept as it was written; what is longer is
-// what the SDK makes of it.
+// maxWrittenBytes bounds a client's text that is kept as it was written; of a longer one
+// the SDK's reading is used.
 const maxWrittenBytes = 1 << 20
 
 // keepWritten puts, into the _meta of what the SDK would read with a loss (numbers as
