@@ -55,8 +55,8 @@ func (d *Description) Names() (names []string) {
 // Describe asks a plugin binary what tools it has, in a process of its own
 // under the message_route profile, with the request's tool, hash, limits,
 // environment and sandbox, but nothing granted. Answers are remembered by the
-// binary's hash, and not asked for again unless the request is Anew. One that is
-// AsKept waits for calls that have the kept process to themselves, as long as for a
+// binary's hash, and not asked for again unless the request is Anew. Where a kept
+// process is Asked, calls that have it to themselves are waited for as long as for a
 // slot. The result tells what happened where there is no description. Timeouts of the
 // request shorten it, but for what an operator's file says of an Adapter's calls: they
 // do not wait for the start of what is behind it each time.
@@ -96,7 +96,7 @@ func (s *Supervisor) describe(ctx context.Context, request Request, found prepar
 		}
 		return d, err
 	}
-	if request.AsKept { // it may only be busy, and is to be asked again
+	if request.Keep != nil && request.Keep.Asked { // it may only be busy, and is to be asked again
 		return ask(ctx)
 	}
 	return s.describing.Do(ctx, flightKey(key, request), ask)
@@ -143,11 +143,11 @@ func (s *Supervisor) askDescription(ctx context.Context, request Request) (*plug
 // a Describe starts for itself.
 func (s *Supervisor) prepareDescribe(ctx context.Context, request Request, profile budget.Profile) (*prepare.Prepared, error) {
 	own := s.describeRequest(request, profile)
-	if keep := request.Keep; request.AsKept && keep != nil && !keep.Once {
+	if keep := request.Keep; keep != nil && keep.Asked && !keep.Once {
 		shared := *keep
 		shared.Shared = true
 		asKept := own
-		asKept.Sandbox, asKept.Lock, asKept.Keep, asKept.Share, asKept.AsKept = request.Sandbox, request.Lock, &shared, request.Share, true
+		asKept.Sandbox, asKept.Lock, asKept.Keep, asKept.Share = request.Sandbox, request.Lock, &shared, request.Share
 		asKept.Timeouts = slices.Clone(own.Timeouts)
 		for i := range asKept.Timeouts { // the adapter gives up first: calls that run there are not to end with this one
 			asKept.Timeouts[i].Timeout *= 2

@@ -108,9 +108,8 @@ type Request struct {
 	// SHA256, if set, must be the executable's (that of the command, if it is
 	// one), in hexadecimal.
 	SHA256 string
-	// Anew has Describe ask, whatever it remembers; AsKept has it ask the process that
-	// is kept for such calls, in line with them, if there is one.
-	Anew, AsKept bool
+	// Anew has Describe ask, whatever it remembers.
+	Anew bool
 	// Lock is held while the call runs, and waited for before its timeout begins:
 	// for as long as that timeout is, or at least as for a slot.
 	Lock Lock

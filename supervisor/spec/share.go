@@ -27,6 +27,9 @@ type Keep struct {
 	// others have it to themselves, in line. What it writes to stdout and stderr
 	// is every call's that is in flight.
 	Shared bool
+	// Asked has a Describe ask the process that is kept for such calls, in line with
+	// them, if there is one; it then ends no other's call where it gets no answer.
+	Asked bool
 	// Notices, if not nil, gets what an adapter's server announces in the process, also
 	// between calls, and once nil params with an empty method when the process has
 	// ended. It must be quick, and may be called from any goroutine. The first

@@ -67,7 +67,12 @@ func (c *Catalog) Renew(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	request.Anew, request.AsKept = true, true
+	request.Anew = true
+	if request.Keep != nil {
+		keep := *request.Keep
+		keep.Asked = true
+		request.Keep = &keep
+	}
 	k := &known{done: make(chan struct{})}
 	close(k.done)
 	if k.tools, _, err = c.serverTools(ctx, entry, request); err != nil {

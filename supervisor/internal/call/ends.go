@@ -49,7 +49,7 @@ func (o *owner) giveBack(now time.Time) bool {
 	if o.p.Request.Keep == nil || o.state != stateRunning || o.found.StreamErr != nil || o.found.Exited || !o.tree.MayLiveOn() {
 		return false
 	}
-	if o.responded.GetError() != nil && !o.p.Request.AsKept { // what it describes could not be started
+	if o.responded.GetError() != nil && !o.p.Request.Keep.Asked { // what it describes could not be started
 		return false
 	}
 	o.after = new(o.usage())
