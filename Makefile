@@ -31,7 +31,7 @@ test race browser interop network networkload conformance servers tutorials soak
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
-VM_SKIP ?= ^Test(WhyNothingIsPrestarted|BrokenHandshakes|DescribesAreShared|ProfilesOfTheOperator|CallAsksOnTheTerminal|CallIsAnsweredElsewhere|CallOfADaemonThatHangs|Top|TablesOfHostileTools|ErrorsNameHostileTools|ConfigErrorsAreALineEach|ValidateEndsItsLines|(Ps|Explain|Help)FitsThePage|ApprovalTimeoutIsConfigured|TurnCalls|OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|ANameOnATerminal|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|AnOutboundProxy|PeopleAreAskedAboutNames|AToolThatGivesUp|NobodyIsAskedAboutNames|TheCeiling|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
+VM_SKIP ?= ^Test(WhyNothingIsPrestarted|BrokenHandshakes|DescribesAreShared|ProfilesOfTheOperator|CallAsksOnTheTerminal|CallIsAnsweredElsewhere|CallOfADaemonThatHangs|Top|TablesOfHostileTools|ErrorsNameHostileTools|ConfigErrorsAreALineEach|ValidateEndsItsLines|(Ps|Explain|Help)FitsThePage|ApprovalTimeoutIsConfigured|TurnCalls|OddJSONOfATool|BrokenProtocol|HostileButOK|QuestionFloodEnds|TimeoutOfARequest|TimeoutHint|SoftBudgetHint|ALateStartNamesWhatIsLate|AQuestionIsAnswered|ResultDuringGraceCounts|WhatWasFoundInTheJournalIsTold|Telling|LiveViewOfATurn|ANameOnATerminal|SecretOnATerminal|ApprovalOnATerminal|ApprovalOfLongArguments|PlainTerminal|HeadlessQuestions|AnOutboundProxy|PeopleAreAskedAboutNames|AToolThatGivesUp|EachKeyOnWorkers|NobodyIsAskedAboutNames|TheCeiling|JSONOnATerminal|TheOutcomeHasItsOwnLine)$$
 
 # PROGRAM=PACKAGE or /FILE=PACKAGE that tests run; node runs the reference MCP servers, grpc the tool in Python.
 TEST_NEEDS = dbus-daemon=dbus pgrep=procps newuidmap=uidmap git=git node=nodejs npm=npm jq=jq rg=ripgrep sqlite3=sqlite3 chromium=chromium curl=curl man=man-db \
@@ -192,7 +192,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn network networkload siege greedy flood collector clients servers service fuzz
+	$(MAKE) soak churn fleet-soak network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
