@@ -96,7 +96,7 @@ func shares(t *testing.T) (found []string) {
 // then: more slots at once, fewer turns, and less memory than a running call has.
 func TestAQuotaChangesWhileCallsRun(t *testing.T) {
 	t.Parallel()
-	before := "admission: {wait: 10m}\ntimeouts: {tool_call: {default: 10m}}\naccess:\n  bound: {quota: {turns: 2, running: 1, waiting: 1, memory: 300MiB}}\n"
+	before := "admission: {wait: 10m}\ntimeouts: {tool_call: {default: 10m}}\naccess:\n  bound: {quota: {turns: 2, running: 1, waiting: 1, memory: 700MiB}}\n"
 	w := newWorld(t, before)
 	w.Listen = "127.0.0.1:0"
 	d := w.daemon()
@@ -108,7 +108,7 @@ func TestAQuotaChangesWhileCallsRun(t *testing.T) {
 	if _, err := bound.client.Begin(wait.Context(t), api.TurnSpec{}); err == nil || !strings.Contains(err.Error(), "may have 2 turns at once") {
 		t.Errorf("a turn beyond the quota: %v", err)
 	}
-	w.configure(strings.NewReplacer("turns: 2", "turns: 1", "running: 1", "running: 2", "300MiB", "100MiB").Replace(before))
+	w.configure(strings.NewReplacer("turns: 2", "turns: 1", "running: 1", "running: 2", "700MiB", "100MiB").Replace(before))
 	d.signal(syscall.SIGHUP)
 	d.waitLog("configuration loaded")
 	if err := bound.client.End(wait.Context(t), second); err != nil {

@@ -182,17 +182,18 @@ func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Con
 	if who.token == "" && who.holder.UID == nil {
 		return ctx, cancel
 	}
-	var timer *time.Timer
-	timer = time.AfterFunc(checkEvery, func() {
-		if !s.still(who) {
+	var check func()
+	check = func() {
+		switch {
+		case ctx.Err() != nil: // it is over
+		case s.still(who):
+			time.AfterFunc(checkEvery, check)
+		default:
 			cancel()
-			return
 		}
-		if ctx.Err() == nil {
-			timer.Reset(checkEvery)
-		}
-	})
-	return ctx, func() { timer.Stop(); cancel() }
+	}
+	time.AfterFunc(checkEvery, check)
+	return ctx, cancel
 }
 
 // same compares in constant time, lengths included.
