@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/time/rate"
 
 	"github.com/toolhost/toolhost/api"
@@ -32,11 +34,12 @@ type session struct {
 	names  *names
 	asks   *asks
 
-	counters counters
-	ctx      context.Context // ends when nothing more is begun
-	cancel   context.CancelFunc
-	serving  sync.WaitGroup
-	closers  []func() error
+	counters  counters
+	ctx       context.Context // ends when nothing more is begun
+	cancel    context.CancelFunc
+	serving   sync.WaitGroup
+	closers   []func() error
+	listeners []*net.TCPListener // of grants
 
 	accepts, queries *rate.Limiter
 	bytes            *rate.Limiter // nil without a rate
@@ -100,7 +103,8 @@ func (s *session) listen(files []*os.File) error {
 	closeAll(files)
 	s.serving.Go(func() { s.serveDNS(udp) })
 	s.serving.Go(func() { s.acceptDNS(listeners[0]) })
-	for _, l := range listeners[1:] {
+	s.listeners = listeners[1:]
+	for _, l := range s.listeners {
 		s.serving.Go(func() { s.accept(l) })
 	}
 	return nil
@@ -205,12 +209,12 @@ const (
 
 // close ends the session, and returns when nothing of it is left.
 func (s *session) close(drain bool) {
+	for until := time.Now().Add(drainTime); drain && s.underWay() && time.Now().Before(until); {
+		time.Sleep(drainEvery)
+	}
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
-	for until := time.Now().Add(drainTime); drain && s.undelivered() && time.Now().Before(until); {
-		time.Sleep(drainEvery)
-	}
 	s.unreachable = s.counters.unreachable()
 	s.cancel()
 	for _, end := range s.closers {
@@ -222,6 +226,25 @@ func (s *session) close(drain bool) {
 	}
 	s.mu.Unlock()
 	s.serving.Wait()
+}
+
+// underWay says whether something that the tool sent has not arrived: a tool that
+// connects, writes and ends may be gone before its connection is accepted.
+func (s *session) underWay() bool {
+	return slices.ContainsFunc(s.listeners, hasPending) || s.undelivered()
+}
+
+// hasPending says whether a connection waits to be accepted.
+func hasPending(l *net.TCPListener) (pending bool) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		pending = err == nil && n > 0
+	})
+	return pending
 }
 
 // undelivered says whether something that the tool sent is still under way.
