@@ -35,7 +35,7 @@ type connection struct {
 	failed  bool   // one direction has
 	broken  string // by the destination's fault, or a limit's
 	sentAll bool   // all that the tool has sent was passed on
-	waits   bool   // for the destination, or for people
+	waits   bool   // from the beginning, until a destination is dialled
 }
 
 // target is what a connection is meant for.
@@ -103,11 +103,9 @@ func (c *connection) target() (target, error) {
 	if !spec.Ask {
 		return target{}, c.refuse("not granted on this port")
 	}
-	c.set(&c.waits, true)
 	ctx, stop := c.untilGivenUp()
 	got := c.session.ask(ctx, name, at.Port())
 	stop()
-	c.set(&c.waits, false)
 	if got.verdict != AllowOnce && got.verdict != AllowTurn {
 		return target{}, c.refuse("%s", got.why)
 	}

@@ -3,6 +3,7 @@ package relay
 import (
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -44,4 +45,51 @@ func TestAConnectionThatTheToolResets(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the connection lives on")
 	}
+}
+
+// What a tool has sent arrives, though its connection is not accepted yet when the session
+// begins to end.
+func TestWhatWaitsToBeAcceptedArrives(t *testing.T) {
+	for range 20 {
+		plain := listenAt(t, "127.0.0.1:0")
+		at := addrOf(t, plain)
+		l := beside(t, at)
+		far := addrOf(t, l)
+		s, _ := newSessionAt(t, plain, deaf(), network.Limits{}, granted("a.test", far)...)
+		s.standsFor(at.Addr(), "a.test")
+		s.leadTo("a.test", far.Addr())
+		tool, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(tool, "sent"); err != nil {
+			t.Fatal(err)
+		}
+		_ = tool.Close()
+		s.close(true)
+		_ = l.SetDeadline(time.Now().Add(20 * time.Second))
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); string(got) != "sent" {
+			t.Fatalf("%q %v", got, err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// beside listens on a port of another address of the loopback.
+func beside(t *testing.T, at netip.AddrPort) *net.TCPListener {
+	t.Helper()
+	var err error
+	for n := byte(2); n < 100; n++ { // the port may be in use at some
+		var l *net.TCPListener
+		if l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, n}), at.Port()))); err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+			return l
+		}
+	}
+	t.Fatal(err)
+	return nil
 }

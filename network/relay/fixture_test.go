@@ -31,18 +31,26 @@ func (t *told) passed(_, limit string) {
 // newSession opens a session whose sockets are on this machine's loopback.
 func newSession(t testing.TB, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
 	t.Helper()
+	return newSessionAt(t, listenAt(t, "127.0.0.1:0"), w, limits, grants...)
+}
+
+func listenAt(t testing.TB, at string) *net.TCPListener {
+	t.Helper()
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort(at)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// newSessionAt is newSession with the socket of its grants, which becomes the session's.
+func newSessionAt(t testing.TB, plain *net.TCPListener, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
+	t.Helper()
 	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := listenAt(t, "127.0.0.1:0")
 	dns = map[string]string{"udp": udp.LocalAddr().String(), "tcp": stream.Addr().String()}
 	var files []*os.File
 	for _, path := range []string{"/proc/self/net/snmp", "/proc/self/net/snmp6"} {
@@ -76,6 +84,13 @@ func deaf() *world {
 	return &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no packet must leave")
 	}}}
+}
+
+// standsFor has an address of this machine stand for a name.
+func (s *session) standsFor(addr netip.Addr, name string) {
+	s.names.mu.Lock()
+	defer s.names.mu.Unlock()
+	s.names.byAddr[addr] = name
 }
 
 // leadTo has a name lead to an address, without a lookup.

@@ -75,11 +75,7 @@ func (o *outer) addTo(f *api.NetworkFlow) {
 
 func (o *outer) wasReset() bool {
 	pending := false
-	err := o.raw.Control(func(fd uintptr) {
-		list := []unix.PollFd{{Fd: int32(fd)}}
-		n, _ := unix.Poll(list, 0)
-		pending = n > 0 && list[0].Revents&unix.POLLERR != 0
-	})
+	err := o.raw.Control(func(fd uintptr) { pending = raised(fd, 0)&unix.POLLERR != 0 })
 	return err != nil || pending || o.failed.Load()
 }
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +37,9 @@ type session struct {
 	ctx       context.Context // ends when nothing more is begun
 	cancel    context.CancelFunc
 	serving   sync.WaitGroup
+	taking    context.Context // ends when accepts no longer wait for connections
+	taken     context.CancelFunc
+	takers    sync.WaitGroup // accepts
 	closers   []func() error
 	listeners []*net.TCPListener // of grants
 
@@ -66,6 +68,7 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		s.bytes = rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.taking, s.taken = context.WithCancel(s.ctx)
 	s.closers = []func() error{files[0].Close, files[1].Close}
 	if err := s.listen(files[2:]); err != nil {
 		closeAll(files[2:])
@@ -105,7 +108,7 @@ func (s *session) listen(files []*os.File) error {
 	s.serving.Go(func() { s.acceptDNS(listeners[0]) })
 	s.listeners = listeners[1:]
 	for _, l := range s.listeners {
-		s.serving.Go(func() { s.accept(l) })
+		s.takers.Go(func() { s.accept(l) })
 	}
 	return nil
 }
@@ -113,25 +116,26 @@ func (s *session) listen(files []*os.File) error {
 // again is how long an accept waits after an error that may pass: no descriptors.
 const again = 50 * time.Millisecond
 
-// accept takes connections. Those over the rate wait in the kernel.
+// accept takes connections, until their rest is taken. Those over the rate wait in the
+// kernel.
 func (s *session) accept(l *net.TCPListener) {
-	for s.ctx.Err() == nil {
-		if s.accepts.Wait(s.ctx) != nil {
-			return
-		}
-		conn, err := l.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		if err != nil {
-			sleep(s.ctx, again)
-			continue
-		}
-		c := &connection{session: s, in: conn, begun: time.Now()}
-		if s.admit(c) {
-			s.serving.Go(c.serve)
+	for s.accepts.Wait(s.taking) == nil {
+		if err := s.take(l); err != nil {
+			sleep(s.taking, again)
 		}
 	}
+}
+
+func (s *session) take(l *net.TCPListener) error {
+	conn, err := l.AcceptTCP()
+	if err != nil {
+		return err
+	}
+	c := &connection{session: s, in: conn, begun: time.Now(), waits: true}
+	if s.admit(c) {
+		s.serving.Go(c.serve)
+	}
+	return nil
 }
 
 // admit takes a connection in, unless there are too many.
@@ -209,8 +213,11 @@ const (
 
 // close ends the session, and returns when nothing of it is left.
 func (s *session) close(drain bool) {
-	for until := time.Now().Add(drainTime); drain && s.underWay() && time.Now().Before(until); {
-		time.Sleep(drainEvery)
+	if until := time.Now().Add(drainTime); drain {
+		s.takeRest(until)
+		for s.undelivered() && time.Now().Before(until) {
+			time.Sleep(drainEvery)
+		}
 	}
 	s.mu.Lock()
 	s.over = true
@@ -225,26 +232,41 @@ func (s *session) close(drain bool) {
 		c.abort()
 	}
 	s.mu.Unlock()
+	s.takers.Wait()
 	s.serving.Wait()
 }
 
-// underWay says whether something that the tool sent has not arrived: a tool that
-// connects, writes and ends may be gone before its connection is accepted.
-func (s *session) underWay() bool {
-	return slices.ContainsFunc(s.listeners, hasPending) || s.undelivered()
+// takeRest takes the connections that wait to be accepted: a tool that connects, writes
+// and ends may be gone by now.
+func (s *session) takeRest(until time.Time) {
+	s.taken()
+	for _, l := range s.listeners {
+		_ = l.SetDeadline(time.Unix(1, 0))
+	}
+	s.takers.Wait()
+	for _, l := range s.listeners {
+		_ = l.SetDeadline(until)
+		for hasPending(l) && s.take(l) == nil && time.Now().Before(until) {
+		}
+	}
 }
 
 // hasPending says whether a connection waits to be accepted.
 func hasPending(l *net.TCPListener) (pending bool) {
-	raw, err := l.SyscallConn()
-	if err != nil {
-		return false
+	if raw, err := l.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { pending = raised(fd, unix.POLLIN)&unix.POLLIN != 0 })
 	}
-	_ = raw.Control(func(fd uintptr) {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-		pending = err == nil && n > 0
-	})
 	return pending
+}
+
+// raised are a socket's events now, of these and of those that are never asked for
+// (poll(2)).
+func raised(fd uintptr, events int16) int16 {
+	list := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	if n, _ := unix.Poll(list, 0); n <= 0 {
+		return 0
+	}
+	return list[0].Revents
 }
 
 // undelivered says whether something that the tool sent is still under way.
