@@ -7,8 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 )
 
 // eagerReader reads a pipe to its end and can tell, while the pipe is still
@@ -120,9 +119,11 @@ func holdsNothing(pipe *os.File) bool {
 	if err != nil {
 		return false
 	}
-	bytes, failed := 0, error(nil)
-	err = raw.Control(func(fd uintptr) { bytes, failed = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
-	return err == nil && failed == nil && bytes == 0
+	bytes, failed := int32(0), syscall.Errno(0)
+	err = raw.Control(func(fd uintptr) {
+		_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
+	})
+	return err == nil && failed == 0 && bytes == 0
 }
 
 // asked is how many wait already.
