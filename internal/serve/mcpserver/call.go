@@ -108,7 +108,7 @@ func refusal(made turn.Call, status api.Status, reason api.Reason, decider, why 
 // protocol's own.
 func metaOf(r *mcpsdk.CallToolRequest) json.RawMessage {
 	written := writtenIn(r.Params.Meta)
-	if written == nil {
+	if written == nil && ownMeta(r.Params.Meta) != nil { // it was too long to be kept
 		written, _ = json.Marshal(r.Params.Meta) // of what was decoded from JSON
 	}
 	own := ownMeta(fieldsOf(written))

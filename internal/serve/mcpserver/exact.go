@@ -97,15 +97,23 @@ func (s *Server) written(result mcpsdk.Result, fields exactFields) mcpsdk.Result
 	return result
 }
 
-// entries is a list of entries, each with further fields.
+// entries is a list of entries, each with further fields; nil if none has any.
 func entries[T any](name string, list []T, fieldsOf func(T) exactFields) exactFields {
-	all := []json.RawMessage{}
-	for _, one := range list {
-		raw, err := fieldsOf(one).over(one)
+	further, some := make([]exactFields, len(list)), false
+	for i, one := range list {
+		further[i] = fieldsOf(one)
+		some = some || len(further[i]) > 0
+	}
+	if !some {
+		return nil
+	}
+	all := make([]json.RawMessage, len(list))
+	for i, one := range list {
+		raw, err := further[i].over(one)
 		if err != nil {
 			return nil
 		}
-		all = append(all, raw)
+		all[i] = raw
 	}
 	raw, _ := json.Marshal(all) // of JSON
 	return exactFields{name: raw}

@@ -20,11 +20,8 @@ func keepWritten(fields map[string]json.RawMessage) (changed bool) {
 		return changed
 	}
 	params := fieldsOf(fields["params"])
-	if ownMeta(fieldsOf(params["_meta"])) != nil {
-		var raw json.RawMessage
-		if raw, changed = withText(fields["params"], params["_meta"]); changed {
-			params = fieldsOf(raw)
-		}
+	if meta := params["_meta"]; len(meta) <= maxWrittenBytes && ownMeta(fieldsOf(meta)) != nil {
+		params["_meta"], changed = withField(meta, exactKey, string(meta)), true
 	}
 	if responses := fieldsOf(params["inputResponses"]); len(responses) > 0 {
 		for key, one := range responses {
@@ -45,12 +42,14 @@ func withText(object, text json.RawMessage) (json.RawMessage, bool) {
 	if fields == nil || len(text) > maxWrittenBytes {
 		return object, false
 	}
-	return withField(object, "_meta", withField(fields["_meta"], exactKey, string(text))), true
+	fields["_meta"] = withField(fields["_meta"], exactKey, string(text))
+	raw, _ := json.Marshal(fields) // of JSON
+	return raw, true
 }
 
 // ownMeta is a request's _meta without what is the protocol's; nil if nothing is left.
-func ownMeta(meta exactFields) exactFields {
-	own := exactFields{}
+func ownMeta[M ~map[string]V, V any](meta M) M {
+	own := M{}
 	for key, value := range meta {
 		if key != "progressToken" && key != exactKey && !strings.HasPrefix(key, "io.modelcontextprotocol/") {
 			own[key] = value
@@ -62,7 +61,7 @@ func ownMeta(meta exactFields) exactFields {
 	return own
 }
 
-// writtenIn is the text that keepWritten has put into a _meta; nil if there is none.
+// writtenIn is the text that keepWritten has put into a _meta; nil without one.
 func writtenIn(meta map[string]any) json.RawMessage {
 	text, _ := meta[exactKey].(string)
 	if !json.Valid([]byte(text)) {
