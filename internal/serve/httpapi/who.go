@@ -58,7 +58,7 @@ func (s *authenticator) authenticate(r *http.Request, public bool) (caller, erro
 		return caller{Identity: access.Identity{Name: "anybody"}}, nil
 	}
 	switch all := r.Header.Values("Authorization"); {
-	case len(all) > 1: // of which a proxy may have looked at another one
+	case len(all) > 1: // a proxy may have looked at another one than this
 		return caller{}, refuse(codeUnauthorized, "the header Authorization is there more than once", "send it once")
 	case len(all) == 1 && all[0] != "":
 		return s.byToken(r, all[0])
@@ -182,18 +182,18 @@ func (s *authenticator) whileKnown(ctx context.Context, who caller) (context.Con
 	if who.token == "" && who.holder.UID == nil {
 		return ctx, cancel
 	}
-	var check func()
-	check = func() {
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Hour, func() {
 		switch {
 		case ctx.Err() != nil: // it is over
 		case s.still(who):
-			time.AfterFunc(checkEvery, check)
+			timer.Reset(checkEvery)
 		default:
 			cancel()
 		}
-	}
-	time.AfterFunc(checkEvery, check)
-	return ctx, cancel
+	})
+	timer.Reset(checkEvery) // not before it has its name
+	return ctx, func() { cancel(); timer.Stop() }
 }
 
 // same compares in constant time, lengths included.
