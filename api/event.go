@@ -113,9 +113,9 @@ type Event struct {
 type EventProcesses struct {
 	// Reaped, of tool_reaped, counts the processes that are gone.
 	Reaped int `json:"reaped,omitempty"`
-	// Worker, of tool_placed, is about to be told to start the call, which has not been
-	// before this event is on record. Attempt counts the workers that the call was offered
-	// to, this one included.
+	// Worker, of tool_placed, is the worker that will be told to start the call, once this
+	// event is on record. Attempt counts the workers that the call was offered to, this one
+	// included.
 	Worker  string `json:"worker,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`
 }

@@ -141,7 +141,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 	if !strings.HasPrefix(got.Message, `[LOST] Tool "sh" was lost: its worker w1 has died while it ran.`) || !strings.Contains(got.Message, "Nothing of it runs any more") {
 		t.Errorf("%s", got.Message)
 	}
-	w.there("w1") // its next life, of which the caller has heard by now
+	w.there("w1") // the caller has heard of its next life
 	if got := w.call(shell("echo again")); !got.OK() {
 		t.Errorf("the next call: %s", got.Message)
 	}

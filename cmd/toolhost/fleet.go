@@ -119,8 +119,8 @@ func newFleet() *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "key FILE", Short: "Print the public key of FILE, which is made if it is missing",
-		Long: `Print the public key of FILE. If there is no such file, a new key is made and kept in
-it, for its owner alone. A worker and a daemon know each other by these keys.`,
+		Long: `Print the public key of FILE. If FILE does not exist, a new key is made and kept in it,
+for its owner alone. A worker and a daemon know each other by these keys.`,
 		Example: "  toolhost fleet key worker.key",
 		Args:    callargs.Words(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

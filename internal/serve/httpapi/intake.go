@@ -78,7 +78,7 @@ type held struct {
 	quota  *memory.Part
 	// declared: its length was, so that all of it is in the quota before it comes.
 	declared bool
-	// decoded ends this body's turn to be decoded; nil where it has none.
+	// decoded ends this body's turn to be decoded; nil before the turn has begun.
 	decoded func()
 }
 

@@ -43,7 +43,7 @@ type Config struct {
 	// Turns runs them. The Server never closes it.
 	Turns *turn.Manager
 	Tools Catalogue
-	// Workers are those of the fleet; nil where there is none.
+	// Workers are those of the fleet; nil without a fleet.
 	Workers func() []api.Worker
 	// History is nil where nothing is journalled. It serves turns that are over;
 	// those that are active have their own (turn.Config).

@@ -86,10 +86,15 @@ func (g *gateway) relist(entry string, r *relisted) {
 			g.showAgain(method)
 		}
 		g.rest(relistPause)
-		g.mu.Lock()
-		more = r.goesOn() && g.s.closing.Err() == nil
-		g.mu.Unlock()
+		more = g.goesOn(&r.again)
 	}
+}
+
+// goesOn says, to who has done it, whether it is to be done once more.
+func (g *gateway) goesOn(a *again) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return a.goesOn() && g.s.closing.Err() == nil
 }
 
 // renew has the lists taken. They stay as they were if that fails in the end.

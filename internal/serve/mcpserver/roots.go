@@ -77,8 +77,6 @@ func (g *gateway) tellRoots(entry string, r *rooted) {
 		if _, err := g.inNameOf(from, entry, catalog.RootsChanged, json.RawMessage("{}")); err != nil {
 			g.s.config.Logger.Warn("a server does not hear of other roots", "server", entry, "why", err)
 		}
-		g.mu.Lock()
-		more = r.goesOn() && g.s.closing.Err() == nil
-		g.mu.Unlock()
+		more = g.goesOn(&r.again)
 	}
 }

@@ -204,8 +204,8 @@ func (l *Lab) serve(t *testing.T) {
 	serving.Go(func() { _ = web.Serve(listeners[0]) })
 	secure := &http.Server{Handler: web.Handler, TLSConfig: config}
 	serving.Go(func() { _ = secure.ServeTLS(listeners[1], "", "") }) // HTTP/2, too
-	serving.Go(func() { each(listeners[2], l.echo) })
-	serving.Go(func() { each(listeners[3], l.sink) })
+	serving.Go(func() { Each(listeners[2], l.echo) })
+	serving.Go(func() { Each(listeners[3], l.sink) })
 	t.Cleanup(func() {
 		_ = packets.Close()
 		_, _ = listeners[2].Close(), listeners[3].Close()
@@ -281,8 +281,8 @@ func (l *Lab) handle(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s %s, %d bytes, at %s", r.Method, r.Host, r.URL, n, r.Context().Value(http.LocalAddrContextKey))
 }
 
-// each serves all connections of a listener, and waits for them.
-func each(listener net.Listener, serve func(net.Conn)) {
+// Each serves all connections of a listener until that is closed, and waits for them.
+func Each(listener net.Listener, serve func(net.Conn)) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {

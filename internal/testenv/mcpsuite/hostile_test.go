@@ -3,6 +3,7 @@ package mcpsuite
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -204,15 +205,6 @@ func (p *peer) events(t *testing.T) *said {
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
 	s := &said{}
-	go func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := response.Body.Read(buf)
-			_, _ = s.Write(buf[:n])
-			if err != nil {
-				return
-			}
-		}
-	}()
+	go func() { _, _ = io.Copy(s, response.Body) }()
 	return s
 }

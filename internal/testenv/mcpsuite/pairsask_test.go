@@ -147,8 +147,8 @@ func textOf(r *mcp.CallToolResult) (all string) {
 	return all
 }
 
-// progresses: each step is heard, and so is a cancellation, by the server and by whoever
-// waits.
+// progresses: the caller hears each step; a cancellation reaches the server and ends the
+// caller's wait.
 func (h *hears) progresses() {
 	h.t.Helper()
 	steps := &mcp.CallToolParams{Name: "kept__progress", Arguments: map[string]any{}}

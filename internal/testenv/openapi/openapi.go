@@ -120,7 +120,7 @@ func checkRequest(input *openapi3filter.RequestValidationInput, sent []byte) err
 	return openapi3filter.ValidateRequest(context.Background(), input)
 }
 
-// routeOf finds the operation of a request; nil where there is none.
+// routeOf finds the operation of a request; nil for a request that the document lacks.
 func (d *Document) routeOf(r *http.Request) *routers.Route {
 	handler, _ := d.match.Handler(r)
 	path, is := handler.(found)

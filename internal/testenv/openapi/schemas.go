@@ -83,20 +83,12 @@ func (s *schemas) was(good uint64) bool {
 
 // closed is a document whose components allow no fields but those that they name.
 func closed(raw []byte) ([]byte, error) {
-	var doc struct {
-		Components struct {
-			Schemas map[string]any `json:"schemas"`
-		} `json:"components"`
-	}
 	var all map[string]any
-	if err := json.Unmarshal(raw, &doc); err != nil {
-		return nil, err
-	}
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	shut(doc.Components.Schemas)
-	all["components"].(map[string]any)["schemas"] = doc.Components.Schemas
+	parts, _ := all["components"].(map[string]any)
+	shut(parts["schemas"])
 	return json.Marshal(all)
 }
 

@@ -140,15 +140,7 @@ func serveMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { takeLetter(conn) })
-		}
-	})
+	serving.Go(func() { lab.Each(listener, takeLetter) })
 	t.Cleanup(func() {
 		_ = listener.Close()
 		serving.Wait()
@@ -156,7 +148,6 @@ func serveMail(t *testing.T) {
 }
 
 func takeLetter(conn net.Conn) {
-	defer conn.Close()
 	say := func(line string) { _, _ = io.WriteString(conn, line+"\r\n") }
 	say("220 mail.test")
 	inText := false

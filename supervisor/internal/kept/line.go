@@ -123,7 +123,8 @@ func (l *Line) death() <-chan struct{} {
 	return l.current.died
 }
 
-// findDead is for a death of which the process may have been dropped meanwhile.
+// findDead drops the process that calls share if it has died: another may have taken its
+// place since a death was heard of.
 func (l *Line) findDead() {
 	if l.current == nil {
 		return

@@ -235,7 +235,7 @@ func (a *adapter) ready(ctx context.Context, s *session) (*session, error) {
 func (a *adapter) latest(of **session) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if *of == nil || (*of).over() {
+	if !living(*of) {
 		s := newSession(a.options, a.argv, a.tell)
 		s.former = of == &a.former
 		ctx, leave := context.WithCancelCause(a.lifetime)

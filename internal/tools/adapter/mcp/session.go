@@ -43,7 +43,7 @@ type session struct {
 
 func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *session {
 	return &session{
-		leave: func() {}, tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
+		tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
 		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
 		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
 	}
