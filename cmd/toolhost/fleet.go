@@ -64,21 +64,29 @@ func openFleet(o daemon.FleetOptions) (daemon.Fleet, error) {
 
 // callerKey reads the key, or makes the one in the state folder.
 func callerKey(path, state string) (*fleet.Key, error) {
-	if path == "" {
-		if state == "" {
-			return nil, errors.New("the fleet needs a key that workers know the daemon by: name its file with fleet: {key: FILE}, or have a state folder")
-		}
-		path = filepath.Join(state, fleetKeyName)
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			if err := createKey(path); err != nil {
-				return nil, err
-			}
-		}
+	own, err := keyPath(path, state)
+	if err == nil && path == "" {
+		err = makeKey(own)
 	}
-	return fleet.ReadKey(path)
+	if err != nil {
+		return nil, err
+	}
+	return fleet.ReadKey(own)
 }
 
-func createKey(path string) error {
+// keyPath is the configured file, or else the one in the state folder.
+func keyPath(path, state string) (string, error) {
+	if path == "" && state == "" {
+		return "", errors.New("the fleet needs a key that workers know the daemon by: name its file with fleet: {key: FILE}, or have a state folder")
+	}
+	return cmp.Or(path, filepath.Join(state, fleetKeyName)), nil
+}
+
+// makeKey makes a key where the file is missing.
+func makeKey(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	key, err := fleet.NewKey()
 	if err != nil {
 		return err
@@ -124,10 +132,8 @@ for its owner alone. A worker and a daemon know each other by these keys.`,
 		Example: "  toolhost fleet key worker.key",
 		Args:    callargs.Words(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := os.Lstat(args[0]); errors.Is(err, fs.ErrNotExist) {
-				if err := createKey(args[0]); err != nil {
-					return hostError(err)
-				}
+			if err := makeKey(args[0]); err != nil {
+				return hostError(err)
 			}
 			key, err := fleet.ReadKey(args[0])
 			if err != nil {

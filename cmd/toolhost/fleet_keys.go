@@ -3,10 +3,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -33,7 +31,15 @@ func readParties(path string) (p parties, err error) {
 	if !loaded.Fleet.On() {
 		return p, exit.Usagef("the configuration has no fleet: set fleet: {listen: ADDRESS} or {url: URL}")
 	}
-	key, err := fleet.ReadKey(cmp.Or(loaded.Fleet.Key, filepath.Join(loaded.State, fleetKeyName)))
+	state, err := (&journalFlags{byDefault: true, configured: loaded}).dir()
+	if err != nil {
+		return p, err
+	}
+	own, err := keyPath(loaded.Fleet.Key, state)
+	if err != nil {
+		return p, exit.With(exit.Usage, err)
+	}
+	key, err := fleet.ReadKey(own)
 	if err != nil {
 		return p, exit.With(exit.Usage, fmt.Errorf("%w: the daemon makes it when it starts, or make one with toolhost fleet key and name it with fleet: {key: FILE}", err))
 	}

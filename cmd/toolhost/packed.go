@@ -20,7 +20,7 @@ func (k *app) unpack(r supervisor.Request) (supervisor.Request, error) {
 	return r, nil
 }
 
-// outliveReader makes writing to a stdout that nobody reads any more an error of
-// the write: copies of packs are still to be removed. The signal is not ignored,
+// outliveReader makes writing to a pipe that nobody reads any more an error of the
+// write: copies of packs are still to be removed, and a daemon goes on. The signal is not ignored,
 // since children would inherit that.
 func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -61,9 +61,7 @@ func (f *serveFlags) serve() error {
 	if err != nil {
 		return err
 	}
-	// SIGPIPE is only to be an error of the write: a log that nobody reads ends
-	// nothing.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	outliveReader() // of the log
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	options.Signals = signals

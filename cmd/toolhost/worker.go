@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -86,6 +87,7 @@ func (f *workerFlags) run() error {
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	outliveReader() // of the log
 	w, err := worker.Open(context.Background(), c)
 	if err != nil {
 		return hostError(orWithout(err))
@@ -158,11 +160,9 @@ func labels(list []string) (map[string]string, error) {
 
 func (f *workerFlags) ceilings(c *worker.Ceilings) error {
 	c.Pids, c.Timeout = f.pids, f.timeout
-	for _, paths := range [][]string{f.read, f.write} {
-		for _, path := range paths {
-			if !filepath.IsAbs(path) {
-				return fmt.Errorf("--read or --write %q is relative: give a path that begins with /", path)
-			}
+	for _, path := range slices.Concat(f.read, f.write) {
+		if !filepath.IsAbs(path) {
+			return fmt.Errorf("--read or --write %q is relative: give a path that begins with /", path)
 		}
 	}
 	c.Read, c.Write = f.read, f.write
