@@ -62,9 +62,15 @@ func refusedCalls(stays []string) string {
 
 // checkFleet finds the tools whose calls must go to workers, and that none can make.
 func checkFleet(loaded *config.Loaded) error {
+	if !loaded.Fleet.On() {
+		return nil
+	}
 	var problems config.Problems
 	check := func(entry config.Tool, path string) {
-		if stays := fleetStays(loaded, entry); len(stays) > 0 && loaded.Fleet.On() && onWorkersOnly(loaded, entry) {
+		if !onWorkersOnly(loaded, entry) {
+			return
+		}
+		if stays := fleetStays(loaded, entry); len(stays) > 0 {
 			problems = append(problems, config.Problem{Position: entry.Source.Position, Path: path, Message: refusedCalls(stays) + remedyOf(entry)})
 		}
 	}
