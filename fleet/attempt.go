@@ -128,8 +128,8 @@ func (f *Fleet) cut(worker string) {
 	f.kickAll()
 }
 
-// newAttempt gives an attempt an inbox at a worker that takes offers; nil if that one does
-// not any more.
+// newAttempt makes an attempt at a worker, with an inbox. beat is the newest that was heard
+// of that worker.
 func (f *Fleet) newAttempt(of *remote, worker string, n int) (a *attempt, beat uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -69,7 +69,7 @@ func (c *remote) sendReply(a *attempt, q *question) {
 	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Answer{Answer: q.reply}})
 }
 
-// sendRepliesAgain sends answers of which it is not known that they have come.
+// sendRepliesAgain repeats answers that the worker has not settled yet.
 func (c *remote) sendRepliesAgain(a *attempt) {
 	for _, q := range c.questions {
 		if q.reply != nil && now()-q.sent >= goAgain {

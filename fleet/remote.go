@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -244,11 +243,8 @@ func (c *remote) lose(a *attempt, reason api.Reason, running string) {
 
 // data takes the next frame of the call's stream.
 func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
-	payload := d.GetEvent()
-	if payload == nil {
-		payload = slices.Concat(d.GetResult(), d.GetResultEnd(), d.GetQuestion().GetQuestion())
-	}
-	if !c.receiver.Take(stream.Frame{Seq: d.Seq, Missed: d.Missed, Payload: payload}) {
+	size := len(d.GetEvent()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
+	if !c.receiver.Take(d.Seq, d.Missed, size) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
@@ -294,17 +290,23 @@ func (c *remote) event(raw []byte, missed uint64) {
 	c.events.send(e)
 }
 
+// giveUp closes an open attempt.
+func (c *remote) giveUp(a *attempt, why string) {
+	c.state.Silent(a.n)
+	c.refusals = append(c.refusals, a.id.Worker+": "+why)
+	c.void([]int{a.n})
+}
+
 // look does what time asks for.
 func (c *remote) look() {
 	for _, a := range c.attempts {
-		if c.state.Open(a.n) && now()-a.at > offerWait && c.state.Silent(a.n) {
-			c.refusals = append(c.refusals, fmt.Sprintf("%s: it has not answered within %s", a.id.Worker, offerWait))
-			c.void([]int{a.n})
+		if !c.state.Open(a.n) {
+			continue
 		}
-		if s := c.f.heard(a); c.state.Open(a.n) && (s.moved || s.cut || s.silent > suspectAfter) {
-			c.state.Silent(a.n)
-			c.refusals = append(c.refusals, a.id.Worker+": it is not heard any more")
-			c.void([]int{a.n})
+		if now()-a.at > offerWait {
+			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
+		} else if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter {
+			c.giveUp(a, "it is not heard any more")
 		}
 	}
 	n, has := c.state.Chosen()

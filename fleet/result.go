@@ -127,7 +127,7 @@ func (c *remote) all(reasons ...fleetv1.Why) bool {
 	return !slices.ContainsFunc(c.whys, func(w fleetv1.Why) bool { return !slices.Contains(reasons, w) })
 }
 
-// notStarted is the result of a call of which nothing has run.
+// notStarted is the result of a call that has run nothing.
 func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what string) *api.Result {
 	prefix := "[FAILED]"
 	if status == api.StatusCancelled {

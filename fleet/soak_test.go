@@ -148,7 +148,7 @@ func (s *soak) judgeOutput(id string, got *api.Result) {
 	}
 	out := got.Output.Stdout.Head
 	if !strings.HasPrefix(whole.String(), out) && len(got.Warnings) == 0 {
-		s.t.Errorf("%s: the output is no prefix: %q", id, out)
+		s.t.Errorf("%s: the output is not a prefix: %q", id, out)
 	}
 	if got.Status == api.StatusOK && out != whole.String() {
 		s.t.Errorf("%s is ok with %q", id, out)

@@ -196,11 +196,11 @@ func TestWrongConfigurations(t *testing.T) {
 		}
 	}
 	for want, url := range map[string]string{
-		"not encrypted":      "nats://10.0.0.1:4222",
-		"is not a URL":       "http://127.0.0.1",
-		"name or password":   "tls://a:b@host:1",
-		"mix nats":           "tls://host:1,nats://127.0.0.1:2",
-		"there is no URL of": "",
+		"not encrypted":    "nats://10.0.0.1:4222",
+		"is not a URL":     "http://127.0.0.1",
+		"name or password": "tls://a:b@host:1",
+		"mix nats":         "tls://host:1,nats://127.0.0.1:2",
+		"is not set":       "",
 	} {
 		if _, err := link.CheckURL(url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", url, err, want)

@@ -42,13 +42,9 @@ type outlet struct {
 	done      atomic.Bool
 }
 
+// ack takes the caller's word. The caller of ack holds mu.
 func (o *outlet) ack(through uint64) {
-	for {
-		old := o.acked.Load()
-		if through <= old || o.acked.CompareAndSwap(old, through) {
-			break
-		}
-	}
+	o.acked.Store(max(through, o.acked.Load()))
 	select {
 	case o.kick <- struct{}{}:
 	default:
@@ -58,16 +54,13 @@ func (o *outlet) ack(through uint64) {
 // abort has a call aborted, before or while it runs; at once is without grace. The caller
 // holds mu.
 func (a *attempt) abort(reason api.Reason, atOnce bool) {
-	for most := 1 + btoi(atOnce); a.told < most; a.told++ {
+	most := 1
+	if atOnce {
+		most = 2
+	}
+	for ; a.told < most; a.told++ {
 		a.aborts <- reason // has room for both
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // abortWhenTold passes aborts on, also those that came before there was a call.

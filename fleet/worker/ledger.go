@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 // ledger is the file in which each attempt stands before its tool starts, so that a
@@ -122,16 +124,11 @@ func (l *ledger) begin(own string) error {
 		}
 	}
 	fmt.Fprintf(&text, "epoch %s\n%s", l.epoch, own)
-	fresh := l.path + ".new"
-	if err := os.WriteFile(fresh, []byte(text.String()), 0o600); err != nil {
+	if err := atomicfile.Write(l.path, []byte(text.String()), atomicfile.Options{Unsynced: true}); err != nil {
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
-	out, err := os.OpenFile(fresh, os.O_APPEND|os.O_WRONLY, 0)
+	out, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("cannot write the worker's ledger: %w", err)
-	}
-	if err := os.Rename(fresh, l.path); err != nil {
-		_ = out.Close()
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
 	if l.out != nil {

@@ -22,7 +22,7 @@ func (w *Worker) run(a *attempt, o *outlet) {
 	}
 	call := w.host.Start(context.Background(), request)
 	go a.abortWhenTold(call)
-	var s stream.Sender
+	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)
 	defer again.Stop()
 	heard := time.Now()
@@ -77,17 +77,14 @@ func (w *Worker) run(a *attempt, o *outlet) {
 }
 
 // push sends a frame if there is credit. An event that has none is dropped and counted.
-func (w *Worker) push(a *attempt, s *stream.Sender, d *fleetv1.Data) bool {
-	payload, err := proto.Marshal(d)
-	if err != nil {
-		return true // a bug
-	}
+func (w *Worker) push(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) bool {
+	size := proto.Size(d)
 	_, event := d.What.(*fleetv1.Data_Event)
-	if event && len(payload) > maxEventBytes {
+	if event && size > maxEventBytes {
 		s.Drop() // the result has what is in it
 		return false
 	}
-	f, ok := s.Push(payload)
+	f, ok := s.Push(d, size)
 	if !ok {
 		if event {
 			s.Drop()
@@ -99,24 +96,18 @@ func (w *Worker) push(a *attempt, s *stream.Sender, d *fleetv1.Data) bool {
 }
 
 // send sends a frame with or without credit: one of those that others bound.
-func (w *Worker) send(a *attempt, s *stream.Sender, d *fleetv1.Data) {
-	if payload, err := proto.Marshal(d); err == nil {
-		w.frame(a, s.Force(payload))
-	}
+func (w *Worker) send(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) {
+	w.frame(a, s.Force(d, proto.Size(d)))
 }
 
 // again sends what was not acknowledged.
-func (w *Worker) again(a *attempt, s *stream.Sender) {
+func (w *Worker) again(a *attempt, s *stream.Sender[*fleetv1.Data]) {
 	for _, f := range s.Unacked() {
 		w.frame(a, f)
 	}
 }
 
-func (w *Worker) frame(a *attempt, f stream.Frame) {
-	var d fleetv1.Data
-	if err := proto.Unmarshal(f.Payload, &d); err != nil {
-		return // a bug
-	}
-	d.Seq, d.Missed = f.Seq, f.Missed
-	w.say(w.data, a, &fleetv1.Frame{What: &fleetv1.Frame_Data{Data: &d}})
+func (w *Worker) frame(a *attempt, f stream.Frame[*fleetv1.Data]) {
+	f.Payload.Seq, f.Payload.Missed = f.Seq, f.Missed
+	w.say(w.data, a, &fleetv1.Frame{What: &fleetv1.Frame_Data{Data: f.Payload}})
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -233,8 +231,8 @@ func (w *Worker) close() error {
 		w.mu.Lock()
 		w.draining = true
 		for _, c := range w.callers {
-			for _, serial := range slices.Collect(maps.Keys(c.attempts)) {
-				w.expire(c.attempts[serial], &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker ends"})
+			for _, a := range c.attempts {
+				w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker ends"})
 			}
 		}
 		w.mu.Unlock()

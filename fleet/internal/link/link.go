@@ -109,7 +109,7 @@ func readCA(path string) (*x509.CertPool, error) {
 // CheckURL says what is wrong with the URLs of engines, and whether they are of TLS.
 func CheckURL(urls string) (secure bool, err error) {
 	if urls == "" {
-		return false, errors.New("there is no URL of the fleet's engine: give one such as tls://host:7420")
+		return false, errors.New("the URL of the fleet's engine is not set: give one such as tls://host:7420")
 	}
 	for i, each := range strings.Split(urls, ",") {
 		u, err := url.Parse(strings.TrimSpace(each))
@@ -119,7 +119,7 @@ func CheckURL(urls string) (secure bool, err error) {
 		if u.User != nil {
 			return false, fmt.Errorf("the URL of the fleet's engine %s has a name or password: parties have keys instead", u.Redacted())
 		}
-		if u.Scheme == "nats" && !Loopback(u.Hostname()) {
+		if u.Scheme == "nats" && !loopback(u.Hostname()) {
 			return false, fmt.Errorf("%s is not on this machine, and nats:// is not encrypted: give tls://%s", each, u.Host)
 		}
 		if i > 0 && secure != (u.Scheme == "tls") {
@@ -130,8 +130,8 @@ func CheckURL(urls string) (secure bool, err error) {
 	return secure, nil
 }
 
-// Loopback says whether a host is this machine alone.
-func Loopback(host string) bool {
+// loopback says whether a host is this machine alone.
+func loopback(host string) bool {
 	if host == "localhost" {
 		return true
 	}
@@ -145,7 +145,7 @@ func CheckListen(address string, secure bool) error {
 	if err != nil {
 		return fmt.Errorf("%q is not an address to listen on: give HOST:PORT, such as 127.0.0.1:7420", address)
 	}
-	if !secure && !Loopback(host) {
+	if !secure && !loopback(host) {
 		return fmt.Errorf("the fleet would listen on %s, which other machines reach, without TLS: give cert and certKey, or listen on 127.0.0.1", address)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -87,7 +88,7 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 	p := policyOf(r, config)
 	out := Request{
 		Name: r.ToolName(), Arguments: r.Arguments, Meta: r.Meta, ID: r.ID, Place: r.Place, SHA256: sha256, Env: r.Env,
-		Timeout: r.Timeout, Timeouts: append(config.Timeouts[:len(config.Timeouts):len(config.Timeouts)], r.Timeouts...),
+		Timeout: r.Timeout, Timeouts: slices.Concat(config.Timeouts, r.Timeouts),
 		Profiles: profiles(config.Profiles, r.Profiles), Stream: r.Stream, Grace: r.Grace,
 		Limits: r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits()),
 		Tier:   p.Tier, Strict: p.Strict, Require: p.Require, Allow: p.Allow, EventOutputBytes: r.EventOutputBytes,
@@ -140,7 +141,7 @@ func profiles(config, request map[string][]budget.Ask) map[string][]budget.Ask {
 	out := map[string][]budget.Ask{}
 	for _, from := range []map[string][]budget.Ask{config, request} {
 		for name, asks := range from {
-			out[name] = append(out[name][:len(out[name]):len(out[name])], asks...)
+			out[name] = slices.Concat(out[name], asks)
 		}
 	}
 	return out

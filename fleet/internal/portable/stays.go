@@ -52,8 +52,9 @@ func Stays(r supervisor.Request, config supervisor.Config) (names []string) {
 }
 
 func stays(r supervisor.Request, config supervisor.Config, placed bool) (names []string) {
+	policy := policyOf(r, config)
 	for _, f := range features {
-		if f.used(r, policyOf(r, config)) && !(placed && f.placed) {
+		if !(placed && f.placed) && f.used(r, policy) {
 			names = append(names, f.name)
 		}
 	}

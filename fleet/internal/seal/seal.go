@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/internal/atomicfile"
 )
 
 // Kind is what a signature is for: one of another kind does not count.
@@ -80,12 +81,10 @@ func ReadFile(path string) (*Key, error) {
 
 // WriteFile keeps the key in a new file of mode 0600.
 func (k *Key) WriteFile(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := atomicfile.Write(path, append(k.seed, '\n'), atomicfile.Options{New: true}); err != nil {
 		return fmt.Errorf("cannot write the fleet's key: %w", err)
 	}
-	_, err = f.Write(append(k.seed, '\n'))
-	return errors.Join(err, f.Close())
+	return nil
 }
 
 // Public is the key that others know.

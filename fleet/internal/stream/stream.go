@@ -14,59 +14,58 @@ const Window = 1 << 20
 const Overhead = 64
 
 // Frame is one of a call.
-type Frame struct {
+type Frame[T any] struct {
 	Seq     uint64 // from 1
 	Missed  uint64 // how many were dropped for want of credit just before this one
-	Payload []byte
+	Payload T
+	cost    int
 }
-
-func (f Frame) cost() int { return len(f.Payload) + Overhead }
 
 // Sender numbers frames and keeps those that were not acknowledged. The zero value is the
 // beginning of a call.
-type Sender struct {
+type Sender[T any] struct {
 	sent    uint64
 	missed  uint64
-	unacked []Frame
+	unacked []Frame[T]
 	used    int
 }
 
-// Push gives a payload its number, if there is credit. A payload that alone is larger
-// than the window goes when nothing else is on its way.
-func (s *Sender) Push(payload []byte) (f Frame, ok bool) {
-	if s.used > 0 && s.used+len(payload)+Overhead > Window {
-		return Frame{}, false
+// Push gives a payload of so many bytes its number, if there is credit. A payload that
+// alone is larger than the window goes when nothing else is on its way.
+func (s *Sender[T]) Push(payload T, size int) (f Frame[T], ok bool) {
+	if s.used > 0 && s.used+size+Overhead > Window {
+		return Frame[T]{}, false
 	}
-	return s.Force(payload), true
+	return s.Force(payload, size), true
 }
 
 // Force is Push with or without credit, for what is small and that others bound.
-func (s *Sender) Force(payload []byte) Frame {
-	f := Frame{Seq: s.sent + 1, Missed: s.missed, Payload: payload}
+func (s *Sender[T]) Force(payload T, size int) Frame[T] {
+	f := Frame[T]{Seq: s.sent + 1, Missed: s.missed, Payload: payload, cost: size + Overhead}
 	s.sent, s.missed = f.Seq, 0
-	s.unacked, s.used = append(s.unacked, f), s.used+f.cost()
+	s.unacked, s.used = append(s.unacked, f), s.used+f.cost
 	return f
 }
 
 // Drop counts a payload that was not sent for want of credit.
-func (s *Sender) Drop() { s.missed++ }
+func (s *Sender[T]) Drop() { s.missed++ }
 
 // Ack takes the receiver's word that it has all frames through one. It says whether that
 // is new.
-func (s *Sender) Ack(through uint64) (news bool) {
+func (s *Sender[T]) Ack(through uint64) (news bool) {
 	for len(s.unacked) > 0 && s.unacked[0].Seq <= through {
-		s.used -= s.unacked[0].cost()
-		s.unacked[0] = Frame{}
+		s.used -= s.unacked[0].cost
+		s.unacked[0] = Frame[T]{}
 		s.unacked, news = s.unacked[1:], true
 	}
 	return news
 }
 
 // Unacked are the frames to be sent again, oldest first. They are the sender's.
-func (s *Sender) Unacked() []Frame { return s.unacked }
+func (s *Sender[T]) Unacked() []Frame[T] { return s.unacked }
 
 // Done says whether all frames were acknowledged.
-func (s *Sender) Done() bool { return len(s.unacked) == 0 }
+func (s *Sender[T]) Done() bool { return len(s.unacked) == 0 }
 
 // Receiver takes frames. The zero value is the beginning of a call.
 type Receiver struct {
@@ -75,13 +74,13 @@ type Receiver struct {
 	owed   int // bytes taken since the last acknowledgement
 }
 
-// Take says whether a frame is the next one. Others were taken before, or follow one that
+// Take says whether a frame, with a payload of so many bytes, is the next one. Others were taken before, or follow one that
 // is not there yet and will be sent again.
-func (r *Receiver) Take(f Frame) bool {
-	if f.Seq != r.taken+1 {
+func (r *Receiver) Take(seq, missed uint64, size int) bool {
+	if seq != r.taken+1 {
 		return false
 	}
-	r.taken, r.missed, r.owed = f.Seq, r.missed+f.Missed, r.owed+f.cost()
+	r.taken, r.missed, r.owed = seq, r.missed+missed, r.owed+size+Overhead
 	return true
 }
 

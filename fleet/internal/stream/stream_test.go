@@ -37,9 +37,9 @@ func (l *link[T]) receive() (v T, ok bool) {
 type world struct {
 	t      testing.TB
 	rand   *rand.Rand
-	s      Sender
+	s      Sender[[]byte]
 	r      Receiver
-	frames link[Frame]
+	frames link[Frame[[]byte]]
 	acks   link[uint64]
 	made   uint32
 	got    []uint32
@@ -48,14 +48,14 @@ type world struct {
 
 func newWorld(t testing.TB, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
-	return &world{t: t, rand: r, frames: link[Frame]{rand: r}, acks: link[uint64]{rand: r}}
+	return &world{t: t, rand: r, frames: link[Frame[[]byte]]{rand: r}, acks: link[uint64]{rand: r}}
 }
 
 func (w *world) source(size int) {
 	w.made++
 	payload := binary.BigEndian.AppendUint32(nil, w.made)
 	payload = append(payload, bytes.Repeat([]byte{1}, size)...)
-	if f, ok := w.s.Push(payload); ok {
+	if f, ok := w.s.Push(payload, len(payload)); ok {
 		w.frames.send(f)
 	} else {
 		w.s.Drop()
@@ -64,7 +64,7 @@ func (w *world) source(size int) {
 
 func (w *world) take() {
 	f, ok := w.frames.receive()
-	if !ok || !w.r.Take(f) {
+	if !ok || !w.r.Take(f.Seq, f.Missed, len(f.Payload)) {
 		return
 	}
 	w.got, w.at = append(w.got, binary.BigEndian.Uint32(f.Payload)), append(w.at, w.r.Missed())
@@ -108,7 +108,7 @@ func (w *world) check() {
 	}
 	used := 0
 	for _, f := range w.s.Unacked() {
-		used += f.cost()
+		used += f.cost
 	}
 	if used != w.s.used || used > Window && len(w.s.Unacked()) > 1 {
 		w.t.Fatalf("%d bytes are on their way, %d are counted", used, w.s.used)
@@ -155,25 +155,25 @@ func TestAPrefixWithExactGaps(t *testing.T) {
 }
 
 func TestCredit(t *testing.T) {
-	var s Sender
-	if _, ok := s.Push(make([]byte, 2*Window)); !ok {
+	var s Sender[[]byte]
+	if _, ok := s.Push(nil, 2*Window); !ok {
 		t.Error("a large payload never goes")
 	}
-	if _, ok := s.Push(nil); ok {
+	if _, ok := s.Push(nil, 0); ok {
 		t.Error("there is credit beyond the window")
 	}
 	s.Drop()
 	if s.Ack(0) || !s.Ack(1) || s.Ack(1) {
 		t.Error("an acknowledgement is news once")
 	}
-	if f, ok := s.Push(nil); !ok || f.Missed != 1 || f.Seq != 2 {
+	if f, ok := s.Push(nil, 0); !ok || f.Missed != 1 || f.Seq != 2 {
 		t.Errorf("%+v, %v", f, ok)
 	}
 	var r Receiver
-	if r.Pending() || r.Take(Frame{Seq: 2}) || !r.Take(Frame{Seq: 1}) || !r.Pending() || r.Owes() {
+	if r.Pending() || r.Take(2, 0, 0) || !r.Take(1, 0, 0) || !r.Pending() || r.Owes() {
 		t.Errorf("%+v", r)
 	}
-	if !r.Take(Frame{Seq: 2, Payload: make([]byte, Window/4)}) || !r.Owes() {
+	if !r.Take(2, 0, Window/4) || !r.Owes() {
 		t.Errorf("%+v", r)
 	}
 }
@@ -191,7 +191,7 @@ func FuzzHostile(f *testing.F) {
 				w.s.Ack(min(uint64(e), w.r.Taken())) // an honest receiver's, of any age
 			default: // a frame out of nowhere, not the next one
 				if next := w.r.Taken() + 1; uint64(e) != next {
-					w.r.Take(Frame{Seq: uint64(e), Missed: 9})
+					w.r.Take(uint64(e), 9, 0)
 				}
 			}
 		}
