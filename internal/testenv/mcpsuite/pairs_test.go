@@ -159,6 +159,11 @@ func (h *hears) subscribes(version string) {
 		h.call("kept__tick", nil)
 		return h.times("updated "+uri) > ticked
 	})
+	if version < newest { // what follows the ticks has come: so have they
+		grown := h.times("tools")
+		h.call("kept__grow", nil)
+		h.await("tools", grown+1)
+	}
 	if err := h.session.Unsubscribe(wait.Context(h.t), &mcp.UnsubscribeParams{URI: uri}); err != nil {
 		h.t.Fatalf("unsubscribe: %v", err)
 	}
