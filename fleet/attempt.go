@@ -3,6 +3,7 @@ package fleet
 import (
 	"crypto/rand"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,8 +153,9 @@ func (f *Fleet) leave(a *attempt) {
 }
 
 // offer sends an attempt to its worker.
-func (f *Fleet) offer(a *attempt, beat uint64, request []byte) error {
-	raw, err := f.config.Key.Seal(seal.Offer, &fleetv1.Offer{Attempt: a.id, Beat: beat, Request: request})
+func (f *Fleet) offer(a *attempt, o *fleetv1.Offer) error {
+	o.Attempt = a.id
+	raw, err := f.seal(seal.Offer, a.id.Worker, o)
 	if err != nil {
 		return err
 	}
@@ -163,9 +165,25 @@ func (f *Fleet) offer(a *attempt, beat uint64, request []byte) error {
 // control sends a control. Some are lost, and calls send those again that they need.
 func (f *Fleet) control(id *fleetv1.Attempt, inbox string, c *fleetv1.Control) {
 	c.Attempt, c.Inbox = id, inbox
-	if raw, err := f.config.Key.Seal(seal.Control, c); err == nil {
+	if raw, err := f.seal(seal.Control, id.Worker, c); err == nil {
 		_ = f.conn.Publish(link.ControlSubject(id.Worker, id.Caller), raw)
 	}
+}
+
+// seal proves that a message to a worker is this caller's: by their session once the
+// worker hears this life, else by a signature.
+func (f *Fleet) seal(kind seal.Kind, worker string, m proto.Message) ([]byte, error) {
+	f.mu.Lock()
+	p := f.peers[worker]
+	session := p.session
+	if !slices.Contains(p.beat.Hears, f.life) {
+		session = nil
+	}
+	f.mu.Unlock()
+	if session == nil {
+		return f.config.Key.Seal(kind, m)
+	}
+	return session.Seal(kind, m)
 }
 
 // vouched says whether the curve key of a worker's life is signed by the key that this

@@ -8,18 +8,15 @@ import (
 
 // isReady sends the go to the first worker that is, once that is on record.
 func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
-	if c.state.Open(a.n) {
-		if err := c.f.vouched(a, r); err != nil && len(c.request.Secrets) > 0 {
+	first := c.state.Open(a.n)
+	if first {
+		if err := c.canBeGiven(a, r); err != nil {
 			c.refused(a, "it cannot be given secrets: "+err.Error())
 			c.void([]int{a.n})
 			return
 		}
 		c.ready = r
-	}
-	if c.state.Open(a.n) && c.request.Placed != nil {
-		if err := c.request.Placed(a.id.Worker, len(c.attempts)); err != nil {
-			c.failed = unrecorded(c.request, err)
-			c.void(c.state.Stop())
+		if !c.record(a.id.Worker) {
 			return
 		}
 	}
@@ -27,14 +24,39 @@ func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
 	c.void(voided)
 	switch send {
 	case start.Go:
-		if c.goes == 0 {
-			c.placed, c.answered = now(), now()
+		if first {
+			c.goesTo()
 		}
 		c.sendGo(a)
 	case start.Void:
 		c.void([]int{a.n})
 	}
 }
+
+// canBeGiven says why a worker is given no secrets of the call.
+func (c *remote) canBeGiven(a *attempt, r *fleetv1.Ready) error {
+	if len(c.request.Secrets) == 0 {
+		return nil
+	}
+	return c.f.vouched(a, r)
+}
+
+// record puts on record that a worker is about to be told to start the call; where that is
+// not possible, the call is over.
+func (c *remote) record(worker string) bool {
+	if c.request.Placed == nil {
+		return true
+	}
+	if err := c.request.Placed(worker, len(c.attempts)); err != nil {
+		c.failed = unrecorded(c.request, err)
+		c.void(c.state.Stop())
+		return false
+	}
+	return true
+}
+
+// harmless says whether the call may be made twice.
+func (c *remote) harmless() bool { return c.request.Tool.ReadOnly || c.request.Tool.Idempotent }
 
 func (c *remote) sendGo(a *attempt) {
 	c.goes++

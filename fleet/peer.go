@@ -25,7 +25,8 @@ type peer struct {
 	beat        *fleetv1.Beat
 	offered     int // since that beat
 	frames      *nats.Subscription
-	cut         bool // it has ignored credit, and is not listened to
+	session     *seal.Session // of this epoch; nil if its curve key cannot be used
+	cut         bool          // it has ignored credit, and is not listened to
 }
 
 const (
@@ -68,6 +69,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 	if fresh {
 		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
 		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
+		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
 	}
 	p.watch.Heard(b.Number, now())
 	p.beat, p.offered = b, 0
@@ -99,7 +101,7 @@ func (f *Fleet) beat() {
 }
 
 func (f *Fleet) echo() {
-	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life}
+	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life, Xkey: f.curve.Public()}
 	f.mu.Lock()
 	for _, p := range f.peers {
 		if p.watch.Silent(p.since, now()) < forgetAfter {

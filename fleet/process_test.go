@@ -56,6 +56,9 @@ func TestMain(m *testing.M) {
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo), plugin.NewTool(plugin.Tool{Name: "ask"}, ask), plugin.NewTool(plugin.Tool{Name: "count"}, count))
 		return
 	}
+	if os.Getenv(termVariable) != "" {
+		sayWhenTold()
+	}
 	raw := os.Getenv(workerVariable)
 	if raw == "" {
 		os.Exit(m.Run())

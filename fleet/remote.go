@@ -120,7 +120,7 @@ func (c *remote) run(ctx context.Context) {
 // encode writes the call for the wire, with the hash of what this machine would run.
 func (c *remote) encode(ctx context.Context) (err error) {
 	sha256 := c.request.SHA256
-	if c.request.Command == nil && sha256 == "" {
+	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
 		local := c.request
 		local.Events = nil
 		e, err := c.f.host.Explain(ctx, local)
@@ -149,18 +149,36 @@ func (c *remote) next() {
 			c.state.Stop()
 			return
 		}
-		n, ok := c.state.Offer(false)
+		implied := c.harmless() && len(c.request.Secrets) == 0
+		n, ok := c.state.Offer(implied)
 		if !ok {
 			c.state.Stop()
 			return
 		}
-		c.tried = append(c.tried, w.Name)
-		a, beat := c.f.newAttempt(c, w.Name, n)
-		c.attempts = append(c.attempts, a)
-		if err := c.f.offer(a, beat, c.wire); err != nil {
-			c.refused(a, "it cannot be sent the call: "+err.Error())
-		}
+		c.offer(w.Name, n, implied)
 	}
+}
+
+// offer sends an attempt to a worker. implied has that start it without a further word.
+func (c *remote) offer(worker string, n int, implied bool) {
+	c.tried = append(c.tried, worker)
+	a, beat := c.f.newAttempt(c, worker, n)
+	c.attempts = append(c.attempts, a)
+	if implied {
+		if !c.record(worker) {
+			c.state.Refused(n) // it was not sent
+			return
+		}
+		c.goesTo()
+	}
+	if err := c.f.offer(a, &fleetv1.Offer{Beat: beat, Request: c.wire, Go: implied}); err != nil {
+		c.refused(a, "it cannot be sent the call: "+err.Error())
+	}
+}
+
+// goesTo notes that a worker is about to be told to start the call.
+func (c *remote) goesTo() {
+	c.placed, c.answered, c.sent, c.goes = now(), now(), now(), 0
 }
 
 func (c *remote) choose(workers []place.Worker) (place.Worker, bool) {
@@ -192,7 +210,7 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 		c.answered = now()
 	}
 	if x.frame == nil {
-		if c.state.Open(a.n) {
+		if c.state.Open(a.n) || c.state.Implied(a.n) {
 			c.refused(a, "it is not connected")
 		}
 		return
@@ -314,6 +332,12 @@ func (c *remote) look() {
 		return
 	}
 	a := c.attempts[n]
+	if c.state.Implied(n) {
+		if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter || now()-a.at > offerWait {
+			c.giveUp(a, "nothing is heard of it")
+			return
+		}
+	}
 	if c.receiver.Pending() {
 		c.ack(a)
 	}
@@ -334,7 +358,7 @@ func (c *remote) look() {
 		c.ask(a)
 	case c.aborted > 0 && c.state.Phase() == start.Running:
 		c.sendAbort(a)
-	case c.state.Phase() == start.Committed && c.goes < 3:
+	case c.state.Phase() == start.Committed && c.goes < 3 && !c.state.Implied(n):
 		c.sendGo(a)
 	case c.state.Phase() == start.Committed:
 		c.ask(a)

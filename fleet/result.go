@@ -20,6 +20,9 @@ func (c *remote) end(ctx context.Context) {
 	case start.Ended:
 		c.finish(c.complete())
 	case start.Lost:
+		if c.gone == nil { // it was given up, and nobody else took it
+			c.gone = &gone{api.ReasonUnreachable, "unknown"}
+		}
 		c.finish(c.lost())
 	default: // it has started nowhere
 		switch {
@@ -64,7 +67,7 @@ func (c *remote) at() *api.Where {
 func (c *remote) lost() *api.Result {
 	where := c.at()
 	where.StillRunning = c.gone.running
-	harmless := c.request.Tool.ReadOnly || c.request.Tool.Idempotent
+	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
 	r.Partial, r.Where = true, where
 	c.partial.fill(r)

@@ -15,6 +15,7 @@ type attempt struct {
 	reply string // the subject of its frames
 	// Guarded by Worker.mu.
 	state     start.Attempt
+	offer     start.Message // with or without the go
 	holdsSlot bool
 	preparing bool
 	why       *fleetv1.Never // of one that was refused

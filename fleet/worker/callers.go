@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
@@ -16,6 +17,7 @@ type caller struct {
 	key, life string
 	echoed    uint64
 	hold      lease.Hold
+	session   *seal.Session // of that life; nil until its curve key is known
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease
 	terms    int // how often these were made anew
@@ -41,7 +43,7 @@ func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Dur
 		for _, a := range c.attempts {
 			ended = append(ended, a)
 		}
-		c.life, c.attempts, c.floor, c.hold = life, map[uint64]*attempt{}, 0, lease.Hold{}
+		c.life, c.attempts, c.floor, c.hold, c.session = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil
 	}
 	c.echoed = max(c.echoed, echoed)
 	c.hold.Renew(b, echoed, term)

@@ -20,7 +20,7 @@ func (w *Worker) hear(m *nats.Msg) {
 		return
 	}
 	var b fleetv1.CallerBeat
-	if err := seal.Open(seal.Beat, key, m.Data, &b); err != nil || b.Caller != key {
+	if err := seal.Open(seal.Beat, key, nil, m.Data, &b); err != nil || b.Caller != key {
 		w.complain(key, "a caller's beat is not its own")
 		return
 	}
@@ -33,6 +33,12 @@ func (w *Worker) hear(m *nats.Msg) {
 			for _, a := range c.hears(&w.beats, b.Life, echo.Beat, w.config.Lease) {
 				w.end(a, api.ReasonDisconnect)
 			}
+		}
+	}
+	if c.session == nil && c.life == b.Life && c.life != "" {
+		var err error
+		if c.session, err = w.curve.WorkerSession(b.Xkey, w.epoch); err != nil {
+			w.complain(key, "a caller has no session: "+err.Error())
 		}
 	}
 	if err := c.renew(); err != nil {

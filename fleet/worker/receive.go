@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,16 +32,16 @@ func (w *Worker) receive(m *nats.Msg) {
 	switch kind {
 	case "offer":
 		var o fleetv1.Offer
-		if err = seal.Open(seal.Offer, key, m.Data, &o); err == nil {
+		if err = seal.Open(seal.Offer, key, c.session, m.Data, &o); err == nil {
 			w.offered(c, &o, m.Reply)
 		}
 	case "ctl":
 		var ctl fleetv1.Control
-		if err = seal.Open(seal.Control, key, m.Data, &ctl); err == nil {
+		if err = seal.Open(seal.Control, key, c.session, m.Data, &ctl); err == nil {
 			w.controlled(c, &ctl)
 		}
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, seal.ErrEarlier) {
 		w.complain(key, "what a caller sends is refused: "+err.Error())
 	}
 }
@@ -67,13 +68,16 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
 		return
 	}
-	a := &attempt{id: id, reply: reply, aborts: make(chan api.Reason, 2), state: start.Refused}
+	a := &attempt{id: id, reply: reply, aborts: make(chan api.Reason, 2), state: start.Refused, offer: start.Offer}
+	if o.Go {
+		a.offer = start.OfferAndGo
+	}
 	if id.Epoch != w.epoch {
 		w.never(a, fleetv1.Why_WHY_STALE, "it is offered to an earlier life of the worker")
 		return
 	}
 	if known := c.attempts[id.Serial]; id.Life == c.life && known != nil {
-		w.answer(known, start.Offer)
+		w.answer(known, known.offer)
 		return
 	}
 	if why, detail := w.unfit(c, o); why != fleetv1.Why_WHY_UNSPECIFIED {
@@ -123,10 +127,13 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
 	}
 	a.request, a.asks, a.begun, a.preparing = p.request, p.asks, p.begun, false
-	if c.hold.Over(now()) {
+	switch {
+	case c.hold.Over(now()):
 		w.expire(a, nil)
+	case a.offer == start.OfferAndGo && a.state == start.Unseen:
+		w.admit(c, a, nil)
 	}
-	w.answer(a, start.Offer)
+	w.answer(a, a.offer)
 	if a.state == start.Prepared {
 		time.AfterFunc(readyFor, func() {
 			w.mu.Lock()
@@ -195,7 +202,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 			w.unknown(c, id, ctl, message)
 		}
 	case message != start.Nothing:
-		if message == start.Go {
+		if message == start.Go && a.state == start.Prepared && !a.preparing {
 			w.admit(c, a, ctl.GetGo())
 		}
 		w.answer(a, message)
@@ -206,9 +213,6 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 
 // admit refuses a go that comes too late, or whose secrets cannot be read.
 func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
-	if a.state != start.Prepared || a.preparing {
-		return
-	}
 	if c.hold.Over(now()) { // as when the worker was stopped in between
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker has not heard its caller for the lease"})
 		return
@@ -246,6 +250,7 @@ func (w *Worker) passOn(a *attempt, ctl *fleetv1.Control) {
 		if a.state == start.Started {
 			a.abort(api.Reason(what.Abort.Reason), what.Abort.AtOnce)
 		}
+		w.expire(a, nil) // what is prepared yet does not start; that is said then, or when it is asked
 	case *fleetv1.Control_Ack:
 		if o := a.out.Load(); o != nil {
 			o.ack(what.Ack.Through)
@@ -273,8 +278,11 @@ func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
 
 // answer takes a message about an attempt of this life.
 func (w *Worker) answer(a *attempt, m start.Message) {
-	if a.preparing {
-		return // the answer comes when it is prepared
+	if a.preparing { // the answer comes when it is prepared
+		if m == start.Void {
+			w.expire(a, nil)
+		}
+		return
 	}
 	next, say, begin := a.state.Next(m)
 	if begin {

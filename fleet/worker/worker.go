@@ -172,7 +172,7 @@ func (w *Worker) beat() {
 	}
 	b := &fleetv1.Beat{
 		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free), Slots: int32(w.config.Slots), Draining: w.draining,
-		Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
+		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
 	}
 	for _, c := range w.callers {
 		if !c.hold.Over(now()) {

@@ -114,21 +114,34 @@ func CheckPublic(public string) error {
 	return nil
 }
 
-// Open checks that a message is of the kind and signed by the key public, and decodes it.
-func Open(kind Kind, public string, raw []byte, into proto.Message) error {
+var errNotItsSenders = errors.New("its signature is not its sender's")
+
+// Open checks that a message is of the kind, and signed by the key public or proven by the
+// session, and decodes it. session is nil while there is none.
+func Open(kind Kind, public string, session *Session, raw []byte, into proto.Message) error {
 	var s fleetv1.Signed
 	if err := proto.Unmarshal(raw, &s); err != nil {
 		return fmt.Errorf("cannot decode it: %w", err)
+	}
+	if err := check(kind, public, session, &s); err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(s.Body, into); err != nil {
+		return fmt.Errorf("cannot decode it: %w", err)
+	}
+	return nil
+}
+
+func check(kind Kind, public string, session *Session, s *fleetv1.Signed) error {
+	if len(s.Mac) > 0 {
+		return session.check(kind, s)
 	}
 	pair, err := nkeys.FromPublicKey(public)
 	if err != nil {
 		return fmt.Errorf("%q is not a public key", public)
 	}
 	if err := pair.Verify(kind.signed(s.Body), s.Signature); err != nil {
-		return errors.New("its signature is not its sender's")
-	}
-	if err := proto.Unmarshal(s.Body, into); err != nil {
-		return fmt.Errorf("cannot decode it: %w", err)
+		return errNotItsSenders
 	}
 	return nil
 }

@@ -43,6 +43,11 @@ func (c *Caller) Chosen() (attempt int, ok bool) {
 	return int(c.chosen), c.phase == Committed || c.phase == Running
 }
 
+// Implied says whether an attempt had its go in the offer, and nothing was heard of it since.
+func (c *Caller) Implied(attempt int) bool {
+	return c.phase == Committed && c.implied && int(c.chosen) == attempt
+}
+
 // Open says whether an attempt is offered, and neither refused nor given up.
 func (c *Caller) Open(attempt int) bool { return c.phase == Placing && c.open&bit(attempt) != 0 }
 
@@ -116,7 +121,7 @@ func (c *Caller) Silent(attempt int) (voided bool) {
 	case c.Open(attempt):
 		c.open &^= bit(attempt)
 		return true
-	case c.phase == Committed && c.implied && int(c.chosen) == attempt:
+	case c.Implied(attempt):
 		c.phase, c.implied, c.doubt = Placing, false, true
 		c.endIfStopped()
 		return true

@@ -94,12 +94,19 @@ func (Why) EnumDescriptor() ([]byte, []int) {
 	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{0}
 }
 
-// Signed holds a message of a caller, and its ed25519 signature of "th1." the kind
-// (offer, ctl, beat), a zero byte, and the body.
+// Signed holds a message of a caller, and proof that it is the caller's, over "th1." the
+// kind (offer, ctl, beat), a zero byte, and the body: an ed25519 signature by its nkey, or
+// for an offer or control an HMAC-SHA256.
+//
+// The key of the HMAC is made by HKDF-SHA256, without salt, from what X25519 gives for the
+// curve keys of the two lives. Its info is "th1.session", a zero byte, the caller's curve
+// key, a zero byte, and the worker's. The caller's is known by its signed beat.
 type Signed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Body          []byte                 `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
 	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	Mac           []byte                 `protobuf:"bytes,3,opt,name=mac,proto3" json:"mac,omitempty"`
+	Epoch         string                 `protobuf:"bytes,4,opt,name=epoch,proto3" json:"epoch,omitempty"` // of the worker that the mac is for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +153,20 @@ func (x *Signed) GetSignature() []byte {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *Signed) GetMac() []byte {
+	if x != nil {
+		return x.Mac
+	}
+	return nil
+}
+
+func (x *Signed) GetEpoch() string {
+	if x != nil {
+		return x.Epoch
+	}
+	return ""
 }
 
 // Attempt names one try of one call.
@@ -232,7 +253,10 @@ type Offer struct {
 	// stale.
 	Beat uint64 `protobuf:"varint,2,opt,name=beat,proto3" json:"beat,omitempty"`
 	// The request, JSON; see package portable.
-	Request       []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Request []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// The worker is to start it without a further word: of a call that has no secrets, and
+	// does no harm if it is made twice.
+	Go            bool `protobuf:"varint,4,opt,name=go,proto3" json:"go,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -286,6 +310,13 @@ func (x *Offer) GetRequest() []byte {
 		return x.Request
 	}
 	return nil
+}
+
+func (x *Offer) GetGo() bool {
+	if x != nil {
+		return x.Go
+	}
+	return false
 }
 
 type Control struct {
@@ -1353,6 +1384,7 @@ type Beat struct {
 	Version  string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
 	// The lives of the callers that it hears: their leases are not over.
 	Hears         []string `protobuf:"bytes,9,rep,name=hears,proto3" json:"hears,omitempty"`
+	Xkey          string   `protobuf:"bytes,10,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1450,12 +1482,20 @@ func (x *Beat) GetHears() []string {
 	return nil
 }
 
+func (x *Beat) GetXkey() string {
+	if x != nil {
+		return x.Xkey
+	}
+	return ""
+}
+
 // CallerBeat echoes the newest beat of each worker.
 type CallerBeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Caller        string                 `protobuf:"bytes,1,opt,name=caller,proto3" json:"caller,omitempty"`
 	Life          string                 `protobuf:"bytes,2,opt,name=life,proto3" json:"life,omitempty"`
 	Echoes        []*Echo                `protobuf:"bytes,3,rep,name=echoes,proto3" json:"echoes,omitempty"`
+	Xkey          string                 `protobuf:"bytes,4,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this life
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1509,6 +1549,13 @@ func (x *CallerBeat) GetEchoes() []*Echo {
 		return x.Echoes
 	}
 	return nil
+}
+
+func (x *CallerBeat) GetXkey() string {
+	if x != nil {
+		return x.Xkey
+	}
+	return ""
 }
 
 type Echo struct {
@@ -1575,20 +1622,23 @@ var File_fleet_proto_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x1afleet/proto/v1/fleet.proto\x12\x11toolhost.fleet.v1\":\n" +
+	"\x1afleet/proto/v1/fleet.proto\x12\x11toolhost.fleet.v1\"b\n" +
 	"\x06Signed\x12\x12\n" +
 	"\x04body\x18\x01 \x01(\fR\x04body\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"{\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\x10\n" +
+	"\x03mac\x18\x03 \x01(\fR\x03mac\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\tR\x05epoch\"{\n" +
 	"\aAttempt\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\tR\x04life\x12\x16\n" +
 	"\x06serial\x18\x03 \x01(\x04R\x06serial\x12\x16\n" +
 	"\x06worker\x18\x04 \x01(\tR\x06worker\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"k\n" +
+	"\x05epoch\x18\x05 \x01(\tR\x05epoch\"{\n" +
 	"\x05Offer\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12\x12\n" +
 	"\x04beat\x18\x02 \x01(\x04R\x04beat\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\fR\arequest\"\xfa\x02\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\x12\x0e\n" +
+	"\x02go\x18\x04 \x01(\bR\x02go\"\xfa\x02\n" +
 	"\aControl\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12'\n" +
 	"\x02go\x18\x02 \x01(\v2\x15.toolhost.fleet.v1.GoH\x00R\x02go\x12-\n" +
@@ -1648,7 +1698,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04what\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xbd\x02\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xd1\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1658,15 +1708,18 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06labels\x18\x06 \x03(\v2#.toolhost.fleet.v1.Beat.LabelsEntryR\x06labels\x12\x19\n" +
 	"\blease_ms\x18\a \x01(\x03R\aleaseMs\x12\x18\n" +
 	"\aversion\x18\b \x01(\tR\aversion\x12\x14\n" +
-	"\x05hears\x18\t \x03(\tR\x05hears\x1a9\n" +
+	"\x05hears\x18\t \x03(\tR\x05hears\x12\x12\n" +
+	"\x04xkey\x18\n" +
+	" \x01(\tR\x04xkey\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
 	"\n" +
 	"CallerBeat\x12\x16\n" +
 	"\x06caller\x18\x01 \x01(\tR\x06caller\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\tR\x04life\x12/\n" +
-	"\x06echoes\x18\x03 \x03(\v2\x17.toolhost.fleet.v1.EchoR\x06echoes\"H\n" +
+	"\x06echoes\x18\x03 \x03(\v2\x17.toolhost.fleet.v1.EchoR\x06echoes\x12\x12\n" +
+	"\x04xkey\x18\x04 \x01(\tR\x04xkey\"H\n" +
 	"\x04Echo\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\tR\x05epoch\x12\x12\n" +
