@@ -27,3 +27,32 @@ func TestOrdinaryText(t *testing.T) {
 		t.Errorf("%d of less than a word", n)
 	}
 }
+
+// The same at each place around where blocks begin and end.
+func TestOrdinaryBlocks(t *testing.T) {
+	const length = shortText + 2*blockBytes + 24
+	text := bytes.Repeat([]byte("é"), length/2)
+	if n := ordinary(text); n != length {
+		t.Errorf("%d of %d", n, length)
+	}
+	for at := range length {
+		for _, c := range []byte{0, 0x1f, '"', '\\'} {
+			was := text[at]
+			text[at] = c
+			if n := ordinary(text); n > at || n <= at-wordBytes {
+				t.Fatalf("%#x at %d: %d", c, at, n)
+			}
+			text[at] = was
+		}
+	}
+}
+
+func BenchmarkOrdinary(b *testing.B) {
+	text := bytes.Repeat([]byte{'x'}, 1<<20)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if n := ordinary(text); n != len(text) {
+			b.Fatal(n)
+		}
+	}
+}

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"unsafe"
 )
 
 // Outline is the value of JSON that has been checked as encoding/json makes it of
 // an any, down to so many levels of objects and arrays; those below are empty, and
 // numbers beyond a float64 are the largest there is. It is for checking the form
-// of what holds large values of others' concern.
+// of what holds large values of others' concern. Its strings are in raw's memory: it must
+// not be used once raw changes.
 func Outline(raw []byte, levels int) any {
 	o := outliner{scanner{raw: raw}}
 	return o.value(levels)
@@ -80,7 +82,7 @@ func (o *outliner) string() (text string) {
 	from := o.at
 	plain, _ := o.text()
 	if plain {
-		return string(o.raw[from+1 : o.at-1])
+		return unsafe.String(&o.raw[from+1], o.at-1-(from+1))
 	}
 	_ = json.Unmarshal(o.raw[from:o.at], &text)
 	return text

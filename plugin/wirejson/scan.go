@@ -1,10 +1,8 @@
 package wirejson
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -220,22 +218,6 @@ func (s *scanner) text() (plain bool, err error) {
 		}
 	}
 	return false, errEarly
-}
-
-// ordinary says how many bytes, in words of eight, have no quotation mark, backslash or
-// control character before the first of these: megabytes of text are looked at so.
-func ordinary(text []byte) (n int) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	for ; len(text)-n >= 8; n += 8 {
-		word := binary.LittleEndian.Uint64(text[n:])
-		mark, slash := word^'"'*ones, word^'\\'*ones
-		// The high bit of a byte is set where it is 0, or below a space. A borrow can set
-		// others only above such a byte.
-		if found := ((mark-ones)&^mark | (slash-ones)&^slash | (word-' '*ones)&^word) & highs; found != 0 {
-			return n + bits.TrailingZeros64(found)/8
-		}
-	}
-	return n
 }
 
 func (s *scanner) escaped() error {
