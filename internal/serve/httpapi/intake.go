@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -80,6 +81,21 @@ type held struct {
 	declared bool
 	// decoded ends this body's turn to be decoded; nil before the turn has begun.
 	decoded func()
+	// buffer is the body itself.
+	buffer *bytes.Buffer
+}
+
+// buffers are of large bodies: to clear new memory for each takes longer than to read it.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// room is where a body of so many bytes goes, until release.
+func (h *held) room(expected int64) *bytes.Buffer {
+	if expected <= freeBodyBytes {
+		return new(bytes.Buffer)
+	}
+	h.buffer = buffers.Get().(*bytes.Buffer)
+	h.buffer.Reset()
+	return h.buffer
 }
 
 // take counts bytes that have come.
@@ -100,11 +116,15 @@ func (h *held) takeValues(ctx context.Context, values int) error {
 	return nil
 }
 
-// release gives all of it back. It may be called again.
+// release gives all of it back, the body too. It may be called again.
 func (h *held) release() {
 	if h.decoded != nil {
 		h.decoded()
 		h.decoded = nil
+	}
+	if h.buffer != nil {
+		buffers.Put(h.buffer)
+		h.buffer = nil
 	}
 	h.memory.Release()
 	h.quota.Release()

@@ -63,18 +63,21 @@ func (s *Server) prepare(q *request) (err error) {
 	}
 	q.body, err = s.readBody(q)
 	if q.route.in == nil { // nobody decodes it
-		q.held.release()
+		q.giveUp()
 	}
 	return err
+}
+
+// giveUp gives up the body.
+func (q *request) giveUp() {
+	q.body = nil
+	q.held.release()
 }
 
 // decode fills v from the body, which satisfies the schema of v's type. It can be
 // done once: the body is given up.
 func (q *request) decode(v any) error {
-	defer func() {
-		q.body = nil
-		q.held.release()
-	}()
+	defer q.giveUp()
 	if err := json.Unmarshal(q.body, v); err != nil {
 		return refuse(codeInvalid, printable(schema.DecodeError(err).Error()), "see the schema in /api/openapi.json")
 	}
@@ -119,8 +122,9 @@ var badJSONRemedy = fmt.Sprintf("send one JSON object in UTF-8, with each key on
 
 // readBody takes the whole body, bounded in size; guarded bounds the wait for it.
 func (s *Server) readBody(q *request) (json.RawMessage, error) {
-	var read bytes.Buffer
-	read.Grow(int(min(max(q.r.ContentLength, 0), s.config.MaxBodyBytes)) + bytes.MinRead)
+	expected := min(max(q.r.ContentLength, 0), s.config.MaxBodyBytes)
+	read := q.held.room(expected)
+	read.Grow(int(expected) + bytes.MinRead)
 	if _, err := read.ReadFrom(http.MaxBytesReader(q.w, q.r.Body, s.config.MaxBodyBytes)); err != nil {
 		return nil, unread(err)
 	}
