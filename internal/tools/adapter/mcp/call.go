@@ -34,6 +34,7 @@ type call struct {
 	client mcpcall.Client
 	token  string        // for progress
 	asking chan struct{} // held while a question waits: hosts take few at once
+	mended int           // bytes of the last answer that are not UTF-8
 
 	mu    sync.Mutex
 	last  string // progress
@@ -124,6 +125,7 @@ func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Re
 		if answer == nil {
 			return nil, asked, s.unanswered(c, errNoAnswer)
 		}
+		c.mended = e.mended // the answer is there: it changes no more
 		return answer, true, nil
 	}
 }
@@ -221,6 +223,7 @@ func (s *session) callTool(ctx context.Context, tool string, arguments json.RawM
 	if broken != nil {
 		return nil, true, s.failure(plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have: "+broken.Error(), broken)
 	}
+	r.mended = c.mended
 	if structured, err = r.deliver(out, c.client.Protocol >= statelessSince); len(r.Meta) > 0 && len(r.Meta) <= maxMetaBytes {
 		out.Meta(r.Meta)
 	}

@@ -26,6 +26,7 @@ type callResult struct {
 	StructuredContent json.RawMessage
 	IsError           bool
 	Meta              json.RawMessage // all else
+	mended            int             // bytes of it that are not UTF-8
 }
 
 func decodeResult(raw json.RawMessage) (callResult, error) {
@@ -65,7 +66,7 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 		}
 		r.StructuredContent = nil
 	}
-	if err := d.flush(); err != nil {
+	if err := errors.Join(d.flush(), d.notText(r.mended)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -248,6 +249,14 @@ func (d *delivery) unknown(raw json.RawMessage) error {
 
 func (d *delivery) leftOut(what string, size int) error {
 	return d.say(fmt.Sprintf("[%s is left out: it has %d bytes, at most %d can be passed on]\n", what, size, maxPartBytes))
+}
+
+// notText says of bytes that had to be replaced that there were some.
+func (d *delivery) notText(bytes int) error {
+	if bytes == 0 {
+		return nil
+	}
+	return d.say(fmt.Sprintf("[bytes of this result that are not UTF-8 are left out, %d in all: \uFFFD stands where they were]\n", bytes))
 }
 
 // say adds a text of the adapter's own, as a block.

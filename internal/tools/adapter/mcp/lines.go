@@ -31,14 +31,16 @@ type lines struct {
 	from  *bufio.Reader
 	close func() error
 	stray func(line []byte)
+	// mended gets each message that had bytes which are not UTF-8, and their number.
+	mended func(message []byte, bytes int)
 
 	ready  [][]byte // messages that were read
 	rest   []byte   // of the message that is being handed on
 	strays int
 }
 
-func newLines(from io.ReadCloser, stray func([]byte)) *lines {
-	return &lines{from: bufio.NewReaderSize(from, 64<<10), close: from.Close, stray: stray}
+func newLines(from io.ReadCloser, stray func([]byte), mended func([]byte, int)) *lines {
+	return &lines{from: bufio.NewReaderSize(from, 64<<10), close: from.Close, stray: stray, mended: mended}
 }
 
 func (l *lines) Close() error { return l.close() }
@@ -64,7 +66,7 @@ func (l *lines) fill() error {
 	if line = bytes.TrimSpace(line); len(line) == 0 {
 		return err
 	}
-	messages := split(line)
+	messages := split(line, l.mended)
 	if messages == nil {
 		if l.strays++; l.strays > maxStrays {
 			return errStrays
@@ -94,18 +96,21 @@ func (l *lines) line() (line []byte, err error) {
 // them but the form of an answer. json.Valid comes first: it bounds the depth, which the SDK's
 // decoder does not. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
 // on.
-func split(line []byte) [][]byte {
+func split(line []byte, mended func([]byte, int)) [][]byte {
 	if !json.Valid(line) {
 		return nil
-	}
-	if !utf8.Valid(line) {
-		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 	}
 	messages := [][]byte{line}
 	if line[0] == '[' {
 		messages = elements(line)
 	}
 	for i, message := range messages {
+		if !utf8.Valid(message) {
+			wrong := notText(message)
+			message = bytes.ToValidUTF8(message, []byte("\uFFFD"))
+			mended(message, wrong)
+		}
+		messages[i] = message
 		if _, err := jsonrpc.DecodeMessage(message); err == nil {
 			continue
 		}
@@ -114,6 +119,18 @@ func split(line []byte) [][]byte {
 		}
 	}
 	return messages
+}
+
+// notText counts the bytes that are not UTF-8.
+func notText(message []byte) (n int) {
+	for len(message) > 0 {
+		r, size := utf8.DecodeRune(message)
+		if r == utf8.RuneError && size == 1 {
+			n++
+		}
+		message = message[size:]
+	}
+	return n
 }
 
 // maxBatch is how many messages a batch may have.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,12 +63,12 @@ func (s *session) request(ctx context.Context, method string, p params, out *plu
 	if s.stateless() && (method == subscribe || method == unsubscribe) {
 		return s.listen(ctx, method, p)
 	}
-	_, result, asked, err := s.call(ctx, method, p, out)
+	c, result, asked, err := s.call(ctx, method, p, out)
 	switch {
 	case err != nil || result == nil:
 		return nil, asked, err
 	case method == readResource:
-		result, err = s.contents(result, out)
+		result, err = s.contents(result, c.mended, out)
 	case len(result) > maxPartBytes:
 		err = fmt.Errorf("MCP server %q answered %s with %d bytes, at most %d can be passed on", s.options.Name, method, len(result), maxPartBytes)
 	}
@@ -76,7 +77,7 @@ func (s *session) request(ctx context.Context, method string, p params, out *plu
 
 // contents sends those of a resource as content, where they count as output, and
 // returns the rest of the result.
-func (s *session) contents(result json.RawMessage, out *plugin.Output) (json.RawMessage, error) {
+func (s *session) contents(result json.RawMessage, mended int, out *plugin.Output) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	var list []json.RawMessage
 	if json.Unmarshal(result, &fields) != nil || json.Unmarshal(fields["contents"], &list) != nil {
@@ -89,7 +90,7 @@ func (s *session) contents(result json.RawMessage, out *plugin.Output) (json.Raw
 			return nil, err
 		}
 	}
-	if err := d.flush(); err != nil {
+	if err := errors.Join(d.flush(), d.notText(mended)); err != nil {
 		return nil, err
 	}
 	delete(fields, "contents")

@@ -70,6 +70,7 @@ type exchange struct {
 	// Guarded by the wire's mu.
 	id     jsonrpc.ID // invalid if it was not sent
 	answer *jsonrpc.Response
+	mended int // bytes of the answer that are not UTF-8
 }
 
 func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
@@ -77,14 +78,14 @@ func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
 // newWire begins to read; nothing may be sent before.
 func newWire(ctx context.Context, p *process, s *session) (*wire, error) {
 	stray := func(line []byte) { s.notes.add("wrote to stdout what is not a message: " + cut(string(line), 200)) }
-	transport := mcpsdk.IOTransport{Reader: newLines(p.stdout, stray), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20}
-	conn, err := transport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
 	w := &wire{
-		conn: conn, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
+		note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
 		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]context.CancelFunc{},
+	}
+	transport := mcpsdk.IOTransport{Reader: newLines(p.stdout, stray, w.mended), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20}
+	var err error
+	if w.conn, err = transport.Connect(ctx); err != nil {
+		return nil, err
 	}
 	go w.read()
 	return w, nil
@@ -109,6 +110,20 @@ func (w *wire) read() {
 		case *jsonrpc.Request:
 			w.take(ctx, m)
 		}
+	}
+}
+
+// mended notes of an answer, before it is taken, that bytes of it are not UTF-8.
+func (w *wire) mended(message []byte, bytes int) {
+	m, err := jsonrpc.DecodeMessage(message)
+	answer, ok := m.(*jsonrpc.Response)
+	if err != nil || !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.asked[answer.ID]; e != nil {
+		e.mended = bytes
 	}
 }
 
