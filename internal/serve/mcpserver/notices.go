@@ -74,6 +74,10 @@ func (g *gateway) showAgain(method string) {
 // subscribe has the resource's server announce its changes. Only a kept process can:
 // without one nothing is left that could.
 func (g *gateway) subscribe(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
+	return notFound(g.subscribeTo(ctx, r), r.Params.URI, r.ProtocolVersion())
+}
+
+func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) error {
 	entry, own, err := g.ownerFor(ctx, r.Params.URI)
 	if err != nil {
 		return err
@@ -130,7 +134,7 @@ func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) 
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
 	entry, own, err := g.ownerFor(ctx, r.Params.URI)
 	if err != nil {
-		return err
+		return notFound(err, r.Params.URI, r.ProtocolVersion())
 	}
 	if g.unwatch(r.Session, r.Params.URI) > 0 {
 		return nil

@@ -156,7 +156,7 @@ func (g *gateway) shownBy(entry, uri string) string {
 func (g *gateway) ownerFor(ctx context.Context, uri string) (entry, own string, err error) {
 	w, own := ownerAmong(g.usedBy(g.s.rights.identity(ctx)), uri)
 	if w == nil {
-		return "", "", mcpsdk.ResourceNotFoundError(uri)
+		return "", "", noResource(uri)
 	}
 	return w.Entry.Name, own, nil
 }
@@ -166,7 +166,7 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 	asked := strings.TrimPrefix(p.URI, unlisted)
 	entry, own, err := g.ownerFor(ctx, asked)
 	if err != nil {
-		return nil, err
+		return nil, notFound(err, asked, r.ProtocolVersion())
 	}
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: p.Meta, InputResponses: p.InputResponses, RequestState: p.RequestState})
 	a, err := g.request(ctx, like, entry, catalog.ReadResource, map[string]any{"uri": own})
@@ -208,6 +208,13 @@ func (g *gateway) contentsOf(entry, asked string, c api.Content) json.RawMessage
 
 // truncatedKey marks what stands where a part of a resource is left out.
 const truncatedKey = "dev.toolhost/truncated"
+
+// noResource is the answer to a URI that nothing has. The SDK's own has data that is not
+// JSON where the URI has characters that Go quotes in a way of its own.
+func noResource(uri string) error {
+	data, _ := json.Marshal(map[string]string{"uri": uri}) // text always can be
+	return &jsonrpc.Error{Code: codeNoResource, Message: "Resource not found", Data: data}
+}
 
 // notFound gives the code of a missing resource that the client's version has: a
 // server may speak another one. By the code alone it is told what is missing: since
@@ -255,7 +262,7 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 	default:
 		var err error
 		if entry, ref.URI, err = g.ownerFor(ctx, ref.URI); err != nil {
-			return nil, err
+			return nil, notFound(err, p.Ref.URI, multiRound) // a wrong ref is a wrong parameter in each version
 		}
 	}
 	params := map[string]any{"ref": ref, "argument": p.Argument}
