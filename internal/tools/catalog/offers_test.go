@@ -46,3 +46,38 @@ func TestChangedOffersAreHeldBack(t *testing.T) {
 		t.Errorf("accepted: %v", one)
 	}
 }
+
+// What a server's later list adds, of a tool or a prompt, is held back as well, and what
+// was pinned stays as it is.
+func TestWhatIsAddedIsHeldBack(t *testing.T) {
+	entry := config.Tool{Name: "s", Type: config.TypeMCP}
+	dir := t.TempDir()
+	c := New(nil, &config.Loaded{Path: filepath.Join(dir, "toolhost.yaml"), Tools: []config.Tool{entry}}, Options{State: dir})
+	lists := func(names ...string) []Tool {
+		d := &supervisor.Description{Server: &pluginv1.Server{}}
+		var tools []Tool
+		for _, name := range names {
+			own := &pluginv1.ToolDescription{Name: name}
+			d.Tools = append(d.Tools, own)
+			d.Server.Prompts = append(d.Server.Prompts, []byte(`{"name":"`+name+`"}`))
+			tools = append(tools, Tool{own: name, pin: pins.Of(own), Entry: entry})
+		}
+		c.pin(entry, d)
+		c.keepOffers(entry, d.Server)
+		return c.hold(entry, tools)
+	}
+	lists("first")
+	for range 2 { // a second list makes no pin of it either
+		tools, one := lists("first", "added"), c.Servers()[0]
+		if tools[0].Held != "" || !strings.Contains(tools[1].Held, "it was not there") {
+			t.Errorf("tools: %q, %q", tools[0].Held, tools[1].Held)
+		}
+		if len(one.Offers.Prompts) != 1 || len(one.Held) != 1 || !strings.Contains(one.Held[0], "prompt added of s") {
+			t.Errorf("prompts: %q, held back %q", one.Offers.Prompts, one.Held)
+		}
+	}
+	file, _ := c.Pins(entry)
+	if pinned, err := file.Read(); err != nil || len(pinned) != 2 {
+		t.Errorf("pinned: %v, %v", pinned, err)
+	}
+}
