@@ -62,6 +62,23 @@ type NetworkRefusal struct {
 	Why     string `json:"why"`
 }
 
+// NetworkLimits bound what a call with network grants does with them; 0 means no
+// limit.
+type NetworkLimits struct {
+	// Connections at once. More are refused.
+	Connections int64 `json:"connections"`
+	// TotalConnections, SentBytes and ReceivedBytes end the call that passes them.
+	TotalConnections int64 `json:"totalConnections"`
+	SentBytes        int64 `json:"sentBytes"`
+	ReceivedBytes    int64 `json:"receivedBytes"`
+	// BytesPerSecond are those of both ways together.
+	BytesPerSecond int64 `json:"bytesPerSecond"`
+	// IdleMs ends a connection on which nothing moves. ConnectTimeoutMs bounds how
+	// long one takes to be made.
+	IdleMs           int64 `json:"idleMs"`
+	ConnectTimeoutMs int64 `json:"connectTimeoutMs"`
+}
+
 // NotGranted begins the Why of what no grant is for.
 const NotGranted = "not granted"
 

@@ -253,6 +253,8 @@ type AppliedLimits struct {
 	WorkspaceInodes int64 `json:"workspaceInodes"`
 	TmpBytes        int64 `json:"tmpBytes"`
 	ShmBytes        int64 `json:"shmBytes"`
+	// Network is set for a call with network grants.
+	Network *NetworkLimits `json:"network,omitempty"`
 }
 
 // Retry is advice on calling again.

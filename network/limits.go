@@ -3,6 +3,8 @@ package network
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Limits bound what one call does with its network. Zero fields are the defaults.
@@ -53,6 +55,15 @@ func (l Limits) Over(base Limits) Limits {
 // DefaultLimits are those of a call that nobody has configured.
 func DefaultLimits() Limits {
 	return Limits{Connections: defaultConnections, Idle: defaultIdle, Dial: DefaultDial}
+}
+
+// Applied is how a result shows the limits.
+func (l Limits) Applied() *api.NetworkLimits {
+	l = l.Over(DefaultLimits())
+	return &api.NetworkLimits{
+		Connections: l.Connections, TotalConnections: l.TotalConnections, SentBytes: l.SentBytes, ReceivedBytes: l.ReceivedBytes,
+		BytesPerSecond: l.Rate, IdleMs: l.Idle.Milliseconds(), ConnectTimeoutMs: l.Dial.Milliseconds(),
+	}
 }
 
 // Validate says what is wrong with l, if anything.

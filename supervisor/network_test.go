@@ -242,6 +242,9 @@ func TestLimitsOfTheNetwork(t *testing.T) {
 		if string(result.Reason) != name || result.Kill.Cause != "network" || !strings.HasPrefix(result.Message, "[LIMIT]") {
 			t.Errorf("%s: reason %s, cause %s, %s", name, result.Reason, result.Kill.Cause, result.Message)
 		}
+		if got := result.Limits.Network; got == nil || *got != *r.Limits.Network.Applied() || got.Connections != 64 || got.IdleMs != 600_000 {
+			t.Errorf("%s: the result has the limits %+v", name, got)
+		}
 	}
 	r := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")
 	r.Limits.Network.Connections = -1

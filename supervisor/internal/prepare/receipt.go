@@ -53,6 +53,9 @@ func (p *Prepared) AppliedLimits() api.AppliedLimits {
 		s := p.Plan.Storage()
 		l.OpenFiles = cmp.Or(p.Bounds.OpenFiles, sandbox.DefaultOpenFiles)
 		l.WorkspaceBytes, l.WorkspaceInodes, l.TmpBytes, l.ShmBytes = s.WorkspaceBytes, s.WorkspaceInodes, s.TmpBytes, s.ShmBytes
+		if _, _, granted := p.Policy.Grants(); granted {
+			l.Network = p.Bounds.Network.Applied()
+		}
 	}
 	return l
 }

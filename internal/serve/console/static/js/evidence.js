@@ -124,6 +124,15 @@ export function receipt(result) {
     b.degraded.map((d) => h('div', { class: 'degraded' }, icon('warn'), h('div', {}, h('strong', {}, printable(d.feature)), ' is not enforced: ', printable(d.reason), d.remedy ? h('p', { class: 'about' }, printable(d.remedy)) : null))));
 }
 
+/** boundsOf are the limits of a call's network in words; 0 is no limit. */
+function boundsOf(l) {
+  return [
+    `${count(l.connections, 'connection')} at once`, l.totalConnections > 0 && `${l.totalConnections} in all`,
+    l.sentBytes > 0 && `${size(l.sentBytes)} sent`, l.receivedBytes > 0 && `${size(l.receivedBytes)} received`,
+    l.bytesPerSecond > 0 && `${size(l.bytesPerSecond)} a second`, `${span(l.idleMs)} idle`, `${span(l.connectTimeoutMs)} to connect`,
+  ].filter(Boolean).join(', ');
+}
+
 /** network is what a call with network grants has reached, and what was refused. */
 export function network(result) {
   const n = result.network;
@@ -139,6 +148,7 @@ export function network(result) {
       n.moreFlows || n.moreRefused ? ['Left out', `${n.moreFlows || 0} reached, ${n.moreRefused || 0} refused`] : null,
       n.unreachable > 0 ? ['Unreachable', `${n.unreachable} attempts that the kernel refused inside`] : null,
       n.error ? ['Not complete', printable(n.error), true] : null,
+      result.limits.network ? ['Limits', boundsOf(result.limits.network)] : null,
     ]),
     n.shared ? h('p', { class: 'about' }, 'Its process serves other calls, too: what they did meanwhile is in here.') : null);
 }
