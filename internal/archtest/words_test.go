@@ -42,6 +42,24 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestWordsOfDocs holds what users read to the same; decisions are as they were written.
+func TestWordsOfDocs(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages: ", err)
+	}
+	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := strings.ReplaceAll(string(text), "hat is ", "hat's ") // pages may say what is promised, and what is not
+		for _, f := range wording(prose) {
+			t.Errorf("%s: %s: write %s", filepath.Base(page), f.Text, f.Instead)
+		}
+	}
+}
+
 // allowlist holds for each entry whether a finding has needed it.
 type allowlist map[string]bool
 
