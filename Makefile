@@ -119,7 +119,7 @@ browser: build ## a headless Chromium uses the web console
 .PHONY: fleet
 fleet: build ## workers and callers that are gone for good, which takes as long as a lease
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|ACallerIsGone|TheRuleHoldsWithAnImpliedGo)$$,./fleet ./fleet/internal/start)
+	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|Remove|ACallerIsGone|TheRuleHoldsWithAnImpliedGo)$$,./fleet ./fleet/internal/start)
 
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak

@@ -35,6 +35,18 @@ func (c *Client) Workers(ctx context.Context) (list api.Workers, err error) {
 	return list, err
 }
 
+// DrainWorker has a worker of the daemon's fleet take no more calls, and end when it has
+// none. It does not wait for that.
+func (c *Client) DrainWorker(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/workers/", name, "/drain"), nil, nil)
+}
+
+// RemoveWorker takes a worker out of the daemon's fleet at once: what it runs is ended,
+// and its key does not let it in any more.
+func (c *Client) RemoveWorker(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, endpoint("/api/workers/", name, "/remove"), nil, nil)
+}
+
 // Tool returns the part of the catalogue that is of one name: at most one tool, or
 // why it is missing. The daemon describes no other tool for it.
 func (c *Client) Tool(ctx context.Context, name string) (list api.Tools, err error) {

@@ -50,6 +50,8 @@ type Config struct {
 	// Workers are the public keys of workers by their names. Secrets are given to these
 	// alone.
 	Workers map[string]string
+	// Removed are names of workers that are not listened to; see Fleet.Remove.
+	Removed []string
 	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
 	// slot here, and when no worker takes it.
 	WorkersOnly bool
@@ -80,6 +82,8 @@ type Fleet struct {
 	ended  bool
 	serial uint64
 	peers  map[string]*peer
+	// removed are the names of workers that are not listened to.
+	removed map[string]bool
 	// inboxes are those of attempts under way, over those of calls that have ended.
 	inboxes map[string]*attempt
 	over    overList
@@ -98,6 +102,10 @@ func Open(ctx context.Context, c Config) (*Fleet, error) {
 	f := &Fleet{
 		config: c, host: c.Host, life: rand.Text(), closed: make(chan struct{}),
 		peers: map[string]*peer{}, inboxes: map[string]*attempt{}, calls: map[*Call]struct{}{},
+		removed: map[string]bool{},
+	}
+	for _, name := range c.Removed {
+		f.removed[name] = true
 	}
 	var err error
 	if f.curve, err = seal.NewCurve(); err != nil {

@@ -27,6 +27,7 @@ type peer struct {
 	frames      *nats.Subscription
 	session     *seal.Session // of this epoch; nil if its curve key cannot be used
 	cut         bool          // it has ignored credit, and is not listened to
+	drain       string        // the epoch that is to drain
 }
 
 const (
@@ -52,6 +53,9 @@ func (f *Fleet) hear(m *nats.Msg) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.removed[name] {
+		return
+	}
 	p := f.peers[name]
 	if p == nil {
 		if len(f.peers) >= maxPeers {
@@ -92,6 +96,7 @@ func (f *Fleet) beat() {
 	defer tick.Stop()
 	for {
 		f.echo()
+		f.sendDrains()
 		select {
 		case <-tick.C:
 		case <-f.closed:
@@ -104,7 +109,7 @@ func (f *Fleet) echo() {
 	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life, Xkey: f.curve.Public()}
 	f.mu.Lock()
 	for _, p := range f.peers {
-		if p.watch.Silent(p.since, now()) < forgetAfter {
+		if !f.removed[p.name] && p.watch.Silent(p.since, now()) < forgetAfter {
 			b.Echoes = append(b.Echoes, &fleetv1.Echo{Worker: p.name, Epoch: p.epoch, Beat: p.watch.Echo()})
 		}
 	}
@@ -120,7 +125,7 @@ func (p *peer) state(life string) place.State {
 	switch {
 	case p.cut || !slices.Contains(p.beat.Hears, life) || p.watch.Silent(p.since, now()) >= suspectAfter:
 		return place.Suspect
-	case p.beat.Draining:
+	case p.beat.Draining, p.drain == p.epoch:
 		return place.Draining
 	}
 	return place.Taking
@@ -135,23 +140,30 @@ func (p *peer) lease() time.Duration { return time.Duration(p.beat.LeaseMs) * ti
 // places are all workers. The caller holds mu.
 func (f *Fleet) places() (list []place.Worker) {
 	for _, p := range f.peers {
-		list = append(list, p.place(f.life))
+		if f.shown(p) {
+			list = append(list, p.place(f.life))
+		}
 	}
 	return list
 }
 
-// Workers are those that were heard within the hour, by name.
+// shown says whether a worker belongs in a list: not if it has left, was removed or was
+// not heard within the hour. The caller holds mu.
+func (f *Fleet) shown(p *peer) bool {
+	return !p.beat.Leaving && !f.removed[p.name] && p.watch.Silent(p.since, now()) < forgetAfter
+}
+
+// Workers are those that were heard within the hour and have not left, by name.
 func (f *Fleet) Workers() (list []api.Worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.peers {
-		silent := p.watch.Silent(p.since, now())
-		if silent >= forgetAfter {
+		if !f.shown(p) {
 			continue
 		}
 		list = append(list, api.Worker{
 			Name: p.name, State: stateNames[p.state(f.life)], Free: int(p.beat.Free), Slots: int(p.beat.Slots),
-			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: silent.Milliseconds(),
+			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: p.watch.Silent(p.since, now()).Milliseconds(),
 		})
 	}
 	slices.SortFunc(list, func(a, b api.Worker) int { return cmp.Compare(a.Name, b.Name) })

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/fleet/worker"
@@ -50,7 +51,8 @@ configuration grants them and by the ceilings given here: one that goes beyond i
 refused.
 
 SIGTERM and SIGINT drain the worker: it takes no more calls, and those that run may
-finish for as long as --stop-wait says; a second signal ends them.`,
+finish for as long as --stop-wait says; a second signal ends them. toolhost fleet drain
+does the same from the daemon's side, without that limit.`,
 		Example: "  toolhost worker --url tls://10.0.0.5:7420 --ca fleet.pem --name w1 --key w1.key --caller UB...",
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
 	}
@@ -93,10 +95,15 @@ func (f *workerFlags) run() error {
 		return hostError(orWithout(err))
 	}
 	c.Logger.Info("the worker runs", "name", c.Name, "key", w.Key(), "url", c.URL)
-	c.Logger.Info("stopping", "signal", (<-signals).String())
-	ctx, cancel := context.WithTimeout(context.Background(), f.wait)
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { <-signals; cancel() }()
+	first := make(chan struct{})
+	go f.hurry(c.Logger, signals, first, cancel)
+	select {
+	case <-first:
+	case <-w.DrainAsked():
+		c.Logger.Info("draining: the daemon has asked for it")
+	}
 	if err := w.Drain(ctx); err != nil {
 		busy, unread := w.Load()
 		c.Logger.Warn("calls are ended", "running", busy, "resultsNotTaken", unread)
@@ -105,6 +112,18 @@ func (f *workerFlags) run() error {
 		return hostError(err)
 	}
 	return nil
+}
+
+// hurry closes first at the first signal, and has the worker end after --stop-wait from
+// then on, or at the second.
+func (f *workerFlags) hurry(logger hclog.Logger, signals <-chan os.Signal, first chan<- struct{}, end func()) {
+	logger.Info("stopping", "signal", (<-signals).String())
+	close(first)
+	select {
+	case <-time.After(f.wait):
+	case <-signals:
+	}
+	end()
 }
 
 func (f *workerFlags) config() (c worker.Config, err error) {

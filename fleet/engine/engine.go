@@ -7,8 +7,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -35,7 +38,13 @@ const (
 )
 
 // Engine is a running server.
-type Engine struct{ server *server.Server }
+type Engine struct {
+	server *server.Server
+
+	mu      sync.Mutex
+	options *server.Options
+	workers map[string]string // by name, those that may join
+}
 
 // Check says what is wrong with a configuration.
 func (c Config) Check() error {
@@ -107,7 +116,7 @@ func Start(c Config) (*Engine, error) {
 		s.Shutdown()
 		return nil, fmt.Errorf("the fleet's engine does not listen on %s within %s", c.Listen, readyTimeout)
 	}
-	return &Engine{s}, nil
+	return &Engine{server: s, options: o, workers: maps.Clone(c.Workers)}, nil
 }
 
 func user(key string, rights link.Rights) *server.NkeyUser {
@@ -115,6 +124,25 @@ func user(key string, rights link.Rights) *server.NkeyUser {
 		Publish:   &server.SubjectPermission{Allow: rights.Publish},
 		Subscribe: &server.SubjectPermission{Allow: rights.Subscribe},
 	}}
+}
+
+// Remove ends a worker's connections, and lets it in no more. It does nothing if there is
+// no such worker.
+func (e *Engine) Remove(name string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key, known := e.workers[name]
+	if !known {
+		return nil
+	}
+	o := e.options.Clone()
+	o.Nkeys = slices.DeleteFunc(o.Nkeys, func(u *server.NkeyUser) bool { return u.Nkey == key })
+	if err := e.server.ReloadOptions(o); err != nil {
+		return fmt.Errorf("cannot take the rights of worker %s: %w", name, err)
+	}
+	e.options = o
+	delete(e.workers, name)
+	return nil
 }
 
 // InProcessConn connects this process without a port.

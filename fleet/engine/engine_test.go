@@ -94,7 +94,7 @@ func TestRightsWithNATSConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Engine{s}
+	e := &Engine{server: s}
 	s.Start()
 	t.Cleanup(e.Close)
 	if !s.ReadyForConnections(readyTimeout) {
@@ -205,5 +205,42 @@ func TestWrongConfigurations(t *testing.T) {
 		if _, err := link.CheckURL(url); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", url, err, want)
 		}
+	}
+}
+
+// A worker that is removed loses its connection and gets none any more; the others keep
+// theirs.
+func TestRemove(t *testing.T) {
+	caller, one, two := newKey(t), newKey(t), newKey(t)
+	e, err := Start(Config{Listen: "127.0.0.1:0", Caller: caller.Public(), Workers: map[string]string{"w1": one.Public(), "w2": two.Public()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	address := e.Address()
+	gone, left := join(t, e, one), []*party{join(t, e, caller), join(t, e, two)}
+	closed := make(chan struct{})
+	gone.conn.SetDisconnectErrHandler(func(*nats.Conn, error) { close(closed) })
+	for range 2 { // again is no mistake
+		if err := e.Remove("w1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("its connection goes on")
+	}
+	if conn, err := nats.Connect("nats://"+e.Address(), nats.Nkey(one.Public(), one.Sign)); err == nil {
+		conn.Close()
+		t.Error("it is let in again")
+	}
+	for _, p := range left {
+		if err := p.conn.FlushTimeout(10 * time.Second); err != nil || p.conn.Stats().Reconnects != 0 {
+			t.Errorf("another one's: %v, %d reconnects", err, p.conn.Stats().Reconnects)
+		}
+	}
+	if e.Address() != address {
+		t.Errorf("it listens on %s, not on %s", e.Address(), address)
 	}
 }

@@ -182,6 +182,11 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	}
 	message := start.Nothing
 	switch ctl.What.(type) {
+	case *fleetv1.Control_Drain:
+		if id.Epoch == w.epoch && id.Life == c.life {
+			w.drainAsked()
+		}
+		return
 	case *fleetv1.Control_Go:
 		message = start.Go
 	case *fleetv1.Control_Void:

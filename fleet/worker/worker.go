@@ -39,7 +39,7 @@ type Worker struct {
 	host          *supervisor.Supervisor
 	swept         bool // nothing of the lives before is left
 	control, data *nats.Conn
-	closed        chan struct{}
+	closed, asked chan struct{} // asked: to drain
 	loops, calls  sync.WaitGroup
 	closing       sync.Once
 	closeErr      error
@@ -51,6 +51,7 @@ type Worker struct {
 	free     int
 	unread   int // calls whose results are not taken
 	draining bool
+	leaving  bool
 	joined   bool // it takes what callers send
 	// complaints are those that were logged.
 	complaints map[string]bool
@@ -68,7 +69,7 @@ func Open(ctx context.Context, c Config) (w *Worker, err error) {
 	if c.Lease == 0 {
 		c.Lease = DefaultLease
 	}
-	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}}
+	w = &Worker{config: c, epoch: rand.Text(), closed: make(chan struct{}), asked: make(chan struct{}), callers: map[string]*caller{}, complaints: map[string]bool{}}
 	for _, key := range c.Callers {
 		w.callers[key] = &caller{key: key, attempts: map[uint64]*attempt{}}
 	}
@@ -171,7 +172,7 @@ func (w *Worker) beat() {
 		return
 	}
 	b := &fleetv1.Beat{
-		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free), Slots: int32(w.config.Slots), Draining: w.draining,
+		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
 		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
 	}
 	for _, c := range w.callers {
@@ -190,6 +191,21 @@ func (w *Worker) Load() (busy, unread int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.config.Slots - w.free, w.unread
+}
+
+// DrainAsked is closed when a caller asks the worker to drain. It takes no more calls from
+// then on, and is to be drained and closed.
+func (w *Worker) DrainAsked() <-chan struct{} { return w.asked }
+
+// drainAsked is called while mu is held.
+func (w *Worker) drainAsked() {
+	select {
+	case <-w.asked:
+	default:
+		close(w.asked)
+		w.draining = true
+		go w.beat()
+	}
 }
 
 // Drain takes no more calls, and returns when those that there are have ended and their
@@ -211,6 +227,14 @@ func (w *Worker) Drain(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// leave says goodbye, so that nobody waits for the next beat.
+func (w *Worker) leave() {
+	w.mu.Lock()
+	w.leaving = true
+	w.mu.Unlock()
+	w.beat()
 }
 
 // closeWait bounds how long Close waits for callers to take the results of calls that it
@@ -243,6 +267,7 @@ func (w *Worker) close() error {
 	close(w.closed)
 	w.loops.Wait()
 	w.calls.Wait()
+	w.leave()
 	for _, conn := range []*nats.Conn{w.control, w.data} {
 		if conn != nil {
 			_ = conn.FlushTimeout(closeWait)

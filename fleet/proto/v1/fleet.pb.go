@@ -330,6 +330,7 @@ type Control struct {
 	//	*Control_Abort
 	//	*Control_Ack
 	//	*Control_Answer
+	//	*Control_Drain
 	What          isControl_What `protobuf_oneof:"what"`
 	Inbox         string         `protobuf:"bytes,7,opt,name=inbox,proto3" json:"inbox,omitempty"` // the last word of the attempt's frames' subject
 	unknownFields protoimpl.UnknownFields
@@ -434,6 +435,15 @@ func (x *Control) GetAnswer() *Answer {
 	return nil
 }
 
+func (x *Control) GetDrain() *Drain {
+	if x != nil {
+		if x, ok := x.What.(*Control_Drain); ok {
+			return x.Drain
+		}
+	}
+	return nil
+}
+
 func (x *Control) GetInbox() string {
 	if x != nil {
 		return x.Inbox
@@ -469,6 +479,10 @@ type Control_Answer struct {
 	Answer *Answer `protobuf:"bytes,8,opt,name=answer,proto3,oneof"`
 }
 
+type Control_Drain struct {
+	Drain *Drain `protobuf:"bytes,9,opt,name=drain,proto3,oneof"`
+}
+
 func (*Control_Go) isControl_What() {}
 
 func (*Control_Void) isControl_What() {}
@@ -480,6 +494,8 @@ func (*Control_Abort) isControl_What() {}
 func (*Control_Ack) isControl_What() {}
 
 func (*Control_Answer) isControl_What() {}
+
+func (*Control_Drain) isControl_What() {}
 
 // Go tells the worker to start the call. secrets are the values of its secrets, a JSON
 // array of strings, sealed by the caller's curve key for the one in Ready.
@@ -722,6 +738,44 @@ func (x *Answer) GetXkey() string {
 	return ""
 }
 
+// Drain has the worker take no more calls, and end when it has none. Its attempt has the
+// serial 0. It is sent again until a beat says that the worker drains.
+type Drain struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Drain) Reset() {
+	*x = Drain{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Drain) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Drain) ProtoMessage() {}
+
+func (x *Drain) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Drain.ProtoReflect.Descriptor instead.
+func (*Drain) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{9}
+}
+
 // Ack says that all frames through one were taken.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -732,7 +786,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +798,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[9]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +811,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{9}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ack) GetThrough() uint64 {
@@ -786,7 +840,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +852,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[10]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +865,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{10}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Frame) GetEpoch() string {
@@ -942,7 +996,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1008,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[11]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1021,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{11}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ready) GetXkey() string {
@@ -995,7 +1049,7 @@ type Never struct {
 
 func (x *Never) Reset() {
 	*x = Never{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1061,7 @@ func (x *Never) String() string {
 func (*Never) ProtoMessage() {}
 
 func (x *Never) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1074,7 @@ func (x *Never) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Never.ProtoReflect.Descriptor instead.
 func (*Never) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Never) GetWhy() Why {
@@ -1047,7 +1101,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1113,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1126,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Started) GetTimeoutMs() int64 {
@@ -1099,7 +1153,7 @@ type Gone struct {
 
 func (x *Gone) Reset() {
 	*x = Gone{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1165,7 @@ func (x *Gone) String() string {
 func (*Gone) ProtoMessage() {}
 
 func (x *Gone) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1178,7 @@ func (x *Gone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gone.ProtoReflect.Descriptor instead.
 func (*Gone) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Gone) GetSwept() bool {
@@ -1143,7 +1197,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1209,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1222,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 // Data are numbered from 1 without gaps.
@@ -1190,7 +1244,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1256,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1269,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Data) GetSeq() uint64 {
@@ -1328,7 +1382,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1394,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1407,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -1383,15 +1437,17 @@ type Beat struct {
 	LeaseMs  int64                  `protobuf:"varint,7,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	Version  string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
 	// The lives of the callers that it hears: their leases are not over.
-	Hears         []string `protobuf:"bytes,9,rep,name=hears,proto3" json:"hears,omitempty"`
-	Xkey          string   `protobuf:"bytes,10,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
+	Hears []string `protobuf:"bytes,9,rep,name=hears,proto3" json:"hears,omitempty"`
+	// The worker has drained, and ends: this is its last beat.
+	Leaving       bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Xkey          string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1459,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1472,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Beat) GetEpoch() string {
@@ -1482,6 +1538,13 @@ func (x *Beat) GetHears() []string {
 	return nil
 }
 
+func (x *Beat) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
 func (x *Beat) GetXkey() string {
 	if x != nil {
 		return x.Xkey
@@ -1502,7 +1565,7 @@ type CallerBeat struct {
 
 func (x *CallerBeat) Reset() {
 	*x = CallerBeat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1577,7 @@ func (x *CallerBeat) String() string {
 func (*CallerBeat) ProtoMessage() {}
 
 func (x *CallerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1590,7 @@ func (x *CallerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerBeat.ProtoReflect.Descriptor instead.
 func (*CallerBeat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CallerBeat) GetCaller() string {
@@ -1569,7 +1632,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1644,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1657,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Echo) GetWorker() string {
@@ -1638,7 +1701,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12\x12\n" +
 	"\x04beat\x18\x02 \x01(\x04R\x04beat\x12\x18\n" +
 	"\arequest\x18\x03 \x01(\fR\arequest\x12\x0e\n" +
-	"\x02go\x18\x04 \x01(\bR\x02go\"\xfa\x02\n" +
+	"\x02go\x18\x04 \x01(\bR\x02go\"\xac\x03\n" +
 	"\aControl\x124\n" +
 	"\aattempt\x18\x01 \x01(\v2\x1a.toolhost.fleet.v1.AttemptR\aattempt\x12'\n" +
 	"\x02go\x18\x02 \x01(\v2\x15.toolhost.fleet.v1.GoH\x00R\x02go\x12-\n" +
@@ -1646,7 +1709,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05query\x18\x04 \x01(\v2\x18.toolhost.fleet.v1.QueryH\x00R\x05query\x120\n" +
 	"\x05abort\x18\x05 \x01(\v2\x18.toolhost.fleet.v1.AbortH\x00R\x05abort\x12*\n" +
 	"\x03ack\x18\x06 \x01(\v2\x16.toolhost.fleet.v1.AckH\x00R\x03ack\x123\n" +
-	"\x06answer\x18\b \x01(\v2\x19.toolhost.fleet.v1.AnswerH\x00R\x06answer\x12\x14\n" +
+	"\x06answer\x18\b \x01(\v2\x19.toolhost.fleet.v1.AnswerH\x00R\x06answer\x120\n" +
+	"\x05drain\x18\t \x01(\v2\x18.toolhost.fleet.v1.DrainH\x00R\x05drain\x12\x14\n" +
 	"\x05inbox\x18\a \x01(\tR\x05inboxB\x06\n" +
 	"\x04what\"2\n" +
 	"\x02Go\x12\x18\n" +
@@ -1660,7 +1724,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06Answer\x12\x1a\n" +
 	"\bquestion\x18\x01 \x01(\rR\bquestion\x12\x16\n" +
 	"\x06answer\x18\x02 \x01(\fR\x06answer\x12\x12\n" +
-	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\x1f\n" +
+	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\a\n" +
+	"\x05Drain\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
 	"\athrough\x18\x01 \x01(\x04R\athrough\"\xef\x02\n" +
 	"\x05Frame\x12\x14\n" +
@@ -1698,7 +1763,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04what\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xd1\x02\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xeb\x02\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1708,9 +1773,10 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06labels\x18\x06 \x03(\v2#.toolhost.fleet.v1.Beat.LabelsEntryR\x06labels\x12\x19\n" +
 	"\blease_ms\x18\a \x01(\x03R\aleaseMs\x12\x18\n" +
 	"\aversion\x18\b \x01(\tR\aversion\x12\x14\n" +
-	"\x05hears\x18\t \x03(\tR\x05hears\x12\x12\n" +
-	"\x04xkey\x18\n" +
-	" \x01(\tR\x04xkey\x1a9\n" +
+	"\x05hears\x18\t \x03(\tR\x05hears\x12\x18\n" +
+	"\aleaving\x18\n" +
+	" \x01(\bR\aleaving\x12\x12\n" +
+	"\x04xkey\x18\v \x01(\tR\x04xkey\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
@@ -1746,7 +1812,7 @@ func file_fleet_proto_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_fleet_proto_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(Why)(0),           // 0: toolhost.fleet.v1.Why
 	(*Signed)(nil),     // 1: toolhost.fleet.v1.Signed
@@ -1758,19 +1824,20 @@ var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(*Query)(nil),      // 7: toolhost.fleet.v1.Query
 	(*Abort)(nil),      // 8: toolhost.fleet.v1.Abort
 	(*Answer)(nil),     // 9: toolhost.fleet.v1.Answer
-	(*Ack)(nil),        // 10: toolhost.fleet.v1.Ack
-	(*Frame)(nil),      // 11: toolhost.fleet.v1.Frame
-	(*Ready)(nil),      // 12: toolhost.fleet.v1.Ready
-	(*Never)(nil),      // 13: toolhost.fleet.v1.Never
-	(*Started)(nil),    // 14: toolhost.fleet.v1.Started
-	(*Gone)(nil),       // 15: toolhost.fleet.v1.Gone
-	(*Unknown)(nil),    // 16: toolhost.fleet.v1.Unknown
-	(*Data)(nil),       // 17: toolhost.fleet.v1.Data
-	(*Question)(nil),   // 18: toolhost.fleet.v1.Question
-	(*Beat)(nil),       // 19: toolhost.fleet.v1.Beat
-	(*CallerBeat)(nil), // 20: toolhost.fleet.v1.CallerBeat
-	(*Echo)(nil),       // 21: toolhost.fleet.v1.Echo
-	nil,                // 22: toolhost.fleet.v1.Beat.LabelsEntry
+	(*Drain)(nil),      // 10: toolhost.fleet.v1.Drain
+	(*Ack)(nil),        // 11: toolhost.fleet.v1.Ack
+	(*Frame)(nil),      // 12: toolhost.fleet.v1.Frame
+	(*Ready)(nil),      // 13: toolhost.fleet.v1.Ready
+	(*Never)(nil),      // 14: toolhost.fleet.v1.Never
+	(*Started)(nil),    // 15: toolhost.fleet.v1.Started
+	(*Gone)(nil),       // 16: toolhost.fleet.v1.Gone
+	(*Unknown)(nil),    // 17: toolhost.fleet.v1.Unknown
+	(*Data)(nil),       // 18: toolhost.fleet.v1.Data
+	(*Question)(nil),   // 19: toolhost.fleet.v1.Question
+	(*Beat)(nil),       // 20: toolhost.fleet.v1.Beat
+	(*CallerBeat)(nil), // 21: toolhost.fleet.v1.CallerBeat
+	(*Echo)(nil),       // 22: toolhost.fleet.v1.Echo
+	nil,                // 23: toolhost.fleet.v1.Beat.LabelsEntry
 }
 var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	2,  // 0: toolhost.fleet.v1.Offer.attempt:type_name -> toolhost.fleet.v1.Attempt
@@ -1779,23 +1846,24 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	6,  // 3: toolhost.fleet.v1.Control.void:type_name -> toolhost.fleet.v1.Void
 	7,  // 4: toolhost.fleet.v1.Control.query:type_name -> toolhost.fleet.v1.Query
 	8,  // 5: toolhost.fleet.v1.Control.abort:type_name -> toolhost.fleet.v1.Abort
-	10, // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
+	11, // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
 	9,  // 7: toolhost.fleet.v1.Control.answer:type_name -> toolhost.fleet.v1.Answer
-	12, // 8: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
-	13, // 9: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
-	14, // 10: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
-	15, // 11: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
-	16, // 12: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
-	17, // 13: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
-	0,  // 14: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	18, // 15: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	22, // 16: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	21, // 17: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	10, // 8: toolhost.fleet.v1.Control.drain:type_name -> toolhost.fleet.v1.Drain
+	13, // 9: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
+	14, // 10: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
+	15, // 11: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
+	16, // 12: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
+	17, // 13: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
+	18, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
+	0,  // 15: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
+	19, // 16: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	23, // 17: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	22, // 18: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -1810,8 +1878,9 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Control_Abort)(nil),
 		(*Control_Ack)(nil),
 		(*Control_Answer)(nil),
+		(*Control_Drain)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[10].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[11].OneofWrappers = []any{
 		(*Frame_Ready)(nil),
 		(*Frame_Never)(nil),
 		(*Frame_Started)(nil),
@@ -1819,7 +1888,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Frame_Unknown)(nil),
 		(*Frame_Data)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[16].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[17].OneofWrappers = []any{
 		(*Data_Event)(nil),
 		(*Data_Result)(nil),
 		(*Data_ResultEnd)(nil),
@@ -1832,7 +1901,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fleet_proto_v1_fleet_proto_rawDesc), len(file_fleet_proto_v1_fleet_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -226,7 +226,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 		Ready:      d.ready, Pages: d.options.Pages, Metrics: d.metrics(), Version: d.options.Version, Logger: d.logger.Named("http"),
 	}
 	if d.fleet != nil {
-		c.Workers = d.fleet.Workers
+		c.Fleet = d.fleet
 	}
 	if d.reader != nil {
 		c.History = d.reader

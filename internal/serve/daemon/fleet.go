@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/serve/httpapi"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
@@ -16,7 +16,7 @@ import (
 type Fleet interface {
 	// Start begins one call, here or elsewhere.
 	Start(ctx context.Context, r supervisor.Request) turn.Running
-	Workers() []api.Worker
+	httpapi.Fleet
 	Close() error
 }
 

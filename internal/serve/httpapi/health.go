@@ -41,10 +41,3 @@ func (s *Server) openAPI(q *request) error {
 	respondRaw(q.w, q.route.status, document)
 	return nil
 }
-
-func (s *Server) workers(q *request) error {
-	if s.config.Workers == nil {
-		return refuse(codeNotFound, "this daemon has no workers", "set fleet in its configuration, see docs/fleet.md")
-	}
-	return q.answer(api.Workers{Workers: append([]api.Worker{}, s.config.Workers()...)})
-}

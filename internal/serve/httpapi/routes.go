@@ -91,6 +91,14 @@ var routes = []route{
 		status: http.StatusOK, out: typeOf[api.Workers](), handle: (*Server).workers, refuses: []string{codeNotFound},
 	},
 	{
+		method: "POST", path: "/api/workers/{worker}/drain", need: access.ToManage, summary: "Have a worker take no more calls, and end when it has none",
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).drainWorker,
+	},
+	{
+		method: "POST", path: "/api/workers/{worker}/remove", need: access.ToManage, summary: "Take a worker out of the fleet at once: what it runs is ended, and its key does not let it in any more",
+		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).removeWorker,
+	},
+	{
 		method: "POST", path: "/api/turns", need: access.ToCall, summary: "Begin a turn", in: typeOf[api.TurnSpec](),
 		child: true, status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",

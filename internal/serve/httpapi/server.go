@@ -38,13 +38,24 @@ type History interface {
 	Owner(turnID string) (string, error)
 }
 
+// Fleet is the workers that calls may go to.
+type Fleet interface {
+	Workers() []api.Worker
+	// Drain has a worker take no more calls, and end when it has none. It does not wait,
+	// and is false if there is no such worker.
+	Drain(worker string) bool
+	// Remove ends what a worker does, and lets it do nothing more. known is false if there
+	// is no such worker.
+	Remove(worker string) (known bool, err error)
+}
+
 // Config of a Server. Turns and Tools must be set.
 type Config struct {
 	// Turns runs them. The Server never closes it.
 	Turns *turn.Manager
 	Tools Catalogue
-	// Workers are those of the fleet; nil without a fleet.
-	Workers func() []api.Worker
+	// Fleet is nil without one.
+	Fleet Fleet
 	// History is nil where nothing is journalled. It serves turns that are over;
 	// those that are active have their own (turn.Config).
 	History History

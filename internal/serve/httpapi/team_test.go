@@ -102,6 +102,8 @@ var expected = map[string]string{
 	"GET /api/openapi.json":                          "caller watcher approver admin",
 	"GET /api/tools":                                 "caller watcher admin",
 	"GET /api/workers":                               "admin",
+	"POST /api/workers/{worker}/drain":               "admin",
+	"POST /api/workers/{worker}/remove":              "admin",
 	"POST /api/turns":                                "caller admin",
 	"GET /api/turns/active":                          "caller watcher admin",
 	"GET /api/turns/{turnId}":                        "caller watcher admin",

@@ -1,0 +1,132 @@
+//go:build !nofleet
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/present"
+	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
+)
+
+func newFleetWorkers() *cobra.Command {
+	var flags remoteFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "workers [flags]", Short: "List the workers of the daemon's fleet",
+		Long: `List the workers of the daemon's fleet that were heard within the hour. A worker is
+taking calls, draining (it ends what it has), or suspect: it was not heard for 1.5 s, or
+does not hear the daemon.`,
+		Args: callargs.Words(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return flags.ask(func(daemon *remote) error {
+				list, err := daemon.Workers(cmd.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd.OutOrStdout(), list, false)
+				}
+				return printWorkers(cmd.OutOrStdout(), list.Workers)
+			})
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what GET /api/workers answers")
+	return cmd
+}
+
+func printWorkers(w io.Writer, list []api.Worker) error {
+	rows := [][]string{{"WORKER", "STATE", "FREE", "SLOTS", "SILENT", "LABELS"}}
+	for _, each := range list {
+		var labels []string
+		for _, name := range slices.Sorted(maps.Keys(each.Labels)) {
+			labels = append(labels, name+"="+each.Labels[name])
+		}
+		rows = append(rows, []string{
+			each.Name, each.State, strconv.Itoa(each.Free), strconv.Itoa(each.Slots),
+			(time.Duration(each.SilentMs) * time.Millisecond).Round(100 * time.Millisecond).String(), terminal.Cell(cmp.Or(strings.Join(labels, " "), "-")),
+		})
+	}
+	return present.Table(w, rows, 2)
+}
+
+func newFleetDrain() *cobra.Command {
+	var flags remoteFlags
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "drain [flags] WORKER", Short: "Have a worker take no more calls, and end when it has none",
+		Long: `Have a worker of the daemon's fleet take no more calls, and end with status 0 when those
+that it has are over and their results are taken. Calls go elsewhere until it is started
+again. SIGTERM at the worker does the same, but for --stop-wait at most.`,
+		Example: "  toolhost fleet drain --wait w1",
+		Args:    callargs.Words(1, "WORKER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.ask(func(daemon *remote) error {
+				if err := daemon.DrainWorker(cmd.Context(), args[0]); err != nil || !wait {
+					return err
+				}
+				return gone(cmd.Context(), daemon, args[0])
+			})
+		},
+	}
+	flags.register(cmd)
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the worker has ended")
+	return cmd
+}
+
+// gone waits until a worker has left the fleet.
+func gone(ctx context.Context, daemon *remote, worker string) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		list, err := daemon.Workers(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(list.Workers, func(w api.Worker) bool { return w.Name == worker }) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func newFleetRemove() *cobra.Command {
+	var flags remoteFlags
+	cmd := &cobra.Command{
+		Use: "remove [flags] WORKER", Short: "Take a worker out of the fleet at once, and for good",
+		Long: `Take a worker out of the daemon's fleet at once, and for good: its connections are
+ended, its calls are lost and end with its lease, and its key does not let it in any more,
+though the configuration names it. To have it back, give it another key. Where the fleet
+has NATS servers of its own (fleet: url), take the key out of their configuration as well.`,
+		Example: "  toolhost fleet remove w1",
+		Args:    callargs.Words(1, "WORKER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return flags.ask(func(daemon *remote) error {
+				if err := daemon.RemoveWorker(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "removed %s: take it out of fleet.workers, too\n", terminal.OneLine(args[0]))
+				return err
+			})
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}

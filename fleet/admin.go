@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+)
+
+// Drain asks a worker to take no more calls, and to end when those that it has are over.
+// It returns at once, and is false if there is no such worker. Calls go elsewhere from then
+// on, until the worker is started again.
+func (f *Fleet) Drain(name string) bool {
+	f.mu.Lock()
+	p := f.peers[name]
+	known := p != nil && f.shown(p)
+	if known {
+		p.drain = p.epoch
+	}
+	f.mu.Unlock()
+	if known {
+		f.sendDrains()
+	}
+	return known
+}
+
+// sendDrains asks the workers that are to drain, and do not say yet that they do.
+func (f *Fleet) sendDrains() {
+	var ask []*fleetv1.Attempt
+	f.mu.Lock()
+	for _, p := range f.peers {
+		if p.drain == p.epoch && !p.beat.Draining && f.shown(p) {
+			ask = append(ask, &fleetv1.Attempt{Caller: f.config.Key.Public(), Life: f.life, Worker: p.name, Epoch: p.epoch})
+		}
+	}
+	f.mu.Unlock()
+	for _, id := range ask {
+		f.control(id, "", &fleetv1.Control{What: &fleetv1.Control_Drain{Drain: &fleetv1.Drain{}}})
+	}
+}
+
+// Knows says whether a worker is configured, or was heard, and is not removed.
+func (f *Fleet) Knows(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, configured := f.config.Workers[name]
+	return !f.removed[name] && (configured || f.peers[name] != nil)
+}
+
+// Remove has no more calls go to a worker, as long as this Fleet lives, and ends what it
+// runs: it is not listened to any more, so that its lease runs out, and its calls are lost.
+// Config.Removed does the same for the next one.
+//
+// An engine may let the worker in all the same: see package fleet/engine.
+func (f *Fleet) Remove(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.removed[name] = true
+	f.kickAll()
+}

@@ -1,0 +1,80 @@
+package fleet_test
+
+import (
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/stage"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// A worker that the caller drains takes no more calls, ends what it has, and leaves.
+func TestDrainByTheCaller(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	one := w.work("w1", nil)
+	if w.fleet.Drain("w2") {
+		t.Error("a worker drains that was never there")
+	}
+	running := w.begun()
+	if !w.fleet.Drain("w1") {
+		t.Fatal("the worker is not known")
+	}
+	await(t, one.DrainAsked())
+	if got := w.call(shell("echo x")); got.Status != api.StatusOverloaded || !got.Retry.Retryable {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	w.work("w2", nil)
+	if got := w.call(shell("echo x")); !got.OK() || got.Where.Worker != "w2" {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
+	if list := w.fleet.Workers(); len(list) != 2 || list[0].State != "draining" || list[0].Free != 1 {
+		t.Errorf("%+v", list)
+	}
+	running.Abort(api.ReasonUser)
+	if err := one.Drain(wait.Context(t)); err != nil {
+		t.Error(err)
+	}
+	if got := running.Result(); got.Status != api.StatusCancelled {
+		t.Errorf("what ran there: %s %s", got.Status, got.Message)
+	}
+	if err := one.Close(); err != nil {
+		t.Error(err)
+	}
+	wait.Until(t, "the worker has left", func() bool { return len(w.fleet.Workers()) == 1 })
+	w.work("w1", nil) // its next life takes calls
+}
+
+// One that is removed is ended at once: its connections, what it runs, and its key. Others
+// keep theirs.
+func TestRemove(t *testing.T) {
+	stage.Of(t, "fleet")
+	t.Parallel()
+	w := newWorld(t, "w1", "w2")
+	w.work("w1", nil)
+	running := w.begun()
+	w.work("w2", func(c *worker.Config) { c.Slots = 3 })
+	if w.fleet.Knows("w3") || !w.fleet.Knows("w1") {
+		t.Error("the wrong workers are known")
+	}
+	w.fleet.Remove("w1")
+	if err := w.engine.Remove("w1"); err != nil {
+		t.Fatal(err)
+	}
+	if list := w.fleet.Workers(); len(list) != 1 || list[0].Name != "w2" || list[0].State != "taking" {
+		t.Errorf("%+v", list)
+	}
+	for range 4 {
+		if got := w.call(shell("echo x")); !got.OK() || got.Where.Worker != "w2" {
+			t.Errorf("%s %+v", got.Message, got.Where)
+		}
+	}
+	await(t, running.Done())
+	if got := running.Result(); got.Status != api.StatusLost || got.Where.StillRunning != "no" {
+		t.Errorf("what ran there: %s %+v %s", got.Status, got.Where, got.Message)
+	}
+	if w.fleet.Knows("w1") || w.fleet.Drain("w1") {
+		t.Error("it is known all the same")
+	}
+}
