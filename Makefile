@@ -286,7 +286,8 @@ proto-check: setup-proto ## fail if the generated code is stale
 
 .PHONY: setup-launcher
 setup-launcher: setup-cc
-	@$(call need,x86_64-linux-gnu-gcc=gcc-x86-64-linux-gnu aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu)
+	@$(call need,x86_64-linux-gnu-gcc=gcc-x86-64-linux-gnu aarch64-linux-gnu-gcc=gcc-aarch64-linux-gnu \
+		/usr/aarch64-linux-gnu/include/asm/unistd.h=linux-libc-dev-arm64-cross)
 
 .PHONY: launcher
 launcher: setup-launcher ## rebuild the launcher that package sandbox embeds, for each architecture
