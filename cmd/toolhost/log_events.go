@@ -32,7 +32,7 @@ func (f *logFlags) timeLine(w io.Writer, l record, id string) error {
 			began = e.Time
 		}
 		if wanted(e) {
-			failed = f.print(w, e, e.Time.Sub(began).Round(time.Millisecond).String())
+			failed = f.print(w, l, e, e.Time.Sub(began).Round(time.Millisecond).String())
 		}
 		return failed == nil
 	})
@@ -95,7 +95,7 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 		if id == "" { // of several turns
 			when += "  " + terminal.OneLine(e.TurnID)
 		}
-		failed = f.print(w, e, when)
+		failed = f.print(w, l, e, when)
 		return failed == nil
 	})
 	if errors.Is(err, context.Canceled) {
@@ -104,7 +104,7 @@ func (f *logFlags) goOn(w io.Writer, l record, id string) error {
 	return errors.Join(err, failed)
 }
 
-func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
+func (f *logFlags) print(w io.Writer, l record, e journal.Event, when string) error {
 	if f.json {
 		return printRaw(w, e.JSON)
 	}
@@ -113,7 +113,10 @@ func (f *logFlags) print(w io.Writer, e journal.Event, when string) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "%9s  %-22s %-14s %-12s %s\n", when, e.Kind, terminal.OneLine(e.CallID), terminal.OneLine(e.Tool), terminal.OneLine(text.FirstLine(telling(said))))
-	return err
+	if err != nil {
+		return err
+	}
+	return f.printNetwork(w, l, e)
 }
 
 // telling is what an event has to say beside its kind. Longer texts come last.

@@ -170,15 +170,6 @@ func Warnings(r *api.Result) string {
 // maxRefused bounds the refusals, and the flows, that are shown of a result.
 const maxRefused = 3
 
-// Refusal says what was refused, and why.
-func Refusal(f api.NetworkRefusal) string {
-	what := strings.TrimSpace(f.Name + " " + f.Address)
-	if f.Port != 0 {
-		what += fmt.Sprintf(" port %d", f.Port)
-	}
-	return what + ": " + f.Why
-}
-
 func timePhrase(r *api.Result) string {
 	took := Elapsed(r.Timing.ElapsedMs)
 	switch {
@@ -232,6 +223,7 @@ var causePhrases = map[string]string{
 	"outputTotal": "stopped at its limit of output",
 	"protocol":    "stopped for breaking the protocol",
 	"collateral":  "killed together with another call",
+	"network":     "stopped at a limit of its network",
 }
 
 // exitPhrase is how a tool has ended that has not said so itself.
