@@ -61,7 +61,7 @@ type Result struct {
 	Overran bool      `json:"overran"`
 	Partial bool      `json:"partial"`
 	Content []Content `json:"content"`
-	// Structured is the tool's typed result; null if there is none.
+	// Structured is the tool's typed result, or null.
 	Structured json.RawMessage `json:"structured"`
 	ServerResult
 	Output  Output        `json:"output"`

@@ -147,7 +147,7 @@ func (c *Clock) Next() (deadline time.Time, reason string, ok bool) {
 }
 
 // Soft is when the soft budget passes; ok is false if its owner has seen to that,
-// if there is none, or during a human wait.
+// without a soft budget, and during a human wait.
 func (c *Clock) Soft() (at time.Time, ok bool) {
 	if c.overran {
 		return time.Time{}, false

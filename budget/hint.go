@@ -39,7 +39,7 @@ type ModelHint struct {
 	// Meta is the _meta object that was taken out of the arguments; nil if none was.
 	Meta json.RawMessage
 	// Warnings holds a line for each hint that was not used, to be given back to the
-	// model; nil if there is none.
+	// model.
 	Warnings []string
 }
 

@@ -33,7 +33,7 @@ func (b *RetryBudget) Deposit() {
 	b.spent = max(b.spent-positiveOr(b.Ratio, defaultRatio), 0)
 }
 
-// Withdraw takes a token for one retry, or is false if there is none. A nil budget
+// Withdraw takes a token for one retry, or is false if the budget is used up. A nil budget
 // has no end.
 func (b *RetryBudget) Withdraw() bool {
 	if b == nil {

@@ -16,8 +16,8 @@ type Place struct {
 	// are above it.
 	ParentTurnID string
 	Depth        int
-	// Meta is a JSON object beside the arguments, as MCP's _meta; nil if there was
-	// none.
+	// Meta is a JSON object beside the arguments, as MCP's _meta,
+	// or nil.
 	Meta json.RawMessage
 }
 

@@ -49,7 +49,7 @@ type (
 	ClientRequest = spec.ClientRequest
 	// Question is what a tool asks a human in the middle of a call.
 	Question = spec.Question
-	// Answer is a human's, or says why there is none.
+	// Answer is a human's, or says why nobody answered.
 	Answer = spec.Answer
 	// Policy says what a call may touch; the zero value grants nothing.
 	Policy = sandbox.Policy

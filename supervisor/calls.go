@@ -38,7 +38,7 @@ func (c *Call) Abort(reason api.Reason) { c.call.Abort(reason) }
 
 // Current says what the call's processes use at this moment: CPU time since the
 // call began, memory and processes now, where there are controllers for them.
-// ok is false if there are none yet, or no longer.
+// ok is false before the call has processes, and after.
 func (c *Call) Current() (now cgroup.Current, ok bool) { return c.call.Current() }
 
 // Call runs one call to its end. It always returns a result: also for a tool
@@ -102,7 +102,7 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 	}
 }
 
-// bringUp gives a call processes and a connection, or says why there are none.
+// bringUp gives a call processes and a connection, or says why it cannot.
 func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, c *call.Call) {
 	defer p.Policy.Close()
 	counts := 1

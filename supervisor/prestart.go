@@ -22,7 +22,7 @@ type Prestarted = kept.Parked
 // requests that are no longer there end, unless a call has them. It does not wait for
 // the starts.
 //
-// Without it a request's Prestart holds from its first call on, until there was none
+// Without it a request's Prestart holds from its first call on, until none has come
 // for DefaultKeepIdle.
 //
 // A process is given to a call only if it is what the call would start itself: the

@@ -11,7 +11,7 @@ import (
 // recorded is how far a turn is on record.
 type recorded struct {
 	seq    int64     // of the newest event that is
-	err    error     // why the ones behind it are not; nil if there are none
+	err    error     // why the ones behind it are not; nil if all are
 	failed time.Time // when the journal last did
 	lost   bool      // what is missing is no longer held
 }

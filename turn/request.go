@@ -82,7 +82,7 @@ func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) s
 	return supervisor.Answer{Value: raw}
 }
 
-// ofClient is the answer to one request; nil if there is none.
+// ofClient is the answer to one request, or nil if nobody gave one.
 func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction) json.RawMessage {
 	wait, warning, err := b.t.wait(i.Kind, e.tool, 0)
 	if err != nil {

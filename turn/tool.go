@@ -49,7 +49,7 @@ type Tool struct {
 	// ChildTurns lets a call of it begin turns below its own, by Config.Child.
 	ChildTurns bool
 	// Describe, if not nil, finds out what is not known of the tool yet. It gives
-	// the tool without Describe; or nothing, if there is none of the name; or the
+	// the tool without Describe; or nothing, if no tool has the name; or the
 	// result of a call that cannot be made. It is called, on a goroutine of its
 	// own, for a call that nothing known before refuses, and must return soon once
 	// ctx ends. Until it is back the other fields hold; an exclusive call behind

@@ -204,7 +204,7 @@ func noFile() string {
 	if _, err := os.Lstat("toolhost.yaml"); err == nil {
 		return "./toolhost.yaml is read only where it is named: --config toolhost.yaml"
 	}
-	return "there is none, see toolhost config"
+	return "no configuration found, see toolhost config"
 }
 
 // mode is that of tools that no configuration names.

@@ -58,7 +58,7 @@ func NamesOf(roles []Role, separator string) string {
 	return strings.Join(names, separator)
 }
 
-// Need are the roles of which a request needs one.
+// Need lists roles. A request needs any one of them.
 type Need []Role
 
 // What requests need. The zero Need is nobody's: what has been given none is

@@ -17,11 +17,11 @@ type Phrase struct {
 
 // phrases are matched against text with its line breaks folded to spaces.
 var phrases = []Phrase{
-	{regexp.MustCompile(`(?i)\b(is|are|was|were) none\b`), `"must be one of", "is not a ...", "there are no ...", "0 means unlimited"`},
+	{regexp.MustCompile(`(?i)\b(is|are|was|were) none\b`), `"must be one of", "is not a ...", "there are no ...", "or nil", "0 means unlimited"`},
 	{regexp.MustCompile(`(?i)\b(is|are) no \w`), `"is not a ...", "there is no ..."`},
 	{regexp.MustCompile(`(?i)\bwhoever\b`), `"the caller", "anyone who"`},
 	{regexp.MustCompile(`(?i)\bwhat is\b[^.;:?]*\bis\b`), `name the thing`},
-	{regexp.MustCompile(`(?i)(^|[.,;:(] ?)of which\b`), `"whose", or a sentence of its own`},
+	{regexp.MustCompile(`(?i)\bof which\b`), `"whose", or a sentence of its own`},
 	{regexp.MustCompile(`(?i)\b(tells?|told|telling) of\b`), `"reports", "describes", "says"`},
 	{regexp.MustCompile(`(?i)\bnone of them (is|are)\b`), `"nothing", "no ... is"`},
 	{regexp.MustCompile(`(?i)\bthat there is not\b`), `"does not exist", "not found"`},
@@ -38,7 +38,7 @@ var private = map[string]string{
 var word = regexp.MustCompile(`[A-Z]?[a-z]+`)
 
 // proper is good English that looks like one of the phrases.
-var proper = regexp.MustCompile(`(?i)\bthere (is|are|was|were) (no \w|none\b)|\b(is|are) no (longer|more than|less than|fewer than|later than|earlier than)\b`)
+var proper = regexp.MustCompile(`(?i)\bthere (is|are|was|were) no \w|\b(is|are) no (longer|more than|less than|fewer than|later than|earlier than)\b|\b(each|some|all|most|both|many|first|last|one|either|neither|[0-9]+) of which\b`)
 
 // Finding is a phrase in a user-visible string or in a doc comment.
 type Finding struct {

@@ -147,8 +147,8 @@ func (b *bench) close() {
 	_ = os.RemoveAll(b.runtime)
 }
 
-// with runs the binary for one trial. Without a handshake there is none, and
-// the finding says so.
+// with runs the binary for one trial. Without a handshake there is no
+// trial, and the finding says so.
 func (b *bench) with(ctx context.Context, try func(*child) Finding) Finding {
 	c, err := b.start(ctx)
 	if err != nil {

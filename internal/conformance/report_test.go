@@ -141,7 +141,7 @@ func TestStaticChecks(t *testing.T) {
 		{func(d *pluginv1.ToolDescription) {}, checkSchemas, Pass, "no output schema"},
 		{func(d *pluginv1.ToolDescription) { d.OutputSchema = object }, checkSchemas, Pass, "input and output"},
 		{func(d *pluginv1.ToolDescription) { d.OutputSchema = []byte(`{"type":"string"}`) }, checkSchemas, Warn, "its type is string"},
-		{func(d *pluginv1.ToolDescription) { d.InputSchema = nil }, checkSchemas, Fail, "there is none"},
+		{func(d *pluginv1.ToolDescription) { d.InputSchema = nil }, checkSchemas, Fail, "it is missing"},
 		{func(d *pluginv1.ToolDescription) { d.InputSchema = []byte(`[]`) }, checkSchemas, Fail, "no JSON object"},
 		{func(d *pluginv1.ToolDescription) { d.InputSchema = []byte(`{}`) }, checkSchemas, Fail, "not object"},
 		{func(d *pluginv1.ToolDescription) { d.InputSchema = []byte(`{"type":"object","$ref":"#/nowhere"}`) }, checkSchemas, Fail, "input schema"},

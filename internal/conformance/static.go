@@ -61,7 +61,7 @@ func checkSchemas(tool *pluginv1.ToolDescription) Finding {
 
 func schemaProblem(raw []byte) string {
 	if len(raw) == 0 {
-		return "there is none"
+		return "it is missing"
 	}
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {

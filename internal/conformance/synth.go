@@ -233,7 +233,7 @@ func (m *maker) find(ref string) any {
 	return node
 }
 
-// madeUpTimeoutMs is for a call of which nobody knows whether it ends.
+// madeUpTimeoutMs is for a call that may never end.
 const madeUpTimeoutMs = 2000
 
 // badArguments are what no implementation should take for its arguments.

@@ -61,7 +61,7 @@ type Report struct {
 	// checked while it is used; where that finds damage, nothing more is written to it, Append answers ErrCorrupt, and
 	// the next Open moves it aside.
 	Checked bool
-	// MovedAside is the path of a database that could not be used, "" if there was none; Damage is why. Its files are
+	// MovedAside is the path of a database that could not be used, or ""; Damage is why. Its files are
 	// left to the admin: they are never deleted.
 	MovedAside string
 	Damage     error

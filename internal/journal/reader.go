@@ -21,7 +21,7 @@ type Reader struct {
 	file fs.FileInfo // of the database as it was opened
 }
 
-// OpenReader opens the journal in dir for reading, whether it has an owner or not. Where there is none yet it fails
+// OpenReader opens the journal in dir for reading, whether it has an owner or not. Without a journal it fails
 // with an error that is fs.ErrNotExist. It needs the owner's rights to the files, or root's.
 func OpenReader(dir string) (*Reader, error) {
 	r, err := openReader(dir, len(migrations))

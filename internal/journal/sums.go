@@ -105,7 +105,7 @@ func sumChunk(f io.ReaderAt, at, size int64, buf []byte) (uint32, error) {
 	return crc32.Checksum(part, castagnoli), nil
 }
 
-// readSums are those of dir; nil where there are none that can be used.
+// readSums are those of dir, or nil if they cannot be used.
 func readSums(dir string) *sums {
 	f, err := os.OpenFile(filepath.Join(dir, sumsName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {

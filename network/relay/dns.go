@@ -135,7 +135,7 @@ type reply struct {
 	ptr  string     // or a name, of a query for that
 }
 
-// answerQuery is the whole answer; nil where there is none to be given.
+// answerQuery is the whole answer, or nil where nothing is to be answered.
 func (s *session) answerQuery(raw []byte) []byte {
 	var p dnsmessage.Parser
 	header, err := p.Start(raw)

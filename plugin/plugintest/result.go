@@ -85,8 +85,8 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// Value decodes a success's structured result and fails the test where there
-// is none.
+// Value decodes a success's structured result and fails the test of a result
+// without one.
 func Value[T any](t testing.TB, r *Result) T {
 	t.Helper()
 	var value T

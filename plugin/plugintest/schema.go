@@ -9,7 +9,7 @@ import (
 
 func validateJSON(rules, raw []byte) error {
 	if len(raw) == 0 {
-		return errors.New("there is none")
+		return errors.New("it is missing")
 	}
 	value, err := schema.DecodeAny(raw)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestExplain(t *testing.T) {
 		`{"n":1,"by":{"` + strings.Repeat("k", 21) + `":{}}}`:              `by.kkkkkkkkkkkkkkkkkkkkk (its name): want at most 20 characters, not the 21 of "kkkkkkkkkkkkkkkkkkkkk"`,
 		`{"n":1,"pair":["a","b"]}`:                                         `pair[1]: want a number, not the string "b"`,
 		`{"n":1,"pair":["a",1,true,0]}`:                                    `pair[3]: want true or false, not 0`,
-		`{"n":1,"pair":["a",1,true,true]}`:                                 `pair: want items of which no two are equal (uniqueItems)`,
+		`{"n":1,"pair":["a",1,true,true]}`:                                 `pair: want unique items, but two are equal (uniqueItems)`,
 		`{"n":1,"maybe":{"x":5}}`:                                          `maybe.x: want one of 1, 2, "z", not 5`,
 		`{"n":1,"maybe":5}`:                                                `maybe: want an object or null, not 5`,
 		`{"n":1,"either":[]}`:                                              `either: want a string or a whole number, not a list`,

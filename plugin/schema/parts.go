@@ -35,7 +35,7 @@ func (f *finder) list(rules map[string]any, value any, where path) error {
 		return err
 	}
 	if rules["uniqueItems"] == true && repeated(list) {
-		return where.says("want items of which no two are equal (uniqueItems)")
+		return where.says("want unique items, but two are equal (uniqueItems)")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func Name(s syscall.Signal) string {
 	return s.String()
 }
 
-// Number is the inverse of Name; 0 if there is none of that name.
+// Number is the inverse of Name; 0 if no signal has that name.
 func Number(name string) syscall.Signal {
 	if number, ok := strings.CutPrefix(name, "signal "); ok {
 		if n, err := strconv.Atoi(number); err == nil && n > 0 && n <= 64 {

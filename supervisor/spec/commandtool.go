@@ -46,7 +46,7 @@ type OutputReader interface {
 	Write(p []byte) []api.Content
 	// End returns the rest, and the structured result if there is one. An error
 	// says why the output is not what the tool promises; one that is io.EOF, that
-	// there was none, which is fine with a success's status other than 0.
+	// it is empty, which is fine with a success's status other than 0.
 	End() (rest []api.Content, structured json.RawMessage, err error)
 }
 

@@ -32,7 +32,7 @@ type ClientRequest struct {
 	Params json.RawMessage
 }
 
-// Answer is a human's, or says why there is none.
+// Answer is a human's, or says why nobody answered.
 type Answer struct {
 	// Value is the JSON value; empty if Denied says why.
 	Value json.RawMessage

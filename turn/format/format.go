@@ -41,7 +41,7 @@ type Tool struct {
 	// InputSchema is the JSON Schema of the arguments, of type object; empty
 	// for a tool that takes none.
 	InputSchema json.RawMessage
-	// OutputSchema is that of the structured result; empty if there is none.
+	// OutputSchema is that of the structured result; it may be empty.
 	OutputSchema json.RawMessage
 	// Nil says nothing.
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool

@@ -145,7 +145,7 @@ func verdict(r *api.Result) string {
 	return string(raw)
 }
 
-// content writes the content, or the structured value where there is none, and
+// content writes the content, or the structured value if the content is empty, and
 // says whether there was anything.
 func (w *writer) content(r *api.Result) (shown bool) {
 	for _, c := range r.Content {

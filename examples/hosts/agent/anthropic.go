@@ -129,8 +129,8 @@ func (r *anthropicReply) begin(e anthropicEvent) error {
 	return nil
 }
 
-// deltas says in which field a type of delta has its piece, and of which field
-// of the block it is one.
+// deltas names for each type of delta the field that holds its piece, and the
+// field of the block that the pieces make up.
 var deltas = map[string]struct{ from, to string }{
 	"text_delta":       {"text", "text"},
 	"input_json_delta": {"partial_json", "input"},

@@ -33,7 +33,7 @@ const (
 type client struct {
 	api             dialect
 	url, key, model string
-	tools           json.RawMessage // nil if there are none
+	tools           json.RawMessage // nil without tools
 	http            *http.Client
 	// stream bounds the time of the model, as turn.Turn.Stream does.
 	stream func(context.Context) (ctx context.Context, end func(), err error)

@@ -30,7 +30,7 @@ var errBinary = errors.New("the file is binary")
 type scanner struct {
 	expression *regexp.Regexp
 	lines      *bufio.Reader
-	cut        int64 // lines of which only the beginning was searched
+	cut        int64 // lines searched at their beginning only
 }
 
 func newScanner(expression *regexp.Regexp) *scanner {

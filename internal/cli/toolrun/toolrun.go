@@ -23,8 +23,8 @@ type Options struct {
 	People bool
 	// JSON: Out takes the whole result as JSON, alone, and Err nothing.
 	JSON bool
-	// Answers are given to the tool's questions, in this order; when there is
-	// none left, nobody is there.
+	// Answers are given to the tool's questions, in this order; when all
+	// are used, nobody is there.
 	Answers []json.RawMessage
 	// Signals abort the call: the first begins the kill ladder, the second kills
 	// at once.

@@ -69,7 +69,7 @@ func short(d time.Duration) string {
 	return text
 }
 
-// Memory is what a call's processes use; empty if there are none.
+// Memory is what a call's processes use, or empty.
 func Memory(c api.CurrentTool) string {
 	if c.Usage == nil {
 		return ""

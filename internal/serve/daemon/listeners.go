@@ -22,7 +22,7 @@ const maxListeners = 16
 // listeners are the sockets of the API, with the tokens for TCP.
 type listeners struct {
 	all     []net.Listener
-	token   string // of the file, which lets its bearer do anything; empty if there is none
+	token   string // of the file, which lets its bearer do anything, or empty
 	old     bool   // which was there before
 	tcp     bool   // there is TCP, and with TLS if tls is not nil
 	tls     *certificate

@@ -29,8 +29,8 @@ type route struct {
 	stream string
 	// refuses are the codes of errors beside those that any request can meet.
 	refuses []string
-	// need are the roles of which a request needs one; public needs nobody known.
-	// What has neither is refused.
+	// need are the roles that let a request in, any of them; public lets anybody in.
+	// A route with neither is refused.
 	need   access.Need
 	public bool
 	// child: a call may use it for turns below its own.

@@ -162,7 +162,7 @@ type Server struct {
 	streams  *streams
 	scrapes  scrapes
 	lists    chan struct{}          // held while a list of the past is being read
-	address  atomic.Pointer[string] // URL of TCP; nil if there is none
+	address  atomic.Pointer[string] // URL of TCP, or nil
 	draining atomic.Bool
 	closing  context.Context // ended by Close: streams end
 	close    context.CancelFunc

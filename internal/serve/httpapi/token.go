@@ -17,7 +17,7 @@ import (
 const minTokenBytes, maxTokenBytes = 32, 1024
 
 // LoadToken reads the token for TCP clients from a file, which it makes (mode
-// 0600, with a new token) if there is none. It refuses one that others may read
+// 0600, with a new token) if the file does not exist. It refuses one that others may read
 // or change, is not a regular file, or holds too little to be a secret.
 func LoadToken(path string) (string, error) {
 	token, err := readToken(path)

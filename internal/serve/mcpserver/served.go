@@ -118,8 +118,8 @@ func withField(raw []byte, name string, value any) json.RawMessage {
 	return out
 }
 
-// promptOf is the prompt that clients know by a name, with an empty entry if there is
-// none.
+// promptOf is the prompt that clients know by a name; its entry is empty if no
+// prompt has the name.
 func (g *gateway) promptOf(name string) promptOffer {
 	g.mu.Lock()
 	defer g.mu.Unlock()

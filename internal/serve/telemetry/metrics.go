@@ -85,7 +85,7 @@ func (m *metrics) defineEnds() {
 	m.cpu = m.counter("toolhost_call_cpu_seconds_total", "CPU time that calls have used.", "tool", "mode")
 	m.output = m.counter("toolhost_output_bytes_total", "Output that tools have made.", "tool", "stream")
 	m.dropped = m.counter("toolhost_output_dropped_bytes_total", "Output that results have left out, since it was over the limit.", "tool", "stream")
-	m.truncated = m.counter("toolhost_output_truncated_total", "Calls of which some output was left out.", "tool")
+	m.truncated = m.counter("toolhost_output_truncated_total", "Calls whose output was cut.", "tool")
 	m.missed = m.counter("toolhost_events_missed_total", "Events of output and progress that came too fast, or too many, to be shown.")
 	m.tiers = m.counter("toolhost_sandbox_calls_total", "Calls that had a sandbox, by what it was.", "tier", "cgroup")
 	m.reached = m.counter("toolhost_network_connections_total", "Connections that network grants let through.", "tool")

@@ -49,7 +49,7 @@ type metric struct {
 	Unit        string  `json:"unit"`
 	Type        string  `json:"type"`
 	Monotonic   bool    `json:"monotonic"`
-	Temporality string  `json:"temporality"` // Cumulative or Delta; empty where there is none
+	Temporality string  `json:"temporality"` // Cumulative or Delta; or empty
 	Points      []point `json:"points"`
 }
 

@@ -189,7 +189,7 @@ func connect(family, kind, protocol int, to unix.Sockaddr) error {
 	return err
 }
 
-// interfaces says that there is none but the loopback, and tunnels that the kernel makes by itself and that are down.
+// interfaces checks that the only interfaces are the loopback, and tunnels that the kernel makes by itself and that are down.
 func (p *probe) interfaces() {
 	b, err := os.ReadFile("/proc/net/dev")
 	var found []string

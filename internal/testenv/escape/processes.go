@@ -252,7 +252,7 @@ func (p *probe) filesOf(t prey) {
 	}
 }
 
-// everybody asks about all processes but PID 1 at once. An ancestor would answer, so it counts only where there is none.
+// everybody asks about all processes but PID 1 at once. An ancestor would answer, so it counts only without one.
 func (p *probe) everybody() {
 	err := unix.Kill(-1, 0)
 	if len(ancestors()) > 0 {

@@ -241,7 +241,7 @@ func (d *Document) checkItem(media *openapi3.MediaType, kind, raw string) error 
 	return d.schemas.check(nameOf(one.Ref), []byte(raw))
 }
 
-// because says of which exchange an error is.
+// because names the exchange in an error.
 func (x Exchange) because(err error) error {
 	if err == nil {
 		return nil

@@ -25,7 +25,7 @@ type Parsed struct {
 	// Content is what was still held back. Where JSON could not be read it is
 	// the output as text.
 	Content []Content
-	// Structured is the value of FormatJSON, nil if there is none.
+	// Structured is the value of FormatJSON, or nil.
 	Structured json.RawMessage
 	// BadLines counts the lines of FormatNDJSON that were not a JSON value and
 	// were kept as text; LongLines those that were too long to be read as one.
@@ -166,7 +166,7 @@ func printable(b []byte) string {
 	return text.String()
 }
 
-// wholeBytes is the length of b without a last character of which bytes are
+// wholeBytes is the length of b without a last character whose bytes are
 // still to come.
 func wholeBytes(b []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {

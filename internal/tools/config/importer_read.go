@@ -195,7 +195,7 @@ func stringEnd(text []byte, i int) int {
 	return i
 }
 
-// commentEnd is where the comment at i ends; at i if there is none.
+// commentEnd is where the comment at i ends, or i without a comment.
 func commentEnd(text []byte, i int) (end int, closed bool) {
 	rest := text[i:]
 	switch {

@@ -31,7 +31,7 @@ type Flag struct {
 
 // Loaded is a whole configuration. It is never changed after Load.
 type Loaded struct {
-	// Path is the file's; empty if there is none. Files are all that were read,
+	// Path is the file's, or empty. Files are all that were read,
 	// absolute, Path among them.
 	Path  string
 	Files []string

@@ -18,7 +18,7 @@ const (
 // $TOOLHOST_CONFIG, the user's ($XDG_CONFIG_HOME or ~/.config), or the machine's
 // in /etc. Of the last two, one that does not exist is passed over. It never
 // looks in the working directory. name is what messages call the file; both are
-// empty where there is none, or where /dev/null is given to say so.
+// empty without a file, or where /dev/null is given to say so.
 func (m Machine) Lookup(given string) (name, path string) {
 	if variable, _ := m.lookup(ConfigVariable); given == "" {
 		given = variable

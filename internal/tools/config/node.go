@@ -73,7 +73,7 @@ func (n *node) shown() string {
 	return shapeNames[n.shape]
 }
 
-// child finds a member of a mapping; nil if there is none.
+// child finds a member of a mapping, or nil.
 func (n *node) child(name string) *node {
 	if n == nil {
 		return nil

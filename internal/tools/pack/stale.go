@@ -32,7 +32,7 @@ func makeCopyDir(parent string) (string, *os.File, error) {
 }
 
 // lockNew locks a new folder; nil if somebody has removed it meanwhile. Where a
-// filesystem has no locks there is none, and nobody removes what is there.
+// filesystem has no locks, nothing is held, and nobody removes what is there.
 func lockNew(dir string) (*os.File, error) {
 	lock, err := openDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

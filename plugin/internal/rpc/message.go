@@ -26,7 +26,7 @@ func encode(m proto.Message) ([]byte, error) {
 	return wire, nil
 }
 
-// assembly is the message of which a part has come.
+// assembly is the message that is being received.
 type assembly struct {
 	prefix [prefixBytes]byte
 	have   int // of the prefix

@@ -122,7 +122,7 @@ func (c *conn) leave() {
 	c.endIfDone()
 }
 
-// endIfDone ends a server's connection of which nothing more is to come.
+// endIfDone ends a server's connection once nothing more is to come.
 func (c *conn) endIfDone() {
 	if c.accept != nil && c.leaving && len(c.streams) == 0 && !c.writing {
 		c.fail(unavailable(errors.New("the server has stopped")))

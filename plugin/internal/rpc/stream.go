@@ -122,8 +122,8 @@ func (s *Stream) giveBack(cost int64) {
 	s.c.o.Received.Give(cost)
 }
 
-// takeData is for the reader, which has taken cost for it. A message of which a
-// part has come is let in whole, however long: what is before it was taken.
+// takeData is for the reader, which has taken cost for it. A message that
+// has begun is let in whole, however long: what is before it was taken.
 func (s *Stream) takeData(f *http2.DataFrame, cost int64) {
 	s.held += cost
 	s.withheld += int64(f.Length)

@@ -138,8 +138,8 @@ func (c *Call) Abort(reason api.Reason) {
 
 var errAbortedLate = errors.New("the call was aborted")
 
-// Current is what the call's processes use at this moment; ok is false if there are
-// none yet, or no longer.
+// Current is what the call's processes use at this moment; ok is false before
+// the call has processes, and after.
 func (c *Call) Current() (now cgroup.Current, ok bool) {
 	live := c.live.Load()
 	if live == nil || closed(c.done) {

@@ -19,7 +19,7 @@ type contents struct {
 	events *publish.Publisher
 	items  *capture.Items
 	stream *mask.Stream
-	block  *api.Content // a block of text of which nothing is shown yet
+	block  *api.Content // a block of text, not shown yet
 	unfit  bool         // some JSON is kept as text
 }
 

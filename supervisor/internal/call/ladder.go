@@ -56,7 +56,7 @@ func (o *owner) stop(why outcome.Cause, reason api.Reason, now time.Time) {
 }
 
 // signal sends SIGTERM, and SIGCONT so that stopped processes see it, to every
-// process of the call but the launcher. It is false if there are none.
+// process of the call but the launcher. It is false if the call has no other.
 func (o *owner) signal() bool {
 	if o.tree == nil {
 		return false
@@ -116,7 +116,7 @@ func (o *owner) boost(time.Time) {
 // giveUp is for trees that SIGKILL does not end in time (state D): the caller
 // gets its answer, and the slot is not used again. A starter that is late to give up
 // has no process that is known, so none survives; the slot is kept until it is
-// certain that there is none.
+// certain that it has no process.
 func (o *owner) giveUp() {
 	if o.tree != nil {
 		o.found.Survivors = o.tree.GiveUp()

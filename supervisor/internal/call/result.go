@@ -168,7 +168,7 @@ func (o *owner) leaveTree() {
 }
 
 // freeUnseen gives the slot back of a call whose processes the owner has not
-// seen: there are none, or the starter still brings some.
+// seen: it has no processes, or the starter still brings them.
 func (o *owner) freeUnseen() {
 	if closed(o.started) && o.spawned == nil {
 		o.release()

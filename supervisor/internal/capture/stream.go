@@ -49,8 +49,8 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// spillOver starts the spill file with what was kept so far, nothing of which
-// is lost yet, when p is the first write beyond the limit.
+// spillOver starts the spill file with what was kept so far, before any of it
+// is lost, when p is the first write beyond the limit.
 func (s *Stream) spillOver(p []byte) {
 	if s.spill == nil || s.seen+int64(len(p)) <= int64(2*s.half) {
 		return

@@ -33,7 +33,7 @@ func (l *Line) Lock(ctx context.Context, file string) (unlock func(), err error)
 }
 
 // joinData shares a lock that is held, or waits for others who are acquiring it. If
-// there are none, the caller is the one.
+// nobody is, the caller acquires it.
 func (l *Line) joinData() (has bool, others <-chan struct{}) {
 	l.ask(func() {
 		switch d := &l.data; {

@@ -80,7 +80,7 @@ type preparation struct {
 	asks  bool         // they have a timeout
 }
 
-// Bare is of a request of which nothing is known yet.
+// Bare prepares a request before anything is known about its tool.
 func (p *Preparer) Bare(request spec.Request) *Prepared {
 	return &Prepared{
 		Request: request, ID: cmp.Or(request.ID, rand.Text()), Label: request.ToolName(), Mask: &mask.Mask{},

@@ -209,7 +209,7 @@ func (p *Process) use(conn *host.Conn) bool {
 }
 
 // letGo gives back all that does not depend on the processes' end. conn is to be
-// closed; nil if there is none.
+// closed, and may be nil.
 func (p *Process) letGo() (conn *host.Conn) {
 	p.mu.Lock()
 	conn, p.released = p.conn, true

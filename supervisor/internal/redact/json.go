@@ -52,7 +52,7 @@ func (s *Set) scalars(raw []byte) []byte {
 	return append(out, raw[copied:]...)
 }
 
-// scalarEnd is where the scalar at an offset ends; there is none if it is at.
+// scalarEnd is where the scalar at an offset ends; an end of at says that it is not a scalar.
 func scalarEnd(raw []byte, at int) int {
 	if raw[at] != '"' {
 		end := bytes.IndexAny(raw[at:], "\" \t\r\n{}[],:")

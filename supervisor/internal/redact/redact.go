@@ -132,7 +132,7 @@ func encoded(encoding *base64.Encoding, secret string, before int) string {
 	return whole[(before*8+5)/6 : (before+len(secret))*8/6]
 }
 
-// Bytes is b without the secrets. It shares b's memory if there is none.
+// Bytes is b without the secrets. It shares b's memory if b holds no secret.
 func (s *Set) Bytes(b []byte) []byte {
 	found := spansOf(s, b)
 	if len(found) == 0 {

@@ -231,7 +231,7 @@ func (a *adapter) ready(ctx context.Context, s *session) (*session, error) {
 	}
 }
 
-// latest starts a server if there is none that lives.
+// latest starts a server unless one lives.
 func (a *adapter) latest(of **session) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
