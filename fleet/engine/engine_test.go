@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 func newKey(t *testing.T) *seal.Key {
@@ -243,4 +245,43 @@ func TestRemove(t *testing.T) {
 	if e.Address() != address {
 		t.Errorf("it listens on %s, not on %s", e.Address(), address)
 	}
+}
+
+// A party whose key an engine refuses says so, a few times, and goes on trying: the next
+// engine may know it.
+func TestRefusedKeysTryAgain(t *testing.T) {
+	caller, worker := newKey(t), newKey(t)
+	c := Config{Listen: "127.0.0.1:0", Caller: caller.Public()}
+	first, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(first.Close)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = log.Close() })
+	conn, err := link.Connect(link.Options{
+		URL: "nats://" + first.Address(), Key: worker, Name: "w1", Logger: hclog.New(&hclog.LoggerOptions{Output: log}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	wait.Until(t, "it has tried more often than clients of NATS do by default", func() bool {
+		v, err := first.server.Varz(nil)
+		return err == nil && v.TotalConnections > 5
+	})
+	if raw, err := os.ReadFile(log.Name()); err != nil || strings.Count(string(raw), "uthorization") != 1 {
+		t.Errorf("%v; not one refusal is logged: %s", err, raw)
+	}
+	c.Listen, c.Workers = first.Address(), map[string]string{"w1": worker.Public()}
+	first.Close()
+	second, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.Close)
+	wait.Until(t, "it is let in", conn.IsConnected)
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -46,26 +47,35 @@ const connectTimeout = 5 * time.Second
 // Connect connects, and goes on trying when it is not possible or no longer. What cannot
 // be sent in the meantime is not sent later.
 func Connect(o Options) (*nats.Conn, error) {
+	complaints := &complaints{logger: o.Logger}
 	options := []nats.Option{
 		nats.Name(o.Name), nats.Nkey(o.Key.Public(), o.Key.Sign), nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true),
+		nats.IgnoreAuthErrorAbort(), // a key that is refused may be known to the next engine
 		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				o.Logger.Warn("the connection to the fleet's engine is lost", "error", err)
+				complaints.say("the connection to the fleet's engine is lost", err)
 			}
 			o.changed()
 		}),
 		nats.ConnectHandler(func(c *nats.Conn) {
+			complaints.end()
 			if o.InProcess == nil {
 				o.Logger.Info("connected to the fleet's engine", "url", c.ConnectedUrlRedacted())
 			}
 			o.changed()
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { o.Logger.Info("connected to the fleet's engine again"); o.changed() }),
-		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { o.Logger.Debug("cannot connect to the fleet's engine", "error", err) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			complaints.end()
+			o.Logger.Info("connected to the fleet's engine again")
+			o.changed()
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			complaints.say("cannot connect to the fleet's engine: trying again", err)
+		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			o.Logger.Warn("the fleet's engine complains", "error", err)
+			complaints.say("the fleet's engine complains", err)
 		}),
 	}
 	if o.InProcess != nil {
@@ -86,6 +96,37 @@ func Connect(o Options) (*nats.Conn, error) {
 		options = append(options, nats.Secure(config))
 	}
 	return nats.Connect(o.URL, options...)
+}
+
+// complaints logs each error once until there is a connection again: there are four tries a
+// second.
+type complaints struct {
+	logger hclog.Logger
+
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+// maxComplaints bounds the different errors that are remembered.
+const maxComplaints = 16
+
+func (c *complaints) say(what string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.said[err.Error()] || len(c.said) == maxComplaints {
+		return
+	}
+	if c.said == nil {
+		c.said = map[string]bool{}
+	}
+	c.said[err.Error()] = true
+	c.logger.Warn(what, "error", err)
+}
+
+func (c *complaints) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said = nil
 }
 
 func (o Options) changed() {
