@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// documented is what the documentation of a client says of a server that it starts, as
-// it stood in November 2026.
+// documented is what the documentation of a client says of a server that it starts. Of
+// VS Code and Zed the pages were read, of the others copies of their examples.
 type documented struct {
 	page string
 	// user is the file below the home folder on Linux, project a project's.
