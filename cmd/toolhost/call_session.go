@@ -63,13 +63,23 @@ func (s *callSession) run(call api.Call) (*api.Result, error) {
 		<-shown
 		return nil, err
 	}
-	// A daemon that stops has ended the turn. By a socket of systemd's, one more
-	// request would start it again.
-	if results[0].Reason != api.ReasonShutdown {
-		_ = s.daemon.End(s.ctx, s.turnID) // closing the stream does so too
-	}
+	s.end(results[0], stream)
 	<-shown
 	return results[0], nil
+}
+
+// stopTime is how long a daemon that stops may take to end the turn. A worker that stops
+// says the same of its calls, and the daemon goes on.
+const stopTime = 5 * time.Second
+
+// end ends the turn, as closing the stream does, too. A daemon that stops has ended it:
+// by a socket of systemd's, one more request would start it again.
+func (s *callSession) end(result *api.Result, stream *client.Stream) {
+	if result.Reason != api.ReasonShutdown {
+		_ = s.daemon.End(s.ctx, s.turnID)
+		return
+	}
+	time.AfterFunc(stopTime, func() { stream.Close() })
 }
 
 // maxUnshown is how many events may wait for the screen, while a question has
