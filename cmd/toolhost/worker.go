@@ -98,7 +98,7 @@ func (f *workerFlags) run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	first := make(chan struct{})
-	go f.hurry(c.Logger, signals, first, cancel)
+	go f.endOnSignals(c.Logger, signals, first, cancel)
 	select {
 	case <-first:
 	case <-w.DrainAsked():
@@ -114,9 +114,9 @@ func (f *workerFlags) run() error {
 	return nil
 }
 
-// hurry closes first at the first signal, and has the worker end after --stop-wait from
+// endOnSignals closes first at the first signal, and has the worker end after --stop-wait from
 // then on, or at the second.
-func (f *workerFlags) hurry(logger hclog.Logger, signals <-chan os.Signal, first chan<- struct{}, end func()) {
+func (f *workerFlags) endOnSignals(logger hclog.Logger, signals <-chan os.Signal, first chan<- struct{}, end func()) {
 	logger.Info("stopping", "signal", (<-signals).String())
 	close(first)
 	select {

@@ -117,7 +117,7 @@ func CheckPublic(public string) error {
 var errNotItsSenders = errors.New("its signature is not its sender's")
 
 // Open checks that a message is of the kind, and signed by the key public or proven by the
-// session, and decodes it. session is nil while there is none.
+// session, and decodes it. session may be nil.
 func Open(kind Kind, public string, session *Session, raw []byte, into proto.Message) error {
 	var s fleetv1.Signed
 	if err := proto.Unmarshal(raw, &s); err != nil {
