@@ -5,7 +5,7 @@ import (
 )
 
 // Drain asks a worker to take no more calls, and to end when those that it has are over.
-// It returns at once, and is false if there is no such worker. Calls go elsewhere from then
+// It returns at once, and reports whether the worker is known. Calls go elsewhere from then
 // on, until the worker is started again.
 func (f *Fleet) Drain(name string) bool {
 	f.mu.Lock()

@@ -126,8 +126,8 @@ func user(key string, rights link.Rights) *server.NkeyUser {
 	}}
 }
 
-// Remove ends a worker's connections, and lets it in no more. It does nothing if there is
-// no such worker.
+// Remove ends a worker's connections, and lets it in no more. It does nothing if the
+// worker is not known.
 func (e *Engine) Remove(name string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

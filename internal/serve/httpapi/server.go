@@ -42,10 +42,10 @@ type History interface {
 type Fleet interface {
 	Workers() []api.Worker
 	// Drain has a worker take no more calls, and end when it has none. It does not wait,
-	// and is false if there is no such worker.
+	// and reports whether the worker is known.
 	Drain(worker string) bool
-	// Remove ends what a worker does, and lets it do nothing more. known is false if there
-	// is no such worker.
+	// Remove ends what a worker does, and lets it do nothing more. It reports whether the
+	// worker is known.
 	Remove(worker string) (known bool, err error)
 }
 
