@@ -107,7 +107,7 @@ race-compile: setup-cc
 	COMPILE_ONLY=yes $(RACE) $(RACE_BUILD)
 
 # $(call stage,NAME,EXPRESSION,PACKAGES) runs tests that `make test` leaves out (internal/testenv/stage); none may be left out here.
-stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 30m -run '$(2)' $(3) | \
+stage = TOOLHOST_TEST_STAGE=$(1) go test -count=1 -p 1 -parallel 4 -v -timeout 1h -run '$(2)' $(3) | \
 	awk '{ print; fflush() } /^ *--- SKIP/ { skipped = 1 } /^ok .*no tests to run/ { skipped = 1 } /^--- PASS/ { ok = 1 } \
 		END { if (skipped || !ok) { print "make: a test of stage $(1) did not run"; exit 1 } }'
 
@@ -197,7 +197,7 @@ nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM
 	@$(call need,qemu-system-x86_64=qemu-system-x86)
-	go run ./internal/testenv/vm -each 10m -all 30m -skip '$(VM_SKIP)' $(VM_FLAGS) $(VM_PACKAGES)
+	go run ./internal/testenv/vm -each 20m -all 1h -skip '$(VM_SKIP)' $(VM_FLAGS) $(VM_PACKAGES)
 
 .PHONY: packages
 packages: setup ## build the deb and the rpm into dist/ (VERSION, ARCH; see deploy/build-packages)

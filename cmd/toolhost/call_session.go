@@ -187,7 +187,9 @@ func (s *callSession) abortOnSignal() (release func()) {
 		aborting.Go(s.abort)
 	})
 	return func() {
-		stop()
+		if context.Cause(s.ctx) != errGaveUp { // else a fourth would end this process before it has said so
+			stop()
+		}
 		aborting.Wait()
 	}
 }

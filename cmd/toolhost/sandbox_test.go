@@ -66,7 +66,7 @@ func nothingEscapes(t *testing.T, groups ...string) {
 	expect := bait.Expect
 	expect.Sandboxed, expect.Canary, expect.UID, expect.GID = true, canary, 1000, 1000
 	expect.Bound = []string{"/.toolhost", "/run", "/run/toolhost", self}
-	flags, least := []string{"exec", "--quiet", "--timeout", "2m", "--pids", "256"}, 500
+	flags, least := []string{"exec", "--quiet", "--timeout", "10m", "--pids", "256"}, 500
 	if len(groups) < len(escape.Names()) {
 		flags, least = append(flags, withGrants...), 20
 	}

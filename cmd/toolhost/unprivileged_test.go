@@ -191,7 +191,7 @@ func TestNothingEscapesAnUnprivilegedHost(t *testing.T) {
 	expect := bait.Expect
 	expect.Sandboxed, expect.Canary, expect.UID, expect.GID = true, canary, 1000, 1000
 	expect.Bound = []string{"/.toolhost", "/run", "/run/toolhost", probe}
-	args := append([]string{"exec", "--quiet", "--timeout", "2m", "--pids", "256", "--", probe, asProbe}, expect.Args()...)
+	args := append([]string{"exec", "--quiet", "--timeout", "10m", "--pids", "256", "--", probe, asProbe}, expect.Args()...)
 	stdout, stderr, code := asSomeone(t, dir, subordinate, args...)
 	if code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)

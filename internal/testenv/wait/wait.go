@@ -9,7 +9,7 @@ import (
 )
 
 // Bound is far beyond what anything takes, also in an emulated VM.
-const Bound = 2 * time.Minute
+const Bound = 10 * time.Minute
 
 // Context ends with the test, or after Bound.
 func Context(t testing.TB) context.Context {
