@@ -94,11 +94,14 @@ type Admission struct {
 	Wait           time.Duration
 }
 
+// leaveSlotFor is longer than a model's turn mostly takes: its next call finds a slot.
+const leaveSlotFor = 10 * time.Second
+
 // Slots are how many calls run at once, with the default for zero.
 func (a Admission) Slots() int { return a.limits().Running }
 
 func (a Admission) limits() admission.Limits {
-	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait}
+	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor}
 	if l.Running == 0 {
 		l.Running = 2 * runtime.NumCPU()
 	}

@@ -17,7 +17,14 @@ type Limits struct {
 	// longest that one waits.
 	Running, Queue int
 	Wait           time.Duration
+	// LeaveFor is how long after its last call a share without slots has one left free
+	// for it by those that have some, so that its next call finds one; a fourth of all
+	// are left at most. 0 leaves none.
+	LeaveFor time.Duration
 }
+
+// leftOf slots one may be left free.
+const leftOf = 4
 
 // Share is who a call is for. The share with the fewest slots gets the next one, so that
 // no one's queue is in the way of another's call for longer than until a slot is
@@ -40,9 +47,11 @@ type Gate struct {
 	limits Limits
 
 	mu      sync.Mutex
-	running int            // slots taken
-	taken   map[string]int // of them, by the keys of shares
-	waiting []*waiter      // in the order in which they came
+	running int                  // slots taken
+	taken   map[string]int       // of them, by the keys of shares
+	waiting []*waiter            // in the order in which they came
+	called  map[string]time.Time // when a call of a share last came or ended; if slots are left
+	again   bool                 // a look at what is left is to come
 }
 
 // waiter is a call that wants so many slots.
@@ -55,7 +64,9 @@ type waiter struct {
 }
 
 // New makes a Gate.
-func New(limits Limits) *Gate { return &Gate{limits: limits, taken: map[string]int{}} }
+func New(limits Limits) *Gate {
+	return &Gate{limits: limits, taken: map[string]int{}, called: map[string]time.Time{}}
+}
 
 var errWaited = errors.New("waited too long")
 
@@ -119,6 +130,9 @@ func (g *Gate) busy(share Share) string {
 	if !g.within(share, 1) {
 		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
 	}
+	if left := g.left(); left > 0 && g.running < g.limits.Running {
+		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor)
+	}
 	return fmt.Sprintf("%d calls are running", g.limits.Running)
 }
 
@@ -129,6 +143,7 @@ func (g *Gate) enter(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, w)
+	g.noteCall(w.share.Key)
 	g.admit()
 	if !slices.Contains(g.waiting, w) {
 		return nil
@@ -197,6 +212,7 @@ func (g *Gate) release(w *waiter) {
 	if g.taken[w.share.Key] -= w.slots; g.taken[w.share.Key] == 0 {
 		delete(g.taken, w.share.Key)
 	}
+	g.noteCall(w.share.Key)
 	g.admit()
 }
 
@@ -208,15 +224,59 @@ func (g *Gate) admit() {
 		g.remove(w)
 		close(w.turn)
 	}
+	if wait := g.leftFor(); wait > 0 && len(g.waiting) > 0 && g.running < g.limits.Running && !g.again {
+		g.again = true
+		time.AfterFunc(wait, g.lookAgain)
+	}
+}
+
+func (g *Gate) lookAgain() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.again = false
+	g.admit()
+}
+
+func (g *Gate) noteCall(key string) {
+	if g.limits.LeaveFor > 0 {
+		g.called[key] = time.Now()
+	}
+}
+
+// left is how many slots are left free: one for each share that called lately and has
+// none.
+func (g *Gate) left() (n int) {
+	for key, at := range g.called {
+		switch {
+		case g.taken[key] > 0:
+		case time.Since(at) >= g.limits.LeaveFor:
+			delete(g.called, key)
+		default:
+			n++
+		}
+	}
+	return min(n, g.limits.Running/leftOf)
+}
+
+// leftFor is how long it takes until fewer may be left; 0 if none are.
+func (g *Gate) leftFor() (soonest time.Duration) {
+	for key, at := range g.called {
+		if wait := g.limits.LeaveFor - time.Since(at); g.taken[key] == 0 && wait > 0 && (soonest == 0 || wait < soonest) {
+			soonest = wait
+		}
+	}
+	return soonest
 }
 
 // next is the call that the next slots are for, even if there are not enough yet:
 // the one of greatest weight, then of the share with the fewest slots, then the one
-// that has waited longest. Shares that have all slots of their quota are passed over.
+// that has waited longest. Shares that have all slots of their quota are passed over, and
+// those that have some if only those are free that are left to others.
 func (g *Gate) next() (first *waiter) {
+	full := g.limits.Running - g.left()
 	for _, w := range g.waiting {
 		switch {
-		case !g.within(w.share, w.slots):
+		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= full:
 		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
 			first = w
 		}

@@ -113,3 +113,86 @@ func TestQuotasOfAShare(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// Who calls now and then finds a slot, for as long as one is left.
+func TestASlotIsLeftToWhoCalledLately(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 4, Queue: 100, Wait: time.Minute, LeaveFor: 10 * time.Second})
+		w := wants{make(chan string, 100), make(chan struct{})}
+		got := func(want string) {
+			t.Helper()
+			synctest.Wait()
+			var all []string
+			for len(w.got) > 0 {
+				all = append(all, strings.Fields(<-w.got)[0])
+			}
+			if is := strings.Join(all, " "); is != want {
+				t.Fatalf("%q have slots, want %q", is, want)
+			}
+		}
+		for range 3 {
+			w.call(t, g, "greedy", Share{Key: "greedy"})
+		}
+		w.call(t, g, "quiet", Share{Key: "quiet"})
+		got("greedy greedy greedy quiet")
+		for range 20 {
+			w.call(t, g, "greedy", Share{Key: "greedy"})
+		}
+		for range 4 {
+			w.release <- struct{}{} // all four, the quiet one's too: they wait in this order
+		}
+		got("greedy greedy greedy")
+		time.Sleep(9 * time.Second)
+		w.call(t, g, "quiet", Share{Key: "quiet"})
+		got("quiet")
+		if reason := g.busy(Share{Key: "greedy"}); reason != "4 calls are running" {
+			t.Error(reason)
+		}
+		for range 4 {
+			w.release <- struct{}{}
+		}
+		got("greedy greedy greedy")
+		if reason := g.busy(Share{Key: "greedy"}); reason != "3 calls are running, and the other slots (1) are left to those who called in the last 10s" {
+			t.Error(reason)
+		}
+		time.Sleep(10*time.Second + 1)
+		got("greedy")
+		close(w.release)
+		synctest.Wait()
+		got(strings.TrimSpace(strings.Repeat("greedy ", 13)))
+		if running, waiting := g.Load(); running != 0 || waiting != 0 {
+			t.Errorf("%d running, %d waiting", running, waiting)
+		}
+	})
+}
+
+// However many call now and then, three of four slots are for who calls most.
+func TestAFourthOfTheSlotsIsLeftAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 8, Queue: 100, Wait: time.Minute, LeaveFor: time.Second})
+		for i := range 8 {
+			release, err := g.AcquireFor(t.Context(), Share{Key: fmt.Sprint("quiet ", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+		}
+		w := wants{make(chan string, 100), make(chan struct{})}
+		for range 10 {
+			w.call(t, g, "greedy", Share{Key: "greedy"})
+		}
+		if n := len(w.got); n != 6 {
+			t.Errorf("%d of 8 slots are taken, want 6", n)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := len(w.got); n != 8 {
+			t.Errorf("%d of 8 slots are taken a second later", n)
+		}
+		close(w.release)
+		synctest.Wait()
+		if len(g.called) > 1 {
+			t.Errorf("%d are remembered", len(g.called))
+		}
+	})
+}
