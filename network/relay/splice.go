@@ -151,6 +151,9 @@ func (p pump) run() error {
 	if err != nil {
 		return err
 	}
+	if err := p.await(); err != nil {
+		return err
+	}
 	for n := 0; ; {
 		n, err = p.once(src, dst, n >= pipeBytes)
 		if n > 0 {
@@ -187,12 +190,6 @@ func (p pump) once(src, dst syscall.RawConn, stream bool) (int, error) {
 // fill splices from a socket; without bytes there is no pipe.
 func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err error) {
 	for {
-		if p.idle > 0 {
-			_ = p.from.SetReadDeadline(time.Unix(0, p.active.Load()).Add(p.idle))
-		}
-		if p.isCut.Load() { // after the deadline, which has overwritten cut's
-			return pipe{}, 0, net.ErrClosed
-		}
 		waited := src.Read(func(fd uintptr) bool {
 			if through, err = spare.take(stream); err != nil {
 				return true
@@ -204,11 +201,11 @@ func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err e
 			spare.give(through)
 			return err != unix.EAGAIN
 		})
-		if errors.Is(waited, os.ErrDeadlineExceeded) && time.Since(time.Unix(0, p.active.Load())) < p.idle {
-			continue // something has moved the other way
-		}
 		if errors.Is(waited, os.ErrDeadlineExceeded) {
-			return pipe{}, 0, errIdle
+			if err := p.await(); err != nil {
+				return pipe{}, 0, err
+			}
+			continue // something has moved meanwhile, this way or the other
 		}
 		if waited != nil {
 			err = waited
@@ -218,6 +215,22 @@ func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err e
 		}
 		return through, n, err
 	}
+}
+
+// await sets when the source is next looked at although nothing came: a new deadline for
+// each part that moves would cost more than the part.
+func (p pump) await() error {
+	last := time.Unix(0, p.active.Load())
+	if p.idle > 0 {
+		_ = p.from.SetReadDeadline(last.Add(p.idle))
+	}
+	if p.isCut.Load() { // after the deadline, which has overwritten cut's
+		return net.ErrClosed
+	}
+	if p.idle > 0 && time.Since(last) >= p.idle {
+		return errIdle
+	}
+	return nil
 }
 
 func drain(dst syscall.RawConn, through pipe, most int) (n int, err error) {
