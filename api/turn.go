@@ -75,6 +75,7 @@ type CurrentTool struct {
 	StartedAt   time.Time     `json:"startedAt,omitzero" jsonschema:"absent if it has not begun"`
 	TimeoutMs   int64         `json:"timeoutMs,omitempty" jsonschema:"the timeout in force; absent if it is infinite, or the call does not run yet"`
 	HumanWaitMs int64         `json:"humanWaitMs,omitempty" jsonschema:"how long it has waited for humans since it began; its clocks stood still for so long"`
+	Worker      string        `json:"worker,omitempty" jsonschema:"the one of a fleet that makes it; absent on the daemon's own machine"`
 	Usage       *CurrentUsage `json:"usage,omitempty" jsonschema:"what its processes use; absent while it has no processes"`
 }
 

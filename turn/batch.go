@@ -34,6 +34,7 @@ type entry struct {
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known
 	begun     bool      // it has been told that it has started
+	worker    string    // of a fleet, that was told to start it
 	missed    int       // events before its end that were not shown
 	since     time.Time
 	waited    time.Duration    // for a human, before it began
@@ -317,7 +318,7 @@ func (b *batch) current() []CurrentTool {
 		if e.stage != stageDone {
 			list = append(list, CurrentTool{
 				CallID: e.key, Tool: e.call.Tool, State: stageNames[e.stage], StartedAt: e.since,
-				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(),
+				TimeoutMs: e.timeout, HumanWaitMs: e.humanWait(b.t.now()).Milliseconds(), Running: e.running.begun(), Worker: e.worker,
 			})
 		}
 	}

@@ -210,6 +210,8 @@ type CurrentTool struct {
 	// HumanWaitMs is how long it has waited for humans since it began; its clocks
 	// stood still for so long.
 	HumanWaitMs int64 `json:"humanWaitMs,omitempty"`
+	// Worker is the one of a fleet that was told to start it; empty on this machine.
+	Worker string `json:"worker,omitempty"`
 	// Running is the call that Config.Start has begun; nil before, and for
 	// calls of the turn's own.
 	Running Running `json:"-"`

@@ -86,6 +86,7 @@ func (b *batch) placed(e *entry, worker string, attempt int) (err error) {
 		b.t.emit(event, nil)
 		b.t.flush()
 		err = b.t.recorded.err
+		e.worker = worker
 	}) {
 		return errors.New("the turn is over")
 	}

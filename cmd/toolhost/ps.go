@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,22 +46,36 @@ turn that runs nothing has one line without a call. Processes that wait for call
 }
 
 func printTurns(w io.Writer, turns []api.Turn, now time.Time) error {
-	rows := [][]string{{"TURN", "CALL", "TOOL", "STATE", "ELAPSED", "MEMORY", "WAITS FOR"}}
+	rows := [][]string{{"TURN", "CALL", "TOOL", "STATE", "WORKER", "ELAPSED", "MEMORY", "WAITS FOR"}}
 	for _, t := range turns {
 		if len(t.CurrentTools) == 0 {
-			rows = append(rows, []string{terminal.Cell(t.TurnID), "-", "-", "idle", "-", "-", "-"})
+			rows = append(rows, []string{terminal.Cell(t.TurnID), "-", "-", "idle", "-", "-", "-", "-"})
 		}
 		for _, c := range t.CurrentTools {
 			rows = append(rows, []string{
-				terminal.Cell(t.TurnID), terminal.Cell(c.CallID), terminal.Cell(c.Tool), top.Shown(t, c),
+				terminal.Cell(t.TurnID), terminal.Cell(c.CallID), terminal.Cell(c.Tool), top.Shown(t, c), terminal.Cell(cmp.Or(c.Worker, "-")),
 				cmp.Or(top.Elapsed(c, now), "-"), cmp.Or(top.Memory(c), "-"), cmp.Or(waitsFor(top.Question(t, c.CallID)), "-"),
 			})
 		}
 	}
+	rows = withoutEmpty(rows, 4)
 	if !present.Fits(rows) {
 		rows = questionsBelow(rows)
 	}
 	return present.Table(w, rows, 2)
+}
+
+// withoutEmpty leaves out a column that has nothing in any row but the first.
+func withoutEmpty(rows [][]string, column int) [][]string {
+	for _, row := range rows[1:] {
+		if row[column] != "-" {
+			return rows
+		}
+	}
+	for i, row := range rows {
+		rows[i] = slices.Delete(row, column, column+1)
+	}
+	return rows
 }
 
 // printPrestarted lists the processes that wait for calls; nothing without any.

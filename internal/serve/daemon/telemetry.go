@@ -68,6 +68,9 @@ func (d *daemon) load() telemetry.Load {
 	load := telemetry.Load{
 		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
 	}
+	if d.fleet != nil {
+		load.Workers = d.fleet.Workers()
+	}
 	for _, t := range d.turns.Active() {
 		load.Turns++
 		load.Pending += len(t.PendingInteractions)

@@ -16,7 +16,7 @@ func wireTurn(i turn.Info) api.Turn {
 	for _, c := range i.CurrentTools {
 		w.CurrentTools = append(w.CurrentTools, api.CurrentTool{
 			CallID: c.CallID, Tool: c.Tool, State: c.State, StartedAt: c.StartedAt, TimeoutMs: c.TimeoutMs,
-			HumanWaitMs: c.HumanWaitMs, Usage: usageOf(c.Running),
+			HumanWaitMs: c.HumanWaitMs, Worker: c.Worker, Usage: usageOf(c.Running),
 		})
 	}
 	return w

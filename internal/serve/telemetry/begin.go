@@ -15,11 +15,11 @@ func (m *metrics) begin() {
 	for _, single := range []*prometheus.CounterVec{m.survivors, m.missed, m.degraded, m.turns, m.journalErrors, m.lostCalls} {
 		single.WithLabelValues()
 	}
-	for _, single := range []*prometheus.HistogramVec{m.queue, m.start, m.sigkillLatency} {
+	for _, single := range []*prometheus.HistogramVec{m.queue, m.start, m.sigkillLatency, m.place} {
 		single.WithLabelValues()
 	}
 	for counter, known := range map[*prometheus.CounterVec]words{
-		m.kills: killCauses, m.signals: signals, m.denials: denyReasons, m.aborts: abortReasons,
+		m.kills: killCauses, m.signals: signals, m.denials: denyReasons, m.aborts: abortReasons, m.lost: lossReasons,
 		m.reloads: wordsOf(reloadResult(true), reloadResult(false)),
 	} {
 		for word := range known {

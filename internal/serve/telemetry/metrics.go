@@ -23,6 +23,7 @@ type metrics struct {
 	output, dropped, truncated  *prometheus.CounterVec
 	missed                      *prometheus.CounterVec
 	sandboxMetrics
+	fleetMetrics
 	turns, aborts, interactions *prometheus.CounterVec
 	journalErrors, reloads      *prometheus.CounterVec
 	rpcTimeouts                 *prometheus.CounterVec
@@ -34,6 +35,12 @@ type metrics struct {
 // sandboxMetrics are of what calls were held by, and of their networks.
 type sandboxMetrics struct {
 	tiers, degraded, reached, refused, moved *prometheus.CounterVec
+}
+
+// fleetMetrics are of calls that were given to workers.
+type fleetMetrics struct {
+	place *prometheus.HistogramVec
+	lost  *prometheus.CounterVec
 }
 
 // Buckets of histograms. A tool's run is anything from milliseconds to an hour;
@@ -91,6 +98,8 @@ func (m *metrics) defineEnds() {
 	m.reached = m.counter("toolhost_network_connections_total", "Connections that network grants let through.", "tool")
 	m.refused = m.counter("toolhost_network_refused_total", "Names and connections that calls with network grants were refused.", "tool")
 	m.moved = m.counter("toolhost_network_bytes_total", "Bytes that calls with network grants have sent and received.", "tool", "direction")
+	m.place = m.histogram("toolhost_fleet_place_seconds", "From a call's beginning until a worker was told to start it.", ownBuckets)
+	m.lost = m.counter("toolhost_fleet_lost_total", "Calls of which it is not known what became of them at their worker.", "reason")
 	m.degraded = m.counter("toolhost_sandbox_degraded_total", "Calls whose sandbox lacked something that the operator lets it lack.")
 }
 
@@ -161,8 +170,18 @@ func (m *metrics) call(c *ended) {
 		m.tiers.WithLabelValues(tiers.of(r.Sandbox.Tier), hierarchies.of(r.Sandbox.Cgroup)).Inc()
 	}
 	m.network(c)
+	m.fleet(r)
 	if len(r.Sandbox.Degraded) > 0 {
 		m.degraded.WithLabelValues().Inc()
+	}
+}
+
+func (m *metrics) fleet(r *api.Result) {
+	if r.Where != nil {
+		m.place.WithLabelValues().Observe(float64(r.Where.PlaceMs) / 1000)
+	}
+	if r.Status == api.StatusLost {
+		m.lost.WithLabelValues(lossReasons.of(string(r.Reason))).Inc()
 	}
 }
 

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -20,6 +21,8 @@ type Load struct {
 	Cgroup, CgroupDir string
 	// JournalBytes are what the journal takes on disk; negative without one.
 	JournalBytes int64
+	// Workers are those of the fleet.
+	Workers []api.Worker
 }
 
 // probe looks at the host when somebody asks for its metrics.
@@ -29,7 +32,7 @@ type probe struct {
 	own     string // the daemon's cgroup; empty if it cannot be seen
 
 	build, cgroup, running, waiting, kept, stuck, turns, pending, journal, pressure measured
-	prestarted, prestartedBytes, prestarts                                          measured
+	prestarted, prestartedBytes, prestarts, workers, slots                          measured
 }
 
 func newProbe(r *registrar, c Config) *probe {
@@ -50,13 +53,15 @@ func newProbe(r *registrar, c Config) *probe {
 		turns:           gauge("toolhost_turns_active", "Turns that are active."),
 		pending:         gauge("toolhost_interactions_pending", "Questions that wait for a human."),
 		journal:         gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
+		workers:         gauge("toolhost_fleet_workers", "Workers of the fleet that were heard within the hour, and have not left.", "state"),
+		slots:           gauge("toolhost_fleet_slots", "Slots of the workers that take calls, by whether a call has them.", "use"),
 		pressure:        r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (p *probe) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.pressure} {
+	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.workers, p.slots, p.pressure} {
 		to <- m.desc
 	}
 }
@@ -80,9 +85,27 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 	if load.JournalBytes >= 0 {
 		p.journal.send(to, float64(load.JournalBytes))
 	}
+	p.fleet(load.Workers, to)
 	for group, dir := range map[string]string{"daemon": p.own, "calls": load.CgroupDir} {
 		for _, stall := range readPressure(dir) {
 			p.pressure.send(to, stall.seconds, group, stall.resource, stall.severity)
 		}
 	}
+}
+
+// fleet has each state in it, so that what is not there is seen as 0.
+func (p *probe) fleet(workers []api.Worker, to chan<- prometheus.Metric) {
+	states := map[string]int{"taking": 0, "draining": 0, "suspect": 0}
+	free, taken := 0, 0
+	for _, w := range workers {
+		states[w.State]++
+		if w.State == "taking" {
+			free, taken = free+w.Free, taken+w.Slots-w.Free
+		}
+	}
+	for state, n := range states {
+		p.workers.send(to, float64(n), state)
+	}
+	p.slots.send(to, float64(free), "free")
+	p.slots.send(to, float64(taken), "taken")
 }

@@ -37,6 +37,7 @@ var (
 	denyReasons    = wordsOf(
 		api.ReasonTimeout, api.ReasonUser, api.ReasonDismissed, api.ReasonFailed, api.ReasonHeadless, api.ReasonPolicy, api.ReasonTurnBudget, api.ReasonRepeat,
 	)
+	lossReasons  = wordsOf(api.ReasonWorkerDied, api.ReasonUnreachable, api.ReasonProtocol)
 	abortReasons = wordsOf(api.ReasonUser, api.ReasonDisconnect, api.ReasonTimeout, api.ReasonError)
 	killCauses   = wordsOf("deadline", "total", "idle", "abort", "oom", "cpu", "outputTotal", "protocol", "collateral", "network")
 	killStages   = wordsOf("none", "term", "kill")
