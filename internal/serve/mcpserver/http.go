@@ -76,6 +76,12 @@ func (s *Server) newHandler() http.Handler {
 		case r.Method == http.MethodPost && id == "" && !s.mayConnect(identity):
 			http.Error(w, "too many sessions: end some, or wait until one is idle for an hour", http.StatusServiceUnavailable)
 			return
+		case r.Method == http.MethodPost:
+			if !s.answers() {
+				http.Error(w, errClosed.Error(), http.StatusServiceUnavailable)
+				return
+			}
+			defer s.answering.Done()
 		}
 		key := newID()
 		s.requests.Store(key, r.Context())
@@ -187,25 +193,49 @@ func (s *Server) abortSession(id string) {
 	}
 }
 
+// answers says whether what is posted is still answered, and then counts it.
+func (s *Server) answers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.answering.Add(1)
+	}
+	return !s.ended
+}
+
 // slowClient is how long the end of the sessions waits for clients that take
 // nothing.
 const slowClient = 5 * time.Second
 
-// endSessions ends the sessions over HTTP; that of stdio ends with its pipes.
+// endSessions ends the sessions over HTTP; that of stdio ends with its pipes. What the
+// SDK has not written when it closes a session is lost.
 func (s *Server) endSessions() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	atMost(slowClient, s.answering.Wait)
+	atMost(slowClient, s.closeSessions)
+}
+
+func (s *Server) closeSessions() {
 	var all sync.WaitGroup
 	for one := range s.sdk.Sessions() {
 		if one.ID() != "" {
 			all.Go(func() { _ = one.Close() })
 		}
 	}
-	ended := make(chan struct{})
+	all.Wait()
+}
+
+// atMost waits for f, but not for longer than that.
+func atMost(limit time.Duration, f func()) {
+	over := make(chan struct{})
 	go func() {
-		all.Wait()
-		close(ended)
+		defer close(over)
+		f()
 	}()
 	select {
-	case <-ended:
-	case <-time.After(slowClient):
+	case <-over:
+	case <-time.After(limit):
 	}
 }

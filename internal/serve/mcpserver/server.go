@@ -87,6 +87,8 @@ type Server struct {
 	// requests are the HTTP requests that are being answered: their contexts by
 	// requestHeader.
 	requests sync.Map
+	// answering are what was posted in sessions and has no answer yet.
+	answering sync.WaitGroup
 	// owners are the identities that sessions over HTTP belong to, by their ids.
 	owners sync.Map
 	// levels are those of logs that sessions have set.
@@ -102,7 +104,8 @@ type Server struct {
 	close   context.CancelFunc
 
 	mu       sync.Mutex
-	closed   bool
+	closed   bool // no more calls
+	ended    bool // no more answers
 	offered  map[string]offer
 	sessions map[*mcpsdk.ServerSession]*session
 	loose    map[Peer]*session // what connections without a session have in common
