@@ -16,7 +16,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
+	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir(), Profiles: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
