@@ -51,7 +51,8 @@ type Lock struct {
 }
 
 // Share is who a call is for: those of different shares get slots in turn, however
-// many calls of one wait.
+// many calls of one wait. One slot is left free for each share that has none and called
+// in the last 10 s, a fourth of all at most.
 type Share struct {
 	// Key is the same for all calls of one; empty is one like others.
 	Key string

@@ -50,8 +50,8 @@ type Gate struct {
 	running int                  // slots taken
 	taken   map[string]int       // of them, by the keys of shares
 	waiting []*waiter            // in the order in which they came
-	called  map[string]time.Time // when a call of a share last came or ended; if slots are left
-	again   bool                 // a look at what is left is to come
+	called  map[string]time.Time // when a call of each share last came or ended; empty without LeaveFor
+	again   bool                 // lookAgain is to come
 }
 
 // waiter is a call that wants so many slots.
