@@ -128,7 +128,7 @@ func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.
 // slow is true where heavy work takes minutes: with -short, in the VM, whose processor
 // is emulated, and where internal/testenv/all has found a slow machine.
 func slow() bool {
-	return testing.Short() || os.Getenv("TOOLHOST_VM") != "" || os.Getenv("TOOLHOST_SLOW") != ""
+	return testing.Short() || os.Getenv("TOOLHOST_VM") != "" || os.Getenv("TOOLHOST_TEST_SLOW") != ""
 }
 
 // times is how often something is done: few times where it is slow, and many with make soak.
