@@ -193,7 +193,7 @@ func (s *Server) abortSession(id string) {
 	}
 }
 
-// answers says whether what is posted is still answered, and then counts it.
+// answers says whether requests are still answered, and then counts this one.
 func (s *Server) answers() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

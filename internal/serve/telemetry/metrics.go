@@ -99,7 +99,7 @@ func (m *metrics) defineEnds() {
 	m.refused = m.counter("toolhost_network_refused_total", "Names and connections that calls with network grants were refused.", "tool")
 	m.moved = m.counter("toolhost_network_bytes_total", "Bytes that calls with network grants have sent and received.", "tool", "direction")
 	m.place = m.histogram("toolhost_fleet_place_seconds", "From a call's beginning until a worker was told to start it.", ownBuckets)
-	m.lost = m.counter("toolhost_fleet_lost_total", "Calls of which it is not known what became of them at their worker.", "reason")
+	m.lost = m.counter("toolhost_fleet_lost_total", "Calls that were lost: nobody knows how they ended at their worker.", "reason")
 	m.degraded = m.counter("toolhost_sandbox_degraded_total", "Calls whose sandbox lacked something that the operator lets it lack.")
 }
 

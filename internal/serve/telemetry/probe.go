@@ -93,7 +93,7 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// fleet has each state in it, so that what is not there is seen as 0.
+// fleet sends each state, so that those without workers are seen as 0.
 func (p *probe) fleet(workers []api.Worker, to chan<- prometheus.Metric) {
 	states := map[string]int{"taking": 0, "draining": 0, "suspect": 0}
 	free, taken := 0, 0
