@@ -152,7 +152,7 @@ func profileVariable(profile string) string {
 
 var admissionKeys = []*key{
 	{
-		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once",
+		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once: a free slot goes to the caller with the fewest, and one is left free for each other caller that has none and called in the last 10s, a fourth of all at most",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Running = int(s.data.(int64)) }),
 	},
 	{
