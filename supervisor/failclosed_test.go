@@ -4,15 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/sandbox"
 )
-
-// patient gives a tool a minute to say what it is: an emulated processor may take it.
-var patient = map[string][]budget.Ask{budget.MessageRoute: {{Layer: budget.LayerGlobal, Timeout: time.Minute}}}
 
 // For each feature: on a host that lacks it, and a policy that needs it, nothing
 // runs, and the error names it with a remedy.
@@ -21,7 +16,7 @@ func TestFailsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir(), Profiles: patient})
+	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ func TestWithoutPIDNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir(), Profiles: patient})
+	s, err := New(t.Context(), Config{RuntimeDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
