@@ -130,7 +130,7 @@ func (g *Gate) busy(share Share) string {
 	if !g.within(share, 1) {
 		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
 	}
-	if left := g.left(); left > 0 && g.running < g.limits.Running {
+	if left, _ := g.left(); left > 0 && g.running < g.limits.Running {
 		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor)
 	}
 	return fmt.Sprintf("%d calls are running", g.limits.Running)
@@ -224,9 +224,9 @@ func (g *Gate) admit() {
 		g.remove(w)
 		close(w.turn)
 	}
-	if wait := g.leftFor(); wait > 0 && len(g.waiting) > 0 && g.running < g.limits.Running && !g.again {
+	if _, fewer := g.left(); fewer > 0 && len(g.waiting) > 0 && g.running < g.limits.Running && !g.again {
 		g.again = true
-		time.AfterFunc(wait, g.lookAgain)
+		time.AfterFunc(fewer, g.lookAgain)
 	}
 }
 
@@ -243,29 +243,22 @@ func (g *Gate) noteCall(key string) {
 	}
 }
 
-// left is how many slots are left free: one for each share that called lately and has
-// none.
-func (g *Gate) left() (n int) {
+// left is how many slots are left free, one for each share that called lately and has
+// none, and how long it takes until fewer may be.
+func (g *Gate) left() (n int, fewer time.Duration) {
 	for key, at := range g.called {
+		wait := g.limits.LeaveFor - time.Since(at)
 		switch {
 		case g.taken[key] > 0:
-		case time.Since(at) >= g.limits.LeaveFor:
+		case wait <= 0:
 			delete(g.called, key)
 		default:
-			n++
+			if n++; n == 1 || wait < fewer {
+				fewer = wait
+			}
 		}
 	}
-	return min(n, g.limits.Running/leftOf)
-}
-
-// leftFor is how long it takes until fewer may be left; 0 if none are.
-func (g *Gate) leftFor() (soonest time.Duration) {
-	for key, at := range g.called {
-		if wait := g.limits.LeaveFor - time.Since(at); g.taken[key] == 0 && wait > 0 && (soonest == 0 || wait < soonest) {
-			soonest = wait
-		}
-	}
-	return soonest
+	return min(n, g.limits.Running/leftOf), fewer
 }
 
 // next is the call that the next slots are for, even if there are not enough yet:
@@ -273,10 +266,10 @@ func (g *Gate) leftFor() (soonest time.Duration) {
 // that has waited longest. Shares that have all slots of their quota are passed over, and
 // those that have some if only those are free that are left to others.
 func (g *Gate) next() (first *waiter) {
-	full := g.limits.Running - g.left()
+	left, _ := g.left()
 	for _, w := range g.waiting {
 		switch {
-		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= full:
+		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-left:
 		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
 			first = w
 		}
