@@ -212,7 +212,7 @@ static void add_mount(const struct mount *m) {
 	must("mount ", m->target, -EINVAL);
 }
 
-// cover mounts source over target, which nobody but the kernel has made.
+// cover mounts what is empty over target, which nobody but the kernel has made.
 static long cover(const char *empty, const char *target) {
 	long tree = sys(__NR_open_tree, new_root, empty + 1, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (tree < 0)
@@ -224,14 +224,32 @@ static long cover(const char *empty, const char *target) {
 	return err;
 }
 
+// cover_alike mounts once more what has covered another path: it has the right
+// attributes, and that takes a single system call.
+static long cover_alike(const char *covered, const char *target) {
+	char source[MAX_PATH];
+	struct line l = LINE(source);
+	add(&l, scaffold);
+	add(&l, covered);
+	return l.cut ? -ENAMETOOLONG : sys(__NR_mount, source, target, NULL, MS_BIND, NULL);
+}
+
 static void mask(const char *path) {
+	static const char *covered[2]; // a file and a folder
 	struct stat st;
 	const char *target = below(path);
 	long err = sys(__NR_newfstatat, AT_FDCWD, target, &st, AT_SYMLINK_NOFOLLOW);
 	if (err == -ENOENT)
 		return;
 	must("look at ", path, err);
-	must("mask ", path, cover(is_folder(&st) ? EMPTY_DIR : EMPTY_FILE, target));
+	must("mask ", path, is_kind(&st, 0120000) ? -ELOOP : 0);
+	const char **like = &covered[is_folder(&st)];
+	if (*like != NULL)
+		err = cover_alike(*like, target);
+	else
+		err = cover(is_folder(&st) ? EMPTY_DIR : EMPTY_FILE, target);
+	must("mask ", path, err);
+	*like = path;
 }
 
 static void limit_sysctl(struct file f) {
