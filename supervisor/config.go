@@ -97,11 +97,14 @@ type Admission struct {
 // leaveSlotFor is longer than a model's turn mostly takes: its next call finds a slot.
 const leaveSlotFor = 10 * time.Second
 
+// headStart is long enough for a process to start on a slow machine.
+const headStart = time.Second / 2
+
 // Slots are how many calls run at once, with the default for zero.
 func (a Admission) Slots() int { return a.limits().Running }
 
 func (a Admission) limits() admission.Limits {
-	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor}
+	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor, HeadStart: headStart}
 	if l.Running == 0 {
 		l.Running = 2 * runtime.NumCPU()
 	}

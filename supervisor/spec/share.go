@@ -51,8 +51,9 @@ type Lock struct {
 }
 
 // Share is who a call is for: those of different shares get slots in turn, however
-// many calls of one wait. One slot is left free for each share that has none and called
-// in the last 10 s, a fourth of all at most.
+// many calls of one wait. Those that have some leave one free for each share that has none
+// and called in the last 10 s, a fourth of all at most, and two beside the only call of
+// another in its first 500 ms, half of all at most.
 type Share struct {
 	// Key is the same for all calls of one; empty is one like others.
 	Key string

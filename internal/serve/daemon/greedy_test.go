@@ -274,9 +274,11 @@ func (g *greedy) queue(ctx context.Context, turn string) {
 		for _, r := range results {
 			g.count("calls that ended " + string(r.Status))
 		}
-		if err != nil && ctx.Err() == nil {
-			g.wrong("calls: %v", err)
+		if refused, ok := errors.AsType[*api.Error](err); ok && ctx.Err() == nil {
+			g.wrong("calls: %v", refused)
 			return
+		} else if err != nil { // it has so little CPU time that connections time out
+			g.count("batches whose connection was lost")
 		}
 	}
 }

@@ -152,7 +152,7 @@ func profileVariable(profile string) string {
 
 var admissionKeys = []*key{
 	{
-		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once: a free slot goes to the caller with the fewest, and one is left free for each other caller that has none and called in the last 10s, a fourth of all at most",
+		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once: a free slot goes to the caller with the fewest, and callers that have some leave one free for each other that has none and called in the last 10s, a fourth of all at most, and two beside the only call of another in its first 500ms, half of all at most",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Running = int(s.data.(int64)) }),
 	},
 	{

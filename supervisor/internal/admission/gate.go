@@ -21,10 +21,16 @@ type Limits struct {
 	// for it by those that have some, so that its next call finds one; a fourth of all
 	// are left at most. 0 leaves none.
 	LeaveFor time.Duration
+	// HeadStart is for how long after its start the only call of a share has two further
+	// slots left free beside it by those that have some, since calls that begin and end
+	// take the most CPU time; half of all are left at most. 0 leaves none.
+	HeadStart time.Duration
 }
 
-// leftOf slots one may be left free.
-const leftOf = 4
+const (
+	leftOf     = 4 // slots one may be left free
+	besideLone = 2 // slots are left free beside a call with a head start
+)
 
 // Share is who a call is for. The share with the fewest slots gets the next one, so that
 // no one's queue is in the way of another's call for longer than until a slot is
@@ -50,7 +56,7 @@ type Gate struct {
 	running int                  // slots taken
 	taken   map[string]int       // of them, by the keys of shares
 	waiting []*waiter            // in the order in which they came
-	called  map[string]time.Time // when a call of each share last came or ended; empty without LeaveFor
+	called  map[string]time.Time // when each share's first call began, or its last one ended; forgotten when that gives it nothing
 	again   bool                 // lookAgain is to come
 }
 
@@ -130,7 +136,7 @@ func (g *Gate) busy(share Share) string {
 	if !g.within(share, 1) {
 		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
 	}
-	if left, _ := g.left(); left > 0 && g.running < g.limits.Running {
+	if g.running < g.limits.Running && g.left().beside(g, share.Key) > 0 {
 		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor)
 	}
 	return fmt.Sprintf("%d calls are running", g.limits.Running)
@@ -143,7 +149,6 @@ func (g *Gate) enter(w *waiter) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, w)
-	g.noteCall(w.share.Key)
 	g.admit()
 	if !slices.Contains(g.waiting, w) {
 		return nil
@@ -211,22 +216,25 @@ func (g *Gate) release(w *waiter) {
 	g.running -= w.slots
 	if g.taken[w.share.Key] -= w.slots; g.taken[w.share.Key] == 0 {
 		delete(g.taken, w.share.Key)
+		g.called[w.share.Key] = time.Now()
 	}
-	g.noteCall(w.share.Key)
 	g.admit()
 }
 
 // admit hands free slots to the calls that are next.
 func (g *Gate) admit() {
 	for w := g.next(); w != nil && g.running+w.slots <= g.limits.Running; w = g.next() {
+		if g.taken[w.share.Key] == 0 {
+			g.called[w.share.Key] = time.Now()
+		}
 		g.running += w.slots
 		g.taken[w.share.Key] += w.slots
 		g.remove(w)
 		close(w.turn)
 	}
-	if _, fewer := g.left(); fewer > 0 && len(g.waiting) > 0 && g.running < g.limits.Running && !g.again {
+	if wait := g.left().wait; wait > 0 && len(g.waiting) > 0 && g.running < g.limits.Running && !g.again {
 		g.again = true
-		time.AfterFunc(fewer, g.lookAgain)
+		time.AfterFunc(wait, g.lookAgain)
 	}
 }
 
@@ -237,28 +245,40 @@ func (g *Gate) lookAgain() {
 	g.admit()
 }
 
-func (g *Gate) noteCall(key string) {
-	if g.limits.LeaveFor > 0 {
-		g.called[key] = time.Now()
-	}
+// left counts shares for which slots are left free.
+type left struct {
+	idle int           // called lately, and have no slot
+	lone int           // their only call has just begun
+	wait time.Duration // until there is one less
 }
 
-// left is how many slots are left free, one for each share that called lately and has
-// none, and how long it takes until fewer may be.
-func (g *Gate) left() (n int, fewer time.Duration) {
+func (g *Gate) left() (l left) {
 	for key, at := range g.called {
-		wait := g.limits.LeaveFor - time.Since(at)
+		count, wait := &l.idle, g.limits.LeaveFor
+		if g.taken[key] > 0 {
+			count, wait = &l.lone, g.limits.HeadStart
+		}
+		wait -= time.Since(at)
 		switch {
-		case g.taken[key] > 0:
 		case wait <= 0:
 			delete(g.called, key)
-		default:
-			if n++; n == 1 || wait < fewer {
-				fewer = wait
-			}
+			continue
+		case g.taken[key] > 1: // until it has one slot again, or none
+			continue
+		}
+		if *count++; l.wait == 0 || wait < l.wait {
+			l.wait = wait
 		}
 	}
-	return min(n, g.limits.Running/leftOf), fewer
+	return l
+}
+
+// beside is how many slots a share that has some leaves free.
+func (l left) beside(g *Gate, key string) int {
+	if _, young := g.called[key]; young && g.taken[key] == 1 {
+		l.lone--
+	}
+	return min(min(l.idle, g.limits.Running/leftOf)+besideLone*l.lone, g.limits.Running/2)
 }
 
 // next is the call that the next slots are for, even if there are not enough yet:
@@ -266,10 +286,10 @@ func (g *Gate) left() (n int, fewer time.Duration) {
 // that has waited longest. Shares that have all slots of their quota are passed over, and
 // those that have some if only those are free that are left to others.
 func (g *Gate) next() (first *waiter) {
-	left, _ := g.left()
+	left := g.left()
 	for _, w := range g.waiting {
 		switch {
-		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-left:
+		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-left.beside(g, w.share.Key):
 		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
 			first = w
 		}

@@ -28,6 +28,19 @@ func (w wants) call(t *testing.T, g *Gate, name string, share Share) {
 	synctest.Wait()
 }
 
+// have fails unless these are who got slots since it was last asked.
+func (w wants) have(t *testing.T, want string) {
+	t.Helper()
+	synctest.Wait()
+	var all []string
+	for len(w.got) > 0 {
+		all = append(all, strings.Fields(<-w.got)[0])
+	}
+	if is := strings.Join(all, " "); is != want {
+		t.Fatalf("%q have slots, want %q", is, want)
+	}
+}
+
 // With a thousand calls of one waiting, the next slot is another's.
 func TestAQueueOfOneDelaysAnotherByOneSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -119,17 +132,7 @@ func TestASlotIsLeftToWhoCalledLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Running: 4, Queue: 100, Wait: time.Minute, LeaveFor: 10 * time.Second})
 		w := wants{make(chan string, 100), make(chan struct{})}
-		got := func(want string) {
-			t.Helper()
-			synctest.Wait()
-			var all []string
-			for len(w.got) > 0 {
-				all = append(all, strings.Fields(<-w.got)[0])
-			}
-			if is := strings.Join(all, " "); is != want {
-				t.Fatalf("%q have slots, want %q", is, want)
-			}
-		}
+		got := func(want string) { t.Helper(); w.have(t, want) }
 		for range 3 {
 			w.call(t, g, "greedy", Share{Key: "greedy"})
 		}
@@ -194,5 +197,49 @@ func TestAFourthOfTheSlotsIsLeftAtMost(t *testing.T) {
 		if len(g.called) > 1 {
 			t.Errorf("%d are remembered", len(g.called))
 		}
+	})
+}
+
+// Calls that begin and end are kept off one that begins alone, for a while and not all.
+func TestALoneCallHasAHeadStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 8, Queue: 100, Wait: time.Minute, HeadStart: time.Second})
+		w := wants{make(chan string, 100), make(chan struct{})}
+		for range 20 {
+			w.call(t, g, "greedy", Share{Key: "greedy"})
+		}
+		w.have(t, strings.TrimSpace(strings.Repeat("greedy ", 8)))
+		w.call(t, g, "quiet", Share{Key: "quiet"})
+		w.release <- struct{}{}
+		w.have(t, "quiet")
+		for range 2 {
+			w.release <- struct{}{}
+		}
+		w.have(t, "")
+		w.release <- struct{}{}
+		w.have(t, "greedy")
+		w.call(t, g, "quiet", Share{Key: "quiet"}) // alone no more
+		w.have(t, "quiet greedy")
+		close(w.release)
+		w.have(t, strings.TrimSpace(strings.Repeat("greedy ", 10)))
+	})
+}
+
+func TestHalfOfTheSlotsAreLeftAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 12, Queue: 100, Wait: time.Minute, HeadStart: time.Second})
+		w := wants{make(chan string, 100), make(chan struct{})}
+		for i := range 4 {
+			w.call(t, g, "quiet", Share{Key: fmt.Sprint("quiet ", i)})
+		}
+		w.have(t, "quiet quiet quiet quiet")
+		for range 10 {
+			w.call(t, g, "greedy", Share{Key: "greedy"})
+		}
+		w.have(t, "greedy greedy")
+		time.Sleep(time.Second)
+		w.have(t, "greedy greedy greedy greedy greedy greedy")
+		close(w.release)
+		w.have(t, "greedy greedy")
 	})
 }
