@@ -1,9 +1,16 @@
 package api
 
+// States of a Worker.
+const (
+	WorkerTaking   = "taking"
+	WorkerDraining = "draining" // it takes no more calls
+	WorkerSuspect  = "suspect"  // it was not heard for 1.5 s, or does not hear the daemon
+)
+
 // Worker is one of a fleet, as the daemon knows it.
 type Worker struct {
 	Name string `json:"name"`
-	// State is taking, draining or suspect: not heard for 1.5 s, or it does not hear the daemon.
+	// State is one of those above.
 	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls) or suspect (it was not heard for 1.5 s, or does not hear the daemon)"`
 	Free    int               `json:"free" jsonschema:"slots that no call has"`
 	Slots   int               `json:"slots"`

@@ -170,4 +170,4 @@ func (f *Fleet) Workers() (list []api.Worker) {
 	return list
 }
 
-var stateNames = map[place.State]string{place.Taking: "taking", place.Draining: "draining", place.Suspect: "suspect"}
+var stateNames = map[place.State]string{place.Taking: api.WorkerTaking, place.Draining: api.WorkerDraining, place.Suspect: api.WorkerSuspect}

@@ -36,25 +36,44 @@ type finding struct {
 }
 
 func newDoctor() *cobra.Command {
-	var asJSON bool
+	var asJSON, ofFleet bool
+	var flags remoteFlags
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what this host offers, and the remedy for what it lacks", Args: callargs.Words(0),
-		Long: "Say what this host offers, and the remedy for what it lacks. Exit status 1 if\ncalls cannot run.",
+		Use: "doctor [flags]", Short: "Say what this host offers, and the remedy for what it lacks", Args: callargs.Words(0),
+		Long: `Say what this host offers, and the remedy for what it lacks. Exit status 1 if
+calls cannot run.
+
+With --fleet, say how the fleet of the configuration is instead: its key and
+certificate, and each worker as the daemon sees it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings := examine()
-			if err := report(cmd.OutOrStdout(), findings, asJSON); err != nil {
-				return err
+			if ofFleet {
+				return diagnose(cmd.OutOrStdout(), examineFleet(cmd.Context(), flags), asJSON)
 			}
-			for _, f := range findings {
-				if f.Level == levelFail {
-					return exit.With(exit.Failed, nil)
+			for _, name := range []string{"socket", "config", "url", "token-file", "ca"} {
+				if cmd.Flags().Changed(name) {
+					return exit.Usagef("--%s is for --fleet: add that, or leave it out", name)
 				}
 			}
-			return nil
+			return diagnose(cmd.OutOrStdout(), examine(), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&ofFleet, "fleet", false, "look at the configured fleet, by way of the daemon that runs it")
+	flags.register(cmd)
 	return cmd
+}
+
+// diagnose prints the findings, and fails if calls cannot run.
+func diagnose(w io.Writer, findings []finding, asJSON bool) error {
+	if err := report(w, findings, asJSON); err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.Level == levelFail {
+			return exit.With(exit.Failed, nil)
+		}
+	}
+	return nil
 }
 
 func examine() []finding {

@@ -19,8 +19,8 @@ import (
 
 // parties are those of the configured fleet, by their public keys.
 type parties struct {
-	caller  string
-	workers map[string]string
+	config.Fleet
+	caller string
 }
 
 func readParties(path string) (p parties, err error) {
@@ -43,7 +43,7 @@ func readParties(path string) (p parties, err error) {
 	if err != nil {
 		return p, exit.With(exit.Usage, fmt.Errorf("%w: the daemon makes it when it starts, or make one with toolhost fleet key and name it with fleet: {key: FILE}", err))
 	}
-	return parties{key.Public(), loaded.Fleet.Workers}, nil
+	return parties{loaded.Fleet, key.Public()}, nil
 }
 
 func newFleetKeys() *cobra.Command {
@@ -58,8 +58,8 @@ func newFleetKeys() *cobra.Command {
 				return err
 			}
 			rows := [][]string{{"PARTY", "KEY"}, {"daemon", p.caller}}
-			for _, name := range slices.Sorted(maps.Keys(p.workers)) {
-				rows = append(rows, []string{"worker " + name, p.workers[name]})
+			for _, name := range slices.Sorted(maps.Keys(p.Workers)) {
+				rows = append(rows, []string{"worker " + name, p.Workers[name]})
 			}
 			return present.Table(cmd.OutOrStdout(), rows, 0)
 		},
@@ -82,7 +82,7 @@ names. The file is for an include; listen and tls are yours to set.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprint(cmd.OutOrStdout(), engine.NATSConfig(p.caller, p.workers))
+			_, err = fmt.Fprint(cmd.OutOrStdout(), engine.NATSConfig(p.caller, p.Workers))
 			return err
 		},
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,12 @@ func fleetCommands() []*cobra.Command { return nil }
 func fleetWarnings(*config.Loaded, config.Tool) []string { return nil }
 
 func checkFleet(*config.Loaded) error { return nil }
+
+func examineFleet(context.Context, remoteFlags) []finding {
+	return []finding{failure("fleet", errNoFleets)}
+}
+
+var errNoFleets = errors.New("this toolhost was built without fleets (-tags nofleet); use another build")
 
 func openFleet(daemon.FleetOptions) (daemon.Fleet, error) {
 	return nil, errors.New("this toolhost was built without fleets (-tags nofleet): take fleet out of the configuration, or use another build")

@@ -128,6 +128,9 @@ func telling(e api.Event) string {
 	if e.TimeoutMs > 0 {
 		parts = append(parts, fmt.Sprintf("timeout %s", time.Duration(e.TimeoutMs)*time.Millisecond))
 	}
+	if e.Worker != "" {
+		parts = append(parts, "worker "+e.Worker)
+	}
 	if e.Reaped > 0 {
 		parts = append(parts, fmt.Sprintf("reaped %d", e.Reaped))
 	}

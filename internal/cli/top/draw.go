@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +15,9 @@ const (
 	plain, bold, dim, red, chosen, warning = "", "1", "2", "31", "7", "1;35"
 
 	// Of columns; the id takes what is left of the screen.
-	toolWidth, stateWidth, elapsedWidth, cpuWidth, memoryWidth = 14, 8, 16, 5, 9
-	minID, maxID                                               = 8, 34
-	narrow                                                     = 80 // screens, with less of tool and elapsed
+	toolWidth, stateWidth, workerWidth, elapsedWidth, cpuWidth, memoryWidth = 14, 8, 12, 16, 5, 9
+	minID, maxID                                                            = 8, 34
+	narrow                                                                  = 80 // screens, with less of tool and elapsed
 
 	keysHelp = "↑↓ choose  a abort call  t abort turn  q quit"
 )
@@ -25,7 +26,11 @@ const (
 type drawer struct {
 	columns  int
 	coloured bool
+	workers  bool // there is a column of them
 }
+
+// cells are what stands below each other.
+type cells struct{ id, tool, state, worker, elapsed, cpu, memory string }
 
 // paint cuts text to the screen and gives it a style.
 func (d drawer) paint(text, style string) string {
@@ -36,18 +41,22 @@ func (d drawer) paint(text, style string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// cells puts columns together.
-func (d drawer) cells(id, tool, state, elapsed, cpu, memory string) string {
+// join puts columns together.
+func (d drawer) join(c cells) string {
 	toolColumns, elapsedColumns := toolWidth, elapsedWidth
 	if d.columns < narrow {
 		toolColumns, elapsedColumns = 8, 13
 	}
 	room := d.columns - 7 - toolColumns - stateWidth - elapsedColumns - cpuWidth - memoryWidth
+	if d.workers {
+		room -= workerWidth + 1
+	}
 	room = min(max(room, minID), maxID)
-	return strings.Join([]string{
-		present.Pad("  "+ending(id, room-2), room), present.Pad(tool, toolColumns), present.Pad(state, stateWidth),
-		right(elapsed, elapsedColumns), right(cpu, cpuWidth), right(memory, memoryWidth),
-	}, " ")
+	list := []string{present.Pad("  "+ending(c.id, room-2), room), present.Pad(c.tool, toolColumns), present.Pad(c.state, stateWidth)}
+	if d.workers {
+		list = append(list, present.Pad(c.worker, workerWidth))
+	}
+	return strings.Join(append(list, right(c.elapsed, elapsedColumns), right(c.cpu, cpuWidth), right(c.memory, memoryWidth)), " ")
 }
 
 func right(text string, columns int) string {
@@ -82,7 +91,7 @@ func (d drawer) row(r row, isChosen bool) []string {
 		}
 		return []string{d.paint(text, style)}
 	}
-	lines := []string{d.paint(mark+d.cells(terminal.OneLine(r.call), r.tool, r.state, r.elapsed, r.cpu, r.memory), style)}
+	lines := []string{d.paint(mark+d.join(r.cells), style)}
 	if r.note != "" {
 		lines = append(lines, d.paint("     "+r.note, warning))
 	}
@@ -91,8 +100,8 @@ func (d drawer) row(r row, isChosen bool) []string {
 
 // frame is the whole screen, a line each, none wider than columns.
 func (m *model) frame(columns, rows int, coloured bool) []string {
-	d := drawer{columns: columns, coloured: coloured}
-	header := strings.Replace(d.cells("CALL", "TOOL", "STATE", "ELAPSED", "CPU", "MEMORY"), "  CALL", "CALL  ", 1)
+	d := drawer{columns: columns, coloured: coloured, workers: slices.ContainsFunc(m.rows, func(r row) bool { return r.worker != "" })}
+	header := strings.Replace(d.join(cells{"CALL", "TOOL", "STATE", "WORKER", "ELAPSED", "CPU", "MEMORY"}), "  CALL", "CALL  ", 1)
 	lines := []string{d.paint(m.title(), bold), d.paint("  "+header, dim)}
 	room := max(rows-len(lines)-2, 0) // below are what was said, and the keys
 	var body []string

@@ -23,8 +23,8 @@ type sample struct {
 // row is one line of the table.
 type row struct {
 	key
-	tool, state, elapsed, memory, cpu string
-	note                              string // a question, or whose turn it is
+	cells
+	note string // a question, or whose turn it is
 }
 
 // model is what is shown. It belongs to one goroutine.
@@ -95,11 +95,14 @@ func turnRow(t api.Turn) row {
 	if len(t.CurrentTools) > 0 {
 		state = fmt.Sprintf("calls: %d now, %d in all", len(t.CurrentTools), t.ToolCallCount)
 	}
-	return row{key: key{turn: t.TurnID}, state: state, note: strings.Join(notes, ", ")}
+	return row{key: key{turn: t.TurnID}, cells: cells{state: state}, note: strings.Join(notes, ", ")}
 }
 
 func callRow(t api.Turn, c api.CurrentTool, now time.Time) row {
-	r := row{key: key{t.TurnID, c.CallID}, tool: terminal.OneLine(c.Tool), state: State(t, c), elapsed: Elapsed(c, now), memory: Memory(c)}
+	r := row{key: key{t.TurnID, c.CallID}, cells: cells{
+		id: terminal.OneLine(c.CallID), tool: terminal.OneLine(c.Tool), state: State(t, c), worker: terminal.OneLine(c.Worker),
+		elapsed: Elapsed(c, now), memory: Memory(c),
+	}}
 	if q := Question(t, c.CallID); q != nil {
 		r.note = "waits for you: " + terminal.OneLine(q.Prompt)
 	}

@@ -75,6 +75,28 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// Workers have a column once a call is at one.
+func TestWorkers(t *testing.T) {
+	away := running("a", time.Second, 0)
+	away.Worker, away.Usage = "w1", nil
+	var m model
+	m.take([]api.Turn{turnOf("T1", away, running("b", time.Second, 0))}, noon)
+	for columns, want := range map[int][2]string{
+		99: {"    a                         search         running  w1                1s of 1m30s", "    b                         search         running                    1s of 1m30s            5MiB"},
+		80: {"    a      search         running  w1                1s of 1m30s", "    b      search         running                    1s of 1m30s            5MiB"},
+	} {
+		lines := m.frame(columns, 24, false)
+		if !strings.Contains(lines[1], "STATE    WORKER") {
+			t.Errorf("header %q", lines[1])
+		}
+		for i, line := range rowsOf(&m, columns, 24)[1:] {
+			if got := strings.TrimRight(line, " "); got != want[i] {
+				t.Errorf("%d columns: got\n%s\nwant\n%s", columns, got, want[i])
+			}
+		}
+	}
+}
+
 // Whatever the names are, no line is wider than the screen, there are as many as
 // it has, and nothing in them controls it.
 func TestFrameFits(t *testing.T) {

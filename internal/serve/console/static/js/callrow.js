@@ -94,8 +94,9 @@ export class CallRow {
   #showUsage() {
     const used = usageOf(this.#turn, this.#call);
     // Without a controller for it the daemon knows no memory.
-    setText(this.#usage, used?.memoryBytes > 0 ? size(used.memoryBytes) : '');
-    this.#usage.title = used ? 'Memory in use, page cache included' : '';
+    const worker = printable(this.#call.worker);
+    setText(this.#usage, [worker, used?.memoryBytes > 0 ? size(used.memoryBytes) : ''].filter(Boolean).join(' · '));
+    this.#usage.title = [worker && `At worker ${worker}`, used && 'Memory in use, page cache included'].filter(Boolean).join('. ');
   }
 
   #setIcon(name) {
@@ -127,7 +128,7 @@ export class CallRow {
   #showFacts() {
     const call = this.#call;
     const used = usageOf(this.#turn, call);
-    const words = [`call ${call.id}`, used && `${size(used.memoryBytes)} of memory, ${count(used.pids, 'process', 'processes and threads')}, ${span(used.cpuMs)} of CPU time`,
+    const words = [`call ${call.id}`, call.worker && `at worker ${call.worker}`, used && `${size(used.memoryBytes)} of memory, ${count(used.pids, 'process', 'processes and threads')}, ${span(used.cpuMs)} of CPU time`,
       call.overran ? 'over its soft budget' : '', call.timedOut ? 'its time is over' : ''];
     setText(this.#words, printable(words.filter(Boolean).join(' · ')));
     show(this.#record, call.endedAt > 0);

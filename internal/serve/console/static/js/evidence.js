@@ -77,7 +77,7 @@ function meter(name, used, limit, show) {
 
 /** facts are how it ended: kill, exit, advice. */
 export function facts(result) {
-  const { kill, exit, retry } = result;
+  const { kill, exit, retry, where } = result;
   const us = (n) => span(n / 1000);
   const killed = kill.stage !== 'none' || kill.survivors > 0;
   return [
@@ -94,6 +94,8 @@ export function facts(result) {
       exit.signal ? ['Signal', printable(exit.signal), !killed] : null,
       result.code ? ['gRPC view', result.code] : null,
       result.decider ? ['Decided by', result.decider] : null,
+      where ? ['Worker', printable(where.worker) + (where.attempt > 1 ? `, after ${count(where.attempt - 1, 'other')}` : '')] : null,
+      where?.stillRunning ? ['Still running', where.stillRunning, where.stillRunning !== 'no'] : null,
     ])),
     section('Another try', rows([
       ['Safe to call again', retry.retryable ? 'yes' : 'not known to be'],

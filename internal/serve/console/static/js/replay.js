@@ -96,6 +96,8 @@ export function words(e) {
       return `${e.stream ?? 'content'}: ${e.content?.text ?? e.content?.type ?? ''}`;
     case 'tool_log':
       return e.message ?? '';
+    case 'tool_placed':
+      return `worker ${e.worker ?? ''}`;
     case 'tool_started':
       return e.timeoutMs ? `timeout ${span(e.timeoutMs)}` : '';
     case 'tool_timeout':

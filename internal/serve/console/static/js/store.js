@@ -25,7 +25,7 @@ function newTurn(id) {
 function newCall(id, tool, time) {
   return {
     id, tool, state: 'queued', queuedAt: time, startedAt: 0, stoppingAt: 0, endedAt: 0, reapedAt: 0,
-    timeoutMs: 0, fraction: null, message: '', overran: false, timedOut: false,
+    worker: '', timeoutMs: 0, fraction: null, message: '', overran: false, timedOut: false,
     status: '', reason: '', decider: '', display: '', elapsedMs: 0,
     output: newOutput(), wait: newWait(), asked: [],
   };
@@ -183,6 +183,9 @@ function ofCall(turn, event, time) {
 
 const callKinds = {
   tool_queued() {},
+  tool_placed(call, event) {
+    call.worker = event.worker ?? '';
+  },
   tool_started(call, event, time) {
     call.state = 'running';
     call.startedAt = time;
@@ -348,6 +351,7 @@ export function callsOf(turn) {
     const call = newCall(tool.toolCallId, tool.toolName, turn.startedAt);
     call.state = tool.state === 'running' ? 'running' : 'queued';
     call.startedAt = tool.startedAt ? Date.parse(tool.startedAt) : 0;
+    call.worker = tool.worker ?? '';
     for (const ask of turn.asks.values()) {
       if (ask.toolCallId === tool.toolCallId) beginWait(call.wait, ask.interactionId, beganAt(ask));
     }

@@ -22,6 +22,8 @@ test('a call goes from queued to its outcome', () => {
   w.say('turn_start', 0, { agentId: 'me' });
   w.say('tool_queued', 1, of('a'));
   assert.equal(w.call('a').state, 'queued');
+  w.say('tool_placed', 1, of('a', { worker: 'w1', attempt: 1 }));
+  assert.deepEqual([w.call('a').state, w.call('a').worker], ['queued', 'w1']);
   w.say('tool_started', 2, of('a', { timeoutMs: 30_000 }));
   w.say('tool_progress', 4, of('a', { fraction: 0.5, message: 'half' }));
   w.say('tool_output', 4, of('a', { stream: 'stderr', content: { type: 'text', text: 'no' }, missed: 3 }));

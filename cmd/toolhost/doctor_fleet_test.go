@@ -1,0 +1,81 @@
+//go:build !nofleet
+
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/config"
+)
+
+// Each state of a worker has words of its own, and calls that cannot run are a failure.
+func TestDoctorOfWorkers(t *testing.T) {
+	own := readVersion().Version
+	heard := []api.Worker{
+		{Name: "drains", State: api.WorkerDraining, Version: own},
+		{Name: "old", State: api.WorkerTaking, Version: "0.1", Free: 1, Slots: 2},
+		{Name: "silent", State: api.WorkerSuspect, SilentMs: 2345, Version: own},
+		{Name: "well", State: api.WorkerTaking, Version: own, Free: 3, Slots: 4},
+	}
+	p := parties{config.Fleet{Listen: "0.0.0.0:7420", Cert: "c.pem", Local: "never", Workers: map[string]string{"absent": "U1", "well": "U2"}}, "UCALLER"}
+	got := checkWorkers(p, heard)
+	for i, want := range []finding{
+		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER"},
+		{"worker drains", levelWarn, "takes no more calls", "start it again"},
+		{"worker old", levelWarn, "its version is 0.1", "same version"},
+		{"worker silent", levelWarn, "last heard 2.3s ago", "its log"},
+		{"worker well", levelOK, "3 of 4 slots are free", ""},
+		{"fleet", levelOK, "2 of 5 workers take calls", ""},
+	} {
+		if f := got[i]; f.Check != want.Check || f.Level != want.Level || !strings.Contains(f.Detail, want.Detail) || !strings.Contains(f.Remedy, want.Remedy) {
+			t.Errorf("%+v, want %+v", f, want)
+		}
+	}
+	for local, want := range map[string]string{"never": levelFail, "prefer": levelWarn} {
+		p.Local = local
+		if found := checkWorkers(p, heard[:1]); found[len(found)-1].Level != want {
+			t.Errorf("local %s: %+v, want %s", local, found[len(found)-1], want)
+		}
+	}
+}
+
+func TestDoctorOfCertificates(t *testing.T) {
+	now := time.Now()
+	p := parties{Fleet: config.Fleet{Listen: "0.0.0.0:7420", Cert: t.TempDir() + "/cert.pem"}}
+	p.CertKey = p.Cert
+	if f := checkEngine(p, now); f.Level != levelFail || !strings.Contains(f.Detail, "no such file") {
+		t.Errorf("%+v", f)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: now.Add(30 * 24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
+	if err := os.WriteFile(p.Cert, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for days, want := range map[int]string{0: levelOK, 20: levelWarn, 40: levelFail} {
+		if f := checkEngine(p, now.AddDate(0, 0, days)); f.Level != want || (f.Remedy == "") != (want == levelOK) {
+			t.Errorf("after %d days: %+v, want %s", days, f, want)
+		}
+	}
+}
