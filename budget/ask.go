@@ -54,6 +54,9 @@ type Ask struct {
 	// minimum, and that bounds the timeout from every source; its Min, and both of a
 	// hint, are not heard.
 	Min, Max time.Duration
+	// Left says that Max is what is left of a timeout that was settled before: it holds
+	// below the minimum, too, and without a warning.
+	Left bool
 	// Soft is the soft budget asked for; 0 or less asks for none. It is chosen
 	// apart from the timeout, by the same precedence.
 	Soft time.Duration

@@ -183,8 +183,15 @@ func (s *settlement) tighten() {
 			continue
 		}
 		limit := max(a.Max, s.bounds.min.value)
+		if a.Left {
+			limit = a.Max
+		}
 		s.bounds.max.value = limit
-		if s.Timeout > limit {
+		switch {
+		case s.Timeout <= limit:
+		case a.Left:
+			s.Timeout = limit
+		default:
 			before := len(s.warnings)
 			s.warnings.addf("timeout %s is longer than the %s that %s leaves: %s is used",
 				Format(s.Timeout), Format(a.Max), a.who(), Format(limit))

@@ -1,14 +1,13 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -28,7 +27,7 @@ type rounds struct {
 	mu      sync.Mutex
 	running Running            // the last one
 	waits   context.CancelFunc // ends the wait for an answer; nil without one
-	aborted api.Reason         // while there was no process
+	aborted api.Reason         // the first abort's: no process begins after it
 }
 
 // Abort implements Running.
@@ -36,8 +35,8 @@ func (r *rounds) Abort(reason api.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running.Abort(reason)
+	r.aborted = cmp.Or(r.aborted, reason)
 	if r.waits != nil {
-		r.aborted = reason
 		r.waits()
 	}
 }
@@ -84,30 +83,46 @@ func (r *rounds) Result() *api.Result {
 // next asks for what a server wants and begins the next process with it. A result is
 // that of a call which ends instead.
 func (r *rounds) next(in *input, before []*api.Result) (instead *api.Result) {
+	left := leftOf(before)
+	if ended := left.ended(r.e.call, before[len(before)-1]); ended != nil {
+		return ended
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r.mu.Lock()
-	r.waits = cancel
-	r.mu.Unlock()
-	answers, missing := r.gather(ctx, in, len(before))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waits = nil
-	if r.aborted != "" {
-		return abortedBetween(r.e.call, r.aborted)
+	if reason := r.wait(cancel); reason != "" {
+		return abortedBetween(r.e.call, reason)
 	}
-	if missing != "" {
+	answers, missing := r.gather(ctx, in, len(before))
+	switch reason := r.wait(nil); {
+	case reason != "":
+		return abortedBetween(r.e.call, reason)
+	case missing != "":
 		return unanswered(r.e.call, missing)
 	}
-	request := r.request
+	request := left.bound(r.request)
 	request.Client = withAnswers(request.Client, answers, in.RequestState)
-	if left, bounded := leftOf(before); bounded {
-		request.Timeouts = append(slices.Clone(request.Timeouts), budget.Ask{
-			Layer: budget.LayerClient, TimeoutUnset: true, Max: max(left, time.Millisecond), Detail: "what the call's earlier rounds have left",
-		})
-	}
-	r.running = r.b.t.m.config.Start(r.s.ctx, request)
+	r.goOn(r.b.t.m.config.Start(r.s.ctx, request))
 	return nil
+}
+
+// wait has an abort end a wait, if there is one, and says why the call was aborted.
+func (r *rounds) wait(end context.CancelFunc) api.Reason {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = end
+	if r.s.ctx.Err() != nil { // before the first process was there
+		return cmp.Or(r.aborted, r.s.reason)
+	}
+	return r.aborted
+}
+
+// goOn has another process. An abort may have come while it was prepared.
+func (r *rounds) goOn(next Running) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running = next; r.aborted != "" {
+		next.Abort(r.aborted)
+	}
 }
 
 // unanswered is the result of a call whose server wants what nobody can give: another
@@ -167,19 +182,6 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 	return answers, missing
 }
 
-// leftOf is what the call's timeout has left after its rounds.
-func leftOf(before []*api.Result) (left time.Duration, bounded bool) {
-	first := before[0].Timing.TimeoutMs
-	if first == nil {
-		return 0, false
-	}
-	ms := *first
-	for _, one := range before {
-		ms -= one.Timing.ElapsedMs - one.Timing.HumanWaitMs
-	}
-	return time.Duration(ms) * time.Millisecond, true
-}
-
 // input is what a server asks for in place of a result.
 type input struct {
 	ResultType    string `json:"resultType"`
@@ -213,33 +215,4 @@ func withAnswers(client, answers json.RawMessage, state string) json.RawMessage 
 		return client
 	}
 	return raw
-}
-
-// together is the one result of a call of several rounds.
-func together(before []*api.Result, last *api.Result) *api.Result {
-	if len(before) == 0 {
-		return last
-	}
-	own := *last
-	for _, one := range before {
-		own.Rounds = append(own.Rounds, api.Round{Instance: one.Instance, Timing: one.Timing, Kill: one.Kill, Usage: one.Usage})
-		t, u := &own.Timing, &own.Usage
-		t.QueueMs += one.Timing.QueueMs
-		t.StartMs += one.Timing.StartMs
-		t.RunMs += one.Timing.RunMs
-		t.DrainMs += one.Timing.DrainMs
-		t.ElapsedMs += one.Timing.ElapsedMs
-		t.HumanWaitMs += one.Timing.HumanWaitMs
-		u.CPUUserMs += one.Usage.CPUUserMs
-		u.CPUSystemMs += one.Usage.CPUSystemMs
-		u.MemoryPeakBytes = max(u.MemoryPeakBytes, one.Usage.MemoryPeakBytes)
-		u.PidsPeak = max(u.PidsPeak, one.Usage.PidsPeak)
-		u.IOReadBytes += one.Usage.IOReadBytes
-		u.IOWriteBytes += one.Usage.IOWriteBytes
-	}
-	own.Retry.SideEffects = "possible"
-	if last.OK() {
-		own.Retry.SideEffects = last.Retry.SideEffects
-	}
-	return &own
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -18,6 +19,8 @@ type server struct {
 	wants   []string // inputRequests, one for each process but the last
 	clients []string // what each process knew of its client
 	limits  []time.Duration
+	first   api.Result // what the first process has of it
+	slow    bool       // the time passes after the start
 }
 
 func (s *server) start(_ context.Context, r supervisor.Request) Running {
@@ -28,15 +31,48 @@ func (s *server) start(_ context.Context, r supervisor.Request) Running {
 		limit = ask.Max
 	}
 	s.limits = append(s.limits, limit)
-	time.Sleep(300 * time.Millisecond)
 	result := supervisor.Verdict{Status: api.StatusOK}.Result()
 	result.Timing.ElapsedMs, result.Timing.TimeoutMs, result.Usage.CPUUserMs = 300, new(int64(2000)), 5
+	if n == 0 {
+		result.Overran, result.Kill.Cause, result.Output, result.Network, result.Warnings = s.first.Overran, s.first.Kill.Cause, s.first.Output, s.first.Network, s.first.Warnings
+		result.Limits, result.Timing.SoftBudgetMs = s.first.Limits, s.first.Timing.SoftBudgetMs
+		if s.first.Timing.TimeoutMs != nil {
+			result.Timing.TimeoutMs = s.first.Timing.TimeoutMs
+		}
+	}
 	if n < len(s.wants) {
 		result.Meta = json.RawMessage(`{"resultType":"input_required","requestState":"s` + string(rune('1'+n)) + `","inputRequests":` + s.wants[n] + `}`)
 	} else {
 		result.Content = []api.Content{{Type: "text", Text: string(r.Client)}}
 	}
+	if s.slow {
+		return later{over{result}}
+	}
+	time.Sleep(300 * time.Millisecond)
 	return over{result}
+}
+
+// later is a call whose time passes after its start.
+type later struct{ over }
+
+func (l later) Result() *api.Result {
+	time.Sleep(300 * time.Millisecond)
+	return l.over.Result()
+}
+
+// of makes a call of the server's tool, which is aborted after a while if that is not 0.
+func (s *server) of(t *testing.T, abort time.Duration) *api.Result {
+	t.Helper()
+	m := New(Config{Start: s.start, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }})
+	turn, err := m.Begin(Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer turn.End()
+	if abort > 0 {
+		time.AfterFunc(abort, func() { turn.AbortCall("a") })
+	}
+	return run(t, turn, Call{ID: "a", Tool: "work"})[0]
 }
 
 // clientOf answers what servers ask of their clients.
@@ -105,7 +141,7 @@ func TestRoundsEnd(t *testing.T) {
 		if r := run(t, turn, Call{ID: "a", Tool: "work"})[0]; r.Status != api.StatusCancelled || len(r.Rounds) != 1 || r.Retry.SideEffects != "possible" {
 			t.Errorf("%s, %d rounds: %s", r.Status, len(r.Rounds), r.Message)
 		}
-		endless := &server{}
+		endless := &server{first: api.Result{Timing: api.Timing{TimeoutMs: new(int64(60_000))}}}
 		for range maxRounds + 1 {
 			endless.wants = append(endless.wants, `{}`)
 		}
@@ -147,6 +183,69 @@ func TestRoundsWithoutAnAnswer(t *testing.T) {
 			if want.starts == 2 && s.clients[1] != `{"inputResponses":{"k":{"roots":null}},"requestState":"s1"}` {
 				t.Errorf("the second process knew %s", s.clients[1])
 			}
+		}
+	})
+}
+
+// A limit holds for all rounds together: nothing begins, and nobody is asked, once one is
+// used up or has ended a process.
+func TestLimitsOfAllRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		endless := []string{`{}`, `{}`, `{}`, `{}`, `{}`, `{}`, `{}`, `{}`}
+		for name, c := range map[string]struct {
+			first  api.Result
+			wants  []string
+			status api.Status
+			rounds int
+		}{
+			"timeout":  {api.Result{Timing: api.Timing{TimeoutMs: new(int64(500))}}, endless, api.StatusTimeout, 2},
+			"in grace": {api.Result{Kill: api.Kill{Cause: "deadline"}}, []string{nameForm}, api.StatusTimeout, 1},
+			"silence":  {api.Result{Kill: api.Kill{Cause: "idle"}}, []string{nameForm}, api.StatusTimeout, 1},
+			"CPU":      {api.Result{Limits: api.AppliedLimits{CPUTimeMs: 12}}, endless, api.StatusCPULimit, 3},
+			"output":   {api.Result{Limits: api.AppliedLimits{OutputTotalBytes: 9}, Output: api.Output{Stderr: api.StreamOutput{SeenBytes: 9}}}, endless, api.StatusOutputLimit, 1},
+		} {
+			s := &server{wants: c.wants, first: c.first}
+			r := s.of(t, 0)
+			if r.Status != c.status || len(r.Rounds) != c.rounds || len(s.clients) != c.rounds || r.Retry.SideEffects != "possible" {
+				t.Errorf("%s: %s (%s), %d rounds, %d processes: %s", name, r.Status, r.Reason, len(r.Rounds), len(s.clients), r.Message)
+			}
+			if *r.Timing.TimeoutMs != *cmp.Or(c.first.Timing.TimeoutMs, new(int64(2000))) {
+				t.Errorf("%s: the timeout is %d", name, *r.Timing.TimeoutMs)
+			}
+		}
+	})
+}
+
+// An abort while a process runs ends the call, though that process gives a question.
+func TestAbortInARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, slow := range []bool{false, true} {
+			s := &server{wants: []string{`{}`}, slow: slow}
+			if r := s.of(t, 100*time.Millisecond); r.Status != api.StatusCancelled || len(s.clients) != 1 {
+				t.Errorf("slow %t: %s after %d processes: %s", slow, r.Status, len(s.clients), r.Message)
+			}
+		}
+	})
+}
+
+// One result says what became of all rounds.
+func TestRoundsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{wants: []string{`{}`}, first: api.Result{
+			Warnings: []string{"w"}, Limits: api.AppliedLimits{OutputBytes: 100}, Timing: api.Timing{SoftBudgetMs: 500},
+			Output:    api.Output{Stderr: api.StreamOutput{Head: "said", SeenBytes: 4, KeptBytes: 4}},
+			Elsewhere: api.Elsewhere{Network: &api.Network{Mode: "grants", Flows: []api.NetworkFlow{{Name: "a.example"}}, Unreachable: 2}},
+		}}
+		r := s.of(t, 0)
+		if !r.OK() || !r.Overran || strings.Join(r.Warnings, " ") != "w" || r.Output.Stderr.Head != "said" || r.Timing.SoftBudgetMs != 500 || r.Limits.OutputBytes != 100 {
+			t.Errorf("%+v", r)
+		}
+		if n := r.Network; n == nil || len(n.Flows) != 1 || n.Unreachable != 2 {
+			t.Errorf("network %+v", r.Network)
+		}
+		long := api.StreamOutput{Head: "1234", SeenBytes: 4, KeptBytes: 4}
+		if both := streamOfBoth(long, long, 6); both.Head != "1234" || both.SeenBytes != 8 || both.DroppedBytes != 4 {
+			t.Errorf("%+v", both)
 		}
 	})
 }

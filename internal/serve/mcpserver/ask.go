@@ -141,6 +141,7 @@ type question struct {
 	params  mcpsdk.InputRequest
 	expires time.Time
 	answer  chan mcpsdk.InputResponse // holds one
+	sent    []string                  // the states that it was sent with
 }
 
 // maxStates bounds the calls that have asked something by answering requests. An
@@ -150,6 +151,9 @@ const maxStates = 1024
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
 func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
+	if c.mute {
+		return nil, errors.New("a request of this kind cannot be answered by a question")
+	}
 	c.s.endLeft(c.session.peer.Identity)
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")
@@ -260,12 +264,12 @@ func (c *call) isLeft() bool {
 	return c.parked != nil && len(c.pending) == 0 && !c.aborted && c.session.loose && c.session.peer.gone()
 }
 
-// answered hands an answer to its question; one that comes twice, or too late,
-// changes nothing.
-func (c *call) answered(id string, result mcpsdk.InputResponse) {
+// answered hands an answer to the question that was sent with its state: a server may ask
+// twice by one key. One that comes twice, or too late, changes nothing.
+func (c *call) answered(state, id string, result mcpsdk.InputResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.questions[id]; q != nil {
+	if q := c.questions[id]; q != nil && slices.Contains(q.sent, state) {
 		delete(c.questions, id)
 		q.answer <- result
 	}
@@ -290,6 +294,7 @@ func (c *call) question() *inputs {
 	var expires time.Time
 	for id, q := range maps.All(c.questions) {
 		result.requests[id] = q.params
+		q.sent = append(q.sent, c.state)
 		if q.expires.After(expires) {
 			expires = q.expires
 		}

@@ -140,7 +140,7 @@ func forVersion(block mcpsdk.Content, version string) mcpsdk.Content {
 // metaFrom is a wrapped server's _meta of a result.
 func metaFrom(raw json.RawMessage) mcpsdk.Meta {
 	meta := metaIn(raw)
-	for _, own := range []string{mcpsdk.MetaKeyServerInfo, mcpsdk.MetaKeySubscriptionID} {
+	for _, own := range []string{mcpsdk.MetaKeyServerInfo, mcpsdk.MetaKeySubscriptionID, executionKey} {
 		delete(meta, own) // they are toolhost's to say
 	}
 	return meta

@@ -30,6 +30,7 @@ type call struct {
 	begun   time.Time
 	offer   offer
 	rounds  bool          // it asks by answering requests
+	mute    bool          // its request cannot be answered so
 	leave   func()        // gives its place back; read once its turn is over
 	asked   chan struct{} // a question is new; holds one
 	done    chan struct{} // closed when result is there
@@ -52,8 +53,9 @@ type call struct {
 
 func newID() string { return rand.Text() }
 
-// make makes a call, or joins a request to one.
-func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, error) {
+// make makes a call, or joins a request to one. Where the answer to a request cannot be a
+// question, mayAsk is false: then nobody is asked whose client would have to come back.
+func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk bool) (reply, error) {
 	received := time.Now()
 	if r.Params.RequestState != "" {
 		return s.resume(ctx, r, received)
@@ -71,11 +73,11 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest) (reply, er
 	if !rounds { // its one request waits for everything
 		made.Until = s.until(client, received)
 	}
-	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps))
+	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps) && (mayAsk || !rounds))
 	if err != nil {
 		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
 	}
-	c.rounds, c.caps = rounds, caps
+	c.rounds, c.mute, c.caps = rounds, rounds && !mayAsk, caps
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)
@@ -351,7 +353,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
 	}
 	for id, response := range maps.All(p.InputResponses) {
-		c.answered(id, response)
+		c.answered(p.RequestState, id, response)
 	}
 	return c.attend(ctx, c.attach(ctx, r), r, received)
 }

@@ -239,7 +239,7 @@ func (g *gateway) linksOf(tool string) func(string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })
-	if i < 0 || len(g.servers) == 1 {
+	if i < 0 {
 		return nil
 	}
 	w := g.servers[i]

@@ -85,8 +85,14 @@ func (g *gateway) instructionsFor(who access.Identity) string {
 	return all.String()
 }
 
+const (
+	extensionsOfMCP = "io.modelcontextprotocol/"
+	extensionUI     = extensionsOfMCP + "ui"
+)
+
 // extensionsFor are those of all servers; of one that several have, the first server's
-// settings.
+// settings. MCP's own are only offered where nothing but content has a part in them: others
+// have methods, which are not passed on.
 func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 	all := map[string]any{}
 	for _, w := range g.usedBy(who) {
@@ -95,7 +101,7 @@ func (g *gateway) extensionsFor(who access.Identity) map[string]any {
 		}
 		_ = json.Unmarshal(w.Offers.GetCapabilities(), &declared)
 		for name, settings := range declared.Extensions {
-			if _, taken := all[name]; !taken {
+			if _, taken := all[name]; !taken && (name == extensionUI || !strings.HasPrefix(name, extensionsOfMCP)) {
 				all[name] = settings
 			}
 		}

@@ -95,21 +95,13 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 	}
 	_, err = untilKept(func() (*api.Result, error) {
 		like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-		return subscribed(g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own}))
+		a, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own})
+		return a.result, err
 	})
 	if err != nil && fresh {
 		g.unwatch(r.Session, r.Params.URI)
 	}
 	return err
-}
-
-// subscribed is the result of a request to subscribe. It has no other answer: the
-// protocol has no way to ask its client for something first.
-func subscribed(a reply, err error) (*api.Result, error) {
-	if err == nil && a.asks != nil {
-		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server asks its client for something before it takes a subscription, which cannot be answered"}
-	}
-	return a.result, err
 }
 
 // maxSubscribe bounds how often a server is asked for the same subscription.

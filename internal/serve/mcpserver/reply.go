@@ -25,7 +25,7 @@ type inputs struct {
 
 // call answers tools/call.
 func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.CallToolResult, error) {
-	a, err := s.make(ctx, r)
+	a, err := s.make(ctx, r, true)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ func asCall[P mcpsdk.Params](r *mcpsdk.ServerRequest[P], p mcpsdk.CallToolParams
 
 // request makes a supervised call of a request to a wrapped server.
 func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
+	mayAsk := method == catalog.GetPrompt || method == catalog.ReadResource // the protocol has no such answer to others
 	raw, err := json.Marshal(params)
 	if err != nil {
 		return reply{}, fmt.Errorf("bug: parameters cannot be written: %w", err)
@@ -29,7 +30,7 @@ func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, ent
 	own := *like.Params
 	own.Name, own.Arguments = catalog.RequestName(entry, method), raw
 	like.Params = &own
-	a, err := g.s.make(ctx, like)
+	a, err := g.s.make(ctx, like, mayAsk)
 	if err != nil || a.asks != nil {
 		return a, err
 	}

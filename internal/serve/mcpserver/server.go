@@ -242,8 +242,11 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		s.config.Logger.Warn("a tool is not offered", "problem", problem)
 	}
 	s.offer(fresh)
-	problems = append(problems, s.gateway.offerServers()...)
-	return problems
+	ofServers := s.gateway.offerServers()
+	for _, problem := range ofServers {
+		s.config.Logger.Warn("a server is not offered as it is", "problem", problem)
+	}
+	return append(problems, ofServers...)
 }
 
 // offer offers these tools and no others. Who sees what is offered finds it with

@@ -29,7 +29,8 @@ const (
 )
 
 // discoverTime is how long a server may take to answer server/discover before it is
-// taken for one that does not know it; startTimeout may leave less.
+// initialized, as one that does not know it; startTimeout may leave less. Where it was
+// only slow to start, it is asked again.
 const discoverTime = 2 * time.Second
 
 // identity is what a server says of itself.

@@ -52,9 +52,9 @@ func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *s
 // run has the server's life, which is over at the latest when ctx is.
 func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
-	ways := []func(context.Context) error{s.discover, s.initialize}
+	ways := []func(context.Context) error{s.discover, s.initializeOrDiscover}
 	if s.former {
-		ways = []func(context.Context) error{s.initializeOrDiscover}
+		ways = ways[1:]
 	}
 	began := time.Now()
 	err := s.open(ctx, ways...)
