@@ -1,11 +1,14 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
@@ -94,15 +97,43 @@ func TestBlocksArePassedOn(t *testing.T) {
 	}
 }
 
-// A server that asks its client for something where it was asked for a subscription
-// has not taken it: there is an error, and no result to look at.
-func TestASubscriptionThatAsks(t *testing.T) {
-	tries := 0
-	result, err := untilKept(func() (*api.Result, error) {
-		tries++
-		return subscribed(reply{asks: &inputs{}}, nil)
-	})
-	if _, is := errors.AsType[*jsonrpc.Error](err); !is || result != nil || tries != 1 {
-		t.Errorf("%+v, %v after %d tries", result, err, tries)
+// A request that panics is answered, and ends nothing else.
+func TestAPanicIsAnswered(t *testing.T) {
+	s := &Server{config: Config{Logger: hclog.NewNullLogger()}}
+	_, err := s.survive(func(context.Context, string, mcpsdk.Request) (mcpsdk.Result, error) {
+		var missing *api.Result
+		return nil, errors.New(missing.Message)
+	})(t.Context(), "completion/complete", nil)
+	if e, is := errors.AsType[*jsonrpc.Error](err); !is || e.Code != jsonrpc.CodeInternalError {
+		t.Errorf("%v", err)
 	}
+}
+
+// A server's _meta has what the server said, but for what is toolhost's to say.
+func TestAReceiptIsNotTheServers(t *testing.T) {
+	meta := metaFrom(json.RawMessage(`{"_meta":{"own":1,"dev.toolhost/execution":{"status":"ok"}}}`))
+	if _, forged := meta[executionKey]; forged || len(meta) != 1 {
+		t.Errorf("%v", meta)
+	}
+}
+
+// An answer is for the question that was sent with its state, though a server asks again by
+// the same key.
+func TestAnAnswerIsForItsQuestion(t *testing.T) {
+	s := &Server{states: map[string]*call{}}
+	c := &call{s: s, state: "1", questions: map[string]*question{"k": {answer: make(chan mcpsdk.InputResponse, 1)}}}
+	if asks := c.question(); asks.state != "1" {
+		t.Fatal(asks.state)
+	}
+	c.answered("1", "k", &mcpsdk.ElicitResult{})
+	second := &question{answer: make(chan mcpsdk.InputResponse, 1)}
+	c.questions["k"] = second
+	state := c.question().state
+	if c.answered("1", "k", &mcpsdk.ElicitResult{}); len(second.answer) != 0 {
+		t.Error("the second question has the first one's answer")
+	}
+	if c.answered(state, "k", &mcpsdk.ElicitResult{}); len(second.answer) != 1 {
+		t.Error("the second question has no answer")
+	}
+	c.parked.Stop()
 }
