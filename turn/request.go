@@ -6,6 +6,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -45,14 +48,16 @@ type elicited struct {
 // its own and all at once. What nobody gives is missing.
 func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	if len(q.Requests) > maxClientRequests {
-		return supervisor.Answer{Denied: "the server asks for too much at once"}
+		return supervisor.Answer{Denied: fmt.Sprintf("asked for %d things at once, and may ask for %d", len(q.Requests), maxClientRequests)}
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	given, group := map[string]json.RawMessage{}, rand.Text()
 	var list []api.Interaction
 	of := 0 // that are put to the client, or to people
-	for key, one := range q.Requests {
+	// A client that is asked for one after another sees the same each time.
+	for _, key := range slices.Sorted(maps.Keys(q.Requests)) {
+		one := q.Requests[key]
 		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group}, e.tool.Request.Tool.Label)
 		if err != nil {
 			continue

@@ -92,12 +92,12 @@ func (r *rounds) next(in *input, before []*api.Result) (instead *api.Result) {
 	if reason := r.wait(cancel); reason != "" {
 		return abortedBetween(r.e.call, reason)
 	}
-	answers, missing := r.gather(ctx, in, len(before))
+	answers, wrong := r.gather(ctx, in, len(before))
 	switch reason := r.wait(nil); {
 	case reason != "":
 		return abortedBetween(r.e.call, reason)
-	case missing != "":
-		return unanswered(r.e.call, missing)
+	case wrong != "":
+		return unanswered(r.e.call, wrong)
 	}
 	request := left.bound(r.request)
 	request.Client = withAnswers(request.Client, answers, in.RequestState)
@@ -127,8 +127,8 @@ func (r *rounds) goOn(next Running) {
 
 // unanswered is the result of a call whose server wants what nobody can give: another
 // process could only ask for it again.
-func unanswered(c Call, method string) *api.Result {
-	why := "The tool's server asked for " + method + ", and the client of this call cannot give that."
+func unanswered(c Call, wrong string) *api.Result {
+	why := "The tool's server " + wrong + "."
 	r := supervisor.Verdict{CallID: c.ID, Tool: c.Tool, Status: api.StatusToolError, Message: "[FAILED] " + why}.Result()
 	r.ToolError = &api.ToolError{Kind: "error", Message: why}
 	r.Retry.SideEffects = "possible"
@@ -153,9 +153,9 @@ const idleRound = 100 * time.Millisecond
 // that are granted in its place.
 var noRoots = json.RawMessage(`{"roots":null}`)
 
-// gather has a server's requests answered, by its keys; missing is the method of one
-// that nobody can answer.
-func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json.RawMessage, missing string) {
+// gather has a server's requests answered, by its keys; wrong is what it has done that
+// nobody can answer.
+func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json.RawMessage, wrong string) {
 	if len(in.InputRequests) == 0 {
 		select {
 		case <-time.After(time.Duration(round) * idleRound):
@@ -167,19 +167,23 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 	for key, one := range in.InputRequests {
 		q.Requests[key] = supervisor.ClientRequest{Method: one.Method, Params: one.Params}
 	}
+	said := r.b.requests(ctx, r.e, q)
+	if said.Denied != "" {
+		return nil, said.Denied
+	}
 	given := map[string]json.RawMessage{}
-	_ = json.Unmarshal(r.b.requests(ctx, r.e, q).Value, &given) // nothing, where too much is asked for at once
+	_ = json.Unmarshal(said.Value, &given) // as it was made
 	for key, one := range in.InputRequests {
 		switch {
 		case given[key] != nil:
 		case one.Method == methodRoots:
 			given[key] = noRoots
 		default:
-			missing = one.Method
+			wrong = "asked for " + one.Method + ", and the client of this call cannot give that"
 		}
 	}
 	answers, _ = json.Marshal(given) // of what was decoded from JSON
-	return answers, missing
+	return answers, wrong
 }
 
 // input is what a server asks for in place of a result.
