@@ -65,7 +65,7 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		queries: rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
 	}
 	if r := spec.Limits.Rate; r > 0 {
-		s.bytes = rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
+		s.bytes = newBytes(r)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.taking, s.taken = context.WithCancel(s.ctx)
@@ -76,6 +76,11 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		return nil, err
 	}
 	return s, nil
+}
+
+// newBytes holds bytes to so many a second.
+func newBytes(r int64) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
 }
 
 // listen takes the sockets: the name server's, UDP and TCP, and those of grants.
@@ -191,7 +196,14 @@ func (s *session) count(sum *atomic.Int64, most int64, limit string, n int) erro
 	if s.bytes == nil {
 		return nil
 	}
-	return s.bytes.WaitN(s.ctx, n)
+	for n > 0 { // for a limiter never lets more than its burst through at once
+		part := min(n, s.bytes.Burst())
+		if err := s.bytes.WaitN(s.ctx, part); err != nil {
+			return err
+		}
+		n -= part
+	}
+	return nil
 }
 
 var errLimit = errors.New("the call has passed a limit of its network")
