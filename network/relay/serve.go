@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -46,7 +47,7 @@ func serve(conn *net.UnixConn) error {
 	r := newReceiver(conn)
 	for {
 		m, files, err := r.next()
-		if errors.Is(err, errClosed) {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -105,7 +106,7 @@ func (s *server) hello(proxy *httpproxy.Config) {
 func (s *server) open(m message, files []*os.File) error {
 	if m.Session == nil || len(files) < 4 {
 		closeAll(files)
-		return errors.New("a session without its sockets")
+		return errors.New("the session's sockets have not arrived: the relay may have too few descriptors left")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -111,8 +111,6 @@ func send(conn *net.UnixConn, m message, files []*os.File) error {
 	return err
 }
 
-var errClosed = errors.New("the other side has closed the socket")
-
 // receiver reads messages.
 type receiver struct {
 	conn     *net.UnixConn
@@ -123,18 +121,17 @@ func newReceiver(conn *net.UnixConn) *receiver {
 	return &receiver{conn, make([]byte, maxMessageBytes), make([]byte, unix.CmsgSpace(maxFiles*4))}
 }
 
+// next ends with io.EOF. It has no files where not all of them fit into this process.
 func (r *receiver) next() (m message, files []*os.File, err error) {
 	n, oobn, flags, _, err := r.conn.ReadMsgUnix(r.buf, r.oob)
 	files = filesOf(r.oob[:oobn])
 	switch {
-	case err == nil && n == 0:
-		err = errClosed
-	case err == nil && flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0:
-		err = errors.New("a message came in part only: too few descriptors are left")
+	case err == nil && flags&unix.MSG_TRUNC != 0:
+		err = errors.New("a message came in part only")
 	case err == nil:
 		err = json.Unmarshal(r.buf[:n], &m)
 	}
-	if err != nil {
+	if err != nil || flags&unix.MSG_CTRUNC != 0 {
 		closeAll(files)
 		files = nil
 	}
