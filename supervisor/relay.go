@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/network/relay"
 	"github.com/toolhost/toolhost/sandbox"
@@ -316,6 +317,13 @@ func (r *relayProcess) Passed(id, limit string) {
 				}
 			}
 		})
+	}
+}
+
+// Reported takes what a call of the session came to.
+func (r *relayProcess) Reported(id, name string, part *api.Network) {
+	if session := r.find(id); session != nil {
+		session.reported(name, part)
 	}
 }
 

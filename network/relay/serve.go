@@ -68,21 +68,20 @@ func (s *server) take(m message, files []*os.File) {
 			reply.Error = err.Error()
 		}
 		files = nil
-	case opReport, opClose:
-		closeAll(files)
+	case opBegin, opReport, opClose:
 		found := s.find(m.Of, m.Op == opClose)
-		if found == nil {
+		switch {
+		case found == nil:
 			reply.Error = "there is no such session"
-			break
+		case m.Op == opBegin:
+			found.ledger.begin(m.Call, found.refusedInside())
+		case m.Op == opReport:
+			reply.Report = found.reportOf(m.Call)
+		default:
+			closeAll(files)
+			go s.close(found, m.Drain, reply) // for it may drain
+			return
 		}
-		go func() { // for it may drain
-			if m.Op == opClose {
-				found.close(m.Drain)
-			}
-			reply.Report = found.report()
-			s.say(reply)
-		}()
-		return
 	case opAnswer:
 		if m.Ask != nil {
 			if found := s.find(m.Ask.Session, false); found != nil {
@@ -119,6 +118,16 @@ func (s *server) open(m message, files []*os.File) error {
 		s.sessions[m.Session.ID] = opened
 	}
 	return err
+}
+
+// close ends a session. What its calls came to goes before the answer.
+func (s *server) close(ended *session, drain bool, reply message) {
+	ended.close(drain)
+	for _, call := range ended.ledger.begunCalls() {
+		s.say(message{Op: opReport, Of: ended.spec.ID, Call: call, Report: ended.reportOf(call)})
+	}
+	reply.Report = ended.report()
+	s.say(reply)
 }
 
 func (s *server) find(id string, take bool) *session {

@@ -294,11 +294,22 @@ func (s *session) undelivered() bool {
 }
 
 // report is what there is so far, or what there was.
-func (s *session) report() *api.Network {
-	r := s.ledger.report()
-	r.Mode = "grants"
-	if r.Unreachable = s.unreachable; s.ctx.Err() == nil {
-		r.Unreachable = s.counters.unreachable()
+func (s *session) report() *api.Network { return s.ledger.report(s.refusedInside()) }
+
+// reportOf is what has come since a call began, which counts no longer; without one it
+// is what there is so far.
+func (s *session) reportOf(call string) *api.Network {
+	if call == "" {
+		return s.report()
 	}
-	return r
+	return s.ledger.end(call, s.refusedInside())
+}
+
+// refusedInside is how often the kernel has refused in the namespace, or had when the
+// session was closed.
+func (s *session) refusedInside() int64 {
+	if s.ctx.Err() != nil {
+		return s.unreachable
+	}
+	return s.counters.unreachable()
 }

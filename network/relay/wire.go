@@ -17,7 +17,7 @@ import (
 )
 
 // version is that of the messages; a relay of another version is not used.
-const version = 1
+const version = 2
 
 // controlFD is where a relay finds its socket (SOCK_SEQPACKET).
 const controlFD = 3
@@ -60,6 +60,7 @@ const (
 const (
 	opHello  = "hello"
 	opOpen   = "open"
+	opBegin  = "begin" // of a call in a session
 	opReport = "report"
 	opClose  = "close"
 	opAnswer = "answer"
@@ -76,6 +77,7 @@ type message struct {
 	Proxy   *httpproxy.Config `json:"proxy,omitempty"`
 	Session *Session          `json:"session,omitempty"`
 	Of      string            `json:"of,omitempty"` // the session's ID
+	Call    string            `json:"call,omitempty"`
 	Drain   bool              `json:"drain,omitempty"`
 	Ask     *Ask              `json:"ask,omitempty"`
 	Verdict Verdict           `json:"verdict,omitempty"`
