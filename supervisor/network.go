@@ -88,8 +88,9 @@ type netSession struct {
 	calls map[*call.Call]string // as the relay knows those that came to a kept process
 	named int
 
-	told  sync.Mutex              // apart from mu, under which End waits
-	parts map[string]*api.Network // of the calls that the end has found
+	told  sync.Mutex                       // apart from mu, under which End waits
+	parts map[string]*api.Network          // of the calls that the end has found
+	asks  map[relay.Ask]context.CancelFunc // those that connections wait for
 }
 
 var _ process.Network = (*netSession)(nil)
@@ -103,7 +104,7 @@ func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepa
 	if err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	session := &netSession{relay: r, at: p, id: prepared.ID, calls: map[*call.Call]string{}, parts: map[string]*api.Network{}}
+	session := &netSession{relay: r, at: p, id: prepared.ID, calls: map[*call.Call]string{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]context.CancelFunc{}}
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
@@ -256,13 +257,32 @@ func ending(tree call.Tree, drain bool) {
 	}
 }
 
+// waits ends when no connection waits for the answer any more.
+func (n *netSession) waits(a relay.Ask) context.Context {
+	n.told.Lock()
+	defer n.told.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	n.asks[a] = cancel
+	return ctx
+}
+
+func (n *netSession) left(a relay.Ask) {
+	n.told.Lock()
+	defer n.told.Unlock()
+	if cancel := n.asks[a]; cancel != nil {
+		cancel()
+	}
+	delete(n.asks, a)
+}
+
 // asked puts a connection's question to one of the calls that the process serves.
-func (n *netSession) asked(a relay.Ask) {
+func (n *netSession) asked(waits context.Context, a relay.Ask) {
 	settle := func(answer spec.Answer, why string) {
+		n.left(a)
 		_ = n.relay.client.Answer(a, verdictOf(answer), why) // a relay that has ended needs none
 	}
 	for _, l := range n.at.Listeners() {
-		if c, ok := l.(*call.Call); ok && c.AskNetwork(a.Name, a.Port, settle) {
+		if c, ok := l.(*call.Call); ok && c.AskNetwork(waits, a.Name, a.Port, settle) {
 			return
 		}
 	}

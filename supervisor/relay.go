@@ -301,10 +301,18 @@ func (r *relayProcess) end() {
 // Asked has people asked on behalf of a call of the session.
 func (r *relayProcess) Asked(a relay.Ask) {
 	if session := r.find(a.Session); session != nil {
-		r.s.tasks.Run("ask about a connection", func() { session.asked(a) })
+		waits := session.waits(a)
+		r.s.tasks.Run("ask about a connection", func() { session.asked(waits, a) })
 		return
 	}
 	_ = r.client.Answer(a, relay.Denied, "the call is over")
+}
+
+// Left has the calls go on that wait for an answer for no connection.
+func (r *relayProcess) Left(a relay.Ask) {
+	if session := r.find(a.Session); session != nil {
+		session.left(a)
+	}
 }
 
 // Passed ends the calls of the session.

@@ -20,6 +20,8 @@ var ErrGone = errors.New("the network relay has ended")
 type Handler interface {
 	// Asked: a connection waits for Client.Answer.
 	Asked(Ask)
+	// Left: no connection waits for the answer any more.
+	Left(Ask)
 	// Passed: a session has passed the limit of that name.
 	Passed(session, limit string)
 	// Reported: what a call came to whose session has ended meanwhile. It comes before
@@ -72,6 +74,8 @@ func (c *Client) take(m message) {
 	switch {
 	case m.ID == 0 && m.Op == opAsk && m.Ask != nil:
 		c.handler.Asked(*m.Ask)
+	case m.ID == 0 && m.Op == opLeft && m.Ask != nil:
+		c.handler.Left(*m.Ask)
 	case m.ID == 0 && m.Op == opReport:
 		c.handler.Reported(m.Of, m.Call, m.Report)
 	case m.ID == 0 && m.Op == opLimit:

@@ -18,11 +18,19 @@ import (
 
 // told is a host that only notes what it is told.
 type told struct {
-	mu     sync.Mutex
-	limits []string
+	mu            sync.Mutex
+	limits, notes []string
 }
 
-func (t *told) asked(Ask) {}
+func (t *told) asked(a Ask) { t.note("asked " + a.Name) }
+
+func (t *told) left(a Ask) { t.note("left " + a.Name) }
+
+func (t *told) note(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notes = append(t.notes, what)
+}
 
 func (t *told) passed(_, limit string) {
 	t.mu.Lock()

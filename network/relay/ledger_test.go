@@ -114,6 +114,7 @@ func TestASessionThatEndsReportsItsCalls(t *testing.T) {
 // reports are what a relay says of calls whose session it ends.
 type reports map[string]*api.Network
 
+func (r reports) Left(Ask)                                 {}
 func (r reports) Asked(Ask)                                {}
 func (r reports) Passed(_, _ string)                       {}
 func (r reports) Reported(_, call string, is *api.Network) { r[call] = is }

@@ -152,6 +152,8 @@ func (s *server) say(m message) {
 
 func (s *server) asked(a Ask) { s.say(message{Op: opAsk, Ask: &a}) }
 
+func (s *server) left(a Ask) { s.say(message{Op: opLeft, Ask: &a}) }
+
 func (s *server) passed(session, limit string) { s.say(message{Op: opLimit, Of: session, Why: limit}) }
 
 func (s *server) end() {

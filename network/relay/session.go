@@ -21,6 +21,7 @@ import (
 // upcalls are what a session tells its host.
 type upcalls interface {
 	asked(Ask)
+	left(Ask)
 	passed(session, limit string)
 }
 

@@ -44,6 +44,7 @@ type Ask struct {
 	Session string `json:"session"`
 	Name    string `json:"name"`
 	Port    uint16 `json:"port"`
+	ID      int    `json:"id"` // tells it from an earlier one about the same
 }
 
 // Verdict is what came of an Ask.
@@ -65,6 +66,7 @@ const (
 	opClose  = "close"
 	opAnswer = "answer"
 	opAsk    = "ask"   // of the relay
+	opLeft   = "left"  // of the relay
 	opLimit  = "limit" // of the relay
 )
 
