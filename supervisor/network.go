@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -84,8 +84,13 @@ type netSession struct {
 	id    string
 
 	mu    sync.Mutex
-	ended *api.Network // what it came to, once it is over
-	since map[*call.Call]*api.Network
+	ended *api.Network          // what it came to, once it is over
+	calls map[*call.Call]string // as the relay knows those that came to a kept process
+	named int
+
+	told  sync.Mutex                       // apart from mu, under which End waits
+	parts map[string]*api.Network          // of the calls that the end has found
+	asks  map[relay.Ask]context.CancelFunc // those that connections wait for
 }
 
 var _ process.Network = (*netSession)(nil)
@@ -99,7 +104,7 @@ func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepa
 	if err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	session := &netSession{relay: r, at: p, id: prepared.ID, since: map[*call.Call]*api.Network{}}
+	session := &netSession{relay: r, at: p, id: prepared.ID, calls: map[*call.Call]string{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]context.CancelFunc{}}
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
@@ -156,20 +161,24 @@ func lost(err error) *api.Network {
 	return &api.Network{Mode: sandbox.NetworkGrants, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: "network_error: " + err.Error()}
 }
 
-// report is what there is so far.
-func (n *netSession) report() *api.Network {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ended != nil {
+// lastOf is what a session that has ended came to for a call. It is locked.
+func (n *netSession) lastOf(name string) *api.Network {
+	if name == "" {
 		return n.ended
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-	defer cancel()
-	got, err := n.relay.client.Report(ctx, n.id)
-	if err != nil || got == nil {
-		return lost(err)
+	n.told.Lock()
+	defer n.told.Unlock()
+	if part := n.parts[name]; part != nil {
+		return part
 	}
-	return got
+	return &api.Network{Mode: sandbox.NetworkGrants, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}, Error: n.ended.Error}
+}
+
+// reported takes what a call came to whose session ends.
+func (n *netSession) reported(name string, part *api.Network) {
+	n.told.Lock()
+	defer n.told.Unlock()
+	n.parts[name] = part
 }
 
 // sessionOf is nil for a process without network grants.
@@ -178,64 +187,50 @@ func sessionOf(p *process.Process) *netSession {
 	return n
 }
 
-// arrive notes what there was when the call came to a kept process.
+// arrive has the relay count for a call that has come to a kept process.
 func arrive(c *call.Call, g *kept.Guest) {
 	n := sessionOf(g.Process)
 	if n == nil {
 		return
 	}
-	before := n.report()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.since[c] = before
+	n.named++
+	n.calls[c] = strconv.Itoa(n.named)
+	if n.ended != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	_ = n.relay.client.Begin(ctx, n.id, n.calls[c]) // or its report says why there is none
 }
 
-// of is the call's part of what the session came to.
-func (n *netSession) of(c *call.Call, kept bool, all *api.Network) *api.Network {
+// of is the call's part of what the session came to, which ends the count for it.
+func (n *netSession) of(c *call.Call, kept bool) *api.Network {
 	n.mu.Lock()
-	before := n.since[c]
-	delete(n.since, c)
-	n.mu.Unlock()
-	if !kept {
-		return all
+	defer n.mu.Unlock()
+	name := ""
+	if kept { // a process made ahead is all the call's own
+		name = n.calls[c]
 	}
-	r := since(all, before)
-	r.Shared = true
-	return r
+	delete(n.calls, c)
+	r := *n.report(name)
+	r.Shared = kept
+	return &r
 }
 
-// since is what all has beyond before.
-func since(all, before *api.Network) *api.Network {
-	r := *all
-	if before == nil {
-		return &r
+// report is what there is so far. The session is locked.
+func (n *netSession) report(name string) *api.Network {
+	if n.ended != nil {
+		return n.lastOf(name)
 	}
-	r.Flows, r.Refused = []api.NetworkFlow{}, []api.NetworkRefusal{}
-	for _, f := range all.Flows {
-		i := slices.IndexFunc(before.Flows, func(b api.NetworkFlow) bool {
-			return b.Name == f.Name && b.Address == f.Address && b.Port == f.Port && b.Via == f.Via
-		})
-		if i >= 0 {
-			b := before.Flows[i]
-			f.Connections, f.SentBytes, f.ReceivedBytes = f.Connections-b.Connections, f.SentBytes-b.SentBytes, f.ReceivedBytes-b.ReceivedBytes
-		}
-		if i < 0 || f.Connections > 0 || f.SentBytes > 0 || f.ReceivedBytes > 0 {
-			r.Flows = append(r.Flows, f)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
+	defer cancel()
+	got, err := n.relay.client.Report(ctx, n.id, name)
+	if err != nil || got == nil {
+		return lost(err)
 	}
-	for _, f := range all.Refused {
-		i := slices.IndexFunc(before.Refused, func(b api.NetworkRefusal) bool {
-			return b.Name == f.Name && b.Address == f.Address && b.Port == f.Port && b.Why == f.Why
-		})
-		if i >= 0 {
-			f.Count -= before.Refused[i].Count
-		}
-		if f.Count > 0 {
-			r.Refused = append(r.Refused, f)
-		}
-	}
-	r.MoreFlows, r.MoreRefused, r.Unreachable = all.MoreFlows-before.MoreFlows, all.MoreRefused-before.MoreRefused, all.Unreachable-before.Unreachable
-	return &r
+	return got
 }
 
 // reached ends a call's connections, or of a process that lives on says what they
@@ -245,11 +240,11 @@ func reached(tree call.Tree, c *call.Call, p *prepare.Prepared, livesOn, drain b
 	if g == nil || sessionOf(g.Process) == nil {
 		return &api.Network{Mode: p.Plan.Receipt().Network, Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{}}
 	}
-	n, keeps := sessionOf(g.Process), p.Request.Keep != nil
-	if livesOn {
-		return n.of(c, keeps, n.report())
+	n := sessionOf(g.Process)
+	if !livesOn {
+		n.End(drain)
 	}
-	return n.of(c, keeps, n.End(drain))
+	return n.of(c, p.Request.Keep != nil)
 }
 
 // ending begins the end of a call's connections, whose processes are being killed:
@@ -262,13 +257,32 @@ func ending(tree call.Tree, drain bool) {
 	}
 }
 
+// waits ends when no connection waits for the answer any more.
+func (n *netSession) waits(a relay.Ask) context.Context {
+	n.told.Lock()
+	defer n.told.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	n.asks[a] = cancel
+	return ctx
+}
+
+func (n *netSession) left(a relay.Ask) {
+	n.told.Lock()
+	defer n.told.Unlock()
+	if cancel := n.asks[a]; cancel != nil {
+		cancel()
+	}
+	delete(n.asks, a)
+}
+
 // asked puts a connection's question to one of the calls that the process serves.
-func (n *netSession) asked(a relay.Ask) {
+func (n *netSession) asked(waits context.Context, a relay.Ask) {
 	settle := func(answer spec.Answer, why string) {
+		n.left(a)
 		_ = n.relay.client.Answer(a, verdictOf(answer), why) // a relay that has ended needs none
 	}
 	for _, l := range n.at.Listeners() {
-		if c, ok := l.(*call.Call); ok && c.AskNetwork(a.Name, a.Port, settle) {
+		if c, ok := l.(*call.Call); ok && c.AskNetwork(waits, a.Name, a.Port, settle) {
 			return
 		}
 	}

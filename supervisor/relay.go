@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/network/relay"
 	"github.com/toolhost/toolhost/sandbox"
@@ -300,10 +301,18 @@ func (r *relayProcess) end() {
 // Asked has people asked on behalf of a call of the session.
 func (r *relayProcess) Asked(a relay.Ask) {
 	if session := r.find(a.Session); session != nil {
-		r.s.tasks.Run("ask about a connection", func() { session.asked(a) })
+		waits := session.waits(a)
+		r.s.tasks.Run("ask about a connection", func() { session.asked(waits, a) })
 		return
 	}
 	_ = r.client.Answer(a, relay.Denied, "the call is over")
+}
+
+// Left has the calls go on that wait for an answer for no connection.
+func (r *relayProcess) Left(a relay.Ask) {
+	if session := r.find(a.Session); session != nil {
+		session.left(a)
+	}
 }
 
 // Passed ends the calls of the session.
@@ -316,6 +325,13 @@ func (r *relayProcess) Passed(id, limit string) {
 				}
 			}
 		})
+	}
+}
+
+// Reported takes what a call of the session came to.
+func (r *relayProcess) Reported(id, name string, part *api.Network) {
+	if session := r.find(id); session != nil {
+		session.reported(name, part)
 	}
 }
 

@@ -25,7 +25,7 @@ type pending struct {
 	// left takes the place of done when the call is over, and has the question stay
 	// open for the turn; nil is for one that ends with its call.
 	left   func(outcome string, a api.Answer)
-	stays  bool // it has
+	stays  bool // it has, and nobody waits for it
 	wait   time.Duration
 	raised bool
 	// covered is what an answer for more than one call is kept for; nil is for none.
@@ -36,6 +36,11 @@ type pending struct {
 // with what came of it. Nothing ever approves by itself: all that a
 // headless turn takes is a declared default.
 func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
+	if p.stays && t.pendings[p.ID] == p {
+		p.waitAgain(t, done)
+		return
+	}
+	p.stays = false
 	i := p.Interaction
 	i.ID, i.TurnID, i.Owner, i.TimeoutMs = rand.Text(), t.info.TurnID, t.info.Owner, p.wait.Milliseconds()
 	i.Always = t.lastsFor(p.covered)
@@ -53,10 +58,12 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 		return
 	}
 	t.pendings[i.ID] = p
-	t.budget.Waiting(t.now())
-	t.armDeadline()
-	t.armStream()
-	if _, serial := t.m.config.Interactor.(OneAtATime); serial && t.raised() {
+	t.waiting(t.budget.Waiting)
+	_, serial := t.m.config.Interactor.(OneAtATime)
+	if serial {
+		makeRoom(t)
+	}
+	if serial && t.raised() {
 		t.unraised = append(t.unraised, p)
 		return
 	}
@@ -83,7 +90,7 @@ func (t *Turn) raise(p *pending) {
 	request.TimeoutMs, request.ExpiresAt = p.TimeoutMs, &p.ExpiresAt
 	t.emit(request, nil)
 	t.flush() // nobody is asked what is not on record
-	p.timer = time.AfterFunc(p.wait, func() { t.post(func() { t.close(p, api.OutcomeTimedOut, api.Answer{By: "timeout"}) }) })
+	p.armTimeout(t)
 	t.ask(p)
 }
 
@@ -227,27 +234,13 @@ func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 	}
 	delete(t.pendings, p.ID)
 	a.By = text.Bytes(a.By, maxByBytes)
-	t.budget.Resumed(t.now())
-	t.armDeadline()
-	t.armStream()
+	if !p.stays {
+		t.waiting(t.budget.Resumed)
+	}
 	if p.raised {
 		t.tellClosed(p, outcome, a)
 	}
 	p.done(outcome, a)
-}
-
-// endWithCall ends a question whose call is over, or has it stay open for the turn.
-func (t *Turn) endWithCall(p *pending) {
-	by := api.Answer{By: "call"}
-	if p.stays {
-		return
-	}
-	if p.left == nil || t.reason != "" || t.pendings[p.ID] != p {
-		t.close(p, api.OutcomeCancelled, by)
-		return
-	}
-	p.done(api.OutcomeCancelled, by)
-	p.done, p.stays = p.left, true
 }
 
 func (t *Turn) tellClosed(p *pending, outcome string, a api.Answer) {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
@@ -21,13 +22,9 @@ func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) s
 		return supervisor.Answer{Denied: err.Error()}
 	}
 	wait, _ = e.call.Until.cut(wait, b.t.now())
-	p := &pending{wait: wait, covered: &covered, Interaction: api.Interaction{
-		CallID: e.key, Tool: e.call.Tool, Kind: api.KindApproval, Prompt: q.Prompt, Rule: covered.rule, Policy: policyOf(e.tool.Request.Sandbox),
-	}}
-	p.left = func(outcome string, a api.Answer) {
-		if outcome == api.OutcomeAnswered && a.Approve && !a.Always {
-			b.t.once[reach{covered.tool, covered.rule}] = true
-		}
+	p := b.stayed(e, covered)
+	if p == nil {
+		p = b.reachQuestion(e, covered, q.Prompt, wait)
 	}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
 	s, _ := b.t.await(ctx, inOrder, p, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
@@ -36,11 +33,22 @@ func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) s
 	return answer
 }
 
+func (b *batch) reachQuestion(e *entry, covered approvable, prompt string, wait time.Duration) *pending {
+	p := &pending{wait: wait, covered: &covered, Interaction: api.Interaction{
+		CallID: e.key, Tool: e.call.Tool, Kind: api.KindApproval, Prompt: prompt, Rule: covered.rule, Policy: policyOf(e.tool.Request.Sandbox),
+	}}
+	p.left = func(outcome string, a api.Answer) {
+		if outcome == api.OutcomeAnswered && a.Approve && !a.Always {
+			b.t.once[reach{covered.tool, covered.rule}] = true
+		}
+	}
+	return p
+}
+
 // reach is a name that a tool wants.
 type reach struct{ tool, rule string }
 
-// approvedReach uses an approval that there is of such a connection. Without one the
-// question of an earlier call ends, since it is asked anew.
+// approvedReach uses an approval that there is of such a connection.
 func (b *batch) approvedReach(covered approvable) (known bool, a supervisor.Answer) {
 	if b.t.m.config.Approvals.hold(covered) {
 		return true, supervisor.Answer{Value: []byte("true"), Always: true}
@@ -49,11 +57,24 @@ func (b *batch) approvedReach(covered approvable) (known bool, a supervisor.Answ
 	b.t.do(func() {
 		known = b.t.once[of]
 		delete(b.t.once, of)
-		for _, p := range b.t.pendings {
-			if !known && p.stays && (reach{p.Tool, p.Rule}) == of {
-				b.t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
-			}
-		}
 	})
 	return known, supervisor.Answer{Value: []byte("true")}
+}
+
+// stayed is the call's own question about a name that stayed open. That of another call
+// ends, since it is asked anew.
+func (b *batch) stayed(e *entry, covered approvable) (own *pending) {
+	b.t.do(func() {
+		for _, p := range b.t.pendings {
+			if !p.stays || p.Tool != covered.tool || p.Rule != covered.rule {
+				continue
+			}
+			if p.CallID == e.key {
+				own = p
+				continue
+			}
+			b.t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
+		}
+	})
+	return own
 }

@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
 )
 
 // reaching is a call that wants a name, and waits so many milliseconds for an
@@ -65,4 +67,23 @@ func TestAReachIsAskedAboutOnceAtATime(t *testing.T) {
 			t.Errorf("%+v", info.PendingInteractions)
 		}
 	})
+}
+
+// A question that nobody waits for stops no clock, and has no end before the turn's.
+func TestAQuestionThatStaysStopsNoClock(t *testing.T) {
+	for name, deadline := range map[string]time.Duration{"without a deadline": 0, "with one": 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			turn := newWorld().begin(t, Spec{Budget: budget.TurnSpec{Deadline: deadline, Reserve: deadline / 20}})
+			run(t, turn, reaching("a", 50))
+			time.Sleep(10 * time.Minute)
+			info, _ := turn.Info()
+			if open := len(info.PendingInteractions) == 1; open != (deadline == 0) {
+				t.Errorf("%s: %d questions are open", name, len(info.PendingInteractions))
+			}
+			if r := run(t, turn, callOf("b", "work", 1))[0]; (r.Status == api.StatusOK) != (deadline == 0) {
+				t.Errorf("%s: a call after ten minutes: %s %s", name, r.Status, r.Reason)
+			}
+			turn.End()
+		})
+	}
 }

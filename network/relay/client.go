@@ -20,8 +20,13 @@ var ErrGone = errors.New("the network relay has ended")
 type Handler interface {
 	// Asked: a connection waits for Client.Answer.
 	Asked(Ask)
+	// Left: no connection waits for the answer any more.
+	Left(Ask)
 	// Passed: a session has passed the limit of that name.
 	Passed(session, limit string)
+	// Reported: what a call came to whose session has ended meanwhile. It comes before
+	// the answer to Client.End.
+	Reported(session, call string, r *api.Network)
 }
 
 // Client is a host's connection to its relay. Its methods may be used from any
@@ -69,6 +74,10 @@ func (c *Client) take(m message) {
 	switch {
 	case m.ID == 0 && m.Op == opAsk && m.Ask != nil:
 		c.handler.Asked(*m.Ask)
+	case m.ID == 0 && m.Op == opLeft && m.Ask != nil:
+		c.handler.Left(*m.Ask)
+	case m.ID == 0 && m.Op == opReport:
+		c.handler.Reported(m.Of, m.Call, m.Report)
 	case m.ID == 0 && m.Op == opLimit:
 		c.handler.Passed(m.Of, m.Why)
 	default:
@@ -174,9 +183,16 @@ func (c *Client) Open(s Session, files []*os.File) (opened func(context.Context)
 	}, nil
 }
 
-// Report is what a session came to so far.
-func (c *Client) Report(ctx context.Context, session string) (*api.Network, error) {
-	got, err := c.ask(ctx, message{Op: opReport, Of: session})
+// Begin says that a kept process serves a call of that name from now on.
+func (c *Client) Begin(ctx context.Context, session, call string) error {
+	_, err := c.ask(ctx, message{Op: opBegin, Of: session, Call: call})
+	return err
+}
+
+// Report is what a session came to since a call began, which it ends; without one it is
+// all that there is so far.
+func (c *Client) Report(ctx context.Context, session, call string) (*api.Network, error) {
+	got, err := c.ask(ctx, message{Op: opReport, Of: session, Call: call})
 	return got.Report, err
 }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -92,4 +93,59 @@ func beside(t *testing.T, at netip.AddrPort) *net.TCPListener {
 	}
 	t.Fatal(err)
 	return nil
+}
+
+// A destination that has ended its side and reads nothing does not keep a connection for
+// which nothing moves.
+func TestAConnectionThatNothingMovesOn(t *testing.T) {
+	l := listenAt(t, "127.0.0.1:0")
+	defer l.Close()
+	s, _ := newSession(t, deaf(), network.Limits{Idle: 300 * time.Millisecond}, granted("a.test", addrOf(t, l))...)
+	s.leadTo("a.test", addrOf(t, l).Addr())
+	c, tool := connected(t, s)
+	over := make(chan error, 1)
+	go func() {
+		err := c.connect(target{name: "a.test", at: addrOf(t, l), grant: s.spec.Grants[0]})
+		reset(c.in)
+		over <- err
+	}()
+	far, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	_ = far.CloseWrite()
+	for err == nil { // until the connection ends, or the tool's own deadline
+		_, err = tool.Write(make([]byte, pipeBytes))
+	}
+	select {
+	case err := <-over:
+		if !errors.Is(err, errIdle) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection lives on")
+	}
+	if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != errIdle.Error() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A tool may connect ahead, and end without a word: nothing of that is refused.
+func TestAConnectionWithoutAWord(t *testing.T) {
+	for _, grant := range []network.Grant{{Host: "a.test", Ports: []uint16{443}}, {Host: "a.test", Ports: []uint16{80}}} {
+		for what, end := range map[string]func(c *connection, tool *net.TCPConn){
+			"the tool closes it": func(_ *connection, tool *net.TCPConn) { _ = tool.Close() },
+			"the tool resets it": func(_ *connection, tool *net.TCPConn) { reset(tool) },
+			"the call has ended": func(c *connection, _ *net.TCPConn) { c.abort() },
+		} {
+			s, _ := newSession(t, deaf(), network.Limits{}, grant)
+			c, tool := connected(t, s)
+			end(c, tool)
+			err := c.connect(target{name: "a.test", at: netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), grant.Ports[0]), grant: grant})
+			if !errors.Is(err, errUnsaid) {
+				t.Errorf("%v: %s: %v", grant, what, err)
+			}
+		}
+	}
 }

@@ -11,16 +11,26 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/network"
 )
 
 // told is a host that only notes what it is told.
 type told struct {
-	mu     sync.Mutex
-	limits []string
+	mu            sync.Mutex
+	limits, notes []string
 }
 
-func (t *told) asked(Ask) {}
+func (t *told) asked(a Ask) { t.note("asked " + a.Name) }
+
+func (t *told) left(a Ask) { t.note("left " + a.Name) }
+
+func (t *told) note(what string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notes = append(t.notes, what)
+}
 
 func (t *told) passed(_, limit string) {
 	t.mu.Lock()
@@ -46,13 +56,23 @@ func listenAt(t testing.TB, at string) *net.TCPListener {
 // newSessionAt is newSession with the socket of its grants, which becomes the session's.
 func newSessionAt(t testing.TB, plain *net.TCPListener, w *world, limits network.Limits, grants ...network.Grant) (s *session, dns map[string]string) {
 	t.Helper()
+	files := sockets(t, plain)
+	dns = map[string]string{"udp": addrOfFile(t, files[2]), "tcp": addrOfFile(t, files[3])}
+	s, err := openSession(Session{ID: t.Name(), Grants: grants, Limits: limits}, files, w, &told{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.close(false) })
+	return s, dns
+}
+
+// sockets are the files of a session, whose grants have that socket.
+func sockets(t testing.TB, plain *net.TCPListener) (files []*os.File) {
+	t.Helper()
 	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream := listenAt(t, "127.0.0.1:0")
-	dns = map[string]string{"udp": udp.LocalAddr().String(), "tcp": stream.Addr().String()}
-	var files []*os.File
 	for _, path := range []string{"/proc/self/net/snmp", "/proc/self/net/snmp6"} {
 		file, err := os.Open(path)
 		if err != nil {
@@ -63,7 +83,7 @@ func newSessionAt(t testing.TB, plain *net.TCPListener, w *world, limits network
 	for _, socket := range []interface {
 		File() (*os.File, error)
 		Close() error
-	}{udp, stream, plain} {
+	}{udp, listenAt(t, "127.0.0.1:0"), plain} {
 		file, err := socket.File()
 		if err != nil {
 			t.Fatal(err)
@@ -71,12 +91,17 @@ func newSessionAt(t testing.TB, plain *net.TCPListener, w *world, limits network
 		_ = socket.Close()
 		files = append(files, file)
 	}
-	s, err = openSession(Session{ID: t.Name(), Grants: grants, Limits: limits}, files, w, &told{})
+	return files
+}
+
+// addrOfFile is where a socket is bound.
+func addrOfFile(t testing.TB, file *os.File) string {
+	t.Helper()
+	at, err := unix.Getsockname(int(file.Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.close(false) })
-	return s, dns
+	return netip.AddrPortFrom(netip.AddrFrom4(at.(*unix.SockaddrInet4).Addr), uint16(at.(*unix.SockaddrInet4).Port)).String()
 }
 
 // deaf is a world without a resolver: a lookup fails at once.

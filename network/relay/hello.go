@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -14,14 +15,15 @@ const maxHelloBytes = 64 << 10
 var (
 	errHello  = errors.New("it does not begin with a TLS ClientHello")
 	errSilent = errors.New("it did not begin with a TLS ClientHello in time")
+	errUnsaid = errors.New("it has ended before anything was said")
 	errGotIt  = errors.New("the hello has been read")
 )
 
 // readHello reads a TLS ClientHello, however it is split, and returns its server
-// name with all that was read.
+// name with all that was read. The error is errUnsaid where there is nothing to judge.
 func readHello(conn net.Conn, by time.Time) (name string, read []byte, err error) {
 	if err := conn.SetReadDeadline(by); err != nil {
-		return "", nil, err
+		return "", nil, errUnsaid
 	}
 	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
 	r := &recorder{Conn: conn}
@@ -34,9 +36,11 @@ func readHello(conn net.Conn, by time.Time) (name string, read []byte, err error
 	if got {
 		return name, r.read, nil
 	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return "", nil, errSilent
+	case len(r.read) == 0 || errors.Is(err, net.ErrClosed):
+		return "", nil, errUnsaid
 	}
 	return "", nil, errHello
 }

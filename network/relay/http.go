@@ -42,7 +42,8 @@ func (c *connection) serveHTTP(to target) error {
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return c.session.ctx },
 	}
-	_ = server.Serve(newOneConn(&inner{TCPConn: c.in, relay: h}))
+	in := &inner{TCPConn: c.in, relay: h}
+	_ = server.Serve(newOneConn(in))
 	h.requests.Wait()
 	c.mu.Lock()
 	out := c.out
@@ -51,9 +52,20 @@ func (c *connection) serveHTTP(to target) error {
 		o.finish(o.why(), h.failure() != nil)
 	}
 	if !h.begun.Load() && h.failure() == nil {
-		return c.refuse("it does not begin with an HTTP request")
+		return c.withoutRequest(in)
 	}
 	return h.failure()
+}
+
+// withoutRequest says what has come of a connection that had no request.
+func (c *connection) withoutRequest(in *inner) error {
+	switch {
+	case errors.Is(in.failed, os.ErrDeadlineExceeded):
+		return c.refuse("it did not begin with an HTTP request in time")
+	case !in.said || errors.Is(in.failed, net.ErrClosed):
+		return errUnsaid
+	}
+	return c.refuse("it does not begin with an HTTP request")
 }
 
 // bodies are the buffers through which bodies pass.
@@ -251,6 +263,9 @@ type inner struct {
 	once  sync.Once
 	ended chan struct{}
 	stop  chan struct{} // has a value when the server wants no more of Read
+
+	said   bool  // something was read
+	failed error // of the last Read
 }
 
 // Close ends the server's part.
@@ -263,6 +278,7 @@ func (i *inner) Close() error {
 // cancel the request that it answers. By one byte it only looks for that end.
 func (i *inner) Read(p []byte) (int, error) {
 	n, err := i.TCPConn.Read(p)
+	i.said, i.failed = i.said || n > 0, err
 	if !errors.Is(err, io.EOF) || len(p) != 1 {
 		return n, err
 	}

@@ -9,13 +9,18 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/network"
 )
+
+// largeAnswer is the size of the site's answer to /large.
+const largeAnswer = 400 << 10
 
 // site is a server of a.test that notes for which hosts requests have come.
 type site struct {
@@ -50,6 +55,11 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+r.Header.Get("Upgrade")+"\r\n\r\n")
 		_, _ = io.Copy(conn, rw)
+		return
+	}
+	if r.URL.Path == "/large" {
+		w.Header().Set("Content-Length", strconv.Itoa(largeAnswer))
+		_, _ = io.WriteString(w, strings.Repeat("x", largeAnswer))
 		return
 	}
 	n, _ := io.Copy(io.Discard, r.Body)
@@ -213,4 +223,29 @@ func FuzzRequests(f *testing.F) {
 		}
 		at.hosts = nil
 	})
+}
+
+// A rate lets more through than one of its bursts, and slows it down.
+func TestARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &session{spec: Session{}, ctx: t.Context(), bytes: newBytes(64 << 10)}
+		begun := time.Now()
+		if err := s.countReceived(bodyBytes); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took != 2*time.Second { // for what goes beyond 128 KiB
+			t.Error(took)
+		}
+	})
+}
+
+// An answer larger than the rate arrives whole.
+func TestAnAnswerThroughARate(t *testing.T) {
+	at := newSite(t)
+	s, _ := newSession(t, deaf(), network.Limits{Rate: 192 << 10}, granted("a.test", at.at)...)
+	s.leadTo("a.test", at.at.Addr())
+	got, err := speak(t, s, at, "GET /large HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
+	if err != nil || !strings.HasSuffix(got, "\n"+strings.Repeat("x", largeAnswer)) {
+		t.Errorf("%d bytes, %v: %+v", len(got), err, s.report())
+	}
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/toolhost/toolhost/api"
 )
 
 // outer is a connection to a destination. Its bytes are counted by the kernel, so
@@ -48,13 +46,12 @@ func setBuffers(conn *net.TCPConn) {
 	_ = conn.SetWriteBuffer(bufferBytes)
 }
 
-// addTo adds what the connection has carried by now.
-func (o *outer) addTo(f *api.NetworkFlow) {
-	f.Connections++
+// carried is what the connection has carried by now.
+func (o *outer) carried() carried {
 	var info *unix.TCPInfo
 	err := o.raw.Control(func(fd uintptr) { info, _ = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
 	if err != nil || info == nil {
-		return
+		return carried{connections: 1}
 	}
 	received := int64(info.Bytes_received)
 	switch info.State {
@@ -69,8 +66,8 @@ func (o *outer) addTo(f *api.NetworkFlow) {
 			received--
 		}
 	}
-	f.SentBytes += max(int64(info.Bytes_sent)-int64(info.Bytes_retrans)-o.ownSent, 0)
-	f.ReceivedBytes += max(received-o.ownReceived, 0)
+	sent := int64(info.Bytes_sent) - int64(info.Bytes_retrans)
+	return carried{connections: 1, sent: max(sent-o.ownSent, 0), received: max(received-o.ownReceived, 0)}
 }
 
 func (o *outer) wasReset() bool {

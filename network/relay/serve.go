@@ -3,6 +3,7 @@ package relay
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -46,7 +47,7 @@ func serve(conn *net.UnixConn) error {
 	r := newReceiver(conn)
 	for {
 		m, files, err := r.next()
-		if errors.Is(err, errClosed) {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -67,21 +68,20 @@ func (s *server) take(m message, files []*os.File) {
 			reply.Error = err.Error()
 		}
 		files = nil
-	case opReport, opClose:
-		closeAll(files)
+	case opBegin, opReport, opClose:
 		found := s.find(m.Of, m.Op == opClose)
-		if found == nil {
+		switch {
+		case found == nil:
 			reply.Error = "there is no such session"
-			break
+		case m.Op == opBegin:
+			found.ledger.begin(m.Call, found.refusedInside())
+		case m.Op == opReport:
+			reply.Report = found.reportOf(m.Call)
+		default:
+			closeAll(files)
+			go s.close(found, m.Drain, reply) // for it may drain
+			return
 		}
-		go func() { // for it may drain
-			if m.Op == opClose {
-				found.close(m.Drain)
-			}
-			reply.Report = found.report()
-			s.say(reply)
-		}()
-		return
 	case opAnswer:
 		if m.Ask != nil {
 			if found := s.find(m.Ask.Session, false); found != nil {
@@ -105,7 +105,7 @@ func (s *server) hello(proxy *httpproxy.Config) {
 func (s *server) open(m message, files []*os.File) error {
 	if m.Session == nil || len(files) < 4 {
 		closeAll(files)
-		return errors.New("a session without its sockets")
+		return errors.New("the session's sockets have not arrived: the relay may have too few descriptors left")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,6 +118,16 @@ func (s *server) open(m message, files []*os.File) error {
 		s.sessions[m.Session.ID] = opened
 	}
 	return err
+}
+
+// close ends a session. What its calls came to goes before the answer.
+func (s *server) close(ended *session, drain bool, reply message) {
+	ended.close(drain)
+	for _, call := range ended.ledger.begunCalls() {
+		s.say(message{Op: opReport, Of: ended.spec.ID, Call: call, Report: ended.reportOf(call)})
+	}
+	reply.Report = ended.report()
+	s.say(reply)
 }
 
 func (s *server) find(id string, take bool) *session {
@@ -141,6 +151,8 @@ func (s *server) say(m message) {
 }
 
 func (s *server) asked(a Ask) { s.say(message{Op: opAsk, Ask: &a}) }
+
+func (s *server) left(a Ask) { s.say(message{Op: opLeft, Ask: &a}) }
 
 func (s *server) passed(session, limit string) { s.say(message{Op: opLimit, Of: session, Why: limit}) }
 

@@ -21,6 +21,7 @@ import (
 // upcalls are what a session tells its host.
 type upcalls interface {
 	asked(Ask)
+	left(Ask)
 	passed(session, limit string)
 }
 
@@ -65,7 +66,7 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		queries: rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
 	}
 	if r := spec.Limits.Rate; r > 0 {
-		s.bytes = rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
+		s.bytes = newBytes(r)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.taking, s.taken = context.WithCancel(s.ctx)
@@ -76,6 +77,11 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		return nil, err
 	}
 	return s, nil
+}
+
+// newBytes holds bytes to so many a second.
+func newBytes(r int64) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(r), int(max(r, 2*pipeBytes)))
 }
 
 // listen takes the sockets: the name server's, UDP and TCP, and those of grants.
@@ -191,7 +197,14 @@ func (s *session) count(sum *atomic.Int64, most int64, limit string, n int) erro
 	if s.bytes == nil {
 		return nil
 	}
-	return s.bytes.WaitN(s.ctx, n)
+	for n > 0 { // for a limiter never lets more than its burst through at once
+		part := min(n, s.bytes.Burst())
+		if err := s.bytes.WaitN(s.ctx, part); err != nil {
+			return err
+		}
+		n -= part
+	}
+	return nil
 }
 
 var errLimit = errors.New("the call has passed a limit of its network")
@@ -282,11 +295,22 @@ func (s *session) undelivered() bool {
 }
 
 // report is what there is so far, or what there was.
-func (s *session) report() *api.Network {
-	r := s.ledger.report()
-	r.Mode = "grants"
-	if r.Unreachable = s.unreachable; s.ctx.Err() == nil {
-		r.Unreachable = s.counters.unreachable()
+func (s *session) report() *api.Network { return s.ledger.report(s.refusedInside()) }
+
+// reportOf is what has come since a call began, which counts no longer; without one it
+// is what there is so far.
+func (s *session) reportOf(call string) *api.Network {
+	if call == "" {
+		return s.report()
 	}
-	return r
+	return s.ledger.end(call, s.refusedInside())
+}
+
+// refusedInside is how often the kernel has refused in the namespace, or had when the
+// session was closed.
+func (s *session) refusedInside() int64 {
+	if s.ctx.Err() != nil {
+		return s.unreachable
+	}
+	return s.counters.unreachable()
 }

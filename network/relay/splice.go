@@ -157,7 +157,6 @@ func (p pump) run() error {
 	for n := 0; ; {
 		n, err = p.once(src, dst, n >= pipeBytes)
 		if n > 0 {
-			p.active.Store(time.Now().UnixNano())
 			if err := p.moved(n); err != nil {
 				return err
 			}
@@ -176,11 +175,12 @@ func (p pump) once(src, dst syscall.RawConn, stream bool) (int, error) {
 		return 0, err
 	}
 	for left := n; left > 0; {
-		moved, err := drain(dst, through, left)
+		moved, err := p.drain(dst, through, left)
 		if err != nil {
 			spare.drop(through)
 			return n - left, err
 		}
+		p.active.Store(time.Now().UnixNano())
 		left -= moved
 	}
 	spare.give(through)
@@ -217,14 +217,15 @@ func (p pump) fill(src syscall.RawConn, stream bool) (through pipe, n int, err e
 	}
 }
 
-// await sets when the source is next looked at although nothing came: a new deadline for
-// each part that moves would cost more than the part.
+// await sets when both sides are next looked at although nothing moved: a new deadline
+// for each part that moves would cost more than the part.
 func (p pump) await() error {
 	last := time.Unix(0, p.active.Load())
 	if p.idle > 0 {
 		_ = p.from.SetReadDeadline(last.Add(p.idle))
+		_ = p.to.SetWriteDeadline(last.Add(p.idle))
 	}
-	if p.isCut.Load() { // after the deadline, which has overwritten cut's
+	if p.isCut.Load() { // after the deadlines, which have overwritten cut's
 		return net.ErrClosed
 	}
 	if p.idle > 0 && time.Since(last) >= p.idle {
@@ -233,18 +234,27 @@ func (p pump) await() error {
 	return nil
 }
 
-func drain(dst syscall.RawConn, through pipe, most int) (n int, err error) {
-	waited := dst.Write(func(fd uintptr) bool {
-		n, err = spliceOnce(through.r, int(fd), most)
-		return err != unix.EAGAIN
-	})
-	if waited != nil {
-		return 0, waited
+// drain splices to a socket, and waits for as long as something moves either way.
+func (p pump) drain(dst syscall.RawConn, through pipe, most int) (n int, err error) {
+	for {
+		waited := dst.Write(func(fd uintptr) bool {
+			n, err = spliceOnce(through.r, int(fd), most)
+			return err != unix.EAGAIN
+		})
+		if errors.Is(waited, os.ErrDeadlineExceeded) {
+			if err := p.await(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if waited != nil {
+			return 0, waited
+		}
+		if err == nil && n == 0 {
+			err = io.ErrShortWrite
+		}
+		return n, err
 	}
-	if err == nil && n == 0 {
-		err = io.ErrShortWrite
-	}
-	return n, err
 }
 
 func spliceOnce(from, to, most int) (int, error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // version is that of the messages; a relay of another version is not used.
-const version = 1
+const version = 2
 
 // controlFD is where a relay finds its socket (SOCK_SEQPACKET).
 const controlFD = 3
@@ -44,6 +44,7 @@ type Ask struct {
 	Session string `json:"session"`
 	Name    string `json:"name"`
 	Port    uint16 `json:"port"`
+	ID      int    `json:"id"` // tells it from an earlier one about the same
 }
 
 // Verdict is what came of an Ask.
@@ -60,10 +61,12 @@ const (
 const (
 	opHello  = "hello"
 	opOpen   = "open"
+	opBegin  = "begin" // of a call in a session
 	opReport = "report"
 	opClose  = "close"
 	opAnswer = "answer"
 	opAsk    = "ask"   // of the relay
+	opLeft   = "left"  // of the relay
 	opLimit  = "limit" // of the relay
 )
 
@@ -76,6 +79,7 @@ type message struct {
 	Proxy   *httpproxy.Config `json:"proxy,omitempty"`
 	Session *Session          `json:"session,omitempty"`
 	Of      string            `json:"of,omitempty"` // the session's ID
+	Call    string            `json:"call,omitempty"`
 	Drain   bool              `json:"drain,omitempty"`
 	Ask     *Ask              `json:"ask,omitempty"`
 	Verdict Verdict           `json:"verdict,omitempty"`
@@ -111,8 +115,6 @@ func send(conn *net.UnixConn, m message, files []*os.File) error {
 	return err
 }
 
-var errClosed = errors.New("the other side has closed the socket")
-
 // receiver reads messages.
 type receiver struct {
 	conn     *net.UnixConn
@@ -123,18 +125,17 @@ func newReceiver(conn *net.UnixConn) *receiver {
 	return &receiver{conn, make([]byte, maxMessageBytes), make([]byte, unix.CmsgSpace(maxFiles*4))}
 }
 
+// next ends with io.EOF. It has no files where not all of them fit into this process.
 func (r *receiver) next() (m message, files []*os.File, err error) {
 	n, oobn, flags, _, err := r.conn.ReadMsgUnix(r.buf, r.oob)
 	files = filesOf(r.oob[:oobn])
 	switch {
-	case err == nil && n == 0:
-		err = errClosed
-	case err == nil && flags&(unix.MSG_CTRUNC|unix.MSG_TRUNC) != 0:
-		err = errors.New("a message came in part only: too few descriptors are left")
+	case err == nil && flags&unix.MSG_TRUNC != 0:
+		err = errors.New("a message came in part only")
 	case err == nil:
 		err = json.Unmarshal(r.buf[:n], &m)
 	}
-	if err != nil {
+	if err != nil || flags&unix.MSG_CTRUNC != 0 {
 		closeAll(files)
 		files = nil
 	}

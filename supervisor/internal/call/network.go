@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -23,23 +24,30 @@ func (c *Call) PassedNetwork(limit string) {
 
 // AskNetwork has people asked whether the tool may reach a name; false if the call
 // is over. Otherwise settle is called once, with the answer or with why there is no
-// yes.
-func (c *Call) AskNetwork(name string, port uint16, settle func(a spec.Answer, why string)) bool {
-	return c.send(networkAsk{to: fmt.Sprintf("%s:%d", name, port), settle: settle})
+// yes. The call waits for it until waits ends.
+func (c *Call) AskNetwork(waits context.Context, name string, port uint16, settle func(a spec.Answer, why string)) bool {
+	return c.send(networkAsk{waits: waits, to: fmt.Sprintf("%s:%d", name, port), settle: settle})
 }
 
 type (
 	networkAsk struct {
+		waits  context.Context
 		to     string
 		settle func(a spec.Answer, why string)
 	}
+	networkLeft     struct{ of *reachWait }
 	networkAnswered struct {
+		of     *reachWait
 		to     string
 		answer spec.Answer
 	}
 )
 
-// take asks. The call's clocks stand still until the answer.
+// reachWait is the call's wait for the answer about a name.
+type reachWait struct{ over bool }
+
+// take asks. The call's clocks stand still until the answer, or until no connection
+// waits for it.
 func (in networkAsk) take(o *owner, now time.Time) {
 	before, known := o.tool.reached[in.to]
 	switch {
@@ -49,35 +57,67 @@ func (in networkAsk) take(o *owner, now time.Time) {
 	case o.p.Request.Ask == nil:
 		in.settle(spec.Answer{Denied: api.OutcomeHeadless}, notGranted+", and nobody is there to be asked")
 		return
-	case o.state != stateRunning || o.tool.questions == maxQuestions:
+	case o.state != stateRunning || o.tool.questions == maxQuestions || o.tool.reaches == maxQuestions:
 		in.settle(spec.Answer{Denied: api.OutcomeFailed}, notGranted+", and nobody could be asked")
 		return
 	}
 	o.tool.questions++
+	o.tool.reaches++
 	o.clock.Paused(now)
 	o.moveTimer(now)
+	of := &reachWait{}
 	o.helpers.Go(func() {
-		answer := o.p.Request.Ask(o.lifetime, spec.Question{
-			ID: "network " + in.to, Prompt: fmt.Sprintf("%s wants %s", o.p.Label, in.to), Reach: in.to,
-		})
-		o.send(networkAnswered{in.to, answer}) // before the tool can try again
+		answer := in.ask(o, of)
+		o.send(networkAnswered{of, in.to, answer}) // before the tool can try again
 		in.settle(answer, notGranted+", and "+whyDenied(answer))
 	})
 }
 
+// ask asks until the call ends, or nobody waits any more: the question may stay
+// open then.
+func (in networkAsk) ask(o *owner, of *reachWait) spec.Answer {
+	ctx, cancel := context.WithCancel(o.lifetime)
+	defer cancel()
+	stop := context.AfterFunc(in.waits, func() {
+		o.send(networkLeft{of})
+		cancel()
+	})
+	defer stop()
+	return o.p.Request.Ask(ctx, spec.Question{
+		ID: "network " + in.to, Prompt: fmt.Sprintf("%s wants %s", o.p.Label, in.to), Reach: in.to,
+	})
+}
+
+func (in networkLeft) take(o *owner, now time.Time) { in.of.end(o, now) }
+
 // take remembers for the call what was not for one connection alone.
 func (in networkAnswered) take(o *owner, now time.Time) {
-	if in.answer.Always || in.answer.Denied != "" || string(in.answer.Value) != "true" {
-		if o.tool.reached == nil {
-			o.tool.reached = map[string]spec.Answer{}
-		}
-		if len(o.tool.reached) < maxReached {
-			o.tool.reached[in.to] = in.answer
-		}
+	o.tool.reaches--
+	given := in.answer.Denied != api.OutcomeCancelled || !in.of.over
+	if given && (in.answer.Always || in.answer.Denied != "" || string(in.answer.Value) != "true") {
+		o.tool.remember(in.to, in.answer)
 	}
+	in.of.end(o, now)
+}
+
+// end has the call's clocks go on, once.
+func (w *reachWait) end(o *owner, now time.Time) {
+	if w.over {
+		return
+	}
+	w.over = true
 	o.tool.questions--
 	o.clock.Resumed(now)
 	o.moveTimer(now)
+}
+
+func (t *tool) remember(to string, a spec.Answer) {
+	if t.reached == nil {
+		t.reached = map[string]spec.Answer{}
+	}
+	if len(t.reached) < maxReached {
+		t.reached[to] = a
+	}
 }
 
 // maxReached bounds the answers about names that a call remembers.

@@ -32,6 +32,7 @@ type tool struct {
 	callID    string
 	conn      Peer                   // nil until it answers
 	questions int                    // that wait for an answer
+	reaches   int                    // questions about names that have no answer yet
 	reached   map[string]spec.Answer // about names that are not granted
 	ack       chan uint64
 	answers   chan *pluginv1.AnswerRequest

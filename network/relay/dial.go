@@ -1,0 +1,91 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+)
+
+// dial connects to the target, and has the attempt counted whatever comes of it.
+// plain is for requests to a proxy in absolute form.
+func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, error) {
+	c.set(&c.waits, true)
+	defer c.set(&c.waits, false)
+	ctx, cancel := context.WithTimeout(ctx, c.session.spec.Limits.Dial)
+	defer cancel()
+	s := c.session
+	key := flowKey{name: to.name, port: to.at.Port()}
+	var conn *net.TCPConn
+	var ownSent, ownReceived int64
+	proxy, err := s.proxyOf(to, plain)
+	if err == nil && proxy != nil {
+		key.via = "proxy"
+		conn, ownSent, ownReceived, err = dialThrough(ctx, proxy, to, plain)
+	} else if err == nil {
+		var at netip.AddrPort
+		conn, at, err = s.dialDirect(ctx, to)
+		key.address = addressOf(at)
+	}
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return nil, &refusal403{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
+	}
+	if err != nil {
+		s.ledger.failed(key, c.begun, dialError(ctx, err))
+		return nil, err
+	}
+	out, err := newOuter(conn, key, c.begun, s.ledger)
+	if err != nil {
+		reset(conn)
+		return nil, err
+	}
+	out.ownSent, out.ownReceived = ownSent, ownReceived
+	return out, c.hold(out)
+}
+
+func dialError(ctx context.Context, err error) string {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
+		return "connecting timed out"
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return "looking the name up: " + dns.Err
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+func (s *session) proxyOf(to target, plain bool) (*url.URL, error) {
+	if to.name == "" { // literal addresses never go there
+		return nil, nil
+	}
+	return s.world.proxyFor(to.name, to.at.Port(), plain)
+}
+
+func dialThrough(ctx context.Context, proxy *url.URL, to target, plain bool) (conn *net.TCPConn, sent, received int64, err error) {
+	if conn, err = dialProxy(ctx, proxy); err != nil || plain {
+		return conn, 0, 0, err
+	}
+	if sent, received, err = tunnel(ctx, conn, proxy, to.name, to.at.Port()); err != nil {
+		reset(conn)
+	}
+	return conn, sent, received, err
+}
+
+func (s *session) dialDirect(ctx context.Context, to target) (*net.TCPConn, netip.AddrPort, error) {
+	reach, err := s.world.reach(s.spec)
+	if err != nil {
+		return nil, netip.AddrPort{}, err
+	}
+	list := []netip.AddrPort{to.at}
+	if to.name != "" {
+		if list, err = s.names.addresses(ctx, to.name, to.at.Port()); err != nil {
+			return nil, netip.AddrPort{}, err
+		}
+	}
+	return dialAny(ctx, list, reach)
+}
