@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -121,12 +122,16 @@ func TestAReceiptIsNotTheServers(t *testing.T) {
 // the same key.
 func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	s := &Server{states: map[string]*call{}}
-	c := &call{s: s, state: "1", questions: map[string]*question{"k": {answer: make(chan mcpsdk.InputResponse, 1)}}}
+	fresh := func() *question {
+		return &question{expires: time.Now().Add(time.Hour), answer: make(chan mcpsdk.InputResponse, 1)}
+	}
+	c := &call{s: s, state: "1", questions: map[string]*question{"k": fresh()}}
+	defer func() { c.parked.Stop() }()
 	if asks := c.question(); asks.state != "1" {
 		t.Fatal(asks.state)
 	}
 	c.answered("1", "k", &mcpsdk.ElicitResult{})
-	second := &question{answer: make(chan mcpsdk.InputResponse, 1)}
+	second := fresh()
 	c.questions["k"] = second
 	state := c.question().state
 	if c.answered("1", "k", &mcpsdk.ElicitResult{}); len(second.answer) != 0 {
@@ -135,5 +140,4 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	if c.answered(state, "k", &mcpsdk.ElicitResult{}); len(second.answer) != 1 {
 		t.Error("the second question has no answer")
 	}
-	c.parked.Stop()
 }
