@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// MaxNetworkEntries bounds the flows that a result lists, and the refusals.
+const MaxNetworkEntries = 100
+
 // Network is what a call did with its network. Of a kept process it is what
 // happened in the process while the call ran, that of other calls at the same time
 // included.

@@ -182,16 +182,13 @@ func (s *settlement) tighten() {
 		if !a.caller() || a.Max <= 0 || a.Max >= highest {
 			continue
 		}
-		limit := max(a.Max, s.bounds.min.value)
 		if a.Left {
-			limit = a.Max
+			s.bounds.max.value, s.Timeout = a.Max, min(a.Max, s.Timeout)
+			continue
 		}
+		limit := max(a.Max, s.bounds.min.value)
 		s.bounds.max.value = limit
-		switch {
-		case s.Timeout <= limit:
-		case a.Left:
-			s.Timeout = limit
-		default:
+		if s.Timeout > limit {
 			before := len(s.warnings)
 			s.warnings.addf("timeout %s is longer than the %s that %s leaves: %s is used",
 				Format(s.Timeout), Format(a.Max), a.who(), Format(limit))

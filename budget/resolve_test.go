@@ -185,6 +185,19 @@ func (c resolveCase) check(t *testing.T) {
 	}
 }
 
+// What is left of a timeout holds below the minimum, and is no other timeout.
+func TestResolveWhatIsLeft(t *testing.T) {
+	asked := global(RankTool, 60*sec)
+	want := Resolve(toolCall(), asked)
+	got := Resolve(toolCall(), asked, Ask{Layer: LayerClient, TimeoutUnset: true, Max: time.Millisecond, Left: true})
+	if got.Timeout != time.Millisecond || got.Max != time.Millisecond || got.Min <= got.Timeout {
+		t.Errorf("got %s, between %s and %s", Format(got.Timeout), Format(got.Min), Format(got.Max))
+	}
+	if got.Source != want.Source || got.Clamped != want.Clamped || len(got.Warnings) > 0 {
+		t.Errorf("by %s, clamped %v, warnings %q", got.Source, got.Clamped, got.Warnings)
+	}
+}
+
 func TestResolveRequested(t *testing.T) {
 	if r := Resolve(toolCall()); r.Requested != nil {
 		t.Errorf("requested %s", Format(*r.Requested))

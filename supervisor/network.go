@@ -202,7 +202,7 @@ func arrive(c *call.Call, g *kept.Guest) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	_ = n.relay.client.Begin(ctx, n.id, n.calls[c]) // or its report says why there is none
+	_ = n.relay.client.Begin(ctx, n.id, n.calls[c]) // if this fails, so does its report, which says why
 }
 
 // of is the call's part of what the session came to, which ends the count for it.

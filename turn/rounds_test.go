@@ -165,9 +165,10 @@ func TestRoundsWithoutAnAnswer(t *testing.T) {
 			starts int
 			says   string
 		}{
-			`{"k":{"method":"sampling/createMessage","params":{}}}`: {api.StatusToolError, 1, "sampling/createMessage"},
-			`{"k":{"method":"no/such","params":{}}}`:                {api.StatusToolError, 1, "no/such"},
-			`{"k":{"method":"roots/list"}}`:                         {api.StatusOK, 2, ""},
+			`{"k":{"method":"sampling/createMessage","params":{}}}`:            {api.StatusToolError, 1, "sampling/createMessage"},
+			`{"1":{},"2":{},"3":{},"4":{},"5":{},"6":{},"7":{},"8":{},"9":{}}`: {api.StatusToolError, 1, "asked for 9 things at once"},
+			`{"k":{"method":"no/such","params":{}}}`:                           {api.StatusToolError, 1, "no/such"},
+			`{"k":{"method":"roots/list"}}`:                                    {api.StatusOK, 2, ""},
 		} {
 			s := &server{wants: []string{wants}}
 			m := New(Config{Start: s.start, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }})
@@ -242,6 +243,9 @@ func TestRoundsTogether(t *testing.T) {
 		}
 		if n := r.Network; n == nil || len(n.Flows) != 1 || n.Unreachable != 2 {
 			t.Errorf("network %+v", r.Network)
+		}
+		if all := timingOf([]*api.Result{{}}, api.Timing{SilenceLimitMs: 3000}); all.SilenceLimitMs != 3000 {
+			t.Errorf("%+v", all)
 		}
 		long := api.StreamOutput{Head: "1234", SeenBytes: 4, KeptBytes: 4}
 		if both := streamOfBoth(long, long, 6); both.Head != "1234" || both.SeenBytes != 8 || both.DroppedBytes != 4 {

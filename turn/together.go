@@ -128,7 +128,7 @@ func together(before []*api.Result, last *api.Result) *api.Result {
 // timingOf has the times of all rounds, and the settings that the first one found.
 func timingOf(before []*api.Result, last api.Timing) api.Timing {
 	t := before[0].Timing
-	t.GraceMs = last.GraceMs
+	t.GraceMs, t.SilenceLimitMs = last.GraceMs, last.SilenceLimitMs
 	for _, one := range before[1:] {
 		t = addTimes(t, one.Timing)
 	}
@@ -174,9 +174,6 @@ func streamOfBoth(a, b api.StreamOutput, most int64) api.StreamOutput {
 	return b
 }
 
-// maxNetworkList is how many flows a result lists, and how many refusals.
-const maxNetworkList = 100
-
 func networkOfBoth(a, b *api.Network) *api.Network {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -191,6 +188,6 @@ func networkOfBoth(a, b *api.Network) *api.Network {
 
 func listOfBoth[T any](a, b []T, more int64) ([]T, int64) {
 	all := slices.Concat(a, b)
-	cut := max(len(all)-maxNetworkList, 0)
+	cut := max(len(all)-api.MaxNetworkEntries, 0)
 	return all[:len(all)-cut], more + int64(cut)
 }

@@ -19,10 +19,8 @@ func fleetWarnings(*config.Loaded, config.Tool) []string { return nil }
 func checkFleet(*config.Loaded) error { return nil }
 
 func examineFleet(context.Context, remoteFlags) []finding {
-	return []finding{failure("fleet", errNoFleets)}
+	return []finding{{"fleet", levelFail, "this toolhost was built without fleets (-tags nofleet)", "use another build"}}
 }
-
-var errNoFleets = errors.New("this toolhost was built without fleets (-tags nofleet); use another build")
 
 func openFleet(daemon.FleetOptions) (daemon.Fleet, error) {
 	return nil, errors.New("this toolhost was built without fleets (-tags nofleet): take fleet out of the configuration, or use another build")

@@ -9,9 +9,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// maxEntries bounds the flows and the refusals of a report.
-const maxEntries = 100
-
 // flowKey is one destination.
 type flowKey struct {
 	name, address string
@@ -66,7 +63,7 @@ func (b *book) since(at time.Time) int64 { return at.Sub(b.begun).Milliseconds()
 func (b *book) add(key flowKey, begun time.Time, part carried, err string) {
 	f := b.flows[key]
 	if f == nil {
-		if len(b.flows) >= maxEntries {
+		if len(b.flows) >= api.MaxNetworkEntries {
 			b.moreFlows++
 			return
 		}
@@ -86,7 +83,7 @@ func (b *book) newFlow(key flowKey, begun time.Time) *api.NetworkFlow {
 func (b *book) refuse(key refusalKey, other bool) {
 	r := b.refused[key]
 	if r == nil {
-		if len(b.refused) >= maxEntries {
+		if len(b.refused) >= api.MaxNetworkEntries {
 			b.moreRefused++
 			return
 		}
@@ -137,7 +134,7 @@ func (b *book) withLive(live map[*outer]struct{}) (all map[flowKey]api.NetworkFl
 			continue
 		}
 		f, known := all[o.key]
-		if !known && len(all) >= maxEntries {
+		if !known && len(all) >= api.MaxNetworkEntries {
 			more++
 			continue
 		}

@@ -33,7 +33,7 @@ func TestACallHasItsOwnErrors(t *testing.T) {
 // The bounds of a report are each call's own.
 func TestACallHasItsOwnEntries(t *testing.T) {
 	l := newLedger()
-	for i := range 2 * maxEntries {
+	for i := range 2 * api.MaxNetworkEntries {
 		l.failed(flowKey{name: "a.test", address: fmt.Sprint("before ", i)}, time.Now(), "")
 		l.refuse(refusalKey{name: fmt.Sprint("before", i)}, false)
 	}

@@ -73,11 +73,12 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 	if !rounds { // its one request waits for everything
 		made.Until = s.until(client, received)
 	}
-	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps) && (mayAsk || !rounds))
+	mute := rounds && !mayAsk
+	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps) && !mute)
 	if err != nil {
 		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
 	}
-	c.rounds, c.mute, c.caps = rounds, rounds && !mayAsk, caps
+	c.rounds, c.mute, c.caps = rounds, mute, caps
 	l := c.attach(ctx, r) // before anything can be asked
 	go c.run()
 	return c.attend(ctx, l, r, received)

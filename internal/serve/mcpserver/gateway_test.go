@@ -12,6 +12,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -139,5 +140,16 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	}
 	if c.answered(state, "k", &mcpsdk.ElicitResult{}); len(second.answer) != 1 {
 		t.Error("the second question has no answer")
+	}
+}
+
+// A server's extensions are offered where nothing but content has a part in them.
+func TestExtensionsOfServers(t *testing.T) {
+	one := serverOf("a", nil, nil)
+	one.Offers.Capabilities = []byte(`{"extensions":{"io.modelcontextprotocol/ui":{},"io.modelcontextprotocol/tasks":{},"example.org/own":{}}}`)
+	g := gateway{servers: []*wrapped{newWrapped(one)}}
+	all := g.extensionsFor(access.Identity{})
+	if _, tasks := all["io.modelcontextprotocol/tasks"]; tasks || len(all) != 2 {
+		t.Errorf("%v", all)
 	}
 }

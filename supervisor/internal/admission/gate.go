@@ -136,7 +136,7 @@ func (g *Gate) busy(share Share) string {
 	if !g.within(share, 1) {
 		return fmt.Sprintf("%s has %d calls running, which is its quota", share.Key, share.Running)
 	}
-	if g.running < g.limits.Running && g.left().beside(g, share.Key) > 0 {
+	if g.running < g.limits.Running && g.beside(share.Key, g.left()) > 0 {
 		return fmt.Sprintf("%d calls are running, and the other slots (%d) are left to those who called in the last %s", g.running, g.limits.Running-g.running, g.limits.LeaveFor)
 	}
 	return fmt.Sprintf("%d calls are running", g.limits.Running)
@@ -252,6 +252,7 @@ type left struct {
 	wait time.Duration // until there is one less
 }
 
+// left forgets shares for which none are any more.
 func (g *Gate) left() (l left) {
 	for key, at := range g.called {
 		count, wait := &l.idle, g.limits.LeaveFor
@@ -274,7 +275,7 @@ func (g *Gate) left() (l left) {
 }
 
 // beside is how many slots a share that has some leaves free.
-func (l left) beside(g *Gate, key string) int {
+func (g *Gate) beside(key string, l left) int {
 	if _, young := g.called[key]; young && g.taken[key] == 1 {
 		l.lone--
 	}
@@ -289,7 +290,7 @@ func (g *Gate) next() (first *waiter) {
 	left := g.left()
 	for _, w := range g.waiting {
 		switch {
-		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-left.beside(g, w.share.Key):
+		case !g.within(w.share, w.slots), g.taken[w.share.Key] > 0 && g.running >= g.limits.Running-g.beside(w.share.Key, left):
 		case first == nil, w.weight > first.weight, w.weight == first.weight && g.taken[w.share.Key] < g.taken[first.share.Key]:
 			first = w
 		}
