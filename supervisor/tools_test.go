@@ -112,6 +112,14 @@ func testTools() []plugin.Registered {
 			fmt.Println(password)
 			return answer{}, errors.Join(err, out.Text("thanks for "+password))
 		}),
+		tool("sees", func(_ context.Context, in args, out *plugin.Output) (answer, error) {
+			entries, err := os.ReadDir(in.Text)
+			program, err2 := os.Stat("/proc/self/exe")
+			if err = errors.Join(err, err2); err != nil {
+				return answer{}, err
+			}
+			return answer{len(entries)}, out.Text(fmt.Sprint(program.Size()))
+		}),
 		tool("count", func(context.Context, args, *plugin.Output) (answer, error) {
 			return answer{int(served.Add(1))}, nil
 		}),
