@@ -16,11 +16,15 @@ type Network struct {
 	// Mode is "none", "host" or "grants". Only with grants is more known than that.
 	Mode string `json:"mode"`
 	// Flows are the destinations that connections were granted to, and Refused what
-	// was not, each at most 100; MoreFlows and MoreRefused count what is left out.
-	Flows       []NetworkFlow    `json:"flows"`
-	Refused     []NetworkRefusal `json:"refused"`
-	MoreFlows   int64            `json:"moreFlows,omitempty"`
-	MoreRefused int64            `json:"moreRefused,omitempty"`
+	// was not, each at most 100.
+	Flows   []NetworkFlow    `json:"flows"`
+	Refused []NetworkRefusal `json:"refused"`
+	// MoreFlows counts the connections to destinations that are left out, with
+	// MoreSentBytes and MoreReceivedBytes; MoreRefused what is left out of Refused.
+	MoreFlows         int64 `json:"moreFlows,omitempty"`
+	MoreSentBytes     int64 `json:"moreSentBytes,omitempty"`
+	MoreReceivedBytes int64 `json:"moreReceivedBytes,omitempty"`
+	MoreRefused       int64 `json:"moreRefused,omitempty"`
 	// Unreachable counts what the kernel refused inside: other ports, addresses that
 	// were not granted, UDP. It is of the namespace's own counters.
 	Unreachable int64 `json:"unreachable"`
@@ -82,14 +86,39 @@ type NetworkLimits struct {
 	ConnectTimeoutMs int64 `json:"connectTimeoutMs"`
 }
 
+// Total is what all connections came to, and how much was refused, with what is left
+// out of the lists.
+func (n *Network) Total() (flows NetworkFlow, refused int64) {
+	flows = NetworkFlow{Connections: n.MoreFlows, SentBytes: n.MoreSentBytes, ReceivedBytes: n.MoreReceivedBytes}
+	for _, f := range n.Flows {
+		flows.Connections += f.Connections
+		flows.SentBytes += f.SentBytes
+		flows.ReceivedBytes += f.ReceivedBytes
+	}
+	refused = n.MoreRefused
+	for _, f := range n.Refused {
+		refused += f.Count
+	}
+	return flows, refused
+}
+
 // NotGranted begins the Why of what no grant is for.
 const NotGranted = "not granted"
 
-// Grant is the short form of the network grant that a refusal lacks; empty where
-// none would help.
+// synthetic addresses stand for names inside a call; outside they are for benchmarks
+// (RFC 2544).
+var synthetic = netip.MustParsePrefix("198.18.0.0/15")
+
+// Grant is the short form of the network grant that a refusal lacks; empty where none
+// would help, and for addresses that nobody should grant because a tool asked for them,
+// or a name leads there: loopback, link-local with the metadata services, and the call's
+// own.
 func (f NetworkRefusal) Grant() string {
 	host := f.Name
 	if addr, err := netip.ParseAddr(f.Address); err == nil {
+		if addr.IsLoopback() || addr.IsUnspecified() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || synthetic.Contains(addr) {
+			return ""
+		}
 		if host = addr.String(); addr.Is6() && f.Port != 0 {
 			host = "[" + host + "]"
 		}

@@ -51,6 +51,9 @@ type Reach struct {
 	// this network translates to IPv4; Own are the addresses of this machine.
 	Deny, Translated []netip.Prefix
 	Own              []netip.Addr
+	// MayTranslate says that Translated is not known: no IPv6 address may be had that
+	// is not granted itself.
+	MayTranslate bool
 }
 
 // Refuse says what an address is that must not be reached; it is empty for one
@@ -86,17 +89,24 @@ func (r Reach) Refuse(to netip.AddrPort) string {
 			return "denied by the operator"
 		}
 	}
-	if mapped {
+	switch {
+	case mapped:
 		return "IPv4 in IPv6"
+	case r.MayTranslate && addr.Is6():
+		return "perhaps translated to IPv4, since the resolver says nothing about " + TranslationName
 	}
 	return ""
 }
+
+// TranslationName has only IPv4 addresses, so one with IPv6 has been translated
+// (RFC 7050).
+const TranslationName = "ipv4only.arpa"
 
 // wellKnown are the IPv4 addresses of ipv4only.arpa (RFC 7050).
 var wellKnown = []netip.Addr{netip.MustParseAddr("192.0.0.170"), netip.MustParseAddr("192.0.0.171")}
 
 // TranslatedPrefixes are the NAT64 prefixes by which this network has made the
-// IPv6 addresses that ipv4only.arpa has here (RFC 7050, section 3; RFC 6052, 2.2).
+// IPv6 addresses that TranslationName has here (RFC 7050, section 3; RFC 6052, 2.2).
 func TranslatedPrefixes(found []netip.Addr) (list []netip.Prefix) {
 	for _, addr := range found {
 		if !addr.Is6() || addr.Is4In6() {

@@ -244,6 +244,14 @@ func TestRoundsTogether(t *testing.T) {
 		if n := r.Network; n == nil || len(n.Flows) != 1 || n.Unreachable != 2 {
 			t.Errorf("network %+v", r.Network)
 		}
+		many := api.Network{Mode: "grants", MoreFlows: 1}
+		for range api.MaxNetworkEntries - 1 {
+			many.Flows = append(many.Flows, api.NetworkFlow{Connections: 1, SentBytes: 2, ReceivedBytes: 3})
+		}
+		n := networkOfBoth(&many, &many)
+		if all, _ := n.Total(); len(n.Flows) != api.MaxNetworkEntries || n.MoreFlows != 100 || all != (api.NetworkFlow{Connections: 200, SentBytes: 396, ReceivedBytes: 594}) {
+			t.Errorf("%d flows and %d more, in all %+v", len(n.Flows), n.MoreFlows, all)
+		}
 		if all := timingOf([]*api.Result{{}}, api.Timing{SilenceLimitMs: 3000}); all.SilenceLimitMs != 3000 {
 			t.Errorf("%+v", all)
 		}

@@ -179,15 +179,21 @@ func networkOfBoth(a, b *api.Network) *api.Network {
 		return cmp.Or(a, b)
 	}
 	n := *b
-	n.Flows, n.MoreFlows = listOfBoth(a.Flows, b.Flows, a.MoreFlows+b.MoreFlows)
-	n.Refused, n.MoreRefused = listOfBoth(a.Refused, b.Refused, a.MoreRefused+b.MoreRefused)
+	n.Flows, n.Refused = listOfBoth(a.Flows, b.Flows), listOfBoth(a.Refused, b.Refused)
+	before, refusedBefore := a.Total()
+	after, refusedAfter := b.Total()
+	listed, refusedListed := (&api.Network{Flows: n.Flows, Refused: n.Refused}).Total()
+	n.MoreFlows = before.Connections + after.Connections - listed.Connections
+	n.MoreSentBytes = before.SentBytes + after.SentBytes - listed.SentBytes
+	n.MoreReceivedBytes = before.ReceivedBytes + after.ReceivedBytes - listed.ReceivedBytes
+	n.MoreRefused = refusedBefore + refusedAfter - refusedListed
 	n.Unreachable += a.Unreachable
 	n.Shared, n.Error = a.Shared || b.Shared, cmp.Or(a.Error, b.Error)
 	return &n
 }
 
-func listOfBoth[T any](a, b []T, more int64) ([]T, int64) {
+// listOfBoth has no more entries than a result lists.
+func listOfBoth[T any](a, b []T) []T {
 	all := slices.Concat(a, b)
-	cut := max(len(all)-api.MaxNetworkEntries, 0)
-	return all[:len(all)-cut], more + int64(cut)
+	return all[:min(len(all), api.MaxNetworkEntries)]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -36,14 +37,15 @@ func checkNetwork(host *supervisor.Supervisor, features []sandbox.Finding) []fin
 	return append([]finding{found}, checkProxy(httpproxy.FromEnvironment())...)
 }
 
-// checkProxy says which outbound proxy granted names are reached by.
+// checkProxy says which outbound proxy granted names are reached by. It is read as the
+// relay reads it: http:// may be left out.
 func checkProxy(c *httpproxy.Config) (findings []finding) {
 	for _, p := range []struct{ name, value string }{{"HTTPS_PROXY", c.HTTPSProxy}, {"HTTP_PROXY", c.HTTPProxy}} {
 		if p.value == "" {
 			continue
 		}
-		u, err := url.Parse(p.value)
-		if err != nil || u.Scheme != "http" || u.Host == "" {
+		u, err := (&httpproxy.Config{HTTPSProxy: p.value}).ProxyFunc()(&url.URL{Scheme: "https", Host: "doctor.invalid"})
+		if err != nil || u.Scheme != "http" || u.Host == "" || strings.Trim(u.Path, "/") != "" {
 			findings = append(findings, finding{"network proxy", levelWarn, p.name + " is not an address that begins with http://, and connections by it fail", "set " + p.name + "=http://HOST:PORT, or unset it"})
 			continue
 		}

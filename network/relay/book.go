@@ -34,6 +34,10 @@ func (c carried) less(before carried) carried {
 	return carried{c.connections - before.connections, c.sent - before.sent, c.received - before.received}
 }
 
+func (c carried) plus(other carried) carried {
+	return carried{c.connections + other.connections, c.sent + other.sent, c.received + other.received}
+}
+
 func (c carried) addTo(f *api.NetworkFlow) {
 	f.Connections += c.connections
 	f.SentBytes += c.sent
@@ -42,10 +46,12 @@ func (c carried) addTo(f *api.NetworkFlow) {
 
 // book is what has come since a moment.
 type book struct {
-	begun                  time.Time // of the session
-	flows                  map[flowKey]*api.NetworkFlow
-	refused                map[refusalKey]*refusal
-	moreFlows, moreRefused int64
+	begun   time.Time // of the session
+	flows   map[flowKey]*api.NetworkFlow
+	refused map[refusalKey]*refusal
+	// What there was no room for.
+	more        carried
+	moreRefused int64
 	// What connections that live had carried, and the kernel had refused, before.
 	before      map[*outer]carried
 	unreachable int64
@@ -64,7 +70,7 @@ func (b *book) add(key flowKey, begun time.Time, part carried, err string) {
 	f := b.flows[key]
 	if f == nil {
 		if len(b.flows) >= api.MaxNetworkEntries {
-			b.moreFlows++
+			b.more = b.more.plus(part)
 			return
 		}
 		f = b.newFlow(key, begun)
@@ -102,7 +108,8 @@ func (b *book) report(live map[*outer]struct{}, unreachable int64) *api.Network 
 	all, more := b.withLive(live)
 	r := &api.Network{
 		Mode: "grants", Flows: []api.NetworkFlow{}, Refused: []api.NetworkRefusal{},
-		MoreFlows: more, MoreRefused: b.moreRefused, Unreachable: unreachable - b.unreachable,
+		MoreFlows: more.connections, MoreSentBytes: more.sent, MoreReceivedBytes: more.received, MoreRefused: b.moreRefused,
+		Unreachable: unreachable - b.unreachable,
 	}
 	for _, f := range all {
 		r.Flows = append(r.Flows, f)
@@ -121,10 +128,10 @@ func (b *book) report(live map[*outer]struct{}, unreachable int64) *api.Network 
 	return r
 }
 
-// withLive are the flows, and how many more there are, with what connections have
+// withLive are the flows, and what there was no room for, with what connections have
 // carried that live.
-func (b *book) withLive(live map[*outer]struct{}) (all map[flowKey]api.NetworkFlow, more int64) {
-	all, more = map[flowKey]api.NetworkFlow{}, b.moreFlows
+func (b *book) withLive(live map[*outer]struct{}) (all map[flowKey]api.NetworkFlow, more carried) {
+	all, more = map[flowKey]api.NetworkFlow{}, b.more
 	for key, f := range b.flows {
 		all[key] = *f
 	}
@@ -135,7 +142,7 @@ func (b *book) withLive(live map[*outer]struct{}) (all map[flowKey]api.NetworkFl
 		}
 		f, known := all[o.key]
 		if !known && len(all) >= api.MaxNetworkEntries {
-			more++
+			more = more.plus(part)
 			continue
 		}
 		if !known {

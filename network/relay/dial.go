@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 )
 
 // dial connects to the target, and has the attempt counted whatever comes of it.
@@ -77,15 +78,17 @@ func dialThrough(ctx context.Context, proxy *url.URL, to target, plain bool) (co
 }
 
 func (s *session) dialDirect(ctx context.Context, to target) (*net.TCPConn, netip.AddrPort, error) {
-	reach, err := s.world.reach(s.spec)
-	if err != nil {
-		return nil, netip.AddrPort{}, err
-	}
 	list := []netip.AddrPort{to.at}
+	var err error
 	if to.name != "" {
 		if list, err = s.names.addresses(ctx, to.name, to.at.Port()); err != nil {
 			return nil, netip.AddrPort{}, err
 		}
+	}
+	v6 := slices.ContainsFunc(list, func(at netip.AddrPort) bool { return at.Addr().Is6() && !at.Addr().Is4In6() })
+	reach, err := s.world.reach(ctx, s.spec, to.name != "" && v6)
+	if err != nil {
+		return nil, netip.AddrPort{}, err
 	}
 	return dialAny(ctx, list, reach)
 }

@@ -129,11 +129,7 @@ func TestMalformedQueries(t *testing.T) {
 // A granted name that does not exist outside does not exist inside.
 func TestANameThatDoesNotExist(t *testing.T) {
 	var asked atomic.Int64
-	w := &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		go missing(theirs, &asked)
-		return ours, nil
-	}}}
+	w := &world{resolver: saying(t, &asked, func(m *dnsmessage.Message) { m.RCode = dnsmessage.RCodeNameError })}
 	s, _ := newSession(t, w, network.Limits{}, names443...)
 	for _, kind := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
 		if m := unpack(t, s.answerQuery(query(t, "a.test.", kind, false))); m.RCode != dnsmessage.RCodeNameError {
@@ -148,29 +144,6 @@ func TestANameThatDoesNotExist(t *testing.T) {
 	}
 	if once == 0 || asked.Load() != once {
 		t.Errorf("%d lookups, then %d", once, asked.Load())
-	}
-}
-
-// missing is a name server in a stream to which every name is unknown.
-func missing(conn net.Conn, asked *atomic.Int64) {
-	defer conn.Close()
-	var size [2]byte
-	for {
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
-			return
-		}
-		raw := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(conn, raw); err != nil {
-			return
-		}
-		asked.Add(1)
-		var m dnsmessage.Message
-		if m.Unpack(raw) != nil {
-			return
-		}
-		m.Response, m.RCode, m.Additionals = true, dnsmessage.RCodeNameError, nil
-		raw, _ = m.Pack()
-		_, _ = conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(raw))), raw...))
 	}
 }
 

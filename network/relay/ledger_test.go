@@ -49,6 +49,23 @@ func TestACallHasItsOwnEntries(t *testing.T) {
 	}
 }
 
+// What there is no room for counts all the same.
+func TestWhatIsLeftOutCounts(t *testing.T) {
+	b := newBook(time.Now())
+	for i := range api.MaxNetworkEntries + 2 {
+		b.add(flowKey{name: "a.test", address: fmt.Sprint(i)}, time.Now(), carried{1, 10, 100}, "")
+		b.refuse(refusalKey{name: fmt.Sprint(i)}, false)
+	}
+	r := b.report(nil, 0)
+	if len(r.Flows) != api.MaxNetworkEntries || r.MoreFlows != 2 || r.MoreSentBytes != 20 || r.MoreReceivedBytes != 200 || r.MoreRefused != 2 {
+		t.Errorf("%d flows; more: %d, %d bytes sent, %d received, %d refused", len(r.Flows), r.MoreFlows, r.MoreSentBytes, r.MoreReceivedBytes, r.MoreRefused)
+	}
+	const n = api.MaxNetworkEntries + 2
+	if all, refused := r.Total(); all != (api.NetworkFlow{Connections: n, SentBytes: 10 * n, ReceivedBytes: 100 * n}) || refused != n {
+		t.Errorf("%+v and %d refused", all, refused)
+	}
+}
+
 // A connection from before a call counts for it by what it has carried since, and by
 // its end.
 func TestAConnectionFromBeforeACall(t *testing.T) {

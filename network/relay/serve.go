@@ -99,7 +99,6 @@ func (s *server) take(m message, files []*os.File) {
 
 func (s *server) hello(proxy *httpproxy.Config) {
 	s.world = newWorld(proxy)
-	go s.world.findTranslation()
 }
 
 func (s *server) open(m message, files []*os.File) error {

@@ -27,41 +27,38 @@ type world struct {
 	resolver *net.Resolver
 	proxy    func(*url.URL) (*url.URL, error) // nil without a proxy
 
-	mu         sync.Mutex
-	own        []netip.Addr
-	ownAt      time.Time
-	translated []netip.Prefix
+	translation translation
+
+	mu    sync.Mutex
+	own   []netip.Addr
+	ownAt time.Time
 }
 
 func newWorld(proxy *httpproxy.Config) *world {
 	w := &world{resolver: &net.Resolver{PreferGo: true, StrictErrors: true}}
+	w.translation.resolver = w.resolver
 	if proxy != nil && (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") {
 		w.proxy = proxy.ProxyFunc()
 	}
 	return w
 }
 
-// translationName has only IPv4 addresses, so one with IPv6 has been translated
-// (RFC 7050).
-const translationName = "ipv4only.arpa."
-
-func (w *world) findTranslation() {
-	ctx, cancel := context.WithTimeout(context.Background(), network.DefaultDial)
-	defer cancel()
-	found, err := w.resolver.LookupNetIP(ctx, "ip6", translationName)
-	if err != nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.translated = network.TranslatedPrefixes(found)
-}
-
 // ownEvery is how long the machine's addresses are taken to stay.
 const ownEvery = 5 * time.Second
 
-// reach is what a session's connections may lead to at this moment.
-func (w *world) reach(spec Session) (network.Reach, error) {
+// reach is what a session's connections may lead to at this moment; v6 says that there are
+// IPv6 addresses among what is tried.
+func (w *world) reach(ctx context.Context, spec Session, v6 bool) (network.Reach, error) {
+	r, err := w.machine()
+	r.Granted, r.Deny = spec.Grants, spec.Deny
+	if err == nil && v6 {
+		r.Translated, r.MayTranslate = w.translation.prefixes(ctx)
+	}
+	return r, err
+}
+
+// machine is what is the machine's own.
+func (w *world) machine() (network.Reach, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if time.Since(w.ownAt) > ownEvery {
@@ -77,7 +74,7 @@ func (w *world) reach(spec Session) (network.Reach, error) {
 		}
 		w.ownAt = time.Now()
 	}
-	return network.Reach{Granted: spec.Grants, Deny: spec.Deny, Translated: w.translated, Own: w.own}, nil
+	return network.Reach{Own: w.own}, nil
 }
 
 // refusedError is an address that a name must not lead to.

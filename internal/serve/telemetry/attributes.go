@@ -61,16 +61,10 @@ func details(r *api.Result) (list []attribute.KeyValue) {
 		list = append(list, attribute.Int64("toolhost.human_wait_ms", r.Timing.HumanWaitMs))
 	}
 	if n := r.Network; n != nil && n.Mode == sandbox.NetworkGrants {
-		var connections, sent, received, refused int64
-		for _, f := range n.Flows {
-			connections, sent, received = connections+f.Connections, sent+f.SentBytes, received+f.ReceivedBytes
-		}
-		for _, f := range n.Refused {
-			refused += f.Count
-		}
+		all, refused := n.Total()
 		list = append(list,
-			attribute.Int64("toolhost.network.connections", connections), attribute.Int64("toolhost.network.refused", refused),
-			attribute.Int64("toolhost.network.sent_bytes", sent), attribute.Int64("toolhost.network.received_bytes", received),
+			attribute.Int64("toolhost.network.connections", all.Connections), attribute.Int64("toolhost.network.refused", refused),
+			attribute.Int64("toolhost.network.sent_bytes", all.SentBytes), attribute.Int64("toolhost.network.received_bytes", all.ReceivedBytes),
 		)
 	}
 	if r.Exit.Code != nil {

@@ -138,7 +138,7 @@ func checkSpans(t *testing.T, r *receiver) {
 	got := attributes(root.GetAttributes())
 	for name, want := range map[string]string{
 		operationName: "execute_tool", toolName: "slow", toolType: "function", toolCallID: "call_1", errorType: "timeout", "toolhost.turn.id": "turn1",
-		"toolhost.network.connections": "3", "toolhost.network.refused": "4", "toolhost.network.sent_bytes": "42", "toolhost.network.received_bytes": "500",
+		"toolhost.network.connections": "8", "toolhost.network.refused": "10", "toolhost.network.sent_bytes": "50", "toolhost.network.received_bytes": "507",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)

@@ -42,6 +42,8 @@ func timedOut() turn.Record {
 		Mode:    "grants",
 		Flows:   []api.NetworkFlow{{Name: secretText, Address: secretText, Port: 443, Connections: 2, SentBytes: 30, ReceivedBytes: 500, Error: secretText}, {Name: secretText + "2", Port: 80, Connections: 1, SentBytes: 12}},
 		Refused: []api.NetworkRefusal{{Name: secretText, Count: 4, Why: secretText}},
+		// What no list has room for counts.
+		MoreFlows: 5, MoreSentBytes: 8, MoreReceivedBytes: 7, MoreRefused: 6,
 	}
 	r.Marks = api.Marks{Queued: at(10), Admitted: at(30), Ready: at(50), Stop: at(1530), Kill: at(3530), Empty: at(3535), Done: at(3540)}
 	return turn.Record{

@@ -263,14 +263,11 @@ func (m *metrics) network(c *ended) {
 	if c.result.Network == nil {
 		return
 	}
-	for _, f := range c.result.Network.Flows {
-		m.reached.WithLabelValues(c.tool).Add(float64(max(f.Connections, 0)))
-		m.moved.WithLabelValues(c.tool, "sent").Add(float64(max(f.SentBytes, 0)))
-		m.moved.WithLabelValues(c.tool, "received").Add(float64(max(f.ReceivedBytes, 0)))
-	}
-	for _, f := range c.result.Network.Refused {
-		m.refused.WithLabelValues(c.tool).Add(float64(max(f.Count, 0)))
-	}
+	all, refused := c.result.Network.Total()
+	m.reached.WithLabelValues(c.tool).Add(float64(max(all.Connections, 0)))
+	m.moved.WithLabelValues(c.tool, "sent").Add(float64(max(all.SentBytes, 0)))
+	m.moved.WithLabelValues(c.tool, "received").Add(float64(max(all.ReceivedBytes, 0)))
+	m.refused.WithLabelValues(c.tool).Add(float64(max(refused, 0)))
 }
 
 // goVersion is that of the build.
