@@ -282,9 +282,16 @@ func upgrade(t *testing.T, install func()) {
 	root.toolhost(t, "log", "--socket", "/run/toolhost/toolhost.sock", r.TurnID)
 }
 
+// testRemove: the slice goes whether systemd has seen in time that nobody needs it or not.
 func testRemove(t *testing.T) {
+	const dropIn = "/run/systemd/system/toolhost.slice.d/test.conf"
+	write(t, dropIn, "[Unit]\nStopWhenUnneeded=no\n")
+	run(t, "systemctl", "daemon-reload")
 	run(t, "dpkg", "--remove", "toolhost")
 	gone(t)
+	if err := os.Remove(dropIn); err != nil {
+		t.Error(err)
+	}
 	for _, kept := range []string{"/etc/toolhost/toolhost.yaml", "/var/lib/toolhost"} {
 		if _, err := os.Stat(kept); err != nil {
 			t.Errorf("removed with the package: %v", err)
