@@ -38,19 +38,19 @@ func (c *contents) keep(content api.Content) {
 	if content.Block {
 		c.block = &api.Content{Block: true, Extra: c.mask.JSON(content.Extra)}
 	}
-	_ = c.stream.Pass([]byte(content.Text), c.keepText)
+	_ = c.stream.PassText(content.Text, c.keepText)
 }
 
 // end keeps what was held back.
 func (c *contents) end() {
-	c.stream.End(c.keepText)
+	c.stream.End(func(p []byte) error { return c.keepText(string(p)) })
 	if c.block != nil {
-		_ = c.keepText(nil)
+		_ = c.keepText("")
 	}
 }
 
-func (c *contents) keepText(p []byte) error {
-	content := api.Content{Type: "text", Text: string(p)}
+func (c *contents) keepText(text string) error {
+	content := api.Content{Type: "text", Text: text}
 	if c.block != nil {
 		content.Block, content.Extra, c.block = true, c.block.Extra, nil
 	}
@@ -61,7 +61,8 @@ func (c *contents) keepText(p []byte) error {
 func (c *contents) show(content api.Content) {
 	c.items.Add(itemOf(content))
 	if c.events.Tells(sizeOf(content)) {
-		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &content})
+		told := content // else each content would be copied, told or not
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &told})
 	}
 }
 
@@ -72,8 +73,10 @@ func (c *contents) fill(r *api.Result) {
 }
 
 func sizeOf(c api.Content) int {
-	item := itemOf(c)
-	return max(item.Size, len(item.Text))
+	if c.Type == "text" {
+		return len(c.Text)
+	}
+	return c.Bytes()
 }
 
 func contentOf(content *pluginv1.Content) api.Content {

@@ -49,16 +49,11 @@ const maxRunBytes = 256 << 10
 // run is a stretch of text, or one item that cannot be cut.
 type run struct {
 	item Item // its Value is nil for text
-	text strings.Builder
+	text []byte
 	from int // where the text that is left begins
 }
 
-func (r *run) left() Item {
-	if !r.item.isText() {
-		return r.item
-	}
-	return Item{Text: r.text.String()[r.from:], Block: r.item.Block, Extra: r.item.Extra}
-}
+func (r *run) left() []byte { return r.text[r.from:] }
 
 // Items is a sequence of content cut to a limit: head and tail, half of it
 // each. Neighbouring texts are joined, at a cost that is linear in their length.
@@ -72,7 +67,8 @@ type Items struct {
 	seen               int64
 	dropped            int64
 	droppedValues      int
-	largest            Item // of them, its Kind and Size
+	largest            Item   // of them, its Kind and Size
+	spare              []byte // what a text that was dropped was in
 }
 
 // NewItems keeps at most limit bytes.
@@ -93,7 +89,7 @@ func (s *Items) Add(item Item) {
 func (s *Items) addHead(item Item) (rest Item) {
 	room := s.half - s.headCost
 	if item.cost() <= room {
-		s.head = join(s.head, item)
+		s.head = s.join(s.head, item)
 		s.headCost += item.cost()
 		return Item{}
 	}
@@ -103,13 +99,13 @@ func (s *Items) addHead(item Item) (rest Item) {
 	}
 	kept := item
 	kept.Text = wholeEnd(item.Text[:room])
-	s.head = join(s.head, kept)
+	s.head = s.join(s.head, kept)
 	s.headCost += kept.cost()
 	return Item{Text: item.Text[len(kept.Text):]}
 }
 
 func (s *Items) addTail(item Item) {
-	s.tail = join(s.tail, item)
+	s.tail = s.join(s.tail, item)
 	s.tailCost += item.cost()
 	for s.headCost+s.tailCost > 2*s.half {
 		s.dropOldest(s.headCost + s.tailCost - 2*s.half)
@@ -118,19 +114,21 @@ func (s *Items) addTail(item Item) {
 
 // dropOldest takes at least one and about excess bytes off the tail's front.
 func (s *Items) dropOldest(excess int) {
-	run := s.tail[0]
-	first := run.left()
-	if size := len(first.Text); first.isText() && size > excess {
-		dropped := size - len(wholeStart(first.Text[excess:]))
-		run.from += dropped
+	oldest := s.tail[0]
+	left := oldest.left()
+	if oldest.item.isText() && len(left) > excess {
+		dropped := len(left) - len(wholeStart(left[excess:]))
+		oldest.from += dropped
 		s.forget(dropped, dropped)
 		return
 	}
 	s.tail[0] = nil // what is dropped must not stay reachable
 	s.tail = s.tail[1:]
-	s.forget(first.cost(), first.bytes())
-	if !first.isText() {
-		s.forgetValue(first)
+	s.forget(oldest.item.cost()+len(left), oldest.item.bytes()+len(left))
+	if !oldest.item.isText() {
+		s.forgetValue(oldest.item)
+	} else {
+		s.spare = oldest.text
 	}
 }
 
@@ -146,21 +144,24 @@ func (s *Items) forget(cost, bytes int) {
 }
 
 // join appends item, as part of the last run where both are texts, and short.
-func join(runs []*run, item Item) []*run {
-	if item.isText() && item.Text == "" && !item.Block {
+func (s *Items) join(runs []*run, item Item) []*run {
+	if !item.isText() {
+		return append(runs, &run{item: item})
+	}
+	if item.Text == "" && !item.Block {
 		return runs
 	}
-	if n := len(runs); n > 0 && item.isText() && !item.Block && runs[n-1].item.isText() && runs[n-1].text.Len()+len(item.Text) <= maxRunBytes {
-		runs[n-1].text.WriteString(item.Text)
-		return runs
+	var room []byte
+	if n := len(runs); n > 0 && !item.Block && runs[n-1].item.isText() {
+		if last := runs[n-1]; len(last.text)+len(item.Text) <= maxRunBytes {
+			last.text = append(last.text, item.Text...)
+			return runs
+		}
+		room, s.spare = s.spare[:0], nil // it will be as long as the last one
 	}
-	next := &run{}
-	next.item = item
-	if item.isText() {
-		next.text.WriteString(item.Text)
-		next.item.Text = ""
-	}
-	return append(runs, next)
+	text := append(room, item.Text...)
+	item.Text = ""
+	return append(runs, &run{item: item, text: text})
 }
 
 // Kept returns what is left, texts joined; where something was dropped, a text
@@ -203,20 +204,16 @@ func merge(runs []*run) (out []Item) {
 	return out
 }
 
-// textOf is the text of runs that are all text. That of a single one is not
-// copied.
+// textOf is the text of runs that are all text.
 func textOf(runs []*run) string {
-	if len(runs) == 1 {
-		return runs[0].left().Text
-	}
 	size := 0
 	for _, r := range runs {
-		size += r.text.Len() - r.from
+		size += len(r.left())
 	}
 	var text strings.Builder
 	text.Grow(size)
 	for _, r := range runs {
-		text.WriteString(r.left().Text)
+		text.Write(r.left())
 	}
 	return text.String()
 }

@@ -44,6 +44,18 @@ func TestKeepingIsLinear(t *testing.T) {
 			}
 		})
 	}
+	// What drops nearly all of a flood needs no memory for it.
+	for _, piece := range []string{"x", strings.Repeat("x", 4<<10), strings.Repeat("é", 100<<10)} {
+		allocated := allocatedBy(func() {
+			s := NewItems(1 << 20)
+			for n := 0; n < size; n += len(piece) {
+				s.Add(Item{Text: piece})
+			}
+		})
+		if most := uint64(size / 4); allocated > most {
+			t.Errorf("a flood by %d: %d bytes were allocated for %d of output", len(piece), allocated, size)
+		}
+	}
 	for _, piece := range []int{1, 1 << 10, 64 << 10} {
 		chunk := bytes.Repeat([]byte("x"), piece)
 		allocated := allocatedBy(func() {

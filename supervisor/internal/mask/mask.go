@@ -151,6 +151,17 @@ func (s *Stream) Pass(p []byte, to func([]byte) error) error {
 	return to(p)
 }
 
+// PassText is Pass for a string, which is not copied where there are no secrets.
+func (s *Stream) PassText(text string, to func(string) error) error {
+	if s.mask.set.Load() != nil {
+		return s.Pass([]byte(text), func(p []byte) error { return to(string(p)) })
+	}
+	if text == "" { // and nothing is held back
+		return nil
+	}
+	return to(text)
+}
+
 // End hands on what was held back. The stream may go on.
 func (s *Stream) End(to func([]byte) error) {
 	s.mu.Lock()
@@ -170,5 +181,5 @@ func (s *Stream) handOnRest(to func([]byte) error) {
 	if rest := s.stream.Close(); len(rest) > 0 {
 		_ = to(rest)
 	}
-	s.stream = s.set.NewStream()
+	s.stream.Restart()
 }

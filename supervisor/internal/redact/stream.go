@@ -56,6 +56,11 @@ func (s *Stream) Write(p []byte) []byte {
 // Close ends the stream and returns the rest.
 func (s *Stream) Close() []byte { return s.release(len(s.buf) - s.from) }
 
+// Restart begins the stream anew, after Close.
+func (s *Stream) Restart() {
+	*s = Stream{set: s.set, buf: s.buf[:0], spans: s.spans[:0], out: s.out[:0]}
+}
+
 // decided is how much of what is held no later byte can change: what begins no
 // secret, and what is one.
 func (s *Stream) decided() int {
