@@ -99,7 +99,8 @@ func respondRaw(w http.ResponseWriter, status int, raw []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)+1))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n'))
+	_, _ = w.Write(raw)
+	_, _ = w.Write([]byte{'\n'}) // appended, all of it would be copied
 }
 
 // maxShownRunes bounds what an error repeats of a request, and maxRuleRunes what
