@@ -83,7 +83,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
-	given, err := c.elicit(ctx, i, f.params(i))
+	given, err := c.elicit(ctx, i, f.params(i), f)
 	result, _ := given.(*mcpsdk.ElicitResult)
 	switch {
 	case err == nil && result == nil:
@@ -94,7 +94,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{}, ctx.Err()
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
-		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
+		c.note(whyNot(err, "the client could not ask a human: "))
 		return api.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
 	answer := f.answer(result)
@@ -111,11 +111,20 @@ func (c *call) by() string {
 	return name
 }
 
-// elicit asks by a request, or by the answer to one.
-func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
+// elicit asks by a request, or by the answer to one. A form's answer fits.
+func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (mcpsdk.InputResponse, error) {
 	if c.rounds {
-		return c.put(ctx, i, params)
+		return c.put(ctx, i, params, f)
 	}
+	given, err := c.request(ctx, params)
+	if err == nil {
+		err = f.unfit(i, given)
+	}
+	return given, err
+}
+
+// request asks by a request.
+func (c *call) request(ctx context.Context, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
 	c.mu.Lock()
 	l := c.newest()
 	c.mu.Unlock()
@@ -127,7 +136,7 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.Inpu
 	defer context.AfterFunc(ctx, cancel)()
 	switch p := params.(type) {
 	case *mcpsdk.ElicitParams:
-		return l.session.Elicit(asking, p)
+		return l.session.Elicit(asking, unjudged(p))
 	case *mcpsdk.CreateMessageWithToolsParams:
 		return l.session.CreateMessageWithTools(asking, p)
 	case *mcpsdk.ListRootsParams:
@@ -139,6 +148,8 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.Inpu
 // question is one that a request is to be answered by.
 type question struct {
 	params  mcpsdk.InputRequest
+	asked   api.Interaction
+	form    form
 	expires time.Time
 	answer  chan mcpsdk.InputResponse // holds one
 	sent    []string                  // the states that it was sent with
@@ -150,7 +161,7 @@ const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
-func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
+func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (mcpsdk.InputResponse, error) {
 	if c.mute {
 		return nil, errors.New("a request of this kind cannot be answered by a question")
 	}
@@ -158,7 +169,7 @@ func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRe
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")
 	}
-	q := &question{params: params, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
+	q := &question{params: params, asked: i, form: f, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
 	key := keyOf(i)
 	c.mu.Lock()
 	c.questions[key] = q

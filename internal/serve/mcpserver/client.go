@@ -85,12 +85,13 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		c.note(err.Error())
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
-	given, err := c.elicit(ctx, i, params)
+	f := form{plain: len(i.Schema) == 0}
+	given, err := c.elicit(ctx, i, params, f)
 	if ctx.Err() != nil {
 		return api.Answer{}, ctx.Err()
 	}
 	if err != nil {
-		c.note("the client did not answer " + i.Request.Method + ": " + cut(err.Error(), maxShownBytes))
+		c.note(whyNot(err, "the client did not answer "+i.Request.Method+": "))
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	if !i.Kind.OfClient() {
@@ -98,7 +99,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		if !ok {
 			return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 		}
-		a := form{plain: len(i.Schema) == 0}.answer(result)
+		a := f.answer(result)
 		a.By = c.by()
 		return a, nil
 	}
