@@ -168,7 +168,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 		return b.askReach(ctx, e, q)
 	}
 	if len(q.Requests) > 0 {
-		return b.requests(ctx, e, q)
+		return b.requests(ctx, e, inputsOf(q.Requests))
 	}
 	kind := api.KindQuestionnaire
 	if q.Secret {

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -46,19 +44,17 @@ type elicited struct {
 
 // requests has what a server asks of its client answered, each as an interaction of
 // its own and all at once. What nobody gives is missing.
-func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
-	if len(q.Requests) > maxClientRequests {
-		return supervisor.Answer{Denied: fmt.Sprintf("asked for %d things at once, and may ask for %d", len(q.Requests), maxClientRequests)}
+func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) supervisor.Answer {
+	if len(asked) > maxClientRequests {
+		return supervisor.Answer{Denied: fmt.Sprintf("asked for %d things at once, and may ask for %d", len(asked), maxClientRequests)}
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	given, group := map[string]json.RawMessage{}, rand.Text()
 	var list []api.Interaction
 	of := 0 // that are put to the client, or to people
-	// A client that is asked for one after another sees the same each time.
-	for _, key := range slices.Sorted(maps.Keys(q.Requests)) {
-		one := q.Requests[key]
-		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group}, e.tool.Request.Tool.Label)
+	for _, one := range asked {
+		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: one.key, Group: group, Nth: len(list)}, e.tool.Request.Tool.Label)
 		if err != nil {
 			continue
 		}

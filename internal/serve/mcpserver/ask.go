@@ -3,6 +3,7 @@ package mcpserver
 //lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -155,6 +156,18 @@ type question struct {
 	sent    []string                  // the states that it was sent with
 }
 
+// compare orders questions as they are asked together, and then by their expiry.
+func (q *question) compare(other *question) int {
+	return cmp.Or(q.nth()-other.nth(), q.expires.Compare(other.expires))
+}
+
+func (q *question) nth() int {
+	if q.asked.Request == nil {
+		return 0
+	}
+	return q.asked.Request.Nth
+}
+
 // maxStates bounds the calls that have asked something by answering requests. An
 // identity may have as many as are free.
 const maxStates = 1024
@@ -303,7 +316,9 @@ func (c *call) question() *inputs {
 	c.renewState()
 	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.state}
 	var expires time.Time
-	for id, q := range maps.All(c.questions) {
+	result.keys = slices.SortedFunc(maps.Keys(c.questions), func(a, b string) int { return c.questions[a].compare(c.questions[b]) })
+	for _, id := range result.keys {
+		q := c.questions[id]
 		result.requests[id] = q.params
 		q.sent = append(q.sent, c.state)
 		if q.expires.After(expires) {

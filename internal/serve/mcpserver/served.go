@@ -70,7 +70,8 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return nil, err
 	}
 	if a.asks != nil {
-		return &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+		out := &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
+		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.GetPromptResult{}
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
@@ -175,7 +176,8 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 		return nil, notFound(err, asked, r.ProtocolVersion())
 	}
 	if a.asks != nil {
-		return &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+		out := &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
+		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.ReadResourceResult{}
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
