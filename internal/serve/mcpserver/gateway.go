@@ -30,7 +30,7 @@ type gateway struct {
 	prompts   map[string]promptOffer
 	resources map[string]string // as JSON, by the URI that clients know
 	templates map[string]string
-	watched   map[*mcpsdk.ServerSession]map[string]bool // the URIs that sessions subscribe to, as they know them
+	watched   watches
 	rooted    map[string]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 }
@@ -69,7 +69,7 @@ var listChanges = map[string]bool{
 // may ask before they are described.
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
-	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
+	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
 	g.rooted, g.relisted = map[string]*rooted{}, map[string]*relisted{}
 	if s.config.Servers == nil {
 		return

@@ -248,7 +248,9 @@ func (a *adapter) latest(of **session) *session {
 
 // tell keeps a notification for the host, if that wants any.
 func (a *adapter) tell(method string, params json.RawMessage) {
-	if a.watched.Load() {
-		a.notices.add(method, params)
+	if a.watched.Load() && !a.notices.add(method, params) {
+		for _, s := range a.living() {
+			s.notes.add("announces more than the host takes: the rest is left out")
+		}
 	}
 }

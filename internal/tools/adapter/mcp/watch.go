@@ -4,20 +4,28 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxNotices bounds those of a server that a host has not taken; one that says the
-// same as another takes no room.
-const maxNotices = 1024
+const (
+	// maxNotices bounds those of a server that a host has not taken; one that says the
+	// same as another takes no room.
+	maxNotices = 1024
+	// maxNoticesBytes bounds what they have in all, and maxNoticeBytes what a host takes
+	// of one.
+	maxNoticesBytes = 1 << 20
+	maxNoticeBytes  = 64 << 10
+)
 
 // notices are what a server has announced and no host has taken yet.
 type notices struct {
 	mu    sync.Mutex
 	list  []notice
+	bytes int
 	fresh chan struct{} // holds one
 }
 
@@ -25,30 +33,31 @@ type notice struct{ method, params string }
 
 func newNotices() *notices { return &notices{fresh: make(chan struct{}, 1)} }
 
-func (n *notices) add(method string, params json.RawMessage) {
+// add says whether there is room for one more.
+func (n *notices) add(method string, params json.RawMessage) bool {
 	one := notice{method, string(params)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, waiting := range n.list {
-		if waiting == one {
-			return
-		}
-	}
-	if len(n.list) == maxNotices {
-		return
+	switch {
+	case slices.Contains(n.list, one):
+		return true
+	case len(n.list) == maxNotices || n.bytes+len(params) > maxNoticesBytes || len(params) > maxNoticeBytes:
+		return false
 	}
 	n.list = append(n.list, one)
+	n.bytes += len(params)
 	select {
 	case n.fresh <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 func (n *notices) take() []notice {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
-	n.list = nil
+	n.list, n.bytes = nil, 0
 	return list
 }
 
