@@ -66,7 +66,7 @@ func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 }
 
 // rpcOf is the error that a wrapped server has answered with itself.
-func rpcOf(r *api.Result) error {
+func rpcOf(r *api.Result) *jsonrpc.Error {
 	if r.ToolError == nil || len(r.ToolError.RPC) == 0 || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -24,6 +25,8 @@ func (s *Server) Notice(entry, method string, params json.RawMessage) {
 		s.soon(func() { s.gateway.processEnded(entry) })
 	case resourceUpdated:
 		s.gateway.updated(source{entry, field(params, "uri")}, params)
+	case mcpcall.ElicitationComplete:
+		s.gateway.completed(entry, params)
 	default:
 		if listChanges[method] {
 			s.gateway.listChanged(entry, method)

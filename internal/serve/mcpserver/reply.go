@@ -55,10 +55,11 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		out := &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
 		return out, a.asks.in(out)
 	}
-	if failure := rpcOf(a.result); failure != nil {
+	entry := s.entryOf(r.Params.Name)
+	if failure := s.failureOf(ctx, r, entry, a.result); failure != nil {
 		return nil, failure
 	}
-	a.result = renamed(a.result, s.gateway.linksOf(r.Params.Name))
+	a.result = renamed(a.result, s.gateway.linksOf(entry))
 	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
 }
 

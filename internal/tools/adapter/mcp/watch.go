@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
 const (
@@ -155,6 +157,16 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 	}
 }
 
+// completed hands it on by a call that runs: any will do, the host knows who was asked.
+func (w *wire) completed(raw json.RawMessage) {
+	var p struct{ ElicitationID string }
+	running := w.running()
+	if json.Unmarshal(raw, &p) != nil || len(raw) > maxNoteBytes || len(running) == 0 {
+		return
+	}
+	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, cut("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
+}
+
 func idText(id jsonrpc.ID) string {
 	raw, _ := json.Marshal(id.Raw())
 	return string(raw)
@@ -168,7 +180,9 @@ func (s *session) announce(method string, raw json.RawMessage) {
 	}
 	_ = json.Unmarshal(raw, &p)
 	if method != methodListening {
-		s.tell(method, raw)
+		if !s.tell(method, raw) && method == mcpcall.ElicitationComplete {
+			s.wire.completed(raw)
+		}
 		return
 	}
 	s.mu.Lock()
