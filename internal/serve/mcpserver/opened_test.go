@@ -18,7 +18,7 @@ import (
 // what a server says of another one's reaches nobody.
 func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 	for _, k := range []kind{kinds[0], kinds[2]} {
-		s := keptServers(t, &played{})
+		s := playedServers(t, &played{})
 		var mu sync.Mutex
 		heard := map[string][]string{}
 		sessions := map[string]*mcpsdk.ServerSession{}

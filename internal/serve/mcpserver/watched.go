@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,6 +16,14 @@ import (
 // servers list at that time.
 type source struct{ entry, uri string }
 
+// below is what of another source's URI is behind this one's, where that is part of this:
+// a server may announce a file of a folder that is watched.
+func (s source) below(other source) (rest string, is bool) {
+	rest, is = strings.CutPrefix(other.uri, s.uri)
+	part := rest == "" || strings.HasPrefix(rest, "/") || strings.HasSuffix(s.uri, "/")
+	return rest, is && part && s.entry == other.entry
+}
+
 // watches are the subscriptions of sessions, by the URIs that these know.
 type watches map[*mcpsdk.ServerSession]map[string]source
 
@@ -24,16 +33,29 @@ const (
 	maxWatchedBytes = 8 << 10
 )
 
-// of are the URIs by which sessions watch a source.
-func (w watches) of(one source) (uris []string) {
+// watchers are the URIs by which sessions watch a source, or what it is part of, with
+// what they watch.
+func (w watches) watchers(one source) map[string][]source {
+	all := map[string][]source{}
 	for _, own := range w {
 		for uri, of := range own {
-			if of == one && !slices.Contains(uris, uri) {
-				uris = append(uris, uri)
+			if _, is := of.below(one); is && !slices.Contains(all[uri], of) {
+				all[uri] = append(all[uri], of)
 			}
 		}
 	}
-	return uris
+	return all
+}
+
+func (w watches) has(one source) bool {
+	for _, own := range w {
+		for _, of := range own {
+			if of == one {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // from are the sources of an entry that sessions watch.
@@ -89,23 +111,32 @@ func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
 func (g *gateway) isWatched(one source) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return len(g.watched.of(one)) > 0
+	return g.watched.has(one)
 }
 
-// sourceKey has, in the _meta of an update that the SDK is to deliver, what has changed:
-// the SDK knows sessions by the URI alone. No client sees it.
-const sourceKey = "dev.toolhost/source"
+// updateKey has, in the _meta of an update that the SDK is to deliver, what has changed:
+// the SDK knows sessions by the URI alone that they have subscribed to. No client sees it.
+const updateKey = "dev.toolhost/update"
+
+// update is of a source that is watched, or of a part of it.
+type update struct {
+	of   source
+	rest string // of the part's URI
+}
 
 // updated tells sessions that a source has changed, each by the URI that it knows.
 func (g *gateway) updated(one source, params json.RawMessage) {
 	g.mu.Lock()
-	uris := g.watched.of(one)
+	watchers := g.watched.watchers(one)
 	g.mu.Unlock()
-	for _, uri := range uris {
-		meta := metaIn(params)
-		delete(meta, mcpsdk.MetaKeySubscriptionID)
-		meta[sourceKey] = one
-		_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+	for uri, sources := range watchers {
+		for _, of := range sources {
+			meta := metaIn(params)
+			delete(meta, mcpsdk.MetaKeySubscriptionID)
+			rest, _ := of.below(one)
+			meta[updateKey] = update{of, rest}
+			_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+		}
 	}
 }
 
@@ -120,11 +151,13 @@ func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 	g.mu.Lock()
 	of, known := g.watched[by][p.URI]
 	g.mu.Unlock()
-	if !known || p.Meta[sourceKey] != of {
+	change, _ := p.Meta[updateKey].(update)
+	if !known || change.of != of {
 		return nil
 	}
 	own := *p
+	own.URI += change.rest
 	own.Meta = maps.Clone(p.Meta)
-	delete(own.Meta, sourceKey)
+	delete(own.Meta, updateKey)
 	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
 }

@@ -52,12 +52,15 @@ func (p *played) times(what string) (n int) {
 	return n
 }
 
-// keptServers offers wrapped servers that are kept, whose calls are played.
-func keptServers(t *testing.T, p *played, servers ...catalog.Server) *Server {
+// kept is a server whose process is.
+func kept(one catalog.Server) catalog.Server {
+	one.Entry.MCP.Keep = &config.Keep{}
+	return one
+}
+
+// playedServers offers wrapped servers whose calls are played.
+func playedServers(t *testing.T, p *played, servers ...catalog.Server) *Server {
 	t.Helper()
-	for i := range servers {
-		servers[i].Entry.MCP.Keep = &config.Keep{}
-	}
 	asker := NewAsker()
 	turns := turn.New(turn.Config{Start: p.start, NoStatus: true, Interactor: asker, Tool: func(name string) (turn.Tool, bool) {
 		return turn.Tool{Name: name, Request: supervisor.Request{Name: name}, Repeatable: true}, true
@@ -115,7 +118,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
 			p := &played{}
-			s := keptServers(t, p, serverOf("a", []string{"x://same"}, nil), serverOf("b", []string{"x://same"}, nil))
+			s := playedServers(t, p, kept(serverOf("a", []string{"x://same"}, nil)), kept(serverOf("b", []string{"x://same"}, nil)))
 			var acknowledged atomic.Int32
 			s.sdk.AddSendingMiddleware(func(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 				return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
@@ -151,6 +154,11 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			again.await(t, alias+" 1")
 			part.await(t, "x://same 1")
 
+			s.Notice("b", resourceUpdated, json.RawMessage(`{"uri":"x://same/part","_meta":{"n":2}}`))
+			s.Notice("b", resourceUpdated, json.RawMessage(`{"uri":"x://sametime","_meta":{"n":3}}`))
+			again.await(t, alias+" 1", alias+"/part 2")
+			part.await(t, "x://same 1", "x://same/part 2")
+
 			for _, c := range []*mcpsdk.ClientSession{first, second} {
 				if err := c.Close(); err != nil {
 					t.Fatal(err)
@@ -163,7 +171,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			}
 			before := p.times("b:resources/subscribe x://same")
 			s.gateway.subscribeAgain(source{"b", "x://same"})
-			part.await(t, "x://same 1", "x://same <nil>")
+			part.await(t, "x://same 1", "x://same/part 2", "x://same <nil>")
 			if p.times("b:resources/subscribe x://same") != before+1 {
 				t.Error("b is not asked again")
 			}
@@ -172,6 +180,26 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			}
 			wait.Until(t, "b's subscription ends", func() bool { return p.times("b:resources/unsubscribe x://same") == 1 })
 		})
+	}
+}
+
+// A part of a source is below it, and nothing else that only begins like it.
+func TestPartsOfASource(t *testing.T) {
+	for _, test := range []struct {
+		of, one source
+		rest    string
+		is      bool
+	}{
+		{source{"a", "file:///d"}, source{"a", "file:///d"}, "", true},
+		{source{"a", "file:///d"}, source{"a", "file:///d/x"}, "/x", true},
+		{source{"a", "file:///d/"}, source{"a", "file:///d/x"}, "x", true},
+		{source{"a", "file:///d"}, source{"a", "file:///dx"}, "x", false},
+		{source{"a", "file:///d"}, source{"b", "file:///d"}, "", false},
+		{source{"a", "file:///d/x"}, source{"a", "file:///d"}, "", false},
+	} {
+		if rest, is := test.of.below(test.one); is != test.is || is && rest != test.rest {
+			t.Errorf("%v below %v: %q, %t", test.one, test.of, rest, is)
+		}
 	}
 }
 
@@ -188,7 +216,7 @@ func (g *gateway) held() (n int) {
 // A URI that leads elsewhere when it is subscribed to again ends what it led to.
 func TestASubscriptionMoves(t *testing.T) {
 	p := &played{}
-	s := keptServers(t, p)
+	s := playedServers(t, p)
 	by := &mcpsdk.ServerSession{}
 	s.gateway.watched[by] = map[string]source{}
 	old, fresh := source{"a", "x://1"}, source{"b", "x://1"}
@@ -210,10 +238,7 @@ func TestSubscriptionsNeedKeep(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			p := &played{}
-			server := serverOf("a", []string{"x://1"}, nil)
-			s := keptServers(t, p)
-			s.config.Servers = func() []catalog.Server { return []catalog.Server{server} }
-			s.Reload(t.Context())
+			s := playedServers(t, p, serverOf("a", []string{"x://1"}, nil))
 			err := connect(t, s, k, nil).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"})
 			if k.version < multiRound && (err == nil || !strings.Contains(err.Error(), "no subscription to resources of a: each request to it has a process of its own") || !strings.Contains(err.Error(), "set keep: true")) {
 				t.Errorf("%v", err)
