@@ -1,10 +1,15 @@
 package turn
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -32,4 +37,47 @@ func TestInputsKeepTheirOrder(t *testing.T) {
 	if len(list) != 2 || list[0].key != "a" || list[1].Method != "2" {
 		t.Errorf("%v", list)
 	}
+}
+
+// People are asked in that order, too, whatever way leads to them.
+func TestInputsAreAskedInTheirOrder(t *testing.T) {
+	form := func(message string) string {
+		return `{"method":"elicitation/create","params":{"message":"` + message + `","requestedSchema":{"type":"object"}}}`
+	}
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{wants: []string{`{"z":` + form("1") + `,"a":` + form("2") + `,"k":{"method":"no/such"},"m":` + form("3") + `,"b":` + form("4") + `}`}}
+			var asked, seen []string
+			m := New(Config{Start: s.start, Interactor: silent{}, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }, Observe: func(records []Record) {
+				for _, r := range records {
+					if r.Event.Kind == api.EventInteractionRequest {
+						asked = append(asked, r.Event.Prompt)
+					}
+				}
+			}})
+			turn, err := m.Begin(Spec{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.AfterFunc(time.Second, func() {
+				info, _ := turn.Info()
+				for _, i := range info.PendingInteractions {
+					seen = append(seen, i.Prompt)
+				}
+			})
+			run(t, turn, Call{ID: "a", Tool: "work"})
+			turn.End()
+			if strings.Join(asked, "") != "1234" || len(seen) != 4 {
+				t.Errorf("asked %q, and shown %q", asked, seen)
+			}
+		})
+	}
+}
+
+// silent asks nobody.
+type silent struct{}
+
+func (silent) Ask(ctx context.Context, _ api.Interaction) (api.Answer, error) {
+	<-ctx.Done()
+	return api.Answer{}, ctx.Err()
 }

@@ -64,10 +64,17 @@ func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) sup
 			of++
 		}
 	}
+	before := make(chan struct{}) // closed once the one before is put to somebody
+	close(before)
 	for _, i := range list {
 		i.Request.Of = of
+		turn, put := before, make(chan struct{})
+		before = put
 		all.Go(func() {
-			value := b.ofClient(ctx, e, i)
+			next := sync.OnceFunc(func() { close(put) })
+			defer next()
+			<-turn
+			value := b.ofClient(ctx, e, i, next)
 			mu.Lock()
 			defer mu.Unlock()
 			if value != nil {
@@ -83,14 +90,15 @@ func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) sup
 	return supervisor.Answer{Value: raw}
 }
 
-// ofClient is the answer to one request, or nil if nobody gave one.
-func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction) json.RawMessage {
+// ofClient is the answer to one request, or nil if nobody gave one. put is called once
+// it is put to somebody, if it is.
+func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put func()) json.RawMessage {
 	wait, warning, err := b.t.wait(i.Kind, e.tool, 0)
 	if err != nil {
 		return nil
 	}
 	wait, _ = e.call.Until.cut(wait, b.t.now())
-	s := b.open(ctx, e, i, wait, warning)
+	s := b.open(ctx, e, i, wait, warning, put)
 	if i.Kind.OfClient() {
 		if s.outcome != api.OutcomeAnswered {
 			return nil
