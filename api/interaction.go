@@ -78,13 +78,14 @@ type ClientRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 	// Key is the server's own for the request, Group the same for requests that were
-	// made together, Of how many these are.
+	// made together, Of how many these are, and Nth this one's place among them.
 	Key string `json:"key,omitempty"`
 	// URL is what the server wants opened, if it does, and Server is who that is.
 	URL    string `json:"-"`
 	Server string `json:"-"`
 	Group  string `json:"-"`
 	Of     int    `json:"-"`
+	Nth    int    `json:"-"`
 }
 
 // OfClient says whether only a client of MCP can answer, and no human.

@@ -9,6 +9,14 @@ import (
 	"github.com/toolhost/toolhost/plugin/schema"
 )
 
+// Fits says what of a value does not fit what an interaction asks for, if anything
+// does not: the field, the rule, and the value as far as it is short. Answer holds each
+// answer to it, wherever that comes from; it is for those who have to say it earlier.
+func Fits(i api.Interaction, value json.RawMessage) error {
+	check, _ := readSchema(i)
+	return check(value)
+}
+
 // readSchema gives what answers are checked by, and the declared default: the
 // schema's own or, of an object, what its properties' defaults make. An invalid
 // schema, or one whose checking might not end, has neither; any JSON is an
@@ -22,7 +30,7 @@ func readSchema(i api.Interaction) (check func(json.RawMessage) error, declared 
 			if err := json.Unmarshal(raw, &value); err != nil {
 				return err
 			}
-			return parsed.Validate(value)
+			return parsed.ValidateAnswer(value)
 		}
 		declared = declaredDefault(i.Schema)
 	}

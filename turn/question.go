@@ -168,7 +168,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 		return b.askReach(ctx, e, q)
 	}
 	if len(q.Requests) > 0 {
-		return b.requests(ctx, e, q)
+		return b.requests(ctx, e, inputsOf(q.Requests))
 	}
 	kind := api.KindQuestionnaire
 	if q.Secret {
@@ -183,7 +183,7 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	}
 	wait, cut := e.call.Until.cut(wait, b.t.now())
 	i := api.Interaction{CallID: e.key, Tool: e.call.Tool, Kind: kind, Prompt: q.Prompt, Schema: q.Schema, Secret: q.Secret}
-	answer := reply(q, b.open(ctx, e, i, wait, warning))
+	answer := reply(q, b.open(ctx, e, i, wait, warning, func() {}))
 	switch {
 	case answer.Denied == api.OutcomeHeadless:
 		b.t.post(func() { e.unasked = true })
@@ -193,10 +193,14 @@ func (b *batch) question(ctx context.Context, e *entry, q supervisor.Question) s
 	return answer
 }
 
-// open puts an interaction of a call that runs, and waits for its end.
-func (b *batch) open(ctx context.Context, e *entry, i api.Interaction, wait time.Duration, warning string) settled {
+// open puts an interaction of a call that runs, and waits for its end. put is called by
+// the turn's owner as it is put.
+func (b *batch) open(ctx context.Context, e *entry, i api.Interaction, wait time.Duration, warning string, put func()) settled {
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
-	s, _ := b.t.await(ctx, inOrder, &pending{Interaction: i, wait: wait}, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
+	s, _ := b.t.await(ctx, inOrder, &pending{Interaction: i, wait: wait}, func() bool {
+		put()
+		return b.hold(e, warning)
+	}, func() { b.goOn(e) })
 	return s
 }
 

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -46,19 +44,17 @@ type elicited struct {
 
 // requests has what a server asks of its client answered, each as an interaction of
 // its own and all at once. What nobody gives is missing.
-func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
-	if len(q.Requests) > maxClientRequests {
-		return supervisor.Answer{Denied: fmt.Sprintf("asked for %d things at once, and may ask for %d", len(q.Requests), maxClientRequests)}
+func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) supervisor.Answer {
+	if len(asked) > maxClientRequests {
+		return supervisor.Answer{Denied: fmt.Sprintf("asked for %d things at once, and may ask for %d", len(asked), maxClientRequests)}
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	given, group := map[string]json.RawMessage{}, rand.Text()
 	var list []api.Interaction
 	of := 0 // that are put to the client, or to people
-	// A client that is asked for one after another sees the same each time.
-	for _, key := range slices.Sorted(maps.Keys(q.Requests)) {
-		one := q.Requests[key]
-		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: key, Group: group}, e.tool.Request.Tool.Label)
+	for _, one := range asked {
+		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: one.key, Group: group, Nth: len(list)}, e.tool.Request.Tool.Label)
 		if err != nil {
 			continue
 		}
@@ -68,10 +64,17 @@ func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) s
 			of++
 		}
 	}
+	before := make(chan struct{}) // closed once the one before is put to somebody
+	close(before)
 	for _, i := range list {
 		i.Request.Of = of
+		turn, put := before, make(chan struct{})
+		before = put
 		all.Go(func() {
-			value := b.ofClient(ctx, e, i)
+			next := sync.OnceFunc(func() { close(put) })
+			defer next()
+			<-turn
+			value := b.ofClient(ctx, e, i, next)
 			mu.Lock()
 			defer mu.Unlock()
 			if value != nil {
@@ -87,14 +90,15 @@ func (b *batch) requests(ctx context.Context, e *entry, q supervisor.Question) s
 	return supervisor.Answer{Value: raw}
 }
 
-// ofClient is the answer to one request, or nil if nobody gave one.
-func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction) json.RawMessage {
+// ofClient is the answer to one request, or nil if nobody gave one. put is called once
+// it is put to somebody, if it is.
+func (b *batch) ofClient(ctx context.Context, e *entry, i api.Interaction, put func()) json.RawMessage {
 	wait, warning, err := b.t.wait(i.Kind, e.tool, 0)
 	if err != nil {
 		return nil
 	}
 	wait, _ = e.call.Until.cut(wait, b.t.now())
-	s := b.open(ctx, e, i, wait, warning)
+	s := b.open(ctx, e, i, wait, warning, put)
 	if i.Kind.OfClient() {
 		if s.outcome != api.OutcomeAnswered {
 			return nil

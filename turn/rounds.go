@@ -163,21 +163,17 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 		}
 		return nil, ""
 	}
-	q := supervisor.Question{Requests: map[string]supervisor.ClientRequest{}}
-	for key, one := range in.InputRequests {
-		q.Requests[key] = supervisor.ClientRequest{Method: one.Method, Params: one.Params}
-	}
-	said := r.b.requests(ctx, r.e, q)
+	said := r.b.requests(ctx, r.e, in.InputRequests)
 	if said.Denied != "" {
 		return nil, said.Denied
 	}
 	given := map[string]json.RawMessage{}
 	_ = json.Unmarshal(said.Value, &given) // as it was made
-	for key, one := range in.InputRequests {
+	for _, one := range in.InputRequests {
 		switch {
-		case given[key] != nil:
+		case given[one.key] != nil:
 		case one.Method == methodRoots:
-			given[key] = noRoots
+			given[one.key] = noRoots
 		default:
 			wrong = "asked for " + one.Method + ", and the client of this call cannot give that"
 		}
@@ -188,12 +184,9 @@ func (r *rounds) gather(ctx context.Context, in *input, round int) (answers json
 
 // input is what a server asks for in place of a result.
 type input struct {
-	ResultType    string `json:"resultType"`
-	InputRequests map[string]struct {
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-	} `json:"inputRequests"`
-	RequestState string `json:"requestState"`
+	ResultType    string        `json:"resultType"`
+	InputRequests inputRequests `json:"inputRequests"`
+	RequestState  string        `json:"requestState"`
 }
 
 // inputOf is nil for a result that is one.

@@ -5,12 +5,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/mail"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/plugin/schema"
@@ -251,7 +248,7 @@ func (f field) value(text string) (value json.RawMessage, complaint string) {
 	switch f.kind {
 	case "string":
 		value, _ = json.Marshal(text)
-		return value, misformed(f.format, text)
+		return value, ""
 	case "boolean":
 		switch strings.ToLower(trimmed) {
 		case "y", "yes", "true":
@@ -307,35 +304,6 @@ func asList(list []json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// misformed says what is wrong with a text of one of the formats that MCP has; empty if
-// nothing is.
-func misformed(format, text string) string {
-	bad := false
-	switch format {
-	case "email":
-		at, err := mail.ParseAddress(text)
-		bad = err != nil || at.Address != text
-	case "uri":
-		u, err := url.Parse(text)
-		bad = err != nil || u.Scheme == ""
-	case "date":
-		_, err := time.Parse(time.DateOnly, text)
-		bad = err != nil
-	case "date-time":
-		_, err := time.Parse(time.RFC3339, text)
-		bad = err != nil
-	}
-	if !bad {
-		return ""
-	}
-	return "please write " + examples[format]
-}
-
-var examples = map[string]string{
-	"email": "an email address, such as ada@example.com", "uri": "a whole address, such as https://example.com/",
-	"date": "a date, such as 2026-07-28", "date-time": "a date and time, such as 2026-07-28T12:30:00Z",
-}
-
 // whole puts the values together and holds them against the schema.
 func (f form) whole(values map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(values) == 0 {
@@ -361,7 +329,7 @@ func fits(raw, value json.RawMessage) error {
 	if err := json.Unmarshal(value, &decoded); err != nil {
 		return err
 	}
-	return parsed.Validate(decoded)
+	return parsed.ValidateAnswer(decoded)
 }
 
 // plain is a text without its quotes, and any other value as it is.

@@ -33,6 +33,7 @@ func (s *Schema) finder() *finder {
 type finder struct {
 	pricer
 	draft7   bool
+	formats  bool // are rules, too
 	patterns map[string]*regexp.Regexp
 	// doubt is said of the first keyword that is taken for kept since it is not
 	// known here; unsure is true once a choice among subschemas depended on one.
@@ -55,7 +56,7 @@ func (f *finder) broken(node, value any, where path) error {
 			return err
 		}
 	}
-	for _, look := range []func(rules map[string]any, value any, where path) error{literal, f.text, f.several, f.other, f.list, f.object} {
+	for _, look := range []func(rules map[string]any, value any, where path) error{literal, f.text, f.format, f.several, f.other, f.list, f.object} {
 		if err := look(rules, value, where); err != nil {
 			return err
 		}

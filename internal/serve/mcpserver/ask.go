@@ -3,6 +3,7 @@ package mcpserver
 //lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -83,7 +84,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{By: "MCP: no secrets by form", Unanswered: api.OutcomeFailed}, nil
 	}
 	f := formOf(i, c.session.keeps())
-	given, err := c.elicit(ctx, i, f.params(i))
+	given, err := c.elicit(ctx, i, f.params(i), f)
 	result, _ := given.(*mcpsdk.ElicitResult)
 	switch {
 	case err == nil && result == nil:
@@ -94,7 +95,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{}, ctx.Err()
 	case err != nil:
 		c.s.config.Logger.Warn("a client could not be asked", "client", by, "tool", i.Tool, "error", err)
-		c.note("the client could not ask a human: " + cut(err.Error(), maxShownBytes))
+		c.note(whyNot(err, "the client could not ask a human: "))
 		return api.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
 	answer := f.answer(result)
@@ -111,11 +112,20 @@ func (c *call) by() string {
 	return name
 }
 
-// elicit asks by a request, or by the answer to one.
-func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
+// elicit asks by a request, or by the answer to one. A form's answer fits.
+func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (mcpsdk.InputResponse, error) {
 	if c.rounds {
-		return c.put(ctx, i, params)
+		return c.put(ctx, i, params, f)
 	}
+	given, err := c.request(ctx, params)
+	if err == nil {
+		err = f.unfit(i, given)
+	}
+	return given, err
+}
+
+// request asks by a request.
+func (c *call) request(ctx context.Context, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
 	c.mu.Lock()
 	l := c.newest()
 	c.mu.Unlock()
@@ -127,7 +137,8 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.Inpu
 	defer context.AfterFunc(ctx, cancel)()
 	switch p := params.(type) {
 	case *mcpsdk.ElicitParams:
-		return l.session.Elicit(asking, p)
+		c.s.gateway.asksToOpen(l.ctx, l.session, c.s.entryOf(c.made.Tool), p.ElicitationID)
+		return l.session.Elicit(asking, unjudged(p))
 	case *mcpsdk.CreateMessageWithToolsParams:
 		return l.session.CreateMessageWithTools(asking, p)
 	case *mcpsdk.ListRootsParams:
@@ -139,9 +150,23 @@ func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.Inpu
 // question is one that a request is to be answered by.
 type question struct {
 	params  mcpsdk.InputRequest
+	asked   api.Interaction
+	form    form
 	expires time.Time
 	answer  chan mcpsdk.InputResponse // holds one
 	sent    []string                  // the states that it was sent with
+}
+
+// compare orders questions as they are asked together, and then by their expiry.
+func (q *question) compare(other *question) int {
+	return cmp.Or(q.nth()-other.nth(), q.expires.Compare(other.expires))
+}
+
+func (q *question) nth() int {
+	if q.asked.Request == nil {
+		return 0
+	}
+	return q.asked.Request.Nth
 }
 
 // maxStates bounds the calls that have asked something by answering requests. An
@@ -150,7 +175,7 @@ const maxStates = 1024
 
 // put leaves a question for the request that waits, and waits for the one that
 // comes back.
-func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest) (mcpsdk.InputResponse, error) {
+func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (mcpsdk.InputResponse, error) {
 	if c.mute {
 		return nil, errors.New("a request of this kind cannot be answered by a question")
 	}
@@ -158,7 +183,7 @@ func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRe
 	if !c.keepState() {
 		return nil, errors.New("too many questions wait for answers")
 	}
-	q := &question{params: params, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
+	q := &question{params: params, asked: i, form: f, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
 	key := keyOf(i)
 	c.mu.Lock()
 	c.questions[key] = q
@@ -292,7 +317,9 @@ func (c *call) question() *inputs {
 	c.renewState()
 	result := &inputs{requests: mcpsdk.InputRequestMap{}, state: c.state}
 	var expires time.Time
-	for id, q := range maps.All(c.questions) {
+	result.keys = slices.SortedFunc(maps.Keys(c.questions), func(a, b string) int { return c.questions[a].compare(c.questions[b]) })
+	for _, id := range result.keys {
+		q := c.questions[id]
 		result.requests[id] = q.params
 		q.sent = append(q.sent, c.state)
 		if q.expires.After(expires) {

@@ -181,19 +181,3 @@ func ofFailure(r *api.Result) json.RawMessage {
 	}
 	return fields.Structured
 }
-
-// renamed gives links and resources the URIs that clients know them by.
-func renamed(r *api.Result, rename func(string) string) *api.Result {
-	if rename == nil {
-		return r
-	}
-	own := *r
-	own.Content = nil
-	for _, c := range r.Content {
-		if c.URI != "" {
-			c.URI = rename(c.URI)
-		}
-		own.Content = append(own.Content, c)
-	}
-	return &own
-}

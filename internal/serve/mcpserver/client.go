@@ -66,7 +66,7 @@ func (s *Server) knowLevel(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 }
 
 // rpcOf is the error that a wrapped server has answered with itself.
-func rpcOf(r *api.Result) error {
+func rpcOf(r *api.Result) *jsonrpc.Error {
 	if r.ToolError == nil || len(r.ToolError.RPC) == 0 || r.Status != api.StatusToolError && r.Status != api.StatusInvalidArgs {
 		return nil
 	}
@@ -85,12 +85,13 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		c.note(err.Error())
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
-	given, err := c.elicit(ctx, i, params)
+	f := form{plain: len(i.Schema) == 0}
+	given, err := c.elicit(ctx, i, params, f)
 	if ctx.Err() != nil {
 		return api.Answer{}, ctx.Err()
 	}
 	if err != nil {
-		c.note("the client did not answer " + i.Request.Method + ": " + cut(err.Error(), maxShownBytes))
+		c.note(whyNot(err, "the client did not answer "+i.Request.Method+": "))
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	if !i.Kind.OfClient() {
@@ -98,7 +99,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		if !ok {
 			return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 		}
-		a := form{plain: len(i.Schema) == 0}.answer(result)
+		a := f.answer(result)
 		a.By = c.by()
 		return a, nil
 	}

@@ -21,7 +21,7 @@ import (
 
 // gateway is what wrapped servers offer beside their tools. Names are kept apart by
 // the prefixes of their entries. URIs stay as they are: of two servers with the same
-// one the first in the file keeps it, and the other's are written behind foreign.
+// one the first in the file keeps it, and the others' have aliases.
 type gateway struct {
 	s *Server
 
@@ -30,7 +30,8 @@ type gateway struct {
 	prompts   map[string]promptOffer
 	resources map[string]string // as JSON, by the URI that clients know
 	templates map[string]string
-	watched   map[*mcpsdk.ServerSession]map[string]bool // the URIs that sessions subscribe to, as they know them
+	watched   watches
+	opened    map[*mcpsdk.ServerSession][]opened // the oldest first
 	rooted    map[string]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 }
@@ -46,10 +47,6 @@ type promptOffer struct {
 	entry, own string
 	raw        string // as clients get it
 }
-
-// foreign begins a URI of a server that is not the one which that URI is read from:
-// foreign, the entry's name, a slash and the server's own URI.
-const foreign = "toolhost:"
 
 // unlisted carries a URI that no server lists to the handler of resources. No client
 // sees it.
@@ -69,8 +66,8 @@ var listChanges = map[string]bool{
 // may ask before they are described.
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
-	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, map[*mcpsdk.ServerSession]map[string]bool{}
-	g.rooted, g.relisted = map[string]*rooted{}, map[string]*relisted{}
+	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
+	g.rooted, g.relisted, g.opened = map[string]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
 	if s.config.Servers == nil {
 		return
 	}
@@ -83,6 +80,19 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	o.RootsListChangedHandler = g.rootsChanged
 }
 
+// knowServers takes the servers as they are described now.
+func (g *gateway) knowServers() {
+	if g.s.config.Servers == nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.servers = nil
+	for _, one := range g.s.config.Servers() {
+		g.servers = append(g.servers, newWrapped(one))
+	}
+}
+
 // offerServers offers what the servers have, and nothing else.
 func (g *gateway) offerServers() (problems []error) {
 	if g.s.config.Servers == nil {
@@ -90,15 +100,11 @@ func (g *gateway) offerServers() (problems []error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.servers = nil
-	for _, one := range g.s.config.Servers() {
-		g.servers = append(g.servers, newWrapped(one))
-		for _, why := range one.Held {
-			problems = append(problems, errors.New(why))
-		}
-	}
 	prompts, resources, templates := map[string]promptOffer{}, map[string]string{}, map[string]string{}
 	for _, w := range g.servers {
+		for _, why := range w.Held {
+			problems = append(problems, errors.New(why))
+		}
 		problems = append(problems, g.list(w, prompts, resources, templates)...)
 	}
 	problems = append(problems, g.showPrompts(prompts)...)
@@ -165,7 +171,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 				break
 			}
 			if other.hasTemplate(uri) {
-				shown = foreign + w.Entry.Name + "/" + uri
+				shown = aliasOf(w.Entry.Name, uri)
 				problems = append(problems, fmt.Errorf("resource template %s of %s (%s) is offered as %s: another server has it, too", uri, w.Entry.Name, w.Entry.Source, shown))
 				break
 			}
@@ -181,8 +187,7 @@ func (g *gateway) list(w *wrapped, prompts map[string]promptOffer, resources, te
 func (g *gateway) owner(uri string) (*wrapped, string) { return ownerAmong(g.servers, uri) }
 
 func ownerAmong(servers []*wrapped, uri string) (*wrapped, string) {
-	if rest, is := strings.CutPrefix(uri, foreign); is {
-		name, own, _ := strings.Cut(rest, "/")
+	if name, own, is := ofAlias(uri); is {
 		for _, w := range servers {
 			if w.Entry.Name == name {
 				return w, own
@@ -230,24 +235,7 @@ func (g *gateway) shown(w *wrapped, uri string) string {
 	if of, own := g.owner(uri); uri == "" || of == w && own == uri {
 		return uri
 	}
-	return foreign + w.Entry.Name + "/" + uri
-}
-
-// linksOf is how URIs in a tool's results are written; nil for a tool of no server.
-func (g *gateway) linksOf(tool string) func(string) string {
-	entry := g.s.offerOf(tool).entry
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry })
-	if i < 0 {
-		return nil
-	}
-	w := g.servers[i]
-	return func(uri string) string {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.shown(w, uri)
-	}
+	return aliasOf(w.Entry.Name, uri)
 }
 
 func (g *gateway) showPrompts(fresh map[string]promptOffer) (problems []error) {

@@ -3,41 +3,78 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxLetters bounds what waits for one session: more than it can watch, and one for
-// each list.
-const maxLetters = maxWatched + 16
+const (
+	// maxLetters bounds what waits for one session: more than it can watch, and one for
+	// each list.
+	maxLetters = maxWatched + 16
+	// maxLetterBytes bounds what that has in all: the URIs that a session watches, of a
+	// usual length, and what a server says beside some of them.
+	maxLetterBytes = 1 << 20
+)
 
 // mailbox has what is announced to a session and not sent yet. Each session has its own,
 // so that a client which takes nothing keeps no other one waiting, and nobody who
 // announces something.
 type mailbox struct {
+	// overflows is called for the first letter that is thrown away since the box was
+	// empty, without a lock; nil does nothing.
+	overflows func()
+
 	mu      sync.Mutex
-	waiting map[string]func() // by what it says: the same waits once
-	order   []string
+	waiting []letter // the oldest first
+	bytes   int
 	sends   bool
+	full    bool // since it was empty
 }
 
-// put has one thing sent soon, and is quick.
-func (m *mailbox) put(what string, send func()) {
+// letter is one thing to be sent.
+type letter struct {
+	about string // of two about the same the later one takes the earlier one's place
+	bytes int    // what it keeps in memory
+	send  func()
+}
+
+// put has one thing sent soon, and is quick. Where there is no room the oldest are
+// thrown away: what comes now is nearer to how things are.
+func (m *mailbox) put(l letter) {
+	if m.add(l) && m.overflows != nil {
+		m.overflows()
+	}
+}
+
+func (m *mailbox) add(l letter) (overflows bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.waiting[what] != nil || len(m.order) == maxLetters {
-		return
+	before := m.full
+	if m.full = m.full || l.bytes > maxLetterBytes; l.bytes > maxLetterBytes {
+		return !before
 	}
-	if m.waiting == nil {
-		m.waiting = map[string]func(){}
+	if i := slices.IndexFunc(m.waiting, func(other letter) bool { return other.about == l.about }); i >= 0 {
+		m.remove(i)
 	}
-	m.waiting[what] = send
-	m.order = append(m.order, what)
-	if !m.sends {
+	m.waiting = append(m.waiting, l)
+	m.bytes += l.bytes
+	for len(m.waiting) > maxLetters || m.bytes > maxLetterBytes {
+		m.remove(0)
+		m.full = true
+	}
+	if !m.sends && len(m.waiting) > 0 {
 		m.sends = true
 		go m.send()
 	}
+	return m.full && !before
+}
+
+// remove takes a letter out. m is locked.
+func (m *mailbox) remove(i int) {
+	m.bytes -= m.waiting[i].bytes
+	m.waiting = slices.Delete(m.waiting, i, i+1)
 }
 
 // send ends when nothing waits; what a client does not take waits as long as its
@@ -45,16 +82,15 @@ func (m *mailbox) put(what string, send func()) {
 func (m *mailbox) send() {
 	for {
 		m.mu.Lock()
-		if len(m.order) == 0 {
-			m.sends, m.order = false, nil
+		if len(m.waiting) == 0 {
+			m.sends, m.full, m.waiting = false, false, nil
 			m.mu.Unlock()
 			return
 		}
-		next := m.waiting[m.order[0]]
-		delete(m.waiting, m.order[0])
-		m.order = m.order[1:]
+		next := m.waiting[0]
+		m.remove(0)
 		m.mu.Unlock()
-		next()
+		next.send()
 	}
 }
 
@@ -65,11 +101,18 @@ func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 		if !ok || !listChanges[method] && method != resourceUpdated {
 			return next(ctx, method, r)
 		}
-		what, err := json.Marshal(r.GetParams())
+		about := method
+		if method == resourceUpdated {
+			if r = s.gateway.updateFor(one, r); r == nil {
+				return nil, nil
+			}
+			about += " " + r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams).URI
+		}
+		raw, err := json.Marshal(r.GetParams())
 		if err != nil {
 			return nil, err
 		}
-		s.mailboxOf(one).put(method+string(what), func() { _, _ = next(context.WithoutCancel(ctx), method, r) })
+		s.mailboxOf(one).put(letter{about, len(raw), func() { _, _ = next(context.WithoutCancel(ctx), method, r) }})
 		return nil, nil
 	}
 }
@@ -77,9 +120,20 @@ func (s *Server) byMail(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 func (s *Server) mailboxOf(one *mcpsdk.ServerSession) *mailbox {
 	found, known := s.mailboxes.Load(one)
 	if !known {
-		if found, known = s.mailboxes.LoadOrStore(one, &mailbox{}); !known {
+		fresh := &mailbox{overflows: func() {
+			s.config.Logger.Warn("a client does not take what is announced to it: the oldest of that are left out", "client", nameOf(one), "most", maxLetters, "mostBytes", maxLetterBytes)
+		}}
+		if found, known = s.mailboxes.LoadOrStore(one, fresh); !known {
 			s.ends(one, func() { s.mailboxes.Delete(one) })
 		}
 	}
 	return found.(*mailbox)
+}
+
+// nameOf is what a session's client calls itself.
+func nameOf(one *mcpsdk.ServerSession) string {
+	if p := one.InitializeParams(); p != nil && p.ClientInfo != nil {
+		return cut(p.ClientInfo.Name, maxClientBytes)
+	}
+	return ""
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -23,14 +24,9 @@ func (s *Server) Notice(entry, method string, params json.RawMessage) {
 	case "":
 		s.soon(func() { s.gateway.processEnded(entry) })
 	case resourceUpdated:
-		var p mcpsdk.ResourceUpdatedNotificationParams
-		if json.Unmarshal(params, &p) != nil {
-			return
-		}
-		p.URI = s.gateway.shownBy(entry, p.URI)
-		p.Meta = metaIn(params)
-		delete(p.Meta, mcpsdk.MetaKeySubscriptionID)
-		_ = s.sdk.ResourceUpdated(context.Background(), &p) // which byMail does not let wait
+		s.gateway.updated(source{entry, field(params, "uri")}, params)
+	case mcpcall.ElicitationComplete:
+		s.gateway.completed(entry, params)
 	default:
 		if listChanges[method] {
 			s.gateway.listChanged(entry, method)
@@ -89,7 +85,8 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 	if len(own) > maxWatchedBytes {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
 	}
-	fresh, err := g.watch(r.Session, r.Params.URI)
+	one := source{entry, own}
+	before, err := g.watch(r.Session, r.Params.URI, one)
 	if err != nil {
 		return err
 	}
@@ -98,9 +95,13 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 		a, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own})
 		return a.result, err
 	})
-	if err != nil && fresh {
+	if before == one {
+		return err
+	}
+	if err != nil {
 		g.unwatch(r.Session, r.Params.URI)
 	}
+	g.release(before) // the URI has led elsewhere before
 	return err
 }
 
@@ -124,83 +125,41 @@ func untilKept(ask func() (*api.Result, error)) (result *api.Result, err error) 
 
 // unsubscribe ends a client's subscription, and the server's with the last one.
 func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest) error {
-	entry, own, err := g.ownerFor(ctx, r.Params.URI)
-	if err != nil {
+	one, known := g.unwatch(r.Session, r.Params.URI)
+	if !known { // there is nothing to end
+		_, _, err := g.ownerFor(ctx, r.Params.URI)
 		return notFound(err, r.Params.URI, r.ProtocolVersion())
 	}
-	if g.unwatch(r.Session, r.Params.URI) > 0 {
+	if g.isWatched(one) {
 		return nil
 	}
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-	_, err = g.request(context.WithoutCancel(ctx), like, entry, catalog.Unsubscribe, map[string]any{"uri": own})
+	_, err := g.request(context.WithoutCancel(ctx), like, one.entry, catalog.Unsubscribe, map[string]any{"uri": one.uri})
+	if g.isWatched(one) {
+		g.s.soon(func() { g.subscribeAgain(one) })
+	}
 	return err
 }
 
-const (
-	// maxWatched bounds the URIs that one session watches, maxWatchedBytes each.
-	maxWatched      = 1024
-	maxWatchedBytes = 8 << 10
-)
-
-// watch notes a subscription; fresh says that the session had none to the URI.
-func (g *gateway) watch(by *mcpsdk.ServerSession, uri string) (fresh bool, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch uris := g.watched[by]; {
-	case uris == nil:
-		g.watched[by] = map[string]bool{}
-		g.s.ends(by, func() { g.unwatchAll(by) })
-	case uris[uri]:
-		return false, nil
-	case len(uris) == maxWatched:
-		return false, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
+// release has servers end what nobody watches any more.
+func (g *gateway) release(sources ...source) {
+	sources = slices.DeleteFunc(sources, func(one source) bool { return one == source{} || g.isWatched(one) })
+	if len(sources) > 0 {
+		g.s.soon(func() { g.unsubscribeAll(sources) })
 	}
-	g.watched[by][uri] = true
-	return true, nil
 }
 
-// unwatch forgets a session's subscription, and says how many others watch the URI.
-func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (others int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.watched[by], uri)
-	return g.watchers(uri)
-}
-
-// watchers counts the sessions that watch a URI. g is locked.
-func (g *gateway) watchers(uri string) (n int) {
-	for _, uris := range g.watched {
-		if uris[uri] {
-			n++
+func (g *gateway) unsubscribeAll(sources []source) {
+	for _, one := range sources {
+		if g.s.closing.Err() != nil {
+			return
 		}
-	}
-	return n
-}
-
-// unwatchAll ends the subscriptions of a session that has ended, where it was the last
-// to watch.
-func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
-	g.mu.Lock()
-	uris := g.watched[by]
-	delete(g.watched, by)
-	maps.DeleteFunc(uris, func(uri string, _ bool) bool { return g.watchers(uri) > 0 })
-	g.mu.Unlock()
-	if len(uris) > 0 {
-		g.s.soon(func() { g.unsubscribeAll(slices.Sorted(maps.Keys(uris))) })
-	}
-}
-
-func (g *gateway) unsubscribeAll(uris []string) {
-	for _, uri := range uris {
-		g.mu.Lock()
-		w, own := g.owner(uri)
-		g.mu.Unlock()
-		if w == nil || g.s.closing.Err() != nil {
-			continue
+		raw, _ := json.Marshal(map[string]string{"uri": one.uri}) // text always can be
+		if _, err := g.inNameOf("", one.entry, catalog.Unsubscribe, raw); err != nil {
+			g.s.config.Logger.Warn("a subscription does not end", "server", one.entry, "uri", one.uri, "why", err)
 		}
-		raw, _ := json.Marshal(map[string]string{"uri": own}) // text always can be
-		if _, err := g.inNameOf("", w.Entry.Name, catalog.Unsubscribe, raw); err != nil {
-			g.s.config.Logger.Warn("a subscription does not end", "server", w.Entry.Name, "uri", uri, "why", err)
+		if g.isWatched(one) { // since somebody has subscribed meanwhile
+			g.subscribeAgain(one)
 		}
 	}
 }
@@ -220,42 +179,34 @@ const beforeAgain = 5 * time.Second
 // clients.
 func (g *gateway) processEnded(entry string) {
 	g.rest(beforeAgain)
-	if g.s.closing.Err() == nil {
-		g.subscribeAgain(entry)
-		g.listsEnded(entry)
+	if g.s.closing.Err() != nil {
+		return
 	}
-}
-
-// subscribeAgain watches with a new process what clients have subscribed to, where
-// the one that did has ended, and tells them that it may have changed meanwhile.
-func (g *gateway) subscribeAgain(entry string) {
-	lost := map[string]string{}
 	g.mu.Lock()
-	for _, uris := range g.watched {
-		for uri := range uris {
-			if w, own := g.owner(uri); w != nil && w.Entry.Name == entry {
-				lost[uri] = own
-			}
-		}
-	}
+	lost := g.watched.from(entry)
 	g.mu.Unlock()
-	for uri, own := range lost {
-		result, err := g.resubscribe(entry, own)
-		if err != nil {
-			return
+	for _, one := range lost {
+		if !g.subscribeAgain(one) {
+			break
 		}
-		if !result.OK() {
-			g.s.config.Logger.Warn("a subscription is lost", "server", entry, "uri", uri, "why", result.Message)
-			continue
-		}
-		_ = g.s.sdk.ResourceUpdated(context.Background(), &mcpsdk.ResourceUpdatedNotificationParams{URI: uri})
 	}
+	g.listsEnded(entry)
 }
 
-// resubscribe asks for a subscription in nobody's name.
-func (g *gateway) resubscribe(entry, uri string) (*api.Result, error) {
-	raw, _ := json.Marshal(map[string]string{"uri": uri})
-	return untilKept(func() (*api.Result, error) { return g.inNameOf("", entry, catalog.Subscribe, raw) })
+// subscribeAgain has a server announce the changes of a source that clients watch, and
+// tells them that it may have changed meanwhile. It is false where nobody can be asked.
+func (g *gateway) subscribeAgain(one source) bool {
+	raw, _ := json.Marshal(map[string]string{"uri": one.uri}) // text always can be
+	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf("", one.entry, catalog.Subscribe, raw) })
+	switch {
+	case err != nil:
+		return false
+	case !result.OK():
+		g.s.config.Logger.Warn("a subscription is lost", "server", one.entry, "uri", one.uri, "why", result.Message)
+	default:
+		g.updated(one, nil)
+	}
+	return true
 }
 
 // inNameOf makes a request that no client waits for, as a call of an identity's; empty is

@@ -13,6 +13,7 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -171,9 +172,13 @@ func (c *call) tell(params mcpsdk.ProgressNotificationParams) {
 }
 
 // log passes a wrapped server's message on; whether the client wants it, its session
-// knows.
+// knows. One kind of them is a notification of another name.
 func (c *call) log(e api.Event) {
 	if e.Log == nil {
+		return
+	}
+	if e.Log.Logger == mcpcall.ElicitationComplete {
+		c.s.gateway.completed(c.s.entryOf(c.made.Tool), e.Log.Data)
 		return
 	}
 	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data}

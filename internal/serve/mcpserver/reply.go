@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,7 +22,27 @@ type reply struct {
 // inputs are what a request of 2026-07-28 is to come back with.
 type inputs struct {
 	requests mcpsdk.InputRequestMap
+	keys     []string // in the order in which the server asks
 	state    string
+}
+
+// in has a result written with the requests in their order, which the SDK's map has not.
+func (i *inputs) in(result mcpsdk.Result) error {
+	raw, err := json.Marshal(i.requests)
+	if err != nil {
+		return fmt.Errorf("what is asked for cannot be written: %w", err)
+	}
+	fields := fieldsOf(raw)
+	ordered := []byte("{")
+	for n, key := range i.keys {
+		if n > 0 {
+			ordered = append(ordered, ',')
+		}
+		name, _ := json.Marshal(key) // text always can be
+		ordered = append(append(append(ordered, name...), ':'), fields[key]...)
+	}
+	result.SetMeta(map[string]any{exactKey: exactFields{"inputRequests": append(ordered, '}')}})
+	return nil
 }
 
 // call answers tools/call.
@@ -30,12 +52,14 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		return nil, err
 	}
 	if a.asks != nil {
-		return &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+		out := &mcpsdk.CallToolResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
+		return out, a.asks.in(out)
 	}
-	if failure := rpcOf(a.result); failure != nil {
+	entry := s.entryOf(r.Params.Name)
+	if failure := s.failureOf(ctx, r, entry, a.result); failure != nil {
 		return nil, failure
 	}
-	a.result = renamed(a.result, s.gateway.linksOf(r.Params.Name))
+	a.result = renamed(a.result, s.gateway.linksOf(entry))
 	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
 }
 

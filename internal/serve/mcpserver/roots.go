@@ -5,7 +5,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,10 +23,7 @@ type rooted struct {
 
 // askedRoots notes that the server of a call asks the call's client for them.
 func (g *gateway) askedRoots(c *call) {
-	entry := g.s.offerOf(c.made.Tool).entry
-	if name, _, is := strings.Cut(c.made.Tool, ":"); is {
-		entry = name
-	}
+	entry := g.s.entryOf(c.made.Tool)
 	if !g.keeps(entry) || c.session.loose { // who has no session announces nothing
 		return
 	}

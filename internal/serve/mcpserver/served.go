@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,6 +17,14 @@ import (
 // asCall is another request of a client as the call that it becomes.
 func asCall[P mcpsdk.Params](r *mcpsdk.ServerRequest[P], p mcpsdk.CallToolParamsRaw) *mcpsdk.CallToolRequest {
 	return &mcpsdk.CallToolRequest{Session: r.Session, Extra: r.Extra, Params: &p}
+}
+
+// entryOf is the entry whose server a call is for, if it is for one.
+func (s *Server) entryOf(name string) string {
+	if entry, _, is := strings.Cut(name, ":"); is {
+		return entry
+	}
+	return s.offerOf(name).entry
 }
 
 // request makes a supervised call of a request to a wrapped server.
@@ -34,7 +41,7 @@ func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, ent
 	if err != nil || a.asks != nil {
 		return a, err
 	}
-	if failure := rpcOf(a.result); failure != nil {
+	if failure := g.s.failureOf(ctx, like, entry, a.result); failure != nil {
 		return a, failure
 	}
 	if !a.result.OK() {
@@ -70,21 +77,23 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return nil, err
 	}
 	if a.asks != nil {
-		return &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+		out := &mcpsdk.GetPromptResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
+		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.GetPromptResult{}
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)
+	renamedMeta(out.Meta, g.linksOf(offer.entry))
 	fields := fieldsOf(a.result.Structured)
-	fields["messages"] = g.renamedIn(offer.entry, fields["messages"])
+	fields["messages"] = g.renamedMessages(offer.entry, fields["messages"])
 	keepExact(out, fields)
 	return out, nil
 }
 
-// renamedIn are a prompt's messages with the URIs that clients know.
-func (g *gateway) renamedIn(entry string, messages json.RawMessage) json.RawMessage {
+// renamedMessages are a prompt's messages with the URIs that clients know.
+func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.RawMessage {
 	list := []json.RawMessage{}
 	_ = json.Unmarshal(messages, &list) // as the SDK has just done
 	for i, one := range list {
@@ -144,10 +153,8 @@ func unknownPrompt(name string) error {
 
 // shownBy is what clients know a URI of an entry's server by.
 func (g *gateway) shownBy(entry, uri string) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if i := slices.IndexFunc(g.servers, func(w *wrapped) bool { return w.Entry.Name == entry }); i >= 0 {
-		return g.shown(g.servers[i], uri)
+	if rename := g.linksOf(entry); rename != nil {
+		return rename(uri)
 	}
 	return uri
 }
@@ -175,13 +182,15 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 		return nil, notFound(err, asked, r.ProtocolVersion())
 	}
 	if a.asks != nil {
-		return &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}, nil
+		out := &mcpsdk.ReadResourceResult{InputRequests: a.asks.requests, RequestState: a.asks.state}
+		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.ReadResourceResult{}
 	if err := json.Unmarshal(a.result.Structured, out); err != nil {
 		return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)
+	renamedMeta(out.Meta, g.linksOf(entry))
 	contents := []json.RawMessage{}
 	for _, c := range a.result.Content {
 		contents = append(contents, g.contentsOf(entry, asked, c))

@@ -140,7 +140,7 @@ func New(config Config) (*Server, error) {
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
 	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
-	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail)
+	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeForms)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
 		s.short.list()
@@ -229,9 +229,10 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 	s.reload.Lock()
 	defer s.reload.Unlock()
 	tools, problems := s.config.Tools(ctx)
+	s.gateway.knowServers()
 	fresh := map[string]offer{}
 	for _, t := range tools {
-		o, err := newOffer(t)
+		o, err := s.newOffer(t)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -305,7 +306,7 @@ func (s *Server) know(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	o, err := newOffer(t)
+	o, err := s.newOffer(t)
 	if err != nil {
 		return err
 	}
@@ -318,11 +319,12 @@ func (s *Server) know(ctx context.Context, name string) error {
 	return nil
 }
 
-func newOffer(t catalog.Tool) (offer, error) {
+func (s *Server) newOffer(t catalog.Tool) (offer, error) {
 	if t.Held != "" {
 		return offer{}, &catalog.HeldError{Tool: t}
 	}
 	tool := toolOf(t)
+	renamedMeta(tool.Meta, s.gateway.linksOf(t.Entry.Name))
 	if err := acceptable(tool); err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}

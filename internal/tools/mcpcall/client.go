@@ -4,6 +4,11 @@ package mcpcall
 
 import "encoding/json"
 
+// ElicitationComplete is a server's notification that a human is done at an address that
+// its client was asked to open. A process that no host watches hands it on in a call's
+// log, whose order is that of the call: as the logger, with the parameters as the data.
+const ElicitationComplete = "notifications/elicitation/complete"
+
 // Client is who has asked.
 type Client struct {
 	// Capabilities are those that the client declares, an object; nil for a caller

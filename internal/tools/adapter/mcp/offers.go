@@ -40,7 +40,11 @@ func offersAny(o *pluginv1.Server) bool {
 // of a server share.
 func (s *session) all(ctx context.Context, l *listing, method, field string) (list [][]byte) {
 	cursor := ""
-	for range maxPages {
+	for pages := 0; ; pages++ {
+		if pages == maxPages {
+			l.warn("%s: what comes after the first %d is left out: at most %d pages are taken", method, len(list), maxPages)
+			return list
+		}
 		raw, err := s.listPage(ctx, method, cursor)
 		if err != nil {
 			l.warn("%s is not answered: %v", method, err)
@@ -67,5 +71,4 @@ func (s *session) all(ctx context.Context, l *listing, method, field string) (li
 		}
 		cursor = next
 	}
-	return list
 }

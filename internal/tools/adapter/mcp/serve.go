@@ -247,8 +247,12 @@ func (a *adapter) latest(of **session) *session {
 }
 
 // tell keeps a notification for the host, if that wants any.
-func (a *adapter) tell(method string, params json.RawMessage) {
-	if a.watched.Load() {
-		a.notices.add(method, params)
+func (a *adapter) tell(method string, params json.RawMessage) (watched bool) {
+	watched = a.watched.Load()
+	if watched && !a.notices.add(method, params) {
+		for _, s := range a.living() {
+			s.notes.add("announces more than the host takes: the rest is left out")
+		}
 	}
+	return watched
 }

@@ -30,7 +30,7 @@ type session struct {
 	wire    *wire
 	server  identity
 
-	tell     func(method string, params json.RawMessage) // notifications, to the host
+	tell     func(method string, params json.RawMessage) (watched bool) // notifications, to the host
 	watching sync.Once
 	leave    context.CancelFunc // ends it, for nobody needs it
 
@@ -41,7 +41,7 @@ type session struct {
 	acks    map[string]chan struct{} // of streams that are not open yet, by the request's id
 }
 
-func newSession(o Options, argv []string, tell func(string, json.RawMessage)) *session {
+func newSession(o Options, argv []string, tell func(string, json.RawMessage) bool) *session {
 	return &session{
 		tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
 		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},

@@ -4,20 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
-// maxNotices bounds those of a server that a host has not taken; one that says the
-// same as another takes no room.
-const maxNotices = 1024
+const (
+	// maxNotices bounds those of a server that a host has not taken; one that says the
+	// same as another takes no room.
+	maxNotices = 1024
+	// maxNoticesBytes bounds what they have in all, and maxNoticeBytes what a host takes
+	// of one.
+	maxNoticesBytes = 1 << 20
+	maxNoticeBytes  = 64 << 10
+)
 
 // notices are what a server has announced and no host has taken yet.
 type notices struct {
 	mu    sync.Mutex
 	list  []notice
+	bytes int
 	fresh chan struct{} // holds one
 }
 
@@ -25,30 +35,31 @@ type notice struct{ method, params string }
 
 func newNotices() *notices { return &notices{fresh: make(chan struct{}, 1)} }
 
-func (n *notices) add(method string, params json.RawMessage) {
+// add says whether there is room for one more.
+func (n *notices) add(method string, params json.RawMessage) bool {
 	one := notice{method, string(params)}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, waiting := range n.list {
-		if waiting == one {
-			return
-		}
-	}
-	if len(n.list) == maxNotices {
-		return
+	switch {
+	case slices.Contains(n.list, one):
+		return true
+	case len(n.list) == maxNotices || n.bytes+len(params) > maxNoticesBytes || len(params) > maxNoticeBytes:
+		return false
 	}
 	n.list = append(n.list, one)
+	n.bytes += len(params)
 	select {
 	case n.fresh <- struct{}{}:
 	default:
 	}
+	return true
 }
 
 func (n *notices) take() []notice {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	list := n.list
-	n.list = nil
+	n.list, n.bytes = nil, 0
 	return list
 }
 
@@ -146,6 +157,16 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 	}
 }
 
+// completed hands it on by a call that runs: any will do, the host knows who was asked.
+func (w *wire) completed(raw json.RawMessage) {
+	var p struct{ ElicitationID string }
+	running := w.running()
+	if json.Unmarshal(raw, &p) != nil || len(raw) > maxNoteBytes || len(running) == 0 {
+		return
+	}
+	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, cut("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
+}
+
 func idText(id jsonrpc.ID) string {
 	raw, _ := json.Marshal(id.Raw())
 	return string(raw)
@@ -159,7 +180,9 @@ func (s *session) announce(method string, raw json.RawMessage) {
 	}
 	_ = json.Unmarshal(raw, &p)
 	if method != methodListening {
-		s.tell(method, raw)
+		if !s.tell(method, raw) && method == mcpcall.ElicitationComplete {
+			s.wire.completed(raw)
+		}
 		return
 	}
 	s.mu.Lock()

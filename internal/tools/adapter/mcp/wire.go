@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
 
 // maxRequests is how many of the server's own requests may wait for an answer.
@@ -152,7 +154,7 @@ func (w *wire) take(ctx context.Context, m *jsonrpc.Request) {
 		w.log(m.Params)
 	case m.Method == methodCancelled:
 		w.takeBack(m.Params)
-	case strings.HasSuffix(m.Method, listChanged), m.Method == methodUpdated, m.Method == methodListening:
+	case strings.HasSuffix(m.Method, listChanged), m.Method == methodUpdated, m.Method == methodListening, m.Method == mcpcall.ElicitationComplete:
 		w.announce(m.Method, m.Params)
 	}
 }

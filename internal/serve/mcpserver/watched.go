@@ -1,0 +1,163 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// source is a resource of an entry's server, by the server's own URI. A subscription is
+// to a source: what a client's URI leads to depends on who asks, and on what the
+// servers list at that time.
+type source struct{ entry, uri string }
+
+// below is what of another source's URI is behind this one's, where that is part of this:
+// a server may announce a file of a folder that is watched.
+func (s source) below(other source) (rest string, is bool) {
+	rest, is = strings.CutPrefix(other.uri, s.uri)
+	part := rest == "" || strings.HasPrefix(rest, "/") || strings.HasSuffix(s.uri, "/")
+	return rest, is && part && s.entry == other.entry
+}
+
+// watches are the subscriptions of sessions, by the URIs that these know.
+type watches map[*mcpsdk.ServerSession]map[string]source
+
+const (
+	// maxWatched bounds the URIs that one session watches, maxWatchedBytes each.
+	maxWatched      = 1024
+	maxWatchedBytes = 8 << 10
+)
+
+// watchers are the URIs by which sessions watch a source, or what it is part of, with
+// what they watch.
+func (w watches) watchers(one source) map[string][]source {
+	all := map[string][]source{}
+	for _, own := range w {
+		for uri, of := range own {
+			if _, is := of.below(one); is && !slices.Contains(all[uri], of) {
+				all[uri] = append(all[uri], of)
+			}
+		}
+	}
+	return all
+}
+
+func (w watches) has(one source) bool {
+	for _, own := range w {
+		for _, of := range own {
+			if of == one {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// from are the sources of an entry that sessions watch.
+func (w watches) from(entry string) (list []source) {
+	for _, own := range w {
+		for _, one := range own {
+			if one.entry == entry && !slices.Contains(list, one) {
+				list = append(list, one)
+			}
+		}
+	}
+	return list
+}
+
+// watch notes a subscription, and gives the source that the session has watched by
+// this URI before; the zero source is for none.
+func (g *gateway) watch(by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	own := g.watched[by]
+	before, known := own[uri]
+	switch {
+	case own == nil:
+		own = map[string]source{}
+		g.watched[by] = own
+		g.s.ends(by, func() { g.unwatchAll(by) })
+	case !known && len(own) == maxWatched:
+		return source{}, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
+	}
+	own[uri] = one
+	return before, nil
+}
+
+// unwatch forgets a session's subscription, and gives its source.
+func (g *gateway) unwatch(by *mcpsdk.ServerSession, uri string) (one source, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	one, known = g.watched[by][uri]
+	delete(g.watched[by], uri)
+	return one, known
+}
+
+// unwatchAll ends the subscriptions of a session that has ended.
+func (g *gateway) unwatchAll(by *mcpsdk.ServerSession) {
+	g.mu.Lock()
+	own := g.watched[by]
+	delete(g.watched, by)
+	g.mu.Unlock()
+	g.release(slices.Collect(maps.Values(own))...)
+}
+
+// isWatched says whether any session watches a source.
+func (g *gateway) isWatched(one source) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.watched.has(one)
+}
+
+// updateKey has, in the _meta of an update that the SDK is to deliver, what has changed:
+// the SDK knows sessions by the URI alone that they have subscribed to. No client sees it.
+const updateKey = "dev.toolhost/update"
+
+// update is of a source that is watched, or of a part of it.
+type update struct {
+	of   source
+	rest string // of the part's URI
+}
+
+// updated tells sessions that a source has changed, each by the URI that it knows.
+func (g *gateway) updated(one source, params json.RawMessage) {
+	g.mu.Lock()
+	watchers := g.watched.watchers(one)
+	g.mu.Unlock()
+	for uri, sources := range watchers {
+		for _, of := range sources {
+			meta := metaIn(params)
+			delete(meta, mcpsdk.MetaKeySubscriptionID)
+			rest, _ := of.below(one)
+			meta[updateKey] = update{of, rest}
+			_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+		}
+	}
+}
+
+// updateFor is an update as one session gets it; nil where the session watches another
+// source by the same URI. It shares nothing with those of others, which the SDK goes on
+// to write to.
+func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
+	p, is := r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams)
+	if !is {
+		return nil
+	}
+	g.mu.Lock()
+	of, known := g.watched[by][p.URI]
+	g.mu.Unlock()
+	change, _ := p.Meta[updateKey].(update)
+	if !known || change.of != of {
+		return nil
+	}
+	own := *p
+	own.URI += change.rest
+	own.Meta = maps.Clone(p.Meta)
+	delete(own.Meta, updateKey)
+	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
+}

@@ -1,0 +1,38 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What a server announces and no host takes is bounded, in number and in bytes; what says
+// the same as another takes no room.
+func TestNoticesAreBounded(t *testing.T) {
+	n := newNotices()
+	long := func(i int) json.RawMessage {
+		return json.RawMessage(fmt.Sprintf(`{"uri":"x://%d","_meta":{"k":"%s"}}`, i, strings.Repeat("x", maxNoticeBytes/2)))
+	}
+	kept := 0
+	for i := range 4 * maxNoticesBytes / maxNoticeBytes {
+		if n.add(methodUpdated, long(i)) {
+			kept++
+		}
+	}
+	if kept == 0 || kept*len(long(0)) > maxNoticesBytes || !n.add(methodUpdated, long(0)) {
+		t.Errorf("%d of %d bytes are kept", kept, len(long(0)))
+	}
+	if got := len(n.take()); got != kept {
+		t.Errorf("%d are taken of %d", got, kept)
+	}
+	for i := range 2 * maxNotices {
+		if kept := n.add(methodUpdated, json.RawMessage(fmt.Sprint(i))); kept != (i < maxNotices) {
+			t.Fatalf("notice %d is kept: %t", i, kept)
+		}
+	}
+	n.take()
+	if n.add(methodUpdated, make(json.RawMessage, maxNoticeBytes+1)) {
+		t.Error("one that no host takes is kept")
+	}
+}
