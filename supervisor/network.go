@@ -96,8 +96,8 @@ type netSession struct {
 
 var _ process.Network = (*netSession)(nil)
 
-// connectNetwork has a relay serve the sockets of a process that has started. The
-// tool may have begun: what it asks for waits until it is served.
+// connectNetwork has a relay serve the sockets of a process that starts. Should its tool
+// begin before, what that asks for waits until it is served.
 func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
