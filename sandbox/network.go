@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -146,9 +147,17 @@ func (s *Sockets) Close() {
 	}
 }
 
-// TakeSockets returns the sockets of a call with network grants, which are the
-// caller's from then on; nil without any. It is valid after Started.
-func (p *Process) TakeSockets() *Sockets { return p.sockets.Swap(nil) }
+// TakeSockets waits for the sockets of a call with network grants, which are the caller's
+// from then on. The launcher sends them long before the tool runs; nil is for a start that
+// has failed, or was given up.
+func (p *Process) TakeSockets(ctx context.Context) *Sockets {
+	select {
+	case <-p.arranged:
+	case <-p.ready:
+	case <-ctx.Done():
+	}
+	return p.sockets.Swap(nil)
+}
 
 // fewestSockets are the counters and the name server's.
 const fewestSockets = wire.SocketFiles + 2
@@ -156,18 +165,19 @@ const fewestSockets = wire.SocketFiles + 2
 // onSockets takes the sockets; those of a malformed message are closed by the
 // caller.
 func (p *Process) onSockets(files []*os.File) {
-	if len(files) < fewestSockets || p.sockets.Load() != nil {
+	if len(files) < fewestSockets || closed(p.arranged) {
 		return
 	}
 	s := &Sockets{Counters: [2]*os.File{files[0], files[1]}, UDP: files[2], TCP: files[3]}
 	s.Listen = append(s.Listen, files[fewestSockets:]...)
 	p.sockets.Store(s)
 	clear(files)
+	close(p.arranged)
 }
 
 // closeSockets closes those that nobody has taken.
 func (p *Process) closeSockets() {
-	if s := p.TakeSockets(); s != nil {
+	if s := p.sockets.Swap(nil); s != nil {
 		s.Close()
 	}
 }

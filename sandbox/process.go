@@ -33,7 +33,8 @@ type Process struct {
 	raw     syscall.RawConn // pidfd's
 	// socketDir and workspace are written before ready is closed.
 	socketDir, workspace *os.File
-	sockets              atomic.Pointer[Sockets] // set before ready is closed
+	sockets              atomic.Pointer[Sockets]
+	arranged             chan struct{} // closed once sockets is set; never without network grants
 
 	exited  chan syscall.WaitStatus
 	gone    chan struct{}
@@ -45,7 +46,7 @@ type Process struct {
 
 func newProcess(control *net.UnixConn, who identity, z *zygote, leave func(), spec Spec) *Process {
 	p := &Process{
-		control: control, who: who, zygote: z, leave: leave, born: make(chan struct{}), ready: make(chan struct{}),
+		control: control, who: who, zygote: z, leave: leave, born: make(chan struct{}), ready: make(chan struct{}), arranged: make(chan struct{}),
 		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
 	}
 	if spec.socketDir() != "" {

@@ -83,10 +83,11 @@ type netSession struct {
 	at    *process.Process
 	id    string
 
-	mu    sync.Mutex
-	ended *api.Network          // what it came to, once it is over
-	calls map[*call.Call]string // as the relay knows those that came to a kept process
-	named int
+	mu     sync.Mutex
+	ended  *api.Network // what it came to, once it is over
+	visits map[*call.Call]*visit
+	first  *visit // of the call that the process was started for; nil when that is over
+	named  int
 
 	told  sync.Mutex                       // apart from mu, under which End waits
 	parts map[string]*api.Network          // of the calls that the end has found
@@ -95,8 +96,8 @@ type netSession struct {
 
 var _ process.Network = (*netSession)(nil)
 
-// connectNetwork has a relay serve the sockets of a process that has started. The
-// tool may have begun: what it asks for waits until it is served.
+// connectNetwork has a relay serve the sockets of a process that starts. Should its tool
+// begin before, what that asks for waits until it is served.
 func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
@@ -104,7 +105,7 @@ func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepa
 	if err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	session := &netSession{relay: r, at: p, id: prepared.ID, calls: map[*call.Call]string{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]context.CancelFunc{}}
+	session := &netSession{relay: r, at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]context.CancelFunc{}}
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
@@ -196,26 +197,27 @@ func arrive(c *call.Call, g *kept.Guest) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.named++
-	n.calls[c] = strconv.Itoa(n.named)
+	v := &visit{name: strconv.Itoa(n.named)}
+	n.visits[c] = v
+	n.overlap()
 	if n.ended != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	_ = n.relay.client.Begin(ctx, n.id, n.calls[c]) // if this fails, so does its report, which says why
+	_ = n.relay.client.Begin(ctx, n.id, v.name) // if this fails, so does its report, which says why
 }
 
 // of is the call's part of what the session came to, which ends the count for it.
 func (n *netSession) of(c *call.Call, kept bool) *api.Network {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name := ""
-	if kept { // a process made ahead is all the call's own
-		name = n.calls[c]
+	v := n.part(c)
+	if !kept { // a process made ahead is all the call's own
+		v = &visit{}
 	}
-	delete(n.calls, c)
-	r := *n.report(name)
-	r.Shared = kept
+	r := *n.report(v.name)
+	r.Shared = v.shared
 	return &r
 }
 

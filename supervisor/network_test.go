@@ -109,12 +109,15 @@ func TestACallReachesNothingElse(t *testing.T) {
 	l.Move("move.test", lab.Address, "127.0.0.1")
 	host := newHost(t, supervisor.Config{DenyNetworks: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}})
 	l.Set("own.test", "198.51.100.7")
+	if r := call(t, host, reaching(t, l, with("move.test"), "get http://move.test/")); !strings.HasPrefix(said(r)[0], "GET move.test /") {
+		t.Errorf("before it moves: %q", said(r))
+	}
 	lines := []string{
 		"get https://b.test/", "look other.example", "get https://evil.test/", "get https://meta.test/", "get https://mapped.test/", "look missing.test",
 		"echo a.test:2222 x", "tls a.test:443 b.test", "get http://a.test/ b.test", "get http://8.8.8.8/", "get http://169.254.169.254/", "get http://127.0.0.1:80/", "get http://[::1]:80/",
-		"get https://own.test/", "listen 198.18.1.1:443", "get http://10.1.2.3/",
+		"get https://own.test/", "listen 198.18.1.1:443", "get http://10.1.2.3/", "get http://move.test/",
 	}
-	r := call(t, host, reaching(t, l, with("a.test", "evil.test", "meta.test", "mapped.test", "missing.test", "own.test"), lines...))
+	r := call(t, host, reaching(t, l, with("a.test", "evil.test", "meta.test", "mapped.test", "missing.test", "own.test", "move.test"), lines...))
 	wantStatus(t, r, api.StatusOK)
 	got := said(r)
 	if len(got) != len(lines) {
@@ -131,8 +134,12 @@ func TestACallReachesNothingElse(t *testing.T) {
 	wantRefused(t, r, "meta.test", 443, "metadata")
 	wantRefused(t, r, "mapped.test", 443, "")
 	wantRefused(t, r, "own.test", 443, "denied by the operator")
+	wantRefused(t, r, "move.test", 80, "loopback")
 	wantRefused(t, r, "a.test", 443, "TLS server name is b.test")
 	wantRefused(t, r, "a.test", 80, "HTTP host is b.test")
+	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "the network refused b.test") || !strings.Contains(r.Warnings[0], "--net b.test") {
+		t.Errorf("a model is told %q", r.Warnings)
+	}
 	if r.Network.Unreachable < 5 {
 		t.Errorf("%d unreachable", r.Network.Unreachable)
 	}
@@ -168,15 +175,20 @@ func TestGrantsOfIPv6(t *testing.T) {
 	}
 }
 
-// A name that moves between two connections is judged at each.
+// A name that was good for one call is judged anew for the next: rebinding it is not a
+// way in.
 func TestANameThatMoves(t *testing.T) {
 	l := lab.Run(t)
 	if l == nil {
 		return
 	}
-	l.Move("a.test", "127.0.0.1")
+	l.Move("a.test", lab.Address, "127.0.0.1")
 	host := newHost(t, supervisor.Config{})
 	r := call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x"))
+	if f := flowOf(t, r, "a.test", lab.EchoPort); f.Address != lab.Address || len(r.Network.Refused) != 0 || said(r)[0] != "ready x" {
+		t.Errorf("%q, %+v", said(r), r.Network)
+	}
+	r = call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x"))
 	wantRefused(t, r, "a.test", lab.EchoPort, "loopback")
 	if !strings.HasPrefix(said(r)[0], "error: ") {
 		t.Errorf("%q", said(r))
@@ -263,7 +275,7 @@ func TestTheNetworkOfAKeptProcess(t *testing.T) {
 		r.Keep = &supervisor.Keep{}
 		result := call(t, host, r)
 		wantStatus(t, result, api.StatusOK)
-		if f := flowOf(t, result, "a.test", lab.EchoPort); f.Connections != 1 || f.SentBytes != 5 || !result.Network.Shared {
+		if f := flowOf(t, result, "a.test", lab.EchoPort); f.Connections != 1 || f.SentBytes != 5 || result.Network.Shared {
 			t.Errorf("call %d: %+v", n, result.Network)
 		}
 		if result.Instance != map[bool]string{true: "fresh", false: "reused"}[n == 0] || len(result.Network.Refused) != 1 {

@@ -28,6 +28,7 @@ import (
 //	udp ADDRESS, look NAME, listen ADDRESS (as another may, too)
 //	pour ADDRESS BYTES, drink URL: many bytes, and how many came
 //	hold ADDRESS NUMBER: so many connections at once, until the end
+//	held TEXT: to each of these, which must answer
 //	storm ADDRESS NUMBER: so many, one after another in each of 200 places
 //	reroute: change the namespace's addresses, routes and interfaces
 //	space: the namespace's cookie and inode
@@ -128,6 +129,8 @@ func reachOne(ctx context.Context, web *http.Client, pool *x509.CertPool, words 
 		return fmt.Sprintf("drank %d", n), err
 	case "hold":
 		return hold(to, more)
+	case "held":
+		return tryHeld(to)
 	case "storm":
 		return storm(to, more)
 	case "reroute":

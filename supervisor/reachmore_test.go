@@ -55,6 +55,19 @@ func hold(to, number string) (string, error) {
 	return "holds", nil
 }
 
+// tryHeld says whether all of these answer.
+func tryHeld(text string) (string, error) {
+	for _, conn := range idle {
+		if _, err := io.WriteString(conn, text); err != nil {
+			return "", err
+		}
+		if _, err := io.ReadFull(conn, make([]byte, len(text))); err != nil {
+			return "", err
+		}
+	}
+	return "all answer", nil
+}
+
 func storm(to, number string) (string, error) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

@@ -58,6 +58,7 @@ type fakeArgs struct {
 	Queue  int             `json:"queue,omitempty"` // between queued and started
 	Reach  string          `json:"reach,omitempty"` // what the question is about
 	Leave  int             `json:"leave,omitempty"` // ends the wait for an answer, in milliseconds
+	Again  int             `json:"again,omitempty"` // so many milliseconds after that it asks again
 }
 
 // slept is false if ctx ended first. A timer of 0 would fire in the goroutine
@@ -130,6 +131,7 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.C
 	if args.Ask == "" {
 		return nil
 	}
+	whole := ctx
 	if args.Leave > 0 {
 		limited, leave := context.WithTimeout(ctx, time.Duration(args.Leave)*time.Millisecond)
 		defer leave()
@@ -151,6 +153,10 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.C
 			text = " a secret of " + strconv.Itoa(len(a.Value)) + " bytes"
 		}
 		said = append(said, api.Content{Type: "text", Text: text})
+	}
+	if args.Again > 0 && slept(whole, args.Again) {
+		args.Leave, args.Again = 0, 0
+		said = append(said, ask(whole, r, args)...)
 	}
 	return said
 }

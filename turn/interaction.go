@@ -84,7 +84,8 @@ type Interactor interface {
 
 // OneAtATime marks an Interactor that shows one question at a time. A turn then
 // raises its questions one after another, in the order in which they came up, and
-// the time of each begins when it is raised.
+// the time of each begins when it is raised. One that stays open after its call gives way
+// to others: its Ask is cancelled, and comes again with a zero ExpiresAt after them.
 type OneAtATime interface {
 	Interactor
 	OneAtATime()

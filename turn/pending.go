@@ -26,6 +26,7 @@ type pending struct {
 	// open for the turn; nil is for one that ends with its call.
 	left   func(outcome string, a api.Answer)
 	stays  bool // it has, and nobody waits for it
+	aside  bool // it was before people, who now see another one, and comes back to them
 	wait   time.Duration
 	raised bool
 	// covered is what an answer for more than one call is kept for; nil is for none.
@@ -61,7 +62,7 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 	t.waiting(t.budget.Waiting)
 	_, serial := t.m.config.Interactor.(OneAtATime)
 	if serial {
-		makeRoom(t)
+		setAside(t.pendings)
 	}
 	if serial && t.raised() {
 		t.unraised = append(t.unraised, p)
@@ -73,7 +74,7 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 // raised says that a question is before people now.
 func (t *Turn) raised() bool {
 	for _, p := range t.pendings {
-		if p.raised {
+		if p.raised && !p.aside {
 			return true
 		}
 	}
@@ -94,13 +95,21 @@ func (t *Turn) raise(p *pending) {
 	t.ask(p)
 }
 
-// raiseNext raises what has waited for the question before it.
+// raiseNext raises what has waited for the question before it; one for which nobody waits
+// comes last.
 func (t *Turn) raiseNext() {
-	for len(t.unraised) > 0 && !t.over && !t.raised() {
-		p := t.unraised[0]
-		t.unraised = t.unraised[1:]
-		if t.pendings[p.ID] == p {
-			t.raise(p)
+	for !t.over && !t.raised() {
+		switch back := firstAside(t.pendings); {
+		case back != nil && (!back.stays || len(t.unraised) == 0):
+			back.comeBack(t)
+		case len(t.unraised) == 0:
+			return
+		default:
+			p := t.unraised[0]
+			t.unraised = t.unraised[1:]
+			if t.pendings[p.ID] == p {
+				t.raise(p)
+			}
 		}
 	}
 }
@@ -112,8 +121,12 @@ func (t *Turn) ask(p *pending) {
 	if t.m.config.Interactor == nil {
 		return
 	}
+	i := p.Interaction
+	if p.stays {
+		i.ExpiresAt = time.Time{} // with the turn
+	}
 	t.helpers.Go(func() {
-		a, err := t.m.config.Interactor.Ask(ctx, p.Interaction)
+		a, err := t.m.config.Interactor.Ask(ctx, i)
 		if err != nil && !p.Kind.OfClient() {
 			return
 		}

@@ -2,6 +2,8 @@ package turn
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,4 +76,156 @@ func TestUnraisedQuestionsEndWithTheTurn(t *testing.T) {
 			t.Errorf("asked for %q", human.asked)
 		}
 	})
+}
+
+// screen shows one question at a time, and answers what it is told to.
+type screen struct {
+	free    chan struct{} // holds one while nothing is shown
+	asked   []string
+	endless []bool // whether each has no time of its own
+	answers chan api.Answer
+}
+
+func newScreen() *screen {
+	s := &screen{free: make(chan struct{}, 1), answers: make(chan api.Answer)}
+	s.free <- struct{}{}
+	return s
+}
+
+func (s *screen) OneAtATime() {}
+
+func (s *screen) Ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
+	<-s.free
+	defer func() { s.free <- struct{}{} }()
+	if ctx.Err() != nil {
+		return api.Answer{}, ctx.Err()
+	}
+	s.asked, s.endless = append(s.asked, i.CallID), append(s.endless, i.ExpiresAt.IsZero())
+	select {
+	case a := <-s.answers:
+		return a, nil
+	case <-ctx.Done():
+		return api.Answer{}, ctx.Err()
+	}
+}
+
+// openIn are the calls whose questions are open.
+func openIn(turn *Turn) (calls []string) {
+	info, _ := turn.Info()
+	for _, p := range info.PendingInteractions {
+		calls = append(calls, p.CallID)
+	}
+	slices.Sort(calls)
+	return calls
+}
+
+// Where people see one question at a time, one that stays open gives way to others, which
+// may be answered meanwhile, and comes back after them.
+func TestAQuestionThatStaysGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		human := newScreen()
+		w.config.Interactor = human
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		run(t, turn, reaching("a", 50))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			want(t, run(t, turn, callOf("b", "wipe", 1)), "ok")
+		}()
+		synctest.Wait()
+		if got := openIn(turn); !slices.Equal(got, []string{"a", "b"}) {
+			t.Fatalf("open are %q", got)
+		}
+		human.answers <- api.Answer{Approve: true}
+		<-done
+		synctest.Wait()
+		if got := openIn(turn); !slices.Equal(got, []string{"a"}) || !slices.Equal(human.asked, []string{"a", "b", "a"}) || !slices.Equal(human.endless, []bool{false, false, true}) {
+			t.Fatalf("open are %q, asked for %q, without an end %v", got, human.asked, human.endless)
+		}
+		human.answers <- api.Answer{Approve: true}
+		synctest.Wait()
+		if r := run(t, turn, reaching("c", 50))[0]; !strings.Contains(r.Text(), "answered: true") || len(human.asked) != 3 {
+			t.Errorf("%q, asked for %q", r.Text(), human.asked)
+		}
+	})
+}
+
+// It stays open, too, where others wait for people when its tool gives up.
+func TestAQuestionStaysBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		human := newScreen()
+		w.config.Interactor = human
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			later := asking("b", "", func(a *fakeArgs) { a.Reach, a.Slow, a.Leave, a.Ms = "b.test:443", 10, 1000, 1 })
+			want(t, run(t, turn, reaching("a", 50), later), "ok", "ok")
+		}()
+		<-done
+		synctest.Wait()
+		if got := openIn(turn); !slices.Equal(got, []string{"a", "b"}) {
+			t.Errorf("open are %q, asked for %q", got, human.asked)
+		}
+		if err := turn.Answer(idOf(turn, "b"), api.Answer{Approve: true}); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		human.answers <- api.Answer{}
+		synctest.Wait()
+		if got := openIn(turn); len(got) != 0 || human.asked[len(human.asked)-1] != "a" {
+			t.Errorf("open are %q, asked for %q", got, human.asked)
+		}
+	})
+}
+
+// One for which its call waits again comes before those that nobody waits for, with all of
+// its time.
+func TestAQuestionThatGaveWayIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		human := newScreen()
+		w.config.Interactor = human
+		turn := w.begin(t, Spec{})
+		defer turn.End()
+		run(t, turn, asking("old", "", func(a *fakeArgs) { a.Reach, a.Leave, a.Ms = "old.test:443", 50, 1 }))
+		done := make(chan string)
+		go func() {
+			own := asking("a", "", func(a *fakeArgs) { a.Reach, a.Leave, a.Again, a.Ms = "b.test:443", 50, 100, 1 })
+			other := asking("b", "", func(a *fakeArgs) { a.Slow, a.Ms = 70, 1 })
+			results := run(t, turn, own, other)
+			done <- results[0].Text()
+		}()
+		time.Sleep(time.Minute) // both wait, and a's time has not begun
+		human.answers <- api.Answer{Value: []byte(`"x"`)}
+		synctest.Wait()
+		info, _ := turn.Info()
+		for _, p := range info.PendingInteractions {
+			if left := time.Until(p.ExpiresAt); p.CallID == "a" && left != time.Duration(p.TimeoutMs)*time.Millisecond {
+				t.Errorf("a has %s left of %d ms", left, p.TimeoutMs)
+			}
+		}
+		human.answers <- api.Answer{Approve: true}
+		if got := <-done; !strings.Contains(got, "answered: true") {
+			t.Error(got)
+		}
+		synctest.Wait()
+		if !slices.Equal(human.asked, []string{"old", "a", "b", "a", "old"}) || !slices.Equal(human.endless, []bool{false, false, false, false, true}) {
+			t.Errorf("asked for %q, without an end %v", human.asked, human.endless)
+		}
+	})
+}
+
+func idOf(turn *Turn, call string) string {
+	info, _ := turn.Info()
+	for _, p := range info.PendingInteractions {
+		if p.CallID == call {
+			return p.ID
+		}
+	}
+	return ""
 }

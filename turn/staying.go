@@ -24,12 +24,14 @@ func (t *Turn) endWithCall(p *pending) {
 	p.done, p.stays = p.left, true
 	p.timer.Stop()
 	t.waiting(t.budget.Resumed)
+	if len(t.unraised) > 0 {
+		setAside(t.pendings)
+	}
 }
 
-// canStay says whether a question may outlive its call. One at a time, it would keep the
-// next one from people.
+// canStay says whether a question may outlive its call.
 func (p *pending) canStay(t *Turn) bool {
-	if p.left == nil || t.reason != "" || t.pendings[p.ID] != p || !p.raised || len(t.unraised) > 0 {
+	if p.left == nil || t.reason != "" || t.pendings[p.ID] != p || !p.raised {
 		return false
 	}
 	staying := 0
@@ -41,19 +43,52 @@ func (p *pending) canStay(t *Turn) bool {
 	return staying < maxStaying
 }
 
-// makeRoom ends the questions that stay, for the next one.
-func makeRoom(t *Turn) {
-	for _, p := range t.pendings {
-		if p.stays {
-			t.close(p, api.OutcomeCancelled, api.Answer{By: "call"})
+// setAside takes the questions that stay from people who see one at a time, for the next
+// one. Others may still answer them.
+func setAside(pendings map[string]*pending) {
+	for _, p := range pendings {
+		if p.stays && !p.aside {
+			p.aside = true
+			p.cancel()
 		}
 	}
 }
 
-// waitAgain has a call wait for a question that stayed open.
+// firstAside is the question to come back to people first: one for which a call waits
+// again, or else the oldest.
+func firstAside(pendings map[string]*pending) (first *pending) {
+	for _, p := range pendings {
+		if p.aside && (first == nil || p.before(first)) {
+			first = p
+		}
+	}
+	return first
+}
+
+func (p *pending) before(other *pending) bool {
+	if p.stays != other.stays {
+		return other.stays
+	}
+	return p.ExpiresAt.Before(other.ExpiresAt)
+}
+
+// comeBack puts a question to people again that was set aside.
+func (p *pending) comeBack(t *Turn) {
+	p.aside = false
+	if !p.stays {
+		p.ExpiresAt = t.now().Add(p.wait).UTC()
+		p.armTimeout(t)
+	}
+	t.ask(p)
+}
+
+// waitAgain has a call wait for a question that stayed open. The time of one that was set
+// aside begins when it comes back.
 func (p *pending) waitAgain(t *Turn, done func(outcome string, a api.Answer)) {
 	p.done, p.stays = done, false
-	p.armTimeout(t)
+	if !p.aside {
+		p.armTimeout(t)
+	}
 	t.waiting(t.budget.Waiting)
 }
 

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -210,6 +213,12 @@ func (d *served) elicit(t *testing.T, version string, answer *mcpsdk.ElicitResul
 			return answer, nil
 		}
 	}
+	return d.callOverMCP(t, version, options, "twice")
+}
+
+// callOverMCP is what the network of a call comes to that a client makes.
+func (d *served) callOverMCP(t *testing.T, version string, options *mcpsdk.ClientOptions, tool string) *api.Network {
+	t.Helper()
 	wires := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.socket)
 	}}
@@ -220,7 +229,7 @@ func (d *served) elicit(t *testing.T, version string, answer *mcpsdk.ElicitResul
 		t.Fatal(err)
 	}
 	defer session.Close()
-	r, err := session.CallTool(t.Context(), &mcpsdk.CallToolParams{Name: "twice"})
+	r, err := session.CallTool(t.Context(), &mcpsdk.CallToolParams{Name: tool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,4 +242,37 @@ func (d *served) elicit(t *testing.T, version string, answer *mcpsdk.ElicitResul
 		t.Fatalf("%v in %s", err, raw)
 	}
 	return own.Network
+}
+
+// A client's question, too, stays open where the tool has given up, for the rest of its
+// call, which is a turn: a yes counts for the next connection.
+func TestANameOverMCPTooLate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(dir, "left")
+	d := serve(t, fmt.Sprintf(`
+tools:
+  patient:
+    command: [sh, -c, "curl -sS -m 1 https://asked.invalid/a; touch %s; curl -sS -m 30 https://asked.invalid/b"]
+    write: [%q]
+    network: {grants: [granted.invalid], ask: true}
+`, left, dir))
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		_ = os.Remove(left)
+		var asked atomic.Int64
+		n := d.callOverMCP(t, version, &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
+			asked.Add(1)
+			wait.Until(t, "the tool has given up", func() bool {
+				_, err := os.Stat(left)
+				return err == nil
+			})
+			return &mcpsdk.ElicitResult{Action: "accept"}, nil
+		}}, "patient")
+		if wantReached(t, version, n, 1, "the question stays open until the turn ends"); asked.Load() != 1 {
+			t.Errorf("%s: asked %d times", version, asked.Load())
+		}
+	}
 }

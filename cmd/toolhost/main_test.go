@@ -19,8 +19,8 @@ import (
 )
 
 // TestMain lets scripts run this binary as toolhost. The supervisor starts it
-// by its own path as the command adapter, and tests as toolhost or as a hostile
-// tool.
+// by its own path as the command adapter, doctor for its version, and tests as toolhost
+// or as a hostile tool.
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" && len(os.Args) == 1 {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case "adapter":
+		case "adapter", "version":
 			os.Exit(run(os.Args[1:]))
 		case asToolhost:
 			os.Exit(run(os.Args[2:]))

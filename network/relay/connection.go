@@ -167,7 +167,7 @@ func (c *connection) connect(to target) error {
 
 // readHello reads what a connection of TLS begins with, which must be for the target.
 func (c *connection) readHello(to target) ([]byte, error) {
-	name, read, err := readHello(c.in, time.Now().Add(inspectTime))
+	name, read, err := readHello(c.in, time.Now().Add(c.session.toBegin))
 	switch {
 	case errors.Is(err, errUnsaid):
 		return nil, err
@@ -293,13 +293,17 @@ func (c *connection) cut(out *outer) {
 	_ = out.SetDeadline(past)
 }
 
+// outers are the connections that it has outside.
+func (c *connection) outers() []*outer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out
+}
+
 // abort ends the connection from outside.
 func (c *connection) abort() {
-	c.mu.Lock()
-	c.aborted = true
-	out := c.out
-	c.mu.Unlock()
-	for _, o := range out {
+	c.set(&c.aborted, true)
+	for _, o := range c.outers() {
 		o.finish("", true)
 	}
 	reset(c.in)

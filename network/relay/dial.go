@@ -33,7 +33,7 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 		return nil, &refusal403{refusalKey{name: to.name, address: addressOf(refused.at), port: to.at.Port(), why: "the name leads to an address that is " + refused.why}}
 	}
 	if err != nil {
-		s.ledger.failed(key, c.begun, dialError(ctx, err))
+		s.ledger.failed(key, c.begun, dialError(err))
 		return nil, err
 	}
 	out, err := newOuter(conn, key, c.begun, s.ledger)
@@ -45,16 +45,19 @@ func (c *connection) dial(ctx context.Context, to target, plain bool) (*outer, e
 	return out, c.hold(out)
 }
 
-func dialError(ctx context.Context, err error) string {
-	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded) {
-		return "connecting timed out"
-	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+// dialError is what a flow says of a connection that was not made.
+func dialError(err error) string {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsTimeout {
+			return "looking the name up timed out"
+		}
 		return "looking the name up: " + dns.Err
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	// The dialer's own deadline may pass before its context has ended.
+	if timed, ok := errors.AsType[net.Error](err); ok && timed.Timeout() {
+		return "connecting timed out"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err.Error()
 	}
 	return err.Error()

@@ -118,13 +118,13 @@ func (s *session) standsFor(addr netip.Addr, name string) {
 	s.names.byAddr[addr] = name
 }
 
-// leadTo has a name lead to an address, without a lookup.
-func (s *session) leadTo(name string, addr netip.Addr) {
+// leadTo has a name lead to addresses, without a lookup.
+func (s *session) leadTo(name string, addrs ...netip.Addr) {
 	done := make(chan struct{})
 	close(done)
 	s.names.mu.Lock()
 	defer s.names.mu.Unlock()
-	s.names.known[name] = &lookup{done: done, addrs: []netip.Addr{addr}, at: time.Now().Add(time.Hour)}
+	s.names.known[name] = &lookup{done: done, addrs: addrs, at: time.Now().Add(time.Hour)}
 }
 
 // connected is a connection that a tool has made, and the tool's side of it.

@@ -38,17 +38,16 @@ func (c *connection) serveHTTP(to target) error {
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { h.fail(err) },
 	}
 	server := &http.Server{
-		Handler: h.checked(proxy), ReadHeaderTimeout: inspectTime, IdleTimeout: c.session.spec.Limits.Idle,
+		Handler: h.checked(proxy), ReadHeaderTimeout: c.session.toBegin, IdleTimeout: c.session.spec.Limits.Idle,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0), DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return c.session.ctx },
 	}
 	in := &inner{TCPConn: c.in, relay: h}
-	_ = server.Serve(newOneConn(in))
+	listener := newOneConn(in)
+	h.ended = in.ended
+	_ = server.Serve(listener)
 	h.requests.Wait()
-	c.mu.Lock()
-	out := c.out
-	c.mu.Unlock()
-	for _, o := range out {
+	for _, o := range c.outers() {
 		o.finish(o.why(), h.failure() != nil)
 	}
 	if !h.begun.Load() && h.failure() == nil {
@@ -82,7 +81,8 @@ func (bodies) Put(b []byte) { bodyPool.Put((*[bodyBytes]byte)(b)) }
 type httpRelay struct {
 	*connection
 	to       target
-	begun    atomic.Bool // a request has come
+	begun    atomic.Bool   // a request has come
+	ended    chan struct{} // the server's part has
 	requests sync.WaitGroup
 
 	mu  sync.Mutex
@@ -110,9 +110,11 @@ func (h *httpRelay) fail(err error) {
 // connection into something that cannot be looked into.
 func (h *httpRelay) checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.begun.Store(true)
 		h.requests.Add(1)
 		defer h.requests.Done()
+		if !h.begun.Swap(true) {
+			h.requests.Go(h.watch)
+		}
 		if why := h.wrong(r); why != "" {
 			h.fail(h.connection.refuse("%s", why))
 		}
@@ -187,7 +189,7 @@ type countedOuter struct {
 }
 
 func (o *countedOuter) Read(p []byte) (int, error) {
-	n, err := o.read(p)
+	n, err := o.outer.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
 		o.sawEnd.Store(true)
@@ -198,30 +200,11 @@ func (o *countedOuter) Read(p []byte) (int, error) {
 		}
 	}
 	if n > 0 {
-		o.c.active.Store(time.Now().UnixNano())
 		if wrong := o.c.session.countReceived(n); wrong != nil {
 			return n, wrong
 		}
 	}
 	return n, err
-}
-
-// read waits for as long as something moves either way.
-func (o *countedOuter) read(p []byte) (int, error) {
-	idle := o.c.session.spec.Limits.Idle
-	for {
-		moved := time.Unix(0, o.c.active.Load())
-		if err := o.SetReadDeadline(moved.Add(idle)); err != nil {
-			return 0, err
-		}
-		n, err := o.outer.Read(p)
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
-		}
-		if time.Since(time.Unix(0, o.c.active.Load())) >= idle {
-			return n, errIdle
-		}
-	}
 }
 
 func (o *countedOuter) Write(p []byte) (int, error) {
@@ -233,7 +216,6 @@ func (o *countedOuter) Write(p []byte) (int, error) {
 		}
 		m, err := o.outer.Write(part)
 		n += m
-		o.c.active.Store(time.Now().UnixNano())
 		if err != nil {
 			return n, err
 		}

@@ -110,7 +110,8 @@ func (n *names) addresses(ctx context.Context, name string, port uint16) ([]neti
 	select {
 	case <-l.done:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		why := context.Cause(ctx)
+		return nil, &net.DNSError{UnwrapErr: why, Err: why.Error(), Name: name, IsTimeout: errors.Is(why, context.DeadlineExceeded)}
 	}
 	if l.err != nil {
 		return nil, l.err

@@ -49,7 +49,8 @@ type session struct {
 	sent, received   atomic.Int64
 	total            atomic.Int64
 	tripped          sync.Once
-	unreachable      int64 // when it was closed
+	unreachable      int64         // when it was closed
+	toBegin          time.Duration // how long a connection may take to say what it is for
 
 	mu    sync.Mutex
 	over  bool
@@ -64,6 +65,7 @@ func openSession(spec Session, files []*os.File, w *world, up upcalls) (*session
 		counters: counters{files[0], files[1]}, conns: map[*connection]struct{}{},
 		accepts: rate.NewLimiter(network.AcceptsPerSecond, network.AcceptsPerSecond),
 		queries: rate.NewLimiter(network.QueriesPerSecond, network.QueriesPerSecond),
+		toBegin: inspectTime,
 	}
 	if r := spec.Limits.Rate; r > 0 {
 		s.bytes = newBytes(r)

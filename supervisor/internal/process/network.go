@@ -39,8 +39,12 @@ func (p *Process) endNetwork() {
 // Listeners are the calls that the process serves at present.
 func (p *Process) Listeners() []Listener { return p.audience.present() }
 
+// connect has the sockets served while the launcher goes on to start the tool.
 func (b *birth) connect(ctx context.Context) (err error) {
-	if sockets := b.process.launcher.TakeSockets(); sockets != nil {
+	if _, _, granted := b.call.Policy.Grants(); !granted {
+		return nil
+	}
+	if sockets := b.process.launcher.TakeSockets(ctx); sockets != nil {
 		b.opened, err = b.Connect(ctx, b.call, b.process, sockets)
 	}
 	return err

@@ -107,12 +107,12 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	p.watch()
 	stdout := p.pump(b.call.Request.Command)
 	b.on.Spawned(p)
-	err = p.launcher.Started(ctx)
+	err = b.connect(ctx)
 	if err == nil {
-		err = p.group.LimitCPU()
+		err = p.launcher.Started(ctx)
 	}
 	if err == nil {
-		err = b.connect(ctx)
+		err = p.group.LimitCPU()
 	}
 	if err != nil {
 		p.stdoutEnded() // nobody reads what nobody has written

@@ -1,0 +1,49 @@
+package relay
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/internal/testenv/lab"
+	"github.com/toolhost/toolhost/network"
+)
+
+// mute is a resolver that gets no answers.
+func mute(t *testing.T) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		t.Cleanup(func() { _ = theirs.Close() })
+		go func() { _, _ = io.Copy(io.Discard, theirs) }()
+		return ours, nil
+	}}
+}
+
+// What does not answer ends with the time for it, and the flow says which part did not.
+func TestConnectingTakesTooLong(t *testing.T) {
+	at := lab.Silent(t, "127.0.0.1")
+	for name, test := range map[string]struct {
+		world *world
+		leads []netip.Addr
+		want  string
+	}{
+		"an address":  {deaf(), []netip.Addr{at.Addr()}, "connecting timed out"},
+		"addresses":   {deaf(), []netip.Addr{at.Addr(), at.Addr()}, "connecting timed out"},
+		"name server": {&world{resolver: mute(t)}, nil, "looking the name up timed out"},
+	} {
+		s, _ := newSession(t, test.world, network.Limits{Dial: 100 * time.Millisecond}, granted("a.test", at)...)
+		if test.leads != nil {
+			s.leadTo("a.test", test.leads...)
+		}
+		c, _ := connected(t, s)
+		if _, err := c.dial(s.ctx, target{name: "a.test", at: at, grant: s.spec.Grants[0]}, false); err == nil {
+			t.Errorf("%s: connected", name)
+		}
+		if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != test.want || r.Flows[0].Connections != 1 {
+			t.Errorf("%s: %+v, want %q", name, r.Flows, test.want)
+		}
+	}
+}

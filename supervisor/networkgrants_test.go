@@ -1,0 +1,146 @@
+package supervisor_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/lab"
+	"github.com/toolhost/toolhost/network"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A grant says what its connections must begin with: with tls for its name on other
+// ports, too, and with sni any for whatever name.
+func TestWhatConnectionsMustBeginWith(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	lines := []string{
+		"echo a.test:2222 SSH-2.0-x", "tls a.test:2222 b.test", "tls a.test:2222 a.test",
+		"tls x.wild.test:443 b.test", "get http://x.wild.test/ b.test", "tls a.test:443 b.test", "get http://a.test/ b.test",
+	}
+	r := reaching(t, l, with("a.test"), lines...)
+	r.Sandbox.Grants = append(
+		r.Sandbox.Grants, network.Grant{Host: "a.test", Ports: []uint16{lab.EchoPort}, TLS: true}, network.Grant{Host: "x.wild.test", AnySNI: true},
+	)
+	result := call(t, newHost(t, supervisor.Config{}), r)
+	wantStatus(t, result, api.StatusOK)
+	got := said(result)
+	for i, want := range []string{"error: ", "error: ", "error: ", "shaken", "GET b.test /", "error: ", "error: "} {
+		if i >= len(got) || !strings.HasPrefix(got[i], want) {
+			t.Errorf("%s: %q, want %q", lines[i], got, want)
+		}
+	}
+	wantRefused(t, result, "a.test", lab.EchoPort, "it does not begin with a TLS ClientHello")
+	wantRefused(t, result, "a.test", lab.EchoPort, "the TLS server name is b.test")
+	wantRefused(t, result, "a.test", 443, "the TLS server name is b.test")
+	wantRefused(t, result, "a.test", 80, "the HTTP host is b.test")
+	if f := flowOf(t, result, "a.test", lab.EchoPort); f.Connections != 1 || f.SentBytes == 0 {
+		t.Errorf("the hello for the name has not arrived: %+v", f)
+	}
+	if n := len(result.Network.Refused); n != 4 {
+		t.Errorf("%+v", result.Network.Refused)
+	}
+}
+
+// More connections than the limit are refused one by one, in this call alone.
+func TestMoreConnectionsThanTheLimit(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	const most = 64 // by default
+	r := reaching(t, l, with("a.test:2222"), fmt.Sprintf("hold a.test:2222 %d", most), "echo a.test:2222 x", "held x", "hang")
+	events := make(chan api.Event, 100)
+	r.Events = events
+	c := host.Start(t.Context(), r)
+	for text := ""; !strings.Contains(text, "all answer"); {
+		select {
+		case e := <-events:
+			if e.Content != nil {
+				text += e.Content.Text
+			}
+		case <-c.Done():
+			t.Fatalf("over too soon: %+v", c.Result())
+		case <-time.After(hangLimit):
+			t.Fatal("the tool says nothing")
+		}
+	}
+	other := call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x"))
+	if said(other)[0] != "ready x" {
+		t.Errorf("another call: %q", said(other))
+	}
+	c.Abort(api.ReasonUser)
+	result := c.Result()
+	if got := said(result); len(got) != 3 || got[0] != "holds" || !strings.HasPrefix(got[1], "error: ") || got[2] != "all answer" {
+		t.Errorf("%q", got)
+	}
+	wantRefused(t, result, "a.test", lab.EchoPort, "more than 64 connections at once")
+	if f := flowOf(t, result, "a.test", lab.EchoPort); f.Connections != most {
+		t.Errorf("%+v", f)
+	}
+}
+
+// An address that does not answer costs a connection the time for it, and the result
+// says so.
+func TestAnAddressThatDoesNotAnswer(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	at := lab.Silent(t, lab.Address)
+	r := reaching(t, l, []string{at.String(), fmt.Sprintf("a.test:%d", at.Port())}, fmt.Sprintf("echo a.test:%d x", at.Port()))
+	r.Limits.Network.Dial = 200 * time.Millisecond
+	result := call(t, newHost(t, supervisor.Config{}), r)
+	wantStatus(t, result, api.StatusOK)
+	if f := flowOf(t, result, "a.test", int(at.Port())); f.Error != "connecting timed out" || f.Address != lab.Address || !strings.HasPrefix(said(result)[0], "error: ") {
+		t.Errorf("%+v, %q", f, said(result))
+	}
+}
+
+// A call's network is shared where another call was in the process meanwhile, and only
+// there.
+func TestASharedNetwork(t *testing.T) {
+	l := lab.Run(t)
+	if l == nil {
+		return
+	}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	l.Site("slow.test", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-goOn
+	}))
+	host := newHost(t, supervisor.Config{})
+	start := func(line string) *supervisor.Call {
+		r := reaching(t, l, with("a.test:2222", "slow.test:80"), line)
+		r.Keep = &supervisor.Keep{Shared: true}
+		return host.Start(t.Context(), r)
+	}
+	slow, quick := "get http://slow.test/", "echo a.test:2222 x"
+	for _, instance := range []string{"fresh", "reused"} {
+		first := start(slow)
+		<-begun
+		wantShared(t, "beside it", start(quick), true)
+		goOn <- struct{}{}
+		wantShared(t, instance, first, true)
+		if got := first.Result().Instance; got != instance {
+			t.Errorf("%s, want %s", got, instance)
+		}
+		wantShared(t, "alone", start(quick), false)
+	}
+}
+
+func wantShared(t *testing.T, what string, c *supervisor.Call, want bool) {
+	t.Helper()
+	r := c.Result()
+	wantStatus(t, r, api.StatusOK)
+	if r.Network.Shared != want {
+		t.Errorf("%s: %+v", what, r.Network)
+	}
+}
