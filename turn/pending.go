@@ -29,6 +29,9 @@ type pending struct {
 	aside  bool // it was before people, who now see another one, and comes back to them
 	wait   time.Duration
 	raised bool
+	// known is an answer that has come already, or nil; a question that cannot have one
+	// has no such function.
+	known func() *api.Answer
 	// covered is what an answer for more than one call is kept for; nil is for none.
 	covered *approvable
 }
@@ -40,6 +43,12 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 	if p.stays && t.pendings[p.ID] == p {
 		p.waitAgain(t, done)
 		return
+	}
+	if p.known != nil {
+		if a := p.known(); a != nil {
+			done(api.OutcomeAnswered, *a)
+			return
+		}
 	}
 	p.stays = false
 	i := p.Interaction

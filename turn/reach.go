@@ -14,8 +14,10 @@ import (
 func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	// What one name was approved for is not approved for another.
 	covered := b.approvableOf(e, api.ReachRule(q.Reach))
-	if known, answer := b.approvedReach(covered); known {
-		return answer
+	var approved *api.Answer
+	b.t.do(func() { approved = b.approvedReach(covered) })
+	if approved != nil {
+		return supervisor.Answer{Value: []byte("true"), Always: approved.Always}
 	}
 	wait, warning, err := b.t.wait(api.KindApproval, e.tool, q.Timeout)
 	if err != nil {
@@ -37,6 +39,7 @@ func (b *batch) reachQuestion(e *entry, covered approvable, prompt string, wait 
 	p := &pending{wait: wait, covered: &covered, Interaction: api.Interaction{
 		CallID: e.key, Tool: e.call.Tool, Kind: api.KindApproval, Prompt: prompt, Rule: covered.rule, Policy: policyOf(e.tool.Request.Sandbox),
 	}}
+	p.known = func() *api.Answer { return b.approvedReach(covered) }
 	p.left = func(outcome string, a api.Answer) {
 		if outcome == api.OutcomeAnswered && a.Approve && !a.Always {
 			b.t.once[reach{covered.tool, covered.rule}] = true
@@ -48,17 +51,17 @@ func (b *batch) reachQuestion(e *entry, covered approvable, prompt string, wait 
 // reach is a name that a tool wants.
 type reach struct{ tool, rule string }
 
-// approvedReach uses an approval that there is of such a connection.
-func (b *batch) approvedReach(covered approvable) (known bool, a supervisor.Answer) {
+// approvedReach uses an approval that there is of such a connection, or is nil.
+func (b *batch) approvedReach(covered approvable) *api.Answer {
 	if b.t.m.config.Approvals.hold(covered) {
-		return true, supervisor.Answer{Value: []byte("true"), Always: true}
+		return &api.Answer{Approve: true, Always: true}
 	}
 	of := reach{covered.tool, covered.rule}
-	b.t.do(func() {
-		known = b.t.once[of]
-		delete(b.t.once, of)
-	})
-	return known, supervisor.Answer{Value: []byte("true")}
+	if !b.t.once[of] {
+		return nil
+	}
+	delete(b.t.once, of)
+	return &api.Answer{Approve: true}
 }
 
 // stayed is the call's own question about a name that stayed open. That of another call

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,32 @@ func TestAReachIsAskedAboutOnceAtATime(t *testing.T) {
 		}
 		if info, _ := turn.Info(); len(info.PendingInteractions) != 0 {
 			t.Errorf("%+v", info.PendingInteractions)
+		}
+	})
+}
+
+// A yes to the question that stayed open counts for a connection that has just found
+// none, and is about to ask.
+func TestAYesThatComesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := newWorld().begin(t, Spec{})
+		defer turn.End()
+		covered := approvable{tool: "ask", rule: "network b.test:443"}
+		said := ""
+		ask := func() {
+			p := &pending{Interaction: api.Interaction{Kind: api.KindApproval}, known: func() *api.Answer { return (&batch{t: turn}).approvedReach(covered) }}
+			turn.request(p, func(outcome string, a api.Answer) { said = fmt.Sprint(outcome, a.Approve, a.Always) })
+		}
+		turn.do(func() {
+			turn.once[reach{covered.tool, covered.rule}] = true
+			ask()
+		})
+		if info, _ := turn.Info(); said != "answeredtrue false" || len(info.PendingInteractions) != 0 {
+			t.Errorf("%q; open are %+v", said, info.PendingInteractions)
+		}
+		turn.do(ask) // once
+		if info, _ := turn.Info(); len(info.PendingInteractions) != 1 {
+			t.Errorf("open are %+v", info.PendingInteractions)
 		}
 	})
 }

@@ -68,7 +68,8 @@ func (l *ledger) close() error {
 	if l.out != nil {
 		_ = l.out.Close()
 	}
-	return l.lock.Close()
+	// A child that is being started may have a copy of the descriptor for a moment.
+	return errors.Join(syscall.Flock(int(l.lock.Fd()), syscall.LOCK_UN), l.lock.Close())
 }
 
 func (l *ledger) read() error {
