@@ -77,8 +77,10 @@ func (b *countedBody) end() (cut bool) {
 type held struct {
 	memory *memory.Holder
 	quota  *memory.Part
-	// declared: its length was, so that all of it is in the quota before it comes.
+	// declared: its length was, so that all of it is in the quota before it comes, and
+	// has waited for its turn; of others paced is the wait.
 	declared bool
+	paced    func(ctx context.Context, bytes int64) error
 	// decoded ends this body's turn to be decoded; nil before the turn has begun.
 	decoded func()
 	// buffer is the body itself.
@@ -101,7 +103,7 @@ func (h *held) room(expected int64) *bytes.Buffer {
 // take counts bytes that have come.
 func (h *held) take(ctx context.Context, bytes int64) error {
 	if !h.declared {
-		if err := h.quota.Take(bytes); err != nil {
+		if err := errors.Join(h.quota.Take(bytes), h.paced(ctx, bytes)); err != nil {
 			return err
 		}
 	}
@@ -135,6 +137,7 @@ type intake struct {
 	bodies *memory.Account
 	quotas memory.Quotas
 	stall  time.Duration // Config.Stall
+	pace   pace
 	// turns has one for each large body that is being decoded.
 	turns chan struct{}
 }
@@ -168,7 +171,9 @@ func (i *intake) turn(ctx context.Context, bytes int) (done func(), err error) {
 // stop gives all of it back.
 func (i *intake) count(r *http.Request, w http.ResponseWriter, who caller, most int64) (_ *held, stop func(), err error) {
 	body := &countedBody{ReadCloser: r.Body, ctx: r.Context(), control: http.NewResponseController(w)}
-	h := &held{memory: i.bodies.Hold(bodyKey(r, who), freeBodyBytes, body.cutOff), quota: i.quotas.Part(who.Name, who.Profile.Quota.BodyBytes)}
+	key := bodyKey(r, who)
+	h := &held{memory: i.bodies.Hold(key, freeBodyBytes, body.cutOff), quota: i.quotas.Part(who.Name, who.Profile.Quota.BodyBytes)}
+	h.paced = func(ctx context.Context, bytes int64) error { return i.pace.wait(ctx, key, bytes) }
 	body.held = h
 	ctx, cancel := context.WithTimeoutCause(r.Context(), i.stall/2, memory.ErrFull) // before the connection's own time is over
 	stop = func() { body.end(); h.release(); cancel() }
@@ -177,7 +182,10 @@ func (i *intake) count(r *http.Request, w http.ResponseWriter, who caller, most 
 	}
 	expected := min(max(r.ContentLength, 0), most)
 	h.declared = r.ContentLength > 0
-	if err = h.quota.Take(expected); err == nil {
+	if err = h.quota.Take(expected); err == nil && expected > freeBodyBytes {
+		err = h.paced(ctx, expected)
+	}
+	if err == nil {
 		err = h.memory.Reserve(ctx, copies*expected)
 	}
 	if err != nil {
