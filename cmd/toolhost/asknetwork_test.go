@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -256,7 +257,7 @@ func TestANameOverMCPTooLate(t *testing.T) {
 	d := serve(t, fmt.Sprintf(`
 tools:
   patient:
-    command: [sh, -c, "curl -sS -m 1 https://asked.invalid/a; touch %s; curl -sS -m 30 https://asked.invalid/b"]
+    command: [sh, -c, "curl -sS -m 1 https://asked.invalid/a; curl -sSv -m 30 https://asked.invalid/b 2> %s"]
     write: [%q]
     network: {grants: [granted.invalid], ask: true}
 `, left, dir))
@@ -265,9 +266,9 @@ tools:
 		var asked atomic.Int64
 		n := d.callOverMCP(t, version, &mcpsdk.ClientOptions{ElicitationHandler: func(context.Context, *mcpsdk.ElicitRequest) (*mcpsdk.ElicitResult, error) {
 			asked.Add(1)
-			wait.Until(t, "the tool has given up", func() bool {
-				_, err := os.Stat(left)
-				return err == nil
+			wait.Until(t, "the tool has given up, and connects again", func() bool {
+				said, _ := os.ReadFile(left)
+				return bytes.Contains(said, []byte("onnected to")) || bytes.Contains(said, []byte("onnection to"))
 			})
 			return &mcpsdk.ElicitResult{Action: "accept"}, nil
 		}}, "patient")
