@@ -362,7 +362,7 @@ tools:
 	}
 	enough := 3*execution(t, quick).Timing.ElapsedMs + 3000
 	r := invoke(t, c, &mcpsdk.CallToolParams{
-		Name: "every__trigger-long-running-operation", Arguments: map[string]any{"duration": 10 * enough / 1000, "steps": 10 * enough / 1000},
+		Name: "every__trigger-long-running-operation", Arguments: map[string]any{"duration": 10 * enough / 1000, "steps": 100 * enough / 1000},
 		Meta: mcpsdk.Meta{"dev.toolhost/timeoutMs": enough, "progressToken": "p"},
 	})
 	own := execution(t, r)
