@@ -118,17 +118,7 @@ func TestAConnectionThatNothingMovesOn(t *testing.T) {
 	for err == nil { // until the connection ends, or the tool's own deadline
 		_, err = tool.Write(make([]byte, pipeBytes))
 	}
-	select {
-	case err := <-over:
-		if !errors.Is(err, errIdle) {
-			t.Error(err)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("the connection lives on")
-	}
-	if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != errIdle.Error() {
-		t.Errorf("%+v", r)
-	}
+	endsIdle(t, s, over)
 }
 
 // A tool may connect ahead, and end without a word: nothing of that is refused.

@@ -49,18 +49,24 @@ func TestHTTPThatNothingMovesOn(t *testing.T) {
 			}
 			go test.dest(far)
 			go test.tool(tool)
-			select {
-			case err := <-over:
-				if !errors.Is(err, errIdle) {
-					t.Error(err)
-				}
-			case <-time.After(20 * time.Second):
-				t.Fatal("the connection lives on")
-			}
-			if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != errIdle.Error() {
-				t.Errorf("%+v", r.Flows)
-			}
+			endsIdle(t, s, over)
 		})
+	}
+}
+
+// endsIdle waits until a connection ends for the idle limit, which its flow says.
+func endsIdle(t *testing.T, s *session, over <-chan error) {
+	t.Helper()
+	select {
+	case err := <-over:
+		if !errors.Is(err, errIdle) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection lives on")
+	}
+	if r := s.report(); len(r.Flows) != 1 || r.Flows[0].Error != errIdle.Error() {
+		t.Errorf("%+v", r.Flows)
 	}
 }
 

@@ -24,12 +24,37 @@ type names struct {
 	known  map[string]*lookup
 }
 
-// lookup is one of a name's, which may be under way.
+// lookup is one of a name's, which may be under way. The rest is written before done is
+// closed.
 type lookup struct {
 	done  chan struct{}
 	addrs []netip.Addr
 	err   error
 	at    time.Time // of its end
+}
+
+// lookUp begins one of an absolute name, for the host's search list is not a call's. kind
+// is that of net.Resolver's LookupNetIP.
+func (w *world) lookUp(kind, name string, within time.Duration) *lookup {
+	l := &lookup{done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		l.addrs, l.err = w.resolver.LookupNetIP(ctx, kind, name+".")
+		l.at = time.Now()
+	}()
+	return l
+}
+
+// holds says whether it is under way, or has ended less than so long ago.
+func (l *lookup) holds(keep time.Duration) bool {
+	select {
+	case <-l.done:
+		return time.Since(l.at) < keep
+	default:
+		return true
+	}
 }
 
 // keepLookup is how long a lookup counts: the query that comes before a connection
@@ -77,26 +102,20 @@ func (n *names) give(name string) (addr netip.Addr, full bool) {
 func (n *names) resolve(name string) *lookup {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.known[name]; l != nil && (l.at.IsZero() || time.Since(l.at) < keepLookup) {
+	if l := n.known[name]; l != nil && l.holds(keepLookup) {
 		return l
 	}
 	if len(n.known) >= maxKnown {
 		n.known = map[string]*lookup{}
 	}
-	l := &lookup{done: make(chan struct{})}
+	l := n.world.lookUp("ip", name, n.spec.Limits.Dial)
 	n.known[name] = l
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), n.spec.Limits.Dial)
-		defer cancel()
-		// As an absolute name: the host's search list is not the call's.
-		addrs, err := n.world.resolver.LookupNetIP(ctx, "ip", name+".")
-		n.mu.Lock()
-		l.addrs, l.err, l.at = addrs, err, time.Now()
-		n.mu.Unlock()
-		close(l.done)
-	}()
 	return l
 }
+
+// answered says whether the resolver has said what the name has, be it nothing. It is read
+// after done.
+func (l *lookup) answered() bool { return l.err == nil || l.missing() }
 
 // missing says whether the name does not exist. It is read after done.
 func (l *lookup) missing() bool {

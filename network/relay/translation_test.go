@@ -66,8 +66,7 @@ func TestTranslationIsAskedFor(t *testing.T) {
 		}, "translated to IPv4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{}
-			w.translation.resolver = saying(t, &asked, test.answer)
+			w := &world{resolver: saying(t, &asked, test.answer)}
 			spec := Session{Grants: []network.Grant{{Host: "2a00:64::a00:2", Ports: []uint16{443}}}}
 			r, err := w.reach(t.Context(), spec, true)
 			if err != nil {
@@ -84,17 +83,16 @@ func TestTranslationIsAskedFor(t *testing.T) {
 		})
 	}
 
-	w := &world{}
-	w.translation.resolver = saying(t, &asked, nowhere)
+	w := &world{resolver: saying(t, &asked, nowhere)}
 	asked.Store(0)
 	for range 10 {
-		if _, may := w.translation.prefixes(t.Context()); may {
+		if _, may := w.prefixes(t.Context()); may {
 			t.Error("the answer is not kept")
 		}
 	}
 	once := asked.Load()
-	w.translation.until = time.Time{} // it is old
-	if _, may := w.translation.prefixes(t.Context()); once == 0 || may || asked.Load() != 2*once {
+	w.translation.at = time.Time{} // it is old
+	if _, may := w.prefixes(t.Context()); once == 0 || may || asked.Load() != 2*once {
 		t.Errorf("%d queries, then %d", once, asked.Load())
 	}
 }
@@ -103,14 +101,13 @@ func TestTranslationIsAskedFor(t *testing.T) {
 func TestTranslationIsNotWaitedForTooLong(t *testing.T) {
 	hangs := make(chan struct{})
 	t.Cleanup(func() { close(hangs) })
-	w := &world{}
-	w.translation.resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	w := &world{resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		<-hangs
 		return nil, io.EOF
-	}}
+	}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, may := w.translation.prefixes(ctx); !may {
+	if _, may := w.prefixes(ctx); !may {
 		t.Error("nothing is known, and it is taken for none")
 	}
 }

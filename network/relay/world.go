@@ -27,16 +27,14 @@ type world struct {
 	resolver *net.Resolver
 	proxy    func(*url.URL) (*url.URL, error) // nil without a proxy
 
-	translation translation
-
-	mu    sync.Mutex
-	own   []netip.Addr
-	ownAt time.Time
+	mu          sync.Mutex
+	own         []netip.Addr
+	ownAt       time.Time
+	translation *lookup // the last of network.TranslationName; nil before
 }
 
 func newWorld(proxy *httpproxy.Config) *world {
 	w := &world{resolver: &net.Resolver{PreferGo: true, StrictErrors: true}}
-	w.translation.resolver = w.resolver
 	if proxy != nil && (proxy.HTTPProxy != "" || proxy.HTTPSProxy != "") {
 		w.proxy = proxy.ProxyFunc()
 	}
@@ -52,7 +50,7 @@ func (w *world) reach(ctx context.Context, spec Session, v6 bool) (network.Reach
 	r, err := w.machine()
 	r.Granted, r.Deny = spec.Grants, spec.Deny
 	if err == nil && v6 {
-		r.Translated, r.MayTranslate = w.translation.prefixes(ctx)
+		r.Translated, r.MayTranslate = w.prefixes(ctx)
 	}
 	return r, err
 }
