@@ -86,10 +86,16 @@ type screen struct {
 	answers chan api.Answer
 }
 
-func newScreen() *screen {
+// atScreen begins a turn before a screen, which ends with the test.
+func atScreen(t *testing.T) (*Turn, *screen) {
+	t.Helper()
 	s := &screen{free: make(chan struct{}, 1), answers: make(chan api.Answer)}
 	s.free <- struct{}{}
-	return s
+	w := newWorld()
+	w.config.Interactor = s
+	turn := w.begin(t, Spec{})
+	t.Cleanup(turn.End)
+	return turn, s
 }
 
 func (s *screen) OneAtATime() {}
@@ -123,11 +129,7 @@ func openIn(turn *Turn) (calls []string) {
 // may be answered meanwhile, and comes back after them.
 func TestAQuestionThatStaysGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		human := newScreen()
-		w.config.Interactor = human
-		turn := w.begin(t, Spec{})
-		defer turn.End()
+		turn, human := atScreen(t)
 		run(t, turn, reaching("a", 50))
 		done := make(chan struct{})
 		go func() {
@@ -155,11 +157,7 @@ func TestAQuestionThatStaysGivesWay(t *testing.T) {
 // It stays open, too, where others wait for people when its tool gives up.
 func TestAQuestionStaysBehindOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		human := newScreen()
-		w.config.Interactor = human
-		turn := w.begin(t, Spec{})
-		defer turn.End()
+		turn, human := atScreen(t)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -187,11 +185,7 @@ func TestAQuestionStaysBehindOthers(t *testing.T) {
 // its time.
 func TestAQuestionThatGaveWayIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		human := newScreen()
-		w.config.Interactor = human
-		turn := w.begin(t, Spec{})
-		defer turn.End()
+		turn, human := atScreen(t)
 		run(t, turn, asking("old", "", func(a *fakeArgs) { a.Reach, a.Leave, a.Ms = "old.test:443", 50, 1 }))
 		done := make(chan string)
 		go func() {

@@ -103,7 +103,10 @@ func (h *held) room(expected int64) *bytes.Buffer {
 // take counts bytes that have come.
 func (h *held) take(ctx context.Context, bytes int64) error {
 	if !h.declared {
-		if err := errors.Join(h.quota.Take(bytes), h.paced(ctx, bytes)); err != nil {
+		if err := h.quota.Take(bytes); err != nil {
+			return err
+		}
+		if err := h.paced(ctx, bytes); err != nil {
 			return err
 		}
 	}

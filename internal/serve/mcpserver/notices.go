@@ -92,7 +92,7 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 	}
 	_, err = untilKept(func() (*api.Result, error) {
 		like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-		a, err := g.request(ctx, like, entry, catalog.Subscribe, map[string]any{"uri": own})
+		a, err := g.request(ctx, like, entry, catalog.Subscribe, one.params())
 		return a.result, err
 	})
 	if before == one {
@@ -134,7 +134,7 @@ func (g *gateway) unsubscribe(ctx context.Context, r *mcpsdk.UnsubscribeRequest)
 		return nil
 	}
 	like := asCall(r, mcpsdk.CallToolParamsRaw{Meta: r.Params.Meta})
-	_, err := g.request(context.WithoutCancel(ctx), like, one.entry, catalog.Unsubscribe, map[string]any{"uri": one.uri})
+	_, err := g.request(context.WithoutCancel(ctx), like, one.entry, catalog.Unsubscribe, one.params())
 	if g.isWatched(one) {
 		g.s.soon(func() { g.subscribeAgain(one) })
 	}
@@ -154,8 +154,7 @@ func (g *gateway) unsubscribeAll(sources []source) {
 		if g.s.closing.Err() != nil {
 			return
 		}
-		raw, _ := json.Marshal(map[string]string{"uri": one.uri}) // text always can be
-		if _, err := g.inNameOf("", one.entry, catalog.Unsubscribe, raw); err != nil {
+		if _, err := g.inNameOf("", one.entry, catalog.Unsubscribe, one.params()); err != nil {
 			g.s.config.Logger.Warn("a subscription does not end", "server", one.entry, "uri", one.uri, "why", err)
 		}
 		if g.isWatched(one) { // since somebody has subscribed meanwhile
@@ -196,8 +195,7 @@ func (g *gateway) processEnded(entry string) {
 // subscribeAgain has a server announce the changes of a source that clients watch, and
 // tells them that it may have changed meanwhile. It is false where nobody can be asked.
 func (g *gateway) subscribeAgain(one source) bool {
-	raw, _ := json.Marshal(map[string]string{"uri": one.uri}) // text always can be
-	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf("", one.entry, catalog.Subscribe, raw) })
+	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf("", one.entry, catalog.Subscribe, one.params()) })
 	switch {
 	case err != nil:
 		return false

@@ -16,6 +16,12 @@ import (
 // servers list at that time.
 type source struct{ entry, uri string }
 
+// params are those of requests about it.
+func (s source) params() json.RawMessage {
+	raw, _ := json.Marshal(map[string]string{"uri": s.uri}) // text always can be
+	return raw
+}
+
 // below is what of another source's URI is behind this one's, where that is part of this:
 // a server may announce a file of a folder that is watched.
 func (s source) below(other source) (rest string, is bool) {
