@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +47,39 @@ func TestBodiesOfOneClientArePaced(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 	})
+}
+
+// Each large body counts, whether its length was declared or not; small ones do not.
+func TestLargeBodiesHaveAPace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		bytes    int
+		declared bool
+		paced    int
+	}{{100, true, 0}, {freeBodyBytes + 1, true, 1}, {freeBodyBytes + 1, false, 1}} {
+		w := newWorld(t, nil)
+		var body io.Reader = strings.NewReader("{}" + strings.Repeat(" ", test.bytes))
+		if !test.declared {
+			body = io.MultiReader(body) // whose length net/http does not know
+		}
+		r, err := http.NewRequestWithContext(w.ctx(), "POST", "http://localhost/api/turns", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		response, err := w.unix.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		p := &w.server.intake.pace
+		p.mu.Lock()
+		n := len(p.of)
+		p.mu.Unlock()
+		if response.StatusCode != http.StatusCreated || n != test.paced {
+			t.Errorf("%+v: %s, %d clients are paced", test, response.Status, n)
+		}
+	}
 }
 
 func TestPacesAreBounded(t *testing.T) {
