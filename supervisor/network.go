@@ -89,9 +89,9 @@ type netSession struct {
 	first  *visit // of the call that the process was started for; nil when that is over
 	named  int
 
-	told  sync.Mutex                       // apart from mu, under which End waits
-	parts map[string]*api.Network          // of the calls that the end has found
-	asks  map[relay.Ask]context.CancelFunc // those that connections wait for
+	told  sync.Mutex              // apart from mu, under which End waits
+	parts map[string]*api.Network // of the calls that the end has found
+	asks  map[relay.Ask]*asking   // those that are not settled
 }
 
 var _ process.Network = (*netSession)(nil)
@@ -105,7 +105,7 @@ func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepa
 	if err != nil {
 		return nil, outcome.Refuse(api.StatusStartFailed, api.ReasonSandbox, err)
 	}
-	session := &netSession{relay: r, at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]context.CancelFunc{}}
+	session := &netSession{relay: r, at: p, id: prepared.ID, visits: map[*call.Call]*visit{}, first: &visit{}, parts: map[string]*api.Network{}, asks: map[relay.Ask]*asking{}}
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
@@ -257,38 +257,6 @@ func ending(tree call.Tree, drain bool) {
 			n.relay.s.tasks.Run("end a call's connections", func() { n.End(drain) })
 		}
 	}
-}
-
-// waits ends when no connection waits for the answer any more.
-func (n *netSession) waits(a relay.Ask) context.Context {
-	n.told.Lock()
-	defer n.told.Unlock()
-	ctx, cancel := context.WithCancel(context.Background())
-	n.asks[a] = cancel
-	return ctx
-}
-
-func (n *netSession) left(a relay.Ask) {
-	n.told.Lock()
-	defer n.told.Unlock()
-	if cancel := n.asks[a]; cancel != nil {
-		cancel()
-	}
-	delete(n.asks, a)
-}
-
-// asked puts a connection's question to one of the calls that the process serves.
-func (n *netSession) asked(waits context.Context, a relay.Ask) {
-	settle := func(answer spec.Answer, why string) {
-		n.left(a)
-		_ = n.relay.client.Answer(a, verdictOf(answer), why) // a relay that has ended needs none
-	}
-	for _, l := range n.at.Listeners() {
-		if c, ok := l.(*call.Call); ok && c.AskNetwork(waits, a.Name, a.Port, settle) {
-			return
-		}
-	}
-	settle(spec.Answer{Denied: api.OutcomeFailed}, "no call is there to ask for")
 }
 
 func verdictOf(a spec.Answer) relay.Verdict {

@@ -301,8 +301,8 @@ func (r *relayProcess) end() {
 // Asked has people asked on behalf of a call of the session.
 func (r *relayProcess) Asked(a relay.Ask) {
 	if session := r.find(a.Session); session != nil {
-		waits := session.waits(a)
-		r.s.tasks.Run("ask about a connection", func() { session.asked(waits, a) })
+		q := session.comes(a)
+		r.s.tasks.Run("ask about a connection", func() { session.asked(a, q) })
 		return
 	}
 	_ = r.client.Answer(a, relay.Denied, "the call is over")

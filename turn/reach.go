@@ -30,9 +30,6 @@ func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) s
 	}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
 	s, _ := b.t.await(ctx, inOrder, p, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
-	if ctx.Err() != nil && s.outcome == api.OutcomeAnswered { // the connection has left meanwhile
-		b.t.do(func() { p.left(s.outcome, s.answer) })
-	}
 	answer := reply(q, s)
 	answer.Always = s.outcome == api.OutcomeAnswered && s.answer.Approve && s.answer.Always
 	return answer

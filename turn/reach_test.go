@@ -79,7 +79,7 @@ func TestAYesThatComesMeanwhile(t *testing.T) {
 		covered := approvable{tool: "ask", rule: "network b.test:443"}
 		said := ""
 		ask := func() {
-			p := &pending{Interaction: api.Interaction{Kind: api.KindApproval}, known: func() *api.Answer { return (&batch{t: turn}).approvedReach(covered) }}
+			p := &pending{wait: time.Hour, Interaction: api.Interaction{Kind: api.KindApproval}, known: func() *api.Answer { return (&batch{t: turn}).approvedReach(covered) }}
 			turn.request(p, func(outcome string, a api.Answer) { said = fmt.Sprint(outcome, a.Approve, a.Always) })
 		}
 		turn.do(func() {
