@@ -47,7 +47,8 @@ func TestInputsAreAskedInTheirOrder(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{wants: []string{`{"z":` + form("1") + `,"a":` + form("2") + `,"k":{"method":"no/such"},"m":` + form("3") + `,"b":` + form("4") + `}`}}
-			var asked, seen []string
+			var asked []string
+			shown := make(chan []api.Interaction, 1)
 			m := New(Config{Start: s.start, Interactor: silent{}, Tool: func(string) (Tool, bool) { return Tool{Name: "work"}, true }, Observe: func(records []Record) {
 				for _, r := range records {
 					if r.Event.Kind == api.EventInteractionRequest {
@@ -61,14 +62,12 @@ func TestInputsAreAskedInTheirOrder(t *testing.T) {
 			}
 			time.AfterFunc(time.Second, func() {
 				info, _ := turn.Info()
-				for _, i := range info.PendingInteractions {
-					seen = append(seen, i.Prompt)
-				}
+				shown <- info.PendingInteractions
 			})
 			run(t, turn, Call{ID: "a", Tool: "work"})
 			turn.End()
-			if strings.Join(asked, "") != "1234" || len(seen) != 4 {
-				t.Errorf("asked %q, and shown %q", asked, seen)
+			if seen := <-shown; strings.Join(asked, "") != "1234" || len(seen) != 4 {
+				t.Errorf("asked %q, and shown %v", asked, seen)
 			}
 		})
 	}
