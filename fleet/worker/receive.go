@@ -103,6 +103,8 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 	switch {
 	case w.draining:
 		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls"
+	case c.drained:
+		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls of this caller, which has asked for that"
 	case o.Attempt.Life != c.life || c.hold.Over(now()):
 		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
 	case !known || now()-at > w.config.Lease:
@@ -184,7 +186,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	switch ctl.What.(type) {
 	case *fleetv1.Control_Drain:
 		if id.Epoch == w.epoch && id.Life == c.life {
-			w.drainAsked()
+			w.drainAsked(c)
 		}
 		return
 	case *fleetv1.Control_Go:

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -179,6 +180,9 @@ func (w *Worker) beat() {
 		if !c.hold.Over(now()) {
 			b.Hears = append(b.Hears, c.life)
 		}
+		if c.drained {
+			b.Drains = append(b.Drains, c.life)
+		}
 	}
 	w.mu.Unlock()
 	if raw, err := proto.Marshal(b); err == nil {
@@ -193,19 +197,36 @@ func (w *Worker) Load() (busy, unread int) {
 	return w.config.Slots - w.free, w.unread
 }
 
-// DrainAsked is closed when a caller asks the worker to drain. It takes no more calls from
-// then on, and is to be drained and closed.
+// DrainAsked is closed when a caller that may drain the worker asks for that, or all callers
+// have. It takes no more calls from then on, and is to be drained and closed.
 func (w *Worker) DrainAsked() <-chan struct{} { return w.asked }
 
-// drainAsked is called while mu is held.
-func (w *Worker) drainAsked() {
-	select {
-	case <-w.asked:
-	default:
-		close(w.asked)
-		w.draining = true
-		go w.beat()
+// drainAsked takes no more calls of a caller. What others have here is not that one's to
+// end. It is called while mu is held.
+func (w *Worker) drainAsked(c *caller) {
+	if c.drained {
+		return
 	}
+	c.drained = true
+	w.config.Logger.Info("a caller has asked for no more of its calls", "caller", c.key)
+	if !w.draining && w.mayDrain(c) {
+		w.draining = true
+		close(w.asked)
+	}
+	go w.beat()
+}
+
+// mayDrain says whether nobody's calls are to be taken once this caller has asked.
+func (w *Worker) mayDrain(c *caller) bool {
+	if slices.Contains(w.config.DrainBy, c.key) {
+		return true
+	}
+	for _, other := range w.callers {
+		if !other.drained {
+			return false
+		}
+	}
+	return true
 }
 
 // Drain takes no more calls, and returns when those that there are have ended and their

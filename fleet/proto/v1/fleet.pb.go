@@ -738,8 +738,9 @@ func (x *Answer) GetXkey() string {
 	return ""
 }
 
-// Drain has the worker take no more calls, and end when it has none. Its attempt has the
-// serial 0. It is sent again until a beat says that the worker drains.
+// Drain has the worker take no more calls of this caller. Where its owner lets this caller
+// drain it, or all callers have asked, it takes none at all, and ends when it has none. Its
+// attempt has the serial 0. It is sent again until a beat says that the worker drains.
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1439,8 +1440,10 @@ type Beat struct {
 	// The lives of the callers that it hears: their leases are not over.
 	Hears []string `protobuf:"bytes,9,rep,name=hears,proto3" json:"hears,omitempty"`
 	// The worker has drained, and ends: this is its last beat.
-	Leaving       bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	Xkey          string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
+	Leaving bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Xkey    string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
+	// The lives of the callers that have asked it to drain: it takes no more calls of theirs.
+	Drains        []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1550,6 +1553,13 @@ func (x *Beat) GetXkey() string {
 		return x.Xkey
 	}
 	return ""
+}
+
+func (x *Beat) GetDrains() []string {
+	if x != nil {
+		return x.Drains
+	}
+	return nil
 }
 
 // CallerBeat echoes the newest beat of each worker.
@@ -1763,7 +1773,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04what\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xeb\x02\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x83\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1776,7 +1786,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05hears\x18\t \x03(\tR\x05hears\x12\x18\n" +
 	"\aleaving\x18\n" +
 	" \x01(\bR\aleaving\x12\x12\n" +
-	"\x04xkey\x18\v \x01(\tR\x04xkey\x1a9\n" +
+	"\x04xkey\x18\v \x01(\tR\x04xkey\x12\x16\n" +
+	"\x06drains\x18\f \x03(\tR\x06drains\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
