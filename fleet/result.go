@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -51,7 +52,7 @@ func (c *remote) complete() *api.Result {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()
 	}
-	r.Where = c.at()
+	r.Where, r.Marks = c.at(), c.marks()
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
 	return &r
@@ -63,13 +64,18 @@ func (c *remote) at() *api.Where {
 	return &api.Where{Worker: c.attempts[n].id.Worker, Attempt: n + 1, PlaceMs: (c.placed - c.began).Milliseconds()}
 }
 
+// marks are the moments of a call on a worker that this machine knows.
+func (c *remote) marks() api.Marks {
+	return api.Marks{Queued: began.Add(c.began), Admitted: began.Add(c.placed), Done: time.Now()}
+}
+
 // lost is the result of a call whose end nobody knows.
 func (c *remote) lost() *api.Result {
 	where := c.at()
 	where.StillRunning = c.gone.running
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
-	r.Partial, r.Where = true, where
+	r.Partial, r.Where, r.Marks = true, where, c.marks()
 	c.partial.fill(r)
 	r.Retry = api.Retry{Retryable: harmless, SideEffects: "possible", Hint: "look at what it has changed before it is called again"}
 	if c.request.Tool.ReadOnly {

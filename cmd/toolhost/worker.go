@@ -90,6 +90,12 @@ func (f *workerFlags) run() error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
+	tracer, err := newWorkerTracer(c.Name, c.Logger)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	defer tracer.told.Close()
+	c.Tracer = tracer
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	outliveReader() // of the log

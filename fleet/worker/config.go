@@ -62,6 +62,8 @@ type Config struct {
 	// Adapter is the executable that MCP servers are run by, toolhost itself; empty refuses
 	// such calls.
 	Adapter string
+	// Tracer makes spans of the calls that are made here; nil makes none.
+	Tracer Tracer
 	// Version is shown to callers.
 	Version string
 	// Logger is silent if nil.
