@@ -52,6 +52,9 @@ func (c *remote) complete() *api.Result {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()
 	}
+	if string(r.Structured) == "null" { // as JSON has a result without one
+		r.Structured = nil
+	}
 	r.Where, r.Marks = c.at(), c.marks()
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
@@ -121,19 +124,30 @@ func (c *remote) noWorker() *api.Result {
 	}
 	what := "was not called, for no worker takes it: " + why
 	switch {
-	case len(c.whys) < len(c.refusals) || len(c.whys) == 0: // another time it may be otherwise
+	case len(c.nevers) < len(c.refusals) || len(c.nevers) == 0: // another time it may be otherwise
 		return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 	case c.all(fleetv1.Why_WHY_CEILING):
 		return notStarted(c.request, api.StatusPolicyViolation, api.ReasonPolicy, what)
 	case c.all(fleetv1.Why_WHY_CEILING, fleetv1.Why_WHY_CANNOT):
-		return notStarted(c.request, api.StatusStartFailed, api.ReasonTool, what)
+		status, reason := asRefused(c.nevers[len(c.nevers)-1])
+		return notStarted(c.request, status, reason, what)
 	}
 	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 }
 
+// asRefused is what a worker's refusal counts as: a worker's word, but for what says that
+// nothing has started.
+func asRefused(n *fleetv1.Never) (api.Status, api.Reason) {
+	switch status := api.Status(n.GetStatus()); status {
+	case api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusStartFailed:
+		return status, api.Reason(api.Cut(n.GetReason(), 64))
+	}
+	return api.StatusStartFailed, api.ReasonTool
+}
+
 // all says whether workers have refused for these reasons alone.
 func (c *remote) all(reasons ...fleetv1.Why) bool {
-	return !slices.ContainsFunc(c.whys, func(w fleetv1.Why) bool { return !slices.Contains(reasons, w) })
+	return !slices.ContainsFunc(c.nevers, func(n *fleetv1.Never) bool { return !slices.Contains(reasons, n.GetWhy()) })
 }
 
 // notStarted is the result of a call that has run nothing.

@@ -126,7 +126,7 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
+		w.expire(a, neverOf(why, err))
 	}
 	a.request, a.asks, a.begun, a.preparing = p.request, p.asks, p.begun, false
 	switch {

@@ -1041,9 +1041,12 @@ func (x *Ready) GetSignature() []byte {
 
 // Never says that the attempt has not started, and never will.
 type Never struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Why           Why                    `protobuf:"varint,1,opt,name=why,proto3,enum=toolhost.fleet.v1.Why" json:"why,omitempty"`
-	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // one line
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Why    Why                    `protobuf:"varint,1,opt,name=why,proto3,enum=toolhost.fleet.v1.Why" json:"why,omitempty"`
+	Detail string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // one line
+	// Of WHY_CANNOT: the status and reason that the call's result would have there.
+	Status        string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1088,6 +1091,20 @@ func (x *Never) GetWhy() Why {
 func (x *Never) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *Never) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Never) GetReason() string {
+	if x != nil {
+		return x.Reason
 	}
 	return ""
 }
@@ -1238,6 +1255,7 @@ type Data struct {
 	//	*Data_ResultEnd
 	//	*Data_Question
 	//	*Data_Settled
+	//	*Data_Left
 	What          isData_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1339,6 +1357,15 @@ func (x *Data) GetSettled() uint32 {
 	return 0
 }
 
+func (x *Data) GetLeft() uint32 {
+	if x != nil {
+		if x, ok := x.What.(*Data_Left); ok {
+			return x.Left
+		}
+	}
+	return 0
+}
+
 type isData_What interface {
 	isData_What()
 }
@@ -1363,6 +1390,10 @@ type Data_Settled struct {
 	Settled uint32 `protobuf:"varint,7,opt,name=settled,proto3,oneof"` // the question that needs no answer any more
 }
 
+type Data_Left struct {
+	Left uint32 `protobuf:"varint,8,opt,name=left,proto3,oneof"` // the question that nobody waits for any more; an answer counts all the same
+}
+
 func (*Data_Event) isData_What() {}
 
 func (*Data_Result) isData_What() {}
@@ -1372,6 +1403,8 @@ func (*Data_ResultEnd) isData_What() {}
 func (*Data_Question) isData_What() {}
 
 func (*Data_Settled) isData_What() {}
+
+func (*Data_Left) isData_What() {}
 
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1750,17 +1783,19 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04what\"9\n" +
 	"\x05Ready\x12\x12\n" +
 	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"I\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"y\n" +
 	"\x05Never\x12(\n" +
 	"\x03why\x18\x01 \x01(\x0e2\x16.toolhost.fleet.v1.WhyR\x03why\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"C\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"C\n" +
 	"\aStarted\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12\x19\n" +
 	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\xe2\x01\n" +
+	"\aUnknown\"\xf8\x01\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x16\n" +
@@ -1769,7 +1804,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"result_end\x18\x05 \x01(\fH\x00R\tresultEnd\x129\n" +
 	"\bquestion\x18\x06 \x01(\v2\x1b.toolhost.fleet.v1.QuestionH\x00R\bquestion\x12\x1a\n" +
-	"\asettled\x18\a \x01(\rH\x00R\asettledB\x06\n" +
+	"\asettled\x18\a \x01(\rH\x00R\asettled\x12\x14\n" +
+	"\x04left\x18\b \x01(\rH\x00R\x04leftB\x06\n" +
 	"\x04what\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
@@ -1905,6 +1941,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Data_ResultEnd)(nil),
 		(*Data_Question)(nil),
 		(*Data_Settled)(nil),
+		(*Data_Left)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
