@@ -27,7 +27,7 @@ RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordc
 # SQLite is C made Go: memory of its own, which the detector takes ten times as long for and knows nothing of.
 RACE_BUILD = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser fleet interop network networkload conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser fleet fleet-suites interop network networkload conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -121,6 +121,11 @@ fleet: build ## workers, callers and servers that are gone for good, which takes
 	@$(call need,$(TEST_NEEDS) ip=iproute2 openssl=openssl)
 	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|Remove|ACallerIsGone|AServerIsKilled|TheRuleHoldsWithAnImpliedGo|TheTutorialOnTwoMachines)$$,./fleet ./fleet/internal/start ./cmd/toolhost)
 
+.PHONY: fleet-suites
+fleet-suites: build ## the tests of supervisor and turn over fleets: without a worker, with one, and with three NATS servers
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,fleet-suites,^TestSuitesOverFleets$$,./fleet)
+
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak
 fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under calls, each judged by what its tool has done
@@ -192,7 +197,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn fleet-soak network networkload siege greedy flood collector clients servers service fuzz
+	$(MAKE) soak churn fleet-suites fleet-soak network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

@@ -135,6 +135,9 @@ func (w *Worker) makeCurve() (err error) {
 	return err
 }
 
+// Host is the supervisor of the calls.
+func (w *Worker) Host() *supervisor.Supervisor { return w.host }
+
 // Key is the worker's public one.
 func (w *Worker) Key() string { return w.key.Public() }
 

@@ -191,7 +191,7 @@ func forbiddenOurs(path, imported string, test bool) string {
 		if from == "internal" && wing(path) != wing(imported) && !test {
 			return forbiddenWing(path, imported)
 		}
-	case imported == fleetTests && test && (from == "supervisor" || from == "turn"):
+	case to == "fleet" && test && (path == "supervisor" || path == "turn"):
 		return "" // their suites run over fleets as well
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
