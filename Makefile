@@ -44,7 +44,7 @@ NETWORK_NEEDS = wget=wget ssh=openssh-client /usr/sbin/sshd=openssh-server musl-
 	ruby=ruby /usr/share/perl5/LWP/UserAgent.pm=libwww-perl /usr/share/perl5/LWP/Protocol/https.pm=liblwp-protocol-https-perl php=php-cli /usr/share/doc/php8.2-curl=php-curl \
 	/usr/share/doc/php8.2-mbstring=php-mbstring /usr/share/doc/php8.2-zip=php-zip composer=composer lua5.4=lua5.4 /usr/share/lua/5.4/socket.lua=lua-socket /usr/share/lua/5.4/ssl.lua=lua-sec tclsh=tcl \
 	/usr/share/doc/tcl-tls=tcl-tls /usr/lib/python3/dist-packages/aiohttp/__init__.py=python3-aiohttp /usr/lib/python3/dist-packages/httpx/__init__.py=python3-httpx \
-	/usr/share/doc/python3-pycurl=python3-pycurl /usr/lib/python3/dist-packages/websockets/__init__.py=python3-websockets cargo=cargo git-lfs=git-lfs hg=mercurial \
+	/usr/share/doc/python3-pycurl=python3-pycurl /usr/lib/python3/dist-packages/websockets/__init__.py=python3-websockets /usr/bin/cargo=cargo git-lfs=git-lfs hg=mercurial \
 	svnserve=subversion rsync=rsync lftp=lftp aria2c=aria2 axel=axel wget2=wget2 w3m=w3m http=httpie rclone=rclone nghttp=nghttp2-client mariadb=mariadb-client mariadbd=mariadb-server \
 	redis-cli=redis-tools redis-server=redis-server mosquitto_pub=mosquitto-clients /usr/sbin/mosquitto=mosquitto swaks=swaks nc=netcat-openbsd dig=bind9-dnsutils
 
