@@ -110,8 +110,12 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 		counts = 0
 	}
 	if guest := line.Take(c, counts); guest != nil {
-		arrive(c, guest)
+		err := s.arrive(ctx, p, c, guest)
 		c.Spawned(guest)
+		if err != nil {
+			c.StartFailed(err)
+			return
+		}
 		c.Connected(guest.Conn())
 		return
 	}
