@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/engine"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -277,5 +279,36 @@ func TestAResultIsTheWorkersOwn(t *testing.T) {
 	raw, err := json.Marshal(got)
 	if err != nil || !got.OK() || len(got.Files) != 1 || got.Usage.MemoryPeakBytes == 0 {
 		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// A worker decides about a call once, when it is offered.
+func TestACallIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	var planned atomic.Int64
+	w.work("w1", func(c *worker.Config) {
+		c.Supervisor.Own = func() sandbox.Own {
+			planned.Add(1)
+			return sandbox.Own{}
+		}
+	})
+	before := planned.Load()
+	if got := w.call(shell("echo ran")); !got.OK() {
+		t.Fatal(got.Message)
+	}
+	if n := planned.Load() - before; n != 1 {
+		t.Errorf("it was planned %d times", n)
+	}
+}
+
+// What is wrong with the arguments is the call's result, as on one machine.
+func TestWrongArgumentsOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":7}`)}
+	if got := w.call(r); got.Status != api.StatusInvalidArgs || got.Where == nil {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Where)
 	}
 }

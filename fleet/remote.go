@@ -81,7 +81,7 @@ func (c *remote) run(ctx context.Context) {
 	c.began, c.wake = now(), make(chan struct{}, 1)
 	c.questions, c.replies = map[uint32]*question{}, make(chan replied)
 	c.events = relay{to: c.request.Events, id: c.request.ID, tool: c.request.ToolName(), silent: c.request.EventOutputBytes < 0}
-	if err := c.encode(ctx); err != nil {
+	if err := c.encode(); err != nil {
 		c.finish(failedHere(c.request, err))
 		return
 	}
@@ -118,16 +118,12 @@ func (c *remote) run(ctx context.Context) {
 }
 
 // encode writes the call for the wire, with the hash of what this machine would run.
-func (c *remote) encode(ctx context.Context) (err error) {
+func (c *remote) encode() (err error) {
 	sha256 := c.request.SHA256
 	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
-		local := c.request
-		local.Events = nil
-		e, err := c.f.host.Explain(ctx, local)
-		if err != nil {
+		if sha256, err = c.f.host.SHA256(c.request.Tool.Path); err != nil {
 			return err
 		}
-		sha256 = e.SHA256
 	}
 	if path := c.request.Tool.Path; strings.Contains(path, "/") {
 		if c.request.Tool.Path, err = filepath.Abs(path); err != nil {

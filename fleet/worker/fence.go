@@ -86,6 +86,7 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 		return
 	}
 	a.state, a.why = next, why
+	a.giveUp()
 	w.release(a)
 }
 

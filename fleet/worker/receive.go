@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -9,13 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // receive takes what callers send.
@@ -115,9 +112,6 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 	return fleetv1.Why_WHY_UNSPECIFIED, ""
 }
 
-// prepareTimeout bounds what is looked up for an offer, which takes a Describe at most.
-const prepareTimeout = 90 * time.Second
-
 // prepare looks whether the call can be made here, and says so.
 func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 	p, why, err := w.plan(o.Request)
@@ -126,7 +120,12 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 	if err != nil {
 		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
 	}
-	a.request, a.asks, a.begun, a.preparing = p.request, p.asks, p.begun, false
+	if a.planned, a.preparing = p, false; err == nil {
+		a.begun = begunOf(p.call)
+	}
+	if a.state == start.Refused { // it was given up meanwhile
+		a.giveUp()
+	}
 	switch {
 	case c.hold.Over(now()):
 		w.expire(a, nil)
@@ -141,37 +140,6 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 			w.expire(a, nil)
 		})
 	}
-}
-
-// planned is a call that can be made here.
-type planned struct {
-	request supervisor.Request
-	asks    bool
-	begun   *fleetv1.Started
-}
-
-// plan makes the supervisor's request and has it checked, without running anything of it.
-func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
-	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
-		return p, fleetv1.Why_WHY_CANNOT, err
-	}
-	if err := w.config.Ceilings.Check(p.request); err != nil {
-		return p, fleetv1.Why_WHY_CEILING, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
-	defer cancel()
-	e, err := w.host.Explain(ctx, p.request)
-	if err != nil {
-		return p, fleetv1.Why_WHY_CANNOT, err
-	}
-	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
-		return p, fleetv1.Why_WHY_CEILING, err
-	}
-	if most := w.config.Ceilings.Timeout; most > 0 { // arguments may still ask for more
-		p.request.Timeouts = append(p.request.Timeouts, budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: most, Detail: "the ceiling of worker " + w.config.Name})
-	}
-	p.begun = begunOf(e)
-	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
 }
 
 // controlled takes a control.
@@ -223,7 +191,7 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 		return
 	}
 	var err error
-	if a.request.Lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
+	if a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
 		return
 	}
@@ -298,6 +266,7 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 		}
 	}
 	if a.state = next; next == start.Refused {
+		a.giveUp()
 		w.release(a)
 	}
 	if begin {
@@ -316,7 +285,7 @@ func (w *Worker) begin(a *attempt) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--
-		a.request = supervisor.Request{} // it is remembered, and needs to hold nothing
+		a.planned = planned{} // it is remembered, and needs to hold nothing
 	})
 }
 
