@@ -42,22 +42,37 @@ func newKey(t testing.TB, path string) *fleet.Key {
 	return key
 }
 
-// newWorld lets the named workers in.
-func newWorld(t testing.TB, names ...string) *world {
+// newKeys makes keys for a caller and the named workers.
+func newKeys(t testing.TB, names ...string) (w *world, public map[string]string) {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), workers: map[string]string{}}
+	w = &world{t: t, dir: t.TempDir(), workers: map[string]string{}}
 	w.key = newKey(t, filepath.Join(w.dir, "caller"))
-	public := map[string]string{}
+	public = map[string]string{}
 	for _, name := range names {
 		w.workers[name] = filepath.Join(w.dir, name)
 		public[name] = newKey(t, w.workers[name]).Public()
 	}
+	return w, public
+}
+
+// newWorld lets the named workers in.
+func newWorld(t testing.TB, names ...string) *world {
+	t.Helper()
+	return newWorldWith(t, func(*fleet.Config) {}, names...)
+}
+
+// newWorldWith is newWorld with a caller of one's own.
+func newWorldWith(t testing.TB, adjust func(*fleet.Config), names ...string) *world {
+	t.Helper()
+	w, public := newKeys(t, names...)
 	var err error
 	if w.engine, err = engine.Start(engine.Config{Listen: "127.0.0.1:0", Caller: w.key.Public(), Workers: public}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.engine.Close)
-	w.fleet, err = fleet.Open(t.Context(), fleet.Config{Engine: w.engine, Key: w.key, Workers: public, WorkersOnly: true, Logger: logger(t)})
+	c := fleet.Config{Engine: w.engine, Key: w.key, Workers: public, WorkersOnly: true, Logger: logger(t)}
+	adjust(&c)
+	w.fleet, err = fleet.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ type attempt struct {
 	state     start.Attempt
 	offer     start.Message // with or without the go
 	holdsSlot bool
+	waits     bool // in the worker's line
 	preparing bool
 	why       *fleetv1.Never // of one that was refused
 	planned

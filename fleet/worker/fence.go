@@ -90,17 +90,6 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 	w.release(a)
 }
 
-// release gives an attempt's slot back.
-func (w *Worker) release(a *attempt) {
-	if !a.holdsSlot {
-		return
-	}
-	a.holdsSlot = false
-	if w.free++; w.free == 1 {
-		go w.beat()
-	}
-}
-
 // ended notes that a call has its result.
 func (w *Worker) ended(a *attempt) {
 	w.mu.Lock()

@@ -87,11 +87,9 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 		w.tell(a, start.SayUnknown)
 		return
 	}
-	a.holdsSlot, a.preparing = true, true
-	if w.free--; w.free == 0 {
-		go w.beat()
-	}
-	w.calls.Go(func() { w.prepare(c, a, o) })
+	a.preparing = true
+	w.seat(a)
+	w.calls.Go(func() { w.prepare(a, o) })
 }
 
 // unfit says why an offer is not taken at all.
@@ -104,7 +102,7 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
 	case !known || now()-at > w.config.Lease:
 		return fleetv1.Why_WHY_STALE, "the offer is old"
-	case w.free <= 0:
+	case w.full(o.Go):
 		return fleetv1.Why_WHY_BUSY, "no slot is free"
 	case w.unread >= maxUnread:
 		return fleetv1.Why_WHY_BUSY, "too many results wait for their callers"
@@ -113,7 +111,7 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 }
 
 // prepare looks whether the call can be made here, and says so.
-func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
+func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 	p, why, err := w.plan(o.Request)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,20 +124,7 @@ func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
 	if a.state == start.Refused { // it was given up meanwhile
 		a.giveUp()
 	}
-	switch {
-	case c.hold.Over(now()):
-		w.expire(a, nil)
-	case a.offer == start.OfferAndGo && a.state == start.Unseen:
-		w.admit(c, a, nil)
-	}
-	w.answer(a, a.offer)
-	if a.state == start.Prepared {
-		time.AfterFunc(readyFor, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.expire(a, nil)
-		})
-	}
+	w.takeUp(a)
 }
 
 // controlled takes a control.
@@ -251,7 +236,7 @@ func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
 
 // answer takes a message about an attempt of this life.
 func (w *Worker) answer(a *attempt, m start.Message) {
-	if a.preparing { // the answer comes when it is prepared
+	if a.preparing || a.waits { // the answer comes when it is prepared, and has a slot
 		if m == start.Void {
 			w.expire(a, nil)
 		}

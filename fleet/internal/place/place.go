@@ -3,7 +3,8 @@
 // The local worker comes first while it has a free slot. Then it is the better of two
 // workers chosen at random among those that fit: by the free slots that the last beat
 // told, less what this caller has offered since. So callers that know the same do not all
-// go to the same worker, and none waits behind a long queue by chance.
+// go to the same worker. Workers that are asked and have no slot keep a place for the call,
+// and the first that has one gets it: so none waits behind a long queue by chance.
 package place
 
 import (
