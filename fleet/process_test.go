@@ -59,6 +59,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(termVariable) != "" {
 		sayWhenTold()
 	}
+	if file := os.Getenv(natsVariable); file != "" {
+		serveNATS(file)
+	}
 	raw := os.Getenv(workerVariable)
 	if raw == "" {
 		os.Exit(m.Run())

@@ -52,7 +52,7 @@ type soakWorker struct {
 
 func (w *soakWorker) start() {
 	raw, err := json.Marshal(settings{
-		Name: w.name, URL: "nats://" + w.wire.ln.Addr().String(), KeyFile: w.s.workers[w.name], Caller: w.s.key.Public(),
+		Name: w.name, URL: w.wire.url(), KeyFile: w.s.workers[w.name], Caller: w.s.key.Public(),
 		Dir: filepath.Join(w.s.dir, "run-"+w.name), Write: filepath.Dir(w.s.starts),
 	})
 	if err != nil {
