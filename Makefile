@@ -123,7 +123,7 @@ fleet: build ## workers and callers that are gone for good, which takes as long 
 
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak
-fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under calls, each judged by what its tool has done
+fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links and disks under calls, each judged by what its tool has done
 	@$(call need,$(TEST_NEEDS))
 	FLEET_FAULTS=$(FLEET_FAULTS) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
 

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,8 +48,12 @@ func count(_ context.Context, in text, out *plugin.Output) (text, error) {
 	return in, out.Textf("%d", counted.Add(1))
 }
 
-// settings are a worker's. It is labelled pool=soak, and lets calls write to Write.
-type settings struct{ Name, URL, KeyFile, Caller, Dir, Write string }
+// settings are a worker's. It is labelled pool=soak, lets calls write to Write, and has two
+// slots unless it has others.
+type settings struct {
+	Name, URL, KeyFile, Caller, Dir, Write string
+	Slots                                  int
+}
 
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
@@ -62,6 +67,10 @@ func TestMain(m *testing.M) {
 	if file := os.Getenv(natsVariable); file != "" {
 		serveNATS(file)
 	}
+	if raw := os.Getenv(callerVariable); raw != "" {
+		beSoakCaller(raw)
+		return
+	}
 	raw := os.Getenv(workerVariable)
 	if raw == "" {
 		os.Exit(m.Run())
@@ -71,7 +80,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	c := worker.Config{
-		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: 2,
+		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: cmp.Or(s.Slots, 2),
 		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
 	}
 	c.Labels = map[string]string{"pool": "soak"}
@@ -88,13 +97,15 @@ func TestMain(m *testing.M) {
 // process starts a worker in a process of its own.
 func (w *world) process(name string) *exec.Cmd {
 	w.t.Helper()
-	raw, err := json.Marshal(settings{Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerVariable+"="+string(raw))
-	cmd.Stdout, cmd.Stderr = w.t.Output(), w.t.Output()
+	return w.processOf(name, 0)
+}
+
+// processOf is process with so many slots.
+func (w *world) processOf(name string, slots int) *exec.Cmd {
+	w.t.Helper()
+	cmd := player(w.t, workerVariable, settings{
+		Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name), Slots: slots,
+	})
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -266,17 +277,23 @@ func TestACallerIsGone(t *testing.T) {
 	}
 }
 
-// running counts processes with a word in their command line.
-func running(t testing.TB, word string) (n int) {
-	t.Helper()
+// processesWith counts those with a word in their command line.
+func processesWith(word string) (n int, err error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, path := range paths {
 		if raw, err := os.ReadFile(path); err == nil && strings.Contains(string(raw), word+"\x00") && !strings.Contains(string(raw), os.Args[0]) {
 			n++
 		}
+	}
+	return n, err
+}
+
+// running is processesWith, in a test.
+func running(t testing.TB, word string) int {
+	t.Helper()
+	n, err := processesWith(word)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return n
 }
