@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
@@ -274,6 +275,32 @@ func TestACallerIsGone(t *testing.T) {
 	await(t, c.Done())
 	if got := c.Result(); got.Status != api.StatusLost || got.Reason != api.ReasonUnreachable {
 		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// A worker that cannot put on record that it starts a call does not start it, and says so.
+func TestAWorkersDiskIsFull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	one := w.process("w1")
+	ledger, err := os.Stat(filepath.Join(w.dir, "run-w1", "ledger"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := func(bytes uint64) {
+		t.Helper()
+		if err := unix.Prlimit(one.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(uint64(ledger.Size()) + 10) // in the middle of a line
+	got := w.call(shell("echo ran"))
+	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, "ledger") {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Retry)
+	}
+	limit(unix.RLIM_INFINITY)
+	if got := w.call(shell("echo ran")); !got.OK() {
+		t.Errorf("once there is room: %s", got.Message)
 	}
 }
 

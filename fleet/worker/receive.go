@@ -177,7 +177,7 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 	}
 	var err error
 	if a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
-		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
+		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()})
 		return
 	}
 	if len(a.request.Secrets) == 0 {
@@ -247,7 +247,7 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 		if err := w.ledger.start(nameOf(a.id), w.live); err != nil {
 			w.config.Logger.Error("no call can be started", "error", err)
 			next, say, begin = start.Refused, start.SayNever, false
-			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()}
+			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()}
 		}
 	}
 	if a.state = next; next == start.Refused {

@@ -40,7 +40,7 @@ type Why int32
 
 const (
 	Why_WHY_UNSPECIFIED Why = 0 // voided, expired or asked about
-	Why_WHY_BUSY        Why = 1
+	Why_WHY_BUSY        Why = 1 // it has no slot, or no room for its ledger: another time it may
 	Why_WHY_DRAINING    Why = 2
 	Why_WHY_CANNOT      Why = 3 // the call cannot be prepared there: refused is its result
 	Why_WHY_CEILING     Why = 4 // the worker's owner does not let it
