@@ -26,19 +26,24 @@ func (w *Worker) receive(m *nats.Msg) {
 		return
 	}
 	var err error
+	late := false
 	switch kind {
 	case "offer":
 		var o fleetv1.Offer
 		if err = seal.Open(seal.Offer, key, c.session, m.Data, &o); err == nil {
 			w.offered(c, &o, m.Reply)
+		} else {
+			late = c.late(seal.Offer, m.Data, &o)
 		}
 	case "ctl":
 		var ctl fleetv1.Control
 		if err = seal.Open(seal.Control, key, c.session, m.Data, &ctl); err == nil {
 			w.controlled(c, &ctl)
+		} else {
+			late = c.late(seal.Control, m.Data, &ctl)
 		}
 	}
-	if err != nil && !errors.Is(err, seal.ErrEarlier) {
+	if err != nil && !late && !errors.Is(err, seal.ErrEarlier) {
 		w.complain(key, "what a caller sends is refused: "+err.Error())
 	}
 }
