@@ -123,9 +123,15 @@ fleet: build ## workers and callers that are gone for good, which takes as long 
 
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak
-fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under calls, each judged by what its tool has done
+fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links and disks under calls, each judged by what its tool has done
 	@$(call need,$(TEST_NEEDS))
 	FLEET_FAULTS=$(FLEET_FAULTS) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
+
+# Its waits are of a machine that does nothing else.
+.PHONY: fleet-load
+fleet-load: build ## how long calls wait for one of 48 worker processes at 85% and at 95% load, beside a queue group
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,fleet-load,^TestFleetLoad$$,./fleet)
 
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
@@ -192,7 +198,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn fleet-soak network networkload siege greedy flood collector clients servers service fuzz
+	$(MAKE) soak churn fleet-soak fleet-load network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

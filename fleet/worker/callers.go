@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -18,6 +20,7 @@ type caller struct {
 	echoed    uint64
 	hold      lease.Hold
 	session   *seal.Session // of that life; nil until its curve key is known
+	before    *seal.Session // of the life before
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease
 	terms    int // how often these were made anew
@@ -43,11 +46,16 @@ func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Dur
 		for _, a := range c.attempts {
 			ended = append(ended, a)
 		}
-		c.life, c.attempts, c.floor, c.hold, c.session = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil
+		c.life, c.attempts, c.floor, c.hold, c.session, c.before = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, c.session
 	}
 	c.echoed = max(c.echoed, echoed)
 	c.hold.Renew(b, echoed, term)
 	return ended
+}
+
+// late says whether a message is one of the life before, which nobody has forged.
+func (c *caller) late(kind seal.Kind, raw []byte, into proto.Message) bool {
+	return c.before != nil && seal.Open(kind, c.key, c.before, raw, into) == nil
 }
 
 // state is that of an attempt in this life.
