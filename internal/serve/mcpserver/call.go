@@ -353,9 +353,6 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 	if why != "" {
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
 	}
-	if err := c.unfitAmong(p.RequestState, p.InputResponses); err != nil {
-		return reply{}, err
-	}
 	for id, response := range maps.All(p.InputResponses) {
 		c.answered(p.RequestState, id, response)
 	}
