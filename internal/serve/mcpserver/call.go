@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -269,7 +270,9 @@ func (c *call) kill(reason api.Reason) {
 func (c *call) note(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notes = append(c.notes, text)
+	if !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
 }
 
 func (c *call) because(cause string) {

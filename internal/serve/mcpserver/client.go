@@ -82,7 +82,9 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 	params, err := c.paramsOf(i)
 	if err != nil {
 		c.arrived(i)
-		c.note(err.Error())
+		if i.Kind != api.KindRoots { // the server gets those that are granted instead
+			c.note(err.Error())
+		}
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	f := form{plain: len(i.Schema) == 0}

@@ -240,7 +240,7 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		fresh[t.Name] = o
 	}
 	for _, problem := range problems {
-		s.config.Logger.Warn("a tool is not offered", "problem", problem)
+		s.config.Logger.Warn("not all tools are offered as they are configured", "problem", problem)
 	}
 	s.offer(fresh)
 	ofServers := s.gateway.offerServers()

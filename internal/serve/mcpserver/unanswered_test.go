@@ -134,3 +134,19 @@ func TestAnotherAnswerEndsTheWait(t *testing.T) {
 		}
 	}
 }
+
+// What a server asks of a client that has it not, the model reads once; roots are no
+// matter, for the server gets those that are granted.
+func TestWhatAClientHasNotIsNotedOnce(t *testing.T) {
+	c := &call{s: &Server{}, session: &session{}, groups: map[string]int{}, asked: make(chan struct{}, 1)}
+	for range 2 {
+		for _, kind := range []api.InteractionKind{api.KindRoots, api.KindSampling} {
+			if a, err := c.askClient(t.Context(), api.Interaction{Kind: kind, Request: &api.ClientRequest{}}); err != nil || a.Unanswered != api.OutcomeFailed {
+				t.Errorf("%s: %+v, %v", kind, a, err)
+			}
+		}
+	}
+	if len(c.notes) != 1 || !strings.Contains(c.notes[0], "its model (sampling)") {
+		t.Errorf("%q", c.notes)
+	}
+}
