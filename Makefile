@@ -44,7 +44,7 @@ NETWORK_NEEDS = wget=wget ssh=openssh-client /usr/sbin/sshd=openssh-server musl-
 	ruby=ruby /usr/share/perl5/LWP/UserAgent.pm=libwww-perl /usr/share/perl5/LWP/Protocol/https.pm=liblwp-protocol-https-perl php=php-cli /usr/share/doc/php8.2-curl=php-curl \
 	/usr/share/doc/php8.2-mbstring=php-mbstring /usr/share/doc/php8.2-zip=php-zip composer=composer lua5.4=lua5.4 /usr/share/lua/5.4/socket.lua=lua-socket /usr/share/lua/5.4/ssl.lua=lua-sec tclsh=tcl \
 	/usr/share/doc/tcl-tls=tcl-tls /usr/lib/python3/dist-packages/aiohttp/__init__.py=python3-aiohttp /usr/lib/python3/dist-packages/httpx/__init__.py=python3-httpx \
-	/usr/share/doc/python3-pycurl=python3-pycurl /usr/lib/python3/dist-packages/websockets/__init__.py=python3-websockets cargo=cargo git-lfs=git-lfs hg=mercurial \
+	/usr/share/doc/python3-pycurl=python3-pycurl /usr/lib/python3/dist-packages/websockets/__init__.py=python3-websockets /usr/bin/cargo=cargo git-lfs=git-lfs hg=mercurial \
 	svnserve=subversion rsync=rsync lftp=lftp aria2c=aria2 axel=axel wget2=wget2 w3m=w3m http=httpie rclone=rclone nghttp=nghttp2-client mariadb=mariadb-client mariadbd=mariadb-server \
 	redis-cli=redis-tools redis-server=redis-server mosquitto_pub=mosquitto-clients /usr/sbin/mosquitto=mosquitto swaks=swaks nc=netcat-openbsd dig=bind9-dnsutils
 
@@ -128,9 +128,15 @@ fleet-suites: build ## the tests of supervisor and turn over fleets: without a w
 
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak
-fleet-soak: build ## FLEET_FAULTS random faults of workers and their links under calls, each judged by what its tool has done
+fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links and disks under calls, each judged by what its tool has done
 	@$(call need,$(TEST_NEEDS))
 	FLEET_FAULTS=$(FLEET_FAULTS) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
+
+# Its waits are of a machine that does nothing else.
+.PHONY: fleet-load
+fleet-load: build ## how long calls wait for one of 48 worker processes at 85% and at 95% load, beside a queue group
+	@$(call need,$(TEST_NEEDS))
+	$(call stage,fleet-load,^TestFleetLoad$$,./fleet)
 
 .PHONY: interop
 interop: build ## the reference MCP servers, the MCP Inspector, and clients in TypeScript and Go
@@ -197,7 +203,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn fleet-suites fleet-soak network networkload siege greedy flood collector clients servers service fuzz
+	$(MAKE) soak churn fleet-suites fleet-soak fleet-load network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

@@ -24,6 +24,8 @@ type attempt struct {
 	id    *fleetv1.Attempt
 	inbox string
 	at    time.Duration // of the offer
+	// queued: its worker has no slot yet, and keeps a place for it.
+	queued bool
 }
 
 // arrived is a frame of an attempt.
@@ -106,12 +108,20 @@ func (f *Fleet) receive(m *nats.Msg) {
 	}
 	switch {
 	case a == nil:
-		if x.frame.GetData() != nil {
-			f.control(over, inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: 1<<63 - 1}}})
-		}
+		f.answerLate(over, inbox, x.frame)
 	case a.id.Worker != worker, x.frame != nil && (x.frame.Serial != a.id.Serial || x.frame.Epoch != a.id.Epoch):
 	case !a.of.queue.put(x):
 		f.cut(worker)
+	}
+}
+
+// answerLate answers what comes of a call that is over, so that its worker is done with it.
+func (f *Fleet) answerLate(id *fleetv1.Attempt, inbox string, frame *fleetv1.Frame) {
+	switch {
+	case frame.GetData() != nil:
+		f.control(id, inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: 1<<63 - 1}}})
+	case frame.GetReady() != nil:
+		f.control(id, inbox, &fleetv1.Control{What: &fleetv1.Control_Void{Void: &fleetv1.Void{}}})
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
 	switch send {
 	case start.Go:
 		if first {
-			c.goesTo()
+			c.goesTo(a)
 		}
 		c.sendGo(a)
 	case start.Void:

@@ -90,6 +90,7 @@ type Fleet struct {
 	inboxes map[string]*attempt
 	over    overList
 	calls   map[*Call]struct{}
+	waiting int // calls of these that wait for a slot
 }
 
 // Open makes this machine's supervisor, unless there is one, and connects to the engine,

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/engine"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -40,22 +42,37 @@ func newKey(t testing.TB, path string) *fleet.Key {
 	return key
 }
 
-// newWorld lets the named workers in.
-func newWorld(t testing.TB, names ...string) *world {
+// newKeys makes keys for a caller and the named workers.
+func newKeys(t testing.TB, names ...string) (w *world, public map[string]string) {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), workers: map[string]string{}}
+	w = &world{t: t, dir: t.TempDir(), workers: map[string]string{}}
 	w.key = newKey(t, filepath.Join(w.dir, "caller"))
-	public := map[string]string{}
+	public = map[string]string{}
 	for _, name := range names {
 		w.workers[name] = filepath.Join(w.dir, name)
 		public[name] = newKey(t, w.workers[name]).Public()
 	}
+	return w, public
+}
+
+// newWorld lets the named workers in.
+func newWorld(t testing.TB, names ...string) *world {
+	t.Helper()
+	return newWorldWith(t, func(*fleet.Config) {}, names...)
+}
+
+// newWorldWith is newWorld with a caller of one's own.
+func newWorldWith(t testing.TB, adjust func(*fleet.Config), names ...string) *world {
+	t.Helper()
+	w, public := newKeys(t, names...)
 	var err error
 	if w.engine, err = engine.Start(engine.Config{Listen: "127.0.0.1:0", Caller: w.key.Public(), Workers: public}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.engine.Close)
-	w.fleet, err = fleet.Open(t.Context(), fleet.Config{Engine: w.engine, Key: w.key, Workers: public, WorkersOnly: true, Logger: logger(t)})
+	c := fleet.Config{Engine: w.engine, Key: w.key, Workers: public, WorkersOnly: true, Logger: logger(t)}
+	adjust(&c)
+	w.fleet, err = fleet.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,5 +294,36 @@ func TestAResultIsTheWorkersOwn(t *testing.T) {
 	raw, err := json.Marshal(got)
 	if err != nil || !got.OK() || len(got.Files) != 1 || got.Usage.MemoryPeakBytes == 0 {
 		t.Errorf("%s, %v", raw, err)
+	}
+}
+
+// A worker decides about a call once, when it is offered.
+func TestACallIsPlannedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	var planned atomic.Int64
+	w.work("w1", func(c *worker.Config) {
+		c.Supervisor.Own = func() sandbox.Own {
+			planned.Add(1)
+			return sandbox.Own{}
+		}
+	})
+	before := planned.Load()
+	if got := w.call(shell("echo ran")); !got.OK() {
+		t.Fatal(got.Message)
+	}
+	if n := planned.Load() - before; n != 1 {
+		t.Errorf("it was planned %d times", n)
+	}
+}
+
+// What is wrong with the arguments is the call's result, as on one machine.
+func TestWrongArgumentsOnAWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":7}`)}
+	if got := w.call(r); got.Status != api.StatusInvalidArgs || got.Where == nil {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Where)
 	}
 }

@@ -162,7 +162,7 @@ func (f *Fleet) Workers() (list []api.Worker) {
 			continue
 		}
 		list = append(list, api.Worker{
-			Name: p.name, State: f.stateName(p), Free: int(p.beat.Free), Slots: int(p.beat.Slots),
+			Name: p.name, State: f.stateName(p), Free: max(0, int(p.beat.Free)), Slots: int(p.beat.Slots),
 			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: p.watch.Silent(p.since, now()).Milliseconds(),
 		})
 	}

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
@@ -48,8 +50,12 @@ func count(_ context.Context, in text, out *plugin.Output) (text, error) {
 	return in, out.Textf("%d", counted.Add(1))
 }
 
-// settings are a worker's. It is labelled pool=soak, and lets calls write to Write.
-type settings struct{ Name, URL, KeyFile, Caller, Dir, Write string }
+// settings are a worker's. It is labelled pool=soak, lets calls write to Write, and has two
+// slots unless it has others.
+type settings struct {
+	Name, URL, KeyFile, Caller, Dir, Write string
+	Slots                                  int
+}
 
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
@@ -61,6 +67,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(termVariable) != "" {
 		sayWhenTold()
 	}
+	if file := os.Getenv(natsVariable); file != "" {
+		serveNATS(file)
+	}
+	if raw := os.Getenv(callerVariable); raw != "" {
+		beSoakCaller(raw)
+		return
+	}
 	raw := os.Getenv(workerVariable)
 	if raw == "" {
 		os.Exit(m.Run())
@@ -70,7 +83,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	c := worker.Config{
-		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: 2,
+		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: cmp.Or(s.Slots, 2),
 		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
 	}
 	c.Labels = map[string]string{"pool": "soak"}
@@ -87,13 +100,15 @@ func TestMain(m *testing.M) {
 // process starts a worker in a process of its own.
 func (w *world) process(name string) *exec.Cmd {
 	w.t.Helper()
-	raw, err := json.Marshal(settings{Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name)})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), workerVariable+"="+string(raw))
-	cmd.Stdout, cmd.Stderr = w.t.Output(), w.t.Output()
+	return w.processOf(name, 0)
+}
+
+// processOf is process with so many slots.
+func (w *world) processOf(name string, slots int) *exec.Cmd {
+	w.t.Helper()
+	cmd := player(w.t, workerVariable, settings{
+		Name: name, URL: "nats://" + w.engine.Address(), KeyFile: w.workers[name], Caller: w.key.Public(), Dir: filepath.Join(w.dir, "run-"+name), Slots: slots,
+	})
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
@@ -265,17 +280,49 @@ func TestACallerIsGone(t *testing.T) {
 	}
 }
 
-// running counts processes with a word in their command line.
-func running(t testing.TB, word string) (n int) {
-	t.Helper()
-	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+// A worker that cannot put on record that it starts a call does not start it, and says so.
+func TestAWorkersDiskIsFull(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	one := w.process("w1")
+	ledger, err := os.Stat(filepath.Join(w.dir, "run-w1", "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	limit := func(bytes uint64) {
+		t.Helper()
+		if err := unix.Prlimit(one.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(uint64(ledger.Size()) + 10) // in the middle of a line
+	got := w.call(shell("echo ran"))
+	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, "ledger") {
+		t.Errorf("%s %s %+v", got.Status, got.Message, got.Retry)
+	}
+	limit(unix.RLIM_INFINITY)
+	if got := w.call(shell("echo ran")); !got.OK() {
+		t.Errorf("once there is room: %s", got.Message)
+	}
+}
+
+// processesWith counts those with a word in their command line.
+func processesWith(word string) (n int, err error) {
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range paths {
 		if raw, err := os.ReadFile(path); err == nil && strings.Contains(string(raw), word+"\x00") && !strings.Contains(string(raw), os.Args[0]) {
 			n++
 		}
+	}
+	return n, err
+}
+
+// running is processesWith, in a test.
+func running(t testing.TB, word string) int {
+	t.Helper()
+	n, err := processesWith(word)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return n
 }

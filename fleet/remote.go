@@ -36,6 +36,8 @@ type remote struct {
 	nevers   []*fleetv1.Never // as far as workers have said so
 	began    time.Duration
 	placed   time.Duration // when the go went
+	given    *attempt      // that it went to
+	waits    bool          // for one of the workers that were asked to have a slot
 	receiver stream.Receiver
 	partial  partial
 	result   []byte
@@ -63,8 +65,8 @@ type gone struct {
 
 const (
 	tickEvery = 100 * time.Millisecond
-	// maxRefusals end the search for a worker.
-	maxRefusals = 3
+	// maxAsked is how many workers are asked for a slot.
+	maxAsked = 3
 	// offerWait is how long an answer to an offer may take.
 	offerWait = 10 * time.Second
 	// goAgain is when a control is sent again that nothing was heard of, askAfter when it
@@ -91,6 +93,7 @@ func (c *remote) run(ctx context.Context) {
 		}
 	}()
 	defer c.endQuestions()
+	defer c.leaveLine()
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	done := ctx.Done()
@@ -121,14 +124,15 @@ func (c *remote) run(ctx context.Context) {
 // this machine would refuse is refused.
 func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 	sha256 := c.request.SHA256
+	var err error
 	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
-		e, refused := c.f.host.Check(ctx, c.request)
-		if refused != nil {
+		if sha256, err = c.f.host.SHA256(c.request.Tool.Path); err != nil {
+			if refused = c.f.host.Check(ctx, c.request); refused == nil {
+				refused = failedHere(c.request, err)
+			}
 			return refused
 		}
-		sha256 = e.SHA256
 	}
-	var err error
 	if path := c.request.Tool.Path; strings.Contains(path, "/") {
 		c.request.Tool.Path, err = filepath.Abs(path)
 	}
@@ -141,24 +145,25 @@ func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 	return nil
 }
 
-// next offers the call to another worker, if none has it.
+// next offers the call to another worker, until one that was asked has a slot for it, or may
+// have one.
 func (c *remote) next() {
-	for c.state.Phase() == start.Placing && !c.isOpen() {
-		c.f.mu.Lock()
-		workers := c.f.places()
-		c.f.mu.Unlock()
-		w, ok := c.choose(workers)
-		if !ok || len(c.tried) == maxRefusals {
-			c.state.Stop()
-			return
+	for c.state.Phase() == start.Placing && !c.unanswered() {
+		w, ok := c.choose()
+		// Where the first one has no slot, the call may have to wait at several.
+		implied := len(c.attempts) == 0 && c.harmless() && len(c.request.Secrets) == 0
+		n := 0
+		if ok {
+			n, ok = c.state.Offer(implied)
 		}
-		implied := c.harmless() && len(c.request.Secrets) == 0
-		n, ok := c.state.Offer(implied)
-		if !ok {
-			c.state.Stop()
+		switch {
+		case ok:
+			c.offer(w.Name, n, implied)
+		case c.isOpen():
 			return
+		default:
+			c.state.Stop()
 		}
-		c.offer(w.Name, n, implied)
 	}
 }
 
@@ -172,7 +177,7 @@ func (c *remote) offer(worker string, n int, implied bool) {
 			c.state.Refused(n) // it was not sent
 			return
 		}
-		c.goesTo()
+		c.goesTo(a)
 	}
 	if err := c.f.offer(a, &fleetv1.Offer{Beat: beat, Request: c.wire, Go: implied}); err != nil {
 		c.refused(a, "it cannot be sent the call: "+err.Error())
@@ -180,24 +185,22 @@ func (c *remote) offer(worker string, n int, implied bool) {
 }
 
 // goesTo notes that a worker is about to be told to start the call.
-func (c *remote) goesTo() {
-	c.placed, c.answered, c.sent, c.goes = now(), now(), now(), 0
+func (c *remote) goesTo(a *attempt) {
+	c.given, c.placed, c.answered, c.sent, c.goes = a, now(), now(), now(), 0
+	c.leaveLine()
 }
 
-func (c *remote) choose(workers []place.Worker) (place.Worker, bool) {
+func (c *remote) choose() (place.Worker, bool) {
+	if len(c.tried) == maxAsked {
+		return place.Worker{}, false
+	}
+	c.f.mu.Lock()
+	workers := c.f.places()
+	c.f.mu.Unlock()
 	if k := c.request.Keep; k != nil && !k.Once {
 		return place.Home(workers, c.where, c.tried, portable.Definition(c.request))
 	}
 	return place.Choose(workers, c.where, c.tried, rand.IntN)
-}
-
-func (c *remote) isOpen() bool {
-	for _, a := range c.attempts {
-		if c.state.Open(a.n) {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *remote) refused(a *attempt, why string) {
@@ -221,10 +224,11 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 	switch what := x.frame.What.(type) {
 	case *fleetv1.Frame_Ready:
 		c.isReady(a, what.Ready)
+	case *fleetv1.Frame_Queued:
+		c.isQueued(a, what.Queued)
 	case *fleetv1.Frame_Never:
 		if c.state.Open(a.n) || has && chosen == a.n && c.receiver.Taken() == 0 {
-			c.refused(a, whyNever(what.Never))
-			c.nevers = append(c.nevers, what.Never)
+			c.never(a, what.Never)
 		}
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
@@ -245,13 +249,6 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 			c.data(ctx, a, what.Data)
 		}
 	}
-}
-
-func whyNever(n *fleetv1.Never) string {
-	if n.Detail == "" {
-		return "it has not started it"
-	}
-	return api.Cut(n.Detail, 500)
 }
 
 // lose ends a call that nothing more will come of.
@@ -326,7 +323,7 @@ func (c *remote) look() {
 		if !c.state.Open(a.n) {
 			continue
 		}
-		if now()-a.at > offerWait {
+		if !a.queued && now()-a.at > offerWait {
 			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
 		} else if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter {
 			c.giveUp(a, "it is not heard any more")
@@ -334,6 +331,7 @@ func (c *remote) look() {
 	}
 	n, has := c.state.Chosen()
 	if !has {
+		c.lookAtLine()
 		return
 	}
 	a := c.attempts[n]

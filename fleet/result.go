@@ -31,7 +31,7 @@ func (c *remote) end(ctx context.Context) {
 			c.finish(c.failed)
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
-		case len(c.where) == 0 && c.f.local():
+		case c.mayRunHere():
 			c.call.runs(c.f.host.Start(ctx, c.request))
 		default:
 			c.finish(c.noWorker())
@@ -63,8 +63,7 @@ func (c *remote) complete() *api.Result {
 
 // at is where the call was.
 func (c *remote) at() *api.Where {
-	n := len(c.attempts) - 1 // the last one had the go
-	return &api.Where{Worker: c.attempts[n].id.Worker, Attempt: n + 1, PlaceMs: (c.placed - c.began).Milliseconds()}
+	return &api.Where{Worker: c.given.id.Worker, Attempt: len(c.attempts), PlaceMs: (c.placed - c.began).Milliseconds()}
 }
 
 // marks are the moments of a call on a worker that this machine knows.

@@ -1,232 +1,235 @@
 package fleet_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/toolhost/toolhost/api"
+	"golang.org/x/sys/unix"
+
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // faultsVariable is how many faults the soak makes.
 const faultsVariable = "FLEET_FAULTS"
 
-// soak has calls made by workers that are killed, stopped and cut off at random, and
-// judges each by what its tool has left in a file before anything else.
+// soak has calls made while callers, workers, the servers between them and their links
+// fail at random, and judges each call by what its tool has left in a file before anything
+// else.
 type soak struct {
 	*world
-	starts string
-	faults atomic.Int64
-	kinds  sync.Map // name of fault or status to *atomic.Int64
-	over   atomic.Bool
-
-	mu   sync.Mutex
-	seen map[string]*api.Result
+	public          map[string]string
+	servers         []*natsServer
+	starts, history string
+	left            atomic.Int64 // faults to come
+	counts          sync.Map     // by name, *atomic.Int64
 }
 
-func (s *soak) count(kind string) {
-	n, _ := s.kinds.LoadOrStore(kind, new(atomic.Int64))
+func (s *soak) count(name string) {
+	n, _ := s.counts.LoadOrStore(name, new(atomic.Int64))
 	n.(*atomic.Int64).Add(1)
 }
 
-// soakWorker is a worker's process, and what is between it and the engine.
-type soakWorker struct {
-	s    *soak
-	name string
-	wire *wire
-	cmd  *exec.Cmd
+// fault is one kind, and how often it comes among the others of a party.
+type fault struct {
+	name  string
+	often int
+	make  func()
 }
 
-func (w *soakWorker) start() {
-	raw, err := json.Marshal(settings{
-		Name: w.name, URL: "nats://" + w.wire.ln.Addr().String(), KeyFile: w.s.workers[w.name], Caller: w.s.key.Public(),
-		Dir: filepath.Join(w.s.dir, "run-"+w.name), Write: filepath.Dir(w.s.starts),
+// inject makes faults of a party until there were enough.
+func (s *soak) inject(pause time.Duration, faults []fault) {
+	sum := 0
+	for _, f := range faults {
+		sum += f.often
+	}
+	for s.left.Add(-1) >= 0 {
+		n := rand.IntN(sum)
+		for _, f := range faults {
+			if n -= f.often; n < 0 {
+				f.make()
+				s.count("fault: " + f.name)
+				break
+			}
+		}
+		time.Sleep(upTo(pause))
+	}
+}
+
+// party is a process of the soak, and what is between it and the servers.
+type party struct {
+	s     *soak
+	wire  *wire
+	cmd   *exec.Cmd
+	begin func() *exec.Cmd
+}
+
+func (s *soak) newParty(begin func(url string) *exec.Cmd) *party {
+	var addresses []string
+	for _, server := range s.servers {
+		addresses = append(addresses, server.address)
+	}
+	p := &party{s: s, wire: newWire(s.t, addresses...)}
+	p.begin = func() *exec.Cmd { return begin(p.wire.url()) }
+	p.start()
+	s.t.Cleanup(p.kill)
+	return p
+}
+
+func (p *party) start() {
+	p.cmd = p.begin()
+	if err := p.cmd.Start(); err != nil {
+		panic(err)
+	}
+}
+
+func (p *party) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// lease is that of the soak's workers; tooLong is longer than a lease and what comes after.
+const tooLong = 6 * time.Second
+
+func (p *party) faults() []fault {
+	short := func(name string, often int, make func(d time.Duration)) fault {
+		return fault{name, often, func() { make(upTo(400 * time.Millisecond)) }}
+	}
+	return []fault{
+		short("stopped", 20, func(d time.Duration) { pause(p.cmd.Process, d) }),
+		short("partition", 15, func(d time.Duration) { p.wire.hold(true, true, d) }),
+		short("partition one way", 15, func(d time.Duration) { up := rand.IntN(2) == 0; p.wire.hold(up, !up, d) }),
+		short("messages repeated, late and overtaken", 15, p.wire.roughen),
+		{"connections cut", 12, p.wire.cut},
+		{"kill -9", 10, func() {
+			p.kill()
+			time.Sleep(upTo(200 * time.Millisecond))
+			p.start()
+		}},
+		{"stopped beyond the lease", 1, func() { pause(p.cmd.Process, tooLong) }},
+		{"partition beyond the lease", 1, func() { p.wire.hold(rand.IntN(2) == 0, true, tooLong) }},
+	}
+}
+
+// worker starts one. Its clocks since boot are its own, and other ones in each life.
+func (s *soak) worker(name string) *party {
+	dir := filepath.Join(s.dir, "run-"+name)
+	return s.newParty(func(url string) *exec.Cmd {
+		cmd := player(s.t, workerVariable, settings{
+			Name: name, URL: url, KeyFile: s.workers[name], Caller: s.key.Public(), Dir: dir, Write: filepath.Dir(s.starts),
+		})
+		offset := strconv.Itoa(rand.IntN(1_000_000))
+		apart := exec.Command("unshare", "--time", "--boottime", offset, "--monotonic", offset, cmd.Path)
+		apart.Env, apart.Stderr, apart.SysProcAttr = cmd.Env, cmd.Stderr, cmd.SysProcAttr
+		return apart
 	})
+}
+
+// fill has a worker's ledger find no room for a while, in the middle of a line or before.
+func (p *party) fill(ledger string, d time.Duration) {
+	info, err := os.Stat(ledger)
 	if err != nil {
-		panic(err)
+		return // it has just been killed
 	}
-	w.cmd = exec.Command(os.Args[0])
-	w.cmd.Env = append(os.Environ(), workerVariable+"="+string(raw))
-	w.cmd.Stderr = w.s.t.Output()
-	if err := w.cmd.Start(); err != nil {
-		panic(err)
-	}
-}
-
-func (w *soakWorker) kill() {
-	_ = w.cmd.Process.Kill()
-	_ = w.cmd.Wait()
-}
-
-func upTo(d time.Duration) time.Duration { return rand.N(d) }
-
-// fault does one thing to the worker, and is back when it is over.
-func (w *soakWorker) fault() string {
-	switch n := rand.IntN(100); {
-	case n < 45:
-		w.stop(upTo(200 * time.Millisecond))
-		return "stopped for a moment"
-	case n < 60:
-		w.wire.hold(true, true, upTo(300*time.Millisecond))
-		return "partition"
-	case n < 75:
-		up := rand.IntN(2) == 0
-		w.wire.hold(up, !up, upTo(400*time.Millisecond))
-		return "partition one way"
-	case n < 87:
-		w.wire.cut()
-		return "connections cut"
-	case n < 97:
-		w.kill()
-		time.Sleep(upTo(200 * time.Millisecond))
-		w.start()
-		return "kill -9"
-	case n < 98:
-		w.stop(6 * time.Second)
-		return "stopped for longer than the lease"
-	default:
-		w.wire.hold(rand.IntN(2) == 0, true, 6*time.Second)
-		return "partition longer than the lease"
+	limit := unix.Rlimit{Cur: uint64(info.Size()) + uint64(rand.IntN(40)), Max: unix.RLIM_INFINITY}
+	if unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil) == nil {
+		time.Sleep(d)
+		limit.Cur = unix.RLIM_INFINITY
+		_ = unix.Prlimit(p.cmd.Process.Pid, unix.RLIMIT_FSIZE, &limit, nil)
 	}
 }
 
-func (w *soakWorker) stop(d time.Duration) {
-	_ = w.cmd.Process.Signal(syscall.SIGSTOP)
-	time.Sleep(d)
-	_ = w.cmd.Process.Signal(syscall.SIGCONT)
-}
-
-// lines that a tool of the soak writes, one after another.
-const soakLines = 20
-
-// call makes one call and judges what can be judged at once.
-func (s *soak) call(id string) {
-	r := supervisor.Request{
-		ID: id, Sandbox: &supervisor.Policy{Write: []string{filepath.Dir(s.starts)}}, Grace: time.Second,
-		Command: &supervisor.Command{Argv: []string{"sh", "-c", fmt.Sprintf("echo $0 >> %s; i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; sleep 0.0%d; done", s.starts, soakLines, rand.IntN(5)), id}},
-	}
-	r.Where = map[string]string{"pool": "soak"}
-	c := s.fleet.Start(s.t.Context(), r)
-	if rand.IntN(10) == 0 {
-		time.Sleep(upTo(300 * time.Millisecond))
-		c.Abort(api.ReasonUser)
-	}
-	await(s.t, c.Done())
-	got := c.Result()
-	if got.Where != nil && got.Where.StillRunning == "no" {
-		if n := running(s.t, id); n != 0 {
-			s.t.Errorf("%s: %d processes run, and it was said that none does: %s", id, n, got.Message)
-		}
-	}
-	s.judgeOutput(id, got)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.seen[id] != nil {
-		s.t.Errorf("%s has two results", id)
-	}
-	s.seen[id] = got
-}
-
-// judgeOutput wants a prefix of what the tool writes, and of a whole call all of it.
-func (s *soak) judgeOutput(id string, got *api.Result) {
-	var whole strings.Builder
-	for i := range soakLines {
-		fmt.Fprintln(&whole, i+1)
-	}
-	out := got.Output.Stdout.Head
-	if !strings.HasPrefix(whole.String(), out) && len(got.Warnings) == 0 {
-		s.t.Errorf("%s: the output is not a prefix: %q", id, out)
-	}
-	if got.Status == api.StatusOK && out != whole.String() {
-		s.t.Errorf("%s is ok with %q", id, out)
+func (n *natsServer) faults() []fault {
+	return []fault{
+		{"a server is stopped", 60, func() { pause(n.cmd.Process, upTo(time.Second)) }},
+		{"kill -9 of a server", 38, func() {
+			n.kill()
+			time.Sleep(upTo(time.Second))
+			n.start()
+		}},
+		{"a server is stopped beyond the lease", 2, func() { pause(n.cmd.Process, tooLong) }},
 	}
 }
 
-// started counts the starts of each call.
-func (s *soak) started() map[string]int {
-	raw, err := os.ReadFile(s.starts)
-	if err != nil {
-		s.t.Fatal(err)
+// begin starts all.
+func (s *soak) begin() (faults [][]fault, caller *party) {
+	s.servers = newCluster(s.t, s.dir, s.key.Public(), s.public)
+	for name := range s.public {
+		w := s.worker(name)
+		full := fault{"full disk", 8, func() { w.fill(filepath.Join(s.dir, "run-"+name, "ledger"), upTo(400*time.Millisecond)) }}
+		faults = append(faults, append(w.faults(), full))
 	}
-	n := map[string]int{}
-	for _, id := range strings.Fields(string(raw)) {
-		n[id]++
-	}
-	return n
-}
-
-// judge holds all results against what was started.
-func (s *soak) judge() {
-	starts := s.started()
-	for id, got := range s.seen {
-		n := starts[id]
-		never := got.Retry.SideEffects == "none"
-		s.count("result " + string(got.Status))
-		switch {
-		case n > 1:
-			s.t.Errorf("%s has started %d times: %s", id, n, got.Message)
-		case never && n > 0:
-			s.t.Errorf("%s has started, and it was said that it has changed nothing: %s", id, got.Message)
-		case got.Status == api.StatusOK && n != 1:
-			s.t.Errorf("%s is ok, and has started %d times", id, n)
-		}
-		delete(starts, id)
-	}
-	for id := range starts {
-		s.t.Errorf("%s has started, and nobody has called it", id)
-	}
-	wait.Until(s.t, "nothing of any call runs", func() bool { return running(s.t, "-end") == 0 })
+	caller = s.newParty(func(url string) *exec.Cmd {
+		return player(s.t, callerVariable, callerSettings{
+			URL: url, KeyFile: filepath.Join(s.dir, "caller"), Starts: s.starts, History: s.history, Workers: s.public,
+		})
+	})
+	return append(faults, caller.faults()), caller
 }
 
 func TestFleetSoak(t *testing.T) {
 	stage.Of(t, "fleet-soak")
-	want := int64(1000)
-	if n, err := strconv.ParseInt(os.Getenv(faultsVariable), 10, 64); err == nil {
-		want = n
+	want, err := strconv.ParseInt(os.Getenv(faultsVariable), 10, 64)
+	if err != nil {
+		want = 1000
 	}
-	names := []string{"w1", "w2", "w3"}
-	s := &soak{world: newWorld(t, names...), seen: map[string]*api.Result{}}
-	s.starts = filepath.Join(t.TempDir(), "starts")
-	var faults, calls sync.WaitGroup
-	for _, name := range names {
-		w := &soakWorker{s: s, name: name, wire: newWire(t, s.engine.Address())}
-		w.start()
-		t.Cleanup(w.kill)
-		s.there(name)
-		faults.Go(func() {
-			for s.faults.Add(1) <= want {
-				s.count("fault " + w.fault())
-				time.Sleep(upTo(600 * time.Millisecond))
-			}
-		})
+	s := &soak{}
+	s.world, s.public = newKeys(t, "w1", "w2", "w3", "w4")
+	files := t.TempDir()
+	s.starts, s.history = filepath.Join(files, "starts"), filepath.Join(s.dir, "history")
+	for _, path := range []string{s.starts, s.history} {
+		if err := os.WriteFile(path, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for caller := range 5 {
-		calls.Go(func() {
-			for i := 0; !s.over.Load(); i++ {
-				s.call(fmt.Sprintf("soak-call-%d-%d-end", caller, i))
-				time.Sleep(upTo(100 * time.Millisecond)) // not all of them while no worker takes any
-			}
-		})
+	s.left.Store(want)
+	parties, caller := s.begin()
+	var injecting sync.WaitGroup
+	for _, faults := range parties {
+		injecting.Go(func() { s.inject(500*time.Millisecond, faults) })
 	}
-	faults.Wait()
-	s.over.Store(true)
-	calls.Wait()
-	s.judge()
-	s.kinds.Range(func(kind, n any) bool {
-		t.Logf("%6d %s", n.(*atomic.Int64).Load(), kind)
+	for _, server := range s.servers {
+		injecting.Go(func() { s.inject(3*time.Second, server.faults()) })
+	}
+	injecting.Wait()
+	if err := caller.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	if err := caller.cmd.Wait(); err != nil {
+		t.Errorf("the last caller: %v", err)
+	}
+	s.report()
+	wait.Until(t, "nothing of any call runs", func() bool { return running(t, "-end") == 0 })
+}
+
+// report judges all calls.
+func (s *soak) report() {
+	calls := histories(s.t, s.history, s.starts)
+	for _, h := range calls {
+		if len(h.ended) == 0 {
+			s.count("call: its caller has died")
+		}
+		for _, n := range h.ended {
+			s.count(fmt.Sprintf("call: %s, started %d times", n.Status, len(h.starts)))
+		}
+	}
+	for _, wrong := range judge(calls) {
+		s.t.Error(wrong)
+	}
+	for _, wrong := range linearizable(calls) {
+		s.t.Errorf("no order explains the history of %s: %+v", wrong, *calls[wrong])
+	}
+	s.counts.Range(func(name, n any) bool {
+		s.t.Logf("%6d %s", n.(*atomic.Int64).Load(), name)
 		return true
 	})
 }

@@ -34,7 +34,9 @@ type Output struct {
 	closed bool
 	failed error
 
-	meta json.RawMessage // of the result
+	meta   json.RawMessage     // of the result
+	last   []*pluginv1.Content // that it carries
+	served bool                // there is a result that can
 
 	acks    *acks
 	answers *answers
@@ -232,6 +234,28 @@ var levels = map[string]pluginv1.Log_Level{
 // Meta sets what an adapter's result has beside content and structured value, a
 // JSON object. It must be called before the tool's function returns.
 func (o *Output) Meta(meta json.RawMessage) { o.meta = meta }
+
+// WithResult is Content for what comes last: of 64 KiB or less the result itself carries
+// it, which saves both sides a message.
+func (o *Output) WithResult(last []*pluginv1.Content) error {
+	if o.served {
+		o.last = last
+		return nil
+	}
+	for _, c := range last {
+		if err := o.content(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Output) lastOf() []*pluginv1.Content {
+	if o == nil {
+		return nil
+	}
+	return o.last
+}
 
 func (o *Output) metaOf() json.RawMessage {
 	if o == nil {

@@ -67,6 +67,7 @@ func (s *server) Call(request *pluginv1.CallRequest, stream events) error {
 		return err
 	}
 	out := NewOutput(stream.Send)
+	out.served = true
 	ctx, end, err := s.begin(stream.Context(), request, out)
 	if err != nil {
 		return err
@@ -159,9 +160,9 @@ func runTool(ctx context.Context, tool Registered, arguments []byte, out *Output
 		return exit.result()
 	}
 	if err != nil {
-		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.metaOf()}
+		return &pluginv1.Result{Error: toolError(ctx, err), Meta: out.metaOf(), Content: out.lastOf()}
 	}
-	return &pluginv1.Result{Structured: structured, Meta: out.metaOf()}
+	return &pluginv1.Result{Structured: structured, Meta: out.metaOf(), Content: out.lastOf()}
 }
 
 func toolError(ctx context.Context, err error) *pluginv1.ToolError {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"time"
@@ -39,6 +40,20 @@ func (l *Lease) Name() string {
 	return l.name
 }
 
+// share is the timer for a launcher that is about to start. Close leaves it alone.
+func (l *Lease) share() (*os.File, error) {
+	raw, err := l.file.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("cannot start with a lease: %w", err)
+	}
+	fd := -1
+	controlled := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	if err := cmp.Or(controlled, err); err != nil {
+		return nil, fmt.Errorf("cannot start with a lease: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "lease"), nil
+}
+
 // Renew has it end after left, and at once where that is not positive. What has ended by
 // an earlier one stays ended.
 func (l *Lease) Renew(left time.Duration) error {
@@ -57,7 +72,8 @@ func (l *Lease) Renew(left time.Duration) error {
 	return nil
 }
 
-// Close gives the timer up; processes that have it keep it as it is.
+// Close gives the timer up; processes that have it keep it as it is, also one that is being
+// started. None can be started with it any more.
 func (l *Lease) Close() error { return l.file.Close() }
 
 // Uptime is the time since the machine's boot, its sleep included, by which leases run.

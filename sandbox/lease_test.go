@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,32 @@ func TestLeaseEndsAllTrees(t *testing.T) {
 	if lease.Name() != "one" || (*Lease)(nil).Name() != "" {
 		t.Errorf("it is called %q", lease.Name())
 	}
+}
+
+// A lease may be given up while something starts with it: that holds it, or does not start.
+func TestLeaseIsGivenUpDuringAStart(t *testing.T) {
+	w := enter(t)
+	plan := w.plan(Policy{}, Task{})
+	for range 10 {
+		lease, err := NewLease("one")
+		must(t, err)
+		must(t, lease.Renew(time.Hour))
+		var closing sync.WaitGroup
+		closing.Go(func() { _ = lease.Close() })
+		c := w.start(plan, "tree", nil, func(s *Spec) { s.Lease = lease })
+		closing.Wait()
+		if c.err != nil {
+			wantError(t, c.err, "cannot start with a lease")
+			continue
+		}
+		c.line()
+		c.Kill()
+		c.waitGone()
+	}
+	lease, err := NewLease("one")
+	must(t, err)
+	must(t, lease.Close())
+	wantError(t, w.start(plan, "tree", nil, func(s *Spec) { s.Lease = lease }).err, "cannot start with a lease")
 }
 
 // It is measured by what counts a machine's sleep.

@@ -233,7 +233,12 @@ func (s Spec) files(control *os.File, who identity) (files []*os.File, free func
 		files = append(files, who.slot.lock)
 	}
 	if s.Lease != nil {
-		files = append(files, s.Lease.file)
+		lease, err := s.Lease.share()
+		if err != nil {
+			return nil, free, err
+		}
+		own = append(own, lease)
+		files = append(files, lease)
 	}
 	return files, free, nil
 }

@@ -52,6 +52,10 @@ func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 // time takes a Describe of the binary. When ctx ends the call is aborted.
 func (s *Supervisor) Start(ctx context.Context, request Request) *Call {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
+	return s.start(ctx, p, err)
+}
+
+func (s *Supervisor) start(ctx context.Context, p *prepare.Prepared, err error) *Call {
 	c, run, err := s.admit(p, err)
 	if err != nil {
 		s.doubtAfter(ctx, err)
@@ -110,8 +114,12 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 		counts = 0
 	}
 	if guest := line.Take(c, counts); guest != nil {
-		arrive(c, guest)
+		err := s.arrive(ctx, p, c, guest)
 		c.Spawned(guest)
+		if err != nil {
+			c.StartFailed(err)
+			return
+		}
 		c.Connected(guest.Conn())
 		return
 	}

@@ -103,6 +103,12 @@ const headStart = time.Second / 2
 // Slots are how many calls run at once, with the default for zero.
 func (a Admission) Slots() int { return a.limits().Running }
 
+// Line is how many calls wait, and for how long, with the defaults for zero.
+func (a Admission) Line() (places int, wait time.Duration) {
+	l := a.limits()
+	return l.Queue, l.Wait
+}
+
 func (a Admission) limits() admission.Limits {
 	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor, HeadStart: headStart}
 	if l.Running == 0 {

@@ -71,6 +71,12 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	return nil, c.Result()
 }
 
+// SHA256 is that of a plugin binary, as a call would find it.
+func (s *Supervisor) SHA256(path string) (string, error) {
+	found, err := s.binaries.Find(path)
+	return found.SHA256, err
+}
+
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, prepare.Binary, error) {
 	found, err := s.binaries.Find(request.Tool.Path)
 	if err != nil {

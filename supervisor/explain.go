@@ -40,18 +40,18 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 	return e, err
 }
 
-// Check does the same for who makes the call elsewhere: refused is the result that it would
-// have here, if it would be refused, and then there is no explanation.
-func (s *Supervisor) Check(ctx context.Context, request Request) (e *Explanation, refused *api.Result) {
+// Check does the same for who makes the call elsewhere: it gives the result that the call
+// would have here, if it would be refused, and else nil.
+func (s *Supervisor) Check(ctx context.Context, request Request) (refused *api.Result) {
 	request.Events = nil
-	e, p, err := s.explain(ctx, request)
+	_, p, err := s.explain(ctx, request)
 	if err == nil {
 		p.Close()
-		return e, nil
+		return nil
 	}
 	c := call.New(p, s.base(p, nil))
 	c.Refuse(err)
-	return nil, c.Result()
+	return c.Result()
 }
 
 func (s *Supervisor) explain(ctx context.Context, request Request) (*Explanation, *prepare.Prepared, error) {

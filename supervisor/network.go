@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -97,8 +96,17 @@ type netSession struct {
 var _ process.Network = (*netSession)(nil)
 
 // connectNetwork has a relay serve the sockets of a process that starts. Should its tool
-// begin before, what that asks for waits until it is served.
+// begin before, what that asks for waits until it is served; where the process is started
+// before its call, until it has that.
 func (s *Supervisor) connectNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
+	if prepared.Work == prepare.ForAhead {
+		p.SetNetwork(&unserved{sockets: sockets})
+		return nil, nil
+	}
+	return s.serveNetwork(ctx, prepared, p, sockets)
+}
+
+func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepared, p *process.Process, sockets *sandbox.Sockets) (opened func(context.Context) error, err error) {
 	defer sockets.Close()
 	grants, ask, _ := prepared.Policy.Grants()
 	r, err := s.relay(ctx)
@@ -186,26 +194,6 @@ func (n *netSession) reported(name string, part *api.Network) {
 func sessionOf(p *process.Process) *netSession {
 	n, _ := p.Network().(*netSession)
 	return n
-}
-
-// arrive has the relay count for a call that has come to a kept process.
-func arrive(c *call.Call, g *kept.Guest) {
-	n := sessionOf(g.Process)
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.named++
-	v := &visit{name: strconv.Itoa(n.named)}
-	n.visits[c] = v
-	n.overlap()
-	if n.ended != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-	defer cancel()
-	_ = n.relay.client.Begin(ctx, n.id, v.name) // if this fails, so does its report, which says why
 }
 
 // of is the call's part of what the session came to, which ends the count for it.

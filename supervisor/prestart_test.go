@@ -16,7 +16,6 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/processes"
-	"github.com/toolhost/toolhost/network"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -87,10 +86,6 @@ func TestPrestartBeginsWithTheFirstCall(t *testing.T) {
 func TestWhyNothingIsPrestarted(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	dir := t.TempDir()
-	granted, err := network.Parse("example.org")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, test := range map[string]struct {
 		change func(*supervisor.Request)
 		why    string
@@ -103,10 +98,7 @@ func TestWhyNothingIsPrestarted(t *testing.T) {
 		"lock":      {func(r *supervisor.Request) { r.Lock.File = filepath.Join(dir, "lock") }, "keeps data"},
 		"workspace": {func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Workspace: dir} }, "keeps data"},
 		"network":   {func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Network: sandbox.NetworkHost} }, "network"},
-		"grants": {func(r *supervisor.Request) {
-			r.Sandbox = &sandbox.Policy{Grants: []network.Grant{granted}}
-		}, "network"},
-		"tier": {func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} }, "no sandbox"},
+		"tier":      {func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} }, "no sandbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "workspace" && os.Getenv("TOOLHOST_VM") != "" {
@@ -119,9 +111,6 @@ func TestWhyNothingIsPrestarted(t *testing.T) {
 				t.Fatalf("explained by %+v, %v", e, err)
 			}
 			host.Prestart([]supervisor.Request{r})
-			if name == "grants" { // needs a relay
-				return
-			}
 			got := call(t, host, r)
 			wantStatus(t, got, api.StatusOK)
 			if p := host.Prestarted(); got.Instance != api.InstanceFresh || p.Processes+int(p.Taken+p.Missed) != 0 {

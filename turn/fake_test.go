@@ -197,6 +197,7 @@ var testTools = map[string]Tool{
 type memory struct {
 	mu      sync.Mutex
 	records []Record
+	commits int
 	fail    error
 	lost    map[int64]bool
 	reads   int
@@ -222,6 +223,7 @@ func (m *memory) Append(records ...Record) error {
 		return m.fail
 	}
 	m.records = append(m.records, records...)
+	m.commits++
 	return nil
 }
 

@@ -171,7 +171,8 @@ type Spec struct {
 	Budget   budget.TurnSpec
 	// Single says that the turn has one batch, with which it begins and ends on record:
 	// a journal that fails is then the batch's results' affair, and after Run the turn
-	// is over.
+	// is over. A single call of a tool that is confirmed as ReadOnly is put on record
+	// with its result, unless that takes longer than 10 ms.
 	Single bool
 	// Headless says that nobody can be asked: interactions are denied at once.
 	Headless bool

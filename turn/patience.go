@@ -13,11 +13,15 @@ const maxWait = 10 * time.Millisecond
 
 // patience is that of the events which are not shown yet, and ends in time. The turn's owner
 // has it.
-type patience struct{ timer *time.Timer }
+type patience struct {
+	timer *time.Timer
+	// begin: the beginning of the call can wait as well.
+	begin bool
+}
 
 // may says that the events can wait, which then they do.
 func (w *patience) may(events []Record) bool {
-	if len(events) == 0 || len(events) >= maxAppend || slices.ContainsFunc(events, urgent) {
+	if len(events) == 0 || len(events) >= maxAppend || slices.ContainsFunc(events, w.urgent) {
 		return false
 	}
 	if w.timer == nil {
@@ -26,10 +30,12 @@ func (w *patience) may(events []Record) bool {
 	return true
 }
 
-func urgent(r Record) bool {
+func (w *patience) urgent(r Record) bool {
 	switch r.Event.Kind {
 	case api.EventStarted, api.EventProgress, api.EventOutput, api.EventLog, api.EventOverran:
 		return false
+	case api.EventTurnStart, api.EventQueued:
+		return !w.begin
 	}
 	return true
 }

@@ -123,6 +123,13 @@ func (o *outage) meet(now time.Time) (first bool) {
 	return first
 }
 
+// lasts says whether there is one.
+func (o *outage) lasts() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.turns > 0
+}
+
 // missed counts a result.
 func (o *outage) missed() {
 	o.mu.Lock()

@@ -58,6 +58,57 @@ func TestRecordingGoesOn(t *testing.T) {
 	})
 }
 
+// A call that changes nothing, by the operator's word, is put on record once, with its
+// result; every other one, and one that takes its time, before as well.
+func TestOneCommitOfWhatChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec    Spec
+		call    Call
+		commits int
+	}{
+		"changes nothing":       {Spec{Single: true}, callOf("a", "reads", 5), 1},
+		"may change something":  {Spec{Single: true}, callOf("a", "work", 5), 2},
+		"only claims it":        {Spec{Single: true}, callOf("a", "claims", 5), 2},
+		"takes its time":        {Spec{Single: true}, callOf("a", "reads", 500), 2},
+		"in a turn of many":     {Spec{}, callOf("a", "reads", 5), 4},
+		"is refused":            {Spec{Single: true}, callOf("a", "banned", 5), 2},
+		"is of a tool unknown ": {Spec{Single: true}, callOf("a", "nothing", 5), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				turn := w.begin(t, test.spec)
+				run(t, turn, test.call)
+				turn.End()
+				if got := w.journal.commits; got != test.commits || onRecord(t, w) != int(turn.Newest()) {
+					t.Errorf("%d commits of %d of %d events", got, onRecord(t, w), turn.Newest())
+				}
+			})
+		})
+	}
+}
+
+// While the journal fails no such call runs either: the first one finds out.
+func TestWhatChangesNothingMeetsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.journal.fail = errFull
+		for _, test := range []struct {
+			fail       error
+			want       string
+			unrecorded bool
+		}{{errFull, "ok", true}, {errFull, "overloaded/journal", true}, {nil, "ok", false}, {nil, "ok", false}} {
+			w.journal.fail = test.fail
+			turn := w.begin(t, Spec{Single: true})
+			results := run(t, turn, callOf("a", "reads", 1))
+			if want(t, results, test.want); results[0].Unrecorded != test.unrecorded {
+				t.Errorf("unrecorded: %t", results[0].Unrecorded)
+			}
+			turn.End()
+		}
+	})
+}
+
 // The end of a turn is the last chance, and is taken however short the pause.
 func TestTheEndIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,9 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	b.disturb(e)
-	t.flush() // what came before is on record, or nothing new is begun
+	if !t.patience.begin {
+		t.flush() // what came before is on record, or nothing new is begun
+	}
 	if t.recorded.err != nil {
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return

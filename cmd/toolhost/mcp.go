@@ -104,7 +104,22 @@ func takeStdio() (in io.ReadCloser, out io.WriteCloser, err error) {
 	syscall.CloseOnExec(fd)
 	out = os.NewFile(uintptr(fd), "stdout")
 	os.Stdout = os.Stderr
-	return os.Stdin, out, nil
+	return polled(os.Stdin), out, nil
+}
+
+// polled is a pipe as a file of our own, which Go's runtime waits for with all others: a
+// thread that reads it keeps a processor's turn to itself, and who is given what it has
+// read is woken on another one. Other files, and pipes of other users, stay as they are.
+func polled(in *os.File) *os.File {
+	info, err := in.Stat()
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return in
+	}
+	own, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", in.Fd()), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return in
+	}
+	return own
 }
 
 func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {

@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -19,13 +21,14 @@ type attempt struct {
 	state     start.Attempt
 	offer     start.Message // with or without the go
 	holdsSlot bool
+	waits     bool // in the worker's line
 	preparing bool
 	why       *fleetv1.Never // of one that was refused
-	request   supervisor.Request
-	asks      bool // questions are put to the caller
-	begun     *fleetv1.Started
-	told      int             // aborts so far
-	aborts    chan api.Reason // a second one kills
+	planned
+	begun  *fleetv1.Started
+	lease  *sandbox.Lease  // of one that starts
+	told   int             // aborts so far
+	aborts chan api.Reason // a second one kills
 	// out is written once, before the tool starts.
 	out atomic.Pointer[outlet]
 }
@@ -34,6 +37,26 @@ type attempt struct {
 func (a *attempt) idle() bool {
 	o := a.out.Load()
 	return o == nil || o.done.Load()
+}
+
+// giveUp leaves what was made ready for an attempt that will not start. The caller holds mu.
+func (a *attempt) giveUp() {
+	if a.call != nil {
+		a.call.Close()
+	}
+	a.planned = planned{}
+}
+
+// start begins the call. The secrets of one that has some were not known when it was
+// planned, so it is planned anew.
+func (a *attempt) start(host *supervisor.Supervisor, own supervisor.Own) *supervisor.Call {
+	if len(a.request.Secrets) == 0 {
+		return a.call.Start(context.Background(), own)
+	}
+	a.call.Close()
+	r := a.request
+	r.Events, r.Ask, r.Lease = own.Events, own.Ask, own.Lease
+	return host.Start(context.Background(), r)
 }
 
 // outlet sends what comes of a call, and keeps it until the caller has it.

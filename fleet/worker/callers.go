@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -19,6 +21,7 @@ type caller struct {
 	hold      lease.Hold
 	session   *seal.Session // of that life; nil until its curve key is known
 	drained   bool          // that life has asked for no more calls
+	before    *seal.Session // of the life before
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease
 	terms    int // how often these were made anew
@@ -44,11 +47,16 @@ func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Dur
 		for _, a := range c.attempts {
 			ended = append(ended, a)
 		}
-		c.life, c.attempts, c.floor, c.hold, c.session, c.drained = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, false
+		c.life, c.attempts, c.floor, c.hold, c.session, c.before, c.drained = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, c.session, false
 	}
 	c.echoed = max(c.echoed, echoed)
 	c.hold.Renew(b, echoed, term)
 	return ended
+}
+
+// late says whether a message is one of the life before, which nobody has forged.
+func (c *caller) late(kind seal.Kind, raw []byte, into proto.Message) bool {
+	return c.before != nil && seal.Open(kind, c.key, c.before, raw, into) == nil
 }
 
 // state is that of an attempt in this life.

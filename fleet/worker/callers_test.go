@@ -1,10 +1,16 @@
 package worker
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
@@ -67,6 +73,46 @@ func TestRememberedAttempts(t *testing.T) {
 	if c.remember(attemptOf(maxAttempts+5, start.Prepared)) {
 		t.Error("one that runs is dropped")
 	}
+}
+
+// What an earlier life of a caller has sent may come late, and is no forgery; what another
+// key has made is one.
+func TestLateMessagesAreNotForged(t *testing.T) {
+	const epoch = "an epoch"
+	own, first, second, stranger := newCurve(t), newCurve(t), newCurve(t), newCurve(t)
+	w := &Worker{config: Config{Name: "w1", Logger: hclog.NewNullLogger()}, epoch: epoch, complaints: map[string]bool{}}
+	c := &caller{key: "U1", attempts: map[uint64]*attempt{}}
+	w.callers = map[string]*caller{c.key: c}
+	for i, life := range []*seal.Curve{first, second} {
+		c.hears(&w.beats, fmt.Sprint(i), w.beats.Send(time.Duration(i)), time.Hour)
+		var err error
+		if c.session, err = own.WorkerSession(life.Public(), epoch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, from := range []*seal.Curve{second, first, stranger} {
+		s, err := from.CallerSession(own.Public(), epoch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := s.Seal(seal.Control, &fleetv1.Control{Attempt: &fleetv1.Attempt{Caller: c.key, Worker: "w1", Life: "0", Epoch: epoch}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.receive(&nats.Msg{Subject: link.ControlSubject("w1", c.key), Data: raw})
+		if forged := from == stranger; len(w.complaints) > 0 != forged {
+			t.Errorf("message %d: %v", i, w.complaints)
+		}
+	}
+}
+
+func newCurve(t *testing.T) *seal.Curve {
+	t.Helper()
+	c, err := seal.NewCurve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestUptimeGoesOn(t *testing.T) {

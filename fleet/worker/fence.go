@@ -86,18 +86,8 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 		return
 	}
 	a.state, a.why = next, why
+	a.giveUp()
 	w.release(a)
-}
-
-// release gives an attempt's slot back.
-func (w *Worker) release(a *attempt) {
-	if !a.holdsSlot {
-		return
-	}
-	a.holdsSlot = false
-	if w.free++; w.free == 1 {
-		go w.beat()
-	}
 }
 
 // ended notes that a call has its result.

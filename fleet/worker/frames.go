@@ -54,10 +54,10 @@ func neverOf(why fleetv1.Why, err error) *fleetv1.Never {
 }
 
 // begunOf describes a call that starts to its caller.
-func begunOf(e *supervisor.Explanation) *fleetv1.Started {
-	begun := &fleetv1.Started{GraceMs: e.Grace.Milliseconds()}
-	if e.Timeout.Timeout != budget.Infinite {
-		begun.TimeoutMs = e.Timeout.Timeout.Milliseconds()
+func begunOf(p *supervisor.Prepared) *fleetv1.Started {
+	begun := &fleetv1.Started{GraceMs: p.Grace().Milliseconds()}
+	if t := p.Timeout().Timeout; t != budget.Infinite {
+		begun.TimeoutMs = t.Milliseconds()
 	}
 	return begun
 }

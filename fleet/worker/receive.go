@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -9,13 +8,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // receive takes what callers send.
@@ -29,19 +26,24 @@ func (w *Worker) receive(m *nats.Msg) {
 		return
 	}
 	var err error
+	late := false
 	switch kind {
 	case "offer":
 		var o fleetv1.Offer
 		if err = seal.Open(seal.Offer, key, c.session, m.Data, &o); err == nil {
 			w.offered(c, &o, m.Reply)
+		} else {
+			late = c.late(seal.Offer, m.Data, &o)
 		}
 	case "ctl":
 		var ctl fleetv1.Control
 		if err = seal.Open(seal.Control, key, c.session, m.Data, &ctl); err == nil {
 			w.controlled(c, &ctl)
+		} else {
+			late = c.late(seal.Control, m.Data, &ctl)
 		}
 	}
-	if err != nil && !errors.Is(err, seal.ErrEarlier) {
+	if err != nil && !late && !errors.Is(err, seal.ErrEarlier) {
 		w.complain(key, "what a caller sends is refused: "+err.Error())
 	}
 }
@@ -90,11 +92,9 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 		w.tell(a, start.SayUnknown)
 		return
 	}
-	a.holdsSlot, a.preparing = true, true
-	if w.free--; w.free == 0 {
-		go w.beat()
-	}
-	w.calls.Go(func() { w.prepare(c, a, o) })
+	a.preparing = true
+	w.seat(a)
+	w.calls.Go(func() { w.prepare(a, o) })
 }
 
 // unfit says why an offer is not taken at all.
@@ -109,7 +109,7 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
 	case !known || now()-at > w.config.Lease:
 		return fleetv1.Why_WHY_STALE, "the offer is old"
-	case w.free <= 0:
+	case w.full(o.Go):
 		return fleetv1.Why_WHY_BUSY, "no slot is free"
 	case w.unread >= maxUnread:
 		return fleetv1.Why_WHY_BUSY, "too many results wait for their callers"
@@ -117,63 +117,21 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 	return fleetv1.Why_WHY_UNSPECIFIED, ""
 }
 
-// prepareTimeout bounds what is looked up for an offer, which takes a Describe at most.
-const prepareTimeout = 90 * time.Second
-
 // prepare looks whether the call can be made here, and says so.
-func (w *Worker) prepare(c *caller, a *attempt, o *fleetv1.Offer) {
+func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 	p, why, err := w.plan(o.Request)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.expire(a, neverOf(why, err))
 	}
-	a.request, a.asks, a.begun, a.preparing = p.request, p.asks, p.begun, false
-	switch {
-	case c.hold.Over(now()):
-		w.expire(a, nil)
-	case a.offer == start.OfferAndGo && a.state == start.Unseen:
-		w.admit(c, a, nil)
+	if a.planned, a.preparing = p, false; err == nil {
+		a.begun = begunOf(p.call)
 	}
-	w.answer(a, a.offer)
-	if a.state == start.Prepared {
-		time.AfterFunc(readyFor, func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.expire(a, nil)
-		})
+	if a.state == start.Refused { // it was given up meanwhile
+		a.giveUp()
 	}
-}
-
-// planned is a call that can be made here.
-type planned struct {
-	request supervisor.Request
-	asks    bool
-	begun   *fleetv1.Started
-}
-
-// plan makes the supervisor's request and has it checked, without running anything of it.
-func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
-	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
-		return p, fleetv1.Why_WHY_CANNOT, err
-	}
-	if err := w.config.Ceilings.Check(p.request); err != nil {
-		return p, fleetv1.Why_WHY_CEILING, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
-	defer cancel()
-	e, err := w.host.Explain(ctx, p.request)
-	if err != nil {
-		return p, fleetv1.Why_WHY_CANNOT, err
-	}
-	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
-		return p, fleetv1.Why_WHY_CEILING, err
-	}
-	if most := w.config.Ceilings.Timeout; most > 0 { // arguments may still ask for more
-		p.request.Timeouts = append(p.request.Timeouts, budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: most, Detail: "the ceiling of worker " + w.config.Name})
-	}
-	p.begun = begunOf(e)
-	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
+	w.takeUp(a)
 }
 
 // controlled takes a control.
@@ -225,8 +183,8 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 		return
 	}
 	var err error
-	if a.request.Lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
-		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
+	if a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
+		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()})
 		return
 	}
 	if len(a.request.Secrets) == 0 {
@@ -285,7 +243,7 @@ func (w *Worker) answered(a *attempt, reply *fleetv1.Answer) {
 
 // answer takes a message about an attempt of this life.
 func (w *Worker) answer(a *attempt, m start.Message) {
-	if a.preparing { // the answer comes when it is prepared
+	if a.preparing || a.waits { // the answer comes when it is prepared, and has a slot
 		if m == start.Void {
 			w.expire(a, nil)
 		}
@@ -296,10 +254,11 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 		if err := w.ledger.start(nameOf(a.id), w.live); err != nil {
 			w.config.Logger.Error("no call can be started", "error", err)
 			next, say, begin = start.Refused, start.SayNever, false
-			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()}
+			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()}
 		}
 	}
 	if a.state = next; next == start.Refused {
+		a.giveUp()
 		w.release(a)
 	}
 	if begin {
@@ -318,7 +277,7 @@ func (w *Worker) begin(a *attempt) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--
-		a.request = supervisor.Request{} // it is remembered, and needs to hold nothing
+		a.planned = planned{} // it is remembered, and needs to hold nothing
 	})
 }
 

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -9,18 +8,19 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // run makes the call and sends what comes of it. It returns when the caller has the
 // result, or is not expected to take it any more.
 func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time) {
 	defer o.done.Store(true)
-	request, events := a.request, make(chan api.Event, eventBuffer)
-	request.Events = events
+	events := make(chan api.Event, eventBuffer)
+	own := supervisor.Own{Events: events, Lease: a.lease}
 	if a.asks {
-		request.Ask = o.questions.ask
+		own.Ask = o.questions.ask
 	}
-	call := w.host.Start(context.Background(), request)
+	call := a.start(w.host, own)
 	go a.abortWhenTold(call)
 	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)
@@ -67,7 +67,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 			sent()
 			w.again(a, &s)
 			if time.Since(ended) > keepResult && time.Since(heard) > keepResult {
-				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", request.ID)
+				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
 				return result, ended
 			}
 		case <-w.closed:

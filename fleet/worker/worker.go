@@ -16,6 +16,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/lease"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
+	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
@@ -24,8 +25,6 @@ import (
 const (
 	beatEvery  = 500 * time.Millisecond
 	checkEvery = 100 * time.Millisecond
-	// readyFor is how long a prepared call waits for its go.
-	readyFor = 2 * time.Second
 	// maxUnread is how many calls may have results that their callers have not taken.
 	maxUnread = 256
 )
@@ -50,7 +49,8 @@ type Worker struct {
 	beats    lease.Beats
 	callers  map[string]*caller
 	free     int
-	unread   int // calls whose results are not taken
+	line     []*attempt // that wait for a slot, the oldest first
+	unread   int        // calls whose results are not taken
 	draining bool
 	leaving  bool
 	joined   bool // it takes what callers send
@@ -176,7 +176,7 @@ func (w *Worker) beat() {
 		return
 	}
 	b := &fleetv1.Beat{
-		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
+		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free - len(w.line)), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
 		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
 	}
 	for _, c := range w.callers {
@@ -213,8 +213,10 @@ func (w *Worker) drainAsked(c *caller) {
 	c.drained = true
 	w.config.Logger.Info("a caller has asked for no more of its calls", "caller", c.key)
 	if !w.draining && w.mayDrain(c) {
-		w.draining = true
 		close(w.asked)
+		w.drains()
+	} else {
+		w.turnAway(c)
 	}
 	go w.beat()
 }
@@ -232,11 +234,28 @@ func (w *Worker) mayDrain(c *caller) bool {
 	return true
 }
 
+// drains has the worker take no more calls. The caller holds mu.
+func (w *Worker) drains() {
+	w.draining = true
+	w.turnAway(nil)
+}
+
+// turnAway ends the wait of a caller's offers, or of all where that is nil. The caller
+// holds mu.
+func (w *Worker) turnAway(of *caller) {
+	for _, a := range slices.Clone(w.line) {
+		if of == nil || a.id.Caller == of.key {
+			w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"})
+			w.tell(a, start.SayNever)
+		}
+	}
+}
+
 // Drain takes no more calls, and returns when those that there are have ended and their
 // results are taken, or ctx ends.
 func (w *Worker) Drain(ctx context.Context) error {
 	w.mu.Lock()
-	w.draining = true
+	w.drains()
 	w.mu.Unlock()
 	w.beat()
 	tick := time.NewTicker(checkEvery)
@@ -277,7 +296,7 @@ func (w *Worker) close() error {
 	if w.host != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 		w.mu.Lock()
-		w.draining = true
+		w.drains()
 		for _, c := range w.callers {
 			for _, a := range c.attempts {
 				w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker ends"})

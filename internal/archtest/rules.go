@@ -80,7 +80,7 @@ var ground = []string{"internal/text", "internal/lazy", "internal/atomicfile", "
 var mayCallKernel = []string{"cgroup", "network/relay", "sandbox", "plugin/host", testenv}
 
 // forTests are libraries that check what the module does, and are no part of it.
-var forTests = []string{"github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "go.uber.org/goleak"}
+var forTests = []string{"github.com/anishathalye/porcupine", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "go.uber.org/goleak"}
 
 // Check returns every violation of the rules by the packages of a module, sorted.
 func Check(module string, packages []Package) []string {
@@ -124,7 +124,7 @@ func forbidden(module, path, imported string, test bool) string {
 		}
 		return ""
 	}
-	if strings.HasPrefix(imported, "github.com/nats-io/") && !mayUse(path, imported) {
+	if strings.HasPrefix(imported, "github.com/nats-io/") && !mayUse(path, imported, test) {
 		return "only " + natsEngine + " has the server in itself, and only fleet speaks with one"
 	}
 	if !test && !within(path, testenv) && slices.ContainsFunc(forTests, func(library string) bool { return within(imported, library) }) {
@@ -148,10 +148,10 @@ func forbidden(module, path, imported string, test bool) string {
 // ofGRPC are the packages beside the SDK that are for grpc-go, or for tests of tools.
 var ofGRPC = []string{"plugin/proto/v1/toolgrpc", "plugin/plugintest"}
 
-// mayUse says whether a package may import one of NATS.
-func mayUse(path, imported string) bool {
-	if within(imported, natsServer) {
-		return path == natsEngine || path == fleetTests // which nothing but tests imports
+// mayUse says whether a package may import one of NATS. Tests of fleet play servers.
+func mayUse(path, imported string, test bool) bool {
+	if within(imported, natsServer) && !test {
+		return path == natsEngine || path == fleetTests
 	}
 	return within(path, "fleet")
 }

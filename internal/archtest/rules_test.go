@@ -84,6 +84,9 @@ func TestImports(t *testing.T) {
 
 		{"fleet/engine", "github.com/nats-io/nats-server/v2/server", false, ""},
 		{"fleet", "github.com/nats-io/nats-server/v2/server", false, "the server in itself"},
+		{"fleet", "github.com/nats-io/nats-server/v2/server", true, ""},
+		{"cmd/toolhost", "github.com/nats-io/nats-server/v2/server", true, "the server in itself"},
+		{"fleet", "github.com/anishathalye/porcupine", false, "for tests only"},
 		{"fleet/worker", "github.com/nats-io/nats.go", false, ""},
 		{"fleet/fleettest", "github.com/nats-io/nats-server/v2/server", false, ""},
 		{"fleet", ours + "fleet/fleettest", true, ""},

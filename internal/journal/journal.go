@@ -40,6 +40,8 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request
 
+	readers sync.RWMutex // held by readers of this process while they read
+
 	endCheck context.CancelFunc // of what is checked behind Open
 	checking sync.WaitGroup
 

@@ -156,6 +156,7 @@ func Count(f api.Filter) int {
 
 // Calls lists calls, the last queued first.
 func (r *Reader) Calls(f api.Filter) ([]api.CallSummary, error) {
+	defer r.begin()()
 	byTurn, err := r.callsByTurn(f)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list calls: %w", classify(r.dir, err))
@@ -202,6 +203,7 @@ func (r *Reader) Turns(f api.Filter) ([]api.TurnSummary, error) {
 
 // turns reads both queries from one snapshot.
 func (r *Reader) turns(f api.Filter) ([]api.TurnSummary, error) {
+	defer r.begin()()
 	tx, err := r.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -298,6 +300,7 @@ func nanoseconds(t time.Time) int64 {
 
 // Owner is who began a turn; empty where that is not on record. Of a turn that is not on record the error is ErrNotFound.
 func (r *Reader) Owner(turnID string) (owner string, err error) {
+	defer r.begin()()
 	err = r.db.QueryRow("SELECT owner FROM turns WHERE turn_id = ?", turnID).Scan(&owner)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // maxReaderConns bounds how many goroutines a Reader serves at once; others wait.
@@ -18,7 +19,24 @@ const maxReaderConns = 4
 type Reader struct {
 	dir  string
 	db   *sql.DB
-	file fs.FileInfo // of the database as it was opened
+	file fs.FileInfo   // of the database as it was opened
+	gate *sync.RWMutex // of the owner, if that is in this process
+}
+
+// Reader opens the journal for reading in its owner's process. Its log is bounded beside such readers: now and then they
+// wait until it has been written to the file.
+func (j *Journal) Reader() (*Reader, error) {
+	r, err := OpenReader(j.dir)
+	if err == nil {
+		r.gate = &j.readers
+	}
+	return r, err
+}
+
+// begin is before each read of one snapshot, and end behind it.
+func (r *Reader) begin() (end func()) {
+	r.gate.RLock()
+	return r.gate.RUnlock
 }
 
 // OpenReader opens the journal in dir for reading, whether it has an owner or not. Without a journal it fails
@@ -35,7 +53,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir}
+	r := &Reader{dir: dir, gate: new(sync.RWMutex)}
 	if r.file, err = os.Lstat(filepath.Join(dir, DatabaseName)); err != nil {
 		return nil, err
 	}
@@ -112,6 +130,7 @@ func (r *Reader) Events(turnID string, after int64, yield func(Event) bool) erro
 
 // page reads one page of events; args are the query's but the last, its limit.
 func (r *Reader) page(ctx context.Context, query string, args ...any) ([]Event, error) {
+	defer r.begin()()
 	rows, err := r.db.QueryContext(ctx, query, append(args, maxPageEvents)...)
 	if err != nil {
 		return nil, classify(r.dir, err)
@@ -144,6 +163,7 @@ func (r *Reader) page(ctx context.Context, query string, args ...any) ([]Event, 
 var errPageFull = errors.New("bug: the end of a page is not an error")
 
 func (r *Reader) expectTurn(turnID string) error {
+	defer r.begin()()
 	var found bool
 	err := r.db.QueryRow("SELECT EXISTS (SELECT 1 FROM turns WHERE turn_id = ?)", turnID).Scan(&found)
 	if err != nil {
@@ -158,6 +178,7 @@ func (r *Reader) expectTurn(turnID string) error {
 // Result returns the result of a call as it was appended. It fails with ErrNotFound for an unknown call, and for one
 // that has no result, or none yet.
 func (r *Reader) Result(turnID, callID string) ([]byte, error) {
+	defer r.begin()()
 	var result []byte
 	var sum sql.NullInt64
 	err := r.db.QueryRow(`SELECT r.json, r.sum FROM turns t JOIN calls c ON c.turn = t.id JOIN results r ON r.call = c.id

@@ -60,7 +60,7 @@ func (j *Journal) commitNext() (more bool) {
 		j.writer.keepUp()
 		wakeUp(j.wake)
 	}
-	if j.writer.commits >= checkpointEvery {
+	if j.writer.commits >= checkpointEvery || j.writer.logged >= checkpointBytes {
 		wakeUp(j.full)
 	}
 	return more
@@ -196,10 +196,12 @@ func (j *Journal) keepLog() {
 }
 
 const (
-	// checkpointEvery is after how many commits the log is written to the file.
+	// checkpointEvery is after how many commits the log is written to the file, and
+	// checkpointBytes after how much that was appended.
 	checkpointEvery = 256
-	// maxLogPages bounds the log that commits may go on to write to meanwhile; with
-	// more of it they wait until it can begin anew.
+	checkpointBytes = 8 << 20
+	// maxLogPages bounds the log that commits and reads may go on beside; with more of
+	// it they wait until it can begin anew.
 	maxLogPages = 4096
 )
 
@@ -207,7 +209,7 @@ const (
 // waits for no reader, and where one was in the way the rest is owed to the next pass of pruning.
 func (j *Journal) checkpoint() error {
 	j.mu.Lock()
-	j.writer.commits = 0
+	j.writer.commits, j.writer.logged = 0, 0
 	condemned := j.writer.condemned != nil
 	j.mu.Unlock()
 	if condemned {
@@ -215,14 +217,26 @@ func (j *Journal) checkpoint() error {
 	}
 	inLog, owed, err := j.writer.database.checkpoint()
 	if err == nil && owed && inLog > maxLogPages {
-		j.mu.Lock()
-		_, owed, err = j.writer.database.checkpoint()
-		j.mu.Unlock()
+		owed, err = j.emptyLog()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.writer.pruner.owed = err != nil || owed
 	return err
+}
+
+// emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
+// then commits, for what these have written meanwhile.
+func (j *Journal) emptyLog() (owed bool, err error) {
+	j.readers.Lock()
+	defer j.readers.Unlock()
+	if _, _, err := j.writer.database.checkpoint(); err != nil {
+		return true, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, owed, err = j.writer.database.checkpoint()
+	return owed, err
 }
 
 func (j *Journal) finish() error {

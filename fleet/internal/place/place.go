@@ -1,16 +1,16 @@
 // Package place chooses the worker that a call is offered to. It is pure.
 //
 // The local worker comes first while it has a free slot. Then it is the better of two
-// workers chosen at random among those that fit: by the free slots that the last beat
-// told, less what this caller has offered since. So callers that know the same do not all
-// go to the same worker, and none waits behind a long queue by chance.
+// workers chosen at random among those that fit, by the free slots that the last beat told,
+// less what this caller has offered since: so callers that know the same do not all go to
+// the same worker. The first that is asked is one of those with a free slot, which beats
+// tell at once. The others are any: they keep a place for a call that found none, and the
+// first that has a slot gets it, so none waits behind a long queue by chance.
 package place
 
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -45,21 +45,18 @@ type Want map[string]string
 // NameLabel is the label that each worker has with its name.
 const NameLabel = "worker"
 
-// Misfit says why a worker cannot take the call at all, or "".
-func (want Want) Misfit(w Worker) string {
-	for _, label := range slices.Sorted(maps.Keys(want)) {
+// Fits says whether a worker can take the call at all.
+func (want Want) Fits(w Worker) bool {
+	for label, value := range want {
 		have, ok := w.Labels[label]
 		if label == NameLabel {
 			have, ok = w.Name, true
 		}
-		switch {
-		case !ok:
-			return fmt.Sprintf("it has no label %s", label)
-		case have != want[label]:
-			return fmt.Sprintf("its label %s is %q, not %q", label, have, want[label])
+		if !ok || have != value {
+			return false
 		}
 	}
-	return ""
+	return true
 }
 
 // Choose picks a worker to offer the call to, but none in tried. random(n) is one of 0 to
@@ -68,6 +65,9 @@ func Choose(workers []Worker, want Want, tried []string, random func(n int) int)
 	fit := eligible(workers, want, tried)
 	if len(fit) == 0 {
 		return Worker{}, false
+	}
+	if len(tried) == 0 {
+		fit = freeOf(fit)
 	}
 	first := random(len(fit))
 	second := first
@@ -80,9 +80,24 @@ func Choose(workers []Worker, want Want, tried []string, random func(n int) int)
 	return fit[first], true
 }
 
-func eligible(workers []Worker, want Want, tried []string) (fit []Worker) {
+// freeOf are those with a free slot, or all if none has one.
+func freeOf(fit []Worker) []Worker {
+	free := make([]Worker, 0, len(fit))
+	for _, w := range fit {
+		if w.room() > 0 {
+			free = append(free, w)
+		}
+	}
+	if len(free) == 0 {
+		return fit
+	}
+	return free
+}
+
+func eligible(workers []Worker, want Want, tried []string) []Worker {
+	fit := make([]Worker, 0, len(workers))
 	for _, w := range workers {
-		if w.State == Taking && want.Misfit(w) == "" && !slices.Contains(tried, w.Name) {
+		if w.State == Taking && want.Fits(w) && !slices.Contains(tried, w.Name) {
 			fit = append(fit, w)
 		}
 	}

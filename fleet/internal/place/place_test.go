@@ -6,16 +6,20 @@ import (
 	"testing"
 )
 
-func TestMisfit(t *testing.T) {
+func TestFits(t *testing.T) {
 	w := Worker{Name: "w1", Labels: map[string]string{"gpu": "a100"}}
-	for want, need := range map[string]Want{
-		"":                                  {"gpu": "a100", "worker": "w1"},
-		"it has no label zone":              {"gpu": "a100", "zone": "eu"},
-		`its label gpu is "a100", not "h1"`: {"gpu": "h1"},
-		`its label worker is "w1", not "x"`: {"worker": "x"},
+	for _, c := range []struct {
+		want Want
+		fits bool
+	}{
+		{nil, true},
+		{Want{"gpu": "a100", "worker": "w1"}, true},
+		{Want{"zone": "eu"}, false},
+		{Want{"gpu": "h1"}, false},
+		{Want{"worker": "x"}, false},
 	} {
-		if got := need.Misfit(w); got != want {
-			t.Errorf("%v: %q, want %q", need, got, want)
+		if c.want.Fits(w) != c.fits {
+			t.Errorf("%v", c.want)
 		}
 	}
 }
@@ -37,8 +41,18 @@ func TestChoose(t *testing.T) {
 		}
 		count[w.Name]++
 	}
+	// Of the two that have a slot, the better one.
+	if count["free"] != 3000 {
+		t.Errorf("%v", count)
+	}
+	third := append(workers, Worker{Name: "third", Free: 2})
+	clear(count)
+	for range 3000 {
+		w, _ := Choose(third, nil, nil, r.IntN)
+		count[w.Name]++
+	}
 	// Of two of three: the best one in two cases of three, the worst one never.
-	if count["full"] != 0 || count["draining"] != 0 || count["silent"] != 0 || count["free"] < 1800 || count["free"] > 2200 {
+	if count["free"] < 1800 || count["third"] < 800 || count["free"]+count["third"] != 3000 {
 		t.Errorf("%v", count)
 	}
 	if w, ok := Choose(workers, nil, []string{"free", "asked"}, r.IntN); !ok || w.Name != "full" {
@@ -91,7 +105,8 @@ func TestTheBetterOfTwoSpreadsLoad(t *testing.T) {
 }
 
 // longest plays 50 workers of 4 slots at 90% load, with calls of 10 rounds, 10 callers,
-// and beats every 5 rounds. It returns the longest queue that there was.
+// and beats every 5 rounds, and when the last slot is taken or one is free again. It returns
+// the longest queue that there was.
 func longest(choose func([]Worker, *rand.Rand) int) (most int) {
 	const callers, machines, slots, takes, beat = 10, 50, 4, 10, 5
 	r := rand.New(rand.NewPCG(3, 4))
@@ -105,15 +120,24 @@ func longest(choose func([]Worker, *rand.Rand) int) (most int) {
 	}
 	ends := map[int][]int{} // by round: the machines that end a call
 	busy := make([]int, machines)
+	tell := func(i int) {
+		for _, view := range views {
+			view[i].Free, view[i].Offered = slots-load[i], 0
+		}
+	}
 	for round := range 1000 {
 		for _, i := range ends[round] {
-			busy[i], load[i] = busy[i]-1, load[i]-1
+			if busy[i], load[i] = busy[i]-1, load[i]-1; load[i] == slots-1 {
+				tell(i)
+			}
 		}
 		for range machines * slots * 9 / 10 / takes {
 			view := views[r.IntN(callers)]
 			i := choose(view, r)
 			view[i].Offered++
-			load[i]++
+			if load[i]++; load[i] == slots {
+				tell(i)
+			}
 		}
 		for i := range load {
 			for busy[i] < slots && busy[i] < load[i] {
@@ -123,10 +147,8 @@ func longest(choose func([]Worker, *rand.Rand) int) (most int) {
 			most = max(most, load[i]-slots)
 		}
 		if round%beat == 0 {
-			for _, view := range views {
-				for i := range view {
-					view[i].Free, view[i].Offered = slots-load[i], 0
-				}
+			for i := range load {
+				tell(i)
 			}
 		}
 	}
@@ -155,5 +177,18 @@ func TestHome(t *testing.T) {
 	}
 	if _, ok := Home(workers[3:], nil, nil, "x"); ok {
 		t.Error("a worker that drains is a home")
+	}
+}
+
+// BenchmarkChoose is among a thousand workers.
+func BenchmarkChoose(b *testing.B) {
+	var workers []Worker
+	for i := range 1000 {
+		workers = append(workers, Worker{Name: fmt.Sprint(i), Free: i % 5, Labels: map[string]string{"zone": "a"}})
+	}
+	for b.Loop() {
+		if _, ok := Choose(workers, Want{"zone": "a"}, nil, rand.IntN); !ok {
+			b.Fatal("none")
+		}
 	}
 }

@@ -53,6 +53,10 @@ func (c *Caller) Open(attempt int) bool { return c.phase == Placing && c.open&bi
 
 func bit(attempt int) uint8 { return 1 << attempt }
 
+// Doubted says whether an attempt with an implied go was given up without proof, so that the
+// call cannot be said never to have started.
+func (c *Caller) Doubted() bool { return c.doubt }
+
 // Offer begins the next attempt. ok is false where no further one may be made: the go is
 // out, the call is over or stopped, or it has had MaxAttempts. With an implied go there is
 // one attempt at a time.

@@ -40,7 +40,7 @@ type Why int32
 
 const (
 	Why_WHY_UNSPECIFIED Why = 0 // voided, expired or asked about
-	Why_WHY_BUSY        Why = 1
+	Why_WHY_BUSY        Why = 1 // it has no slot, or no room for its ledger: another time it may
 	Why_WHY_DRAINING    Why = 2
 	Why_WHY_CANNOT      Why = 3 // the call cannot be prepared there: refused is its result
 	Why_WHY_CEILING     Why = 4 // the worker's owner does not let it
@@ -834,6 +834,7 @@ type Frame struct {
 	//	*Frame_Gone
 	//	*Frame_Unknown
 	//	*Frame_Data
+	//	*Frame_Queued
 	What          isFrame_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -944,6 +945,15 @@ func (x *Frame) GetData() *Data {
 	return nil
 }
 
+func (x *Frame) GetQueued() *Queued {
+	if x != nil {
+		if x, ok := x.What.(*Frame_Queued); ok {
+			return x.Queued
+		}
+	}
+	return nil
+}
+
 type isFrame_What interface {
 	isFrame_What()
 }
@@ -972,6 +982,10 @@ type Frame_Data struct {
 	Data *Data `protobuf:"bytes,8,opt,name=data,proto3,oneof"`
 }
 
+type Frame_Queued struct {
+	Queued *Queued `protobuf:"bytes,9,opt,name=queued,proto3,oneof"`
+}
+
 func (*Frame_Ready) isFrame_What() {}
 
 func (*Frame_Never) isFrame_What() {}
@@ -983,6 +997,55 @@ func (*Frame_Gone) isFrame_What() {}
 func (*Frame_Unknown) isFrame_What() {}
 
 func (*Frame_Data) isFrame_What() {}
+
+func (*Frame_Queued) isFrame_What() {}
+
+// Queued: the worker has no free slot, and will take the offer up once it has one, in the
+// order in which offers came. Nothing but a void takes the place back. An offer with a go
+// is refused instead.
+type Queued struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Waiting       int32                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"` // offers that wait there, this one included
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queued) Reset() {
+	*x = Queued{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queued) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queued) ProtoMessage() {}
+
+func (x *Queued) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queued.ProtoReflect.Descriptor instead.
+func (*Queued) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Queued) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
 
 // Ready has the curve key of the worker's life, signed by the worker's nkey together with
 // the epoch: an ed25519 signature of "th1.xkey", a zero byte, the epoch, a zero byte, and
@@ -997,7 +1060,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1072,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[12]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1085,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{12}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ready) GetXkey() string {
@@ -1053,7 +1116,7 @@ type Never struct {
 
 func (x *Never) Reset() {
 	*x = Never{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1128,7 @@ func (x *Never) String() string {
 func (*Never) ProtoMessage() {}
 
 func (x *Never) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1141,7 @@ func (x *Never) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Never.ProtoReflect.Descriptor instead.
 func (*Never) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Never) GetWhy() Why {
@@ -1119,7 +1182,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1194,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1207,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Started) GetTimeoutMs() int64 {
@@ -1171,7 +1234,7 @@ type Gone struct {
 
 func (x *Gone) Reset() {
 	*x = Gone{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1183,7 +1246,7 @@ func (x *Gone) String() string {
 func (*Gone) ProtoMessage() {}
 
 func (x *Gone) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1196,7 +1259,7 @@ func (x *Gone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gone.ProtoReflect.Descriptor instead.
 func (*Gone) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Gone) GetSwept() bool {
@@ -1215,7 +1278,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1290,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1303,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 // Data are numbered from 1 without gaps.
@@ -1263,7 +1326,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1338,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1351,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Data) GetSeq() uint64 {
@@ -1416,7 +1479,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1491,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1504,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -1464,7 +1527,7 @@ type Beat struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Epoch    string                 `protobuf:"bytes,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Number   uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // from 1
-	Free     int32                  `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`     // slots
+	Free     int32                  `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`     // slots, less the offers that wait for one
 	Slots    int32                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
 	Draining bool                   `protobuf:"varint,5,opt,name=draining,proto3" json:"draining,omitempty"`
 	Labels   map[string]string      `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1483,7 +1546,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1558,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1571,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Beat) GetEpoch() string {
@@ -1608,7 +1671,7 @@ type CallerBeat struct {
 
 func (x *CallerBeat) Reset() {
 	*x = CallerBeat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1683,7 @@ func (x *CallerBeat) String() string {
 func (*CallerBeat) ProtoMessage() {}
 
 func (x *CallerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1696,7 @@ func (x *CallerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerBeat.ProtoReflect.Descriptor instead.
 func (*CallerBeat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CallerBeat) GetCaller() string {
@@ -1675,7 +1738,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1750,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1763,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Echo) GetWorker() string {
@@ -1770,7 +1833,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\a\n" +
 	"\x05Drain\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\athrough\x18\x01 \x01(\x04R\athrough\"\xef\x02\n" +
+	"\athrough\x18\x01 \x01(\x04R\athrough\"\xa4\x03\n" +
 	"\x05Frame\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06serial\x18\x02 \x01(\x04R\x06serial\x120\n" +
@@ -1779,8 +1842,11 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\astarted\x18\x05 \x01(\v2\x1a.toolhost.fleet.v1.StartedH\x00R\astarted\x12-\n" +
 	"\x04gone\x18\x06 \x01(\v2\x17.toolhost.fleet.v1.GoneH\x00R\x04gone\x126\n" +
 	"\aunknown\x18\a \x01(\v2\x1a.toolhost.fleet.v1.UnknownH\x00R\aunknown\x12-\n" +
-	"\x04data\x18\b \x01(\v2\x17.toolhost.fleet.v1.DataH\x00R\x04dataB\x06\n" +
-	"\x04what\"9\n" +
+	"\x04data\x18\b \x01(\v2\x17.toolhost.fleet.v1.DataH\x00R\x04data\x123\n" +
+	"\x06queued\x18\t \x01(\v2\x19.toolhost.fleet.v1.QueuedH\x00R\x06queuedB\x06\n" +
+	"\x04what\"\"\n" +
+	"\x06Queued\x12\x18\n" +
+	"\awaiting\x18\x01 \x01(\x05R\awaiting\"9\n" +
 	"\x05Ready\x12\x12\n" +
 	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
 	"\tsignature\x18\x02 \x01(\fR\tsignature\"y\n" +
@@ -1859,7 +1925,7 @@ func file_fleet_proto_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_fleet_proto_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(Why)(0),           // 0: toolhost.fleet.v1.Why
 	(*Signed)(nil),     // 1: toolhost.fleet.v1.Signed
@@ -1874,17 +1940,18 @@ var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(*Drain)(nil),      // 10: toolhost.fleet.v1.Drain
 	(*Ack)(nil),        // 11: toolhost.fleet.v1.Ack
 	(*Frame)(nil),      // 12: toolhost.fleet.v1.Frame
-	(*Ready)(nil),      // 13: toolhost.fleet.v1.Ready
-	(*Never)(nil),      // 14: toolhost.fleet.v1.Never
-	(*Started)(nil),    // 15: toolhost.fleet.v1.Started
-	(*Gone)(nil),       // 16: toolhost.fleet.v1.Gone
-	(*Unknown)(nil),    // 17: toolhost.fleet.v1.Unknown
-	(*Data)(nil),       // 18: toolhost.fleet.v1.Data
-	(*Question)(nil),   // 19: toolhost.fleet.v1.Question
-	(*Beat)(nil),       // 20: toolhost.fleet.v1.Beat
-	(*CallerBeat)(nil), // 21: toolhost.fleet.v1.CallerBeat
-	(*Echo)(nil),       // 22: toolhost.fleet.v1.Echo
-	nil,                // 23: toolhost.fleet.v1.Beat.LabelsEntry
+	(*Queued)(nil),     // 13: toolhost.fleet.v1.Queued
+	(*Ready)(nil),      // 14: toolhost.fleet.v1.Ready
+	(*Never)(nil),      // 15: toolhost.fleet.v1.Never
+	(*Started)(nil),    // 16: toolhost.fleet.v1.Started
+	(*Gone)(nil),       // 17: toolhost.fleet.v1.Gone
+	(*Unknown)(nil),    // 18: toolhost.fleet.v1.Unknown
+	(*Data)(nil),       // 19: toolhost.fleet.v1.Data
+	(*Question)(nil),   // 20: toolhost.fleet.v1.Question
+	(*Beat)(nil),       // 21: toolhost.fleet.v1.Beat
+	(*CallerBeat)(nil), // 22: toolhost.fleet.v1.CallerBeat
+	(*Echo)(nil),       // 23: toolhost.fleet.v1.Echo
+	nil,                // 24: toolhost.fleet.v1.Beat.LabelsEntry
 }
 var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	2,  // 0: toolhost.fleet.v1.Offer.attempt:type_name -> toolhost.fleet.v1.Attempt
@@ -1896,21 +1963,22 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	11, // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
 	9,  // 7: toolhost.fleet.v1.Control.answer:type_name -> toolhost.fleet.v1.Answer
 	10, // 8: toolhost.fleet.v1.Control.drain:type_name -> toolhost.fleet.v1.Drain
-	13, // 9: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
-	14, // 10: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
-	15, // 11: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
-	16, // 12: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
-	17, // 13: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
-	18, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
-	0,  // 15: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	19, // 16: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	23, // 17: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	22, // 18: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	14, // 9: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
+	15, // 10: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
+	16, // 11: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
+	17, // 12: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
+	18, // 13: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
+	19, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
+	13, // 15: toolhost.fleet.v1.Frame.queued:type_name -> toolhost.fleet.v1.Queued
+	0,  // 16: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
+	20, // 17: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	24, // 18: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	23, // 19: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -1934,8 +2002,9 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Frame_Gone)(nil),
 		(*Frame_Unknown)(nil),
 		(*Frame_Data)(nil),
+		(*Frame_Queued)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[17].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[18].OneofWrappers = []any{
 		(*Data_Event)(nil),
 		(*Data_Result)(nil),
 		(*Data_ResultEnd)(nil),
@@ -1949,7 +2018,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fleet_proto_v1_fleet_proto_rawDesc), len(file_fleet_proto_v1_fleet_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

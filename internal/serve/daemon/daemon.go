@@ -161,7 +161,7 @@ func (d *daemon) openJournal() (err error) {
 	if err := d.journal.Recover(time.Now()); err != nil {
 		return fmt.Errorf("cannot close the turns that the last daemon left open: %w", err)
 	}
-	if d.reader, err = journal.OpenReader(dir); err != nil {
+	if d.reader, err = d.journal.Reader(); err != nil {
 		return err
 	}
 	return d.reader.AuditsOf(tokens.ActionPrefix, func(a journal.Audit) { d.trail.tokens.Note(a.Action, a.What) })

@@ -85,11 +85,6 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 	}
 	f := formOf(i, c.session.keeps())
 	given, err := c.elicit(ctx, i, f.params(i), f)
-	result, _ := given.(*mcpsdk.ElicitResult)
-	switch {
-	case err == nil && result == nil:
-		result = &mcpsdk.ElicitResult{} // it answers nothing that was asked: a client that fails
-	}
 	switch {
 	case ctx.Err() != nil:
 		return api.Answer{}, ctx.Err()
@@ -98,7 +93,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		c.note(whyNot(err, "the client could not ask a human: "))
 		return api.Answer{By: by + ", which could not ask", Unanswered: api.OutcomeFailed}, nil
 	}
-	answer := f.answer(result)
+	answer := f.answer(given.(*mcpsdk.ElicitResult)) // another one does not fit
 	answer.By = by
 	return answer, nil
 }
@@ -113,11 +108,12 @@ func (c *call) by() string {
 }
 
 // elicit asks by a request, or by the answer to one. A form's answer fits.
-func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (mcpsdk.InputResponse, error) {
+func (c *call) elicit(ctx context.Context, i api.Interaction, params mcpsdk.InputRequest, f form) (given mcpsdk.InputResponse, err error) {
 	if c.rounds {
-		return c.put(ctx, i, params, f)
+		given, err = c.put(ctx, i, params, f)
+	} else {
+		given, err = c.request(ctx, params)
 	}
-	given, err := c.request(ctx, params)
 	if err == nil {
 		err = f.unfit(i, given)
 	}
@@ -155,6 +151,8 @@ type question struct {
 	expires time.Time
 	answer  chan mcpsdk.InputResponse // holds one
 	sent    []string                  // the states that it was sent with
+	message string                    // of an elicitation
+	unfit   int                       // answers that did not fit, and after which it is asked again
 }
 
 // compare orders questions as they are asked together, and then by their expiry.
@@ -184,6 +182,9 @@ func (c *call) put(ctx context.Context, i api.Interaction, params mcpsdk.InputRe
 		return nil, errors.New("too many questions wait for answers")
 	}
 	q := &question{params: params, asked: i, form: f, expires: i.ExpiresAt, answer: make(chan mcpsdk.InputResponse, 1)}
+	if p, is := params.(*mcpsdk.ElicitParams); is {
+		q.message = p.Message
+	}
 	key := keyOf(i)
 	c.mu.Lock()
 	c.questions[key] = q
@@ -294,7 +295,7 @@ func (c *call) isLeft() bool {
 func (c *call) answered(state, id string, result mcpsdk.InputResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if q := c.questions[id]; q != nil && slices.Contains(q.sent, state) {
+	if q := c.questions[id]; q != nil && slices.Contains(q.sent, state) && !q.again(result) {
 		delete(c.questions, id)
 		q.answer <- result
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -269,7 +270,9 @@ func (c *call) kill(reason api.Reason) {
 func (c *call) note(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notes = append(c.notes, text)
+	if !slices.Contains(c.notes, text) {
+		c.notes = append(c.notes, text)
+	}
 }
 
 func (c *call) because(cause string) {
@@ -352,9 +355,6 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 	}
 	if why != "" {
 		return reply{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid requestState: " + why}
-	}
-	if err := c.unfitAmong(p.RequestState, p.InputResponses); err != nil {
-		return reply{}, err
 	}
 	for id, response := range maps.All(p.InputResponses) {
 		c.answered(p.RequestState, id, response)

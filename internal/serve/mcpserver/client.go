@@ -82,7 +82,9 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 	params, err := c.paramsOf(i)
 	if err != nil {
 		c.arrived(i)
-		c.note(err.Error())
+		if i.Kind != api.KindRoots { // the server gets those that are granted instead
+			c.note(err.Error())
+		}
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	f := form{plain: len(i.Schema) == 0}
@@ -95,11 +97,7 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 		return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
 	}
 	if !i.Kind.OfClient() {
-		result, ok := given.(*mcpsdk.ElicitResult)
-		if !ok {
-			return api.Answer{By: c.by(), Unanswered: api.OutcomeFailed}, nil
-		}
-		a := f.answer(result)
+		a := f.answer(given.(*mcpsdk.ElicitResult)) // another one does not fit
 		a.By = c.by()
 		return a, nil
 	}

@@ -31,7 +31,8 @@ type gateway struct {
 	resources map[string]string // as JSON, by the URI that clients know
 	templates map[string]string
 	watched   watches
-	opened    map[*mcpsdk.ServerSession][]opened // the oldest first
+	early     map[*mcpsdk.ServerSession]map[string]*early // by the URI that is subscribed to
+	opened    map[*mcpsdk.ServerSession][]opened          // the oldest first
 	rooted    map[string]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 }
@@ -67,6 +68,7 @@ var listChanges = map[string]bool{
 func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
+	g.early = map[*mcpsdk.ServerSession]map[string]*early{}
 	g.rooted, g.relisted, g.opened = map[string]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
 	if s.config.Servers == nil {
 		return

@@ -131,14 +131,14 @@ func TestAnAnswerIsForItsQuestion(t *testing.T) {
 	if asks := c.question(); asks.state != "1" {
 		t.Fatal(asks.state)
 	}
-	c.answered("1", "k", &mcpsdk.ElicitResult{})
+	c.answered("1", "k", &mcpsdk.ElicitResult{Action: "decline"})
 	second := fresh()
 	c.questions["k"] = second
 	state := c.question().state
-	if c.answered("1", "k", &mcpsdk.ElicitResult{}); len(second.answer) != 0 {
+	if c.answered("1", "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 0 {
 		t.Error("the second question has the first one's answer")
 	}
-	if c.answered(state, "k", &mcpsdk.ElicitResult{}); len(second.answer) != 1 {
+	if c.answered(state, "k", &mcpsdk.ElicitResult{Action: "decline"}); len(second.answer) != 1 {
 		t.Error("the second question has no answer")
 	}
 }

@@ -295,8 +295,14 @@ func ofEachKind(t *testing.T, test func(t *testing.T, k kind)) {
 // connect gives a client of the server.
 func connect(t testing.TB, s *Server, k kind, o *mcpsdk.ClientOptions) *mcpsdk.ClientSession {
 	t.Helper()
+	return attach(t, s, k, mcpsdk.NewClient(&mcpsdk.Implementation{Name: "tester", Version: "1"}, o))
+}
+
+// attach connects a client of the test's own.
+func attach(t testing.TB, s *Server, k kind, client *mcpsdk.Client) *mcpsdk.ClientSession {
+	t.Helper()
 	if k.http {
-		return connectTo(t, overHTTP(t, s), k, o)
+		return attachTo(t, overHTTP(t, s), k, client)
 	}
 	ours, theirs := mcpsdk.NewInMemoryTransports()
 	ss, err := s.sdk.Connect(t.Context(), ours, nil)
@@ -304,7 +310,7 @@ func connect(t testing.TB, s *Server, k kind, o *mcpsdk.ClientOptions) *mcpsdk.C
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ss.Wait() })
-	return connectTo(t, theirs, k, o)
+	return attachTo(t, theirs, k, client)
 }
 
 // overHTTP serves on loopback for a test.
@@ -319,7 +325,11 @@ func overHTTP(t testing.TB, s *Server) *mcpsdk.StreamableClientTransport {
 
 func connectTo(t testing.TB, transport mcpsdk.Transport, k kind, o *mcpsdk.ClientOptions) *mcpsdk.ClientSession {
 	t.Helper()
-	client := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "tester", Version: "1"}, o)
+	return attachTo(t, transport, k, mcpsdk.NewClient(&mcpsdk.Implementation{Name: "tester", Version: "1"}, o))
+}
+
+func attachTo(t testing.TB, transport mcpsdk.Transport, k kind, client *mcpsdk.Client) *mcpsdk.ClientSession {
+	t.Helper()
 	session, err := client.Connect(wait.Context(t), transport, &mcpsdk.ClientSessionOptions{ProtocolVersion: k.version})
 	if err != nil {
 		t.Fatal(err)

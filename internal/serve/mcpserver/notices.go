@@ -86,7 +86,7 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
 	}
 	one := source{entry, own}
-	before, err := g.watch(r.Session, r.Params.URI, one)
+	before, err := g.watch(ctx, r.Session, r.Params.URI, one)
 	if err != nil {
 		return err
 	}

@@ -139,8 +139,8 @@ func New(config Config) (*Server, error) {
 	s.sdk = mcpsdk.NewServer(&mcpsdk.Implementation{Name: "toolhost", Title: "toolhost", Version: config.Version}, options)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.handler = s.newHandler()
-	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource)
-	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeForms)
+	s.sdk.AddReceivingMiddleware(s.survive, s.exact, s.knowOwner, s.rights.mayDo, s.gateway.greet, s.knowLevel, s.whenLoaded, s.untilClosed, s.gateway.anyResource, s.gateway.holdEarly)
+	s.sdk.AddSendingMiddleware(s.whenChanged, s.byMail, wholeForms, s.gateway.afterAcknowledged)
 	s.sdk.AddTool(statusTool(), s.status)
 	if config.Search {
 		s.short.list()
@@ -240,7 +240,7 @@ func (s *Server) Reload(ctx context.Context) (problems []error) {
 		fresh[t.Name] = o
 	}
 	for _, problem := range problems {
-		s.config.Logger.Warn("a tool is not offered", "problem", problem)
+		s.config.Logger.Warn("not all tools are offered as they are configured", "problem", problem)
 	}
 	s.offer(fresh)
 	ofServers := s.gateway.offerServers()

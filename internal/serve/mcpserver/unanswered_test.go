@@ -113,21 +113,40 @@ func TestAnErrorEndsTheWait(t *testing.T) {
 	})
 }
 
-// An answer that is of another kind than what was asked is a failure, too, from
-// clients that answer by coming back.
+// An answer that is of another kind than what was asked does not fit: from clients that
+// answer by coming back it is a failure once they were asked again often enough.
 func TestAnotherAnswerEndsTheWait(t *testing.T) {
 	t.Parallel()
 	for _, k := range []kind{kinds[1], kinds[3]} {
 		c := connect(t, newServer(t, setup{}), k, silent(t, k))
-		p := params("wipe", arguments{})
-		first := invoke(t, c, p)
-		p.RequestState, p.InputResponses = first.RequestState, mcpsdk.InputResponseMap{}
-		for id := range first.InputRequests {
-			//lint:ignore SA1019 it is what a client may still send
-			p.InputResponses[id] = &mcpsdk.ListRootsResult{Roots: []*mcpsdk.Root{}}
+		r := invoke(t, c, params("wipe", arguments{}))
+		for range maxAgain + 1 {
+			p := params("wipe", arguments{})
+			p.RequestState, p.InputResponses = r.RequestState, mcpsdk.InputResponseMap{}
+			for id := range r.InputRequests {
+				//lint:ignore SA1019 it is what a client may still send
+				p.InputResponses[id] = &mcpsdk.ListRootsResult{Roots: []*mcpsdk.Root{}}
+			}
+			r = invoke(t, c, p)
 		}
-		if own := execution(t, invoke(t, c, p)); own.Status != api.StatusDenied || own.Reason != "failed" {
+		if own := execution(t, r); own.Status != api.StatusDenied || own.Reason != "failed" {
 			t.Errorf("%s: %s/%s", k.name, own.Status, own.Reason)
 		}
+	}
+}
+
+// What a server asks of a client that has it not, the model reads once; roots are no
+// matter, for the server gets those that are granted.
+func TestWhatAClientHasNotIsNotedOnce(t *testing.T) {
+	c := &call{s: &Server{}, session: &session{}, groups: map[string]int{}, asked: make(chan struct{}, 1)}
+	for range 2 {
+		for _, kind := range []api.InteractionKind{api.KindRoots, api.KindSampling} {
+			if a, err := c.askClient(t.Context(), api.Interaction{Kind: kind, Request: &api.ClientRequest{}}); err != nil || a.Unanswered != api.OutcomeFailed {
+				t.Errorf("%s: %+v, %v", kind, a, err)
+			}
+		}
+	}
+	if len(c.notes) != 1 || !strings.Contains(c.notes[0], "its model (sampling)") {
+		t.Errorf("%q", c.notes)
 	}
 }

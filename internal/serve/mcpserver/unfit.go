@@ -3,11 +3,10 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
-	"slices"
-	"strconv"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
@@ -19,18 +18,28 @@ type unfitError struct{ why error }
 
 func (e *unfitError) Error() string { return e.why.Error() }
 
-// unfit is an unfitError for such an answer to a form.
+// unfit is an unfitError for such an answer to what a human is asked.
 func (f form) unfit(i api.Interaction, given mcpsdk.InputResponse) error {
-	result, is := given.(*mcpsdk.ElicitResult)
-	if !is || result == nil {
+	if i.Kind.OfClient() {
 		return nil
 	}
-	if value := f.answer(result).Value; len(value) > 0 {
-		if err := turn.Fits(i, value); err != nil {
+	result, is := given.(*mcpsdk.ElicitResult)
+	if !is || result == nil {
+		return &unfitError{errors.New("want an answer with an action")}
+	}
+	answer := f.answer(result)
+	switch {
+	case answer.Unanswered != api.OutcomeFailed && len(answer.Value) == 0:
+		return nil
+	case answer.Unanswered != api.OutcomeFailed:
+		if err := turn.Fits(i, answer.Value); err != nil {
 			return &unfitError{err}
 		}
+		return nil
+	case result.Action != "accept":
+		return &unfitError{fmt.Errorf("want the action accept, decline or cancel, not %q", cut(result.Action, maxShownBytes))}
 	}
-	return nil
+	return &unfitError{errors.New("want a value in JSON")}
 }
 
 // whyNot is a note for the model on a question that the client has not answered.
@@ -41,21 +50,23 @@ func whyNot(err error, otherwise string) string {
 	return otherwise + cut(err.Error(), maxShownBytes)
 }
 
-// unfitAmong refuses a request that comes back with an answer that does not fit: the
-// question waits for another one.
-func (c *call) unfitAmong(state string, answers mcpsdk.InputResponseMap) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(answers)) {
-		q := c.questions[key]
-		if q == nil || !slices.Contains(q.sent, state) {
-			continue
-		}
-		if err := q.form.unfit(q.asked, answers[key]); err != nil {
-			return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the answer to " + strconv.Quote(cut(key, maxShownBytes)) + " does not fit: " + err.Error()}
-		}
+// maxAgain bounds how often a question is asked once more for its answer's sake.
+const maxAgain = 3
+
+// again says whether the question is asked once more, since the answer does not fit; its
+// next words say why.
+func (q *question) again(answer mcpsdk.InputResponse) bool {
+	err := q.form.unfit(q.asked, answer)
+	if err == nil || q.unfit == maxAgain {
+		return false
 	}
-	return nil
+	q.unfit++
+	if p, is := q.params.(*mcpsdk.ElicitParams); is {
+		own := *p
+		own.Message = "The last answer does not fit: " + err.Error() + ".\n\n" + q.message
+		q.params = &own
+	}
+	return true
 }
 
 // unjudged is a form whose answer the SDK passes on whatever it is. It is judged in the

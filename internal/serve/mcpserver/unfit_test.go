@@ -3,14 +3,11 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -61,46 +58,50 @@ func careless(t *testing.T, s *Server, k kind, content map[string]any) *mcpsdk.C
 			return &mcpsdk.ElicitResult{Action: "accept", Content: content}, nil
 		}
 	})
-	var transport mcpsdk.Transport = overHTTP(t, s)
-	if !k.http {
-		ours, theirs := mcpsdk.NewInMemoryTransports()
-		if _, err := s.sdk.Connect(t.Context(), ours, nil); err != nil {
-			t.Fatal(err)
-		}
-		transport = theirs
-	}
-	c, err := client.Connect(wait.Context(t), transport, &mcpsdk.ClientSessionOptions{ProtocolVersion: k.version})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return attach(t, s, k, client)
 }
 
-// From 2026-07-28 on a request that comes back with such an answer is refused, and the
-// question waits for another one.
+// From 2026-07-28 on a question with such an answer is asked again at once, by the same
+// key and with what was wrong, three times; then the call goes on without an answer.
 func TestAnUnfitAnswerByARequest(t *testing.T) {
 	t.Parallel()
 	for _, k := range []kind{kinds[1], kinds[3]} {
 		rounds := says("accept", nil).options()
 		rounds.MultiRoundTrip = &mcpsdk.MultiRoundTripOptions{Disabled: true}
 		c := connect(t, newServer(t, setup{}), k, rounds)
-		first := invoke(t, c, mailQuestion(t))
-		again := mailQuestion(t)
-		again.RequestState = first.RequestState
-		for key := range first.InputRequests {
+		for _, last := range []struct {
+			answer mcpsdk.InputResponse
+			want   string
+		}{
+			{&mcpsdk.ElicitResult{Action: "accept", Content: map[string]any{"mail": "ada@example.com"}}, `answer {"mail":"ada@example.com"}`},
+			{&mcpsdk.ElicitResult{Action: "decline"}, "denied: user"},
+			{&mcpsdk.ElicitResult{Action: "perhaps"}, `does not fit: want the action accept, decline or cancel, not "perhaps"`},
+			//lint:ignore SA1019 it is what a client may still send
+			{&mcpsdk.ListRootsResult{}, "does not fit: want an answer with an action"},
+		} {
+			asked := invoke(t, c, mailQuestion(t))
+			answered := func(answer mcpsdk.InputResponse) *mcpsdk.CallToolResult {
+				again := mailQuestion(t)
+				again.RequestState, again.InputResponses = asked.RequestState, mcpsdk.InputResponseMap{}
+				for key := range asked.InputRequests {
+					again.InputResponses[key] = answer
+				}
+				return invoke(t, c, again)
+			}
 			for want, content := range unfits {
-				again.InputResponses = mcpsdk.InputResponseMap{key: &mcpsdk.ElicitResult{Action: "accept", Content: content}}
-				_, err := c.CallTool(wait.Context(t), again)
-				refused, is := errors.AsType[*jsonrpc.Error](err)
-				if !is || refused.Code != jsonrpc.CodeInvalidParams || !strings.Contains(refused.Message, `does not fit: `+want) || !strings.Contains(refused.Message, key) {
-					t.Errorf("%s, %v: %v", k.name, content, err)
+				before := asked
+				asked = answered(&mcpsdk.ElicitResult{Action: "accept", Content: content})
+				for key, one := range before.InputRequests {
+					p, is := asked.InputRequests[key].(*mcpsdk.ElicitParams)
+					if !is || !strings.HasPrefix(p.Message, "The last answer does not fit: "+want+".\n\n") || strings.Count(p.Message, "does not fit") != 1 ||
+						!strings.HasSuffix(one.(*mcpsdk.ElicitParams).Message, strings.SplitAfterN(p.Message, ".\n\n", 2)[1]) || asked.RequestState == before.RequestState {
+						t.Fatalf("%s, %v: %s, asked again %+v", k.name, content, text(asked), p)
+					}
 				}
 			}
-			again.InputResponses = mcpsdk.InputResponseMap{key: &mcpsdk.ElicitResult{Action: "accept", Content: map[string]any{"mail": "ada@example.com"}}}
-		}
-		if r := invoke(t, c, again); text(r) != `answer {"mail":"ada@example.com"}` {
-			t.Errorf("%s: %s", k.name, text(r))
+			if r := answered(last.answer); !strings.Contains(text(r), last.want) {
+				t.Errorf("%s, %T: %s", k.name, last.answer, text(r))
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -78,7 +79,7 @@ func (w watches) from(entry string) (list []source) {
 
 // watch notes a subscription, and gives the source that the session has watched by
 // this URI before; the zero source is for none.
-func (g *gateway) watch(by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
+func (g *gateway) watch(ctx context.Context, by *mcpsdk.ServerSession, uri string, one source) (before source, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	own := g.watched[by]
@@ -92,6 +93,7 @@ func (g *gateway) watch(by *mcpsdk.ServerSession, uri string, one source) (befor
 		return source{}, &jsonrpc.Error{Code: codeBusy, Message: fmt.Sprintf("this session has subscribed to %d resources, which is the most: end a subscription first", maxWatched)}
 	}
 	own[uri] = one
+	g.subscribes(ctx, uri)
 	return before, nil
 }
 
@@ -127,27 +129,34 @@ const updateKey = "dev.toolhost/update"
 // update is of a source that is watched, or of a part of it.
 type update struct {
 	of   source
-	rest string // of the part's URI
+	rest string                // of the part's URI
+	only *mcpsdk.ServerSession // nil for all who watch the source
 }
 
 // updated tells sessions that a source has changed, each by the URI that it knows.
 func (g *gateway) updated(one source, params json.RawMessage) {
 	g.mu.Lock()
+	g.keepEarly(one, params)
 	watchers := g.watched.watchers(one)
 	g.mu.Unlock()
 	for uri, sources := range watchers {
 		for _, of := range sources {
-			meta := metaIn(params)
-			delete(meta, mcpsdk.MetaKeySubscriptionID)
 			rest, _ := of.below(one)
-			meta[updateKey] = update{of, rest}
-			_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+			g.update(uri, update{of: of, rest: rest}, params)
 		}
 	}
 }
 
+// update has the SDK deliver one to those who know its source by a URI.
+func (g *gateway) update(uri string, change update, params json.RawMessage) {
+	meta := metaIn(params)
+	delete(meta, mcpsdk.MetaKeySubscriptionID)
+	meta[updateKey] = change
+	_ = g.s.sdk.ResourceUpdated(g.s.closing, &mcpsdk.ResourceUpdatedNotificationParams{URI: uri, Meta: meta}) // which byMail does not let wait
+}
+
 // updateFor is an update as one session gets it; nil where the session watches another
-// source by the same URI. It shares nothing with those of others, which the SDK goes on
+// source by the same URI, or gets it later (keepEarly). It shares nothing with those of others, which the SDK goes on
 // to write to.
 func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
 	p, is := r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams)
@@ -156,9 +165,10 @@ func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 	}
 	g.mu.Lock()
 	of, known := g.watched[by][p.URI]
+	held := g.early[by][p.URI] != nil
 	g.mu.Unlock()
 	change, _ := p.Meta[updateKey].(update)
-	if !known || change.of != of {
+	if !known || held || change.of != of || change.only != nil && change.only != by {
 		return nil
 	}
 	own := *p

@@ -23,6 +23,8 @@ import (
 
 // played are calls of wrapped servers that a test plays: each goes well at once.
 type played struct {
+	meanwhile func(name string) // called during each; nil does nothing
+
 	mu    sync.Mutex
 	asked []string
 }
@@ -36,6 +38,9 @@ func (p *played) start(_ context.Context, r supervisor.Request) turn.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, r.Name+" "+field(r.Arguments, "uri"))
+	if p.meanwhile != nil {
+		p.meanwhile(r.Name)
+	}
 	result := supervisor.Verdict{CallID: r.ID, Tool: r.Name, Status: api.StatusOK}.Result()
 	result.Instance = api.InstanceReused
 	return over{result}
@@ -221,7 +226,7 @@ func TestASubscriptionMoves(t *testing.T) {
 	s.gateway.watched[by] = map[string]source{}
 	old, fresh := source{"a", "x://1"}, source{"b", "x://1"}
 	for i, one := range []source{old, old, fresh} {
-		before, err := s.gateway.watch(by, "x://1", one)
+		before, err := s.gateway.watch(t.Context(), by, "x://1", one)
 		if want := []source{{}, old, old}[i]; err != nil || before != want {
 			t.Errorf("before it was %v, want %v, %v", before, want, err)
 		}
@@ -247,5 +252,58 @@ func TestSubscriptionsNeedKeep(t *testing.T) {
 				t.Errorf("%q", p.asked)
 			}
 		})
+	}
+}
+
+// An update that comes while a subscription is made reaches its client all the same, and
+// no stream begins with one.
+func TestUpdatesBeforeTheAnswer(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			p := &played{}
+			s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
+			p.meanwhile = func(name string) {
+				if name == "a:resources/subscribe" {
+					s.Notice("a", resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
+					s.Notice("a", resourceUpdated, json.RawMessage(`{"uri":"x://1/part","_meta":{"n":2}}`))
+				}
+			}
+			var u updates
+			var acknowledged atomic.Bool
+			client := mcpsdk.NewClient(&mcpsdk.Implementation{Name: "early"}, u.options())
+			client.AddReceivingMiddleware(func(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+				return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+					switch {
+					case method == "notifications/subscriptions/acknowledged":
+						acknowledged.Store(true)
+					case method == resourceUpdated && k.version >= multiRound && !acknowledged.Load():
+						t.Error("a stream begins with an update")
+					}
+					return next(ctx, method, r)
+				}
+			})
+			c := attach(t, s, k, client)
+			if err := c.Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://1"}); err != nil {
+				t.Fatal(err)
+			}
+			u.await(t, "x://1 1", "x://1/part 2")
+			s.gateway.mu.Lock()
+			defer s.gateway.mu.Unlock()
+			if len(s.gateway.early) > 0 {
+				t.Errorf("updates are still held: %v", s.gateway.early)
+			}
+		})
+	}
+}
+
+// What waits for an answer is bounded, and says then that all may have changed.
+func TestEarlyUpdatesAreBounded(t *testing.T) {
+	e := &early{updates: map[string]json.RawMessage{}}
+	for n := range maxEarly + 1 {
+		e.add(fmt.Sprint("/", n), json.RawMessage(`{}`))
+	}
+	if all, is := e.updates[""]; len(e.updates) != 1 || !is || all != nil {
+		t.Errorf("%q", e.updates)
 	}
 }

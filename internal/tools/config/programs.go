@@ -56,8 +56,8 @@ func (t *Tool) forgets() bool {
 	return !said && t.MCP.Keep == nil && !t.Data
 }
 
-// offline says that calls reach no network.
-func (t *Tool) offline() bool {
+// Offline says that calls reach no network.
+func (t *Tool) Offline() bool {
 	return t.Sandbox.Tier != sandbox.TierNone && t.Sandbox.Network != sandbox.NetworkHost && len(t.Sandbox.Grants) == 0
 }
 
@@ -113,7 +113,7 @@ func fetches(argv []string) (program string, ok bool) {
 // Downloads is what to do about a server that its command would download, where
 // calls reach no network; empty for others.
 func (t Tool) Downloads() string {
-	if program, ok := fetches(t.MCP.Argv); ok && t.Type == TypeMCP && t.offline() {
+	if program, ok := fetches(t.MCP.Argv); ok && t.Type == TypeMCP && t.Offline() {
 		return needsNetwork(program)
 	}
 	return ""

@@ -3,6 +3,7 @@ package call
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -54,7 +55,11 @@ func (o *owner) giveBack(now time.Time) bool {
 	}
 	o.after = new(o.usage())
 	o.to(released, now)
-	taken := o.tree.OutputTaken()
+	taken := slices.DeleteFunc(o.tree.OutputTaken(), closed)
+	if len(taken) == 0 { // mostly there is no wait
+		outputEnded{}.take(o, now)
+		return true
+	}
 	o.helpers.Go(func() {
 		for _, found := range taken {
 			select {

@@ -192,8 +192,14 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	}
 }
 
+// quickBytes are assembled sooner than by two goroutines.
+const quickBytes = 64 << 10
+
 // kept assembles both streams at once, which can take a while.
 func (s *streams) kept() (stdout, stderr capture.Kept) {
+	if s.total.Load() < quickBytes {
+		return s.stdout.Kept(), s.stderr.Kept()
+	}
 	var both sync.WaitGroup
 	both.Go(func() { stdout = s.stdout.Kept() })
 	stderr = s.stderr.Kept()

@@ -21,7 +21,7 @@ func (p *Prepared) NotAhead() string {
 		{p.Request.Host != nil, "its calls begin turns of their own, at a socket that each has to itself"},
 		{p.Request.Lock.File != "" || p.Policy.KeepsWorkspace(), "it keeps data, which one call after another has to itself"},
 		{!p.Policy.Confines(), "it has no sandbox (tier none), and is not to run while there is no call"},
-		{p.Policy.Network() != sandbox.NetworkNone, "it may use the network, which is for calls alone"},
+		{p.Policy.Network() == sandbox.NetworkHost, "it has the network of the host, which is for calls alone: grant it names instead"},
 		{p.noCgroup, "no cgroups are in use, so that nothing bounds what it does while it waits"},
 	} {
 		if c.is {

@@ -32,9 +32,10 @@ type call struct {
 	ctx    context.Context // ends at the deadline, on cancel, on SIGTERM
 	out    *plugin.Output
 	client mcpcall.Client
-	token  string        // for progress
-	asking chan struct{} // held while a question waits: hosts take few at once
-	mended int           // bytes of the last answer that are not UTF-8
+	token  string                     // for progress
+	asking chan struct{}              // held while a question waits: hosts take few at once
+	mended int                        // bytes of the last answer that are not UTF-8
+	fields map[string]json.RawMessage // of the result
 
 	mu    sync.Mutex
 	last  string // progress
@@ -69,7 +70,9 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 		if err != nil {
 			return c, nil, true, err
 		}
-		more := wanted(result)
+		c.fields = nil
+		_ = json.Unmarshal(result, &c.fields)
+		more := wanted(c.fields)
 		switch {
 		case more == nil:
 			return c, result, true, nil
@@ -96,8 +99,10 @@ func (s *session) call(ctx context.Context, method string, p params, out *plugin
 func (s *session) exchange(c *call, method string, p params) (answer *jsonrpc.Response, asked bool, err error) {
 	e := newExchange()
 	defer s.wire.forget(e)
-	sent := make(chan error, 1)
-	go func() { sent <- s.wire.request(context.WithoutCancel(c.ctx), e, method, p) }() // a server may read nothing
+	sent, err := s.wire.ask(e, method, p)
+	if err != nil {
+		return nil, false, s.unanswered(c, err)
+	}
 	for {
 		select {
 		case err := <-sent:
@@ -219,7 +224,7 @@ func (s *session) callTool(ctx context.Context, tool string, arguments json.RawM
 	if err != nil || raw == nil {
 		return nil, asked, err
 	}
-	r, broken := decodeResult(raw)
+	r, broken := decodeResult(c.fields)
 	if broken != nil {
 		return nil, true, s.failure(plugin.BrokeProtocol, "answered tools/call in a form that MCP does not have: "+broken.Error(), broken)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toolhost/toolhost/plugin"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -29,24 +31,27 @@ type callResult struct {
 	mended            int             // bytes of it that are not UTF-8
 }
 
-func decodeResult(raw json.RawMessage) (callResult, error) {
-	var r callResult
-	if err := json.Unmarshal(raw, &r); err != nil {
+// decodeResult takes a result apart; it has fields afterwards what is not the content's.
+func decodeResult(fields map[string]json.RawMessage) (r callResult, err error) {
+	for name, into := range map[string]any{"content": &r.Content, "isError": &r.IsError} {
+		if raw := fields[name]; raw != nil {
+			err = errors.Join(err, json.Unmarshal(raw, into))
+		}
+	}
+	if r.StructuredContent = fields["structuredContent"]; err != nil {
 		return r, err
 	}
 	if r.Content == nil && r.StructuredContent == nil {
 		return r, errors.New("the result has no content")
 	}
-	var rest map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &rest)
 	for _, name := range []string{"content", "isError", "resultType"} {
-		delete(rest, name)
+		delete(fields, name)
 	}
 	if !r.IsError { // an error has nothing else that could carry it
-		delete(rest, "structuredContent")
+		delete(fields, "structuredContent")
 	}
-	if len(rest) > 0 {
-		r.Meta, _ = json.Marshal(rest) // of what was decoded from JSON
+	if len(fields) > 0 {
+		r.Meta, _ = json.Marshal(fields) // of what was decoded from JSON
 	}
 	return r, nil
 }
@@ -66,7 +71,7 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 		}
 		r.StructuredContent = nil
 	}
-	if err := errors.Join(d.flush(), d.notText(r.mended)); err != nil {
+	if err := d.end(r.mended); err != nil {
 		return nil, err
 	}
 	switch {
@@ -80,12 +85,14 @@ func (r callResult) deliver(out *plugin.Output, nullIsValue bool) (json.RawMessa
 	return r.StructuredContent, nil
 }
 
-// delivery sends the parts of a result.
+// delivery sends the parts of a result: few with the result itself, more ahead of it.
 type delivery struct {
 	out    *plugin.Output
-	said   string          // the beginning of all texts, for an error
-	blocks int             // of text
-	more   strings.Builder // texts that become one block, not sent yet
+	held   []*pluginv1.Content // for the result
+	bytes  int                 // of all parts
+	said   string              // the beginning of all texts, for an error
+	blocks int                 // of text
+	more   strings.Builder     // texts that become one block, not sent yet
 }
 
 const (
@@ -93,6 +100,8 @@ const (
 	// and the rest become lines.
 	maxBlocks    = 512
 	maxTextBytes = 256 << 10
+	// maxHeldBytes is what goes with a result at most.
+	maxHeldBytes = 64 << 10
 )
 
 // block is a part of a result as MCP has it.
@@ -149,17 +158,41 @@ func (d *delivery) text(text string, content *pluginv1.Content) error {
 	return d.flush()
 }
 
+// flush sends texts that became one block.
 func (d *delivery) flush() error {
 	if d.more.Len() == 0 {
 		return nil
 	}
 	defer d.more.Reset()
-	return d.out.Content(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: d.more.String()}, Begins: true})
+	return d.put(&pluginv1.Content{Content: &pluginv1.Content_Text{Text: d.more.String()}, Begins: true})
 }
 
 // send sends a block, after the text before it.
 func (d *delivery) send(content *pluginv1.Content) error {
-	return errors.Join(d.flush(), d.out.Content(content))
+	return errors.Join(d.flush(), d.put(content))
+}
+
+// put holds a block for the result, as long as all so far are few.
+func (d *delivery) put(content *pluginv1.Content) error {
+	if d.bytes += proto.Size(content); d.bytes <= maxHeldBytes {
+		d.held = append(d.held, content)
+		return nil
+	}
+	for _, before := range d.held {
+		if err := d.out.Content(before); err != nil {
+			return err
+		}
+	}
+	d.held = nil
+	return d.out.Content(content)
+}
+
+// end comes after the last part, and says how many bytes of them all were not text.
+func (d *delivery) end(mended int) error {
+	if err := errors.Join(d.flush(), d.notText(mended)); err != nil {
+		return err
+	}
+	return d.out.WithResult(d.held)
 }
 
 // content is nil for a block of no kind that a result can have.

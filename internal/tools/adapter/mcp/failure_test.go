@@ -207,7 +207,8 @@ func TestAFloodIsTakenInOrder(t *testing.T) {
 	t.Parallel()
 	r, o := call1(t, server(t, "floods"), "x", "{}")
 	events := r.list()
-	if o.err != nil || len(events) != 20002 || events[19999] != "progress 0.99995 19999 of 20000" || events[20001] != "text done" {
+	last := len(events) - 1 // before it a question, where the server has not answered sooner
+	if o.err != nil || last < 20000 || last > 20001 || events[19999] != "progress 0.99995 19999 of 20000" || events[last] != "text done" {
 		t.Errorf("%d events, %v", len(events), o.err)
 	}
 }

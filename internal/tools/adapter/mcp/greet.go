@@ -140,8 +140,10 @@ func (s *session) initializeOrDiscover(ctx context.Context) error {
 // answer makes a request of the session's own.
 func (s *session) answer(ctx context.Context, method string, p params) (json.RawMessage, error) {
 	e := newExchange()
-	sent := make(chan error, 1)
-	go func() { sent <- s.wire.request(context.WithoutCancel(ctx), e, method, p) }()
+	sent, err := s.wire.ask(e, method, p)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		select {
 		case err := <-sent:
@@ -226,7 +228,7 @@ func (s *session) levelFor(c *call) {
 		defer cancel()
 		e := newExchange()
 		defer s.wire.forget(e)
-		err := s.wire.request(ctx, e, "logging/setLevel", params{"level": level})
+		err := s.wire.request(e, "logging/setLevel", params{"level": level})
 		close(sent)
 		if err != nil {
 			return

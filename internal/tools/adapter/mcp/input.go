@@ -11,9 +11,8 @@ import (
 
 // input is what a server of the newest protocol asks for instead of an answer.
 type input struct {
-	ResultType    string                   `json:"resultType"`
-	InputRequests map[string]clientRequest `json:"inputRequests"`
-	RequestState  string                   `json:"requestState"`
+	InputRequests map[string]clientRequest
+	RequestState  string
 }
 
 type clientRequest struct {
@@ -22,10 +21,16 @@ type clientRequest struct {
 }
 
 // wanted is nil for a result that is one.
-func wanted(result json.RawMessage) *input {
+func wanted(result map[string]json.RawMessage) *input {
 	var in input
-	if json.Unmarshal(result, &in) != nil || in.ResultType != "input_required" {
+	var kind string
+	if json.Unmarshal(result["resultType"], &kind) != nil || kind != "input_required" {
 		return nil
+	}
+	for name, into := range map[string]any{"inputRequests": &in.InputRequests, "requestState": &in.RequestState} {
+		if raw := result[name]; raw != nil && json.Unmarshal(raw, into) != nil {
+			return nil
+		}
 	}
 	return &in
 }

@@ -25,57 +25,47 @@ var (
 	errStrays  = errors.New("writes to stdout, which is for messages alone, what is not JSON-RPC")
 )
 
-// lines reads a server's stdout and lets only messages through, one a line. The
-// SDK's transport would give up at the first other line.
-type lines struct {
-	from  *bufio.Reader
-	close func() error
-	stray func(line []byte)
-	// mended gets each message that had bytes which are not UTF-8, and their number.
-	mended func(message []byte, bytes int)
+// received is one message of a server's.
+type received struct {
+	jsonrpc.Message
+	mended int // bytes of it that are not UTF-8
+}
 
-	ready  [][]byte // messages that were read
-	rest   []byte   // of the message that is being handed on
+// lines reads the messages in a server's stdout, one a line, and passes over other lines.
+// The SDK's transport would give up at the first of them.
+type lines struct {
+	from   *bufio.Reader
+	stray  func(line []byte)
+	ready  []received // of a batch
 	strays int
 }
 
-func newLines(from io.ReadCloser, stray func([]byte), mended func([]byte, int)) *lines {
-	return &lines{from: bufio.NewReaderSize(from, 64<<10), close: from.Close, stray: stray, mended: mended}
+func newLines(from io.Reader, stray func([]byte)) *lines {
+	return &lines{from: bufio.NewReaderSize(from, 64<<10), stray: stray}
 }
 
-func (l *lines) Close() error { return l.close() }
-
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.rest) == 0 {
-		if len(l.ready) == 0 {
-			if err := l.fill(); err != nil {
-				return 0, err
-			}
-			continue
+// next is the next message. After an error there are no more.
+func (l *lines) next() (received, error) {
+	for len(l.ready) == 0 {
+		line, err := l.line()
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			l.ready = split(line)
 		}
-		l.rest, l.ready = append(l.ready[0], '\n'), l.ready[1:]
-	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
-}
-
-// fill takes one line.
-func (l *lines) fill() error {
-	line, err := l.line()
-	if line = bytes.TrimSpace(line); len(line) == 0 {
-		return err
-	}
-	messages := split(line, l.mended)
-	if messages == nil {
-		if l.strays++; l.strays > maxStrays {
-			return errStrays
+		switch {
+		case len(l.ready) > 0: // an end of file comes again
+		case len(line) > 0 && l.strays == maxStrays:
+			return received{}, errStrays
+		case len(line) > 0:
+			l.strays++
+			l.stray(line)
 		}
-		l.stray(line)
-		return err
+		if len(l.ready) == 0 && err != nil {
+			return received{}, err
+		}
 	}
-	l.ready = messages
-	return nil // an end of file comes again
+	next := l.ready[0]
+	l.ready = l.ready[1:]
+	return next, nil
 }
 
 // line is the next line, or what there is of it at the end.
@@ -96,27 +86,29 @@ func (l *lines) line() (line []byte, err error) {
 // them but the form of an answer. json.Valid comes first: it bounds the depth, which the SDK's
 // decoder does not. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
 // on.
-func split(line []byte, mended func([]byte, int)) [][]byte {
+func split(line []byte) (messages []received) {
 	if !json.Valid(line) {
 		return nil
 	}
-	messages := [][]byte{line}
+	all := [][]byte{line}
 	if line[0] == '[' {
-		messages = elements(line)
+		all = elements(line)
 	}
-	for i, message := range messages {
-		if !utf8.Valid(message) {
-			wrong := notText(message)
-			message = bytes.ToValidUTF8(message, []byte("\uFFFD"))
-			mended(message, wrong)
+	for _, raw := range all {
+		one := received{}
+		if !utf8.Valid(raw) {
+			one.mended = notText(raw)
+			raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 		}
-		messages[i] = message
-		if _, err := jsonrpc.DecodeMessage(message); err == nil {
-			continue
+		var err error
+		if one.Message, err = jsonrpc.DecodeMessage(raw); err != nil {
+			answer := malformedAnswer(raw)
+			if answer == nil {
+				return nil
+			}
+			one.Message = answer
 		}
-		if messages[i] = malformedAnswer(message); messages[i] == nil {
-			return nil
-		}
+		messages = append(messages, one)
 	}
 	return messages
 }

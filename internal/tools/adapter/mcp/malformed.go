@@ -17,7 +17,7 @@ const codeMalformed = -32768
 // malformedAnswer turns a malformed answer into an error, for which the request
 // would otherwise wait until the deadline. It is nil for anything else, such as
 // a line of a log in JSON.
-func malformedAnswer(message []byte) []byte {
+func malformedAnswer(message []byte) *jsonrpc.Response {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(message, &fields) != nil || !meantAsAnswer(fields) {
 		return nil
@@ -30,13 +30,7 @@ func malformedAnswer(message []byte) []byte {
 	if err != nil || !id.IsValid() {
 		return nil
 	}
-	encoded, err := jsonrpc.EncodeMessage(&jsonrpc.Response{ID: id, Error: &jsonrpc.Error{
-		Code: codeMalformed, Message: cut(whatIsWrong(message, fields), maxNoteBytes),
-	}})
-	if err != nil {
-		return nil
-	}
-	return encoded
+	return &jsonrpc.Response{ID: id, Error: &jsonrpc.Error{Code: codeMalformed, Message: cut(whatIsWrong(message, fields), maxNoteBytes)}}
 }
 
 // meantAsAnswer: it has what answers have, and nothing else.

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -90,7 +89,7 @@ func (s *session) contents(result json.RawMessage, mended int, out *plugin.Outpu
 			return nil, err
 		}
 	}
-	if err := errors.Join(d.flush(), d.notText(mended)); err != nil {
+	if err := d.end(mended); err != nil {
 		return nil, err
 	}
 	delete(fields, "contents")

@@ -68,6 +68,7 @@ type adapter struct {
 	// current is the server for clients of the newest protocol, and for all others too
 	// if it does not speak that; former is the one for these if it does.
 	current, former *session
+	found           map[string]plugin.Registered // by their names
 }
 
 var (
@@ -84,7 +85,7 @@ func newAdapter(o Options, argv []string) *adapter {
 	if len(argv) > 0 {
 		o.Name = cmp.Or(o.Name, filepath.Base(argv[0]))
 	}
-	a := &adapter{options: o, argv: argv, notices: newNotices()}
+	a := &adapter{options: o, argv: argv, notices: newNotices(), found: map[string]plugin.Registered{}}
 	a.lifetime, a.end = context.WithCancelCause(context.Background())
 	return a
 }
@@ -131,9 +132,24 @@ func living(s *session) bool { return s != nil && !s.over() }
 // Find implements plugin.Provider. It knows nothing of the server's tools: the
 // server refuses what it does not have.
 func (a *adapter) Find(name string) (plugin.Registered, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tool, known := a.found[name]
+	if known {
+		return tool, true
+	}
 	tool, err := plugin.NewRawTool(plugin.Tool{Name: name}, anyArguments, nil, a.calling(name))
+	if len(a.found) == maxFound {
+		clear(a.found)
+	}
+	if err == nil {
+		a.found[name] = tool
+	}
 	return tool, err == nil
 }
+
+// maxFound bounds the tools that are kept for further calls.
+const maxFound = 1024
 
 var anyArguments = json.RawMessage(`{"type":"object"}`)
 
@@ -246,10 +262,11 @@ func (a *adapter) latest(of **session) *session {
 	return *of
 }
 
-// tell keeps a notification for the host, if that wants any.
+// tell keeps a notification for the host, if that wants any. It may want to hear of a
+// subscription that is older than its wish to be told.
 func (a *adapter) tell(method string, params json.RawMessage) (watched bool) {
 	watched = a.watched.Load()
-	if watched && !a.notices.add(method, params) {
+	if (watched || method == methodUpdated) && !a.notices.add(method, params) && watched {
 		for _, s := range a.living() {
 			s.notes.add("announces more than the host takes: the rest is left out")
 		}

@@ -34,16 +34,15 @@ type session struct {
 	watching sync.Once
 	leave    context.CancelFunc // ends it, for nobody needs it
 
-	mu      sync.Mutex
-	own     map[string]string        // the server's names of its tools, as far as listed
-	level   string                   // of its log, as it was told
-	streams map[string]*exchange     // subscriptions that have one of their own, by URI
-	acks    map[string]chan struct{} // of streams that are not open yet, by the request's id
+	mu            sync.Mutex
+	own           map[string]string        // the server's names of its tools, as far as listed
+	level         string                   // of its log, as it was told
+	subscriptions map[string]*subscription // that have a stream of their own, by URI
 }
 
 func newSession(o Options, argv []string, tell func(string, json.RawMessage) bool) *session {
 	return &session{
-		tell: tell, streams: map[string]*exchange{}, acks: map[string]chan struct{}{},
+		tell: tell, subscriptions: map[string]*subscription{},
 		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
 		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -89,10 +88,7 @@ func (s *session) open(ctx context.Context, ways ...func(context.Context) error)
 		return err
 	}
 	s.process = process
-	if s.wire, err = newWire(ctx, process, s); err != nil {
-		process.shut()
-		return err
-	}
+	s.wire = newWire(process, s)
 	limit, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout, errStartTimeout)
 	defer cancel()
 	stop := context.AfterFunc(limit, process.shut) // or a write may wait for a server that reads nothing

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -33,8 +35,12 @@ func TestMessagesAreUTF8(t *testing.T) {
 		"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"structuredContent\":{\"x\":\"\xff\"}}}": "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"structuredContent\":{\"x\":\"\uFFFD\"}}}",
 		`{"jsonrpc":"2.0","id":1,"result":{"x":"é"}}`:                                        `{"jsonrpc":"2.0","id":1,"result":{"x":"é"}}`,
 	} {
-		if got := split([]byte(line), func([]byte, int) {}); len(got) != 1 || string(got[0]) != want {
-			t.Errorf("%q: %q", line, got)
+		got := split([]byte(line))
+		if len(got) != 1 {
+			t.Fatalf("%q: %v", line, got)
+		}
+		if raw, err := jsonrpc.EncodeMessage(got[0].Message); err != nil || string(raw) != want {
+			t.Errorf("%q: %q, %v", line, raw, err)
 		}
 	}
 }

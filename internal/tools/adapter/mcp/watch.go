@@ -3,12 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
@@ -97,64 +94,16 @@ func (s *session) watch() {
 		return
 	}
 	s.watching.Do(func() {
-		_ = s.stream(context.Background(), newExchange(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
+		_ = s.stream(newExchange(), map[string]any{"toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true})
 	})
 }
 
 // stream opens a stream of notifications, which lasts until it is cancelled.
-func (s *session) stream(ctx context.Context, e *exchange, wants map[string]any) error {
+func (s *session) stream(e *exchange, wants map[string]any) error {
 	meta := map[string]any{}
 	s.introduce(meta, clientOfHost)
 	delete(meta, metaLogLevel)
-	return s.wire.request(ctx, e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
-}
-
-// listen subscribes to a resource where the protocol has a stream for that.
-func (s *session) listen(ctx context.Context, method string, p params) (json.RawMessage, bool, error) {
-	uri, _ := p["uri"].(string)
-	s.mu.Lock()
-	open := s.streams[uri]
-	delete(s.streams, uri)
-	s.mu.Unlock()
-	if open != nil {
-		s.wire.cancel(open, "the subscription has ended")
-		s.wire.forget(open)
-	}
-	if method == unsubscribe {
-		return json.RawMessage("{}"), true, nil
-	}
-	e, acknowledged := newExchange(), make(chan struct{})
-	if err := s.wire.number(e); err != nil {
-		return nil, false, err
-	}
-	id := idText(e.id)
-	s.mu.Lock()
-	s.acks[id] = acknowledged // before the server can have said it
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.acks, id)
-	}()
-	if err := s.stream(ctx, e, map[string]any{"resourceSubscriptions": []string{uri}}); err != nil {
-		return nil, false, err
-	}
-	s.mu.Lock()
-	s.streams[uri] = e
-	s.mu.Unlock()
-	select {
-	case <-acknowledged:
-		return json.RawMessage("{}"), true, nil
-	case <-e.done:
-		if refused, ok := asError(e.answer); ok {
-			return nil, true, s.refused(&call{ctx: ctx}, refused)
-		}
-		return nil, true, fmt.Errorf("MCP server %q has ended the subscription at once", s.options.Name)
-	case <-s.wire.over:
-		return nil, true, s.endedWhy(ctx)
-	case <-ctx.Done():
-		return nil, true, context.Cause(ctx)
-	}
+	return s.wire.request(e, "subscriptions/listen", params{"notifications": wants, "_meta": meta})
 }
 
 // completed hands it on by a call that runs: any will do, the host knows who was asked.
@@ -165,11 +114,6 @@ func (w *wire) completed(raw json.RawMessage) {
 		return
 	}
 	_ = running[0].out.Note(logLevel, mcpcall.ElicitationComplete, raw, cut("the elicitation "+p.ElicitationID+" is complete", maxNoteBytes))
-}
-
-func idText(id jsonrpc.ID) string {
-	raw, _ := json.Marshal(id.Raw())
-	return string(raw)
 }
 
 // announce hands a notification on to the host, but for the one that tells that a
@@ -185,14 +129,9 @@ func (s *session) announce(method string, raw json.RawMessage) {
 		}
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	id := string(p.Meta[metaSubscription])
 	if text, err := strconv.Unquote(id); err == nil {
 		id = text
 	}
-	if ack := s.acks[id]; ack != nil {
-		delete(s.acks, id)
-		close(ack)
-	}
+	s.acknowledged(id)
 }

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 )
@@ -38,14 +37,17 @@ const (
 const methodCancelled = "notifications/cancelled"
 
 // wire is the connection with the server: one goroutine reads, and sees every
-// message in order. The messages are framed by the SDK's transport. The SDK's
-// client would not do on top of it: it queues notifications without bound and may
-// deliver them after the result that they came before, forgets a request that is
-// cancelled although its result may still come, does not tell a request's id, and
-// decodes parameters and results into types that not all of them fit.
+// message in order. The SDK's client would not do here: it queues notifications
+// without bound and may deliver them after the result that they came before, forgets
+// a request that is cancelled although its result may still come, does not tell a
+// request's id, and decodes parameters and results into types that not all of them
+// fit. Nor would its transport, which decodes each message a second time and hands it
+// from goroutine to goroutine.
 type wire struct {
-	conn mcpsdk.Connection
-	note func(string)
+	in      *lines
+	process *process
+	writing sync.Mutex // held while a line is written, however long that takes
+	note    func(string)
 	// serve answers a request of the server's, on a goroutine of its own; announce
 	// takes notifications that no call waits for.
 	serve    func(ctx context.Context, m *jsonrpc.Request) (any, error)
@@ -78,19 +80,14 @@ type exchange struct {
 func newExchange() *exchange { return &exchange{done: make(chan struct{})} }
 
 // newWire begins to read; nothing may be sent before.
-func newWire(ctx context.Context, p *process, s *session) (*wire, error) {
+func newWire(p *process, s *session) *wire {
 	stray := func(line []byte) { s.notes.add("wrote to stdout what is not a message: " + cut(string(line), 200)) }
 	w := &wire{
-		note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
+		in: newLines(p.stdout, stray), process: p, note: s.notes.add, serve: s.serve, announce: s.announce, over: make(chan struct{}),
 		asked: map[jsonrpc.ID]*exchange{}, calls: map[string]*call{}, requests: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	transport := mcpsdk.IOTransport{Reader: newLines(p.stdout, stray, w.mended), Writer: p.stdin, MaxLineLength: maxMessageBytes + 1<<20}
-	var err error
-	if w.conn, err = transport.Connect(ctx); err != nil {
-		return nil, err
-	}
 	go w.read()
-	return w, nil
+	return w
 }
 
 // read takes messages until there are no more.
@@ -98,7 +95,7 @@ func (w *wire) read() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for {
-		message, err := w.conn.Read(ctx)
+		next, err := w.in.next()
 		if err != nil {
 			if w.err = err; w.left.Load() {
 				w.err = errLeft
@@ -106,35 +103,21 @@ func (w *wire) read() {
 			close(w.over)
 			return
 		}
-		switch m := message.(type) {
+		switch m := next.Message.(type) {
 		case *jsonrpc.Response:
-			w.answered(m)
+			w.answered(m, next.mended)
 		case *jsonrpc.Request:
 			w.take(ctx, m)
 		}
 	}
 }
 
-// mended notes of an answer, before it is taken, that bytes of it are not UTF-8.
-func (w *wire) mended(message []byte, bytes int) {
-	m, err := jsonrpc.DecodeMessage(message)
-	answer, ok := m.(*jsonrpc.Response)
-	if err != nil || !ok {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.asked[answer.ID]; e != nil {
-		e.mended = bytes
-	}
-}
-
-func (w *wire) answered(m *jsonrpc.Response) {
+func (w *wire) answered(m *jsonrpc.Response, mended int) {
 	w.mu.Lock()
 	e, ok := w.asked[m.ID]
 	if ok {
 		delete(w.asked, m.ID)
-		e.answer = m
+		e.answer, e.mended = m, mended
 		close(e.done)
 	}
 	w.mu.Unlock()
@@ -180,7 +163,7 @@ func (w *wire) admit(ctx context.Context, m *jsonrpc.Request) {
 		return
 	}
 	w.note("had a request of " + cut(m.Method, 100) + " refused: " + refusal)
-	_ = w.write(ctx, &jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
+	_ = w.write(&jsonrpc.Response{ID: m.ID, Error: &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: refusal}})
 }
 
 // reply answers a request of the server's.
@@ -198,7 +181,7 @@ func (w *wire) reply(ctx context.Context, m *jsonrpc.Request) {
 	delete(w.requests, m.ID)
 	w.mu.Unlock()
 	cancel()
-	_ = w.write(context.WithoutCancel(ctx), r)
+	_ = w.write(r)
 }
 
 // asRPC is an error as a server gets it.
@@ -225,66 +208,6 @@ func (w *wire) takeBack(params json.RawMessage) {
 	defer w.mu.Unlock()
 	if cancel := w.requests[id]; cancel != nil {
 		cancel()
-	}
-}
-
-func (w *wire) write(ctx context.Context, message jsonrpc.Message) error {
-	err := w.conn.Write(ctx, message)
-	if err != nil {
-		w.deaf.Store(true)
-		w.close()
-	}
-	return err
-}
-
-// number gives a request its id, by which what comes for it is known.
-func (w *wire) number(e *exchange) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ids++
-	id, err := jsonrpc.MakeID(float64(w.ids))
-	if err == nil {
-		w.asked[id], e.id = e, id
-	}
-	return err
-}
-
-// request sends a request. What the server could not take was not asked.
-func (w *wire) request(ctx context.Context, e *exchange, method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err == nil && !e.id.IsValid() { // nobody else has it yet
-		err = w.number(e)
-	}
-	if err != nil {
-		return err
-	}
-	id := e.id
-	if err = w.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: raw}); err != nil {
-		w.mu.Lock()
-		delete(w.asked, id)
-		e.id = jsonrpc.ID{}
-		w.mu.Unlock()
-	}
-	return err
-}
-
-// notify sends a notification. A server that reads nothing holds it up.
-func (w *wire) notify(method string, params any) error {
-	raw, err := json.Marshal(params)
-	if err != nil {
-		return err
-	}
-	return w.write(context.Background(), &jsonrpc.Request{Method: method, Params: raw})
-}
-
-// cancel tells the server that nobody waits for the answer any more. It is
-// taken all the same.
-func (w *wire) cancel(e *exchange, reason string) {
-	w.mu.Lock()
-	id, answer := e.id, e.answer
-	w.mu.Unlock()
-	if id.IsValid() && answer == nil {
-		_ = w.notify(methodCancelled, params{"requestId": id.Raw(), "reason": reason})
 	}
 }
 
@@ -332,7 +255,7 @@ func (w *wire) running() (calls []*call) {
 // close ends the connection.
 func (w *wire) close() {
 	w.left.Store(true)
-	_ = w.conn.Close()
+	closeAll(w.process.stdin, w.process.stdout)
 }
 
 var errLeft = errors.New("the connection was closed by this side")

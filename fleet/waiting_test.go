@@ -1,0 +1,227 @@
+package fleet_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// held has calls run until they are let go, and leave word that they have started.
+type held struct {
+	*world
+	dir string
+}
+
+func newHeld(t *testing.T, adjust func(*fleet.Config), names ...string) *held {
+	t.Helper()
+	h := &held{newWorldWith(t, adjust, names...), t.TempDir()}
+	for _, name := range names {
+		h.work(name, func(c *worker.Config) {
+			c.Slots, c.Ceilings.Write, c.Labels = 1, []string{h.dir}, map[string]string{"pool": "any"}
+		})
+	}
+	return h
+}
+
+func asItIs(*fleet.Config) {}
+
+func (h *held) request(id string) supervisor.Request {
+	r := shell(fmt.Sprintf("cd %s; echo %s >> starts; while [ ! -e %s ]; do sleep 0.01; done", h.dir, id, id))
+	r.ID, r.Sandbox, r.Where = id, &supervisor.Policy{Write: []string{h.dir}}, map[string]string{"pool": "any"}
+	return r
+}
+
+// start begins a call on any worker.
+func (h *held) start(id string) *fleet.Call {
+	h.t.Helper()
+	return h.fleet.Start(h.t.Context(), h.request(id))
+}
+
+// busy begins a call on a worker, and returns when it runs.
+func (h *held) busy(id, on string) *fleet.Call {
+	h.t.Helper()
+	r := h.request(id)
+	r.Where["worker"] = on
+	c := h.fleet.Start(h.t.Context(), r)
+	h.runs(id)
+	return c
+}
+
+func (h *held) starts(id string) int {
+	raw, err := os.ReadFile(filepath.Join(h.dir, "starts"))
+	if err != nil && !os.IsNotExist(err) {
+		h.t.Fatal(err)
+	}
+	return strings.Count(string(raw), id+"\n")
+}
+
+func (h *held) runs(id string) {
+	h.t.Helper()
+	wait.Until(h.t, id+" runs", func() bool { return h.starts(id) == 1 })
+}
+
+func (h *held) release(id string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, id), nil, 0o666); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *held) ends(id string, c *fleet.Call, on string) {
+	h.t.Helper()
+	h.release(id)
+	await(h.t, c.Done())
+	if got := c.Result(); !got.OK() || on != "" && got.Where.Worker != on || h.starts(id) != 1 {
+		h.t.Errorf("%s: %s, %+v, started %d times", id, got.Message, got.Where, h.starts(id))
+	}
+}
+
+// A busy worker keeps a place for a call, also for one that it would be told to start with
+// the offer.
+func TestABusyWorkerKeepsAPlace(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1")
+	a := h.busy("a", "w1")
+	b := h.start("b")
+	r := h.request("c")
+	r.Tool.Idempotent = true
+	c := h.fleet.Start(t.Context(), r)
+	h.release("b")
+	h.release("c")
+	h.ends("a", a, "w1")
+	h.ends("b", b, "w1")
+	h.ends("c", c, "w1")
+}
+
+// A call that waits at several workers runs at the first that has a slot, whichever that is,
+// and holds none at the others.
+func TestTheFirstFreeWorkerGetsTheCall(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1", "w2")
+	on := map[string]*fleet.Call{"w1": h.busy("a", "w1"), "w2": h.busy("b", "w2")}
+	ids := map[string]string{"w1": "a", "w2": "b"}
+	for i, free := range []string{"w2", "w1", "w1", "w2"} {
+		id := fmt.Sprintf("next-%d", i)
+		c := h.start(id)
+		h.ends(ids[free], on[free], free)
+		h.runs(id)
+		on[free], ids[free] = c, id
+	}
+	for name, c := range on {
+		h.ends(ids[name], c, name)
+	}
+}
+
+// overloadedOf waits for the one of several calls that is turned away, and returns the others.
+func (h *held) overloadedOf(calls map[string]*fleet.Call, why string) map[string]*fleet.Call {
+	h.t.Helper()
+	var gone string
+	wait.Until(h.t, "one is turned away", func() bool {
+		for id, c := range calls {
+			select {
+			case <-c.Done():
+				gone = id
+			default:
+			}
+		}
+		return gone != ""
+	})
+	got := calls[gone].Result()
+	if got.Status != api.StatusOverloaded || !got.Retry.Retryable || got.Retry.SideEffects != "none" || !strings.Contains(got.Message, why) {
+		h.t.Errorf("%s: %s %+v", got.Status, got.Message, got.Retry)
+	}
+	delete(calls, gone)
+	return calls
+}
+
+// Places are bounded at each worker, and by the caller's own queue.
+func TestPlacesAreBounded(t *testing.T) {
+	t.Parallel()
+	for why, places := range map[string]int{"w1: no slot is free": 2, "1 calls wait for workers already": 1} {
+		h := newHeld(t, func(c *fleet.Config) { c.Supervisor.Admission.Queue = places }, "w1")
+		a := h.busy("a", "w1")
+		rest := map[string]*fleet.Call{}
+		for _, id := range []string{"b", "c", "d"}[:places+1] {
+			rest[id] = h.start(id)
+		}
+		rest = h.overloadedOf(rest, why)
+		h.ends("a", a, "w1")
+		for id := range rest {
+			h.release(id)
+		}
+		for id, c := range rest {
+			h.ends(id, c, "w1")
+		}
+	}
+}
+
+// A call does not wait for ever, and does not start once it has given up.
+func TestAWaitEnds(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, func(c *fleet.Config) { c.Supervisor.Admission.Wait = 200 * time.Millisecond }, "w1")
+	a := h.busy("a", "w1")
+	h.overloadedOf(map[string]*fleet.Call{"b": h.start("b")}, "no slot has become free within 200ms")
+	c := h.start("c")
+	c.Abort(api.ReasonUser)
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	h.ends("a", a, "w1")
+	h.ends("d", h.start("d"), "w1")
+	if h.starts("b") != 0 || h.starts("c") != 0 {
+		t.Error("one that has given up has started")
+	}
+}
+
+// A worker that drains gives its places back, and the call goes on elsewhere.
+func TestADrainingWorkerKeepsNoPlaces(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1", "w2")
+	a, b := h.busy("a", "w1"), h.busy("b", "w2")
+	c := h.start("c")
+	if !h.fleet.Drain("w1") {
+		t.Fatal("w1 is not known")
+	}
+	wait.Until(t, "it drains", func() bool { return h.fleet.Workers()[0].State == api.WorkerDraining })
+	h.ends("a", a, "w1")
+	h.ends("b", b, "w2")
+	h.ends("c", c, "w2")
+}
+
+// A call that waits at workers waits for this machine as well.
+func TestThisMachineMayBeFreeFirst(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
+	here := h.request("here")
+	here.Where = nil
+	a := h.fleet.Start(t.Context(), here)
+	h.runs("here")
+	b := h.busy("b", "w1")
+	c := h.fleet.Start(t.Context(), shell("echo ran"))
+	h.ends("here", a, "")
+	await(t, c.Done())
+	if got := c.Result(); !got.OK() || got.Where != nil {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
+	here.ID = "again"
+	here.Command = h.request("again").Command
+	a = h.fleet.Start(t.Context(), here)
+	h.runs("again")
+	c = h.fleet.Start(t.Context(), shell("echo ran"))
+	h.ends("b", b, "w1")
+	await(t, c.Done())
+	if got := c.Result(); !got.OK() || got.Where == nil {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
+	h.ends("again", a, "")
+}

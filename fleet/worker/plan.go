@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// prepareTimeout bounds what is looked up for an offer, which takes a Describe at most.
+const prepareTimeout = 90 * time.Second
+
+// planned is a call that can be made here.
+type planned struct {
+	request supervisor.Request
+	asks    bool // questions are put to the caller
+	// call is the request with all decided.
+	call *supervisor.Prepared
+}
+
+// plan makes the supervisor's request and has all decided about it, without running
+// anything of it.
+func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
+	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
+		return p, fleetv1.Why_WHY_CANNOT, err
+	}
+	if err := w.config.Ceilings.Check(p.request); err != nil {
+		return p, fleetv1.Why_WHY_CEILING, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
+	defer cancel()
+	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
+		return p, fleetv1.Why_WHY_CANNOT, err
+	}
+	if w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout) != nil {
+		if why, err := w.capTimeout(ctx, &p); err != nil {
+			return p, why, err
+		}
+	}
+	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
+}
+
+// capTimeout bounds a timeout that is over the ceiling because the arguments ask for more;
+// any other is refused.
+func (w *Worker) capTimeout(ctx context.Context, p *planned) (why fleetv1.Why, err error) {
+	p.call.Close()
+	p.call = nil
+	e, err := w.host.Explain(ctx, p.request)
+	if err != nil {
+		return fleetv1.Why_WHY_CANNOT, err
+	}
+	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
+		return fleetv1.Why_WHY_CEILING, err
+	}
+	p.request.Timeouts = append(p.request.Timeouts, budget.Ask{
+		Layer: budget.LayerClient, TimeoutUnset: true, Max: w.config.Ceilings.Timeout, Detail: "the ceiling of worker " + w.config.Name,
+	})
+	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
+		return fleetv1.Why_WHY_CANNOT, err
+	}
+	return fleetv1.Why_WHY_UNSPECIFIED, nil
+}

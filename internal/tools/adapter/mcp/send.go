@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"encoding/json"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// write sends a message. A server that reads nothing holds it up.
+func (w *wire) write(m jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.put(append(line, '\n'))
+}
+
+// put writes; writing is locked.
+func (w *wire) put(line []byte) error {
+	_, err := w.process.stdin.Write(line)
+	if err != nil {
+		w.deaf.Store(true)
+		w.close()
+	}
+	return err
+}
+
+// try writes what the server's pipe has room for, without waiting; writing is locked.
+func (w *wire) try(line []byte) (rest []byte) {
+	raw, err := w.process.stdin.SyscallConn()
+	if err != nil {
+		return line
+	}
+	_ = raw.Write(func(fd uintptr) bool {
+		if n, err := syscall.Write(int(fd), line); err == nil {
+			line = line[n:]
+		}
+		return true
+	})
+	return line
+}
+
+// number gives a request its id, by which what comes for it is known.
+func (w *wire) number(e *exchange) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	id, err := jsonrpc.MakeID(float64(w.ids))
+	if err == nil {
+		w.asked[id], e.id = e, id
+	}
+	return err
+}
+
+// requestLine is a request, by its number.
+func (w *wire) requestLine(e *exchange, method string, params any) ([]byte, error) {
+	raw, err := json.Marshal(params)
+	if err == nil && !e.id.IsValid() { // nobody else has it yet
+		err = w.number(e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	line, err := jsonrpc.EncodeMessage(&jsonrpc.Request{ID: e.id, Method: method, Params: raw})
+	return append(line, '\n'), err
+}
+
+// request sends a request. What the server could not take was not asked.
+func (w *wire) request(e *exchange, method string, params any) error {
+	line, err := w.requestLine(e, method, params)
+	if err != nil {
+		return err
+	}
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	return w.unlessAsked(e, w.put(line))
+}
+
+// ask is request for those who do not wait for a server that reads nothing: sent tells
+// when it has; nil if it has already.
+func (w *wire) ask(e *exchange, method string, params any) (sent <-chan error, err error) {
+	line, err := w.requestLine(e, method, params)
+	if err != nil {
+		return nil, err
+	}
+	locked := w.writing.TryLock()
+	if locked {
+		if line = w.try(line); len(line) == 0 {
+			w.writing.Unlock()
+			return nil, nil
+		}
+	}
+	later := make(chan error, 1)
+	go func() {
+		if !locked {
+			w.writing.Lock()
+		}
+		defer w.writing.Unlock()
+		later <- w.unlessAsked(e, w.put(line))
+	}()
+	return later, nil
+}
+
+// unlessAsked takes a request back that could not be sent.
+func (w *wire) unlessAsked(e *exchange, err error) error {
+	if err != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.asked, e.id)
+		e.id = jsonrpc.ID{}
+	}
+	return err
+}
+
+// notify sends a notification. A server that reads nothing holds it up.
+func (w *wire) notify(method string, params any) error {
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return w.write(&jsonrpc.Request{Method: method, Params: raw})
+}
+
+// cancel tells the server that nobody waits for the answer any more. It is
+// taken all the same.
+func (w *wire) cancel(e *exchange, reason string) {
+	w.mu.Lock()
+	id, answer := e.id, e.answer
+	w.mu.Unlock()
+	if id.IsValid() && answer == nil {
+		_ = w.notify(methodCancelled, params{"requestId": id.Raw(), "reason": reason})
+	}
+}

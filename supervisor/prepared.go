@@ -1,0 +1,58 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+)
+
+// Prepared is a call that has no process yet, with all else decided: the executable, the
+// sandbox, limits, arguments and timeouts. It holds the granted paths open; Start or Close
+// must follow, and nothing after that.
+type Prepared struct {
+	s       *Supervisor
+	p       *prepare.Prepared
+	refused error // its result, once it is started
+}
+
+// Own is what only a call that starts needs. Its zero value is nothing.
+type Own struct {
+	Events chan<- api.Event
+	Ask    func(context.Context, Question) Answer
+	Lease  *sandbox.Lease
+}
+
+// Prepare looks at a call, and starts nothing of it. An error is that of the refusal which
+// the call would meet, unless that is for its arguments: then it is the call's result, as
+// of any other.
+func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
+	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
+	refused, known := errors.AsType[*outcome.Refusal](err)
+	if err == nil || known && refused.Status == api.StatusInvalidArgs {
+		return &Prepared{s, p, err}, nil
+	}
+	p.Close()
+	return nil, err
+}
+
+// Start begins the call. When ctx ends it is aborted.
+func (p *Prepared) Start(ctx context.Context, own Own) *Call {
+	r := &p.p.Request
+	r.Events, r.Ask, r.Lease = own.Events, own.Ask, own.Lease
+	return p.s.start(ctx, p.p, p.refused)
+}
+
+// Close gives up a call that is not to start.
+func (p *Prepared) Close() { p.p.Close() }
+
+// Timeout is the one in force. A call whose arguments are refused has none.
+func (p *Prepared) Timeout() budget.Resolution { return p.p.Timeout }
+
+// Grace is the grace period in force.
+func (p *Prepared) Grace() time.Duration { return p.p.Grace }
