@@ -112,8 +112,18 @@ func whyLost(worker string, reason api.Reason) string {
 	return "its worker " + worker + " has not kept to the protocol"
 }
 
-// noWorker is the result of a call that no worker took.
+// noWorker is the result of a call that no worker took. One whose program was run to say
+// what it is may have changed something.
 func (c *remote) noWorker() *api.Result {
+	r := c.refusedByAll()
+	if slices.ContainsFunc(c.nevers, (*fleetv1.Never).GetDescribed) {
+		r.Retry.SideEffects = "possible"
+		r.Message = strings.Replace(r.Message, changedNothing, "Its program was run to say what it is. Side effects may have happened.", 1)
+	}
+	return r
+}
+
+func (c *remote) refusedByAll() *api.Result {
 	why := strings.Join(c.refusals, "; ")
 	if why == "" {
 		why = "none is there that takes calls"
@@ -149,6 +159,8 @@ func (c *remote) all(reasons ...fleetv1.Why) bool {
 	return !slices.ContainsFunc(c.nevers, func(n *fleetv1.Never) bool { return !slices.Contains(reasons, n.GetWhy()) })
 }
 
+const changedNothing = "It has not started, and has changed nothing."
+
 // notStarted is the result of a call that has run nothing.
 func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what string) *api.Result {
 	prefix := "[FAILED]"
@@ -157,7 +169,7 @@ func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what
 	}
 	result := supervisor.Verdict{
 		CallID: r.ID, Tool: r.ToolName(), Status: status, Reason: reason,
-		Message: fmt.Sprintf("%s Tool %q %s. It has not started, and has changed nothing.", prefix, r.ToolName(), what),
+		Message: fmt.Sprintf("%s Tool %q %s. %s", prefix, r.ToolName(), what, changedNothing),
 	}.Result()
 	if status != api.StatusCancelled {
 		result.ToolError = &api.ToolError{Kind: "error", Message: what}

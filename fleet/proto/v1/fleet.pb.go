@@ -1110,6 +1110,7 @@ type Never struct {
 	// Of WHY_CANNOT: the status and reason that the call's result would have there.
 	Status        string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Described     bool   `protobuf:"varint,5,opt,name=described,proto3" json:"described,omitempty"` // its program was run there to say what it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1170,6 +1171,13 @@ func (x *Never) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Never) GetDescribed() bool {
+	if x != nil {
+		return x.Described
+	}
+	return false
 }
 
 type Started struct {
@@ -1849,12 +1857,13 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\awaiting\x18\x01 \x01(\x05R\awaiting\"9\n" +
 	"\x05Ready\x12\x12\n" +
 	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"y\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"\x97\x01\n" +
 	"\x05Never\x12(\n" +
 	"\x03why\x18\x01 \x01(\x0e2\x16.toolhost.fleet.v1.WhyR\x03why\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"C\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tdescribed\x18\x05 \x01(\bR\tdescribed\"C\n" +
 	"\aStarted\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12\x19\n" +
