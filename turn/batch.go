@@ -97,7 +97,7 @@ func (b *batch) leavesNothing() bool {
 		return false
 	}
 	tool, ok := b.t.tool(b.entries[0].call.Tool)
-	return ok && tool.Request.Tool.ReadOnly
+	return ok && tool.Request.Tool.ReadOnly && !tool.ChildTurns
 }
 
 // uniqueKey makes an id that an earlier batch has used one of its own.

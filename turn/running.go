@@ -22,7 +22,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	b.disturb(e)
-	if !t.patience.begin {
+	if !t.patience.begin || slices.ContainsFunc(t.outbox, t.patience.urgent) {
 		t.flush() // what came before is on record, or nothing new is begun
 	}
 	if t.recorded.err != nil {

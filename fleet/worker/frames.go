@@ -48,7 +48,7 @@ func split(r *api.Result) (parts []*fleetv1.Data) {
 func neverOf(why fleetv1.Why, err error) *fleetv1.Never {
 	n := &fleetv1.Never{Why: why, Detail: err.Error()}
 	if r, ok := errors.AsType[*supervisor.Refusal](err); ok {
-		n.Status, n.Reason, n.Described = string(r.Status), string(r.Reason), r.Describing != nil
+		n.Status, n.Reason, n.Described = string(r.Status), string(r.Reason), r.Describing != nil && r.Describing.Retry.SideEffects != "none"
 	}
 	return n
 }

@@ -127,6 +127,7 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 	}
 	if a.planned, a.preparing = p, false; err == nil {
 		a.begun = begunOf(p.call)
+		a.begun.Ready = w.ready
 	}
 	if a.state == start.Refused { // it was given up meanwhile
 		a.giveUp()

@@ -16,7 +16,7 @@ import (
 func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time) {
 	defer o.done.Store(true)
 	events := make(chan api.Event, eventBuffer)
-	own := supervisor.Own{Events: events, Lease: a.lease}
+	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease}
 	if a.asks {
 		own.Ask = o.questions.ask
 	}

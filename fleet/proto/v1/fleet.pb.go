@@ -1184,6 +1184,7 @@ type Started struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TimeoutMs     int64                  `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // in force; 0 is infinite
 	GraceMs       int64                  `protobuf:"varint,2,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	Ready         *Ready                 `protobuf:"bytes,3,opt,name=ready,proto3" json:"ready,omitempty"` // for a call that was to start with its offer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1230,6 +1231,13 @@ func (x *Started) GetGraceMs() int64 {
 		return x.GraceMs
 	}
 	return 0
+}
+
+func (x *Started) GetReady() *Ready {
+	if x != nil {
+		return x.Ready
+	}
+	return nil
 }
 
 // Gone: it had started, and has ended with the life of the worker that started it.
@@ -1863,11 +1871,12 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
 	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1c\n" +
-	"\tdescribed\x18\x05 \x01(\bR\tdescribed\"C\n" +
+	"\tdescribed\x18\x05 \x01(\bR\tdescribed\"s\n" +
 	"\aStarted\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12\x19\n" +
-	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\x1c\n" +
+	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\x12.\n" +
+	"\x05ready\x18\x03 \x01(\v2\x18.toolhost.fleet.v1.ReadyR\x05ready\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
 	"\aUnknown\"\xf8\x01\n" +
@@ -1980,14 +1989,15 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	19, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
 	13, // 15: toolhost.fleet.v1.Frame.queued:type_name -> toolhost.fleet.v1.Queued
 	0,  // 16: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	20, // 17: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	24, // 18: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	23, // 19: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	14, // 17: toolhost.fleet.v1.Started.ready:type_name -> toolhost.fleet.v1.Ready
+	20, // 18: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	24, // 19: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	23, // 20: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
