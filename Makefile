@@ -27,7 +27,7 @@ RACE_LEAVES_OUT = /(bench|cmd/toolsdk|examples/(hosts/minimal|tools/(fetch|wordc
 # SQLite is C made Go: memory of its own, which the detector takes ten times as long for and knows nothing of.
 RACE_BUILD = -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 # Tests take the commands from here instead of linking them anew in each package.
-test race browser interop network networkload conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
+test race browser fleet fleet-suites interop network networkload conformance servers tutorials soak siege: export TEST_TOOLHOST_BIN = $(CURDIR)/bin
 # What `make kernel` tests in the VM. A package in this list must have tests, and some must pass.
 VM_PACKAGES ?= ./cgroup ./supervisor ./cmd/toolhost
 # Tests of wire formats, questions, clocks and terminals, to which the kernel is all the same: `make test` runs them.
@@ -117,9 +117,14 @@ browser: build ## a headless Chromium uses the web console
 	$(call stage,browser,^TestInABrowser$$,./internal/serve/console)
 
 .PHONY: fleet
-fleet: build ## workers and callers that are gone for good, which takes as long as a lease
+fleet: build ## workers, callers and servers that are gone for good, which takes as long as a lease, and the tutorial on two machines
+	@$(call need,$(TEST_NEEDS) ip=iproute2 openssl=openssl)
+	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|Remove|ACallerIsGone|AServerIsKilled|TheRuleHoldsWithAnImpliedGo|TheTutorialOnTwoMachines)$$,./fleet ./fleet/internal/start ./cmd/toolhost)
+
+.PHONY: fleet-suites
+fleet-suites: build ## the tests of supervisor and turn over fleets: without a worker, with one, and with three NATS servers
 	@$(call need,$(TEST_NEEDS))
-	$(call stage,fleet,^Test(AWorkerIs(Gone|Stopped)|Remove|ACallerIsGone|TheRuleHoldsWithAnImpliedGo)$$,./fleet ./fleet/internal/start)
+	$(call stage,fleet-suites,^TestSuitesOverFleets$$,./fleet)
 
 FLEET_FAULTS ?= 1000
 .PHONY: fleet-soak
@@ -198,7 +203,7 @@ flood: build ## h2load and slowhttptest against a daemon whose other client goes
 nightly: ## what .ci/run leaves out or does in small numbers; takes hours
 	$(MAKE) race
 	$(MAKE) kernel VM_SKIP=
-	$(MAKE) soak churn fleet-soak fleet-load network networkload siege greedy flood collector clients servers service fuzz
+	$(MAKE) soak churn fleet-suites fleet-soak fleet-load network networkload siege greedy flood collector clients servers service fuzz
 
 .PHONY: kernel
 kernel: setup ## run VM_PACKAGES' tests on a real cgroup v2 kernel in a small VM

@@ -4,6 +4,7 @@ package api
 const (
 	WorkerTaking   = "taking"
 	WorkerDraining = "draining" // it takes no more calls
+	WorkerDrained  = "drained"  // nor has it any of the daemon's: it goes on for others
 	WorkerSuspect  = "suspect"  // it was not heard for 1.5 s, or does not hear the daemon
 )
 
@@ -11,7 +12,7 @@ const (
 type Worker struct {
 	Name string `json:"name"`
 	// State is one of those above.
-	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls) or suspect (it was not heard for 1.5 s, or does not hear the daemon)"`
+	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls), drained (nor has it any of this daemon's: it goes on for others) or suspect (it was not heard for 1.5 s, or does not hear the daemon)"`
 	Free    int               `json:"free" jsonschema:"slots that no call has"`
 	Slots   int               `json:"slots"`
 	Labels  map[string]string `json:"labels,omitempty"`

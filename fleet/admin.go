@@ -1,12 +1,15 @@
 package fleet
 
 import (
+	"slices"
+
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 )
 
-// Drain asks a worker to take no more calls, and to end when those that it has are over.
-// It returns at once, and reports whether the worker is known. Calls go elsewhere from then
-// on, until the worker is started again.
+// Drain asks a worker to take no more calls of this caller, and to end when those that it
+// has are over, if it has no other callers or its owner lets this one drain it. It returns
+// at once, and reports whether the worker is known. Calls go elsewhere from then on, until
+// the worker is started again, or the next Fleet is opened.
 func (f *Fleet) Drain(name string) bool {
 	f.mu.Lock()
 	p := f.peers[name]
@@ -26,7 +29,7 @@ func (f *Fleet) sendDrains() {
 	var ask []*fleetv1.Attempt
 	f.mu.Lock()
 	for _, p := range f.peers {
-		if p.drain == p.epoch && !p.beat.Draining && f.shown(p) {
+		if p.drain == p.epoch && !p.beat.Draining && !slices.Contains(p.beat.Drains, f.life) && f.shown(p) {
 			ask = append(ask, &fleetv1.Attempt{Caller: f.config.Key.Public(), Life: f.life, Worker: p.name, Epoch: p.epoch})
 		}
 	}

@@ -33,13 +33,14 @@ type side struct {
 
 func newPair(b *testing.B) *pair {
 	b.Helper()
-	here, err := fleet.Open(b.Context(), fleet.Config{})
+	slots := supervisor.Admission{Running: 8}
+	here, err := fleet.Open(b.Context(), fleet.Config{Supervisor: supervisor.Config{Admission: slots}})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = here.Close() })
 	w := newWorld(b, "w1")
-	w.work("w1", func(c *worker.Config) { c.Slots = 8 })
+	w.work("w1", func(c *worker.Config) { c.Slots, c.Supervisor.Admission = slots.Running, slots })
 	return &pair{b, [2]side{{name: "here", fleet: here}, {name: "worker", fleet: w.fleet}}}
 }
 
@@ -171,4 +172,30 @@ func drained(b *testing.B) chan<- api.Event {
 		}
 	}()
 	return events
+}
+
+// resultBytes is how much a call of BenchmarkLargeResult says, all of which is in its result.
+const resultBytes = 32 << 20
+
+// BenchmarkLargeResult is a call whose result is large: it comes whole, in as many windows
+// of credit as it takes. over-MB/s is what the way to a worker and back adds.
+func BenchmarkLargeResult(b *testing.B) {
+	p := newPair(b)
+	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", resultBytes)}}}
+	r.Limits.OutputBytes, r.Limits.MemoryBytes = resultBytes, 256<<20
+	r.EventOutputBytes = -1
+	p.each(func(f *fleet.Fleet) time.Duration {
+		began := time.Now()
+		if got := f.Call(b.Context(), r); !got.OK() || len(got.Output.Stdout.Head) != resultBytes {
+			b.Fatalf("%d bytes: %s", len(got.Output.Stdout.Head), got.Message)
+		}
+		return time.Since(began)
+	})
+	slices.Sort(p.sides[0].took)
+	slices.Sort(p.sides[1].took)
+	for _, s := range p.sides {
+		b.ReportMetric(resultBytes/1e6/s.took[len(s.took)/2].Seconds(), s.name+"-MB/s")
+	}
+	over := p.sides[1].took[len(p.sides[1].took)/2] - p.sides[0].took[len(p.sides[0].took)/2]
+	b.ReportMetric(resultBytes/1e6/max(over, time.Microsecond).Seconds(), "over-MB/s")
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -11,6 +12,7 @@ import (
 type Call struct {
 	id     string
 	done   chan struct{}
+	gone   chan struct{}
 	result *api.Result // written before done is closed
 	aborts chan api.Reason
 
@@ -22,7 +24,7 @@ type Call struct {
 
 // newCall is of a request that has an id.
 func newCall(id string) *Call {
-	return &Call{id: id, done: make(chan struct{}), aborts: make(chan api.Reason, 2)}
+	return &Call{id: id, done: make(chan struct{}), gone: make(chan struct{}), aborts: make(chan api.Reason, 2)}
 }
 
 // runs hands the call to this machine's supervisor.
@@ -33,10 +35,37 @@ func (c *Call) runs(here *supervisor.Call) {
 		here.Abort(c.reason)
 	}
 	c.mu.Unlock()
-	go func() { c.finish(here.Result()) }()
+	go func() {
+		c.answer(here.Result())
+		<-here.Gone()
+		close(c.gone)
+	}()
 }
 
+// refuse ends a call that nobody makes, with its events.
+func (c *Call) refuse(r supervisor.Request, result *api.Result) {
+	events := relayOf(r)
+	events.end(result)
+	c.finish(result)
+}
+
+// finish ends a call that does not run on this machine.
 func (c *Call) finish(r *api.Result) {
+	c.answer(r)
+	if nothingRuns(r) {
+		close(c.gone)
+	}
+}
+
+// nothingRuns says whether it is known that no process of a call is left.
+func nothingRuns(r *api.Result) bool {
+	if r.Status == api.StatusLost {
+		return r.Where.StillRunning == "no"
+	}
+	return r.Kill.Survivors == 0
+}
+
+func (c *Call) answer(r *api.Result) {
 	c.result = r
 	close(c.done)
 }
@@ -46,6 +75,22 @@ func (c *Call) ID() string { return c.id }
 
 // Done is closed when the result is there.
 func (c *Call) Done() <-chan struct{} { return c.done }
+
+// Gone is closed when the result is there and no process of the call's is left. Of one that
+// is lost, or whose worker could not kill it, that is not known, and it stays open.
+func (c *Call) Gone() <-chan struct{} { return c.gone }
+
+// Current says what the call's processes use at this moment, as supervisor.Call's does; ok
+// is false of a call at a worker, too.
+func (c *Call) Current() (now cgroup.Current, ok bool) {
+	c.mu.Lock()
+	here := c.here
+	c.mu.Unlock()
+	if here == nil {
+		return now, false
+	}
+	return here.Current()
+}
 
 // Result waits for the result.
 func (c *Call) Result() *api.Result {

@@ -22,6 +22,9 @@ func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
 	}
 	send, voided := c.state.Ready(a.n)
 	c.void(voided)
+	for _, n := range voided { // it has refused nothing
+		c.mayTry(c.attempts[n])
+	}
 	switch send {
 	case start.Go:
 		if first {

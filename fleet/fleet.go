@@ -11,9 +11,11 @@
 package fleet
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -150,13 +152,15 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	switch {
 	case len(where) == 0 && place.Local(f.local(), f.conn == nil || f.local() && len(stays) > 0, f.freeHere()):
 		c.runs(f.host.Start(ctx, r))
+	case !readable(r.Arguments) || !readable(r.Meta): // which this machine's supervisor refuses
+		c.runs(f.host.Start(ctx, r))
 	case len(stays) > 0:
-		c.finish(refusedByName(r, stays))
+		c.refuse(r, refusedByName(r, stays))
 	case f.conn == nil: // the supervisor says what is missing
 		r.Where = where
 		c.runs(f.host.Start(ctx, r))
 	case !f.register(c):
-		c.finish(aborted(r, api.ReasonShutdown))
+		c.refuse(r, aborted(r, api.ReasonShutdown))
 	default:
 		f.tasks.Go(func() {
 			(&remote{f: f, call: c, request: r, where: place.Want(where)}).run(ctx)
@@ -165,6 +169,9 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	}
 	return c
 }
+
+// readable says whether JSON can be sent to a worker.
+func readable(raw json.RawMessage) bool { return len(bytes.TrimSpace(raw)) == 0 || json.Valid(raw) }
 
 // Call runs one call to its end, as supervisor.Call does.
 func (f *Fleet) Call(ctx context.Context, r supervisor.Request) *api.Result {

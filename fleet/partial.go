@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // maxPartialBytes bounds each stream of what is kept for a call that may be lost.
@@ -68,6 +69,10 @@ type relay struct {
 	queued   bool
 	ended    bool
 	silent   bool // no output is wanted in events
+}
+
+func relayOf(r supervisor.Request) relay {
+	return relay{to: r.Events, id: r.ID, tool: r.ToolName(), silent: r.EventOutputBytes < 0}
 }
 
 func (r *relay) send(e api.Event) {

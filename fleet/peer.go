@@ -162,12 +162,32 @@ func (f *Fleet) Workers() (list []api.Worker) {
 			continue
 		}
 		list = append(list, api.Worker{
-			Name: p.name, State: stateNames[p.state(f.life)], Free: max(0, int(p.beat.Free)), Slots: int(p.beat.Slots),
+			Name: p.name, State: f.stateName(p), Free: max(0, int(p.beat.Free)), Slots: int(p.beat.Slots),
 			Labels: maps.Clone(p.beat.Labels), Version: p.beat.Version, SilentMs: p.watch.Silent(p.since, now()).Milliseconds(),
 		})
 	}
 	slices.SortFunc(list, func(a, b api.Worker) int { return cmp.Compare(a.Name, b.Name) })
 	return list
+}
+
+// stateName is the state as people see it. A worker that goes on for other callers has
+// drained when it has none of this one's calls. The caller holds mu.
+func (f *Fleet) stateName(p *peer) string {
+	state := p.state(f.life)
+	if state == place.Draining && !p.beat.Draining && slices.Contains(p.beat.Drains, f.life) && !f.has(p.name) {
+		return api.WorkerDrained
+	}
+	return stateNames[state]
+}
+
+// has says whether a call is at a worker, or offered to it. The caller holds mu.
+func (f *Fleet) has(worker string) bool {
+	for _, a := range f.inboxes {
+		if a.id.Worker == worker {
+			return true
+		}
+	}
+	return false
 }
 
 var stateNames = map[place.State]string{place.Taking: api.WorkerTaking, place.Draining: api.WorkerDraining, place.Suspect: api.WorkerSuspect}

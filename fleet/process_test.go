@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/fleettest"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -58,6 +59,7 @@ type settings struct {
 
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
+	fleettest.Main()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo), plugin.NewTool(plugin.Tool{Name: "ask"}, ask), plugin.NewTool(plugin.Tool{Name: "count"}, count))
 		return

@@ -16,8 +16,9 @@ const maxQuestions = 16
 
 // question is one of a tool that is not settled.
 type question struct {
-	cancel context.CancelFunc
-	reply  *fleetv1.Answer // once there is one
+	leave  context.CancelFunc // nobody waits for the answer any more
+	settle context.CancelFunc // nor does it count
+	reply  *fleetv1.Answer    // once there is one
 	sent   time.Duration
 }
 
@@ -33,8 +34,9 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 	if c.questions[number] != nil || len(c.questions) >= maxQuestions {
 		return
 	}
-	asking, cancel := context.WithCancel(ctx)
-	c.questions[number] = &question{cancel: cancel}
+	open, settle := context.WithCancel(ctx)
+	asking, leave := context.WithCancel(open)
+	c.questions[number] = &question{leave: leave, settle: settle}
 	read, err := portable.ReadQuestion(q.GetQuestion())
 	ask := c.request.Ask
 	c.asking.Go(func() {
@@ -44,7 +46,7 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 		}
 		select {
 		case c.replies <- replied{number, answer}:
-		case <-asking.Done():
+		case <-open.Done():
 		}
 	})
 }
@@ -81,8 +83,15 @@ func (c *remote) sendRepliesAgain(a *attempt) {
 // settled ends a question that needs no answer any more.
 func (c *remote) settled(number uint32) {
 	if q := c.questions[number]; q != nil {
-		q.cancel()
+		q.settle()
 		delete(c.questions, number)
+	}
+}
+
+// left tells who is asked that nobody waits for the answer any more.
+func (c *remote) left(number uint32) {
+	if q := c.questions[number]; q != nil {
+		q.leave()
 	}
 }
 

@@ -106,8 +106,10 @@ func TestQuestionsOfAWorker(t *testing.T) {
 		}
 		return supervisor.Answer{Value: json.RawMessage(`"Ada"`)}
 	}
-	if got := w.call(r); !got.OK() || got.Text() != `answered "Ada"` {
-		t.Errorf("%s %q", got.Message, got.Text())
+	for _, r.Tool.Idempotent = range []bool{true, false} { // with and without a go of its own
+		if got := w.call(r); !got.OK() || got.Text() != `answered "Ada"` {
+			t.Errorf("%s %q", got.Message, got.Text())
+		}
 	}
 	r.Ask = nil
 	if got := w.call(r); !got.OK() || !strings.HasPrefix(got.Text(), "nobody") {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,7 +34,7 @@ type remote struct {
 	attempts []*attempt
 	tried    []string
 	refusals []string
-	whys     []fleetv1.Why // as far as workers have said so
+	nevers   []*fleetv1.Never // as far as workers have said so
 	began    time.Duration
 	placed   time.Duration // when the go went
 	given    *attempt      // that it went to
@@ -82,9 +83,9 @@ const (
 func (c *remote) run(ctx context.Context) {
 	c.began, c.wake = now(), make(chan struct{}, 1)
 	c.questions, c.replies = map[uint32]*question{}, make(chan replied)
-	c.events = relay{to: c.request.Events, id: c.request.ID, tool: c.request.ToolName(), silent: c.request.EventOutputBytes < 0}
-	if err := c.encode(); err != nil {
-		c.finish(failedHere(c.request, err))
+	c.events = relayOf(c.request)
+	if refused := c.encode(ctx); refused != nil {
+		c.finish(refused)
 		return
 	}
 	defer func() {
@@ -120,21 +121,29 @@ func (c *remote) run(ctx context.Context) {
 	c.end(ctx)
 }
 
-// encode writes the call for the wire, with the hash of what this machine would run.
-func (c *remote) encode() (err error) {
+// encode writes the call for the wire, with the hash of what this machine would run. What
+// this machine would refuse is refused.
+func (c *remote) encode(ctx context.Context) (refused *api.Result) {
 	sha256 := c.request.SHA256
+	var err error
 	if c.request.Command == nil && sha256 == "" && !c.request.Tool.Adapter {
 		if sha256, err = c.f.host.SHA256(c.request.Tool.Path); err != nil {
-			return err
+			if refused = c.f.host.Check(ctx, c.request); refused == nil {
+				refused = failedHere(c.request, err)
+			}
+			return refused
 		}
 	}
 	if path := c.request.Tool.Path; strings.Contains(path, "/") {
-		if c.request.Tool.Path, err = filepath.Abs(path); err != nil {
-			return err
-		}
+		c.request.Tool.Path, err = filepath.Abs(path)
 	}
-	c.wire, err = portable.Write(c.request, c.f.config.Supervisor, sha256)
-	return err
+	if err == nil {
+		c.wire, err = portable.Write(c.request, c.f.config.Supervisor, sha256)
+	}
+	if err != nil {
+		return failedHere(c.request, err)
+	}
+	return nil
 }
 
 // next offers the call to another worker, until one that was asked has a slot for it, or may
@@ -225,7 +234,7 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
-			c.started = what.Started
+			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())
 		}
 	case *fleetv1.Frame_Gone:
 		running := "unknown"
@@ -265,6 +274,8 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.asked(ctx, what.Question)
 	case *fleetv1.Data_Settled:
 		c.settled(what.Settled)
+	case *fleetv1.Data_Left:
+		c.left(what.Left)
 	case *fleetv1.Data_Result:
 		c.collect(a, what.Result)
 	case *fleetv1.Data_ResultEnd:

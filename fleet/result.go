@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -51,7 +52,10 @@ func (c *remote) complete() *api.Result {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()
 	}
-	r.Where = c.at()
+	if string(r.Structured) == "null" { // as JSON has a result without one
+		r.Structured = nil
+	}
+	r.Where, r.Marks = c.at(), c.marks()
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
 	return &r
@@ -62,13 +66,18 @@ func (c *remote) at() *api.Where {
 	return &api.Where{Worker: c.given.id.Worker, Attempt: len(c.attempts), PlaceMs: (c.placed - c.began).Milliseconds()}
 }
 
+// marks are the moments of a call on a worker that this machine knows.
+func (c *remote) marks() api.Marks {
+	return api.Marks{Queued: began.Add(c.began), Admitted: began.Add(c.placed), Done: time.Now()}
+}
+
 // lost is the result of a call whose end nobody knows.
 func (c *remote) lost() *api.Result {
 	where := c.at()
 	where.StillRunning = c.gone.running
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
-	r.Partial, r.Where = true, where
+	r.Partial, r.Where, r.Marks = true, where, c.marks()
 	c.partial.fill(r)
 	r.Retry = api.Retry{Retryable: harmless, SideEffects: "possible", Hint: "look at what it has changed before it is called again"}
 	if c.request.Tool.ReadOnly {
@@ -103,8 +112,18 @@ func whyLost(worker string, reason api.Reason) string {
 	return "its worker " + worker + " has not kept to the protocol"
 }
 
-// noWorker is the result of a call that no worker took.
+// noWorker is the result of a call that no worker took. One whose program was run to say
+// what it is may have changed something.
 func (c *remote) noWorker() *api.Result {
+	r := c.refusedByAll()
+	if slices.ContainsFunc(c.nevers, (*fleetv1.Never).GetDescribed) {
+		r.Retry.SideEffects = "possible"
+		r.Message = strings.Replace(r.Message, changedNothing, "Its program was run to say what it is. Side effects may have happened.", 1)
+	}
+	return r
+}
+
+func (c *remote) refusedByAll() *api.Result {
 	why := strings.Join(c.refusals, "; ")
 	if why == "" {
 		why = "none is there that takes calls"
@@ -114,20 +133,33 @@ func (c *remote) noWorker() *api.Result {
 	}
 	what := "was not called, for no worker takes it: " + why
 	switch {
-	case len(c.whys) < len(c.refusals) || len(c.whys) == 0: // another time it may be otherwise
+	case len(c.nevers) < len(c.refusals) || len(c.nevers) == 0: // another time it may be otherwise
 		return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 	case c.all(fleetv1.Why_WHY_CEILING):
 		return notStarted(c.request, api.StatusPolicyViolation, api.ReasonPolicy, what)
 	case c.all(fleetv1.Why_WHY_CEILING, fleetv1.Why_WHY_CANNOT):
-		return notStarted(c.request, api.StatusStartFailed, api.ReasonTool, what)
+		status, reason := asRefused(c.nevers[len(c.nevers)-1])
+		return notStarted(c.request, status, reason, what)
 	}
 	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 }
 
+// asRefused is what a worker's refusal counts as: a worker's word, but for what says that
+// nothing has started.
+func asRefused(n *fleetv1.Never) (api.Status, api.Reason) {
+	switch status := api.Status(n.GetStatus()); status {
+	case api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusStartFailed:
+		return status, api.Reason(api.Cut(n.GetReason(), 64))
+	}
+	return api.StatusStartFailed, api.ReasonTool
+}
+
 // all says whether workers have refused for these reasons alone.
 func (c *remote) all(reasons ...fleetv1.Why) bool {
-	return !slices.ContainsFunc(c.whys, func(w fleetv1.Why) bool { return !slices.Contains(reasons, w) })
+	return !slices.ContainsFunc(c.nevers, func(n *fleetv1.Never) bool { return !slices.Contains(reasons, n.GetWhy()) })
 }
+
+const changedNothing = "It has not started, and has changed nothing."
 
 // notStarted is the result of a call that has run nothing.
 func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what string) *api.Result {
@@ -137,7 +169,7 @@ func notStarted(r supervisor.Request, status api.Status, reason api.Reason, what
 	}
 	result := supervisor.Verdict{
 		CallID: r.ID, Tool: r.ToolName(), Status: status, Reason: reason,
-		Message: fmt.Sprintf("%s Tool %q %s. It has not started, and has changed nothing.", prefix, r.ToolName(), what),
+		Message: fmt.Sprintf("%s Tool %q %s. %s", prefix, r.ToolName(), what, changedNothing),
 	}.Result()
 	if status != api.StatusCancelled {
 		result.ToolError = &api.ToolError{Kind: "error", Message: what}

@@ -97,8 +97,8 @@ func (p *party) kill() {
 	_ = p.cmd.Wait()
 }
 
-// lease is that of the soak's workers; beyond is longer than a lease and what comes after.
-const beyond = 6 * time.Second
+// lease is that of the soak's workers; tooLong is longer than a lease and what comes after.
+const tooLong = 6 * time.Second
 
 func (p *party) faults() []fault {
 	short := func(name string, often int, make func(d time.Duration)) fault {
@@ -115,8 +115,8 @@ func (p *party) faults() []fault {
 			time.Sleep(upTo(200 * time.Millisecond))
 			p.start()
 		}},
-		{"stopped beyond the lease", 1, func() { pause(p.cmd.Process, beyond) }},
-		{"partition beyond the lease", 1, func() { p.wire.hold(rand.IntN(2) == 0, true, beyond) }},
+		{"stopped beyond the lease", 1, func() { pause(p.cmd.Process, tooLong) }},
+		{"partition beyond the lease", 1, func() { p.wire.hold(rand.IntN(2) == 0, true, tooLong) }},
 	}
 }
 
@@ -156,7 +156,7 @@ func (n *natsServer) faults() []fault {
 			time.Sleep(upTo(time.Second))
 			n.start()
 		}},
-		{"a server is stopped beyond the lease", 2, func() { pause(n.cmd.Process, beyond) }},
+		{"a server is stopped beyond the lease", 2, func() { pause(n.cmd.Process, tooLong) }},
 	}
 }
 

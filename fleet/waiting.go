@@ -34,7 +34,8 @@ func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	c.f.mu.Unlock()
 	if !c.enterLine() {
 		places, _ := c.f.config.Supervisor.Admission.Line()
-		c.stopWaiting(fmt.Sprintf("%d calls wait for workers already", places))
+		c.refused(a, fmt.Sprintf("it has no slot, and %d calls wait for workers already", places))
+		c.void([]int{a.n})
 	}
 }
 
@@ -84,10 +85,17 @@ func (c *remote) mayRunHere() bool { return len(c.where) == 0 && c.f.local() && 
 // no slot, or whose place in the line is gone, may be asked again.
 func (c *remote) never(a *attempt, n *fleetv1.Never) {
 	if a.queued || c.state.Implied(a.n) && n.GetWhy() == fleetv1.Why_WHY_BUSY {
-		c.tried = slices.DeleteFunc(c.tried, func(name string) bool { return name == a.id.Worker })
+		c.state.Refused(a.n)
+		c.mayTry(a)
+		return
 	}
 	c.refused(a, whyNever(n))
-	c.whys = append(c.whys, n.GetWhy())
+	c.nevers = append(c.nevers, n)
+}
+
+// mayTry lets a worker be asked again.
+func (c *remote) mayTry(a *attempt) {
+	c.tried = slices.DeleteFunc(c.tried, func(name string) bool { return name == a.id.Worker })
 }
 
 func whyNever(n *fleetv1.Never) string {

@@ -6,6 +6,7 @@ import (
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/call"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
@@ -15,6 +16,8 @@ import (
 type (
 	// Request is one call. Tool or Command must be set.
 	Request = spec.Request
+	// Refusal is why a call would not be begun, with the status and reason of its result.
+	Refusal = outcome.Refusal
 	// Tool names what to run: a plugin binary, and the tool in it.
 	Tool = spec.Tool
 	// Command is a plain command, run through the command adapter.

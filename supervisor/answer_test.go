@@ -56,7 +56,7 @@ func TestLargeOutputIsAnsweredInTime(t *testing.T) {
 }
 
 // waitForMessage waits until a tool has said something of its progress.
-func waitForMessage(t *testing.T, running *supervisor.Call, events <-chan api.Event, message string) {
+func waitForMessage(t *testing.T, running testCall, events <-chan api.Event, message string) {
 	t.Helper()
 	for {
 		select {

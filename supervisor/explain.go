@@ -2,13 +2,12 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/call"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
@@ -34,19 +33,33 @@ type Explanation struct {
 }
 
 // Explain prepares the call and tells what would be in force. Its arguments
-// are not looked at. An error is that of the refusal which the call would meet.
+// are not looked at. An error is the Refusal which the call would meet.
 func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation, error) {
+	e, p, err := s.explain(ctx, request)
+	p.Close()
+	return e, err
+}
+
+// Check does the same for who makes the call elsewhere: it gives the result that the call
+// would have here, if it would be refused, and else nil.
+func (s *Supervisor) Check(ctx context.Context, request Request) (refused *api.Result) {
+	request.Events = nil
+	_, p, err := s.explain(ctx, request)
+	if err == nil {
+		p.Close()
+		return nil
+	}
+	c := call.New(p, s.base(p, nil))
+	c.Refuse(err)
+	return c.Result()
+}
+
+func (s *Supervisor) explain(ctx context.Context, request Request) (*Explanation, *prepare.Prepared, error) {
 	request.Arguments = nil
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForExplain)
 	if err != nil {
-		p.Close()
-		var refused *outcome.Refusal
-		if errors.As(err, &refused) {
-			return nil, refused.Err
-		}
-		return nil, err
+		return nil, p, err
 	}
-	defer p.Close()
 	why := p.NotAhead()
 	if why == "" && s.config.Prestart.Processes < 0 {
 		why = "no processes wait for calls here"
@@ -56,5 +69,5 @@ func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation
 		Tool: p.Label, Path: p.Binary.Path, SHA256: p.SHA256(), Dir: p.Dir,
 		Timeout: p.Timeout, Grace: p.Grace, Limits: p.AppliedLimits(), Sandbox: p.Receipt(),
 		Description: p.Description, Warnings: append(append([]string{}, p.Warnings...), p.Policy.NetworkWarnings()...),
-	}, nil
+	}, p, nil
 }

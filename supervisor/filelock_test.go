@@ -14,7 +14,7 @@ import (
 )
 
 // holding starts a call that runs on until ctx ends, and returns once it runs.
-func holding(t *testing.T, host *supervisor.Supervisor, ctx context.Context, lock supervisor.Lock) *supervisor.Call {
+func holding(t *testing.T, host testHost, ctx context.Context, lock supervisor.Lock) testCall {
 	t.Helper()
 	r := request("wait", `{}`)
 	events := make(chan api.Event, 64)
@@ -97,7 +97,7 @@ func TestCallsThatWaitForALockAreBounded(t *testing.T) {
 	holder := holding(t, host, ctx, lock)
 	r := request("echo", `{}`)
 	r.Lock, r.Timeouts = lock, within(time.Minute)
-	var waiting []*supervisor.Call
+	var waiting []testCall
 	for range 2 {
 		waiting = append(waiting, host.Start(t.Context(), r))
 	}

@@ -174,7 +174,7 @@ func TestKeptProcessKeepsOutputApart(t *testing.T) {
 // One call in flight at a time: others wait in line, and their time does not run.
 func TestKeptProcessServesOneAtATime(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	var calls []*supervisor.Call
+	var calls []testCall
 	for i := range 4 {
 		r := kept([]string{"beat", "count"}[min(i, 1)], `{"n":20}`, supervisor.Keep{})
 		r.Timeouts = within(30 * time.Second)
@@ -198,7 +198,7 @@ func TestCollateral(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	keep := supervisor.Keep{Shared: true}
 	wantServed(t, call(t, host, kept("count", `{}`, keep)), "fresh", 1)
-	var others []*supervisor.Call
+	var others []testCall
 	for range 2 {
 		others = append(others, startWaiting(t, host, kept("stream", `{"n":1}`, keep)))
 	}
@@ -216,7 +216,7 @@ func TestCollateral(t *testing.T) {
 }
 
 // startWaiting returns once the tool has reported that it hangs.
-func startWaiting(t *testing.T, host *supervisor.Supervisor, r supervisor.Request) *supervisor.Call {
+func startWaiting(t *testing.T, host testHost, r supervisor.Request) testCall {
 	t.Helper()
 	events := make(chan api.Event, 100)
 	r.Events = events

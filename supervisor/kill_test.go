@@ -24,7 +24,7 @@ func alive() int { return len(processes.WithEnvironment(runMark())) }
 
 // killed runs a tool with n children of a role to its deadline and checks that
 // nothing is left.
-func killed(t *testing.T, host *supervisor.Supervisor, role string, n int, change func(*supervisor.Request)) *api.Result {
+func killed(t *testing.T, host testHost, role string, n int, change func(*supervisor.Request)) *api.Result {
 	t.Helper()
 	events := make(chan api.Event, 100)
 	r := request("children", fmt.Sprintf(`{"n":%d,"text":%q}`, n, role))

@@ -22,6 +22,7 @@ import (
 // with a role in its environment it is one of their children.
 func TestMain(m *testing.M) {
 	supervisor.RelayMain()
+	playServer()
 	if role := os.Getenv(roleVar); role != "" {
 		playChild(role)
 	}
@@ -77,12 +78,12 @@ var self = func() string {
 }()
 
 // newHost makes a supervisor that the test closes.
-func newHost(t testing.TB, config supervisor.Config) *supervisor.Supervisor {
+func newHost(t testing.TB, config supervisor.Config) testHost {
 	t.Helper()
 	if config.RuntimeDir == "" {
 		config.RuntimeDir = t.TempDir()
 	}
-	host, err := supervisor.New(t.Context(), config)
+	host, err := openHost(t, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func request(tool, arguments string) supervisor.Request {
 // hangLimit is only there to end a test that hangs.
 const hangLimit = 2 * time.Minute
 
-func call(t testing.TB, host *supervisor.Supervisor, r supervisor.Request) *api.Result {
+func call(t testing.TB, host testHost, r supervisor.Request) *api.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangLimit)
 	defer cancel()

@@ -117,7 +117,7 @@ func TestASharedNetwork(t *testing.T) {
 		<-goOn
 	}))
 	host := newHost(t, supervisor.Config{})
-	start := func(line string) *supervisor.Call {
+	start := func(line string) testCall {
 		r := reaching(t, l, with("a.test:2222", "slow.test:80"), line)
 		r.Keep = &supervisor.Keep{Shared: true}
 		return host.Start(t.Context(), r)
@@ -136,7 +136,7 @@ func TestASharedNetwork(t *testing.T) {
 	}
 }
 
-func wantShared(t *testing.T, what string, c *supervisor.Call, want bool) {
+func wantShared(t *testing.T, what string, c testCall, want bool) {
 	t.Helper()
 	r := c.Result()
 	wantStatus(t, r, api.StatusOK)

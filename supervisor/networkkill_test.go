@@ -32,7 +32,7 @@ func TestAFloodDelaysNoKill(t *testing.T) {
 		wantStatus(t, result, api.StatusTimeout)
 		return time.Duration(result.Kill.TermLatencyUs+result.Kill.LatencyUs) * time.Microsecond
 	}
-	flood := func() *supervisor.Call {
+	flood := func() testCall {
 		r := reaching(t, l, with("a.test:2223", "203.0.113.10:2223"), "flood a.test:2223")
 		r.Timeouts = within(time.Minute)
 		return host.Start(t.Context(), r)

@@ -214,7 +214,7 @@ func TestCallsWithFullBuffersLeaveNothing(t *testing.T) {
 }
 
 // groupsOf counts a host's cgroups, those in v1 hierarchies included.
-func groupsOf(t *testing.T, host *supervisor.Supervisor) (n int) {
+func groupsOf(t *testing.T, host testHost) (n int) {
 	t.Helper()
 	own := filepath.Base(host.Host().Place)
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {

@@ -20,7 +20,7 @@ func TestAPoolLeavesSlotsToOthers(t *testing.T) {
 		return r
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var calls []*supervisor.Call
+	var calls []testCall
 	for range 3 {
 		calls = append(calls, host.Start(ctx, pooled("silent")))
 	}

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -23,6 +24,8 @@ type Prepared struct {
 
 // Own is what only a call that starts needs. Its zero value is nothing.
 type Own struct {
+	// Meta takes the place of the request's, if it is not nil.
+	Meta   json.RawMessage
 	Events chan<- api.Event
 	Ask    func(context.Context, Question) Answer
 	Lease  *sandbox.Lease
@@ -34,11 +37,8 @@ type Own struct {
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
 	refused, known := errors.AsType[*outcome.Refusal](err)
-	switch {
-	case err == nil, known && refused.Status == api.StatusInvalidArgs:
+	if err == nil || known && refused.Status == api.StatusInvalidArgs {
 		return &Prepared{s, p, err}, nil
-	case known:
-		err = refused.Err
 	}
 	p.Close()
 	return nil, err
@@ -48,6 +48,9 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 	r := &p.p.Request
 	r.Events, r.Ask, r.Lease = own.Events, own.Ask, own.Lease
+	if own.Meta != nil {
+		r.Meta = own.Meta
+	}
 	return p.s.start(ctx, p.p, p.refused)
 }
 

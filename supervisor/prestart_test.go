@@ -37,7 +37,7 @@ func marked(t *testing.T, tool string, n int) (r supervisor.Request, mark string
 }
 
 // awaitParked waits until so many processes wait.
-func awaitParked(t *testing.T, host *supervisor.Supervisor, n int) {
+func awaitParked(t *testing.T, host testHost, n int) {
 	t.Helper()
 	eventually(t, "the processes wait", func() bool { return host.Prestarted().Processes == n })
 }

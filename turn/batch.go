@@ -35,6 +35,7 @@ type entry struct {
 	timeout   int64     // in force, ms, once it is known
 	begun     bool      // it has been told that it has started
 	worker    string    // of a fleet, that was told to start it
+	trace     string    // its own trace context, once it is begun
 	missed    int       // events before its end that were not shown
 	since     time.Time
 	waited    time.Duration    // for a human, before it began
@@ -96,7 +97,7 @@ func (b *batch) leavesNothing() bool {
 		return false
 	}
 	tool, ok := b.t.tool(b.entries[0].call.Tool)
-	return ok && tool.Request.Tool.ReadOnly
+	return ok && tool.Request.Tool.ReadOnly && !tool.ChildTurns
 }
 
 // uniqueKey makes an id that an earlier batch has used one of its own.
@@ -206,8 +207,22 @@ func (b *batch) finish(e *entry, r *api.Result) {
 	last := &b.t.outbox[len(b.t.outbox)-1]
 	e.ended = last.Event.Seq
 	last.Asked = e.asked
-	if len(e.call.TraceParent) <= maxTraceBytes {
-		last.TraceParent = e.call.TraceParent
+	last.TraceParent, last.Trace = e.traceParent(), e.trace
+}
+
+// traceParent is the trace context that the call came with.
+func (e *entry) traceParent() string {
+	if len(e.call.TraceParent) > maxTraceBytes {
+		return ""
+	}
+	return e.call.TraceParent
+}
+
+// beginTrace makes the call's own trace context.
+func (b *batch) beginTrace(e *entry) {
+	e.trace = e.traceParent()
+	if begin := b.t.m.config.Trace; begin != nil {
+		e.trace = begin(e.trace)
 	}
 }
 

@@ -11,10 +11,11 @@ type Record struct {
 	api.Record
 	// Result is the call's, of tool_finished and tool_failed.
 	Result *api.Result
-	// Asked is when the call of Result came, TraceParent its own. They are for
-	// Config.Observe: what is replayed has them no more.
-	Asked       time.Time
-	TraceParent string
+	// Asked is when the call of Result came, TraceParent its own, and Trace what
+	// Config.Trace has made of that, if it was begun. They are for Config.Observe: what is
+	// replayed has them no more.
+	Asked              time.Time
+	TraceParent, Trace string
 }
 
 // Journal keeps records before they are shown. Append commits them, in order,

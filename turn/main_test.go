@@ -11,6 +11,7 @@ import (
 
 // TestMain makes the test binary the tool of tests with a real supervisor.
 func TestMain(m *testing.M) {
+	playServer()
 	if os.Getenv("TOOLHOST_PLUGIN") != "" {
 		plugin.Serve(plugin.NewTool(plugin.Tool{Name: "echo"}, echo))
 		return

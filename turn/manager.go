@@ -72,6 +72,10 @@ type Config struct {
 	// the journal fails to keep, after their waiters go on. The turn waits for
 	// it. It may be called by several turns at once.
 	Observe func(records []Record)
+	// Trace, if not nil, begins the span of a call that is about to start: it is given the
+	// trace context that the call came with, if any, and returns the call's own, which the
+	// tool is told. It must not wait, and may be called by several turns at once.
+	Trace func(parent string) (own string)
 	// EventOutputBytes as in supervisor.Request.
 	EventOutputBytes int64
 	// Interactor asks humans; nil leaves interactions to Turn.Answer.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // observed collects what Config.Observe is told.
@@ -92,5 +94,44 @@ func TestObserverHoldsNobodyUp(t *testing.T) {
 		want(t, run(t, turn, callOf("a", "work", 1)), "ok")
 		close(hold)
 		turn.End()
+	})
+}
+
+// A call's own trace context is made as it starts, from the one that it came with; its
+// tool and who observes are told.
+func TestTraceOfACall(t *testing.T) {
+	const parent, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000002-01"
+	synctest.Test(t, func(t *testing.T) {
+		for _, begin := range []func(string) string{nil, func(got string) string {
+			if got != parent {
+				t.Errorf("it came with %q", got)
+			}
+			return own
+		}} {
+			w, o, expected := newWorld(), &observed{}, parent
+			if begin != nil {
+				expected = own
+			}
+			w.config.Observe, w.config.Trace = o.take, begin
+			var meta string
+			start := w.config.Start
+			w.config.Start = func(ctx context.Context, r supervisor.Request) Running {
+				meta = string(r.Meta)
+				return start(ctx, r)
+			}
+			turn := w.begin(t, Spec{})
+			call := callOf("a", "work", 1)
+			call.TraceParent = parent
+			want(t, run(t, turn, call), "ok")
+			turn.End()
+			if meta != `{"traceparent":"`+expected+`"}` {
+				t.Errorf("the tool has %s", meta)
+			}
+			for _, r := range o.records {
+				if r.Result != nil && (r.TraceParent != parent || r.Trace != expected) {
+					t.Errorf("observed %q and %q", r.TraceParent, r.Trace)
+				}
+			}
+		}
 	})
 }

@@ -22,7 +22,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	b.disturb(e)
-	if !t.patience.begin {
+	if !t.patience.begin || slices.ContainsFunc(t.outbox, t.patience.urgent) {
 		t.flush() // what came before is on record, or nothing new is begun
 	}
 	if t.recorded.err != nil {
@@ -35,6 +35,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	e.stage, e.since, e.counted = stageRunning, now, true
+	b.beginTrace(e)
 	request := b.requestOf(e, e.call.Until.left(granted, now))
 	events := make(chan api.Event, eventBuffer)
 	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
@@ -64,7 +65,7 @@ const eventBuffer = 16
 func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	r := e.tool.Request
 	if r.Command == nil || r.Command.Tool != nil { // a plain command's are its argv, and only shown
-		r.Arguments, r.Meta, r.Client = e.call.Arguments, e.call.Meta, e.call.Client
+		r.Arguments, r.Meta, r.Client = e.call.Arguments, api.WithTraceParent(e.call.Meta, e.trace), e.call.Client
 	}
 	if granted != budget.Infinite {
 		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: max(granted.Truncate(time.Millisecond), time.Millisecond), Detail: "what is left of the turn"})

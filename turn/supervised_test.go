@@ -51,7 +51,7 @@ func TestManySupervisedCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := supervisor.New(t.Context(), supervisor.Config{
+	host, start, err := openHost(t, supervisor.Config{
 		RuntimeDir: t.TempDir(), Admission: supervisor.Admission{Running: most, Wait: 2 * time.Minute},
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestManySupervisedCalls(t *testing.T) {
 	}
 	defer host.Close()
 	m := New(Config{
-		Start: Supervised(host), Parallel: most, NoStatus: true,
+		Start: start, Parallel: most, NoStatus: true,
 		Tool: func(name string) (Tool, bool) {
 			return Tool{Name: name, Request: supervisor.Request{
 				Tool:     supervisor.Tool{Path: self, Name: "echo"},

@@ -104,8 +104,8 @@ type Call struct {
 	// then invalid_args. The parser of the call sets it.
 	Problem string `json:"-"`
 	// TraceParent is the W3C trace context that the call belongs to; empty means
-	// none, as does one of more than 128 bytes. It is for Config.Observe, and
-	// goes nowhere else.
+	// none, as does one of more than 128 bytes. It is for Config.Observe, and the tool
+	// finds it, or what Config.Trace makes of it, as traceparent in Meta.
 	TraceParent string `json:"-"`
 	// Place, if not nil, waits for the call's place beside those of other turns,
 	// once nobody is asked about it any more. ctx ends when the call does; an

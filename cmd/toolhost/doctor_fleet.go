@@ -117,6 +117,8 @@ func checkWorker(p parties, w api.Worker) finding {
 		found.Detail, found.Remedy = fmt.Sprintf("it was last heard %s ago, or does not hear the daemon: calls go elsewhere", silent), "see to its machine, its log, and the network between"
 	case w.State == api.WorkerDraining:
 		found.Detail, found.Remedy = "it takes no more calls, and ends when it has none", "start it again when it is to take calls"
+	case w.State == api.WorkerDrained:
+		found.Detail, found.Remedy = "it takes no more calls of this daemon, which has drained it, and goes on for others", "start it again, or the daemon, when it is to take calls"
 	case w.Version != readVersion().Version:
 		found.Detail, found.Remedy = fmt.Sprintf("its version is %s, this one's %s", w.Version, readVersion().Version), "install the same version on both"
 	default:

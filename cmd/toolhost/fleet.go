@@ -93,7 +93,10 @@ func makeKey(path string) error {
 	return key.WriteFile(path)
 }
 
-var _ turn.Running = (*fleet.Call)(nil)
+var _ interface {
+	turn.Running
+	turn.Processes
+} = (*fleet.Call)(nil)
 
 func newFleet() *cobra.Command {
 	cmd := &cobra.Command{

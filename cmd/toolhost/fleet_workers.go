@@ -27,8 +27,9 @@ func newFleetWorkers() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "workers [flags]", Short: "List the workers of the daemon's fleet",
 		Long: `List the workers of the daemon's fleet that were heard within the hour. A worker is
-taking calls, draining (it ends what it has), or suspect: it was not heard for 1.5 s, or
-does not hear the daemon.`,
+taking calls, draining (it ends what it has), drained (it has none of this daemon's calls
+left, and goes on for other daemons), or suspect: it was not heard for 1.5 s, or does not
+hear the daemon.`,
 		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {
@@ -70,7 +71,11 @@ func newFleetDrain() *cobra.Command {
 		Use: "drain [flags] WORKER", Short: "Have a worker take no more calls, and end when it has none",
 		Long: `Have a worker of the daemon's fleet take no more calls, and end with status 0 when those
 that it has are over and their results are taken. Calls go elsewhere until it is started
-again. SIGTERM at the worker does the same, but for --stop-wait at most.`,
+again. SIGTERM at the worker does the same, but for --stop-wait at most.
+
+A worker that other daemons have calls made by as well goes on for these: it takes no more
+calls of this daemon, and ends once all have drained it. Its owner can let a daemon end it
+alone, with --drain-by.`,
 		Example: "  toolhost fleet drain --wait w1",
 		Args:    callargs.Words(1, "WORKER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,11 +88,11 @@ again. SIGTERM at the worker does the same, but for --stop-wait at most.`,
 		},
 	}
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the worker has ended")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the worker has ended, or has none of this daemon's calls and goes on for others")
 	return cmd
 }
 
-// gone waits until a worker has left the fleet.
+// gone waits until a worker has left the fleet, or has drained for this daemon.
 func gone(ctx context.Context, daemon *remote, worker string) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -96,7 +101,7 @@ func gone(ctx context.Context, daemon *remote, worker string) error {
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list.Workers, func(w api.Worker) bool { return w.Name == worker }) {
+		if !slices.ContainsFunc(list.Workers, func(w api.Worker) bool { return w.Name == worker && w.State != api.WorkerDrained }) {
 			return nil
 		}
 		select {

@@ -30,7 +30,7 @@ import (
 // workerFlags are those of a worker.
 type workerFlags struct {
 	name, url, ca, key, dir, logLevel string
-	callers, labels                   []string
+	callers, drainBy, labels          []string
 	memory, cpu                       string
 	network, read, write              []string
 	pids                              int64
@@ -52,7 +52,9 @@ refused.
 
 SIGTERM and SIGINT drain the worker: it takes no more calls, and those that run may
 finish for as long as --stop-wait says; a second signal ends them. toolhost fleet drain
-does the same from the daemon's side, without that limit.`,
+does the same from the daemon's side, without that limit: where several --caller are
+given, only for the calls of the daemon that asks, until all have asked. --drain-by names
+those that may end the worker alone.`,
 		Example: "  toolhost worker --url tls://10.0.0.5:7420 --ca fleet.pem --name w1 --key w1.key --caller UB...",
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
 	}
@@ -63,6 +65,7 @@ does the same from the daemon's side, without that limit.`,
 	l.StringVar(&f.name, "name", "", "the worker's `NAME` in the daemon's configuration (default this machine's)")
 	l.StringVar(&f.key, "key", "", "`FILE` with the worker's key, see toolhost fleet key")
 	l.StringSliceVar(&f.callers, "caller", nil, "run calls of the daemon with this public `KEY` (may be given several times)")
+	l.StringSliceVar(&f.drainBy, "drain-by", nil, "let the daemon with this public `KEY` drain and end the worker by itself, though other daemons have calls made by it, too (may be given several times)")
 	l.StringSliceVar(&f.labels, "label", nil, "a label `NAME=VALUE` that tools may ask for with where (may be given several times)")
 	l.IntVar(&f.slots, "slots", 0, "run so many calls at once (default two for each CPU)")
 	l.StringVar(&f.memory, "max-memory", "", "refuse calls with a larger memory limit than `SIZE`")
@@ -87,6 +90,12 @@ func (f *workerFlags) run() error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
+	tracer, err := newWorkerTracer(c.Name, c.Logger)
+	if err != nil {
+		return exit.With(exit.Usage, err)
+	}
+	defer tracer.told.Close()
+	c.Tracer = tracer
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	outliveReader() // of the log
@@ -139,6 +148,7 @@ func (f *workerFlags) config() (c worker.Config, err error) {
 		return c, errors.New("the worker needs a key: make one with toolhost fleet key FILE, and give --key FILE")
 	}
 	c.Name, c.URL, c.CA, c.KeyFile, c.Callers = f.name, f.url, f.ca, f.key, f.callers
+	c.DrainBy = f.drainBy
 	c.Slots, c.Lease, c.Version = f.slots, f.lease, readVersion().Version
 	if c.Labels, err = labels(f.labels); err != nil {
 		return c, err

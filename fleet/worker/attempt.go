@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet/internal/start"
@@ -14,7 +15,8 @@ import (
 // attempt is one try of a call, from its offer until its result is acknowledged.
 type attempt struct {
 	id    *fleetv1.Attempt
-	reply string // the subject of its frames
+	reply string    // the subject of its frames
+	at    time.Time // of the offer
 	// Guarded by Worker.mu.
 	state     start.Attempt
 	offer     start.Message // with or without the go

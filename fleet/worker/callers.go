@@ -20,6 +20,7 @@ type caller struct {
 	echoed    uint64
 	hold      lease.Hold
 	session   *seal.Session // of that life; nil until its curve key is known
+	drained   bool          // that life has asked for no more calls
 	before    *seal.Session // of the life before
 	// leases are those of launchers, by the seconds of grace that calls have.
 	leases   map[int64]*sandbox.Lease
@@ -46,7 +47,7 @@ func (c *caller) hears(b *lease.Beats, life string, echoed uint64, term time.Dur
 		for _, a := range c.attempts {
 			ended = append(ended, a)
 		}
-		c.life, c.attempts, c.floor, c.hold, c.session, c.before = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, c.session
+		c.life, c.attempts, c.floor, c.hold, c.session, c.before, c.drained = life, map[uint64]*attempt{}, 0, lease.Hold{}, nil, c.session, false
 	}
 	c.echoed = max(c.echoed, echoed)
 	c.hold.Renew(b, echoed, term)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -38,6 +39,9 @@ type Config struct {
 	KeyFile string
 	// Callers are the public nkeys of those whose calls are run. At least one.
 	Callers []string
+	// DrainBy are those of them that may drain the worker, and with it end it, by
+	// themselves. Another one's drain concerns its own calls, until all have asked.
+	DrainBy []string
 	// Labels are what callers may ask for in a worker.
 	Labels map[string]string
 	// Ceilings bound what calls may have; beyond, they are refused.
@@ -58,6 +62,8 @@ type Config struct {
 	// Adapter is the executable that MCP servers are run by, toolhost itself; empty refuses
 	// such calls.
 	Adapter string
+	// Tracer makes spans of the calls that are made here; nil makes none.
+	Tracer Tracer
 	// Version is shown to callers.
 	Version string
 	// Logger is silent if nil.
@@ -81,6 +87,11 @@ func (c Config) Check() error {
 	for _, key := range c.Callers {
 		if err := seal.CheckPublic(key); err != nil {
 			return fmt.Errorf("caller: %w", err)
+		}
+	}
+	for _, key := range c.DrainBy {
+		if !slices.Contains(c.Callers, key) {
+			return fmt.Errorf("%q may drain the worker, and is not a caller of its: give its key as a caller as well", key)
 		}
 	}
 	if c.Lease != 0 && (c.Lease < minLease || c.Lease > maxLease) {

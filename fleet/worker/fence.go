@@ -73,7 +73,10 @@ func (w *Worker) endAll(c *caller) {
 
 // end has an attempt begin no more, or aborts its call.
 func (w *Worker) end(a *attempt, reason api.Reason) {
-	w.expire(a, nil)
+	waited := a.waits
+	if w.expire(a, nil); waited {
+		w.tell(a, start.SayNever)
+	}
 	if a.state == start.Started {
 		a.abort(reason, false)
 	}

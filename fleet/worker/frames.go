@@ -2,6 +2,7 @@ package worker
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -41,6 +42,15 @@ func split(r *api.Result) (parts []*fleetv1.Data) {
 		parts, raw = append(parts, &fleetv1.Data{What: &fleetv1.Data_Result{Result: raw[:partBytes]}}), raw[partBytes:]
 	}
 	return append(parts, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: raw}})
+}
+
+// neverOf says why a call cannot be made here.
+func neverOf(why fleetv1.Why, err error) *fleetv1.Never {
+	n := &fleetv1.Never{Why: why, Detail: err.Error()}
+	if r, ok := errors.AsType[*supervisor.Refusal](err); ok {
+		n.Status, n.Reason, n.Described = string(r.Status), string(r.Reason), r.Describing != nil && r.Describing.Retry.SideEffects != "none"
+	}
+	return n
 }
 
 // begunOf describes a call that starts to its caller.

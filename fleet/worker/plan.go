@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/fleet/internal/portable"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -33,7 +35,7 @@ func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
 	defer cancel()
 	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
-		return p, fleetv1.Why_WHY_CANNOT, err
+		return p, whyOf(err), err
 	}
 	if w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout) != nil {
 		if why, err := w.capTimeout(ctx, &p); err != nil {
@@ -41,6 +43,14 @@ func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
 		}
 	}
 	return p, fleetv1.Why_WHY_UNSPECIFIED, nil
+}
+
+// whyOf tells what may do another time from what cannot be done here.
+func whyOf(err error) fleetv1.Why {
+	if r, ok := errors.AsType[*supervisor.Refusal](err); ok && r.Status == api.StatusOverloaded {
+		return fleetv1.Why_WHY_BUSY
+	}
+	return fleetv1.Why_WHY_CANNOT
 }
 
 // capTimeout bounds a timeout that is over the ceiling because the arguments ask for more;

@@ -36,13 +36,18 @@ func (q *questions) ask(ctx context.Context, question supervisor.Question) super
 	number, answered := q.expect()
 	defer q.settle(number)
 	q.send(&fleetv1.Data{What: &fleetv1.Data_Question{Question: &fleetv1.Question{Number: number, Question: raw}}})
-	select {
-	case a := <-answered:
-		return a
-	case <-ctx.Done():
-	case <-q.over:
+	waits := ctx.Done()
+	for {
+		select {
+		case a := <-answered:
+			return a
+		case <-waits: // who answers is told, and what they say then counts as on one machine
+			waits = nil
+			q.send(&fleetv1.Data{What: &fleetv1.Data_Left{Left: number}})
+		case <-q.over:
+			return failed
+		}
 	}
-	return failed
 }
 
 func (q *questions) expect() (uint32, <-chan supervisor.Answer) {

@@ -70,7 +70,7 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
 		return
 	}
-	a := &attempt{id: id, reply: reply, aborts: make(chan api.Reason, 2), state: start.Refused, offer: start.Offer}
+	a := &attempt{id: id, reply: reply, at: time.Now(), aborts: make(chan api.Reason, 2), state: start.Refused, offer: start.Offer}
 	if o.Go {
 		a.offer = start.OfferAndGo
 	}
@@ -103,6 +103,8 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
 	switch {
 	case w.draining:
 		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls"
+	case c.drained:
+		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls of this caller, which has asked for that"
 	case o.Attempt.Life != c.life || c.hold.Over(now()):
 		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
 	case !known || now()-at > w.config.Lease:
@@ -121,10 +123,11 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.expire(a, &fleetv1.Never{Why: why, Detail: err.Error()})
+		w.expire(a, neverOf(why, err))
 	}
 	if a.planned, a.preparing = p, false; err == nil {
 		a.begun = begunOf(p.call)
+		a.begun.Ready = w.ready
 	}
 	if a.state == start.Refused { // it was given up meanwhile
 		a.giveUp()
@@ -142,7 +145,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	switch ctl.What.(type) {
 	case *fleetv1.Control_Drain:
 		if id.Epoch == w.epoch && id.Life == c.life {
-			w.drainAsked()
+			w.drainAsked(c)
 		}
 		return
 	case *fleetv1.Control_Go:
@@ -271,7 +274,7 @@ func (w *Worker) begin(a *attempt) {
 	a.out.Store(o)
 	w.unread++
 	w.calls.Go(func() {
-		w.run(a, o)
+		w.traced(a, func() (*api.Result, time.Time) { return w.run(a, o) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--

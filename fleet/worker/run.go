@@ -13,10 +13,10 @@ import (
 
 // run makes the call and sends what comes of it. It returns when the caller has the
 // result, or is not expected to take it any more.
-func (w *Worker) run(a *attempt, o *outlet) {
+func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time) {
 	defer o.done.Store(true)
 	events := make(chan api.Event, eventBuffer)
-	own := supervisor.Own{Events: events, Lease: a.lease}
+	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease}
 	if a.asks {
 		own.Ask = o.questions.ask
 	}
@@ -52,10 +52,10 @@ func (w *Worker) run(a *attempt, o *outlet) {
 	for range len(events) {
 		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
 	}
-	result := call.Result()
+	result = call.Result()
 	parts := split(result)
 	w.ended(a)
-	ended := time.Now()
+	ended = time.Now()
 	for len(parts) > 0 || !s.Done() {
 		for len(parts) > 0 && w.push(a, &s, parts[0]) {
 			parts = parts[1:]
@@ -68,12 +68,13 @@ func (w *Worker) run(a *attempt, o *outlet) {
 			w.again(a, &s)
 			if time.Since(ended) > keepResult && time.Since(heard) > keepResult {
 				w.config.Logger.Warn("the caller has not taken a result, and it is dropped", "call", a.request.ID)
-				return
+				return result, ended
 			}
 		case <-w.closed:
-			return
+			return result, ended
 		}
 	}
+	return result, ended
 }
 
 // push sends a frame if there is credit. An event that has none is dropped and counted.

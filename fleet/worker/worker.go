@@ -135,6 +135,9 @@ func (w *Worker) makeCurve() (err error) {
 	return err
 }
 
+// Host is the supervisor of the calls.
+func (w *Worker) Host() *supervisor.Supervisor { return w.host }
+
 // Key is the worker's public one.
 func (w *Worker) Key() string { return w.key.Public() }
 
@@ -180,6 +183,9 @@ func (w *Worker) beat() {
 		if !c.hold.Over(now()) {
 			b.Hears = append(b.Hears, c.life)
 		}
+		if c.drained {
+			b.Drains = append(b.Drains, c.life)
+		}
 	}
 	w.mu.Unlock()
 	if raw, err := proto.Marshal(b); err == nil {
@@ -194,27 +200,54 @@ func (w *Worker) Load() (busy, unread int) {
 	return w.config.Slots - w.free, w.unread
 }
 
-// DrainAsked is closed when a caller asks the worker to drain. It takes no more calls from
-// then on, and is to be drained and closed.
+// DrainAsked is closed when a caller that may drain the worker asks for that, or all callers
+// have. It takes no more calls from then on, and is to be drained and closed.
 func (w *Worker) DrainAsked() <-chan struct{} { return w.asked }
 
-// drainAsked is called while mu is held.
-func (w *Worker) drainAsked() {
-	select {
-	case <-w.asked:
-	default:
+// drainAsked takes no more calls of a caller. What others have here is not that one's to
+// end. It is called while mu is held.
+func (w *Worker) drainAsked(c *caller) {
+	if c.drained {
+		return
+	}
+	c.drained = true
+	w.config.Logger.Info("a caller has asked for no more of its calls", "caller", c.key)
+	if !w.draining && w.mayDrain(c) {
 		close(w.asked)
 		w.drains()
-		go w.beat()
+	} else {
+		w.turnAway(c)
 	}
+	go w.beat()
+}
+
+// mayDrain says whether nobody's calls are to be taken once this caller has asked.
+func (w *Worker) mayDrain(c *caller) bool {
+	if slices.Contains(w.config.DrainBy, c.key) {
+		return true
+	}
+	for _, other := range w.callers {
+		if !other.drained {
+			return false
+		}
+	}
+	return true
 }
 
 // drains has the worker take no more calls. The caller holds mu.
 func (w *Worker) drains() {
 	w.draining = true
+	w.turnAway(nil)
+}
+
+// turnAway ends the wait of a caller's offers, or of all where that is nil. The caller
+// holds mu.
+func (w *Worker) turnAway(of *caller) {
 	for _, a := range slices.Clone(w.line) {
-		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"})
-		w.tell(a, start.SayNever)
+		if of == nil || a.id.Caller == of.key {
+			w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"})
+			w.tell(a, start.SayNever)
+		}
 	}
 }
 

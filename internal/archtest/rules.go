@@ -49,6 +49,7 @@ const (
 
 	natsServer = "github.com/nats-io/nats-server/v2"
 	natsEngine = "fleet/engine"
+	fleetTests = "fleet/fleettest"
 )
 
 // inner orders the rooms below supervisor. Each imports only from those of a lower
@@ -150,7 +151,7 @@ var ofGRPC = []string{"plugin/proto/v1/toolgrpc", "plugin/plugintest"}
 // mayUse says whether a package may import one of NATS. Tests of fleet play servers.
 func mayUse(path, imported string, test bool) bool {
 	if within(imported, natsServer) && !test {
-		return path == natsEngine
+		return path == natsEngine || path == fleetTests
 	}
 	return within(path, "fleet")
 }
@@ -165,6 +166,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 		return "it is below all others"
 	case leaf(path) || leaf(imported):
 		return forbiddenLeaf(path, imported, test)
+	case imported == fleetTests && !test:
+		return "it is for tests only"
 	case from == "examples":
 		// A test may look at what a tool sends.
 		sent := test && imported == "plugin/proto/v1"
@@ -188,6 +191,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 		if from == "internal" && wing(path) != wing(imported) && !test {
 			return forbiddenWing(path, imported)
 		}
+	case to == "fleet" && test && (path == "supervisor" || path == "turn"):
+		return "" // their suites run over fleets as well
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
 	case to == "fleet" && from == "internal":

@@ -217,7 +217,7 @@ func (j *Journal) checkpoint() error {
 	}
 	inLog, owed, err := j.writer.database.checkpoint()
 	if err == nil && owed && inLog > maxLogPages {
-		owed, err = j.emptyLog()
+		owed, err = j.emptyLog(inLog)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -226,12 +226,14 @@ func (j *Journal) checkpoint() error {
 }
 
 // emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
-// then commits, for what these have written meanwhile.
-func (j *Journal) emptyLog() (owed bool, err error) {
+// then commits, for what these have written meanwhile. Where they write faster than the disk, for all of it.
+func (j *Journal) emptyLog(inLog int64) (owed bool, err error) {
 	j.readers.Lock()
 	defer j.readers.Unlock()
-	if _, _, err := j.writer.database.checkpoint(); err != nil {
-		return true, err
+	if inLog < 2*maxLogPages {
+		if _, _, err := j.writer.database.checkpoint(); err != nil {
+			return true, err
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

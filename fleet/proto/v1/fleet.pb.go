@@ -738,8 +738,9 @@ func (x *Answer) GetXkey() string {
 	return ""
 }
 
-// Drain has the worker take no more calls, and end when it has none. Its attempt has the
-// serial 0. It is sent again until a beat says that the worker drains.
+// Drain has the worker take no more calls of this caller. Where its owner lets this caller
+// drain it, or all callers have asked, it takes none at all, and ends when it has none. Its
+// attempt has the serial 0. It is sent again until a beat says that the worker drains.
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1103,9 +1104,13 @@ func (x *Ready) GetSignature() []byte {
 
 // Never says that the attempt has not started, and never will.
 type Never struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Why           Why                    `protobuf:"varint,1,opt,name=why,proto3,enum=toolhost.fleet.v1.Why" json:"why,omitempty"`
-	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // one line
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Why    Why                    `protobuf:"varint,1,opt,name=why,proto3,enum=toolhost.fleet.v1.Why" json:"why,omitempty"`
+	Detail string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // one line
+	// Of WHY_CANNOT: the status and reason that the call's result would have there.
+	Status        string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Described     bool   `protobuf:"varint,5,opt,name=described,proto3" json:"described,omitempty"` // its program was run there to say what it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1154,10 +1159,32 @@ func (x *Never) GetDetail() string {
 	return ""
 }
 
+func (x *Never) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Never) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Never) GetDescribed() bool {
+	if x != nil {
+		return x.Described
+	}
+	return false
+}
+
 type Started struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TimeoutMs     int64                  `protobuf:"varint,1,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"` // in force; 0 is infinite
 	GraceMs       int64                  `protobuf:"varint,2,opt,name=grace_ms,json=graceMs,proto3" json:"grace_ms,omitempty"`
+	Ready         *Ready                 `protobuf:"bytes,3,opt,name=ready,proto3" json:"ready,omitempty"` // for a call that was to start with its offer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,6 +1231,13 @@ func (x *Started) GetGraceMs() int64 {
 		return x.GraceMs
 	}
 	return 0
+}
+
+func (x *Started) GetReady() *Ready {
+	if x != nil {
+		return x.Ready
+	}
+	return nil
 }
 
 // Gone: it had started, and has ended with the life of the worker that started it.
@@ -1300,6 +1334,7 @@ type Data struct {
 	//	*Data_ResultEnd
 	//	*Data_Question
 	//	*Data_Settled
+	//	*Data_Left
 	What          isData_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1401,6 +1436,15 @@ func (x *Data) GetSettled() uint32 {
 	return 0
 }
 
+func (x *Data) GetLeft() uint32 {
+	if x != nil {
+		if x, ok := x.What.(*Data_Left); ok {
+			return x.Left
+		}
+	}
+	return 0
+}
+
 type isData_What interface {
 	isData_What()
 }
@@ -1425,6 +1469,10 @@ type Data_Settled struct {
 	Settled uint32 `protobuf:"varint,7,opt,name=settled,proto3,oneof"` // the question that needs no answer any more
 }
 
+type Data_Left struct {
+	Left uint32 `protobuf:"varint,8,opt,name=left,proto3,oneof"` // the question that nobody waits for any more; an answer counts all the same
+}
+
 func (*Data_Event) isData_What() {}
 
 func (*Data_Result) isData_What() {}
@@ -1434,6 +1482,8 @@ func (*Data_ResultEnd) isData_What() {}
 func (*Data_Question) isData_What() {}
 
 func (*Data_Settled) isData_What() {}
+
+func (*Data_Left) isData_What() {}
 
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1502,8 +1552,10 @@ type Beat struct {
 	// The lives of the callers that it hears: their leases are not over.
 	Hears []string `protobuf:"bytes,9,rep,name=hears,proto3" json:"hears,omitempty"`
 	// The worker has drained, and ends: this is its last beat.
-	Leaving       bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
-	Xkey          string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
+	Leaving bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Xkey    string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
+	// The lives of the callers that have asked it to drain: it takes no more calls of theirs.
+	Drains        []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1613,6 +1665,13 @@ func (x *Beat) GetXkey() string {
 		return x.Xkey
 	}
 	return ""
+}
+
+func (x *Beat) GetDrains() []string {
+	if x != nil {
+		return x.Drains
+	}
+	return nil
 }
 
 // CallerBeat echoes the newest beat of each worker.
@@ -1806,17 +1865,21 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\awaiting\x18\x01 \x01(\x05R\awaiting\"9\n" +
 	"\x05Ready\x12\x12\n" +
 	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"I\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"\x97\x01\n" +
 	"\x05Never\x12(\n" +
 	"\x03why\x18\x01 \x01(\x0e2\x16.toolhost.fleet.v1.WhyR\x03why\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"C\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1c\n" +
+	"\tdescribed\x18\x05 \x01(\bR\tdescribed\"s\n" +
 	"\aStarted\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12\x19\n" +
-	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\"\x1c\n" +
+	"\bgrace_ms\x18\x02 \x01(\x03R\agraceMs\x12.\n" +
+	"\x05ready\x18\x03 \x01(\v2\x18.toolhost.fleet.v1.ReadyR\x05ready\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\xe2\x01\n" +
+	"\aUnknown\"\xf8\x01\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x16\n" +
@@ -1825,11 +1888,12 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"result_end\x18\x05 \x01(\fH\x00R\tresultEnd\x129\n" +
 	"\bquestion\x18\x06 \x01(\v2\x1b.toolhost.fleet.v1.QuestionH\x00R\bquestion\x12\x1a\n" +
-	"\asettled\x18\a \x01(\rH\x00R\asettledB\x06\n" +
+	"\asettled\x18\a \x01(\rH\x00R\asettled\x12\x14\n" +
+	"\x04left\x18\b \x01(\rH\x00R\x04leftB\x06\n" +
 	"\x04what\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\xeb\x02\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x83\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1842,7 +1906,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05hears\x18\t \x03(\tR\x05hears\x12\x18\n" +
 	"\aleaving\x18\n" +
 	" \x01(\bR\aleaving\x12\x12\n" +
-	"\x04xkey\x18\v \x01(\tR\x04xkey\x1a9\n" +
+	"\x04xkey\x18\v \x01(\tR\x04xkey\x12\x16\n" +
+	"\x06drains\x18\f \x03(\tR\x06drains\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
@@ -1924,14 +1989,15 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	19, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
 	13, // 15: toolhost.fleet.v1.Frame.queued:type_name -> toolhost.fleet.v1.Queued
 	0,  // 16: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	20, // 17: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	24, // 18: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	23, // 19: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	14, // 17: toolhost.fleet.v1.Started.ready:type_name -> toolhost.fleet.v1.Ready
+	20, // 18: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	24, // 19: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	23, // 20: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -1963,6 +2029,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Data_ResultEnd)(nil),
 		(*Data_Question)(nil),
 		(*Data_Settled)(nil),
+		(*Data_Left)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

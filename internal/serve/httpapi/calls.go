@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,13 +60,7 @@ func (q *request) batch() ([]turn.Call, error) {
 // traceParent is the trace that a call belongs to (W3C Trace Context): its own
 // word, as in MCP, before that of the request.
 func (q *request) traceParent(meta json.RawMessage) string {
-	var own struct {
-		TraceParent string `json:"traceparent"`
-	}
-	if len(meta) > 0 && json.Unmarshal(meta, &own) == nil && own.TraceParent != "" {
-		return own.TraceParent
-	}
-	return q.r.Header.Get("traceparent")
+	return cmp.Or(api.TraceParent(meta), q.r.Header.Get("traceparent"))
 }
 
 // notRun returns the error of a batch that did not run.

@@ -15,15 +15,21 @@ import (
 type early struct {
 	requests int                        // without an answer
 	updates  map[string]json.RawMessage // the newest of each part, by the rest of its URI
+	bytes    int                        // of these
 }
 
-// maxEarly bounds the parts that are told apart.
-const maxEarly = 64
+// maxEarly bounds the parts that are told apart, and maxEarlyBytes what is said of them.
+const (
+	maxEarly      = 64
+	maxEarlyBytes = 4 << 10
+)
 
 func (e *early) add(rest string, params json.RawMessage) {
-	if _, known := e.updates[rest]; !known && len(e.updates) == maxEarly {
+	before, known := e.updates[rest]
+	e.bytes += len(params) - len(before)
+	if !known && len(e.updates) == maxEarly || e.bytes > maxEarlyBytes {
 		clear(e.updates)
-		rest, params = "", nil // all of it may have changed
+		rest, params, e.bytes = "", nil, 0 // all of it may have changed
 	}
 	e.updates[rest] = params
 }

@@ -163,17 +163,21 @@ func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.R
 	if !is {
 		return nil
 	}
-	g.mu.Lock()
-	of, known := g.watched[by][p.URI]
-	held := g.early[by][p.URI] != nil
-	g.mu.Unlock()
 	change, _ := p.Meta[updateKey].(update)
-	if !known || held || change.of != of || change.only != nil && change.only != by {
-		return nil
-	}
 	own := *p
 	own.URI += change.rest
 	own.Meta = maps.Clone(p.Meta)
 	delete(own.Meta, updateKey)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	of, known := g.watched[by][p.URI]
+	if !known || change.of != of || change.only != nil && change.only != by {
+		return nil
+	}
+	if e := g.early[by][p.URI]; e != nil {
+		raw, _ := json.Marshal(map[string]any{"_meta": own.Meta}) // of what was decoded from JSON
+		e.add(change.rest, raw)
+		return nil
+	}
 	return &mcpsdk.ServerRequest[*mcpsdk.ResourceUpdatedNotificationParams]{Session: by, Params: &own}
 }

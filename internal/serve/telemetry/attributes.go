@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/sandbox"
@@ -23,7 +24,7 @@ const (
 func newTraced(c *ended) traced {
 	r := c.result
 	t := traced{
-		tool: c.tool, parent: c.parent, asked: c.asked, over: c.over, status: r.Status, marks: r.Marks, ladder: r.Kill.Cause != "",
+		name: "execute_tool " + c.tool, kind: trace.SpanKindInternal, parent: c.parent, own: c.own, asked: c.asked, over: c.over, status: r.Status, phases: phases(r),
 		attributes: []attribute.KeyValue{
 			attribute.String(operationName, "execute_tool"), attribute.String(toolName, c.tool), attribute.String(toolType, "function"),
 			attribute.String(toolCallID, printable(c.id)), attribute.String("toolhost.turn.id", printable(c.turn)),
@@ -33,14 +34,32 @@ func newTraced(c *ended) traced {
 	if r.Status != api.StatusOK {
 		t.attributes = append(t.attributes, attribute.String(errorType, statuses.of(string(r.Status))))
 	}
+	if r.Where != nil {
+		t.attributes = append(t.attributes, attribute.String("toolhost.worker", printable(r.Where.Worker)))
+	}
 	t.attributes = append(t.attributes, details(r)...)
-	if t.ladder {
+	if r.Kill.Cause != "" {
 		t.kill = []attribute.KeyValue{
 			attribute.String("toolhost.kill.cause", killCauses.of(r.Kill.Cause)), attribute.String("toolhost.kill.stage", killStages.of(r.Kill.Stage)),
 			attribute.Int("toolhost.kill.reaped", r.Kill.Reaped), attribute.Int("toolhost.kill.survivors", r.Kill.Survivors),
 		}
 	}
 	return t
+}
+
+// phases are those that spans are made of. Of a call that a worker has made, this machine
+// knows how long it took to find one.
+func phases(r *api.Result) (list []api.Phase) {
+	for _, p := range r.Marks.Phases() {
+		switch {
+		case p.Name == api.PhaseQueue && r.Where != nil:
+			p.Name = "place"
+			list = append(list, p)
+		case p.Name == api.PhaseQueue, p.Name == api.PhaseStart, p.Name == api.PhaseRun, p.Name == api.PhaseKill && r.Kill.Cause != "":
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // details are those of a call that had a slot.

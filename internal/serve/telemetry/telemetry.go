@@ -51,7 +51,8 @@ type ended struct {
 	tool   string // fit for a label
 	asked  time.Time
 	over   time.Time
-	parent string // its traceparent
+	parent string // the trace context that it came with
+	own    string // and the one that Trace gave; may be empty
 	id     string // the model's, of the call
 	turn   string
 }
@@ -93,7 +94,7 @@ func (t *Telemetry) one(record *turn.Record) {
 	}
 	c := &ended{
 		result: record.Result, tool: t.tools.of(record.Event.Tool), asked: record.Asked, over: record.Event.Time,
-		parent: record.TraceParent, id: record.Event.CallID, turn: record.Event.TurnID,
+		parent: record.TraceParent, own: record.Trace, id: record.Event.CallID, turn: record.Event.TurnID,
 	}
 	if at := record.Result.Marks.Done; !at.IsZero() {
 		c.over = at

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -31,19 +30,20 @@ type traces struct {
 // traced is what a trace shows of a call: a bounded copy, since the result may
 // be large.
 type traced struct {
-	tool, parent string
-	asked, over  time.Time
-	status       api.Status
-	marks        api.Marks
-	ladder       bool
-	attributes   []attribute.KeyValue
-	kill         []attribute.KeyValue
+	name        string
+	kind        trace.SpanKind
+	parent, own string // trace contexts
+	asked, over time.Time
+	status      api.Status
+	phases      []api.Phase
+	attributes  []attribute.KeyValue
+	kill        []attribute.KeyValue
 }
 
 func newTraces(exporter sdktrace.SpanExporter, of *resource.Resource, version string, lost prometheus.Counter) *traces {
 	// It blocks where spans come too fast, but only the goroutine here: what then
 	// has no room is counted.
-	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(of), sdktrace.WithBatcher(exporter, sdktrace.WithBlocking()))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithResource(of), sdktrace.WithBatcher(exporter, sdktrace.WithBlocking()), sdktrace.WithIDGenerator(ids{}))
 	t := &traces{
 		provider: provider, tracer: provider.Tracer("github.com/toolhost/toolhost", trace.WithInstrumentationVersion(version)),
 		lost: lost, waiting: make(chan traced, maxWaiting), stop: make(chan struct{}), over: make(chan struct{}),
@@ -56,9 +56,11 @@ func newTraces(exporter sdktrace.SpanExporter, of *resource.Resource, version st
 func (t *traces) event(*api.Event) {}
 
 // call implements sink.
-func (t *traces) call(c *ended) {
+func (t *traces) call(c *ended) { t.take(newTraced(c)) }
+
+func (t *traces) take(c traced) {
 	select {
-	case t.waiting <- newTraced(c):
+	case t.waiting <- c:
 	default:
 		t.lost.Inc()
 	}
@@ -93,14 +95,13 @@ func (t *traces) close() {
 
 // make makes the spans of one call, at the times that were measured.
 func (t *traces) make(c traced) {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": c.parent})
-	ctx, span := t.tracer.Start(ctx, "execute_tool "+c.tool, trace.WithTimestamp(c.asked), trace.WithAttributes(c.attributes...))
-	for _, p := range c.marks.Phases() {
-		switch {
-		case p.Name == api.PhaseQueue, p.Name == api.PhaseStart, p.Name == api.PhaseRun:
-			t.phase(ctx, c.asked, p)
-		case p.Name == api.PhaseKill && c.ladder:
+	_, span := t.tracer.Start(below(c.parent, c.own), c.name, trace.WithSpanKind(c.kind), trace.WithTimestamp(c.asked), trace.WithAttributes(c.attributes...))
+	ctx := trace.ContextWithSpan(context.Background(), span)
+	for _, p := range c.phases {
+		if p.Name == api.PhaseKill {
 			t.phase(ctx, c.asked, p, c.kill...)
+		} else {
+			t.phase(ctx, c.asked, p)
 		}
 	}
 	if c.status != api.StatusOK {

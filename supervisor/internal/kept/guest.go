@@ -119,29 +119,8 @@ func (g *Guest) SetTimer(left time.Duration) (err error) {
 	return err
 }
 
-// tellAhead is how long before its time a launcher gets a later one.
-const tellAhead = 10 * time.Second
-
-// rearm sets the launcher's timer to what the guest needs that needs most. A later time
-// it gets only when its own is near: until then calls come and go, and each would wake
-// it twice.
-func (l *Line) rearm(s *stay) error {
-	now := time.Now()
-	left := l.needs(s, now)
-	if near := s.armed.Add(-tellAhead); now.Before(near) && l.current == s && !now.Add(left).Before(s.armed) {
-		l.nearly.Reset(near.Sub(now))
-		return nil
-	}
-	s.armed = now.Add(left)
-	return s.tell(left)
-}
-
-// rearmNearly is rearm for a launcher whose time is near.
-func (l *Line) rearmNearly() {
-	if s := l.current; s != nil {
-		_ = l.rearm(s)
-	}
-}
+// rearm sets the launcher's timer to what the guest needs that needs most.
+func (l *Line) rearm(s *stay) error { return s.process.SetTimer(l.needs(s, time.Now())) }
 
 // MayLiveOn is false if the processes are to end with the call.
 func (g *Guest) MayLiveOn() (may bool) {

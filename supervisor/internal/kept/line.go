@@ -38,11 +38,10 @@ type Line struct {
 	idle      time.Time // since when there are no calls
 
 	mu      sync.Mutex
-	over    bool        // nothing of the line is left
-	current *stay       // the process that calls share
-	parked  []*stay     // those that wait for one call each, the oldest first
-	timer   *time.Timer // ends an idle process
-	nearly  *time.Timer // the launcher's time is near
+	over    bool    // nothing of the line is left
+	current *stay   // the process that calls share
+	parked  []*stay // those that wait for one call each, the oldest first
+	timer   *time.Timer
 	retired bool
 	data    data
 }
@@ -51,8 +50,6 @@ type Line struct {
 type stay struct {
 	process *process.Process
 	died    <-chan struct{}
-	tell    func(left time.Duration) error // moves the launcher's timer
-	armed   time.Time                      // that, as it was told; zero before
 	// here holds each guest with the time at which the launcher is to end the
 	// tree for it; zero means not known yet.
 	here   map[*Guest]time.Time
@@ -74,7 +71,7 @@ type stay struct {
 
 // newStay is a process that has just been made.
 func (l *Line) newStay(p *process.Process) *stay {
-	s := &stay{process: p, died: p.Died(), tell: p.SetTimer, here: map[*Guest]time.Time{}}
+	s := &stay{process: p, died: p.Died(), here: map[*Guest]time.Time{}}
 	l.hold()
 	p.AtEnd = func() {
 		l.ask(func() {
@@ -93,14 +90,13 @@ func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
 	limits.Running = maxShared
 	return &Line{
 		pool: p, sum: sum, keep: keep, ahead: strings.HasPrefix(sum, aheadPrefix), gate: admission.New(limits),
-		stop: make(chan struct{}), renewed: make(chan struct{}, 1), timer: time.NewTimer(process.Forever), nearly: time.NewTimer(process.Forever),
+		stop: make(chan struct{}), renewed: make(chan struct{}, 1), timer: time.NewTimer(process.Forever),
 	}
 }
 
 // run is the line's goroutine: it hears of deaths and times.
 func (l *Line) run() {
 	defer l.timer.Stop()
-	defer l.nearly.Stop()
 	for {
 		select {
 		case <-l.renewed: // another death is waited for
@@ -108,8 +104,6 @@ func (l *Line) run() {
 			l.ask(l.findDead)
 		case <-l.timer.C:
 			l.ask(l.endIdle)
-		case <-l.nearly.C:
-			l.ask(l.rearmNearly)
 		case <-l.stop:
 			l.mu.Lock()
 			defer l.mu.Unlock()

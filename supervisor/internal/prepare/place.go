@@ -26,6 +26,7 @@ func (p *Prepared) placeEnv() (env []string) {
 		{api.ParentTurnIDVariable, at.ParentTurnID},
 		{api.DepthVariable, depthText(at.TurnID, at.Depth)},
 		{api.MetaVariable, p.metaText()},
+		{api.TraceParentVariable, api.TraceParent(p.Request.Meta)},
 	} {
 		if v.value != "" && !strings.Contains(v.value, "\x00") {
 			env = append(env, v.name+"="+v.value)

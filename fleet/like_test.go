@@ -1,0 +1,98 @@
+package fleet_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// What is refused before it begins is refused as on one machine, wherever that is found.
+func TestRefusedAsOnOneMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	here, err := fleet.Open(t.Context(), fleet.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = here.Close() })
+	plugin := func(change func(*supervisor.Request)) supervisor.Request {
+		r := supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":"hi"}`)}
+		change(&r)
+		return r
+	}
+	for what, r := range map[string]supervisor.Request{
+		"arguments that are no JSON": plugin(func(r *supervisor.Request) { r.Arguments = json.RawMessage(`{"text":`) }),
+		"metadata that is no JSON":   plugin(func(r *supervisor.Request) { r.Meta = json.RawMessage(`{`) }),
+		"another file":               plugin(func(r *supervisor.Request) { r.SHA256 = strings.Repeat("0", 64) }),
+		"no such tool":               plugin(func(r *supervisor.Request) { r.Tool.Name = "nosuch" }),
+		"no such file":               plugin(func(r *supervisor.Request) { r.Tool.Path = "/no/such/file" }),
+		"no plugin":                  plugin(func(r *supervisor.Request) { r.Tool.Path = "/bin/true" }),
+		"no such command":            {Command: &supervisor.Command{Argv: []string{"nosuchprogram"}}},
+		"a nameless secret":          plugin(func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Value: "long-enough"}} }),
+	} {
+		want, got := here.Call(wait.Context(t), r), w.call(r)
+		if got.OK() || got.Status != want.Status || got.Reason != want.Reason || got.Retry.SideEffects != want.Retry.SideEffects {
+			t.Errorf("%s: %s (%s), and here %s (%s)\n%s\n%s", what, got.Status, got.Reason, want.Status, want.Reason, got.Message, want.Message)
+		}
+	}
+}
+
+// A call that no worker can make has its events, as each call.
+func TestEventsOfARefusal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	events := make(chan api.Event, 10)
+	r := shell("true")
+	r.Events, r.FilesTo = events, t.TempDir()
+	if got := w.call(r); got.Status != api.StatusPolicyViolation {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	kinds := ""
+	for len(events) > 0 {
+		kinds += string((<-events).Kind) + " "
+	}
+	if kinds != "tool_queued tool_failed " {
+		t.Errorf("events %q", kinds)
+	}
+}
+
+// A result without a structured value has none after its way either.
+func TestAResultWithoutAValue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	if got := w.call(shell("echo x")); !got.OK() || got.Structured != nil {
+		t.Errorf("%s, structured %q", got.Message, got.Structured)
+	}
+}
+
+// What a call uses is seen while it runs on this machine, and it is gone when that is.
+func TestProcessesOfALocalCall(t *testing.T) {
+	t.Parallel()
+	f, err := fleet.Open(t.Context(), fleet.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	c := f.Start(t.Context(), shell("exec sleep 1000"))
+	wait.Until(t, "its processes are seen", func() bool { now, ok := c.Current(); return ok && now.Pids > 0 })
+	c.Abort(api.ReasonUser)
+	await(t, c.Gone())
+	if _, ok := c.Current(); ok || c.Result().Status != api.StatusCancelled {
+		t.Errorf("%s", c.Result().Message)
+	}
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	there := w.fleet.Start(t.Context(), shell("true"))
+	await(t, there.Gone())
+	if _, ok := there.Current(); ok || !there.Result().OK() {
+		t.Errorf("%s", there.Result().Message)
+	}
+}
