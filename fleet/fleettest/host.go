@@ -89,9 +89,11 @@ func (h *Host) open(ctx context.Context, c supervisor.Config) error {
 	if err := p.worker.WriteFile(keyFile); err != nil {
 		return err
 	}
+	//lint:ignore SA1019 it is what a test of the supervisor may still set
+	adapter := c.Adapter
 	w, err := worker.Open(ctx, worker.Config{
 		Name: p.name, URL: p.url, KeyFile: keyFile, Callers: []string{p.caller.Public()}, Dir: filepath.Join(dir, "run"),
-		Slots: 256, Supervisor: c, Adapter: c.Adapter, Logger: c.Logger, Ceilings: worker.Ceilings{
+		Slots: 256, Supervisor: c, Adapter: adapter, Logger: c.Logger, Ceilings: worker.Ceilings{
 			Network: everyNetwork(c.Ceiling), Write: []string{"/tmp", "/usr", "/etc", "/bin", "/lib"},
 		},
 	})
