@@ -33,19 +33,19 @@ func share(t *testing.T, adjust func(c *worker.Config, keys [2]string)) *shared 
 		s.keys[i] = keys[i].Public()
 		parties = append(parties, fleettest.Party{Key: s.keys[i]})
 	}
-	servers, err := fleettest.Start(1, parties)
+	servers, err := fleettest.Start(fleettest.Config{Number: 1, Parties: parties})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(servers.Close)
 	s.config = worker.Config{
-		Name: "w1", URL: servers.URLs[0], KeyFile: filepath.Join(dir, "w1"), Callers: s.keys[:], Dir: filepath.Join(dir, "run"),
+		Name: "w1", URL: servers.List[0].URL, KeyFile: filepath.Join(dir, "w1"), Callers: s.keys[:], Dir: filepath.Join(dir, "run"),
 		Lease: 5 * time.Second, Slots: 4, Logger: logger(t),
 	}
 	adjust(&s.config, s.keys)
 	s.work()
 	for i := range keys {
-		s.callers[i], err = fleet.Open(t.Context(), fleet.Config{URL: servers.URLs[0], Key: keys[i], WorkersOnly: true, Logger: logger(t).Named(s.keys[i][:4])})
+		s.callers[i], err = fleet.Open(t.Context(), fleet.Config{URL: servers.List[0].URL, Key: keys[i], WorkersOnly: true, Logger: logger(t).Named(s.keys[i][:4])})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,8 @@ package fleet_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,89 +11,23 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/toolhost/toolhost/fleet/engine"
+	"github.com/toolhost/toolhost/fleet/fleettest"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// natsVariable has the test binary be a nats-server with this configuration file.
-const natsVariable = "TOOLHOST_TEST_NATS"
-
-func serveNATS(file string) {
-	o, err := server.ProcessConfigFile(file)
-	if err == nil {
-		o.NoSigs = true
-		var s *server.Server
-		if s, err = server.NewServer(o); err == nil {
-			s.Start()
-			wait.Forever()
-		}
-	}
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
-}
-
-// natsServer is one of a cluster, in a process of its own.
-type natsServer struct {
-	t       testing.TB
-	file    string
-	address string
-	cmd     *exec.Cmd
-}
-
 // newCluster starts three servers that know the caller's key and those of workers.
-func newCluster(t testing.TB, dir, caller string, workers map[string]string) (servers []*natsServer) {
+func newCluster(t testing.TB, caller string, workers map[string]string) *fleettest.Servers {
 	t.Helper()
-	var clients, routes []string
-	for range 3 {
-		clients, routes = append(clients, freeAddress(t)), append(routes, freeAddress(t))
+	parties := []fleettest.Party{{Key: caller}}
+	for name, key := range workers {
+		parties = append(parties, fleettest.Party{Key: key, Worker: name})
 	}
-	for i := range clients {
-		text := engine.NATSConfig(caller, workers) + fmt.Sprintf(
-			"server_name: n%d\nlisten: %q\ncluster: {name: soak, listen: %q, no_advertise: true, routes: [%s]}\n",
-			i, clients[i], routes[i], "nats-route://"+strings.Join(routes, ", nats-route://"))
-		s := &natsServer{t: t, file: filepath.Join(dir, fmt.Sprintf("n%d.conf", i)), address: clients[i]}
-		if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s.start()
-		t.Cleanup(s.kill)
-		servers = append(servers, s)
-	}
-	for _, s := range servers {
-		wait.Until(t, "a nats-server listens", func() bool {
-			conn, err := net.Dial("tcp", s.address)
-			if err == nil {
-				_ = conn.Close()
-			}
-			return err == nil
-		})
-	}
-	return servers
-}
-
-// freeAddress is one that nobody listens on, as far as can be known.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	servers, err := fleettest.Start(fleettest.Config{Number: 3, Parties: parties, Hidden: true}) // or clients go round their wires
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
-func (s *natsServer) start() {
-	s.cmd = exec.Command(os.Args[0])
-	s.cmd.Env = append(os.Environ(), natsVariable+"="+s.file)
-	s.cmd.Stderr = s.t.Output()
-	if err := s.cmd.Start(); err != nil {
-		panic(err)
-	}
-}
-
-func (s *natsServer) kill() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+	t.Cleanup(servers.Close)
+	return servers
 }
 
 // pause stops a process for a while.

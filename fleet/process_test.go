@@ -67,9 +67,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(termVariable) != "" {
 		sayWhenTold()
 	}
-	if file := os.Getenv(natsVariable); file != "" {
-		serveNATS(file)
-	}
 	if raw := os.Getenv(callerVariable); raw != "" {
 		beSoakCaller(raw)
 		return

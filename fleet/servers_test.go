@@ -34,20 +34,20 @@ func TestAServerIsKilled(t *testing.T) {
 func killServer(t *testing.T, which int) {
 	dir := t.TempDir()
 	caller, own := newKey(t, filepath.Join(dir, "caller")), newKey(t, filepath.Join(dir, "w1")).Public()
-	servers, err := fleettest.Start(3, []fleettest.Party{{Key: caller.Public()}, {Key: own, Worker: "w1"}})
+	servers, err := fleettest.Start(fleettest.Config{Number: 3, Parties: []fleettest.Party{{Key: caller.Public()}, {Key: own, Worker: "w1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(servers.Close)
 	const calls = 4
 	w, err := worker.Open(t.Context(), worker.Config{
-		Name: "w1", URL: servers.URLs[0], KeyFile: filepath.Join(dir, "w1"), Callers: []string{caller.Public()}, Dir: filepath.Join(dir, "run"), Slots: 2 * calls, Logger: logger(t),
+		Name: "w1", URL: servers.List[0].URL, KeyFile: filepath.Join(dir, "w1"), Callers: []string{caller.Public()}, Dir: filepath.Join(dir, "run"), Slots: 2 * calls, Logger: logger(t),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	f, err := fleet.Open(t.Context(), fleet.Config{URL: servers.URLs[1], Key: caller, WorkersOnly: true, Logger: logger(t)})
+	f, err := fleet.Open(t.Context(), fleet.Config{URL: servers.List[1].URL, Key: caller, WorkersOnly: true, Logger: logger(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func killServer(t *testing.T, which int) {
 	for range calls {
 		<-begun
 	}
-	servers.Kill(which)
+	servers.List[which].Kill()
 	for range 20 { // and short ones all the while
 		if got := f.Call(wait.Context(t), shell("echo x")); !got.OK() && got.Retry.SideEffects != "none" {
 			t.Errorf("%s %s", got.Status, got.Message)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolhost/toolhost/fleet/fleettest"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -28,7 +30,7 @@ const faultsVariable = "FLEET_FAULTS"
 type soak struct {
 	*world
 	public          map[string]string
-	servers         []*natsServer
+	servers         *fleettest.Servers
 	starts, history string
 	left            atomic.Int64 // faults to come
 	counts          sync.Map     // by name, *atomic.Int64
@@ -75,8 +77,8 @@ type party struct {
 
 func (s *soak) newParty(begin func(url string) *exec.Cmd) *party {
 	var addresses []string
-	for _, server := range s.servers {
-		addresses = append(addresses, server.address)
+	for _, server := range s.servers.List {
+		addresses = append(addresses, strings.TrimPrefix(server.URL, "nats://"))
 	}
 	p := &party{s: s, wire: newWire(s.t, addresses...)}
 	p.begin = func() *exec.Cmd { return begin(p.wire.url()) }
@@ -148,21 +150,23 @@ func (p *party) fill(ledger string, d time.Duration) {
 	}
 }
 
-func (n *natsServer) faults() []fault {
+func faultsOf(n *fleettest.Server) []fault {
 	return []fault{
-		{"a server is stopped", 60, func() { pause(n.cmd.Process, upTo(time.Second)) }},
+		{"a server is stopped", 60, func() { pause(n.Process(), upTo(time.Second)) }},
 		{"kill -9 of a server", 38, func() {
-			n.kill()
+			n.Kill()
 			time.Sleep(upTo(time.Second))
-			n.start()
+			if err := n.Restart(); err != nil {
+				panic(err)
+			}
 		}},
-		{"a server is stopped beyond the lease", 2, func() { pause(n.cmd.Process, tooLong) }},
+		{"a server is stopped beyond the lease", 2, func() { pause(n.Process(), tooLong) }},
 	}
 }
 
 // begin starts all.
 func (s *soak) begin() (faults [][]fault, caller *party) {
-	s.servers = newCluster(s.t, s.dir, s.key.Public(), s.public)
+	s.servers = newCluster(s.t, s.key.Public(), s.public)
 	for name := range s.public {
 		w := s.worker(name)
 		full := fault{"full disk", 8, func() { w.fill(filepath.Join(s.dir, "run-"+name, "ledger"), upTo(400*time.Millisecond)) }}
@@ -197,8 +201,8 @@ func TestFleetSoak(t *testing.T) {
 	for _, faults := range parties {
 		injecting.Go(func() { s.inject(500*time.Millisecond, faults) })
 	}
-	for _, server := range s.servers {
-		injecting.Go(func() { s.inject(3*time.Second, server.faults()) })
+	for _, server := range s.servers.List {
+		injecting.Go(func() { s.inject(3*time.Second, faultsOf(server)) })
 	}
 	injecting.Wait()
 	if err := caller.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -182,11 +182,11 @@ var startServers = sync.OnceValue(func() (err error) {
 		}
 		parties = append(parties, Party{Key: p.caller.Public(), Account: p.name}, Party{Key: p.worker.Public(), Worker: p.name, Account: p.name})
 	}
-	if three, err = Start(3, parties); err != nil {
+	if three, err = Start(Config{Number: 3, Parties: parties}); err != nil {
 		return err
 	}
 	for i := range pairs { // the worker's server is another than the caller's as often as not
-		pairs[i].url = strings.Join(three.URLs, ",")
+		pairs[i].url = strings.Join(three.URLs(), ",")
 	}
 	return nil
 })

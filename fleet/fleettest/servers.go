@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,12 +28,22 @@ type Party struct {
 	Account string
 }
 
+// Config is what servers are started with.
+type Config struct {
+	Number  int
+	Parties []Party
+	// Hidden has clients hear of no other servers than those that they were given.
+	Hidden bool
+}
+
 // settings are those of one server.
 type settings struct {
-	Parties []Party
-	Number  int // of all servers
-	Route   string
+	Config
+	Listen, Route string   // its addresses; empty for any
+	Routes        []string // URLs of other servers
 }
+
+const scheme = "nats://"
 
 // serverVariable has the test binary be a server with these settings, in JSON.
 const serverVariable = "TOOLHOST_TEST_NATS"
@@ -67,9 +79,9 @@ func serve(raw string) error {
 	if !running.ReadyForConnections(time.Minute) {
 		return fmt.Errorf("the server does not listen")
 	}
-	fmt.Println("nats://" + running.Addr().String())
+	fmt.Println(scheme + running.Addr().String())
 	if s.Number > 1 {
-		fmt.Println("nats://" + running.ClusterAddr().String())
+		fmt.Println(scheme + running.ClusterAddr().String())
 		for !meshed(running, s.Number-1) {
 			time.Sleep(5 * time.Millisecond)
 		}
@@ -93,9 +105,10 @@ func meshed(s *server.Server, others int) bool {
 }
 
 // options are as those that toolhost fleet nats-config writes.
-func (s settings) options() (*server.Options, error) {
-	o := &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, PingInterval: 2 * time.Second, MaxPingsOut: 2,
+func (s settings) options() (o *server.Options, err error) {
+	o = &server.Options{NoSigs: true, NoLog: true, PingInterval: 2 * time.Second, MaxPingsOut: 2}
+	if o.Host, o.Port, err = address(s.Listen); err != nil {
+		return nil, err
 	}
 	accounts := map[string]*server.Account{}
 	for _, p := range s.Parties {
@@ -115,42 +128,59 @@ func (s settings) options() (*server.Options, error) {
 	if s.Number == 1 {
 		return o, nil
 	}
-	o.Cluster = server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: server.RANDOM_PORT}
-	if s.Route != "" {
-		route, err := url.Parse(s.Route)
+	o.Cluster = server.ClusterOpts{Name: "test", NoAdvertise: s.Hidden}
+	if o.Cluster.Host, o.Cluster.Port, err = address(s.Route); err != nil {
+		return nil, err
+	}
+	for _, text := range s.Routes {
+		route, err := url.Parse(text)
 		if err != nil {
 			return nil, err
 		}
-		o.Routes = []*url.URL{route}
+		o.Routes = append(o.Routes, route)
 	}
 	return o, nil
 }
 
-// Servers are several that are one cluster.
-type Servers struct {
-	// URLs are those that clients connect to.
-	URLs      []string
-	processes []*exec.Cmd
-	stdins    []io.Closer
+// address is one to listen at, on any port without one.
+func address(of string) (host string, port int, err error) {
+	if of == "" {
+		return "127.0.0.1", server.RANDOM_PORT, nil
+	}
+	host, text, err := net.SplitHostPort(of)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	return host, port, err
 }
 
-// Start starts so many servers.
-func Start(number int, parties []Party) (*Servers, error) {
-	s, route := &Servers{}, ""
+// Server is one in a process of its own.
+type Server struct {
+	// URL is what clients connect to.
+	URL   string
+	route string // what other servers connect to
+	all   *Servers
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+// Servers are several that are one cluster.
+type Servers struct {
+	config Config
+	List   []*Server
+}
+
+// Start starts servers, and waits until they know each other.
+func Start(c Config) (*Servers, error) {
+	s := &Servers{config: c}
 	var outs []*bufio.Reader
-	for range number {
-		out, err := s.start(settings{Parties: parties, Number: number, Route: route})
+	for range c.Number {
+		out, err := s.add()
 		if err != nil {
 			s.Close()
 			return nil, err
 		}
 		outs = append(outs, out)
-		s.URLs = append(s.URLs, line(out))
-		if number > 1 {
-			if seed := line(out); route == "" {
-				route = seed
-			}
-		}
 	}
 	for i, out := range outs {
 		if got := line(out); got != "ready" {
@@ -161,43 +191,80 @@ func Start(number int, parties []Party) (*Servers, error) {
 	return s, nil
 }
 
+// add starts one more.
+func (s *Servers) add() (out *bufio.Reader, err error) {
+	one := &Server{all: s}
+	if out, err = one.start(); err != nil {
+		return nil, err
+	}
+	s.List = append(s.List, one)
+	one.URL = line(out)
+	if s.config.Number > 1 {
+		one.route = line(out)
+	}
+	return out, nil
+}
+
+// routes are those to all servers but one.
+func (s *Servers) routes(but *Server) (list []string) {
+	for _, other := range s.List {
+		if other != but {
+			list = append(list, other.route)
+		}
+	}
+	return list
+}
+
+// URLs are what clients connect to.
+func (s *Servers) URLs() (list []string) {
+	for _, one := range s.List {
+		list = append(list, one.URL)
+	}
+	return list
+}
+
 func line(r *bufio.Reader) string {
-	text, _ := r.ReadString('\n') // what is missing is no address
+	text, _ := r.ReadString('\n') // what is missing is not an address
 	return strings.TrimSpace(text)
 }
 
-func (s *Servers) start(of settings) (*bufio.Reader, error) {
-	raw, err := json.Marshal(of)
+// start has it listen where it did before, if it did.
+func (s *Server) start() (out *bufio.Reader, err error) {
+	raw, err := json.Marshal(settings{s.all.config, strings.TrimPrefix(s.URL, scheme), strings.TrimPrefix(s.route, scheme), s.all.routes(s)})
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env, cmd.Stderr = append(os.Environ(), serverVariable+"="+string(raw)), os.Stderr
-	in, err := cmd.StdinPipe()
+	s.cmd = exec.Command(os.Args[0])
+	s.cmd.Env, s.cmd.Stderr = append(os.Environ(), serverVariable+"="+string(raw)), os.Stderr
+	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	from, err := s.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	s.processes, s.stdins = append(s.processes, cmd), append(s.stdins, in)
-	return bufio.NewReader(out), nil
+	return bufio.NewReader(from), s.cmd.Start()
 }
 
-// Kill kills a server, as kill -9 does.
-func (s *Servers) Kill(i int) {
-	_ = s.processes[i].Process.Kill()
-	_ = s.processes[i].Wait()
+// Process is its process.
+func (s *Server) Process() *os.Process { return s.cmd.Process }
+
+// Kill kills it, as kill -9 does.
+func (s *Server) Kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// Restart starts one that was killed. It does not wait until others know it.
+func (s *Server) Restart() error {
+	_, err := s.start()
+	return err
 }
 
 // Close ends all.
 func (s *Servers) Close() {
-	for i := range s.processes {
-		_ = s.stdins[i].Close()
-		s.Kill(i)
+	for _, one := range s.List {
+		_ = one.stdin.Close()
+		one.Kill()
 	}
 }
