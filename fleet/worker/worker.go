@@ -317,6 +317,8 @@ func (w *Worker) close() error {
 			conn.Close()
 		}
 	}
+	w.mu.Lock() // what has come last may still be being taken
+	defer w.mu.Unlock()
 	for _, c := range w.callers {
 		c.drop()
 	}
