@@ -9,12 +9,7 @@ import (
 )
 
 func (c *remote) isOpen() bool {
-	for _, a := range c.attempts {
-		if c.state.Open(a.n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.attempts, func(a *attempt) bool { return c.state.Open(a.n) })
 }
 
 // unanswered says whether an offer may still find a slot at once.

@@ -31,6 +31,15 @@ type Own struct {
 	Lease  *sandbox.Lease
 }
 
+// Of is a request with these.
+func (o Own) Of(r Request) Request {
+	r.Events, r.Ask, r.Lease = o.Events, o.Ask, o.Lease
+	if o.Meta != nil {
+		r.Meta = o.Meta
+	}
+	return r
+}
+
 // Prepare looks at a call, and starts nothing of it. An error is that of the refusal which
 // the call would meet, unless that is for its arguments: then it is the call's result, as
 // of any other.
@@ -46,11 +55,7 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 
 // Start begins the call. When ctx ends it is aborted.
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
-	r := &p.p.Request
-	r.Events, r.Ask, r.Lease = own.Events, own.Ask, own.Lease
-	if own.Meta != nil {
-		r.Meta = own.Meta
-	}
+	p.p.Request = own.Of(p.p.Request)
 	return p.s.start(ctx, p.p, p.refused)
 }
 

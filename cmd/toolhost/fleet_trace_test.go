@@ -55,7 +55,7 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// find is a service's span of a name below another; nil if there is none.
+// find returns the span of a service with this name and parent, or nil if it is unknown.
 func (s *spans) find(service, name string, parent []byte) *tracepb.Span {
 	s.mu.Lock()
 	defer s.mu.Unlock()

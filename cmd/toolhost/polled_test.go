@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The runtime waits for a pipe that a client has made, whoever else has its ends; what is
-// no pipe stays as it is.
+// Go's runtime waits for a pipe that a client has made, though another process has its
+// ends, too. A file that is not a pipe stays as it is.
 func TestAPipeIsPolled(t *testing.T) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {

@@ -54,9 +54,7 @@ func (a *attempt) start(host *supervisor.Supervisor, own supervisor.Own) *superv
 		return a.call.Start(context.Background(), own)
 	}
 	a.call.Close()
-	r := a.request
-	r.Events, r.Ask, r.Lease = own.Events, own.Ask, own.Lease
-	return host.Start(context.Background(), r)
+	return host.Start(context.Background(), own.Of(a.request))
 }
 
 // outlet sends what comes of a call, and keeps it until the caller has it.

@@ -60,7 +60,7 @@ func (w *Worker) capTimeout(ctx context.Context, p *planned) (why fleetv1.Why, e
 	p.call = nil
 	e, err := w.host.Explain(ctx, p.request)
 	if err != nil {
-		return fleetv1.Why_WHY_CANNOT, err
+		return whyOf(err), err
 	}
 	if err := w.config.Ceilings.CheckTimeout(e.Timeout.Timeout); err != nil {
 		return fleetv1.Why_WHY_CEILING, err
@@ -69,7 +69,7 @@ func (w *Worker) capTimeout(ctx context.Context, p *planned) (why fleetv1.Why, e
 		Layer: budget.LayerClient, TimeoutUnset: true, Max: w.config.Ceilings.Timeout, Detail: "the ceiling of worker " + w.config.Name,
 	})
 	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
-		return fleetv1.Why_WHY_CANNOT, err
+		return whyOf(err), err
 	}
 	return fleetv1.Why_WHY_UNSPECIFIED, nil
 }

@@ -156,8 +156,8 @@ func (g *gateway) update(uri string, change update, params json.RawMessage) {
 }
 
 // updateFor is an update as one session gets it; nil where the session watches another
-// source by the same URI, or gets it later (keepEarly). It shares nothing with those of others, which the SDK goes on
-// to write to.
+// source by the same URI, or gets it behind the answer to its request. It shares nothing
+// with those of others, which the SDK goes on to write to.
 func (g *gateway) updateFor(by *mcpsdk.ServerSession, r mcpsdk.Request) mcpsdk.Request {
 	p, is := r.GetParams().(*mcpsdk.ResourceUpdatedNotificationParams)
 	if !is {

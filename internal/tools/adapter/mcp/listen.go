@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 )
 
 // subscription is a stream of the server's for one resource.
 type subscription struct {
-	*exchange               // done once the server has ended it
-	id        string        // of its request, as JSON
-	open      chan struct{} // closed when the server has acknowledged it
+	*exchange                  // answered once the server has ended it
+	id           string        // of its request, as JSON
+	open         chan struct{} // closed when the server has acknowledged it
+	acknowledged sync.Once
 }
 
 // listen subscribes to a resource where the protocol has a stream for that. There is one
@@ -47,8 +49,10 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 func (s *session) subscription(uri string) (one *subscription, fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if one = s.subscriptions[uri]; one != nil && !closed(one.done) {
-		return one, false, nil
+	if one = s.subscriptions[uri]; one != nil {
+		if ended, _ := s.wire.result(one.exchange); ended == nil {
+			return one, false, nil
+		}
 	}
 	one = &subscription{exchange: newExchange(), open: make(chan struct{})}
 	if err := s.wire.number(one.exchange); err != nil {
@@ -79,17 +83,8 @@ func (s *session) acknowledged(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.subscriptions {
-		if one.id == id && !closed(one.open) {
-			close(one.open)
+		if one.id == id {
+			one.acknowledged.Do(func() { close(one.open) })
 		}
-	}
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
