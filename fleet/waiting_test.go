@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,12 @@ func (h *held) runs(id string) {
 	wait.Until(h.t, id+" runs", func() bool { return h.starts(id) == 1 })
 }
 
+// wait waits until so many calls have places at workers.
+func (h *held) wait(calls int) {
+	h.t.Helper()
+	wait.Until(h.t, fmt.Sprint(calls, " wait"), func() bool { return h.fleet.Waiting() == calls })
+}
+
 func (h *held) release(id string) {
 	h.t.Helper()
 	if err := os.WriteFile(filepath.Join(h.dir, id), nil, 0o666); err != nil {
@@ -92,9 +99,11 @@ func TestABusyWorkerKeepsAPlace(t *testing.T) {
 	h := newHeld(t, asItIs, "w1")
 	a := h.busy("a", "w1")
 	b := h.start("b")
+	h.wait(1)
 	r := h.request("c")
 	r.Tool.Idempotent = true
 	c := h.fleet.Start(t.Context(), r)
+	h.wait(2)
 	h.release("b")
 	h.release("c")
 	h.ends("a", a, "w1")
@@ -183,12 +192,30 @@ func TestAWaitEnds(t *testing.T) {
 	}
 }
 
+// That a worker has no slot hides no refusal.
+func TestABusyWorkerRefuses(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1")
+	a := h.busy("a", "w1")
+	for _, idempotent := range []bool{false, true} {
+		r := supervisor.Request{
+			Tool:      supervisor.Tool{Path: os.Args[0], Name: "echo", Idempotent: idempotent},
+			Arguments: json.RawMessage(`{"text":"hi"}`), SHA256: strings.Repeat("0", 64),
+		}
+		if got := h.fleet.Call(wait.Context(t), r); got.Status != api.StatusPolicyViolation || got.Retry.SideEffects != "none" {
+			t.Errorf("idempotent %t: %s %s", idempotent, got.Status, got.Message)
+		}
+	}
+	h.ends("a", a, "w1")
+}
+
 // A worker that drains gives its places back, and the call goes on elsewhere.
 func TestADrainingWorkerKeepsNoPlaces(t *testing.T) {
 	t.Parallel()
 	h := newHeld(t, asItIs, "w1", "w2")
 	a, b := h.busy("a", "w1"), h.busy("b", "w2")
 	c := h.start("c")
+	h.wait(1)
 	if !h.fleet.Drain("w1") {
 		t.Fatal("w1 is not known")
 	}
@@ -208,6 +235,7 @@ func TestThisMachineMayBeFreeFirst(t *testing.T) {
 	h.runs("here")
 	b := h.busy("b", "w1")
 	c := h.fleet.Start(t.Context(), shell("echo ran"))
+	h.wait(1)
 	h.ends("here", a, "")
 	await(t, c.Done())
 	if got := c.Result(); !got.OK() || got.Where != nil {
@@ -218,6 +246,7 @@ func TestThisMachineMayBeFreeFirst(t *testing.T) {
 	a = h.fleet.Start(t.Context(), here)
 	h.runs("again")
 	c = h.fleet.Start(t.Context(), shell("echo ran"))
+	h.wait(1)
 	h.ends("b", b, "w1")
 	await(t, c.Done())
 	if got := c.Result(); !got.OK() || got.Where == nil {

@@ -1,0 +1,8 @@
+package fleet
+
+// Waiting is how many calls wait for a worker to have a slot.
+func (f *Fleet) Waiting() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.waiting
+}
