@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -39,6 +40,8 @@ type Journal struct {
 	more      chan struct{} // who leads hands that over to run
 	waitingMu sync.Mutex
 	waiting   []*request
+	large     lane
+	written   atomic.Int64 // how large the log was when it was last written to the file
 
 	readers sync.RWMutex // held by readers of this process while they read
 
@@ -140,7 +143,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 	}
 	report.Unclean, report.LastPID = l.unclean, l.pid
 	j := &Journal{
-		dir: dir, report: report, lock: l,
+		dir: dir, report: report, lock: l, large: newLane(),
 		leading: make(chan struct{}, 1), more: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -214,6 +217,7 @@ type request struct {
 	events []Event
 	bytes  int64
 	reply  chan error
+	passed bool // others have gone before it
 }
 
 func newRequest(events []Event) (*request, error) {

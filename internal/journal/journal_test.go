@@ -169,13 +169,14 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// Small requests wait for one large one at most, and the oldest is always taken.
+// Small requests go first, but the oldest large one lets them pass only once.
 func TestSmallRequestsPassLargeOnes(t *testing.T) {
 	t.Parallel()
 	of := func(events int) *request { return &request{events: make([]Event, events)} }
-	small := of(1)
-	j := &Journal{waiting: []*request{of(64), of(64), small, of(64), small}}
-	for _, want := range []string{"[64 1 1] true", "[64] true", "[64] false", "[] false"} {
+	small, bulky := of(1), of(1)
+	bulky.bytes = maxSmallBytes + 1
+	j := &Journal{waiting: []*request{of(64), small, bulky, small}}
+	for _, want := range []string{"[1 1] true", "[64 1 1] false", "[] false"} {
 		group, more := j.collect()
 		var sizes []int
 		for _, r := range group {
@@ -183,6 +184,9 @@ func TestSmallRequestsPassLargeOnes(t *testing.T) {
 		}
 		if got := fmt.Sprint(sizes, more); got != want {
 			t.Errorf("taken %s, want %s", got, want)
+		}
+		if len(j.waiting) > 0 {
+			j.waiting = append(j.waiting, small)
 		}
 	}
 	for range 2 * maxGroup {

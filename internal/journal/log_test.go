@@ -1,9 +1,11 @@
 package journal
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,4 +59,34 @@ func TestTheLogIsBoundedBesideReaders(t *testing.T) {
 		return logBytes() <= maxLogPages*pageBytes
 	})
 	t.Logf("the log had %d MiB beside %d reads, and %d commits later it began anew", grown>>20, reads.Load(), n)
+}
+
+// Who appends faster than the disk writes waits for the disk: here names that are never the same have each commit change
+// many pages.
+func TestTheLogIsBoundedBesideAppends(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{Retention: Retention{MaxBytes: 8 << 20}})
+	var all sync.WaitGroup
+	var most atomic.Int64
+	for n := range 4 {
+		all.Go(func() {
+			turn := fmt.Sprint("t", n)
+			events := []Event{event(turn, 1, api.EventTurnStart)}
+			for len(events) < 64*120 {
+				e := event(turn, int64(len(events)+1), api.EventQueued)
+				e.CallID, e.Tool = fmt.Sprint(len(events)), rand.Text()
+				events = append(events, e)
+			}
+			for some := range slices.Chunk(events, 64) {
+				mustAppend(t, j, some...)
+				most.Store(max(most.Load(), j.logBytes()))
+			}
+		})
+	}
+	all.Wait()
+	if most := most.Load(); most > 2*maxLogBytes {
+		t.Errorf("the log had %d MiB", most>>20)
+	}
+	t.Logf("the log had %d MiB at most", most.Load()>>20)
 }

@@ -38,7 +38,7 @@ func (r Retention) checkEveryBytes() int64 { return max(1, min(1<<20, r.MaxBytes
 
 // Bounds of one step of pruning, between which appends have their turn.
 const (
-	maxStepRows  = 256
+	maxStepRows  = 64
 	maxStepBytes = 1 << 20
 )
 

@@ -9,14 +9,23 @@ import (
 
 // Bounds of what shares a commit: no request waits long for those before it.
 const (
-	maxSmall      = 8   // events of one request that others take along
-	maxGroup      = 128 // events of more than one
+	maxSmall      = 8        // events of one request that others take along
+	maxSmallBytes = 64 << 10 // and their bytes
+	maxGroup      = 128      // events of more than one
 	maxGroupBytes = 4 << 20
 )
+
+func (r *request) small() bool { return len(r.events) <= maxSmall && r.bytes <= maxSmallBytes }
 
 // commit has the request committed, by this goroutine or by another one. Where nobody else appends that takes no
 // hand-over between goroutines; where others do, run goes on with theirs.
 func (j *Journal) commit(r *request) error {
+	if r.small() {
+		j.large.note(r)
+	} else {
+		defer j.large.begin(r)()
+	}
+	j.boundLog(r.small())
 	j.waitingMu.Lock()
 	j.waiting = append(j.waiting, r)
 	j.waitingMu.Unlock()
@@ -60,21 +69,23 @@ func (j *Journal) commitNext() (more bool) {
 		j.writer.keepUp()
 		wakeUp(j.wake)
 	}
-	if j.writer.commits >= checkpointEvery || j.writer.logged >= checkpointBytes {
+	if j.writer.commits >= checkpointEvery || j.logBytes() > checkpointBytes {
 		wakeUp(j.full)
 	}
 	return more
 }
 
-// collect takes the one that has waited longest, and all others that are small: those of a turn with a thousand calls
-// come one by one, and keep nobody waiting for more than one of them.
+// collect takes all that are small, or else the large one. That one lets small ones pass once, and goes with those that
+// have come then.
 func (j *Journal) collect() (group []*request, more bool) {
 	j.waitingMu.Lock()
 	defer j.waitingMu.Unlock()
 	var rest []*request
 	events, bytes := 0, int64(0)
-	for i, r := range j.waiting {
-		if i > 0 && (len(r.events) > maxSmall || events >= maxGroup || bytes >= maxGroupBytes) {
+	for _, r := range j.waiting {
+		passes := r.small() || r.passed || len(j.waiting) == 1
+		r.passed = true
+		if !passes || events >= maxGroup || bytes >= maxGroupBytes {
 			rest = append(rest, r)
 			continue
 		}
@@ -159,6 +170,10 @@ func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 	if !w.pruner.active {
 		return false
 	}
+	if j.logBytes() > maxLogBytes { // it goes on when that is in the file
+		wakeUp(j.full)
+		return false
+	}
 	over, err := w.prune()
 	if !over {
 		return true
@@ -168,77 +183,6 @@ func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 	}
 	w.endPass(err)
 	return w.pruner.active
-}
-
-// shrink has the log written to the file, which only then shrinks; wait until it is. j is locked, and is not meanwhile.
-func (j *Journal) shrink(wait bool) error {
-	if !wait {
-		wakeUp(j.full)
-		return nil
-	}
-	j.mu.Unlock()
-	defer j.mu.Lock()
-	return j.checkpoint()
-}
-
-// keepLog writes the log to the file whenever there is much of it, until Close.
-func (j *Journal) keepLog() {
-	for {
-		select {
-		case <-j.full:
-			if err := j.checkpoint(); err != nil {
-				j.writer.log.Warn("cannot write the journal's log to its file", "error", err)
-			}
-		case <-j.quit:
-			return
-		}
-	}
-}
-
-const (
-	// checkpointEvery is after how many commits the log is written to the file, and
-	// checkpointBytes after how much that was appended.
-	checkpointEvery = 256
-	checkpointBytes = 8 << 20
-	// maxLogPages bounds the log that commits and reads may go on beside; with more of
-	// it they wait until it can begin anew.
-	maxLogPages = 4096
-)
-
-// checkpoint writes the log to the file, which only then shrinks, beside commits: it waits for the disk. Passive: it
-// waits for no reader, and where one was in the way the rest is owed to the next pass of pruning.
-func (j *Journal) checkpoint() error {
-	j.mu.Lock()
-	j.writer.commits, j.writer.logged = 0, 0
-	condemned := j.writer.condemned != nil
-	j.mu.Unlock()
-	if condemned {
-		return nil
-	}
-	inLog, owed, err := j.writer.database.checkpoint()
-	if err == nil && owed && inLog > maxLogPages {
-		owed, err = j.emptyLog(inLog)
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.writer.pruner.owed = err != nil || owed
-	return err
-}
-
-// emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
-// then commits, for what these have written meanwhile. Where they write faster than the disk, for all of it.
-func (j *Journal) emptyLog(inLog int64) (owed bool, err error) {
-	j.readers.Lock()
-	defer j.readers.Unlock()
-	if inLog < 2*maxLogPages {
-		if _, _, err := j.writer.database.checkpoint(); err != nil {
-			return true, err
-		}
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, owed, err = j.writer.database.checkpoint()
-	return owed, err
 }
 
 func (j *Journal) finish() error {

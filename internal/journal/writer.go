@@ -21,7 +21,6 @@ type writer struct {
 	turns   map[string]*turnState
 	pos     int64 // of the last event
 	commits int   // since the log was written to the file
-	logged  int64 // bytes of events, since then
 	pruner  pruner
 	held    holdings
 	damaged bool // SQLite has said that the database is corrupt
@@ -92,7 +91,6 @@ func (w *writer) transact(group []*request) error {
 		return err
 	}
 	for _, r := range group {
-		w.logged += r.bytes
 		w.pruner.grew(r.bytes)
 	}
 	return nil

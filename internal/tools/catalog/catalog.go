@@ -215,7 +215,8 @@ func (c *Catalog) holders(name string) (list []holder) {
 	if own, ok := c.named(name); ok {
 		return []holder{{own, own}}
 	}
-	for _, entry := range c.loaded.Tools {
+	for i := range c.loaded.Tools {
+		entry := &c.loaded.Tools[i]
 		if entry.Type != config.TypeMCP {
 			continue
 		}
@@ -223,8 +224,8 @@ func (c *Catalog) holders(name string) (list []holder) {
 		if prefix != "" && !mcpname.Hashed(name) && !strings.HasPrefix(name, prefix+mcpname.Separator) {
 			continue
 		}
-		if one := settingsFor(entry, name); !one.Hidden {
-			list = append(list, holder{entry, one})
+		if one := settingsFor(*entry, name); !one.Hidden {
+			list = append(list, holder{*entry, one})
 		}
 	}
 	return list

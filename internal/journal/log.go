@@ -1,0 +1,117 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// keepLog writes the log to the file whenever there is much of it, until Close.
+func (j *Journal) keepLog() {
+	for {
+		select {
+		case <-j.full:
+			j.writeLog()
+			wakeUp(j.wake) // pruning may have waited for that
+		case <-j.quit:
+			return
+		}
+	}
+}
+
+const (
+	// checkpointEvery is after how many commits the log is written to the file, and
+	// checkpointBytes with how much of it: more than what is left of one that begins anew.
+	checkpointEvery = 256
+	checkpointBytes = 9 << 20
+	// maxLogPages bounds the log that commits and reads may go on beside; with more of
+	// it they wait until it can begin anew.
+	maxLogPages = 4096
+	// maxLogBytes bounds the log beside the writing of it: with more, pruning and large
+	// requests wait for the disk, and with twice as much all requests.
+	maxLogBytes = 32 << 20
+)
+
+// logSize is that of the log's file. When the log begins anew it is cut.
+func (j *Journal) logSize() int64 {
+	info, err := os.Stat(filepath.Join(j.dir, DatabaseName+"-wal"))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// logBytes is what has come to the log since it was last written to the file.
+func (j *Journal) logBytes() int64 {
+	size, then := j.logSize(), j.written.Load()
+	if size < then { // it has begun anew
+		return size
+	}
+	return size - then
+}
+
+// boundLog writes the log to the file before a request if there is too much of it.
+func (j *Journal) boundLog(small bool) {
+	most := int64(maxLogBytes)
+	if small {
+		most *= 2
+	}
+	if j.logBytes() > most {
+		j.writeLog()
+	}
+}
+
+func (j *Journal) writeLog() {
+	if err := j.checkpoint(); err != nil {
+		j.writer.log.Warn("cannot write the journal's log to its file", "error", err)
+	}
+}
+
+// checkpoint writes the log to the file, which only then shrinks, beside commits: it waits for the disk. Passive: it
+// waits for no reader, and where one was in the way the rest is owed to the next pass of pruning.
+func (j *Journal) checkpoint() error {
+	j.mu.Lock()
+	j.writer.commits = 0
+	condemned := j.writer.condemned != nil
+	j.mu.Unlock()
+	if condemned {
+		return nil
+	}
+	size := j.logSize()
+	inLog, owed, err := j.writer.database.checkpoint()
+	j.written.Store(size)
+	if err == nil && owed && inLog > maxLogPages {
+		owed, err = j.emptyLog(inLog)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writer.pruner.owed = err != nil || owed
+	return err
+}
+
+// emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
+// then commits, for what these have written meanwhile. Where they write faster than the disk, for all of it.
+func (j *Journal) emptyLog(inLog int64) (owed bool, err error) {
+	j.readers.Lock()
+	defer j.readers.Unlock()
+	if inLog < 2*maxLogPages {
+		if _, _, err := j.writer.database.checkpoint(); err != nil {
+			return true, err
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, owed, err = j.writer.database.checkpoint()
+	j.written.Store(j.logSize())
+	return owed, err
+}
+
+// shrink has the log written to the file, which only then shrinks; wait until it is. j is locked, and is not meanwhile.
+func (j *Journal) shrink(wait bool) error {
+	if !wait {
+		wakeUp(j.full)
+		return nil
+	}
+	j.mu.Unlock()
+	defer j.mu.Lock()
+	return j.checkpoint()
+}
