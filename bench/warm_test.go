@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 

@@ -59,7 +59,7 @@ func (c *Client) PastResult(ctx context.Context, turnID, callID string) (*api.Re
 	if err := c.call(ctx, http.MethodGet, endpoint("/api/history/turns/", turnID, "/calls/", callID), nil, r); err != nil {
 		return nil, err
 	}
-	asMade([]*api.Result{r})
+	normalize([]*api.Result{r})
 	return r, nil
 }
 

@@ -66,7 +66,7 @@ func (c *Client) Begin(ctx context.Context, spec api.TurnSpec) (t api.Turn, err 
 func (c *Client) Run(ctx context.Context, turnID string, calls []api.Call) ([]*api.Result, error) {
 	var results api.Results
 	err := c.call(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, &results)
-	return asMade(results.Results), err
+	return normalize(results.Results), err
 }
 
 // RunAgain is Run that makes calls again which have failed, if again wants them to
@@ -82,9 +82,9 @@ func (c *Client) RunAgain(ctx context.Context, turnID string, calls []api.Call, 
 	})
 }
 
-// asMade makes results what they were before they were JSON: nothing structured
+// normalize undoes what JSON adds to results: nothing structured
 // is not a null there.
-func asMade(results []*api.Result) []*api.Result {
+func normalize(results []*api.Result) []*api.Result {
 	for _, r := range results {
 		if r != nil && string(r.Structured) == "null" {
 			r.Structured = nil
@@ -112,7 +112,7 @@ func (c *Client) RunEvents(ctx context.Context, turnID string, calls []api.Call,
 		case frame.kind == "results":
 			var results api.Results
 			err := json.Unmarshal(frame.data, &results)
-			return asMade(results.Results), err
+			return normalize(results.Results), err
 		case frame.kind == "error":
 			var failure api.Failure
 			if err := json.Unmarshal(frame.data, &failure); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
 // Environ is os.Environ for a program that a tool starts: without what is

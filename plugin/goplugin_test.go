@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/proto/v1/toolgrpc"
 )

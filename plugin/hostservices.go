@@ -5,8 +5,8 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
-	"github.com/toolhost/toolhost/plugin/internal/rpc"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 

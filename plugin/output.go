@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 
@@ -19,7 +20,7 @@ const maxChunkBytes = 256 << 10
 
 // maxMessageBytes is what hosts accept of one message. A host that gets more
 // ends the call as one that broke the protocol.
-const maxMessageBytes = 4 << 20
+const maxMessageBytes = handshake.MaxMessageBytes
 
 // Output is how a tool shows what it has, while it runs. Its methods may be called
 // from several goroutines; after the tool's function has returned they do nothing.

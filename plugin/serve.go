@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
 // maxRequestBytes bounds what a host may send: arguments are 1 MiB by default.

@@ -10,15 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
-
-func TestTheLimitIsTheHosts(t *testing.T) {
-	if maxMessageBytes != host.DefaultMaxMessageBytes {
-		t.Errorf("%d, and hosts accept %d", maxMessageBytes, host.DefaultMaxMessageBytes)
-	}
-}
 
 func TestContentThatNoHostTakesIsNotSent(t *testing.T) {
 	var r record

@@ -15,9 +15,9 @@ func newAbort() *cobra.Command {
 	var flags remoteFlags
 	cmd := &cobra.Command{
 		Use: "abort [flags] TURN [CALL]", Short: "Abort a turn of the daemon, or one call of it",
-		Long: `Abort a turn of the daemon, or one call of it: then the turn goes on. What runs
-gets SIGTERM, and SIGKILL after its grace; a second abort kills at once. See
-toolhost ps for the ids.`,
+		Long: `Abort a turn of the daemon, or one call of it, after which the turn goes on. Running
+calls get SIGTERM, and SIGKILL after their grace; a second abort kills at once. The
+ids are those of toolhost ps.`,
 		Example: "  toolhost abort TURN\n  toolhost abort TURN CALL",
 		Args:    callargs.Words(2, "TURN"),
 		RunE: func(cmd *cobra.Command, ids []string) error {

@@ -21,8 +21,8 @@ func newApprovals() *cobra.Command {
 session, or for all turns of an identity. Each is for one tool as it was when it was
 approved, and where a rule had asked, for calls that the same rule asks about.
 
-Who has the role call sees and revokes those for its own calls; the role approve is for
-those of everybody.`,
+With the role call you see and revoke those for your own calls, with the role approve
+everybody's.`,
 		Args: callargs.Command,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -90,9 +90,9 @@ func approvedUntil(a api.Approval) string {
 func newApprovalsRevoke() *cobra.Command {
 	var flags remoteFlags
 	cmd := &cobra.Command{
-		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: what goes by it is asked about again",
-		Long: `Take an approval back, by its id: what goes by it is asked about again. Calls that run
-by it go on.`,
+		Use: "revoke [flags] APPROVAL", Short: "Take an approval back: calls that it covers are asked about again",
+		Long: `Take an approval back, by its id: calls that it covers are asked about again. Running
+calls go on.`,
 		Args: callargs.Words(1, "APPROVAL"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			return flags.ask(func(daemon *remote) error {

@@ -35,13 +35,13 @@ func newCall() *cobra.Command {
 		Use: "call [flags] TOOL [key=value ...]", Short: "Call a tool of the daemon once",
 		Long: `Call a tool of the daemon once, as a turn of its own. A value of key=value is
 read as the type that the tool's schema gives it; a list is given by repeating
-its key. What the call may touch and use is the daemon's to say. Ctrl-C ends it,
-twice kills it at once; if this command dies, the daemon aborts the call.
+its key. The daemon decides what the call may access and use. Ctrl-C ends it, a
+second one kills it at once; if this command dies, the daemon aborts the call.
 
-With --retries a call that has failed is made again, as another turn, but only
-where its result calls it retryable: the tool never started, or the operator has
-confirmed that it is read-only or idempotent. The waits between grow from about
-200ms to at most 10s.
+With --retries a failed call is made again, as another turn, but only if its result
+calls it retryable: the tool never started, or the operator has confirmed that it is
+read-only or idempotent. The waits between attempts grow from about 200ms to at most
+10s.
 
 ` + exitDescription,
 		Example: "  toolhost call search pattern=TODO path=/srv/src\n  toolhost call --json --timeout 5s search --args '{\"pattern\":\"TODO\"}'",
@@ -50,10 +50,10 @@ confirmed that it is read-only or idempotent. The waits between grow from about
 	}
 	flags := cmd.Flags()
 	c.flags.set = flags.Changed
-	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, as far as the daemon grants it (default that of the tool)")
-	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: passing it is reported, nothing else (default that of the tool)")
+	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
+	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
-	flags.IntVar(&c.retries, "retries", 0, "make the call again up to so many times, at most 10, where its result says that it is retryable")
+	flags.IntVar(&c.retries, "retries", 0, "retry a failed call up to this many times, at most 10, if its result calls it retryable")
 	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.BoolVar(&c.flags.json, "json", false, "print the result as JSON, alone, on stdout")
 	flags.BoolVar(&c.flags.events, "events", false, "print one JSON event a line on stderr")

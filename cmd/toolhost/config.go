@@ -104,7 +104,7 @@ func plural(n int, what string) string {
 
 func newConfigShow(path *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "show", Short: "Print all that is in force, and where each value comes from", Args: callargs.Words(0),
+		Use: "show", Short: "Print all settings in force, and where each value comes from", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loaded, err := config.Load(config.Options{Path: *path})
 			if err != nil {
@@ -130,9 +130,9 @@ func newConfigImport() *cobra.Command {
 	return &cobra.Command{
 		Use: "import FILE|CLIENT", Short: "Turn the MCP servers of another program into a toolhost.yaml on stdout",
 		Long: `Turn the MCP servers of another program into a toolhost.yaml on stdout. FILE is
-the JSON or, by its name, the TOML in which the program has them, or - for stdin; for
+that program's configuration, in JSON or, if it is named so, TOML, or - for stdin; for
 CLIENT (` + strings.Join(mcpclients.Names(), ", ") + `)
-it is the user's own. What has to be seen to is on stderr, and in comments.`,
+it is the user's own. What needs attention is on stderr, and in comments.`,
 		Example: "  toolhost config import ~/.config/Claude/claude_desktop_config.json > toolhost.yaml\n  toolhost config import codex > toolhost.yaml",
 		Args:    callargs.Words(1, "FILE"), ValidArgs: mcpclients.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -39,11 +39,11 @@ func newDoctor() *cobra.Command {
 	var asJSON, ofFleet bool
 	var flags remoteFlags
 	cmd := &cobra.Command{
-		Use: "doctor [flags]", Short: "Say what this host offers, and the remedy for what it lacks", Args: callargs.Words(0),
-		Long: `Say what this host offers, and the remedy for what it lacks. Exit status 1 if
+		Use: "doctor [flags]", Short: "Show what this machine offers, and remedies for what it lacks", Args: callargs.Words(0),
+		Long: `Show what this machine offers, and remedies for what it lacks. Exit status 1 if
 calls cannot run.
 
-With --fleet, say how the fleet of the configuration is instead: its key and
+With --fleet, show the state of the configured fleet instead: its key and
 certificate, and each worker as the daemon sees it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if ofFleet {

@@ -22,10 +22,10 @@ func newExec() *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "exec [flags] -- CMD [ARG ...]",
-		Short: "Run a plain command once: what timeout(1) should have been",
+		Short: "Run a plain command once, like timeout(1) but reliable",
 		Long: `Run a plain command once. Its stdin, stdout, stderr and exit status pass through
-byte for byte; on a terminal, control sequences but colours are escaped. With
---json the result is on stdout instead, with the head and tail of both streams.
+byte for byte; on a terminal, control sequences other than colours are escaped.
+With --json the result is on stdout instead, with the head and tail of both streams.
 
 ` + exitDescription,
 		Example: "  toolhost exec --timeout 10s --memory 256MiB -- make test",

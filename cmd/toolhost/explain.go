@@ -30,10 +30,10 @@ import (
 func newExplain() *cobra.Command {
 	var flags callFlags
 	cmd := &cobra.Command{
-		Use: "explain [flags] TOOL", Short: "Say what a tool would be granted, where that comes from, and what it wished for",
-		Long: `Say what a tool would be granted, where each value comes from, and what the tool
-wished for beside it. It takes the flags of run and runs nothing but the tool's
-own description of itself.`,
+		Use: "explain [flags] TOOL", Short: "Show what a tool would be granted, and where each value comes from",
+		Long: `Show what a tool would be granted, where each value comes from, and what else the
+tool wished for. It takes the flags of run, and runs nothing but the tool's own
+description of itself.`,
 		Example: "  toolhost explain --read . --timeout 5s ./bin/search",
 		Args:    callargs.Words(1, "TOOL"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -71,7 +71,7 @@ func newFleetKeys() *cobra.Command {
 func newFleetNATSConfig() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use: "nats-config [flags]", Short: "Print what a nats-server of your own needs to be the fleet's engine",
+		Use: "nats-config [flags]", Short: "Print the settings with which your own nats-server serves the fleet",
 		Long: `Print what a nats-server of your own needs in its configuration to be the fleet's
 engine: the public key and the rights of the daemon and of each worker that toolhost.yaml
 names. The file is for an include; listen and tls are yours to set.`,

@@ -68,7 +68,7 @@ func newFleetDrain() *cobra.Command {
 	var flags remoteFlags
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "drain [flags] WORKER", Short: "Have a worker take no more calls, and end when it has none",
+		Use: "drain [flags] WORKER", Short: "Drain a worker: it takes no more calls, and ends when it has none",
 		Long: `Have a worker of the daemon's fleet take no more calls, and end with status 0 when those
 that it has are over and their results are taken. Calls go elsewhere until it is started
 again. SIGTERM at the worker does the same, but for --stop-wait at most.

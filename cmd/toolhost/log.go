@@ -39,7 +39,7 @@ type logFlags struct {
 func newLog() *cobra.Command {
 	var flags logFlags
 	cmd := &cobra.Command{
-		Use: "log [flags] [TURN [CALL]]", Short: "Show what is on record: turns, a turn as a time line, or a call's result",
+		Use: "log [flags] [TURN [CALL]]", Short: "Show recorded turns, the time line of a turn, or the result of a call",
 		Example: "  toolhost log\n  toolhost log --status timeout --since 24h\n  toolhost log TURN\n  toolhost log TURN CALL\n  toolhost log --follow",
 		Args:    callargs.Words(2),
 		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd.OutOrStdout(), args) },
@@ -54,7 +54,7 @@ func newLog() *cobra.Command {
 	callargs.DurationVar(cmd.Flags(), &flags.since, "since", 0, "only turns that began within this time")
 	cmd.Flags().IntVar(&flags.limit, "limit", 20, "how many turns")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print JSON, one object a line")
-	cmd.Flags().BoolVar(&flags.follow, "follow", false, "go on with what happens")
+	cmd.Flags().BoolVar(&flags.follow, "follow", false, "keep showing what happens")
 	cmd.AddCommand(newReplay(&flags), newPrune(&flags), newVerify(&flags))
 	return cmd
 }
@@ -83,7 +83,7 @@ func newReplay(flags *logFlags) *cobra.Command {
 
 func newPrune(flags *logFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "prune", Short: "Drop old turns from the journals, and end what died with its host", Args: callargs.Words(0),
+		Use: "prune", Short: "Drop old turns from the journals, and close those whose host died", Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := flags.dir()
 			if err != nil {

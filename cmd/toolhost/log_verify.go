@@ -24,11 +24,11 @@ func newVerify(flags *logFlags) *cobra.Command {
 		Use: "verify [flags]", Short: "Check the chain of the daemon's audit records",
 		Long: `Check the chain of the daemon's audit records: who has made and revoked tokens,
 signed in, answered, aborted, loaded a configuration, or was refused. Each record has
-the hash of itself and of the one before, so that none within the chain can be changed
-or taken out unseen. Anyone who can write the journal can make a whole new chain, or cut
-off its end: the daemon's log has each record's hash, too, and --expect holds the chain
-to one that was noted. What was done with tokens while no daemon ran is not in the
-chain before the next one starts; it is shown.`,
+the hash of itself and of the one before, so that no record within the chain can
+be changed or removed unnoticed. Anyone who can write the journal can make a whole new
+chain, or cut off its end: the daemon's log has each record's hash too, and --expect
+checks that a noted one is in the chain. What was done with tokens while no daemon ran
+enters the chain when the next one starts; until then it is shown.`,
 		Example: "  toolhost log verify\n  toolhost log verify --records\n  toolhost log verify --expect 17:9f2c…",
 		Args:    callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -1,5 +1,5 @@
 // Command toolhost runs tools that language models ask for: each call in its
-// own process group, cgroup and PID namespace, killed for certain when its
+// own process group, cgroup and PID namespace, killed reliably when its
 // time is over, with a result that says truthfully what happened.
 package main
 

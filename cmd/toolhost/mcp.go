@@ -40,12 +40,12 @@ func newMCP() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mcp [flags]", Short: "Offer the tools to an MCP client, over stdin and stdout",
 		Long: `Offer the tools of the configuration, and those of --plugin, to an MCP client over
-stdin and stdout. Each call is supervised as everywhere: it ends for certain at
-its timeout, when the client cancels it, when stdin is closed or the client dies.
-The client is answered before its own timeout, with what there is by then.
+stdin and stdout. Each call is supervised: it ends reliably at its timeout, when the
+client cancels it, and when stdin is closed or the client dies. The client is answered
+before its own timeout, with the output so far.
 
-Messages for people go to stderr. toolhost mcp install enters it into the file of a
-well-known client.
+Messages for people go to stderr. toolhost mcp install adds it to the configuration of
+a well-known client.
 
 ` + exitDescription,
 		Example: "  toolhost mcp --config toolhost.yaml\n  toolhost mcp --plugin ./bin/search --read .",

@@ -30,14 +30,13 @@ type install struct {
 func newMCPInstall() *cobra.Command {
 	var i install
 	cmd := &cobra.Command{
-		Use: "install CLIENT", Short: "Enter toolhost into the file in which an MCP client keeps its servers",
-		Long: `Enter toolhost into the file in which an MCP client keeps its servers. CLIENT is
+		Use: "install CLIENT", Short: "Add toolhost to the configuration file of an MCP client",
+		Long: `Add toolhost to the configuration file of an MCP client. CLIENT is
 ` + strings.Join(mcpclients.Names(), ", ") + `.
 
-It shows what changes in the file and asks before it writes; --yes answers for it.
-Everything else in the file stays as it is, comments and order included, and its
-text from before is kept beside it. A second time nothing changes. The client reads
-its file when it starts.`,
+It shows the change and asks before it writes, unless --yes is given. Everything else
+in the file stays as it is, comments and order included, and the previous text is kept
+beside it. Doing it again changes nothing. The client reads its file when it starts.`,
 		Example: `  toolhost mcp install claude-code --config toolhost.yaml
   toolhost mcp install vscode --project . --yes`,
 		Args: callargs.Words(1, "CLIENT"), ValidArgs: mcpclients.Names(),

@@ -10,7 +10,7 @@ import (
 
 const (
 	noCgroupFlag    = "unsafe-no-cgroup"
-	noCgroupUsage   = "run without a cgroup: memory is then limited for each process, not for all of the call; CPU and IO are not limited; what was used is not known. The namespace's kill, the timer and rlimits still hold"
+	noCgroupUsage   = "run without a cgroup: memory is limited for each process instead of the call, CPU and IO are not limited, and usage is not known; the namespace's kill, the timer and rlimits still hold"
 	noCgroupWarning = "no cgroup: memory is limited for each process, not for all of a call, CPU and IO are not limited, and what was used is not known"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/present"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/terminal"
-	"github.com/toolhost/toolhost/sandbox/signals"
 )
 
 // printRaw prints what is JSON already.

@@ -29,7 +29,7 @@ func (f *remoteFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
 	cmd.Flags().StringVar(&f.url, "url", "", "talk to the daemon at this `URL`, with the token of --token-file, instead of its socket (default $"+urlVariable+")")
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token for --url (default $"+tokenVariable+" is the token)")
-	cmd.Flags().StringVar(&f.ca, "ca", "", "PEM `FILE` with the certificates that may have signed the daemon's (default the system's)")
+	cmd.Flags().StringVar(&f.ca, "ca", "", "trust the certificate authorities in this PEM `FILE` (default the system's)")
 }
 
 // path is the daemon's socket. The configuration is only read where nothing

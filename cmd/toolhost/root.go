@@ -13,10 +13,10 @@ import (
 )
 
 // The command's own code passes through exec.
-const exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage or config (also what is not a tool),
-4 headless, 124 timeout, 125 the host itself failed, 126 and 127 exec's command not
-executable or not found, 128+n died of signal n, 130 aborted; exec hands its command's
-own code through.`
+const exitDescription = `Exit codes: 0 ok, 1 failed call, 2 usage, configuration, or not a tool,
+4 nobody to ask, 124 timeout, 125 the host itself failed, 126 and 127 exec's command not
+executable or not found, 128+n died of signal n, 130 aborted; exec passes on its
+command's own code.`
 
 func hostError(err error) error { return exit.With(exit.Host, err) }
 
@@ -35,8 +35,8 @@ func run(args []string) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "toolhost",
-		Short:         "Run the tools that language models ask for, and end them for certain",
-		Long:          "toolhost runs tools for language models: each call in its own process group,\ncgroup and sandbox, killed for certain when its time is over, and answered\nwith a result that says truthfully what happened.\n\n" + exitDescription,
+		Short:         "Run the tools that language models ask for, and reliably end them",
+		Long:          "toolhost runs tools for language models. Each call has its own process group,\ncgroup and sandbox. When its time is over, it and all its descendants are killed,\nand the result says truthfully what happened.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          callargs.Command,

@@ -30,14 +30,13 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the daemon: call tools over HTTP, and watch them in a browser",
 		Long: `Run the daemon. It answers HTTP on a unix socket of mode 0600, and with --listen
-on loopback TCP as well, to clients that have the token of the file DIR/token of
+on loopback TCP as well, to clients with the token in the file DIR/token of
 the state folder. There is one daemon for each state folder.
 
 SIGTERM and SIGINT stop it: it takes no new calls, and those that run may finish
-for as long as the setting stop.wait says; a second signal ends them, a third one
-kills them. SIGHUP has it read the configuration again, and leaves running calls
-as they are. Under systemd it can be of Type=notify-reload, have a watchdog, and
-take sockets that were opened for it.`,
+within the setting stop.wait; a second signal ends them, a third one kills them.
+SIGHUP reloads the configuration, and leaves running calls alone. Under systemd it
+supports Type=notify-reload, the watchdog and socket activation.`,
 		Example: "  toolhost serve --config toolhost.yaml\n  toolhost serve --listen 127.0.0.1:7070",
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return flags.serve() },
 
@@ -51,7 +50,7 @@ take sockets that were opened for it.`,
 	flags.journal.register(cmd, true)
 	f.BoolVar(&flags.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	f.BoolVar(&flags.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
-	f.StringVar(&flags.logLevel, "log-level", "info", "log what is of this `LEVEL` and above: trace, debug, info, warn or error")
+	f.StringVar(&flags.logLevel, "log-level", "info", "log at this `LEVEL` and above: trace, debug, info, warn or error")
 	f.SortFlags = false
 	return cmd
 }

@@ -22,9 +22,9 @@ import (
 func newToken() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token", Short: "Make, list and revoke tokens for clients of the daemon on TCP",
-		Long: `Make, list and revoke tokens for clients of the daemon on TCP. They are kept in the
-daemon's state folder, by their hashes: run this as the daemon's user, or as root. A
-daemon that runs takes each change up at once.
+		Long: `Make, list and revoke tokens for clients of the daemon on TCP. The daemon's state folder
+keeps their hashes: run this as the daemon's user, or as root. A running daemon takes
+up each change at once.
 
 Roles: call begins turns and makes calls in them, and sees its own; watch sees
 everything; approve answers questions about others' calls; admin may do everything;
@@ -72,9 +72,9 @@ func newTokenCreate() *cobra.Command {
 	var forever bool
 	cmd := &cobra.Command{
 		Use: "create [flags] NAME", Short: "Make a token and print it, once",
-		Long: `Make a token and print it, once: it is kept nowhere. NAME is whose it is, and on
-record with all that is done with it; an entry of access in toolhost.yaml with the same
-name holds for it, too.`,
+		Long: `Make a token and print it, once: it is not kept anywhere. NAME says who it is for, and
+stands in the record of all that is done with it; an entry of access in toolhost.yaml
+with the same name applies to it too.`,
 		Example: "  toolhost token create ci --role call --tools 'git_*,fs_read'\n  toolhost token create oncall --role watch,approve --expires 12h",
 		Args:    callargs.Words(1, "NAME"),
 		RunE: func(cmd *cobra.Command, names []string) error {

@@ -57,11 +57,11 @@ func newTools() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&path, "config", "", "read this toolhost.yaml (see toolhost config)")
-	cmd.Flags().StringVar(&name, "format", "", "print them as a model API takes them: "+strings.Join(format.Names(), ", "))
+	cmd.Flags().StringVar(&name, "format", "", "print the tools in the form of a model API: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with whole schemas")
 	cmd.Flags().BoolVar(&diff, "diff", false, "show how the tools of MCP servers differ from what was accepted; exit status 1 if they do")
-	cmd.Flags().BoolVar(&accept, "accept", false, "accept what MCP servers say of their tools now, and show how it differs")
-	cmd.Flags().StringVar(&state, "state", "", "`DIR` where --diff and --accept find what was accepted: that of the daemon (default the file's state)")
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept the tools of MCP servers as they are now, and show the difference")
+	cmd.Flags().StringVar(&state, "state", "", "state folder `DIR` with what was accepted, for --diff and --accept (default that of the configuration)")
 	cmd.Flags().BoolVar(&noCgroup, noCgroupFlag, false, noCgroupUsage)
 	return cmd
 }

@@ -14,9 +14,9 @@ import (
 func newTop() *cobra.Command {
 	var flags remoteFlags
 	cmd := &cobra.Command{
-		Use: "top [flags]", Short: "Show what the daemon runs, kept up to date, and abort it by a key",
-		Long: `Show what the daemon runs, kept up to date: each call with the time it has run
-of the time it may, and the CPU and memory that its processes use. The arrows, or
+		Use: "top [flags]", Short: "Show what the daemon runs, live, and abort it by a key",
+		Long: `Show what the daemon runs, live: each call with its elapsed and allowed time, and
+the CPU and memory that its processes use. The arrows, or
 j and k, choose a line; a aborts the chosen call, t its turn; again kills at once;
 q quits.`,
 		Args: callargs.Words(0),

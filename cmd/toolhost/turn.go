@@ -39,25 +39,25 @@ func newTurn() *cobra.Command {
 {"id","tool","arguments","meta"}, where only the tool is required, or with
 --format a whole response of that model API. Every call gets exactly one result;
 they are printed in call order, as a JSON list or in the same API's shape. A call
-with which something is wrong gets a result that says so, and costs the others
-nothing. The tools are those of --plugin and of the configuration.
+that is wrong gets a result that says so, and does not affect the others. The
+tools are those of --plugin and of the configuration.
 
-A turn's budget keeps a part of its deadline for a model's last answer. Here no
-answer follows: nothing is kept but for what --reserve or turn.reserve say.
+A turn's budget reserves the end of its deadline for the model's last answer. Here
+no answer follows, so nothing is reserved unless --reserve or turn.reserve says so.
 
-Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 headless,
-125 the host itself failed, 130 aborted, 1 failed in any other way, also by timeout.
+Exit codes: 0 all calls ok, else the first of these that holds for a call: 4 nobody to
+ask, 125 the host itself failed, 130 aborted, 1 any other failure, timeouts included.
 2 usage or config: no call was made.`,
 		Example: "  toolhost turn --plugin ./bin/search --read . batch.json\n  toolhost turn --format anthropic --plugin ./bin/search - < response.json",
 		Args:    callargs.Words(1, "BATCH"),
 		RunE:    func(_ *cobra.Command, args []string) error { return runTurn(&flags, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
-	cmd.Flags().StringVar(&flags.format, "format", "", "the batch is a response, and the results go back, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
+	cmd.Flags().StringVar(&flags.format, "format", "", "read the batch from a response, and print the results, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
 	cmd.Flags().IntVar(&flags.maxCalls, "max-calls", 0, "calls that the turn may make (default 50)")
-	callargs.DurationVar(cmd.Flags(), &flags.toolTime, "tool-time", 0, "time in which calls may run, together (default none)")
-	callargs.DurationVar(cmd.Flags(), &flags.wholeLimit, "deadline", 0, "limit of the whole turn, less human waiting (default none)")
-	callargs.DurationVar(cmd.Flags(), &flags.reserve, "reserve", 0, "part of the deadline in which no call may run any more (default turn.reserve, else none)")
+	callargs.DurationVar(cmd.Flags(), &flags.toolTime, "tool-time", 0, "time that all calls together may run (default none)")
+	callargs.DurationVar(cmd.Flags(), &flags.wholeLimit, "deadline", 0, "limit of the whole turn, not counting waits for people (default none)")
+	callargs.DurationVar(cmd.Flags(), &flags.reserve, "reserve", 0, "end of the deadline in which no call may run (default turn.reserve, else none)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
 	return cmd

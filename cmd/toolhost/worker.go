@@ -44,17 +44,16 @@ func newWorker() *cobra.Command {
 	var f workerFlags
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run calls for a daemon on another machine",
-		Long: `Run calls for a daemon on another machine, or on this one. The daemon has the setting
-fleet with this worker's name and public key; the worker is given the daemon's public
-key, which that logs when it starts. Calls are bounded by what the daemon's
-configuration grants them and by the ceilings given here: one that goes beyond is
-refused.
+		Long: `Run calls for a daemon on another machine, or on this one. The daemon's setting
+fleet has this worker's name and public key; --caller is the daemon's public key, which
+it logs when it starts. Calls are bounded by what the daemon's configuration grants and
+by the ceilings given here: a call beyond them is refused.
 
 SIGTERM and SIGINT drain the worker: it takes no more calls, and those that run may
-finish for as long as --stop-wait says; a second signal ends them. toolhost fleet drain
+finish within --stop-wait; a second signal ends them. toolhost fleet drain
 does the same from the daemon's side, without that limit: where several --caller are
 given, only for the calls of the daemon that asks, until all have asked. --drain-by names
-those that may end the worker alone.`,
+the daemons that may end the worker alone.`,
 		Example: "  toolhost worker --url tls://10.0.0.5:7420 --ca fleet.pem --name w1 --key w1.key --caller UB...",
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
 	}
@@ -67,7 +66,7 @@ those that may end the worker alone.`,
 	l.StringSliceVar(&f.callers, "caller", nil, "run calls of the daemon with this public `KEY` (may be given several times)")
 	l.StringSliceVar(&f.drainBy, "drain-by", nil, "let the daemon with this public `KEY` drain and end the worker by itself, though other daemons have calls made by it, too (may be given several times)")
 	l.StringSliceVar(&f.labels, "label", nil, "a label `NAME=VALUE` that tools may ask for with where (may be given several times)")
-	l.IntVar(&f.slots, "slots", 0, "run so many calls at once (default two for each CPU)")
+	l.IntVar(&f.slots, "slots", 0, "number of calls at once (default two for each CPU)")
 	l.StringVar(&f.memory, "max-memory", "", "refuse calls with a larger memory limit than `SIZE`")
 	l.Int64Var(&f.pids, "max-pids", 0, "refuse calls with a larger pids limit than `N`")
 	l.StringVar(&f.cpu, "max-cpu", "", "refuse calls with a larger CPU limit than `PERCENT`, such as 200%")
@@ -80,7 +79,7 @@ those that may end the worker alone.`,
 	l.StringVar(&f.dir, "dir", "", "folder `DIR` for the record of what was started (default worker-NAME in /run/toolhost, or in $XDG_RUNTIME_DIR/toolhost)")
 	l.BoolVar(&f.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	l.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
-	l.StringVar(&f.logLevel, "log-level", "info", "log what is of this `LEVEL` and above: trace, debug, info, warn or error")
+	l.StringVar(&f.logLevel, "log-level", "info", "log at this `LEVEL` and above: trace, debug, info, warn or error")
 	l.SortFlags = false
 	return cmd
 }

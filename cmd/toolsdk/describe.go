@@ -22,7 +22,7 @@ func newDescribe() *cobra.Command {
 		Use:   "describe BINARY|PACK",
 		Short: "Show what a binary says of its tools",
 		Long: `Show what a binary says of its tools: arguments, result, claims, hints, and what
-they wish to be granted. It is asked as a host asks, in a sandbox with nothing
+they wish to be granted. It is asked as by a host, in a sandbox with nothing
 granted.`,
 		Example: "  toolsdk describe ./greet",
 		Args:    callargs.Words(1, "BINARY"),

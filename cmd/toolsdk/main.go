@@ -1,4 +1,4 @@
-// Command toolsdk is for those who write tools: it makes new projects, calls a
+// Command toolsdk is for authors of tools: it makes new projects, calls a
 // tool and shows everything, holds a binary in any language to the plugin
 // protocol, and packs it.
 package main

@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage (also what is not a tool), 124 timeout of a call, 125 this machine cannot
+const exitDescription = `Exit codes: 0 ok, 1 failed, 2 usage, or not a tool, 124 timeout of a call, 125 this machine cannot
 run tools (toolhost doctor says why), 130 aborted.`
 
 // usage makes an error one of usage.
@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "toolsdk",
 		Short:         "Write, try and pack tools for language models",
-		Long:          "toolsdk is for those who write tools: it makes new projects, calls a tool and\nshows everything, holds a binary in any language to the plugin protocol, and\npacks it. docs/tool-authors.md is the tutorial.\n\n" + exitDescription,
+		Long:          "toolsdk is for authors of tools: it makes new projects, calls a tool and\nshows everything, tests a binary in any language against the plugin protocol,\nand packs it. docs/tool-authors.md is the tutorial.\n\n" + exitDescription,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          callargs.Command,

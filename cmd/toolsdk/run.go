@@ -42,9 +42,9 @@ func newRun() *cobra.Command {
 		Short: "Call a tool and show everything",
 		Long: `Call a tool and show everything: content as it comes, progress, logs, what it
 printed, the stack of a panic, where the time went. NAME is needed where the
-binary has several tools. Without --sandbox the tool may do what you may, which
-makes it easy to debug; with it, it gets what a host would give it. What else is
-in a pack can be read, and is the working directory.
+binary has several tools. Without --sandbox the tool has your own rights, which
+makes it easy to debug; with it, it has what a host would grant. The other files of a
+pack can be read, and are the working directory.
 
 ` + exitDescription,
 		Example: "  toolsdk run ./greet name=you\n  toolsdk run --watch --sandbox --read . ./search pattern=TODO path=.",

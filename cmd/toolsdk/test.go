@@ -34,11 +34,11 @@ func newTest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [flags] BINARY|PACK",
 		Short: "Hold a binary to the plugin protocol",
-		Long: `Hold a plugin binary, written in any language, to the plugin protocol: start it
-many times, play its host in every way that a host may behave, and say of each
-rule whether it was kept, what to mend if not, and why where it could not be
-tried. All of it happens in the sandbox. What else is in a pack can be read, and
-is the working directory.
+		Long: `Test a plugin binary, written in any language, against the plugin protocol: start
+it many times, play its host in every way that a host may behave, and report for
+each rule whether it holds, what to fix if not, and why it could not be tried.
+Everything runs in the sandbox. The other files of a pack can be read, and are the
+working directory.
 
 Arguments are made up from the tools' schemas, or given by --call, or by a file
 of cases:
@@ -70,7 +70,7 @@ run tools, 130 aborted.`,
 	flags.StringVar(&f.junit, "junit", "", "write the report as JUnit XML to `FILE` too")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON, alone, on stdout")
 	flags.BoolVar(&f.strict, "strict", false, "take warnings for failures")
-	flags.StringSliceVar(&f.fails, "expect-fail", nil, "succeed if exactly these `RULES` are broken, for a tool that is meant to break them")
+	flags.StringSliceVar(&f.fails, "expect-fail", nil, "succeed if exactly these `RULES` are broken, for tests of this command")
 	flags.SortFlags = false
 	return cmd
 }

@@ -13,7 +13,7 @@ const maxLines = 400
 
 // Package is what the rules know of a package.
 type Package struct {
-	Path  string // from the module's root: "plugin/host"; "." for the root itself
+	Path  string // from the module's root: "sandbox/export"; "." for the root itself
 	Files []File
 }
 
@@ -32,20 +32,24 @@ var ranks = map[string]int{
 	"api":     0,
 	"network": 1,
 	"budget":  2, "cgroup": 2, "plugin": 2, "sandbox": 2,
-	"supervisor": 3,
-	"turn":       4,
-	"fleet":      4,
-	"client":     5,
-	"internal":   6,
-	"cmd":        7,
-	"bench":      7,
-	"examples":   7,
+	hostSide:     3,
+	"supervisor": 4,
+	"turn":       5,
+	"fleet":      5,
+	"client":     6,
+	"internal":   7,
+	"cmd":        8,
+	"bench":      8,
+	"examples":   8,
 }
 
 const (
 	testenv  = "internal/testenv"
 	archtest = "internal/archtest"
 	sysCalls = "golang.org/x/sys"
+
+	// hostSide is the host's side of the contract that plugin has the author's of.
+	hostSide = "internal/plugin/host"
 
 	natsServer = "github.com/nats-io/nats-server/v2"
 	natsEngine = "fleet/engine"
@@ -68,16 +72,18 @@ var inner = map[string]int{
 
 // wings orders the rooms below internal: cli and serve do not know each other.
 var wings = map[string]int{
-	"internal/access": 0, "internal/atomicfile": 0, "internal/journal": 0, "internal/lazy": 0, "internal/stack": 0, "internal/strictjson": 0, "internal/terminal": 0, "internal/text": 0,
+	"internal/access": 0, "internal/atomicfile": 0, "internal/journal": 0, "internal/lazy": 0, "internal/shield": 0, "internal/stack": 0, "internal/strictjson": 0, "internal/terminal": 0, "internal/text": 0,
 	"internal/tools": 1,
 	"internal/cli":   2, "internal/conformance": 2, "internal/serve": 2, "internal/siege": 2,
 }
 
 // ground is what every room may import.
-var ground = []string{"internal/text", "internal/lazy", "internal/atomicfile", "internal/stack"}
+var ground = []string{
+	"internal/atomicfile", "internal/lazy", "internal/plugin/handshake", "internal/plugin/rpc", "internal/signals", "internal/stack", "internal/text",
+}
 
 // mayCallKernel are the only packages that may import golang.org/x/sys outside of tests.
-var mayCallKernel = []string{"cgroup", "network/relay", "sandbox", "plugin/host", testenv}
+var mayCallKernel = []string{"cgroup", "network/relay", "sandbox", hostSide, "internal/shield", "internal/signals", testenv}
 
 // forTests are libraries that check what the module does, and are no part of it.
 var forTests = []string{"github.com/anishathalye/porcupine", "github.com/getkin/kin-openapi", "github.com/santhosh-tekuri/jsonschema", "go.uber.org/goleak"}
@@ -137,7 +143,7 @@ func forbidden(module, path, imported string, test bool) string {
 	if ok {
 		return forbiddenOurs(path, ours, test)
 	}
-	if linked := room(path) == "plugin" && !within(path, "plugin/host") && !test; linked && within(imported, "github.com/hashicorp") {
+	if linked := (room(path) == "plugin" || path == "internal/plugin/rpc") && !test; linked && within(imported, "github.com/hashicorp") {
 		return "a tool starts faster without go-plugin's packages"
 	} else if linked && within(imported, "google.golang.org/grpc") && imported != "google.golang.org/grpc/codes" && !slices.Contains(ofGRPC, path) {
 		return "a tool starts faster without grpc-go"
@@ -179,9 +185,6 @@ func forbiddenOurs(path, imported string, test bool) string {
 			return "nothing imports " + to
 		}
 	case from == to:
-		if from == "plugin" && !within(path, "plugin/host") && within(imported, "plugin/host") && !test {
-			return "the author's SDK carries no host code"
-		}
 		if from == "plugin" && imported == ofGRPC[0] && !slices.Contains(ofGRPC, path) && !test {
 			return "a tool starts faster without grpc-go"
 		}
@@ -195,6 +198,8 @@ func forbiddenOurs(path, imported string, test bool) string {
 		return "" // their suites run over fleets as well
 	case ranks[to] >= ranks[from]:
 		return "imports point down only"
+	case from == hostSide && to != "plugin":
+		return "it knows the contract alone"
 	case to == "fleet" && from == "internal":
 		return "a build without fleets has only cmd to leave out"
 	}
@@ -250,6 +255,9 @@ func leaf(path string) bool { return within(path, testenv) || within(path, archt
 
 // room is the first part of a package's path.
 func room(path string) string {
+	if within(path, hostSide) {
+		return hostSide
+	}
 	first, _, _ := strings.Cut(path, "/")
 	return first
 }

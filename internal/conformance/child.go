@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/plugin/host"
 )
 
 const maxKeptOutput = 64 << 10

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 )
 
 // What to mend depends on what was broken.

@@ -57,6 +57,9 @@ func Run(t *testing.T) *Lab {
 	if os.Getenv(insideVar) == t.Name() {
 		return inside(t)
 	}
+	if os.Getenv("TOOLHOST_TEST_STAGE") == "" { // what is measured there is measured alone
+		t.Parallel()
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("namespaces with a network of their own take root here: run the tests as root")
 	}

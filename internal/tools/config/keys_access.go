@@ -41,7 +41,7 @@ func setsAccess[T any](set func(*Access, T)) []effect {
 
 var accessKeys = []*key{
 	{
-		name: "uids", kind: listOf("list of user ids", uidKind), std: "[]", doc: "users of the unix socket that it is for, beside those that may connect anyway",
+		name: "uids", kind: listOf("list of user ids", uidKind), std: "[]", doc: "users of the unix socket that it applies to; they may connect in addition to those of `socket`",
 		sets: setsAccess(func(a *Access, ids []string) {
 			a.UIDs = nil
 			for _, id := range ids {
@@ -51,7 +51,7 @@ var accessKeys = []*key{
 		}),
 	},
 	{
-		name: "group", kind: textKind, std: "(none)", doc: "group whose members it is for, unless another entry has their uid",
+		name: "group", kind: textKind, std: "(none)", doc: "group whose members it applies to, unless another entry has their uid",
 		sets: setsAccess(func(a *Access, name string) { a.GroupName = name }),
 	},
 	{
@@ -68,21 +68,21 @@ var accessKeys = []*key{
 		sets: setsAccess(func(a *Access, patterns []string) { a.Tools = patterns }),
 	},
 	{
-		name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that need a human's yes for each of their calls",
+		name: "ask", kind: toolPatternsKind, std: "[]", doc: "patterns of tools whose every call needs a human's approval",
 		sets: setsAccess(func(a *Access, patterns []string) { a.Ask = patterns }),
 	},
 	{
-		name: "deny", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that they see and may not call",
+		name: "deny", kind: toolPatternsKind, std: "[]", doc: "patterns of tools that they see but may not call",
 		sets: setsAccess(func(a *Access, patterns []string) { a.Deny = patterns }),
 	},
 	{
-		name: "maxTimeout", kind: durationKind, std: "(that of the tool)", doc: "the most that a call of theirs may take",
+		name: "maxTimeout", kind: durationKind, std: "(that of the tool)", doc: "the longest timeout that their calls may have",
 		sets: setsAccess(func(a *Access, d time.Duration) {
 			a.Timeouts = []budget.Ask{{Layer: budget.LayerClient, TimeoutUnset: true, Max: d, Detail: "access." + a.Name}}
 		}),
 	},
-	{name: "limits", keys: accessLimitKeys, doc: "limits of each of their calls, where they are stricter than the tool's"},
-	{name: quotaName, keys: quotaKeys, doc: "what they may have at once, each user and token for themselves"},
+	{name: "limits", keys: accessLimitKeys, doc: "limits of each of their calls, where stricter than the tool's"},
+	{name: quotaName, keys: quotaKeys, doc: "what each user and token may have at once"},
 }
 
 // accessLimit is a row of limitKeys for what an identity's calls may have.

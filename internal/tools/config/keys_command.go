@@ -13,7 +13,7 @@ func setsParam(set func(*command.Param, setting)) []effect { return []effect{to(
 var commandKeys = []*key{
 	{name: "command", kind: wordsKind, doc: "a command; `{name}` in a word is an argument of the tool", only: TypeCommand},
 	{
-		name: "shell", kind: boolKind, std: "false", doc: "give the command, one text, to `sh -c`; arguments are variables of that shell", only: TypeCommand,
+		name: "shell", kind: boolKind, std: "false", doc: "run the command, one text, with `sh -c`; arguments are variables of that shell", only: TypeCommand,
 		sets: sets1(func(t *Tool, s setting) { t.Command.Shell = s.data.(bool) }),
 	},
 	{name: "params", names: paramNames, keys: paramKeys, std: "(a string for each placeholder)", doc: "the tool's arguments", only: TypeCommand},
@@ -31,7 +31,7 @@ var commandKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data == "ok" }) }),
 	},
 	{
-		name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument, in milliseconds, by which a model asks for a timeout", only: TypeCommand,
+		name: "timeoutArgument", kind: textKind, std: "(none)", doc: "the argument with which a model asks for a timeout, in milliseconds", only: TypeCommand,
 		sets: sets1(func(t *Tool, s setting) { t.Command.TimeoutArgument = s.data.(string) }),
 	},
 }
@@ -49,7 +49,7 @@ func (t *Tool) outcome(code string, change func(*command.Outcome)) {
 
 var codeKeys = []*key{
 	{
-		name: "ok", kind: boolKind, std: "false", doc: "whether it is a success",
+		name: "ok", kind: boolKind, std: "false", doc: "whether it counts as success",
 		sets: sets1(func(t *Tool, s setting) { t.outcome(s.name, func(o *command.Outcome) { o.OK = s.data.(bool) }) }),
 	},
 	{
@@ -90,15 +90,15 @@ var paramKeys = []*key{
 		sets: setsParam(func(p *command.Param, s setting) { p.Description = s.data.(string) }),
 	},
 	{
-		name: "enum", kind: jsonListKind, std: "(any)", doc: "the only values that it may have",
+		name: "enum", kind: jsonListKind, std: "(any)", doc: "the values allowed",
 		sets: setsParam(func(p *command.Param, s setting) { p.Enum = s.data.([]json.RawMessage) }),
 	},
 	{
-		name: "default", kind: jsonKind, std: "(none)", doc: "its value where a call gives none",
+		name: "default", kind: jsonKind, std: "(none)", doc: "its default value",
 		sets: setsParam(func(p *command.Param, s setting) { p.Default = s.data.(json.RawMessage) }),
 	},
 	{
-		name: "required", kind: boolKind, std: "(true without a default, but for a boolean)", doc: "whether a call must give it",
+		name: "required", kind: boolKind, std: "(true without a default, but for a boolean)", doc: "whether it is required",
 		sets: setsParam(func(p *command.Param, s setting) { p.Required = new(s.data.(bool)) }),
 	},
 	{
@@ -106,15 +106,15 @@ var paramKeys = []*key{
 		sets: setsParam(func(p *command.Param, s setting) { p.Items = s.data.(string) }),
 	},
 	{
-		name: "allowDash", kind: boolKind, std: "false", doc: "let values begin with -, options included",
+		name: "allowDash", kind: boolKind, std: "false", doc: "allow values that begin with -, options included",
 		sets: setsParam(func(p *command.Param, s setting) { p.AllowDash = s.data.(bool) }),
 	},
 	{
-		name: "min", kind: numberKind, std: "(none)", doc: "the least number",
+		name: "min", kind: numberKind, std: "(none)", doc: "the smallest number allowed",
 		sets: setsParam(func(p *command.Param, s setting) { p.Min = new(s.data.(float64)) }),
 	},
 	{
-		name: "max", kind: numberKind, std: "(none)", doc: "the greatest number",
+		name: "max", kind: numberKind, std: "(none)", doc: "the largest number allowed",
 		sets: setsParam(func(p *command.Param, s setting) { p.Max = new(s.data.(float64)) }),
 	},
 	{

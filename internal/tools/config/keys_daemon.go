@@ -39,20 +39,20 @@ type Daemon struct {
 
 var socketKeys = []*key{
 	{
-		name: "path", variable: "TOOLHOST_SOCKET", kind: pathKind("path", pathAny), std: "($XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)", doc: "where it is",
+		name: "path", variable: "TOOLHOST_SOCKET", kind: pathKind("path", pathAny), std: "($XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)", doc: "its path",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Socket = s.data.(string) }),
 	},
 	{
-		name: "mode", kind: socketModeKind, std: "0600", doc: "mode of its file",
+		name: "mode", kind: socketModeKind, std: "0600", doc: "file mode of the socket",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.SocketMode = s.data.(fs.FileMode) }),
 	},
 	{
-		name: "group", kind: textKind, std: "(that of the daemon)", doc: "group of its file; with `mode: 0660` its members may connect",
+		name: "group", kind: textKind, std: "(that of the daemon)", doc: "group of the socket's file; with `mode: 0660` its members may connect",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.SocketGroup = s.data.(string) }),
 	},
 	{
 		name: "uids", kind: listOf("list of user ids", uidKind), std: "(with a group everyone whom the mode lets in, else nobody)",
-		doc: "who may connect beside root and the daemon's own user", sets: setsHost(func(l *Loaded, s setting) {
+		doc: "users who may connect, apart from root and the daemon's own user", sets: setsHost(func(l *Loaded, s setting) {
 			l.Daemon.SocketUIDs = nil
 			for _, text := range s.data.([]string) {
 				uid, _ := strconv.ParseUint(text, 10, 32) // uidKind has read it
@@ -64,7 +64,7 @@ var socketKeys = []*key{
 
 var stopKeys = []*key{
 	{
-		name: "wait", kind: durationKind, std: "30s", doc: "how long calls that run may go on, before they are ended",
+		name: "wait", kind: durationKind, std: "30s", doc: "how long running calls may take to finish before they are ended",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.StopWait = s.data.(time.Duration) }),
 	},
 }
@@ -143,11 +143,11 @@ func prefixes(list []string) (all []netip.Prefix) {
 
 var tlsKeys = []*key{
 	{
-		name: "cert", kind: pathKind("path", pathFile), doc: "file of the certificate with its chain, in PEM",
+		name: "cert", kind: pathKind("path", pathFile), doc: "PEM file with the certificate and its chain",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSCert = s.data.(string) }),
 	},
 	{
-		name: "key", kind: pathKind("path", pathFile), doc: "file of its private key, in PEM",
+		name: "key", kind: pathKind("path", pathFile), doc: "PEM file with its private key",
 		sets: setsHost(func(l *Loaded, s setting) { l.Daemon.TLSKey = s.data.(string) }),
 	},
 }

@@ -57,7 +57,7 @@ var fleetKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.URL = s.data.(string) }),
 	},
 	{
-		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificates that theirs may have been signed by",
+		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for them",
 		sets: setsHost(func(l *Loaded, s setting) { l.Fleet.CA = s.data.(string) }),
 	},
 	{

@@ -111,7 +111,7 @@ var limitKeys = slices.Concat(groupKeys, ownLimitKeys, networkLimitKeys)
 var ownLimitKeys = []*key{
 	{
 		name: "cpuTime", kind: durationOrInfinite, std: "(none)", process: true,
-		doc:  "CPU time of all processes together; passing it kills",
+		doc:  "CPU time of all processes together; a call over it is killed",
 		sets: []effect{to(func(t *Tool, s setting) { t.Limits.CPUTime = s.data.(time.Duration) })},
 	},
 	amount(&key{
@@ -120,11 +120,11 @@ var ownLimitKeys = []*key{
 	}, func(l *supervisor.Limits) *int64 { return &l.OutputBytes }),
 	amount(&key{
 		name: "outputTotal", kind: sizeOrInfinity, std: "(none)",
-		doc: "how much may be written to all streams together; passing it kills",
+		doc: "output on all streams together; a call over it is killed",
 	}, func(l *supervisor.Limits) *int64 { return &l.OutputTotalBytes }),
 	amount(&key{
 		name: "spill", kind: sizeKind, std: "64MiB",
-		doc: "size of each file that takes output which a result cuts; see `dirs.spill`",
+		doc: "size of each file for output that a result does not keep; see `dirs.spill`",
 	}, func(l *supervisor.Limits) *int64 { return &l.SpillBytes }),
 	amount(&key{
 		name: "openFiles", systemd: "LimitNOFILE", kind: countKind, std: "1024",
@@ -132,7 +132,7 @@ var ownLimitKeys = []*key{
 	}, func(l *supervisor.Limits) *int64 { return &l.OpenFiles }),
 	amount(&key{
 		name: "workspace", kind: sizeKind, std: "(a quarter of memory)",
-		doc: "size of the call's own folder /workspace; counts to its memory",
+		doc: "size of the call's own folder /workspace; counts toward memory",
 	}, func(l *supervisor.Limits) *int64 { return &l.WorkspaceBytes }),
 	amount(&key{
 		name: "workspaceInodes", kind: countKind, std: "65536",

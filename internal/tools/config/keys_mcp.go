@@ -21,17 +21,17 @@ type MCP struct {
 var clientKeys = []*key{
 	{
 		name: "toolList", kind: enum("full", "search"), std: "full", restart: true,
-		doc:  "what clients are shown: all tools; or `find_tool`, and `call_read`, `call_write` and `call_destructive` for those that it finds",
+		doc:  "what clients are shown: all tools, or `find_tool` with `call_read`, `call_write` and `call_destructive` for the tools that it finds",
 		sets: setsHost(func(l *Loaded, s setting) { l.MCP.Search = s.data == "search" }),
 	},
 	{
 		name: "clientTimeout", kind: durationOrInfinite, std: "60s",
-		doc:  "how long clients wait for the result of a call, which ends 5s before; `infinite` for those that go on to wait while there is progress",
+		doc:  "how long clients wait for the result of a call, which ends 5s earlier; `infinite` for clients that keep waiting while there is progress",
 		sets: setsHost(func(l *Loaded, s setting) { l.MCP.ClientTimeout = s.data.(time.Duration) }),
 	},
 	{
 		name: "clients", kind: durationOrInfinite, names: clientNames, std: "{}",
-		doc: "the `clientTimeout` of single clients, by the names by which they introduce themselves", sets: setsHost(func(l *Loaded, s setting) {
+		doc: "the `clientTimeout` of single clients, by the names that they send", sets: setsHost(func(l *Loaded, s setting) {
 			if l.MCP.Clients == nil {
 				l.MCP.Clients = map[string]time.Duration{}
 			}

@@ -32,7 +32,7 @@ var networkKey = &key{
 
 // ceilingKey bounds what all of them may have.
 var ceilingKey = &key{
-	name: "network", kind: ceilingKind, std: "host", restart: true, doc: "ceiling of every call's `network`: none, host, or a list of names and addresses beyond which nothing can be granted; what goes beyond is refused",
+	name: "network", kind: ceilingKind, std: "host", restart: true, doc: "ceiling of every call's `network`: none, host, or a list of names and addresses; a grant beyond it is refused",
 	sets: setsHost(func(l *Loaded, s setting) {
 		r := s.data.(reach)
 		l.Config.Ceiling = supervisor.Ceiling{Network: r.mode, Grants: r.grants, Source: s.source.String()}
@@ -45,7 +45,7 @@ var hostLimitKeys = append(limitKeys[:len(limitKeys):len(limitKeys)], ceilingKey
 // networkHostKeys are the file's own.
 var networkHostKeys = []*key{
 	{
-		name: "deny", kind: prefixesKind, std: "[]", restart: true, doc: "networks that no granted name may lead to, beside private and local ones: public addresses of your own",
+		name: "deny", kind: prefixesKind, std: "[]", restart: true, doc: "networks that no granted name may lead to, in addition to private and local ones, such as public addresses of your own",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.DenyNetworks = prefixesOf(s.data.([]string)) }),
 	},
 }
@@ -298,23 +298,23 @@ var networkLimitKeys = []*key{
 		name: "connections", kind: countKind, std: "64", doc: "connections of a call with network grants at once; more are refused",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.Connections }),
 	amount(&key{
-		name: "connectionsTotal", kind: countKind, std: "(none)", doc: "connections of such a call in all; passing it kills",
+		name: "connectionsTotal", kind: countKind, std: "(none)", doc: "connections of such a call in total; a call over it is killed",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.TotalConnections }),
 	amount(&key{
-		name: "sent", kind: sizeKind, std: "(none)", doc: "bytes that such a call may send; passing it kills",
+		name: "sent", kind: sizeKind, std: "(none)", doc: "bytes that such a call may send; a call over it is killed",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.SentBytes }),
 	amount(&key{
-		name: "received", kind: sizeKind, std: "(none)", doc: "bytes that such a call may receive; passing it kills",
+		name: "received", kind: sizeKind, std: "(none)", doc: "bytes that such a call may receive; a call over it is killed",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.ReceivedBytes }),
 	amount(&key{
-		name: "networkRate", kind: sizeKind, std: "(none)", doc: "bytes a second of such a call, both ways together; more wait",
+		name: "networkRate", kind: sizeKind, std: "(none)", doc: "bytes per second of such a call, both ways together; more wait",
 	}, func(l *supervisor.Limits) *int64 { return &l.Network.Rate }),
 	{
-		name: "connectionIdle", kind: durationKind, std: "10m", process: true, doc: "ends a connection of such a call on which nothing has moved for so long",
+		name: "connectionIdle", kind: durationKind, std: "10m", process: true, doc: "how long a connection of such a call may be idle before it is closed",
 		sets: sets1(func(t *Tool, s setting) { t.Limits.Network.Idle = s.data.(time.Duration) }),
 	},
 	{
-		name: "connectTimeout", kind: durationKind, std: "10s", process: true, doc: "how long such a call's connection may take to be made, at most 60s",
+		name: "connectTimeout", kind: durationKind, std: "10s", process: true, doc: "how long connecting may take for such a call, at most 60s",
 		sets: sets1(func(t *Tool, s setting) { t.Limits.Network.Dial = s.data.(time.Duration) }),
 	},
 }

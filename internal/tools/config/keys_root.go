@@ -26,35 +26,35 @@ func init() {
 			sets: setsHost(func(l *Loaded, s setting) { l.State = s.data.(string) }),
 		},
 		{name: includeKey, kind: includeKind, std: "[]", doc: "more files, or patterns such as `conf.d/*.yaml`; setting a key in two files is an error"},
-		{name: "timeouts", names: profileNames, keys: profileKeys, short: "default", doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; `approval`, `confirm`, `password`, `questionnaire`, `device_code` and `hitl_escalate` are how long a human is waited for; the others mean nothing to toolhost itself"},
+		{name: "timeouts", names: profileNames, keys: profileKeys, short: "default", doc: "timeout profiles: a tool's calls have `tool_call`, its start `registration`, its description `message_route`; `approval`, `confirm`, `password`, `questionnaire`, `device_code` and `hitl_escalate` are how long toolhost waits for a human; toolhost itself does not use the others"},
 		{name: "kill", keys: []*key{graceKey}, doc: "how tools are ended"},
 		streamKey,
-		{name: "limits", keys: hostLimitKeys, doc: "limits of each call; classes and tools overrule them, but for `network`, the ceiling"},
-		{name: "network", keys: networkHostKeys, doc: "what holds for the network grants of all calls"},
+		{name: "limits", keys: hostLimitKeys, doc: "limits of each call; classes and tools override them, except `network`, the ceiling"},
+		{name: "network", keys: networkHostKeys, doc: "settings of the network grants of all calls"},
 		{name: "totals", keys: groupKeys, unset: true, restart: true, std: "(none)", doc: "limits of all calls together, by the keys `memory` to `ioMax`"},
 		{name: "admission", keys: admissionKeys, restart: true, doc: "how many calls run and wait"},
 		{name: "turn", keys: turnKeys, doc: "budgets of a turn"},
 		{name: "journal", keys: journalKeys, restart: true, doc: "what the journal keeps"},
 		{name: "socket", keys: socketKeys, restart: true, doc: "the daemon's unix socket"},
 		{
-			name: "listen", variable: "TOOLHOST_LISTEN", kind: listenKind, std: "(none)", restart: true, doc: "where the daemon listens on TCP as well, for clients with a token; without `tls` on loopback only",
+			name: "listen", variable: "TOOLHOST_LISTEN", kind: listenKind, std: "(none)", restart: true, doc: "TCP address to listen on as well, for clients with a token; without `tls` on loopback only",
 			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Listen = s.data.(string) }),
 		},
 		{
-			name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "where clients find the daemon behind a proxy or from elsewhere, such as `https://tools.example.org`",
+			name: "publicUrl", kind: publicURLKind, std: "(none: this machine only)", restart: true, doc: "URL under which clients reach the daemon, behind a proxy or from elsewhere, such as `https://tools.example.org`",
 			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.PublicURL = s.data.(string) }),
 		},
 		{
-			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies that are believed whom they ask for (`X-Forwarded-For`)",
+			name: "proxies", kind: listOf("list of addresses", proxyKind), std: "[]", restart: true, doc: "addresses or networks of proxies whose `X-Forwarded-For` is trusted",
 			sets: setsHost(func(l *Loaded, s setting) { l.Daemon.Proxies = prefixes(s.data.([]string)) }),
 		},
-		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; files that change are read again"},
-		{name: "access", names: accessNames, keys: accessKeys, groups: true, doc: "what users of the unix socket, and tokens of these names, may do and have, see admins.md"},
+		{name: "tls", keys: tlsKeys, restart: true, doc: "TLS on `listen`; changed files are read again"},
+		{name: "access", names: accessNames, keys: accessKeys, groups: true, doc: "rights and quotas of users of the unix socket and of tokens, by name; see admins.md"},
 		{name: "stop", keys: stopKeys, doc: "how the daemon ends"},
 		{name: "mcp", keys: clientKeys, doc: "the MCP server, see mcp-server.md"},
-		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon tells monitoring systems, see telemetry.md"},
+		{name: "telemetry", keys: telemetryKeys, restart: true, doc: "what the daemon sends to monitoring systems, see telemetry.md"},
 		{name: "fleet", keys: fleetKeys, restart: true, doc: "workers on other machines, see fleet.md"},
-		{name: "dirs", keys: dirKeys, restart: true, doc: "folders of the host's own"},
+		{name: "dirs", keys: dirKeys, restart: true, doc: "toolhost's own folders"},
 		{
 			name: "cgroupParent", kind: cgroupKind, std: "(found)", restart: true, doc: "the cgroup below which calls are made, the same path in every hierarchy",
 			sets: setsHost(func(l *Loaded, s setting) { l.Config.CgroupParent = s.data.(string) }),
@@ -152,7 +152,7 @@ func profileVariable(profile string) string {
 
 var admissionKeys = []*key{
 	{
-		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once: a free slot goes to the caller with the fewest, and callers that have some leave one free for each other that has none and called in the last 10s, a fourth of all at most, and two beside the only call of another in its first 500ms, half of all at most",
+		name: "running", kind: countKind, std: "(two per CPU)", doc: "calls that run at once. A free slot goes to the caller with the fewest. Callers with some leave one free for each caller that has none and called in the last 10s, at most a quarter of all; and two beside another's only call in its first 500ms, at most half of all",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Running = int(s.data.(int64)) }),
 	},
 	{
@@ -160,15 +160,15 @@ var admissionKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Queue = int(s.data.(int64)) }),
 	},
 	{
-		name: "wait", kind: durationKind, std: "10s", doc: "how long a call waits at most",
+		name: "wait", kind: durationKind, std: "10s", doc: "the longest that a call waits",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Admission.Wait = s.data.(time.Duration) }),
 	},
 	{
-		name: "prestarted", kind: countKind, std: "(two per CPU, at least 4)", doc: "processes that wait for calls, of all tools together (`prestart`); those of tools that were not called for longest make room",
+		name: "prestarted", kind: countKind, std: "(two per CPU, at least 4)", doc: "processes of all tools together that wait for calls (`prestart`); those of the least recently called tools make room",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.Processes = int(s.data.(int64)) }),
 	},
 	{
-		name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory that these may have together",
+		name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory of these together",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.MemoryBytes = s.data.(int64) }),
 	},
 }
@@ -183,15 +183,15 @@ var turnKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.ToolTime = s.data.(time.Duration) }),
 	},
 	{
-		name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, less human waiting",
+		name: "deadline", kind: durationKind, std: "(none)", doc: "limit of the whole turn, not counting waits for people",
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Deadline = s.data.(time.Duration) }),
 	},
 	{
-		name: "reserve", kind: durationKind, std: "10s", doc: "part of the deadline that is kept for the model's last answer; the deadline must be longer by a second at least",
+		name: "reserve", kind: durationKind, std: "10s", doc: "end of the deadline that is reserved for the model's last answer; the deadline must be at least a second longer",
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Reserve = s.data.(time.Duration) }),
 	},
 	{
-		name: "streamDuration", kind: durationKind, std: "60s", doc: "how long the model may stream in a turn, all its round trips together, without the time of tools and humans; for hosts that tell when it does",
+		name: "streamDuration", kind: durationKind, std: "60s", doc: "how long the model may stream in a turn, all round trips together, not counting tools and humans; for hosts that report when it streams",
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.StreamDuration = s.data.(time.Duration) }),
 	},
 	{
@@ -210,7 +210,7 @@ var journalKeys = []*key{
 		}),
 	},
 	{
-		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "what the database may hold; the oldest turns go first",
+		name: "maxSize", kind: sizeOrInfinity, std: "512MiB", doc: "size of the database; the oldest turns are dropped first",
 		sets: setsHost(func(l *Loaded, s setting) {
 			if l.Journal.MaxBytes = s.data.(int64); unlimited(s.node.value) {
 				l.Journal.MaxBytes = -1
@@ -221,22 +221,22 @@ var journalKeys = []*key{
 
 var dirKeys = []*key{
 	{
-		name: "spill", kind: pathKind("path", pathFolder), std: "(none: output that is cut is lost)", doc: "takes output that results cut; the folder must be there",
+		name: "spill", kind: pathKind("path", pathFolder), std: "(none: output that is cut is lost)", doc: "for output that results do not keep; the folder must exist",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.SpillDir = s.data.(string) }),
 	},
 	{
-		name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "takes copies of executables, which are what runs",
+		name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "for the copies of executables that are run",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.StoreDir = s.data.(string) }),
 	},
 	{
-		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost, or in $XDG_RUNTIME_DIR)", doc: "takes sockets; a short path",
+		name: "runtime", kind: pathKind("path", pathAny), std: "(/run/toolhost, or in $XDG_RUNTIME_DIR)", doc: "for sockets; a short path",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.RuntimeDir = s.data.(string) }),
 	},
 }
 
 var secretKeys = []*key{
 	{
-		name: "file", kind: pathKind("path", pathFile), doc: "a file that holds it; a line break at its end does not count",
+		name: "file", kind: pathKind("path", pathFile), doc: "a file with its value; a line break at the end is ignored",
 		sets: []effect{to(func(t *Secret, s setting) { t.File = s.data.(string) })},
 	},
 	{

@@ -49,7 +49,7 @@ var syslogKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.Address = s.data.(string) }),
 	},
 	{
-		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificates that the receiver of `tls://` may have been signed by",
+		name: "ca", kind: pathKind("path", pathFile), std: "(the system's)", doc: "PEM file with the certificate authorities to trust for a `tls://` receiver",
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.Syslog.CA = s.data.(string) }),
 	},
 }
@@ -72,7 +72,7 @@ var otlpKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Endpoint = s.data.(string) }),
 	},
 	{
-		name: "protocol", kind: enum("grpc", "http/protobuf"), std: "($OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)", doc: "how to speak with it; port 4317 is for `grpc` by custom, 4318 for `http/protobuf`",
+		name: "protocol", kind: enum("grpc", "http/protobuf"), std: "($OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf)", doc: "the protocol; port 4317 is usually `grpc`, 4318 `http/protobuf`",
 		sets: setsHost(func(l *Loaded, s setting) { l.Telemetry.OTLP.Protocol = s.data.(string) }),
 	},
 	{

@@ -21,7 +21,7 @@ const turnsChild = "child"
 var behaviourKeys = []*key{
 	{
 		name: "mode", variable: "TOOLHOST_MODE", kind: enum(string(turn.ModeAllow), string(turn.ModeAsk), string(turn.ModeDeny)),
-		std: "(ask for a destructive tool, else allow)", doc: "may it be called: yes, after asking a human, no; a plugin or server that is denied is never run; the variable can only make this stricter",
+		std: "(ask for a destructive tool, else allow)", doc: "whether calls are allowed, need a human's approval, or are denied; a denied plugin or server is never run; the variable can only make this stricter",
 		sets: sets1(func(t *Tool, s setting) { t.Mode = turn.Mode(s.data.(string)) }),
 	},
 	{
@@ -35,7 +35,7 @@ var behaviourKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.rule(turn.ModeAsk, s) }),
 	},
 	{
-		name: "destructive", kind: boolKind, std: "(what the tool says)", doc: "whether it destroys things, whatever it says itself",
+		name: "destructive", kind: boolKind, std: "(what the tool says)", doc: "whether it is destructive, whatever it says itself",
 		sets: sets1(func(t *Tool, s setting) { t.Destructive = new(s.data.(bool)) }),
 	},
 	{
@@ -43,25 +43,25 @@ var behaviourKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.ReadOnly = s.data.(bool) }),
 	},
 	{
-		name: "idempotent", kind: boolKind, std: "false", doc: "confirms that calling it twice is as calling it once: a failed call may be retried",
+		name: "idempotent", kind: boolKind, std: "false", doc: "confirms that calling it twice has the effect of calling it once: a failed call may be retried",
 		sets: sets1(func(t *Tool, s setting) { t.Idempotent = s.data.(bool) }),
 	},
 	{
 		name: "concurrency", kind: enum(string(Parallel), string(Exclusive)), std: "(exclusive with `write`, `data`, or `mcp` without `readOnly`; else parallel)",
-		doc: "whether its calls run alone within their turn; a tool that says so itself does, unless this is `parallel`; of a kept process only `readOnly` calls run at once", sets: sets1(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
+		doc: "whether its calls run alone within their turn; a tool that asks for that does, unless this is `parallel`; in a kept process only `readOnly` calls run at the same time", sets: sets1(func(t *Tool, s setting) { t.Concurrency = Concurrency(s.data.(string)) }),
 	},
 	{
-		name: "running", kind: countKind, std: "(as many as `admission.running`)", doc: "calls that run at once; of a class, those of all its tools together; others wait, and take no slot from other tools",
+		name: "running", kind: countKind, std: "(as many as `admission.running`)", doc: "calls that run at once, for a class those of all its tools together; others wait, without a slot",
 		sets: sets1(func(t *Tool, s setting) {
 			t.Pool = supervisor.Pool{Name: s.source.String(), Running: int(s.data.(int64))}
 		}),
 	},
 	{
-		name: "prestart", kind: countKind, std: "(none)", doc: "processes that wait for its calls in their whole sandbox, each for one: the daemon starts them before, see [prestarted processes](#prestarted-processes)",
+		name: "prestart", kind: countKind, std: "(none)", doc: "processes that the daemon starts in advance, each for one call, see [prestarted processes](#prestarted-processes)",
 		sets: sets1(func(t *Tool, s setting) { t.Prestart = int(s.data.(int64)) }),
 	},
 	{
-		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "the labels of a worker that its calls are to run on, `{gpu: a100}`; `worker` is a worker's name; without any they may run on this machine as well",
+		name: "where", kind: textKind, names: labelNames, std: "{}", doc: "labels of the workers that its calls run on, `{gpu: a100}`; `worker` is a worker's name; without any, calls may run on this machine as well",
 		sets: sets1(func(t *Tool, s setting) {
 			t.Where = maps.Clone(t.Where) // a class's are not its own
 			if t.Where == nil {
@@ -75,7 +75,7 @@ var behaviourKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.ChildTurns = s.data.(string) == turnsChild }),
 	},
 	{
-		name: "repeatable", kind: boolKind, std: "false", doc: "it may be called with the same arguments more than four times in a turn, as what steps or polls must be",
+		name: "repeatable", kind: boolKind, std: "false", doc: "whether it may be called more than four times with the same arguments in a turn, as tools that step or poll are",
 		sets: sets1(func(t *Tool, s setting) { t.Repeatable = s.data.(bool) }),
 	},
 }
@@ -87,15 +87,15 @@ var timeoutKeys = []*key{
 		doc: "wall-clock limit of a call; `infinite` only in a tool's own entry", ask: func(a *budget.Ask, d time.Duration) { a.Timeout, a.TimeoutUnset = d, false },
 	},
 	{
-		name: "minTimeout", kind: durationKind, std: "1s", doc: "the least that a caller may ask for",
+		name: "minTimeout", kind: durationKind, std: "1s", doc: "the shortest that a caller may ask for",
 		ask: func(a *budget.Ask, d time.Duration) { a.Min = d },
 	},
 	{
-		name: "maxTimeout", kind: durationKind, std: "1h", doc: "the most that a caller may ask for",
+		name: "maxTimeout", kind: durationKind, std: "1h", doc: "the longest that a caller may ask for",
 		ask: func(a *budget.Ask, d time.Duration) { a.Max = d },
 	},
 	{
-		name: "soft", variable: "TOOLHOST_SOFT", kind: durationOrInfinite, std: "10s", doc: "soft budget: passing it is reported, nothing else",
+		name: "soft", variable: "TOOLHOST_SOFT", kind: durationOrInfinite, std: "10s", doc: "soft budget: a call over it is reported, and goes on",
 		ask: func(a *budget.Ask, d time.Duration) { a.Soft = d },
 	},
 }
@@ -115,7 +115,7 @@ var streamKey = &key{name: "stream", doc: "bounds of what a tool streams", keys:
 		sets: sets1(func(t *Tool, s setting) { t.Stream.Gap = s.data.(time.Duration) }),
 	},
 	{
-		name: "total", kind: durationKind, std: "(off)", doc: "time from the tool's start; only ever shortens the timeout",
+		name: "total", kind: durationKind, std: "(off)", doc: "time from the tool's start; can only shorten the timeout",
 		sets: sets1(func(t *Tool, s setting) { t.Stream.Total = s.data.(time.Duration) }),
 	},
 }}
@@ -123,7 +123,7 @@ var streamKey = &key{name: "stream", doc: "bounds of what a tool streams", keys:
 var sandboxKeys = []*key{
 	{
 		name: "tier", kind: enum(sandbox.TierNative, sandbox.TierNone), std: sandbox.TierNative, process: true,
-		doc:  "sandbox; `none` leaves files, network and system calls open, and only limits and kills",
+		doc:  "sandbox; `none` restricts no files, network or system calls, and only limits and kills",
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Tier = s.data.(string) }),
 	},
 	{
@@ -136,7 +136,7 @@ var sandboxKeys = []*key{
 	},
 	networkKey,
 	{
-		name: "strict", kind: boolKind, std: "false", process: true, doc: "refuse file locks too, by which calls could signal to one another",
+		name: "strict", kind: boolKind, std: "false", process: true, doc: "deny file locks too, by which calls could signal to one another",
 		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Strict = s.data.(bool) }),
 	},
 	{
@@ -158,7 +158,7 @@ var sandboxKeys = []*key{
 		}),
 	},
 	{
-		name: "dir", kind: dirKind, std: "(the host's if it sees that, else /workspace)", process: true, doc: "working directory, which must have been granted; `workspace` is its own folder",
+		name: "dir", kind: dirKind, std: "(the host's if it sees that, else /workspace)", process: true, doc: "working directory, which must be granted; `workspace` is its own folder",
 		sets: sets1(func(t *Tool, s setting) { t.Dir = s.data.(string) }),
 	},
 	{
@@ -177,7 +177,7 @@ var useKeys = []*key{
 		sets: sets1(func(t *Tool, s setting) { t.use(s.name).Secret = s.data.(string) }),
 	},
 	{
-		name: "as", kind: enum("variable", "file"), std: "variable", doc: "how it is given: in the variable, or in a file whose path is in the variable",
+		name: "as", kind: enum("variable", "file"), std: "variable", doc: "how it is passed: in the variable, or in a file whose path is in the variable",
 		sets: sets1(func(t *Tool, s setting) { t.use(s.name).File = s.data == "file" }),
 	},
 }
@@ -200,7 +200,7 @@ var commonKeys = slices.Concat(behaviourKeys, timeoutKeys, []*key{questionsKey, 
 
 var questionsKey = &key{
 	name: "timeouts", names: questionNames, keys: questionKeys, short: "default",
-	doc: "how long humans are waited for: by the calls that they approve, by questions of the tool, and of a host about it",
+	doc: "how long to wait for humans: for approvals of calls, questions of the tool, and questions of a host about it",
 }
 
 var nameKeys = []*key{
@@ -238,15 +238,15 @@ var pluginKeys = []*key{
 var mcpKeys = []*key{
 	{name: "mcp", kind: wordsKind, doc: "an MCP server on stdio: its command", only: TypeMCP},
 	{
-		name: "prefix", kind: prefixKind, std: "(the entry's name)", doc: "what stands before `__` in its tools' names; \"\" leaves them as they are", only: TypeMCP,
+		name: "prefix", kind: prefixKind, std: "(the entry's name)", doc: "prefix of its tools' names, before `__`; \"\" leaves them as they are", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) { t.MCP.Prefix = s.data.(string) }),
 	},
 	{
-		name: "pin", kind: boolKind, std: "true", doc: "hold a tool back that says something else of itself than when it was accepted, see [mcp-tools.md](mcp-tools.md#pins)", only: TypeMCP,
+		name: "pin", kind: boolKind, std: "true", doc: "hold back a tool whose description has changed since it was accepted, see [mcp-tools.md](mcp-tools.md#pins)", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) { t.MCP.Unpinned = !s.data.(bool) }),
 	},
 	{
-		name: "keep", kind: boolKind, keys: keepKeys, std: "false", doc: "keep the server's process for later calls, which have it one at a time unless they are `readOnly`", only: TypeMCP,
+		name: "keep", kind: boolKind, keys: keepKeys, std: "false", doc: "keep the server's process for later calls, one at a time unless they are `readOnly`", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) {
 			if t.MCP.Keep = nil; s.data.(bool) {
 				t.keep()
@@ -254,21 +254,21 @@ var mcpKeys = []*key{
 		}),
 	},
 	{
-		name: "startTimeout", kind: startKind, std: "8s", doc: "how long the server may take to be ready, and then to list its tools; what a call starts also has to be ready within the call's `timeout`", only: TypeMCP,
+		name: "startTimeout", kind: startKind, std: "8s", doc: "how long the server may take to be ready, and then to list its tools; one that a call starts must also be ready within the call's `timeout`", only: TypeMCP,
 		sets: sets1(func(t *Tool, s setting) { t.MCP.StartTimeout = s.data.(time.Duration) }),
 	},
 	{
-		name: "tools", names: anyNames, keys: serverToolKeys, groups: true, doc: "settings of single tools of the server, by the names that it gives them", only: TypeMCP,
+		name: "tools", names: anyNames, keys: serverToolKeys, groups: true, doc: "settings of single tools of the server, by its names for them", only: TypeMCP,
 	},
 }
 
 var keepKeys = []*key{
 	{
-		name: "idle", kind: durationKind, std: "5m", doc: "end the process when it was idle for so long",
+		name: "idle", kind: durationKind, std: "5m", doc: "end the process when it has been idle for this long",
 		sets: sets1(func(t *Tool, s setting) { t.keep().Idle = s.data.(time.Duration) }),
 	},
 	{
-		name: "maxCalls", kind: countKind, std: "(none)", doc: "end the process after so many calls",
+		name: "maxCalls", kind: countKind, std: "(none)", doc: "end the process after this many calls",
 		sets: sets1(func(t *Tool, s setting) { t.keep().MaxCalls = int(s.data.(int64)) }),
 	},
 }

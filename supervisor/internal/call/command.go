@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/signals"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/sandbox/signals"
 )
 
 // wordCommand puts into words what the command adapter says in numbers: the

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 )
 

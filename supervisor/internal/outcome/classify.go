@@ -9,10 +9,10 @@ import (
 	"syscall"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/plugin/host"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/plugin/host"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
-	"github.com/toolhost/toolhost/sandbox/signals"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 

@@ -143,7 +143,7 @@ func (p *Prepared) TaskLimit() int64 {
 }
 
 // adapterTasks bounds the tasks of what toolhost itself runs below the launcher:
-// the command adapter has one thread, that of MCP servers some 13 (apart.Prepare).
+// the command adapter has one thread, that of MCP servers some 13 (shield.Prepare).
 func (p *Prepared) adapterTasks() int64 {
 	switch {
 	case p.Request.Command != nil:

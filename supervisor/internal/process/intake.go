@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/budget/memory"
-	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 )
 
 // What all tools together may have the host keep of what they send: messages

@@ -17,7 +17,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
-	"github.com/toolhost/toolhost/plugin/host"
+	"github.com/toolhost/toolhost/internal/plugin/host"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
@@ -223,7 +223,7 @@ func (p *Process) letGo() (conn *host.Conn) {
 // Free gives back what a process held that is gone.
 func (p *Process) Free() {
 	if conn := p.letGo(); conn != nil {
-		conn.Close() // go-plugin's own clean-up
+		conn.Close()
 	}
 	p.held.release()
 	p.endNetwork()

@@ -11,17 +11,17 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/toolhost/toolhost/internal/shield"
 	"github.com/toolhost/toolhost/internal/testenv/stage"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/sandbox/apart"
 )
 
 // Servers that fail, flood or lie while they are called.
 func init() {
 	for name, script := range map[string]func(*peer){
 		"takes all tasks": func(p *peer) {
-			apart.Prepare() // for this is Go, too
+			shield.Prepare() // for this is Go, too
 			p.initialize()
 			call := p.call()
 			for exec.Command("sleep", "60").Start() == nil {

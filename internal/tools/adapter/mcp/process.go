@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/shield"
+	"github.com/toolhost/toolhost/internal/signals"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/sandbox/apart"
-	"github.com/toolhost/toolhost/sandbox/signals"
 )
 
 // process is a running server.
@@ -24,7 +24,7 @@ type process struct {
 }
 
 // startProcess starts the server in a process group of its own. What it cannot
-// do to this process, see package apart.
+// do to this process, see package shield.
 func startProcess(argv []string, stderrTo *tail) (*process, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -40,7 +40,7 @@ func startProcess(argv []string, stderrTo *tail) (*process, error) {
 		}
 	}
 	stdin, stdout, stderr := ends[0], ends[1], ends[2]
-	child, err := apart.Start(path, argv, &os.ProcAttr{
+	child, err := shield.Start(path, argv, &os.ProcAttr{
 		Env: plugin.Environ(), Files: []*os.File{stdin.read, stdout.write, stderr.write}, Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
 	closeAll(stdin.read, stdout.write, stderr.write)

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/shield"
 	"github.com/toolhost/toolhost/internal/tools/mcpcall"
 	"github.com/toolhost/toolhost/plugin"
-	"github.com/toolhost/toolhost/sandbox/apart"
 )
 
 // Options of Serve. The zero value works.
@@ -46,7 +46,7 @@ const maxCancelTime = 31 * time.Second
 // started by the first Describe or Call, and again by a later one if it has
 // ended in the meantime.
 func Serve(o Options, argv []string) {
-	apart.Prepare()
+	shield.Prepare()
 	a := newAdapter(o, argv)
 	plugin.ServeProvider(a)
 	a.close()

@@ -164,7 +164,7 @@ func (m *counted) now() int64 {
 func TestDecoder(t *testing.T) {
 	wire := encoded(t, text(1))
 	decode := func(memory Memory, raw []byte) (*decoder, error) {
-		d := &decoder{ctx: t.Context(), memory: memory, limit: decodedLimit(4 << 20)}
+		d := &decoder{ctx: t.Context(), memory: memory, limit: maxDecodedBytes}
 		return d, d.decode(raw, &pluginv1.CallEvent{})
 	}
 	memory := &counted{}

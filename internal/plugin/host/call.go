@@ -11,7 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/toolhost/toolhost/plugin/internal/rpc"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/plugin/wirejson"
 )
@@ -29,7 +30,7 @@ var ErrDisconnected = errors.New("the tool closed the connection before its resu
 // *ProtocolError, ErrDisconnected or ctx's.
 func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error) {
 	response := &pluginv1.DescribeResponse{}
-	if err := c.invoke(ctx, "Describe", &pluginv1.DescribeRequest{}, response, c.options.MaxMessageBytes); err != nil {
+	if err := c.invoke(ctx, "Describe", &pluginv1.DescribeRequest{}, response, handshake.MaxMessageBytes); err != nil {
 		return nil, c.explain(ctx, err)
 	}
 	return response, nil
@@ -42,7 +43,7 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 // ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
 // giving up after that.
 func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
-	events, err := c.open(ctx, "Call", request, c.options.MaxMessageBytes)
+	events, err := c.open(ctx, "Call", request, handshake.MaxMessageBytes)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
@@ -216,7 +217,7 @@ func endsNow(ctx context.Context) bool {
 
 // Watch hands on what an adapter's server announces, until ctx or the stream ends.
 func (c *Conn) Watch(ctx context.Context, tell func(method string, params json.RawMessage)) error {
-	notices, err := c.open(ctx, "Watch", &pluginv1.WatchRequest{}, c.options.MaxMessageBytes)
+	notices, err := c.open(ctx, "Watch", &pluginv1.WatchRequest{}, handshake.MaxMessageBytes)
 	if err != nil {
 		return c.explain(ctx, err)
 	}

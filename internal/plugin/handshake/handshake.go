@@ -13,6 +13,9 @@ const (
 	CoreVersion = 1
 )
 
+// MaxMessageBytes bounds one message of a tool.
+const MaxMessageBytes = 4 << 20
+
 // Service is that of toolhost.plugin.v1, as gRPC writes it before the name of a method.
 const Service = "/toolhost.plugin.v1.Tool/"
 

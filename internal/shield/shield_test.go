@@ -1,4 +1,4 @@
-package apart
+package shield
 
 import (
 	"fmt"

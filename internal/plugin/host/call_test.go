@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/toolhost/toolhost/plugin/internal/rpc"
+	"github.com/toolhost/toolhost/internal/plugin/rpc"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
 

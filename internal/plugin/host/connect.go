@@ -7,7 +7,7 @@ import (
 	"net"
 	"os"
 
-	"github.com/toolhost/toolhost/plugin/internal/rpc"
+	"github.com/toolhost/toolhost/internal/plugin/rpc"
 )
 
 // Child is a started tool process, as its starter presents it.
@@ -44,17 +44,11 @@ type Options struct {
 	// Stdout receives what the tool writes to its standard output after the
 	// handshake. It must not block for long.
 	Stdout io.Writer
-	// MaxMessageBytes caps one message from the tool; zero is 4 MiB. Decoded it
-	// may take twice as much.
-	MaxMessageBytes int
 	// Received is the memory of what has come on the connection and is not
 	// decoded yet, Decoded that of messages while they are decoded and looked at.
 	// Nil is without a bound for all connections together.
 	Received, Decoded Memory
 }
-
-// DefaultMaxMessageBytes is what Options.MaxMessageBytes is by default.
-const DefaultMaxMessageBytes = 4 << 20
 
 // Conn is a connection to a tool that has passed the handshake. Its methods
 // may be called from any goroutine.
@@ -93,9 +87,6 @@ func Connect(ctx context.Context, o Options) (*Conn, error) {
 }
 
 func (o *Options) complete() {
-	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = DefaultMaxMessageBytes
-	}
 	if o.Received == nil {
 		o.Received = unbounded{}
 	}
@@ -137,7 +128,7 @@ func (c *Conn) connect(ctx context.Context, child *Child) (err error) {
 // speak takes a connection to the tool for gRPC.
 func (c *Conn) speak(conn *net.UnixConn) {
 	c.wire = &greetedConn{UnixConn: conn}
-	c.client = rpc.NewClient(c.wire, rpc.Options{MaxMessageBytes: c.options.MaxMessageBytes, Received: received{c.options.Received}}, connectTimeout)
+	c.client = rpc.NewClient(c.wire, rpc.Options{Received: received{c.options.Received}}, connectTimeout)
 }
 
 // Close frees the connection. Call it after the process is gone: a living one

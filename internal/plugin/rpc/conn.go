@@ -13,6 +13,8 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
+
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
 const (
@@ -47,7 +49,7 @@ func (unbounded) Give(int64) {}
 
 // Options of a Client or Server.
 type Options struct {
-	// MaxMessageBytes bounds a message that is received; zero is 4 MiB.
+	// MaxMessageBytes bounds a message that is received; zero is what one of a tool may have.
 	MaxMessageBytes int
 	// Received counts messages in memory; nil is without a bound for all of them.
 	Received Memory
@@ -55,7 +57,7 @@ type Options struct {
 
 func (o *Options) complete() {
 	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = 4 << 20
+		o.MaxMessageBytes = handshake.MaxMessageBytes
 	}
 	if o.Received == nil {
 		o.Received = unbounded{}

@@ -1,7 +1,7 @@
-// Package apart starts children that cannot touch the process that started
+// Package shield starts children that cannot touch the process that started
 // them, although they are the same user in the same namespaces: an adapter and
 // the command that it runs.
-package apart
+package shield
 
 import (
 	"os"

@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
-	"github.com/toolhost/toolhost/plugin/internal/rpc"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/rpc"
 )
 
 // stream is one request and what comes for it, as messages of bounded cost.
@@ -23,7 +23,7 @@ func (c *Conn) open(ctx context.Context, method string, request proto.Message, m
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{Stream: opened, decoder: decoder{ctx: ctx, memory: c.options.Decoded, limit: decodedLimit(c.options.MaxMessageBytes)}}
+	s := &stream{Stream: opened, decoder: decoder{ctx: ctx, memory: c.options.Decoded, limit: maxDecodedBytes}}
 	if err := opened.Send(request, true); err != nil && !errors.Is(err, io.EOF) { // whose reason comes with the answer
 		s.close()
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
 // Memory is what data from tools may take in the host, shared with others. Its
@@ -41,8 +43,8 @@ const memoryWait = 10 * time.Second
 // answerBytes bounds the answers that say nothing.
 const answerBytes = 4 << 10
 
-// decodedLimit is what a message may take in memory, by what it may have on the wire.
-func decodedLimit(maxMessageBytes int) int64 { return 2 * int64(maxMessageBytes) }
+// maxDecodedBytes bounds what one message takes in memory.
+const maxDecodedBytes = 2 * handshake.MaxMessageBytes
 
 // decoder decodes the messages of one call. Each is priced first, and the memory
 // for it taken, which is held until the call asks for the next message.

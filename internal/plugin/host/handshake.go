@@ -13,7 +13,7 @@ import (
 
 	goplugin "github.com/hashicorp/go-plugin"
 
-	"github.com/toolhost/toolhost/plugin/internal/handshake"
+	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
 
 // maxHandshakeBytes bounds the handshake line; a socket path has 108 bytes.
