@@ -26,7 +26,8 @@ type contestant struct {
 	run func(ctx context.Context, n int, execute execute) error
 	// begin and end come before all its runs and behind them; nil for nothing.
 	begin, end func() error
-	// paced has it run after a rest as well, await waits for what the rest is for.
+	// paced has it run after a rest as well. await waits, before each run that is
+	// timed, for what it needs.
 	paced bool
 	await func(ctx context.Context) error
 }

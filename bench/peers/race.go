@@ -164,11 +164,11 @@ func (r *race) block(ctx context.Context, e *entry) error {
 		return err
 	}
 	for range r.options.block {
-		began := time.Now()
-		if err := r.once(ctx, e); err != nil {
+		took, err := r.timed(ctx, e)
+		if err != nil {
 			return err
 		}
-		e.took = append(e.took, time.Since(began))
+		e.took = append(e.took, took)
 	}
 	time.Sleep(50 * time.Millisecond) // what comes behind the last answer is paid for, too
 	after, err := e.used()
@@ -188,18 +188,25 @@ func (r *race) rests(ctx context.Context, e *entry) error {
 			return nil
 		}
 		time.Sleep(rest)
-		if e.await != nil {
-			if err := e.await(ctx); err != nil {
-				return err
-			}
-		}
-		began := time.Now()
-		if err := r.once(ctx, e); err != nil {
+		took, err := r.timed(ctx, e)
+		if err != nil {
 			return err
 		}
-		e.rests = append(e.rests, time.Since(began))
+		e.rests = append(e.rests, took)
 	}
 	return nil
+}
+
+// timed is a run, and how long it took once what it waits for was there.
+func (r *race) timed(ctx context.Context, e *entry) (time.Duration, error) {
+	if e.await != nil {
+		if err := e.await(ctx); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	err := r.once(ctx, e)
+	return time.Since(began), err
 }
 
 // used is CPU time: of all processes, and of the daemon's own.

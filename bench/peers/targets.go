@@ -57,7 +57,8 @@ func (r report) reached() (list []target) {
 			target{"the same after a rest, over go-judge's back to back", over(plugin.rests, p50), 1.8, 1.0, false},
 			target{"fresh command, p50 over go-judge's", over(command.took, p50), 1.5, 0.8, false},
 			target{"the same after a rest, over go-judge's back to back", over(command.rests, p50), 1.5, 0.8, false},
-			target{"prestarted call, p50 over go-judge's back to back", over(waiting.rests, p50), 0.5, 0.3, false},
+			target{"prestarted call, p50 over go-judge's", over(waiting.took, p50), 0.5, 0.3, false},
+			target{"the same after a rest, over go-judge's back to back", over(waiting.rests, p50), 0.5, 0.3, false},
 		)
 		for _, callers := range r.callers[1:] {
 			rate := median(judge.perSecond[callers])
