@@ -251,7 +251,7 @@ bench: setup ## run the benchmarks
 	@$(call or_die,[ -n "$(BENCH_PACKAGES)" ],there is no folder bench)
 	go test -run '^$$' -bench . $(BENCH_FLAGS) $(BENCH_PACKAGES)
 
-# Peers that are on PATH take part: bwrap, runc, crun, firejail, nsjail, minijail0, landrun, srt.
+# Peers that are on PATH take part: go-judge, bwrap, runc, crun, firejail, nsjail, isolate, minijail0, landrun, srt, codex.
 .PHONY: bench-peers
 bench-peers: build ## toolhost beside the sandboxes that are on PATH, as Markdown and SVG in bench/results
 	@$(call need,bwrap=bubblewrap)

@@ -14,8 +14,8 @@ import (
 // treeProcesses is how many a tool forks that is asked for a tree.
 const treeProcesses = 50
 
-// forkTree forks processes that do nothing until they are killed. They don't
-// exec: under a small CPU quota that would take minutes.
+// forkTree forks processes that do nothing until they are killed, each in a session
+// of its own. They don't exec: under a small CPU quota that would take minutes.
 func forkTree() {
 	for range treeProcesses {
 		pid, _, errno := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
@@ -33,6 +33,7 @@ func forkTree() {
 //
 //go:nosplit
 func rawPause() {
+	syscall.RawSyscall(syscall.SYS_SETSID, 0, 0, 0)
 	for {
 		syscall.RawSyscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}

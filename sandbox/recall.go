@@ -86,7 +86,7 @@ func (f Features) circumstances() string {
 	fmt.Fprintf(sum, "%+v\n%x\n", f, sha256.Sum256(launcherImage))
 	limits, _ := filepath.Glob("/proc/sys/user/max_*_namespaces")
 	for _, path := range slices.Concat(circumstances, limits) {
-		content, _ := os.ReadFile(path)
+		content := told(path)
 		fmt.Fprintf(sum, "%s %d %s\n", path, len(content), content)
 	}
 	namespaces, _ := filepath.Glob("/proc/self/ns/*")
@@ -94,11 +94,30 @@ func (f Features) circumstances() string {
 		to, _ := os.Readlink(path)
 		fmt.Fprintln(sum, path, to)
 	}
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
+	for line := range strings.Lines(string(told("/proc/self/status"))) {
 		if strings.HasPrefix(line, "Cap") || strings.HasPrefix(line, "NoNewPrivs") || strings.HasPrefix(line, "Seccomp") {
 			fmt.Fprint(sum, line)
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// told is what the kernel tells in a file, as far as it can be read. os.ReadFile
+// would offer each of these files to the poller first, which takes twice as long.
+func told(path string) (content []byte) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	for buf := make([]byte, 4<<10); ; {
+		n, err := unix.Read(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			return content
+		}
+		content = append(content, buf[:n]...)
+	}
 }

@@ -15,37 +15,57 @@ type contestant struct {
 	ours bool
 	// isolation says what the command is held by, in the words of its own project.
 	isolation string
-	// daemon is what must serve meanwhile; nil for none.
-	daemon []string
-	// argv is executed for each run; where it is nil, ask is called instead.
-	argv []string
-	ask  func(ctx context.Context, n int) error
+	// daemon is what must serve meanwhile, in a cgroup of this path; nil for none.
+	// left removes what it leaves of cgroups.
+	daemon func(group string) []string
+	left   func(group string) error
 	// ready says whether the daemon serves.
 	ready func(ctx context.Context) error
+	// run is one run, the n-th of all; execute starts a program where what it uses
+	// is counted, and waits for it.
+	run func(ctx context.Context, n int, execute execute) error
+	// begin and end come before all its runs and behind them; nil for nothing.
+	begin, end func() error
+	// paced has it run after a rest as well. await waits, before each run that is
+	// timed, for what it needs.
+	paced bool
+	await func(ctx context.Context) error
+}
+
+type execute func(argv ...string) error
+
+// command is a contestant that is executed for each run.
+func command(name, isolation string, argv ...string) contestant {
+	return contestant{name: name, isolation: isolation, run: func(_ context.Context, _ int, execute execute) error { return execute(argv...) }}
 }
 
 // peer is another project's program, found on PATH.
 type peer struct {
 	program, isolation string
-	// argv makes the command line, with what it needs in dir.
-	argv func(program, dir string) ([]string, error)
+	// enter makes the contestant, with what it needs in dir.
+	enter func(c contestant, program, dir string) (contestant, error)
 }
 
-func fixed(words ...string) func(string, string) ([]string, error) {
-	return func(program, _ string) ([]string, error) { return append([]string{program}, words...), nil }
+func fixed(words ...string) func(contestant, string, string) (contestant, error) {
+	return func(c contestant, program, _ string) (contestant, error) {
+		return command(c.name, c.isolation, append([]string{program}, words...)...), nil
+	}
 }
 
 // peers are run where they are present. Each is given the isolation that its own
 // documentation begins with for a command without network.
 var peers = []peer{
+	{"go-judge", "namespaces, minimal root, cgroup with limits, one container for run after run; no seccomp filter", judge},
 	{"bwrap", "all namespaces, / read-only; no seccomp filter, no limits", fixed("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true")},
 	{"runc", "all namespaces, cgroup, capabilities; no seccomp filter, no limits", bundle},
 	{"crun", "all namespaces, cgroup, capabilities; no seccomp filter, no limits", bundle},
 	{"firejail", "namespaces, no network, seccomp filter, capabilities dropped", fixed("--quiet", "--noprofile", "--net=none", "--seccomp", "--caps.drop=all", "true")},
 	{"nsjail", "all namespaces, rlimits; no cgroup", fixed("-Mo", "-Q", "--chroot", "/", "--", "/bin/true")},
+	{"isolate", "namespaces, minimal root, own user, rlimits, some system calls refused; a box is made before; no cgroup", boxes},
 	{"minijail0", "pid, mount, network, ipc namespaces, no new privileges", fixed("-p", "-v", "-r", "-e", "-l", "-n", "--", "/bin/true")},
 	{"landrun", "Landlock only", fixed("--rox", "/usr", "--rox", "/lib", "--rox", "/lib64", "--", "/bin/true")},
 	{"srt", "sandbox-runtime: bwrap, proxies for the network", fixed("true")},
+	{"codex", "its sandbox: bwrap with / read-only, no network, seccomp filter; no limits", fixed("sandbox", "--", "/bin/true")},
 }
 
 // found are the peers of this machine, missing the names of the others.
@@ -56,35 +76,34 @@ func found(dir string) (list []contestant, missing []string, err error) {
 			missing = append(missing, p.program)
 			continue
 		}
-		argv, err := p.argv(program, dir)
+		c, err := p.enter(contestant{name: p.program, isolation: p.isolation}, program, dir)
 		if err != nil {
 			return nil, nil, err
 		}
-		list = append(list, contestant{name: p.program, isolation: p.isolation, argv: argv})
+		list = append(list, c)
 	}
 	return list, missing, nil
 }
 
 // bundle makes an OCI bundle whose root shows /usr of this machine.
-func bundle(program, dir string) ([]string, error) {
-	name := filepath.Base(program)
-	at := filepath.Join(dir, name)
+func bundle(c contestant, program, dir string) (contestant, error) {
+	at := filepath.Join(dir, c.name)
 	if err := os.MkdirAll(filepath.Join(at, "rootfs"), 0o755); err != nil {
-		return nil, err
+		return c, err
 	}
 	spec := exec.Command(program, "spec")
 	spec.Dir = at
 	if out, err := spec.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s spec: %w: %s", name, err, out)
+		return c, fmt.Errorf("%s spec: %w: %s", c.name, err, out)
 	}
 	file := filepath.Join(at, "config.json")
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	var config map[string]any
 	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, err
+		return c, err
 	}
 	process := config["process"].(map[string]any)
 	process["terminal"], process["args"] = false, []string{"/usr/bin/true"}
@@ -94,11 +113,10 @@ func bundle(program, dir string) ([]string, error) {
 	}
 	config["mounts"] = mounts
 	if raw, err = json.Marshal(config); err != nil {
-		return nil, err
+		return c, err
 	}
-	if err := os.WriteFile(file, raw, 0o644); err != nil {
-		return nil, err
+	c.run = func(_ context.Context, n int, execute execute) error {
+		return execute(program, "--root", filepath.Join(at, "state"), "run", "--bundle", at, fmt.Sprintf("peer-%d-%d", os.Getpid(), n))
 	}
-	// The id is put behind it for each run.
-	return []string{program, "--root", filepath.Join(at, "state"), "run", "--bundle", at}, nil
+	return c, os.WriteFile(file, raw, 0o644)
 }

@@ -20,16 +20,18 @@ import (
 type options struct {
 	bin, out      string
 	rounds, block int
+	paced         int
 	callers       []int
 	each          time.Duration
 }
 
 func main() {
-	o := options{callers: []int{1, 8}}
+	o := options{callers: []int{1, 8, 64}}
 	flag.StringVar(&o.bin, "bin", "bin", "folder of toolhost's commands and example tools")
 	flag.StringVar(&o.out, "out", "bench/results", "folder for the report")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each contestant has its turn")
 	flag.IntVar(&o.block, "block", 40, "runs in a turn")
+	flag.IntVar(&o.paced, "paced", 10, "runs in a turn that come behind a rest each")
 	flag.DurationVar(&o.each, "each", 2*time.Second, "how long each number of callers is tried")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

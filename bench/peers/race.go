@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -28,18 +29,19 @@ type race struct {
 
 // server is a daemon that some contestants share.
 type server struct {
-	argv  []string
-	group *cgroup.Group
-	cmd   *exec.Cmd
+	contestant // the first of them
+	group      *cgroup.Group
+	cmd        *exec.Cmd
 }
 
 // entry is a contestant with what it took.
 type entry struct {
 	contestant
 	group *cgroup.Group // all its processes are in it
-	// took are the times of single runs, cpu the CPU time of each block's run in the
-	// middle, ownCPU the part of it that a daemon's own process used.
-	took        []time.Duration
+	// took are the times of single runs back to back, rests those behind a rest each;
+	// cpu is the CPU time of a run in each block's mean, ownCPU the part of it that a
+	// daemon's own process used.
+	took, rests []time.Duration
 	cpu, ownCPU []time.Duration
 	server      *server
 	perSecond   map[int][]float64 // by callers
@@ -51,6 +53,9 @@ func (r *race) enter(ctx context.Context, list []contestant) error {
 	for i, c := range list {
 		e := &entry{contestant: c, perSecond: map[int][]float64{}}
 		err := r.place(ctx, e, i)
+		if err == nil && e.begin != nil {
+			err = e.begin()
+		}
 		for n := 0; n < 5 && err == nil; n++ {
 			err = r.once(ctx, e)
 		}
@@ -61,7 +66,7 @@ func (r *race) enter(ctx context.Context, list []contestant) error {
 			return fmt.Errorf("%s: %w", c.name, err)
 		default:
 			r.unfit = append(r.unfit, fmt.Sprintf("%s (%v)", c.name, err))
-			if err := clear(e.group); err != nil {
+			if err := r.leave(e); err != nil {
 				return err
 			}
 		}
@@ -69,23 +74,33 @@ func (r *race) enter(ctx context.Context, list []contestant) error {
 	return nil
 }
 
+// leave has a contestant run no more. A daemon stays until all leave.
+func (r *race) leave(e *entry) (err error) {
+	if e.end != nil {
+		err = e.end()
+	}
+	if e.server == nil {
+		err = errors.Join(err, clear(e.group))
+	}
+	return err
+}
+
 func (r *race) place(ctx context.Context, e *entry, i int) (err error) {
 	if e.daemon == nil {
 		e.group, err = r.groups.NewGroup("peer"+strconv.Itoa(i), cgroup.Limits{})
 		return err
 	}
-	for _, s := range r.servers {
-		if s.argv[0] == e.daemon[0] {
-			e.server, e.group = s, s.group
-			return nil
-		}
+	if e.ours && len(r.servers) > 0 {
+		e.server, e.group = r.servers[0], r.servers[0].group
+		return nil
 	}
-	s := &server{argv: e.daemon}
+	s := &server{contestant: e.contestant}
 	if s.group, err = r.groups.NewGroup("server"+strconv.Itoa(i), cgroup.Limits{}); err != nil {
 		return err
 	}
 	r.servers = append(r.servers, s)
-	s.cmd = exec.Command(s.argv[0], s.argv[1:]...)
+	argv := e.daemon(below(s.group))
+	s.cmd = exec.Command(argv[0], argv[1:]...)
 	s.cmd.Stderr, s.cmd.SysProcAttr = os.Stderr, &syscall.SysProcAttr{}
 	if err := s.group.Start(s.cmd.SysProcAttr, s.cmd.Start); err != nil {
 		return err
@@ -99,27 +114,27 @@ func (r *race) place(ctx context.Context, e *entry, i int) (err error) {
 	return err
 }
 
+// below is the group's path in its hierarchies.
+func below(g *cgroup.Group) string {
+	path := strings.TrimPrefix(g.Path(), "/sys/fs/cgroup")
+	return strings.TrimPrefix(path, "/unified")
+}
+
 // once is one run.
 func (r *race) once(ctx context.Context, e *entry) error {
-	n := int(r.runs.Add(1))
-	if e.ask != nil {
-		return e.ask(ctx, n)
-	}
-	argv := e.argv
-	if e.name == "runc" || e.name == "crun" {
-		argv = append(argv[:len(argv):len(argv)], fmt.Sprintf("peer-%d-%d", os.Getpid(), n))
-	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	var said limited
-	cmd.Stderr = &said
-	if err := e.group.Start(cmd.SysProcAttr, cmd.Start); err != nil {
-		return err
-	}
-	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.text))
-	}
-	return nil
+	return e.run(ctx, int(r.runs.Add(1)), func(argv ...string) error {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+		var said limited
+		cmd.Stderr = &said
+		if err := e.group.Start(cmd.SysProcAttr, cmd.Start); err != nil {
+			return err
+		}
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.text))
+		}
+		return nil
+	})
 }
 
 // limited keeps the beginning of what is written.
@@ -134,7 +149,7 @@ func (r *race) run(ctx context.Context) error {
 	for round := range r.rounds {
 		for i := range r.entries {
 			e := r.entries[(i+round)%len(r.entries)]
-			if err := errors.Join(r.block(ctx, e), r.rates(ctx, e)); err != nil {
+			if err := errors.Join(r.block(ctx, e), r.rests(ctx, e), r.rates(ctx, e)); err != nil {
 				return fmt.Errorf("%s: %w", e.name, err)
 			}
 		}
@@ -149,11 +164,11 @@ func (r *race) block(ctx context.Context, e *entry) error {
 		return err
 	}
 	for range r.options.block {
-		began := time.Now()
-		if err := r.once(ctx, e); err != nil {
+		took, err := r.timed(ctx, e)
+		if err != nil {
 			return err
 		}
-		e.took = append(e.took, time.Since(began))
+		e.took = append(e.took, took)
 	}
 	time.Sleep(50 * time.Millisecond) // what comes behind the last answer is paid for, too
 	after, err := e.used()
@@ -161,6 +176,37 @@ func (r *race) block(ctx context.Context, e *entry) error {
 	e.cpu = append(e.cpu, (after.all-before.all)/n)
 	e.ownCPU = append(e.ownCPU, (after.own-before.own)/n)
 	return err
+}
+
+// rest is how long nothing is asked for before a paced run.
+const rest = 150 * time.Millisecond
+
+// rests are runs that each come behind a rest.
+func (r *race) rests(ctx context.Context, e *entry) error {
+	for range r.options.paced {
+		if !e.paced {
+			return nil
+		}
+		time.Sleep(rest)
+		took, err := r.timed(ctx, e)
+		if err != nil {
+			return err
+		}
+		e.rests = append(e.rests, took)
+	}
+	return nil
+}
+
+// timed is a run, and how long it took once what it waits for was there.
+func (r *race) timed(ctx context.Context, e *entry) (time.Duration, error) {
+	if e.await != nil {
+		if err := e.await(ctx); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	err := r.once(ctx, e)
+	return time.Since(began), err
 }
 
 // used is CPU time: of all processes, and of the daemon's own.
@@ -174,7 +220,8 @@ func (e *entry) used() (u used, err error) {
 	return u, err
 }
 
-// rates tries how many runs a second come of so many callers.
+// rates tries how many runs a second come of so many callers. A peer with runs that
+// fail has no rate for as many callers.
 func (r *race) rates(ctx context.Context, e *entry) error {
 	for _, callers := range r.callers {
 		var done atomic.Int64
@@ -193,8 +240,11 @@ func (r *race) rates(ctx context.Context, e *entry) error {
 			})
 		}
 		all.Wait()
-		if err := failed.Load(); err != nil {
+		switch err := failed.Load(); {
+		case err != nil && e.ours:
 			return *err
+		case err != nil: // a peer that is not made for so many
+			return nil
 		}
 		e.perSecond[callers] = append(e.perSecond[callers], float64(done.Load())/time.Since(began).Seconds())
 	}
@@ -210,11 +260,12 @@ func (r *race) close() error {
 			errs = append(errs, s.cmd.Wait())
 		}
 		errs = append(errs, clear(s.group))
+		if s.left != nil {
+			errs = append(errs, s.left(below(s.group)))
+		}
 	}
 	for _, e := range r.entries {
-		if e.server == nil && e.group != nil {
-			errs = append(errs, clear(e.group))
-		}
+		errs = append(errs, r.leave(e))
 	}
 	return errors.Join(errs...)
 }

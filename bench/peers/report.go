@@ -60,22 +60,23 @@ func (r report) markdown() string {
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		fmt.Fprintf(&b, " Load at the end: %s.", strings.Fields(string(load))[0])
 	}
-	b.WriteString("\n\n| | p10 ms | p50 ms | p90 ms | p99 ms | CPU ms a run |")
+	b.WriteString("\n\n| | p10 ms | p50 ms | p90 ms | p99 ms | p50 after a rest | CPU ms a run |")
 	for _, callers := range r.callers {
 		fmt.Fprintf(&b, " /s at %d |", callers)
 	}
-	b.WriteString(" held by |\n|---|---|---|---|---|---|" + strings.Repeat("---|", len(r.callers)) + "---|\n")
+	b.WriteString(" held by |\n|---|---|---|---|---|---|---|" + strings.Repeat("---|", len(r.callers)) + "---|\n")
 	for _, e := range r.entries {
 		cpu := milliseconds(median(e.cpu))
 		if e.server != nil {
 			cpu += fmt.Sprintf(" (daemon %s)", milliseconds(median(e.ownCPU)))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |", e.name, e.percentile(10), e.percentile(50), e.percentile(90), e.percentile(99), cpu)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |", e.name, e.percentile(10), e.percentile(50), e.percentile(90), e.percentile(99), e.rested(), cpu)
 		for _, callers := range r.callers {
-			fmt.Fprintf(&b, " %.0f |", median(e.perSecond[callers]))
+			b.WriteString(" " + e.rate(callers) + " |")
 		}
 		fmt.Fprintf(&b, " %s |\n", e.isolation)
 	}
+	b.WriteString(r.targets())
 	for _, others := range []struct {
 		what string
 		list []string
@@ -92,7 +93,22 @@ func (e *entry) percentile(p int) string {
 	return milliseconds(sorted[min(len(sorted)*p/100, len(sorted)-1)])
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+func (e *entry) rate(callers int) string {
+	if len(e.perSecond[callers]) == 0 {
+		return "fails"
+	}
+	return fmt.Sprintf("%.0f", median(e.perSecond[callers]))
+}
+
+// rested is the median of the runs behind a rest.
+func (e *entry) rested() string {
+	if len(e.rests) == 0 {
+		return ""
+	}
+	return milliseconds(median(e.rests))
+}
+
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", ms(d)) }
 
 func median[T cmp.Ordered](list []T) (middle T) {
 	if len(list) > 0 {

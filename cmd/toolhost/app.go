@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -50,6 +51,9 @@ type app struct {
 func (f *callFlags) open() (*app, error) {
 	if err := f.check(); err != nil {
 		return nil, err
+	}
+	if f.once {
+		collectLate()
 	}
 	machine, err := config.ThisMachine()
 	if err != nil {
@@ -93,6 +97,14 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	}
 	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Once: f.once, Adjust: f.over, Warn: k.warn, Notices: k.notice})
 	return k, nil
+}
+
+// collectLate has garbage collected from 16 MiB on, and not from 4: a command that
+// makes one call is mostly over before. GOGC goes before it.
+func collectLate() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
 }
 
 func (k *app) notice(entry, method string, params json.RawMessage) {

@@ -143,8 +143,9 @@ func forbidden(module, path, imported string, test bool) string {
 	if ok {
 		return forbiddenOurs(path, ours, test)
 	}
-	if linked := (room(path) == "plugin" || path == "internal/plugin/rpc") && !test; linked && within(imported, "github.com/hashicorp") {
-		return "a tool starts faster without go-plugin's packages"
+	linked := (room(path) == "plugin" || path == "internal/plugin/rpc") && !test
+	if linked && within(imported, "github.com/hashicorp") || !test && within(imported, "github.com/hashicorp/go-plugin") {
+		return "tools and the host start faster without go-plugin's packages"
 	} else if linked && within(imported, "google.golang.org/grpc") && imported != "google.golang.org/grpc/codes" && !slices.Contains(ofGRPC, path) {
 		return "a tool starts faster without grpc-go"
 	}

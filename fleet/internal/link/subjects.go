@@ -2,8 +2,9 @@ package link
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/toolhost/toolhost/internal/lazy"
 )
 
 const (
@@ -58,11 +59,11 @@ func CallerRights(caller string) Rights {
 	}
 }
 
-var workerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var workerName = lazy.Regexp(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // CheckName says what is wrong with a worker's name.
 func CheckName(name string) error {
-	if !workerName.MatchString(name) {
+	if !workerName().MatchString(name) {
 		return fmt.Errorf("%q is not a name for a worker: take small letters, digits and -, at most 63", name)
 	}
 	return nil

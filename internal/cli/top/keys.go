@@ -1,6 +1,6 @@
 package top
 
-import "regexp"
+import "github.com/toolhost/toolhost/internal/lazy"
 
 // press is what a key means.
 type press int
@@ -25,11 +25,11 @@ var presses = map[string]press{
 
 // sequence is one key: an escape sequence (ECMA-48, 5.4), whole, whose letters
 // are not to abort anything, or a character.
-var sequence = regexp.MustCompile(`(?s)\x1b\[[^@-~]*[@-~]?|\x1bO.?|\x1b.?|.`)
+var sequence = lazy.Regexp(`(?s)\x1b\[[^@-~]*[@-~]?|\x1bO.?|\x1b.?|.`)
 
 // decode reads the keys of one read.
 func decode(b []byte) (keys []press) {
-	for _, one := range sequence.FindAll(b, -1) {
+	for _, one := range sequence().FindAll(b, -1) {
 		if p := presses[string(one)]; p != pressNone {
 			keys = append(keys, p)
 		}

@@ -5,13 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	goplugin "github.com/hashicorp/go-plugin"
 
 	"github.com/toolhost/toolhost/internal/plugin/handshake"
 )
@@ -19,19 +16,14 @@ import (
 // maxHandshakeBytes bounds the handshake line; a socket path has 108 bytes.
 const maxHandshakeBytes = 4 << 10
 
-// terms are go-plugin's, by which a tool knows its host.
-var terms = goplugin.HandshakeConfig{
-	ProtocolVersion: handshake.Version, MagicCookieKey: handshake.CookieKey, MagicCookieValue: handshake.CookieValue,
-}
-
 // environment is what go-plugin's own host sets for a plugin. The ports are its
 // defaults, which a plugin needs where there are no unix sockets.
 func environment(socketDir string) []string {
 	return []string{
-		terms.MagicCookieKey + "=" + terms.MagicCookieValue,
+		handshake.CookieKey + "=" + handshake.CookieValue,
 		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000",
-		fmt.Sprintf("PLUGIN_PROTOCOL_VERSIONS=%d", terms.ProtocolVersion),
-		goplugin.EnvUnixSocketDir + "=" + socketDir,
+		"PLUGIN_PROTOCOL_VERSIONS=" + strconv.Itoa(handshake.Version),
+		handshake.SocketDir + "=" + socketDir,
 	}
 }
 
@@ -88,13 +80,13 @@ func checkHandshake(line string, err error, socketDir string) (string, error) {
 		return "", &HandshakeError{Reason: reason, Output: excerpt(line), Ended: true}
 	}
 	f := strings.Split(strings.TrimRight(line, "\r\n"), "|")
-	if len(f) < 5 || f[0] != strconv.Itoa(goplugin.CoreProtocolVersion) {
+	if len(f) < 5 || f[0] != strconv.Itoa(handshake.CoreVersion) {
 		return refuse("not a toolhost tool: its first line is not a go-plugin handshake; " + printFirst)
 	}
 	if f[1] != strconv.Itoa(handshake.Version) {
 		return refuse("the tool speaks protocol version " + strconv.Quote(f[1]) + ", this host speaks " + strconv.Itoa(handshake.Version) + "; rebuild the tool with a matching SDK")
 	}
-	if f[4] != string(goplugin.ProtocolGRPC) {
+	if f[4] != "grpc" {
 		return refuse("the tool speaks " + strconv.Quote(f[4]) + " instead of grpc; build it with package plugin, or have it serve gRPC")
 	}
 	name := filepath.Base(f[3])
