@@ -125,7 +125,7 @@ func BenchmarkAbort(b *testing.B) {
 			for range streams {
 				for _, s := range p.sides {
 					c := s.fleet.Start(b.Context(), supervisor.Request{
-						Command: &supervisor.Command{Argv: []string{"yes"}}, Events: drained(b),
+						Command: &supervisor.Command{Argv: []string{"yes"}}, Events: drained(b), EventOutputBytes: 1 << 50,
 					})
 					b.Cleanup(func() { c.Abort(api.ReasonUser); c.Abort(api.ReasonUser); c.Result() })
 				}
@@ -175,14 +175,14 @@ func drained(b *testing.B) chan<- api.Event {
 }
 
 // resultBytes is how much a call of BenchmarkLargeResult says, all of which is in its result.
-const resultBytes = 32 << 20
+const resultBytes = 100 << 20
 
 // BenchmarkLargeResult is a call whose result is large: it comes whole, in as many windows
 // of credit as it takes. over-MB/s is what the way to a worker and back adds.
 func BenchmarkLargeResult(b *testing.B) {
 	p := newPair(b)
 	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", resultBytes)}}}
-	r.Limits.OutputBytes, r.Limits.MemoryBytes = resultBytes, 256<<20
+	r.Limits.OutputBytes, r.Limits.MemoryBytes = resultBytes, 512<<20
 	r.EventOutputBytes = -1
 	p.each(func(f *fleet.Fleet) time.Duration {
 		began := time.Now()

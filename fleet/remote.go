@@ -41,7 +41,7 @@ type remote struct {
 	waits    bool          // for one of the workers that were asked to have a slot
 	receiver stream.Receiver
 	partial  partial
-	result   []byte
+	result   portable.Joiner
 	ready    *fleetv1.Ready // of the worker that has the go
 	started  *fleetv1.Started
 	gone     *gone
@@ -76,7 +76,7 @@ const (
 	askAfter = 3 * time.Second
 	// lostMargin is how much longer than lease and grace a silent worker is waited for.
 	lostMargin = 2 * time.Second
-	// maxResultBytes bounds a result.
+	// maxResultBytes bounds what a result has beside the output that it may keep.
 	maxResultBytes = 64 << 20
 )
 
@@ -262,7 +262,7 @@ func (c *remote) lose(a *attempt, reason api.Reason, running string) {
 
 // data takes the next frame of the call's stream.
 func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
-	size := len(d.GetEvent()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
+	size := len(d.GetEvent()) + len(d.GetLong().GetPiece()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
 	if !c.receiver.Take(d.Seq, d.Missed, size) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
@@ -276,10 +276,12 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.settled(what.Settled)
 	case *fleetv1.Data_Left:
 		c.left(what.Left)
+	case *fleetv1.Data_Long:
+		c.collect(a, portable.Piece{Long: true, Of: what.Long.GetOf(), Bytes: what.Long.GetPiece()})
 	case *fleetv1.Data_Result:
-		c.collect(a, what.Result)
+		c.collect(a, portable.Piece{Bytes: what.Result})
 	case *fleetv1.Data_ResultEnd:
-		c.collect(a, what.ResultEnd)
+		c.collect(a, portable.Piece{Bytes: what.ResultEnd})
 		c.ack(a)
 		c.state.Result(a.n)
 	}
@@ -288,12 +290,13 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 	}
 }
 
-func (c *remote) collect(a *attempt, part []byte) {
-	if len(c.result)+len(part) > maxResultBytes {
+// collect takes a piece of the result, up to what the call may keep of stdout, stderr and
+// content.
+func (c *remote) collect(a *attempt, p portable.Piece) {
+	kept := c.request.Limits.Over(c.f.config.Supervisor.Limits).Over(supervisor.DefaultLimits()).OutputBytes
+	if !c.result.Add(p, 3*kept+maxResultBytes) {
 		c.lose(a, api.ReasonProtocol, "unknown")
-		return
 	}
-	c.result = append(c.result, part...)
 }
 
 func (c *remote) ack(a *attempt) {

@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"iter"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -53,12 +55,14 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
 	}
 	result = call.Result()
-	parts := split(result)
+	next, stop := iter.Pull(portable.Pieces(result))
+	defer stop()
+	piece, more := next()
 	w.ended(a)
 	ended = time.Now()
-	for len(parts) > 0 || !s.Done() {
-		for len(parts) > 0 && w.push(a, &s, parts[0]) {
-			parts = parts[1:]
+	for more || !s.Done() {
+		for more && w.push(a, &s, dataOf(piece)) {
+			piece, more = next()
 		}
 		select {
 		case <-o.kick:
