@@ -108,6 +108,7 @@ func (c *remote) run(ctx context.Context) {
 			c.look()
 		case <-tick.C:
 			c.look()
+			c.ackPending()
 		case r := <-c.replies:
 			c.reply(r)
 		case reason := <-c.call.aborts:
@@ -262,14 +263,14 @@ func (c *remote) lose(a *attempt, reason api.Reason, running string) {
 
 // data takes the next frame of the call's stream.
 func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
-	size := len(d.GetEvent()) + len(d.GetLong().GetPiece()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
+	size := len(d.GetEvent()) + len(d.Text) + len(d.GetLong().GetPiece()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
 	if !c.receiver.Take(d.Seq, d.Missed, size) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
 	switch what := d.What.(type) {
 	case *fleetv1.Data_Event:
-		c.event(what.Event, d.Missed)
+		c.event(what.Event, d.Text, d.Missed)
 	case *fleetv1.Data_Question:
 		c.asked(ctx, what.Question)
 	case *fleetv1.Data_Settled:
@@ -304,10 +305,20 @@ func (c *remote) ack(a *attempt) {
 	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: c.receiver.Taken()}}})
 }
 
-func (c *remote) event(raw []byte, missed uint64) {
+// ackPending acknowledges what was not worth a message of its own.
+func (c *remote) ackPending() {
+	if n, has := c.state.Chosen(); has && c.receiver.Pending() {
+		c.ack(c.attempts[n])
+	}
+}
+
+func (c *remote) event(raw, text []byte, missed uint64) {
 	var e api.Event
 	if json.Unmarshal(raw, &e) != nil {
 		return
+	}
+	if e.Content != nil && len(text) > 0 {
+		e.Content.Text = string(text)
 	}
 	e.Missed += int(missed)
 	c.partial.take(e)
@@ -344,9 +355,6 @@ func (c *remote) look() {
 			c.giveUp(a, "nothing is heard of it")
 			return
 		}
-	}
-	if c.receiver.Pending() {
-		c.ack(a)
 	}
 	c.sendRepliesAgain(a)
 	s := c.f.heard(a)

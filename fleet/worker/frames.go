@@ -23,12 +23,19 @@ const (
 	keepResult = 10 * time.Minute
 )
 
-func encode(event api.Event) []byte {
+// encode has an event's text beside its JSON.
+func encode(event api.Event) *fleetv1.Data {
+	d := &fleetv1.Data{}
+	if c := event.Content; c != nil && c.Text != "" {
+		short := *c
+		d.Text, short.Text, event.Content = []byte(c.Text), "", &short
+	}
 	raw, err := json.Marshal(event)
 	if err != nil {
-		return nil // a bug, and one event less
+		raw, d.Text = nil, nil // a bug, and one event less
 	}
-	return raw
+	d.What = &fleetv1.Data_Event{Event: raw}
+	return d
 }
 
 // dataOf is a piece of a result on the wire.

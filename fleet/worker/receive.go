@@ -70,7 +70,7 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
 		return
 	}
-	a := &attempt{id: id, reply: reply, at: time.Now(), aborts: make(chan api.Reason, 2), state: start.Refused, offer: start.Offer}
+	a := &attempt{id: id, reply: reply, at: time.Now(), state: start.Refused, offer: start.Offer}
 	if o.Go {
 		a.offer = start.OfferAndGo
 	}

@@ -23,7 +23,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 		own.Ask = o.questions.ask
 	}
 	call := a.start(w.host, own)
-	go a.abortWhenTold(call)
+	w.running(a, call)
 	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)
 	defer again.Stop()
@@ -36,7 +36,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	for running := true; running; {
 		select {
 		case event := <-events:
-			w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(event)}})
+			w.event(a, &s, event)
 		case d := <-o.questions.say:
 			w.send(a, &s, d)
 		case <-o.kick:
@@ -52,7 +52,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	}
 	close(o.questions.over)
 	for range len(events) {
-		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
+		w.event(a, &s, <-events)
 	}
 	result = call.Result()
 	next, stop := iter.Pull(portable.Pieces(result))
@@ -81,23 +81,24 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	return result, ended
 }
 
-// push sends a frame if there is credit. An event that has none is dropped and counted.
-func (w *Worker) push(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) bool {
+// event sends an event, if there is credit for it.
+func (w *Worker) event(a *attempt, s *stream.Sender[*fleetv1.Data], e api.Event) {
+	d := encode(e)
 	size := proto.Size(d)
-	_, event := d.What.(*fleetv1.Data_Event)
-	if event && size > maxEventBytes {
+	if size > maxEventBytes {
 		s.Drop() // the result has what is in it
-		return false
+	} else if f, ok := s.Lossy(d, size); ok {
+		w.frame(a, f)
 	}
-	f, ok := s.Push(d, size)
-	if !ok {
-		if event {
-			s.Drop()
-		}
-		return false
+}
+
+// push sends a frame if there is credit.
+func (w *Worker) push(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) bool {
+	f, ok := s.Push(d, proto.Size(d))
+	if ok {
+		w.frame(a, f)
 	}
-	w.frame(a, f)
-	return true
+	return ok
 }
 
 // send sends a frame with or without credit: one of those that others bound.

@@ -1327,6 +1327,7 @@ type Data struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Seq    uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Missed uint64                 `protobuf:"varint,2,opt,name=missed,proto3" json:"missed,omitempty"` // events before it that there was no credit for
+	Text   []byte                 `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`     // of an event's content, whose text stands empty in its JSON
 	// Types that are valid to be assigned to What:
 	//
 	//	*Data_Event
@@ -1383,6 +1384,13 @@ func (x *Data) GetMissed() uint64 {
 		return x.Missed
 	}
 	return 0
+}
+
+func (x *Data) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
 }
 
 func (x *Data) GetWhat() isData_What {
@@ -1950,10 +1958,12 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05ready\x18\x03 \x01(\v2\x18.toolhost.fleet.v1.ReadyR\x05ready\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\xa7\x02\n" +
+	"\aUnknown\"\xbb\x02\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x16\n" +
+	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x12\n" +
+	"\x04text\x18\n" +
+	" \x01(\fR\x04text\x12\x16\n" +
 	"\x05event\x18\x03 \x01(\fH\x00R\x05event\x12\x18\n" +
 	"\x06result\x18\x04 \x01(\fH\x00R\x06result\x12\x1f\n" +
 	"\n" +
