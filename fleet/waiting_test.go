@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -207,6 +211,38 @@ func TestABusyWorkerRefuses(t *testing.T) {
 		}
 	}
 	h.ends("a", a, "w1")
+}
+
+// A worker that had no slot for an offer with its go does not start a copy of it, for its
+// caller was told that it never will.
+func TestADeclinedOfferStartsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1")
+	a := h.busy("a", "w1")
+	overhears, _ := h.dial(h.workers["w1"])
+	sent := make(chan *nats.Msg, 100)
+	if _, err := overhears.ChanSubscribe(link.OfferSubject("w1", h.key.Public()), sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := overhears.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r := h.request("b")
+	r.Tool.Idempotent = true
+	b := h.fleet.Start(t.Context(), r)
+	h.wait(1)
+	b.Abort(api.ReasonUser)
+	await(t, b.Done())
+	h.ends("a", a, "w1")
+	conn, _ := h.dial(filepath.Join(h.world.dir, "caller"))
+	copied := <-sent
+	if err := errors.Join(conn.PublishMsg(copied), conn.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	h.ends("c", h.start("c"), "w1") // it comes behind that
+	if got := b.Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" || h.starts("b") != 0 {
+		t.Errorf("%s %+v, and it was started %d times", got.Status, got.Retry, h.starts("b"))
+	}
 }
 
 // A worker that drains gives its places back, and the call goes on elsewhere.

@@ -70,26 +70,33 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
 		return
 	}
-	a := &attempt{id: id, reply: reply, at: time.Now(), state: start.Refused, offer: start.Offer}
+	a := &attempt{id: id, reply: reply, at: time.Now(), offer: start.Offer}
 	if o.Go {
 		a.offer = start.OfferAndGo
 	}
-	if id.Epoch != w.epoch {
-		w.never(a, fleetv1.Why_WHY_STALE, "it is offered to an earlier life of the worker")
-		return
-	}
-	if known := c.attempts[id.Serial]; id.Life == c.life && known != nil {
+	switch known := c.attempts[id.Serial]; {
+	case id.Epoch != w.epoch: // it may have been started there
+		w.earlier(a)
+	case id.Life != c.life:
+		// It cannot be remembered, and so is not refused. Nobody offers who is not heard.
+	case known != nil:
 		w.answer(known, known.offer)
-		return
-	}
-	if why, detail := w.unfit(c, o); why != fleetv1.Why_WHY_UNSPECIFIED {
-		// It need not be remembered: what is offered here again is refused the same way, or
-		// is prepared for the first time, and no go was sent for it.
-		w.never(a, why, detail)
-		return
-	}
-	if a.state = c.state(id.Serial); a.state != start.Unseen || !c.remember(a) {
+	case c.state(id.Serial) != start.Unseen:
 		w.tell(a, start.SayUnknown)
+	default:
+		w.fresh(c, a, o)
+	}
+}
+
+// fresh takes an offer that was not there before.
+func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
+	if !c.remember(a) {
+		w.tell(a, start.SayUnknown)
+		return
+	}
+	if why := w.unfit(c, o); why != nil {
+		w.expire(a, why)
+		w.tell(a, start.SayNever)
 		return
 	}
 	a.preparing = true
@@ -98,23 +105,23 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 }
 
 // unfit says why an offer is not taken at all.
-func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
+func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	at, known := w.beats.SentAt(o.Beat)
 	switch {
 	case w.draining:
-		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"}
 	case c.drained:
-		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls of this caller, which has asked for that"
-	case o.Attempt.Life != c.life || c.hold.Over(now()):
-		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls of this caller, which has asked for that"}
+	case c.hold.Over(now()):
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker does not hear its caller yet"}
 	case !known || now()-at > w.config.Lease:
-		return fleetv1.Why_WHY_STALE, "the offer is old"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the offer is old"}
 	case w.full(o.Go):
-		return fleetv1.Why_WHY_BUSY, "no slot is free"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "no slot is free"}
 	case w.unread >= maxUnread:
-		return fleetv1.Why_WHY_BUSY, "too many results wait for their callers"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "too many results wait for their callers"}
 	}
-	return fleetv1.Why_WHY_UNSPECIFIED, ""
+	return nil
 }
 
 // prepare looks whether the call can be made here, and says so.
@@ -159,7 +166,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	switch {
 	case id.Epoch != w.epoch:
 		if message != start.Nothing {
-			w.earlier(id, ctl)
+			w.earlier(&attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)})
 		}
 	case id.Life != c.life:
 		// All of another life is ended, and that one asks no more.
@@ -295,14 +302,8 @@ func (w *Worker) live() (names []string) {
 }
 
 // earlier answers about an attempt that was offered to an earlier life of the worker.
-func (w *Worker) earlier(id *fleetv1.Attempt, ctl *fleetv1.Control) {
-	a := &attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)}
-	w.tell(a, start.Earlier(w.ledger.of(id.Epoch, nameOf(id))))
-}
-
-func (w *Worker) never(a *attempt, why fleetv1.Why, detail string) {
-	a.why = &fleetv1.Never{Why: why, Detail: detail}
-	w.tell(a, start.SayNever)
+func (w *Worker) earlier(a *attempt) {
+	w.tell(a, start.Earlier(w.ledger.of(a.id.Epoch, nameOf(a.id))))
 }
 
 // tell answers on the control connection, which no output holds up.
