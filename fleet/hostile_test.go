@@ -198,6 +198,9 @@ func TestForgedAndReplayed(t *testing.T) {
 	if len(sent) < calls {
 		t.Fatalf("%d messages were overheard", len(sent))
 	}
+	if n := w.fleet.Refused(); n != 0 {
+		t.Errorf("%d messages were refused, and all are honest", n)
+	}
 	for len(sent) > 0 {
 		w.forge(conn, <-sent)
 	}
@@ -217,6 +220,7 @@ func TestForgedAndReplayed(t *testing.T) {
 	if n := log.count("its signature is not its sender's"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}
+	wait.Until(t, "the worker has told that it has refused some", func() bool { return w.fleet.Refused() > 0 })
 }
 
 // forge sends what an engine that is not to be trusted could make of a message.

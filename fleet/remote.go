@@ -39,6 +39,7 @@ type remote struct {
 	placed   time.Duration // when the go went
 	given    *attempt      // that it went to
 	waits    bool          // for one of the workers that were asked to have a slot
+	orHere   bool          // or this machine; guarded by Fleet.mu where others read it
 	receiver stream.Receiver
 	partial  partial
 	result   portable.Joiner
@@ -161,7 +162,7 @@ func (c *remote) next() {
 		switch {
 		case ok:
 			c.offer(w.Name, n, implied)
-		case c.isOpen():
+		case c.isOpen(), c.waitsForHere():
 			return
 		default:
 			c.state.Stop()
@@ -193,7 +194,7 @@ func (c *remote) goesTo(a *attempt) {
 }
 
 func (c *remote) choose() (place.Worker, bool) {
-	if len(c.tried) == maxAsked {
+	if len(c.tried) >= maxAsked+c.silent() {
 		return place.Worker{}, false
 	}
 	c.f.mu.Lock()
@@ -338,10 +339,16 @@ func (c *remote) look() {
 		if !c.state.Open(a.n) {
 			continue
 		}
-		if !a.queued && now()-a.at > offerWait {
-			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
-		} else if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter {
+		s := c.f.heard(a)
+		a.silent = s.silent > suspectAfter
+		switch {
+		case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
 			c.giveUp(a, "it is not heard any more")
+			if a.queued {
+				c.mayTry(a)
+			}
+		case !a.queued && now()-a.at > offerWait:
+			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
 		}
 	}
 	n, has := c.state.Chosen()

@@ -31,7 +31,8 @@ func (c *remote) end(ctx context.Context) {
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
 		case c.mayRunHere():
-			c.call.runs(c.f.host.Start(ctx, c.request))
+			waited := now() - c.began
+			c.call.runsAfter(c.f.host.Start(ctx, c.request), waited)
 		default:
 			c.finish(c.noWorker())
 		}

@@ -24,6 +24,7 @@ type attempt struct {
 	holdsSlot bool
 	waits     bool // in the worker's line
 	preparing bool
+	asked     []byte         // the request
 	why       *fleetv1.Never // of one that was refused
 	planned
 	begun  *fleetv1.Started

@@ -51,13 +51,16 @@ func (w *Worker) receive(m *nats.Msg) {
 // maxComplaints bounds the log about one life's callers.
 const maxComplaints = 100
 
-// complain logs what is wrong with a caller, each thing once.
+// complain counts what is wrong with a caller, and logs each thing once.
 func (w *Worker) complain(key, what string) {
+	w.refused++
 	if line := key + " " + what; len(w.complaints) < maxComplaints && !w.complaints[line] {
 		w.complaints[line] = true
 		w.config.Logger.Warn(what+"; it is not logged again", "caller", key)
 	}
 }
+
+const notOurs = "what a caller sends is for another worker, or of another caller"
 
 // ours says whether a message is for this worker, from the caller that it came from.
 func (w *Worker) ours(c *caller, id *fleetv1.Attempt) bool {
@@ -68,6 +71,7 @@ func (w *Worker) ours(c *caller, id *fleetv1.Attempt) bool {
 func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	id := o.Attempt
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
+		w.complain(c.key, notOurs)
 		return
 	}
 	a := &attempt{id: id, reply: reply, at: time.Now(), offer: start.Offer}
@@ -99,9 +103,14 @@ func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
 		w.tell(a, start.SayNever)
 		return
 	}
-	a.preparing = true
+	a.asked = o.Request
 	w.seat(a)
-	w.calls.Go(func() { w.prepare(a, o) })
+	w.prepareBeside(a)
+}
+
+func (w *Worker) prepareBeside(a *attempt) {
+	a.preparing = true
+	w.calls.Go(func() { w.prepare(a) })
 }
 
 // unfit says why an offer is not taken at all.
@@ -124,9 +133,10 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	return nil
 }
 
-// prepare looks whether the call can be made here, and says so.
-func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
-	p, why, err := w.plan(o.Request)
+// prepare looks whether the call can be made here, and says so. One that has to wait may
+// do so for long: it gives back what it holds, and is prepared again once it has a slot.
+func (w *Worker) prepare(a *attempt) {
+	p, why, err := w.plan(a.asked)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -136,7 +146,7 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 		a.begun = begunOf(p.call)
 		a.begun.Ready = w.ready
 	}
-	if a.state == start.Refused { // it was given up meanwhile
+	if a.state == start.Refused || a.waits { // it was given up meanwhile, or waits
 		a.giveUp()
 	}
 	w.takeUp(a)
@@ -146,6 +156,7 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	id := ctl.Attempt
 	if !w.ours(c, id) {
+		w.complain(c.key, notOurs)
 		return
 	}
 	message := start.Nothing
@@ -285,7 +296,7 @@ func (w *Worker) begin(a *attempt) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--
-		a.planned = planned{} // it is remembered, and needs to hold nothing
+		a.planned, a.asked = planned{}, nil // it is remembered, and needs to hold nothing
 	})
 }
 

@@ -1634,7 +1634,10 @@ type Beat struct {
 	Leaving bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	Xkey    string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
 	// The lives of the callers that have asked it to drain: it takes no more calls of theirs.
-	Drains        []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
+	Drains []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
+	// Messages that it has refused in this epoch, whoever has sent them: forged, changed, or
+	// not for it.
+	Refused       uint64 `protobuf:"varint,13,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1751,6 +1754,13 @@ func (x *Beat) GetDrains() []string {
 		return x.Drains
 	}
 	return nil
+}
+
+func (x *Beat) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
 }
 
 // CallerBeat echoes the newest beat of each worker.
@@ -1978,7 +1988,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05piece\x18\x02 \x01(\fR\x05piece\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x83\x03\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x9d\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1992,7 +2002,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\aleaving\x18\n" +
 	" \x01(\bR\aleaving\x12\x12\n" +
 	"\x04xkey\x18\v \x01(\tR\x04xkey\x12\x16\n" +
-	"\x06drains\x18\f \x03(\tR\x06drains\x1a9\n" +
+	"\x06drains\x18\f \x03(\tR\x06drains\x12\x18\n" +
+	"\arefused\x18\r \x01(\x04R\arefused\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
