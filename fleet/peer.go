@@ -51,7 +51,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 	name := link.Token(m.Subject, 3)
 	b := &fleetv1.Beat{}
 	if link.CheckName(name) != nil || proto.Unmarshal(m.Data, b) != nil || b.Epoch == "" || len(b.Epoch) > 64 {
-		f.refuse(name, "it is no beat")
+		f.refuse(name, "it is not a beat")
 		return
 	}
 	f.mu.Lock()
