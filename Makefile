@@ -127,11 +127,13 @@ fleet-suites: build ## the tests of supervisor and turn over fleets: without a w
 	@$(call need,$(TEST_NEEDS))
 	$(call stage,fleet-suites,^TestSuitesOverFleets$$,./fleet)
 
+# FLEET_PAUSE is the longest pause between two faults of a party: with 10s workers are full nearly all the time.
 FLEET_FAULTS ?= 1000
+FLEET_PAUSE ?= 500ms
 .PHONY: fleet-soak
 fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links and disks under calls, each judged by what its tool has done
 	@$(call need,$(TEST_NEEDS))
-	FLEET_FAULTS=$(FLEET_FAULTS) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
+	FLEET_FAULTS=$(FLEET_FAULTS) FLEET_PAUSE=$(FLEET_PAUSE) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
 
 # Its waits are of a machine that does nothing else.
 .PHONY: fleet-load

@@ -26,6 +26,7 @@ type attempt struct {
 	at    time.Duration // of the offer
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
+	silent bool // that worker was not heard lately
 }
 
 // arrived is a frame of an attempt.
@@ -102,7 +103,8 @@ func (f *Fleet) receive(m *nats.Msg) {
 	x := arrived{a: a, bytes: len(m.Data) + stream.Overhead}
 	if m.Header.Get("Status") != "503" {
 		x.frame = &fleetv1.Frame{}
-		if proto.Unmarshal(m.Data, x.frame) != nil {
+		if err := proto.Unmarshal(m.Data, x.frame); err != nil {
+			f.refuse(worker, err.Error())
 			return
 		}
 	}
@@ -110,8 +112,20 @@ func (f *Fleet) receive(m *nats.Msg) {
 	case a == nil:
 		f.answerLate(over, inbox, x.frame)
 	case a.id.Worker != worker, x.frame != nil && (x.frame.Serial != a.id.Serial || x.frame.Epoch != a.id.Epoch):
+		f.refuse(worker, "it is of another attempt than that whose inbox it names")
 	case !a.of.queue.put(x):
 		f.cut(worker)
+	}
+}
+
+// refuse counts what a worker sends that cannot be its word, and logs the first of it.
+func (f *Fleet) refuse(worker, why string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused++
+	if p := f.peers[worker]; p != nil && !p.refused {
+		p.refused = true
+		f.config.Logger.Warn("what a worker sends is refused; it is not logged again", "worker", worker, "why", why)
 	}
 }
 

@@ -13,11 +13,10 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
-	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
-// pair is this machine, and a worker in this process that is reached over loopback.
+// pair is this machine, and a worker in a process of its own that is reached over loopback.
 type pair struct {
 	b     *testing.B
 	sides [2]side
@@ -40,7 +39,7 @@ func newPair(b *testing.B) *pair {
 	}
 	b.Cleanup(func() { _ = here.Close() })
 	w := newWorld(b, "w1")
-	w.work("w1", func(c *worker.Config) { c.Slots, c.Supervisor.Admission = slots.Running, slots })
+	w.processOf("w1", slots.Running)
 	return &pair{b, [2]side{{name: "here", fleet: here}, {name: "worker", fleet: w.fleet}}}
 }
 
@@ -117,18 +116,17 @@ func sayWhenTold() {
 	os.Exit(0)
 }
 
-// BenchmarkAbort is from an abort to the tool's SIGTERM.
+// BenchmarkAbort is from an abort to the tool's SIGTERM; streams are calls at the worker that
+// write as fast as they can, into events.
 func BenchmarkAbort(b *testing.B) {
 	for _, streams := range []int{0, 4} {
 		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
 			p := newPair(b)
 			for range streams {
-				for _, s := range p.sides {
-					c := s.fleet.Start(b.Context(), supervisor.Request{
-						Command: &supervisor.Command{Argv: []string{"yes"}}, Events: drained(b),
-					})
-					b.Cleanup(func() { c.Abort(api.ReasonUser); c.Abort(api.ReasonUser); c.Result() })
-				}
+				c := p.sides[1].fleet.Start(b.Context(), supervisor.Request{
+					Command: &supervisor.Command{Argv: []string{"yes"}}, Events: drained(b), EventOutputBytes: 1 << 50,
+				})
+				b.Cleanup(func() { c.Abort(api.ReasonUser); c.Abort(api.ReasonUser); c.Result() })
 			}
 			p.each(func(f *fleet.Fleet) time.Duration { return abortOf(b, f) })
 		})
@@ -175,14 +173,14 @@ func drained(b *testing.B) chan<- api.Event {
 }
 
 // resultBytes is how much a call of BenchmarkLargeResult says, all of which is in its result.
-const resultBytes = 32 << 20
+const resultBytes = 100 << 20
 
 // BenchmarkLargeResult is a call whose result is large: it comes whole, in as many windows
 // of credit as it takes. over-MB/s is what the way to a worker and back adds.
 func BenchmarkLargeResult(b *testing.B) {
 	p := newPair(b)
 	r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"sh", "-c", fmt.Sprintf("head -c %d /dev/zero | tr '\\0' x", resultBytes)}}}
-	r.Limits.OutputBytes, r.Limits.MemoryBytes = resultBytes, 256<<20
+	r.Limits.OutputBytes, r.Limits.MemoryBytes = resultBytes, 512<<20
 	r.EventOutputBytes = -1
 	p.each(func(f *fleet.Fleet) time.Duration {
 		began := time.Now()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"sync"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/cgroup"
@@ -28,7 +29,10 @@ func newCall(id string) *Call {
 }
 
 // runs hands the call to this machine's supervisor.
-func (c *Call) runs(here *supervisor.Call) {
+func (c *Call) runs(here *supervisor.Call) { c.runsAfter(here, 0) }
+
+// runsAfter is runs for a call that has looked for a worker before.
+func (c *Call) runsAfter(here *supervisor.Call, waited time.Duration) {
 	c.mu.Lock()
 	c.here = here
 	for range c.aborted {
@@ -36,7 +40,14 @@ func (c *Call) runs(here *supervisor.Call) {
 	}
 	c.mu.Unlock()
 	go func() {
-		c.answer(here.Result())
+		result := here.Result()
+		if waited > 0 {
+			own := *result
+			own.Timing.QueueMs += waited.Milliseconds()
+			own.Marks.Queued = own.Marks.Queued.Add(-waited)
+			result = &own
+		}
+		c.answer(result)
 		<-here.Gone()
 		close(c.gone)
 	}()

@@ -4,5 +4,5 @@ package fleet
 func (f *Fleet) Waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.waiting
+	return len(f.line)
 }

@@ -90,7 +90,8 @@ type Fleet struct {
 	inboxes map[string]*attempt
 	over    overList
 	calls   map[*Call]struct{}
-	waiting int // calls of these that wait for a slot
+	line    []*remote // calls of these that wait for a slot, the oldest first
+	refused uint64
 }
 
 // Open makes this machine's supervisor, unless there is one, and connects to the engine,
@@ -150,7 +151,7 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	r.ID, r.Where = cmp.Or(r.ID, rand.Text()), nil
 	c := newCall(r.ID)
 	switch {
-	case len(where) == 0 && place.Local(f.local(), f.conn == nil || f.local() && len(stays) > 0, f.freeHere()):
+	case len(where) == 0 && place.Local(f.local(), f.conn == nil || f.local() && len(stays) > 0, f.freeHere()-f.waitHere(nil)):
 		c.runs(f.host.Start(ctx, r))
 	case !readable(r.Arguments) || !readable(r.Meta): // which this machine's supervisor refuses
 		c.runs(f.host.Start(ctx, r))
@@ -195,7 +196,7 @@ func Stays(r supervisor.Request, config supervisor.Config) []string {
 
 func (f *Fleet) local() bool { return f.conn == nil || !f.config.WorkersOnly }
 
-// freeHere are this machine's slots that no call has or waits for.
+// freeHere are this machine's slots that no call of its supervisor's has or waits for.
 func (f *Fleet) freeHere() int {
 	h := f.host.Health()
 	return f.config.Supervisor.Admission.Slots() - h.Running - h.Waiting

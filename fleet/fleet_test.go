@@ -206,15 +206,16 @@ func TestAnAbortOnAWorker(t *testing.T) {
 	}
 }
 
-// A large result comes whole, over several frames and more than one window.
+// A large result comes whole, in many windows, also where the call may keep more than other
+// results may have.
 func TestALargeResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
 	w.work("w1", nil)
-	r := shell("head -c 3000000 /dev/zero | tr '\\0' x")
-	r.Limits.OutputBytes = 4 << 20
+	r, size := shell("head -c 68000000 /dev/zero | tr '\\0' x"), 68_000_000
+	r.Limits.OutputBytes, r.EventOutputBytes = int64(size), -1
 	got := w.call(r)
-	if got.Status != api.StatusOK || got.Output.Stdout.Head != strings.Repeat("x", 3000000) {
+	if got.Status != api.StatusOK || got.Output.Stdout.Head != strings.Repeat("x", size) {
 		t.Errorf("%s, %d bytes", got.Status, len(got.Output.Stdout.Head))
 	}
 }

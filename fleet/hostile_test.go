@@ -118,6 +118,15 @@ func TestAWorkerThatLies(t *testing.T) {
 				reply(dataOf(2, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte(strings.Repeat("[", 200_000))}}))
 			}
 		}, api.StatusLost, api.ReasonProtocol},
+		"a result with a part too many": {func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+			switch {
+			case o.Attempt != nil:
+				reply(ready())
+			case c.GetGo() != nil:
+				reply(dataOf(1, &fleetv1.Data{What: &fleetv1.Data_Long{Long: &fleetv1.Long{Of: 1 << 30, Piece: []byte("x")}}}))
+				reply(dataOf(2, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte(`{}`)}}))
+			}
+		}, api.StatusLost, api.ReasonProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,6 +198,9 @@ func TestForgedAndReplayed(t *testing.T) {
 	if len(sent) < calls {
 		t.Fatalf("%d messages were overheard", len(sent))
 	}
+	if n := w.fleet.Refused(); n != 0 {
+		t.Errorf("%d messages were refused, and all are honest", n)
+	}
 	for len(sent) > 0 {
 		w.forge(conn, <-sent)
 	}
@@ -208,6 +220,7 @@ func TestForgedAndReplayed(t *testing.T) {
 	if n := log.count("its signature is not its sender's"); n != 1 {
 		t.Errorf("it was logged %d times", n)
 	}
+	wait.Until(t, "the worker has told that it has refused some", func() bool { return w.fleet.Refused() > 0 })
 }
 
 // forge sends what an engine that is not to be trusted could make of a message.

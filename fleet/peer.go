@@ -28,6 +28,8 @@ type peer struct {
 	session     *seal.Session // of this epoch; nil if its curve key cannot be used
 	cut         bool          // it has ignored credit, and is not listened to
 	drain       string        // the epoch that is to drain
+	refused     bool          // something of it was, and logged
+	refuses     uint64        // messages, in this epoch
 }
 
 const (
@@ -49,6 +51,7 @@ func (f *Fleet) hear(m *nats.Msg) {
 	name := link.Token(m.Subject, 3)
 	b := &fleetv1.Beat{}
 	if link.CheckName(name) != nil || proto.Unmarshal(m.Data, b) != nil || b.Epoch == "" || len(b.Epoch) > 64 {
+		f.refuse(name, "it is not a beat")
 		return
 	}
 	f.mu.Lock()
@@ -72,11 +75,14 @@ func (f *Fleet) hear(m *nats.Msg) {
 	fresh := p.epoch != b.Epoch
 	if fresh {
 		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
-		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
+		p.epoch, p.watch, p.since, p.refuses = b.Epoch, lease.Watch{}, now(), 0
 		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
 	}
 	p.watch.Heard(b.Number, now())
 	p.beat, p.offered = b, 0
+	if more := max(b.Refused, p.refuses) - p.refuses; more > 0 { // beats may be overtaken
+		f.refused, p.refuses = f.refused+more, b.Refused
+	}
 	if fresh {
 		go f.echo() // so that it takes offers at once
 		f.kickAll()
@@ -168,6 +174,14 @@ func (f *Fleet) Workers() (list []api.Worker) {
 	}
 	slices.SortFunc(list, func(a, b api.Worker) int { return cmp.Compare(a.Name, b.Name) })
 	return list
+}
+
+// Refused is how many messages this caller and its workers have refused, as far as it has
+// heard: forged, changed, or not for whom they came to.
+func (f *Fleet) Refused() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
 }
 
 // stateName is the state as people see it. A worker that goes on for other callers has

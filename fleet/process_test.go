@@ -83,7 +83,7 @@ func TestMain(m *testing.M) {
 		Name: s.Name, URL: s.URL, KeyFile: s.KeyFile, Callers: []string{s.Caller}, Dir: s.Dir, Lease: 2 * time.Second, Slots: cmp.Or(s.Slots, 2),
 		Logger: hclog.New(&hclog.LoggerOptions{Name: s.Name, Output: os.Stderr}),
 	}
-	c.Labels = map[string]string{"pool": "soak"}
+	c.Labels, c.Supervisor.Admission.Running = map[string]string{"pool": "soak"}, s.Slots
 	if s.Write != "" {
 		c.Ceilings.Write = []string{s.Write}
 	}

@@ -39,9 +39,10 @@ type remote struct {
 	placed   time.Duration // when the go went
 	given    *attempt      // that it went to
 	waits    bool          // for one of the workers that were asked to have a slot
+	orHere   bool          // or this machine; guarded by Fleet.mu where others read it
 	receiver stream.Receiver
 	partial  partial
-	result   []byte
+	result   portable.Joiner
 	ready    *fleetv1.Ready // of the worker that has the go
 	started  *fleetv1.Started
 	gone     *gone
@@ -76,7 +77,7 @@ const (
 	askAfter = 3 * time.Second
 	// lostMargin is how much longer than lease and grace a silent worker is waited for.
 	lostMargin = 2 * time.Second
-	// maxResultBytes bounds a result.
+	// maxResultBytes bounds what a result has beside the output that it may keep.
 	maxResultBytes = 64 << 20
 )
 
@@ -108,6 +109,7 @@ func (c *remote) run(ctx context.Context) {
 			c.look()
 		case <-tick.C:
 			c.look()
+			c.ackPending()
 		case r := <-c.replies:
 			c.reply(r)
 		case reason := <-c.call.aborts:
@@ -160,7 +162,7 @@ func (c *remote) next() {
 		switch {
 		case ok:
 			c.offer(w.Name, n, implied)
-		case c.isOpen():
+		case c.isOpen(), c.waitsForHere():
 			return
 		default:
 			c.state.Stop()
@@ -192,7 +194,7 @@ func (c *remote) goesTo(a *attempt) {
 }
 
 func (c *remote) choose() (place.Worker, bool) {
-	if len(c.tried) == maxAsked {
+	if len(c.tried) >= maxAsked+c.silent() {
 		return place.Worker{}, false
 	}
 	c.f.mu.Lock()
@@ -262,24 +264,26 @@ func (c *remote) lose(a *attempt, reason api.Reason, running string) {
 
 // data takes the next frame of the call's stream.
 func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
-	size := len(d.GetEvent()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
+	size := len(d.GetEvent()) + len(d.Text) + len(d.GetLong().GetPiece()) + len(d.GetResult()) + len(d.GetResultEnd()) + len(d.GetQuestion().GetQuestion()) // it has one of them
 	if !c.receiver.Take(d.Seq, d.Missed, size) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
 	switch what := d.What.(type) {
 	case *fleetv1.Data_Event:
-		c.event(what.Event, d.Missed)
+		c.event(what.Event, d.Text, d.Missed)
 	case *fleetv1.Data_Question:
 		c.asked(ctx, what.Question)
 	case *fleetv1.Data_Settled:
 		c.settled(what.Settled)
 	case *fleetv1.Data_Left:
 		c.left(what.Left)
+	case *fleetv1.Data_Long:
+		c.collect(a, portable.Piece{Long: true, Of: what.Long.GetOf(), Bytes: what.Long.GetPiece()})
 	case *fleetv1.Data_Result:
-		c.collect(a, what.Result)
+		c.collect(a, portable.Piece{Bytes: what.Result})
 	case *fleetv1.Data_ResultEnd:
-		c.collect(a, what.ResultEnd)
+		c.collect(a, portable.Piece{Bytes: what.ResultEnd})
 		c.ack(a)
 		c.state.Result(a.n)
 	}
@@ -288,12 +292,13 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 	}
 }
 
-func (c *remote) collect(a *attempt, part []byte) {
-	if len(c.result)+len(part) > maxResultBytes {
+// collect takes a piece of the result, up to what the call may keep of stdout, stderr and
+// content.
+func (c *remote) collect(a *attempt, p portable.Piece) {
+	kept := c.request.Limits.Over(c.f.config.Supervisor.Limits).Over(supervisor.DefaultLimits()).OutputBytes
+	if !c.result.Add(p, 3*kept+maxResultBytes) {
 		c.lose(a, api.ReasonProtocol, "unknown")
-		return
 	}
-	c.result = append(c.result, part...)
 }
 
 func (c *remote) ack(a *attempt) {
@@ -301,10 +306,20 @@ func (c *remote) ack(a *attempt) {
 	c.f.control(a.id, a.inbox, &fleetv1.Control{What: &fleetv1.Control_Ack{Ack: &fleetv1.Ack{Through: c.receiver.Taken()}}})
 }
 
-func (c *remote) event(raw []byte, missed uint64) {
+// ackPending acknowledges what was not worth a message of its own.
+func (c *remote) ackPending() {
+	if n, has := c.state.Chosen(); has && c.receiver.Pending() {
+		c.ack(c.attempts[n])
+	}
+}
+
+func (c *remote) event(raw, text []byte, missed uint64) {
 	var e api.Event
 	if json.Unmarshal(raw, &e) != nil {
 		return
+	}
+	if e.Content != nil && len(text) > 0 {
+		e.Content.Text = string(text)
 	}
 	e.Missed += int(missed)
 	c.partial.take(e)
@@ -324,10 +339,16 @@ func (c *remote) look() {
 		if !c.state.Open(a.n) {
 			continue
 		}
-		if !a.queued && now()-a.at > offerWait {
-			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
-		} else if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter {
+		s := c.f.heard(a)
+		a.silent = s.silent > suspectAfter
+		switch {
+		case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
 			c.giveUp(a, "it is not heard any more")
+			if a.queued {
+				c.mayTry(a)
+			}
+		case !a.queued && now()-a.at > offerWait:
+			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
 		}
 	}
 	n, has := c.state.Chosen()
@@ -341,9 +362,6 @@ func (c *remote) look() {
 			c.giveUp(a, "nothing is heard of it")
 			return
 		}
-	}
-	if c.receiver.Pending() {
-		c.ack(a)
 	}
 	c.sendRepliesAgain(a)
 	s := c.f.heard(a)

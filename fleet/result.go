@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,7 +31,8 @@ func (c *remote) end(ctx context.Context) {
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
 		case c.mayRunHere():
-			c.call.runs(c.f.host.Start(ctx, c.request))
+			waited := now() - c.began
+			c.call.runsAfter(c.f.host.Start(ctx, c.request), waited)
 		default:
 			c.finish(c.noWorker())
 		}
@@ -47,18 +47,15 @@ func (c *remote) finish(r *api.Result) {
 
 // complete is the worker's own result.
 func (c *remote) complete() *api.Result {
-	var r api.Result
-	if err := json.Unmarshal(c.result, &r); err != nil || r.CallID != c.request.ID {
+	r, err := c.result.Result()
+	if err != nil || r.CallID != c.request.ID {
 		c.gone = &gone{api.ReasonProtocol, "unknown"}
 		return c.lost()
-	}
-	if string(r.Structured) == "null" { // as JSON has a result without one
-		r.Structured = nil
 	}
 	r.Where, r.Marks = c.at(), c.marks()
 	// Queueing here comes before the worker's clock.
 	r.Timing.QueueMs += r.Where.PlaceMs
-	return &r
+	return r
 }
 
 // at is where the call was.

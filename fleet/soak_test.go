@@ -21,8 +21,12 @@ import (
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
-// faultsVariable is how many faults the soak makes.
-const faultsVariable = "FLEET_FAULTS"
+// faultsVariable is how many faults the soak makes, pauseVariable the longest pause between
+// two of a party.
+const (
+	faultsVariable = "FLEET_FAULTS"
+	pauseVariable  = "FLEET_PAUSE"
+)
 
 // soak has calls made while callers, workers, the servers between them and their links
 // fail at random, and judges each call by what its tool has left in a file before anything
@@ -186,6 +190,10 @@ func TestFleetSoak(t *testing.T) {
 	if err != nil {
 		want = 1000
 	}
+	pause, err := time.ParseDuration(os.Getenv(pauseVariable))
+	if err != nil {
+		pause = 500 * time.Millisecond
+	}
 	s := &soak{}
 	s.world, s.public = newKeys(t, "w1", "w2", "w3", "w4")
 	files := t.TempDir()
@@ -199,10 +207,10 @@ func TestFleetSoak(t *testing.T) {
 	parties, caller := s.begin()
 	var injecting sync.WaitGroup
 	for _, faults := range parties {
-		injecting.Go(func() { s.inject(500*time.Millisecond, faults) })
+		injecting.Go(func() { s.inject(pause, faults) })
 	}
 	for _, server := range s.servers.List {
-		injecting.Go(func() { s.inject(3*time.Second, faultsOf(server)) })
+		injecting.Go(func() { s.inject(6*pause, faultsOf(server)) })
 	}
 	injecting.Wait()
 	if err := caller.cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -81,10 +82,14 @@ func (c *soakCaller) run(raw []byte) (err error) {
 	told, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	var lines sync.WaitGroup
-	for line := range 2 * len(c.Workers) {
+	for line := range 3 * len(c.Workers) { // some wait
 		lines.Go(func() {
 			for i := 0; told.Err() == nil; i++ {
-				if c.call(fmt.Sprintf("soak-%s-%d-%d-end", c.life, line, i)).Status == api.StatusOverloaded {
+				kind := "once"
+				if mrand.IntN(4) == 0 {
+					kind = harmless
+				}
+				if c.call(fmt.Sprintf("soak-%s-%s-%d-%d-end", kind, c.life, line, i)).Status == api.StatusOverloaded {
 					time.Sleep(upTo(200 * time.Millisecond)) // no worker takes any
 				}
 			}
@@ -109,7 +114,7 @@ func (c *soakCaller) call(id string) *api.Result {
 		}
 		return nil
 	}
-	r.Where = map[string]string{"pool": "soak"}
+	r.Where, r.Tool.Idempotent = map[string]string{"pool": "soak"}, isHarmless(id)
 	c.note(note{Call: id})
 	call := c.fleet.Start(context.Background(), r)
 	if mrand.IntN(10) == 0 {
@@ -137,6 +142,11 @@ func (c *soakCaller) note(n note) {
 		panic(err)
 	}
 }
+
+// harmless is in the names of calls that may be made twice.
+const harmless = "twice"
+
+func isHarmless(id string) bool { return strings.Contains(id, harmless) }
 
 // soakLines are what a tool of the soak writes, one after another.
 const soakLines = 20

@@ -17,6 +17,17 @@ func (c *remote) unanswered() bool {
 	return slices.ContainsFunc(c.attempts, func(a *attempt) bool { return c.state.Open(a.n) && !a.queued })
 }
 
+// silent are the workers that keep places for the call, and are not heard: as many others
+// may be asked. The places are there when the workers are heard again within the lease.
+func (c *remote) silent() (n int) {
+	for _, a := range c.attempts {
+		if a.queued && a.silent && c.state.Open(a.n) {
+			n++
+		}
+	}
+	return n
+}
+
 // isQueued takes it that a worker has no slot, and keeps a place for the call.
 func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	if !c.state.Open(a.n) {
@@ -39,11 +50,16 @@ func (c *remote) enterLine() bool {
 	places, _ := c.f.config.Supervisor.Admission.Line()
 	c.f.mu.Lock()
 	defer c.f.mu.Unlock()
-	if !c.waits && c.f.waiting < places {
-		c.waits = true
-		c.f.waiting++
+	if !c.waits && len(c.f.line) < places {
+		c.waits, c.orHere = true, c.mayRunHere()
+		c.f.line = append(c.f.line, c)
 	}
 	return c.waits
+}
+
+// waitsForHere has a call that no worker takes wait for this machine behind those that do.
+func (c *remote) waitsForHere() bool {
+	return c.aborted == 0 && c.failed == nil && c.mayRunHere() && (c.waits || c.f.waitHere(nil) > 0 && c.enterLine())
 }
 
 func (c *remote) leaveLine() {
@@ -51,8 +67,24 @@ func (c *remote) leaveLine() {
 		c.waits = false
 		c.f.mu.Lock()
 		defer c.f.mu.Unlock()
-		c.f.waiting--
+		c.f.line = slices.DeleteFunc(c.f.line, func(other *remote) bool { return other == c })
 	}
+}
+
+// waitHere are the calls before c that wait for a slot of this machine as well; all where c
+// is nil.
+func (f *Fleet) waitHere(c *remote) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, other := range f.line {
+		if other == c {
+			break
+		}
+		if other.orHere {
+			n++
+		}
+	}
+	return n
 }
 
 // lookAtLine ends the wait of a call that takes too long, or that this machine has a slot
@@ -63,7 +95,7 @@ func (c *remote) lookAtLine() {
 	case !c.waits:
 	case now()-c.began > most:
 		c.stopWaiting(fmt.Sprintf("no slot has become free within %s", most))
-	case c.mayRunHere() && c.f.freeHere() > 0:
+	case c.orHere && c.f.freeHere() > c.f.waitHere(c):
 		c.stopWaiting("this machine has a slot")
 	}
 }

@@ -2,15 +2,20 @@ package fleet_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
@@ -207,6 +212,103 @@ func TestABusyWorkerRefuses(t *testing.T) {
 		}
 	}
 	h.ends("a", a, "w1")
+}
+
+// Calls that wait for this machine as well have its next slot before those that come later,
+// in their order, and say how long they have waited.
+func TestNoneOvertakesThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
+	here := h.request("here")
+	here.Where = nil
+	a := h.fleet.Start(t.Context(), here)
+	h.runs("here")
+	b := h.busy("other", "w1")
+	anywhere := func() *fleet.Call { return h.fleet.Start(t.Context(), shell("date +%s%N")) }
+	calls := []*fleet.Call{anywhere()}
+	h.wait(1)
+	began := time.Now()
+	calls = append(calls, anywhere())
+	h.wait(2)
+	waited := time.Since(began)
+	h.ends("here", a, "")
+	calls = append(calls, anywhere()) // w1 has no place for it
+	var order []string
+	for _, c := range calls {
+		await(t, c.Done())
+		got := c.Result()
+		if !got.OK() || got.Where != nil {
+			t.Errorf("%s %+v", got.Message, got.Where)
+		}
+		order = append(order, got.Output.Stdout.Head)
+	}
+	if !slices.IsSorted(order) {
+		t.Errorf("one that came later was first: %q", order)
+	}
+	if got := calls[0].Result().Timing; got.QueueMs < waited.Milliseconds() {
+		t.Errorf("it has waited for more than %s: %d ms", waited, got.QueueMs)
+	}
+	h.ends("other", b, "w1")
+}
+
+// Calls keep their places at a worker that is not heard for a while, but less than a lease.
+func TestSilenceTakesNoPlaces(t *testing.T) {
+	t.Parallel()
+	h := &held{newWorld(t, "w1"), t.TempDir()}
+	link := newWire(t, h.engine.Address())
+	h.work("w1", func(c *worker.Config) {
+		c.URL, c.Lease, c.Slots, c.Ceilings.Write, c.Labels = link.url(), time.Minute, 1, []string{h.dir}, map[string]string{"pool": "any"}
+	})
+	a := h.busy("a", "w1")
+	calls := map[string]*fleet.Call{"b": h.start("b"), "c": h.start("c")}
+	h.wait(2)
+	link.free[1].Lock()
+	link.free[0].Lock()
+	wait.Until(t, "w1 is silent, and each call has seen it", func() bool { return h.fleet.Workers()[0].SilentMs > 2000 })
+	if got := h.fleet.Call(wait.Context(t), h.request("d")); got.Status != api.StatusOverloaded {
+		t.Errorf("a new call: %s", got.Message)
+	}
+	link.free[1].Unlock()
+	link.free[0].Unlock()
+	for id := range calls {
+		h.release(id)
+	}
+	h.ends("a", a, "w1")
+	for id, c := range calls {
+		h.ends(id, c, "w1")
+	}
+}
+
+// A worker that had no slot for an offer with its go does not start a copy of it, for its
+// caller was told that it never will.
+func TestADeclinedOfferStartsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, asItIs, "w1")
+	a := h.busy("a", "w1")
+	overhears, _ := h.dial(h.workers["w1"])
+	sent := make(chan *nats.Msg, 100)
+	if _, err := overhears.ChanSubscribe(link.OfferSubject("w1", h.key.Public()), sent); err != nil {
+		t.Fatal(err)
+	}
+	if err := overhears.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r := h.request("b")
+	r.Tool.Idempotent = true
+	b := h.fleet.Start(t.Context(), r)
+	h.wait(1)
+	b.Abort(api.ReasonUser)
+	await(t, b.Done())
+	h.ends("a", a, "w1")
+	conn, _ := h.dial(filepath.Join(h.world.dir, "caller"))
+	copied := <-sent
+	if err := errors.Join(conn.PublishMsg(copied), conn.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	h.ends("c", h.start("c"), "w1") // it comes behind that
+	if got := b.Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" || h.starts("b") != 0 {
+		t.Errorf("%s %+v, and it was started %d times", got.Status, got.Retry, h.starts("b"))
+	}
 }
 
 // A worker that drains gives its places back, and the call goes on elsewhere.

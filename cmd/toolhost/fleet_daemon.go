@@ -26,6 +26,8 @@ func (d *daemonFleet) Start(ctx context.Context, r supervisor.Request) turn.Runn
 
 func (d *daemonFleet) Workers() []api.Worker { return d.fleet.Workers() }
 
+func (d *daemonFleet) Refused() uint64 { return d.fleet.Refused() }
+
 func (d *daemonFleet) Drain(worker string) bool { return d.fleet.Drain(worker) }
 
 // Remove is for good: it is on record before it is done.

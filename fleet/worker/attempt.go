@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -23,12 +24,14 @@ type attempt struct {
 	holdsSlot bool
 	waits     bool // in the worker's line
 	preparing bool
+	asked     []byte         // the request
 	why       *fleetv1.Never // of one that was refused
 	planned
 	begun  *fleetv1.Started
-	lease  *sandbox.Lease  // of one that starts
-	told   int             // aborts so far
-	aborts chan api.Reason // a second one kills
+	lease  *sandbox.Lease // of one that starts
+	told   int            // aborts so far; a second one kills
+	reason api.Reason     // of the first
+	runs   *supervisor.Call
 	// out is written once, before the tool starts.
 	out atomic.Pointer[outlet]
 }
@@ -82,19 +85,20 @@ func (a *attempt) abort(reason api.Reason, atOnce bool) {
 	if atOnce {
 		most = 2
 	}
-	for ; a.told < most; a.told++ {
-		a.aborts <- reason // has room for both
+	for a.reason = cmp.Or(a.reason, reason); a.told < most; a.told++ {
+		if a.runs != nil {
+			a.runs.Abort(a.reason)
+		}
 	}
 }
 
-// abortWhenTold passes aborts on, also those that came before there was a call.
-func (a *attempt) abortWhenTold(call *supervisor.Call) {
-	for {
-		select {
-		case reason := <-a.aborts:
-			call.Abort(reason)
-		case <-call.Done():
-			return
-		}
+// running takes the call of an attempt that has started, and has it aborted if that was
+// told before.
+func (w *Worker) running(a *attempt, call *supervisor.Call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a.runs = call
+	for range a.told {
+		call.Abort(a.reason)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -16,32 +17,36 @@ const (
 	eventBuffer = 64
 	// maxEventBytes bounds an event: the engine takes messages of 1 MiB.
 	maxEventBytes = 512 << 10
-	// partBytes is how much of a result is in one frame.
-	partBytes = 256 << 10
 	// againAfter is how long an acknowledgement may take before frames are sent again.
 	againAfter = 500 * time.Millisecond
 	// keepResult is how long a result is kept whose caller is not heard.
 	keepResult = 10 * time.Minute
 )
 
-func encode(event api.Event) []byte {
+// encode has an event's text beside its JSON.
+func encode(event api.Event) *fleetv1.Data {
+	d := &fleetv1.Data{}
+	if c := event.Content; c != nil && c.Text != "" {
+		short := *c
+		d.Text, short.Text, event.Content = []byte(c.Text), "", &short
+	}
 	raw, err := json.Marshal(event)
 	if err != nil {
-		return nil // a bug, and one event less
+		raw, d.Text = nil, nil // a bug, and one event less
 	}
-	return raw
+	d.What = &fleetv1.Data_Event{Event: raw}
+	return d
 }
 
-// split makes frames of a result.
-func split(r *api.Result) (parts []*fleetv1.Data) {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		raw = []byte("null") // a bug; the caller says that the result cannot be read
+// dataOf is a piece of a result on the wire.
+func dataOf(p portable.Piece) *fleetv1.Data {
+	switch {
+	case p.Long:
+		return &fleetv1.Data{What: &fleetv1.Data_Long{Long: &fleetv1.Long{Of: p.Of, Piece: p.Bytes}}}
+	case p.Last:
+		return &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: p.Bytes}}
 	}
-	for len(raw) > partBytes {
-		parts, raw = append(parts, &fleetv1.Data{What: &fleetv1.Data_Result{Result: raw[:partBytes]}}), raw[partBytes:]
-	}
-	return append(parts, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: raw}})
+	return &fleetv1.Data{What: &fleetv1.Data_Result{Result: p.Bytes}}
 }
 
 // neverOf says why a call cannot be made here.

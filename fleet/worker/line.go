@@ -67,6 +67,9 @@ func (w *Worker) takeUp(a *attempt) {
 	case a.waits:
 		w.say(w.control, a, &fleetv1.Frame{What: &fleetv1.Frame_Queued{Queued: &fleetv1.Queued{Waiting: int32(len(w.line))}}})
 		return
+	case a.state == start.Unseen && a.call == nil: // it has waited
+		w.prepareBeside(a)
+		return
 	case c.hold.Over(now()):
 		w.expire(a, nil)
 	case a.offer == start.OfferAndGo && a.state == start.Unseen:

@@ -51,13 +51,16 @@ func (w *Worker) receive(m *nats.Msg) {
 // maxComplaints bounds the log about one life's callers.
 const maxComplaints = 100
 
-// complain logs what is wrong with a caller, each thing once.
+// complain counts what is wrong with a caller, and logs each thing once.
 func (w *Worker) complain(key, what string) {
+	w.refused++
 	if line := key + " " + what; len(w.complaints) < maxComplaints && !w.complaints[line] {
 		w.complaints[line] = true
 		w.config.Logger.Warn(what+"; it is not logged again", "caller", key)
 	}
 }
+
+const notOurs = "what a caller sends is for another worker, or of another caller"
 
 // ours says whether a message is for this worker, from the caller that it came from.
 func (w *Worker) ours(c *caller, id *fleetv1.Attempt) bool {
@@ -68,58 +71,72 @@ func (w *Worker) ours(c *caller, id *fleetv1.Attempt) bool {
 func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	id := o.Attempt
 	if !w.ours(c, id) || link.Token(reply, 2) != c.key || link.Token(reply, 3) != w.config.Name {
+		w.complain(c.key, notOurs)
 		return
 	}
-	a := &attempt{id: id, reply: reply, at: time.Now(), aborts: make(chan api.Reason, 2), state: start.Refused, offer: start.Offer}
+	a := &attempt{id: id, reply: reply, at: time.Now(), offer: start.Offer}
 	if o.Go {
 		a.offer = start.OfferAndGo
 	}
-	if id.Epoch != w.epoch {
-		w.never(a, fleetv1.Why_WHY_STALE, "it is offered to an earlier life of the worker")
-		return
-	}
-	if known := c.attempts[id.Serial]; id.Life == c.life && known != nil {
+	switch known := c.attempts[id.Serial]; {
+	case id.Epoch != w.epoch: // it may have been started there
+		w.earlier(a)
+	case id.Life != c.life:
+		// It cannot be remembered, and so is not refused. Nobody offers who is not heard.
+	case known != nil:
 		w.answer(known, known.offer)
-		return
+	case c.state(id.Serial) != start.Unseen:
+		w.tell(a, start.SayUnknown)
+	default:
+		w.fresh(c, a, o)
 	}
-	if why, detail := w.unfit(c, o); why != fleetv1.Why_WHY_UNSPECIFIED {
-		// It need not be remembered: what is offered here again is refused the same way, or
-		// is prepared for the first time, and no go was sent for it.
-		w.never(a, why, detail)
-		return
-	}
-	if a.state = c.state(id.Serial); a.state != start.Unseen || !c.remember(a) {
+}
+
+// fresh takes an offer that was not there before.
+func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
+	if !c.remember(a) {
 		w.tell(a, start.SayUnknown)
 		return
 	}
-	a.preparing = true
+	if why := w.unfit(c, o); why != nil {
+		w.expire(a, why)
+		w.tell(a, start.SayNever)
+		return
+	}
+	a.asked = o.Request
 	w.seat(a)
-	w.calls.Go(func() { w.prepare(a, o) })
+	w.prepareBeside(a)
+}
+
+func (w *Worker) prepareBeside(a *attempt) {
+	a.preparing = true
+	w.calls.Go(func() { w.prepare(a) })
 }
 
 // unfit says why an offer is not taken at all.
-func (w *Worker) unfit(c *caller, o *fleetv1.Offer) (fleetv1.Why, string) {
+func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	at, known := w.beats.SentAt(o.Beat)
 	switch {
 	case w.draining:
-		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"}
 	case c.drained:
-		return fleetv1.Why_WHY_DRAINING, "the worker takes no more calls of this caller, which has asked for that"
-	case o.Attempt.Life != c.life || c.hold.Over(now()):
-		return fleetv1.Why_WHY_STALE, "the worker does not hear its caller yet"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls of this caller, which has asked for that"}
+	case c.hold.Over(now()):
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker does not hear its caller yet"}
 	case !known || now()-at > w.config.Lease:
-		return fleetv1.Why_WHY_STALE, "the offer is old"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the offer is old"}
 	case w.full(o.Go):
-		return fleetv1.Why_WHY_BUSY, "no slot is free"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "no slot is free"}
 	case w.unread >= maxUnread:
-		return fleetv1.Why_WHY_BUSY, "too many results wait for their callers"
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: "too many results wait for their callers"}
 	}
-	return fleetv1.Why_WHY_UNSPECIFIED, ""
+	return nil
 }
 
-// prepare looks whether the call can be made here, and says so.
-func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
-	p, why, err := w.plan(o.Request)
+// prepare looks whether the call can be made here, and says so. One that has to wait may
+// do so for long: it gives back what it holds, and is prepared again once it has a slot.
+func (w *Worker) prepare(a *attempt) {
+	p, why, err := w.plan(a.asked)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -129,7 +146,7 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 		a.begun = begunOf(p.call)
 		a.begun.Ready = w.ready
 	}
-	if a.state == start.Refused { // it was given up meanwhile
+	if a.state == start.Refused || a.waits { // it was given up meanwhile, or waits
 		a.giveUp()
 	}
 	w.takeUp(a)
@@ -139,6 +156,7 @@ func (w *Worker) prepare(a *attempt, o *fleetv1.Offer) {
 func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	id := ctl.Attempt
 	if !w.ours(c, id) {
+		w.complain(c.key, notOurs)
 		return
 	}
 	message := start.Nothing
@@ -159,7 +177,7 @@ func (w *Worker) controlled(c *caller, ctl *fleetv1.Control) {
 	switch {
 	case id.Epoch != w.epoch:
 		if message != start.Nothing {
-			w.earlier(id, ctl)
+			w.earlier(&attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)})
 		}
 	case id.Life != c.life:
 		// All of another life is ended, and that one asks no more.
@@ -278,7 +296,7 @@ func (w *Worker) begin(a *attempt) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--
-		a.planned = planned{} // it is remembered, and needs to hold nothing
+		a.planned, a.asked = planned{}, nil // it is remembered, and needs to hold nothing
 	})
 }
 
@@ -295,14 +313,8 @@ func (w *Worker) live() (names []string) {
 }
 
 // earlier answers about an attempt that was offered to an earlier life of the worker.
-func (w *Worker) earlier(id *fleetv1.Attempt, ctl *fleetv1.Control) {
-	a := &attempt{id: id, reply: link.FrameSubject(id.Caller, w.config.Name, ctl.Inbox)}
-	w.tell(a, start.Earlier(w.ledger.of(id.Epoch, nameOf(id))))
-}
-
-func (w *Worker) never(a *attempt, why fleetv1.Why, detail string) {
-	a.why = &fleetv1.Never{Why: why, Detail: detail}
-	w.tell(a, start.SayNever)
+func (w *Worker) earlier(a *attempt) {
+	w.tell(a, start.Earlier(w.ledger.of(a.id.Epoch, nameOf(a.id))))
 }
 
 // tell answers on the control connection, which no output holds up.

@@ -1,11 +1,13 @@
 package worker
 
 import (
+	"iter"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/stream"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -21,7 +23,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 		own.Ask = o.questions.ask
 	}
 	call := a.start(w.host, own)
-	go a.abortWhenTold(call)
+	w.running(a, call)
 	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)
 	defer again.Stop()
@@ -34,7 +36,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	for running := true; running; {
 		select {
 		case event := <-events:
-			w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(event)}})
+			w.event(a, &s, event)
 		case d := <-o.questions.say:
 			w.send(a, &s, d)
 		case <-o.kick:
@@ -50,15 +52,17 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	}
 	close(o.questions.over)
 	for range len(events) {
-		w.push(a, &s, &fleetv1.Data{What: &fleetv1.Data_Event{Event: encode(<-events)}})
+		w.event(a, &s, <-events)
 	}
 	result = call.Result()
-	parts := split(result)
+	next, stop := iter.Pull(portable.Pieces(result))
+	defer stop()
+	piece, more := next()
 	w.ended(a)
 	ended = time.Now()
-	for len(parts) > 0 || !s.Done() {
-		for len(parts) > 0 && w.push(a, &s, parts[0]) {
-			parts = parts[1:]
+	for more || !s.Done() {
+		for more && w.push(a, &s, dataOf(piece)) {
+			piece, more = next()
 		}
 		select {
 		case <-o.kick:
@@ -77,23 +81,24 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	return result, ended
 }
 
-// push sends a frame if there is credit. An event that has none is dropped and counted.
-func (w *Worker) push(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) bool {
+// event sends an event, if there is credit for it.
+func (w *Worker) event(a *attempt, s *stream.Sender[*fleetv1.Data], e api.Event) {
+	d := encode(e)
 	size := proto.Size(d)
-	_, event := d.What.(*fleetv1.Data_Event)
-	if event && size > maxEventBytes {
+	if size > maxEventBytes {
 		s.Drop() // the result has what is in it
-		return false
+	} else if f, ok := s.Lossy(d, size); ok {
+		w.frame(a, f)
 	}
-	f, ok := s.Push(d, size)
-	if !ok {
-		if event {
-			s.Drop()
-		}
-		return false
+}
+
+// push sends a frame if there is credit.
+func (w *Worker) push(a *attempt, s *stream.Sender[*fleetv1.Data], d *fleetv1.Data) bool {
+	f, ok := s.Push(d, proto.Size(d))
+	if ok {
+		w.frame(a, f)
 	}
-	w.frame(a, f)
-	return true
+	return ok
 }
 
 // send sends a frame with or without credit: one of those that others bound.

@@ -54,8 +54,9 @@ type Worker struct {
 	draining bool
 	leaving  bool
 	joined   bool // it takes what callers send
-	// complaints are those that were logged.
+	// complaints are those that were logged, of so many messages that were refused.
 	complaints map[string]bool
+	refused    uint64
 }
 
 // Open makes the worker's supervisor and joins the fleet. It returns once it could begin
@@ -177,7 +178,7 @@ func (w *Worker) beat() {
 	}
 	b := &fleetv1.Beat{
 		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free - len(w.line)), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
-		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version,
+		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version, Refused: w.refused,
 	}
 	for _, c := range w.callers {
 		if !c.hold.Over(now()) {

@@ -71,8 +71,9 @@ func (a Attempt) Next(m Message) (next Attempt, say Answer, begin bool) {
 	return Refused, SayNever, false // a go or void that overtook its offer, and what was asked about: for good
 }
 
-// Expire is the state of an attempt whose go did not come in time, or that cannot be
-// prepared.
+// Expire is the state of an attempt whose go did not come in time, that cannot be
+// prepared, or that there is no room for. It is to be remembered before it is said: the
+// offer may come again, and the word be late.
 func (a Attempt) Expire() Attempt {
 	if a == Unseen || a == Prepared {
 		return Refused

@@ -32,6 +32,17 @@ func holds(t *testing.T, exempt bool) {
 	t.Logf("%d worlds", worlds)
 }
 
+// A refusal is remembered: else the offer's copy may start what was said never to start.
+func TestRefusalsAreRemembered(t *testing.T) {
+	for _, exempt := range []bool{false, true} {
+		r := code()
+		r.refusedFresh = true
+		if fault, _, worlds, _ := explore(r, exempt); fault == "" {
+			t.Errorf("go with the offer %t: nothing is wrong without it in %d worlds", exempt, worlds)
+		}
+	}
+}
+
 // Each rule is needed: without it the tool starts twice, or is said never to have started.
 func TestEachRuleIsNeeded(t *testing.T) {
 	for name, change := range map[string]func(*rules){
@@ -59,7 +70,6 @@ func TestEachRuleIsNeeded(t *testing.T) {
 				return a.Next(m)
 			}
 		},
-		"what cannot be prepared is not remembered": func(r *rules) { r.refusedFresh = true },
 		"no epochs":                        func(r *rules) { r.anyLife = true },
 		"no ledger before the start":       func(r *rules) { r.ledgerLate = true },
 		"what is not on record is never":   func(r *rules) { r.earlier = func(_, started bool) Answer { return Earlier(true, started) } },

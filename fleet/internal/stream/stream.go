@@ -7,8 +7,12 @@
 // prefix of what was sent, with exact gaps.
 package stream
 
-// Window is how many bytes of a call's frames may be on their way.
-const Window = 1 << 20
+// Window is how many bytes of a call's frames may be on their way, and Spare how many of
+// them by what may be lost: with less behind it, what comes next comes soon.
+const (
+	Window = 1 << 20
+	Spare  = Window / 4
+)
 
 // Overhead is what a frame counts beside its payload, so that empty ones are bounded, too.
 const Overhead = 64
@@ -33,10 +37,23 @@ type Sender[T any] struct {
 // Push gives a payload of so many bytes its number, if there is credit. A payload that
 // alone is larger than the window goes when nothing else is on its way.
 func (s *Sender[T]) Push(payload T, size int) (f Frame[T], ok bool) {
-	if s.used > 0 && s.used+size+Overhead > Window {
+	if !s.fits(size, Window) {
 		return Frame[T]{}, false
 	}
 	return s.Force(payload, size), true
+}
+
+// Lossy is Push for what may be lost, and is counted as dropped where it is.
+func (s *Sender[T]) Lossy(payload T, size int) (f Frame[T], ok bool) {
+	if !s.fits(size, Spare) {
+		s.Drop()
+		return Frame[T]{}, false
+	}
+	return s.Force(payload, size), true
+}
+
+func (s *Sender[T]) fits(size, window int) bool {
+	return s.used == 0 || s.used+size+Overhead <= window
 }
 
 // Force is Push with or without credit, for what is small and that others bound.
@@ -47,7 +64,7 @@ func (s *Sender[T]) Force(payload T, size int) Frame[T] {
 	return f
 }
 
-// Drop counts a payload that was not sent for want of credit.
+// Drop counts a payload that is not sent.
 func (s *Sender[T]) Drop() { s.missed++ }
 
 // Ack takes the receiver's word that it has all frames through one. It says whether that
@@ -92,7 +109,7 @@ func (r *Receiver) Missed() uint64 { return r.missed }
 
 // Owes says whether so much was taken since the last acknowledgement that the next should
 // not wait.
-func (r *Receiver) Owes() bool { return r.owed >= Window/4 }
+func (r *Receiver) Owes() bool { return r.owed >= Spare/4 }
 
 // Acked says that Taken was acknowledged. Pending says whether anything is to be.
 func (r *Receiver) Acked()        { r.owed = 0 }

@@ -55,10 +55,8 @@ func (w *world) source(size int) {
 	w.made++
 	payload := binary.BigEndian.AppendUint32(nil, w.made)
 	payload = append(payload, bytes.Repeat([]byte{1}, size)...)
-	if f, ok := w.s.Push(payload, len(payload)); ok {
+	if f, ok := w.s.Lossy(payload, len(payload)); ok {
 		w.frames.send(f)
-	} else {
-		w.s.Drop()
 	}
 }
 
@@ -173,7 +171,7 @@ func TestCredit(t *testing.T) {
 	if r.Pending() || r.Take(2, 0, 0) || !r.Take(1, 0, 0) || !r.Pending() || r.Owes() {
 		t.Errorf("%+v", r)
 	}
-	if !r.Take(2, 0, Window/4) || !r.Owes() {
+	if !r.Take(2, 0, Spare/4) || !r.Owes() {
 		t.Errorf("%+v", r)
 	}
 }
@@ -197,4 +195,24 @@ func FuzzHostile(f *testing.F) {
 		}
 		w.settle()
 	})
+}
+
+// What may be lost leaves room in the window for what may not.
+func TestLossy(t *testing.T) {
+	var s Sender[int]
+	n := 0
+	for ; n < 1000; n++ {
+		if _, ok := s.Lossy(n, Spare/8); !ok {
+			break
+		}
+	}
+	if _, ok := s.Push(n, Spare/8); n != 7 || !ok { // each has an overhead
+		t.Errorf("%d went, and one that may not be lost: %v", n, ok)
+	}
+	if s.Ack(uint64(n + 1)); !s.Done() {
+		t.Fatal("something is left")
+	}
+	if f, ok := s.Lossy(n, Window); !ok || f.Missed != 0 { // that of before was counted with the push
+		t.Errorf("%+v, %v", f, ok)
+	}
 }

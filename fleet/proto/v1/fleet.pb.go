@@ -1327,6 +1327,7 @@ type Data struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Seq    uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
 	Missed uint64                 `protobuf:"varint,2,opt,name=missed,proto3" json:"missed,omitempty"` // events before it that there was no credit for
+	Text   []byte                 `protobuf:"bytes,10,opt,name=text,proto3" json:"text,omitempty"`     // of an event's content, whose text stands empty in its JSON
 	// Types that are valid to be assigned to What:
 	//
 	//	*Data_Event
@@ -1335,6 +1336,7 @@ type Data struct {
 	//	*Data_Question
 	//	*Data_Settled
 	//	*Data_Left
+	//	*Data_Long
 	What          isData_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1382,6 +1384,13 @@ func (x *Data) GetMissed() uint64 {
 		return x.Missed
 	}
 	return 0
+}
+
+func (x *Data) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
 }
 
 func (x *Data) GetWhat() isData_What {
@@ -1445,6 +1454,15 @@ func (x *Data) GetLeft() uint32 {
 	return 0
 }
 
+func (x *Data) GetLong() *Long {
+	if x != nil {
+		if x, ok := x.What.(*Data_Long); ok {
+			return x.Long
+		}
+	}
+	return nil
+}
+
 type isData_What interface {
 	isData_What()
 }
@@ -1473,6 +1491,10 @@ type Data_Left struct {
 	Left uint32 `protobuf:"varint,8,opt,name=left,proto3,oneof"` // the question that nobody waits for any more; an answer counts all the same
 }
 
+type Data_Long struct {
+	Long *Long `protobuf:"bytes,9,opt,name=long,proto3,oneof"`
+}
+
 func (*Data_Event) isData_What() {}
 
 func (*Data_Result) isData_What() {}
@@ -1485,6 +1507,63 @@ func (*Data_Settled) isData_What() {}
 
 func (*Data_Left) isData_What() {}
 
+func (*Data_Long) isData_What() {}
+
+// Long is the next piece of something long in the result, which stands empty in the JSON
+// that follows. of counts what may be long: head and tail of stdout, then of stderr, the
+// structured result, and text, JSON and data of each content.
+type Long struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            uint32                 `protobuf:"varint,1,opt,name=of,proto3" json:"of,omitempty"` // from 0
+	Piece         []byte                 `protobuf:"bytes,2,opt,name=piece,proto3" json:"piece,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Long) Reset() {
+	*x = Long{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Long) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Long) ProtoMessage() {}
+
+func (x *Long) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Long.ProtoReflect.Descriptor instead.
+func (*Long) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Long) GetOf() uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return 0
+}
+
+func (x *Long) GetPiece() []byte {
+	if x != nil {
+		return x.Piece
+	}
+	return nil
+}
+
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
@@ -1495,7 +1574,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1586,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1599,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -1555,14 +1634,17 @@ type Beat struct {
 	Leaving bool   `protobuf:"varint,10,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	Xkey    string `protobuf:"bytes,11,opt,name=xkey,proto3" json:"xkey,omitempty"` // the curve key of this epoch
 	// The lives of the callers that have asked it to drain: it takes no more calls of theirs.
-	Drains        []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
+	Drains []string `protobuf:"bytes,12,rep,name=drains,proto3" json:"drains,omitempty"`
+	// Messages that it has refused in this epoch, whoever has sent them: forged, changed, or
+	// not for it.
+	Refused       uint64 `protobuf:"varint,13,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1656,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1669,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Beat) GetEpoch() string {
@@ -1674,6 +1756,13 @@ func (x *Beat) GetDrains() []string {
 	return nil
 }
 
+func (x *Beat) GetRefused() uint64 {
+	if x != nil {
+		return x.Refused
+	}
+	return 0
+}
+
 // CallerBeat echoes the newest beat of each worker.
 type CallerBeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1687,7 +1776,7 @@ type CallerBeat struct {
 
 func (x *CallerBeat) Reset() {
 	*x = CallerBeat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +1788,7 @@ func (x *CallerBeat) String() string {
 func (*CallerBeat) ProtoMessage() {}
 
 func (x *CallerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +1801,7 @@ func (x *CallerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerBeat.ProtoReflect.Descriptor instead.
 func (*CallerBeat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CallerBeat) GetCaller() string {
@@ -1754,7 +1843,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1855,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1868,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Echo) GetWorker() string {
@@ -1879,21 +1968,27 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05ready\x18\x03 \x01(\v2\x18.toolhost.fleet.v1.ReadyR\x05ready\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\xf8\x01\n" +
+	"\aUnknown\"\xbb\x02\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x16\n" +
+	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x12\n" +
+	"\x04text\x18\n" +
+	" \x01(\fR\x04text\x12\x16\n" +
 	"\x05event\x18\x03 \x01(\fH\x00R\x05event\x12\x18\n" +
 	"\x06result\x18\x04 \x01(\fH\x00R\x06result\x12\x1f\n" +
 	"\n" +
 	"result_end\x18\x05 \x01(\fH\x00R\tresultEnd\x129\n" +
 	"\bquestion\x18\x06 \x01(\v2\x1b.toolhost.fleet.v1.QuestionH\x00R\bquestion\x12\x1a\n" +
 	"\asettled\x18\a \x01(\rH\x00R\asettled\x12\x14\n" +
-	"\x04left\x18\b \x01(\rH\x00R\x04leftB\x06\n" +
-	"\x04what\">\n" +
+	"\x04left\x18\b \x01(\rH\x00R\x04left\x12-\n" +
+	"\x04long\x18\t \x01(\v2\x17.toolhost.fleet.v1.LongH\x00R\x04longB\x06\n" +
+	"\x04what\",\n" +
+	"\x04Long\x12\x0e\n" +
+	"\x02of\x18\x01 \x01(\rR\x02of\x12\x14\n" +
+	"\x05piece\x18\x02 \x01(\fR\x05piece\">\n" +
 	"\bQuestion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x1a\n" +
-	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x83\x03\n" +
+	"\bquestion\x18\x02 \x01(\fR\bquestion\"\x9d\x03\n" +
 	"\x04Beat\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
@@ -1907,7 +2002,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\aleaving\x18\n" +
 	" \x01(\bR\aleaving\x12\x12\n" +
 	"\x04xkey\x18\v \x01(\tR\x04xkey\x12\x16\n" +
-	"\x06drains\x18\f \x03(\tR\x06drains\x1a9\n" +
+	"\x06drains\x18\f \x03(\tR\x06drains\x12\x18\n" +
+	"\arefused\x18\r \x01(\x04R\arefused\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"}\n" +
@@ -1943,7 +2039,7 @@ func file_fleet_proto_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_fleet_proto_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(Why)(0),           // 0: toolhost.fleet.v1.Why
 	(*Signed)(nil),     // 1: toolhost.fleet.v1.Signed
@@ -1965,11 +2061,12 @@ var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(*Gone)(nil),       // 17: toolhost.fleet.v1.Gone
 	(*Unknown)(nil),    // 18: toolhost.fleet.v1.Unknown
 	(*Data)(nil),       // 19: toolhost.fleet.v1.Data
-	(*Question)(nil),   // 20: toolhost.fleet.v1.Question
-	(*Beat)(nil),       // 21: toolhost.fleet.v1.Beat
-	(*CallerBeat)(nil), // 22: toolhost.fleet.v1.CallerBeat
-	(*Echo)(nil),       // 23: toolhost.fleet.v1.Echo
-	nil,                // 24: toolhost.fleet.v1.Beat.LabelsEntry
+	(*Long)(nil),       // 20: toolhost.fleet.v1.Long
+	(*Question)(nil),   // 21: toolhost.fleet.v1.Question
+	(*Beat)(nil),       // 22: toolhost.fleet.v1.Beat
+	(*CallerBeat)(nil), // 23: toolhost.fleet.v1.CallerBeat
+	(*Echo)(nil),       // 24: toolhost.fleet.v1.Echo
+	nil,                // 25: toolhost.fleet.v1.Beat.LabelsEntry
 }
 var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	2,  // 0: toolhost.fleet.v1.Offer.attempt:type_name -> toolhost.fleet.v1.Attempt
@@ -1990,14 +2087,15 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	13, // 15: toolhost.fleet.v1.Frame.queued:type_name -> toolhost.fleet.v1.Queued
 	0,  // 16: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
 	14, // 17: toolhost.fleet.v1.Started.ready:type_name -> toolhost.fleet.v1.Ready
-	20, // 18: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	24, // 19: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	23, // 20: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	21, // 18: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	20, // 19: toolhost.fleet.v1.Data.long:type_name -> toolhost.fleet.v1.Long
+	25, // 20: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	24, // 21: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -2030,6 +2128,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Data_Question)(nil),
 		(*Data_Settled)(nil),
 		(*Data_Left)(nil),
+		(*Data_Long)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2037,7 +2136,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fleet_proto_v1_fleet_proto_rawDesc), len(file_fleet_proto_v1_fleet_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -17,6 +17,8 @@ type Fleet interface {
 	// Start begins one call, here or elsewhere.
 	Start(ctx context.Context, r supervisor.Request) turn.Running
 	httpapi.Fleet
+	// Refused is how many messages the daemon and its workers have refused.
+	Refused() uint64
 	Close() error
 }
 

@@ -12,7 +12,7 @@ import (
 // which were lost.
 func TestAFleetIsCounted(t *testing.T) {
 	told := newTelemetry(t, Config{Load: func() Load {
-		return Load{JournalBytes: -1, Workers: []api.Worker{
+		return Load{JournalBytes: -1, Refused: 5, Workers: []api.Worker{
 			{Name: "a", State: "taking", Free: 3, Slots: 4}, {Name: "b", State: "taking", Slots: 2}, {Name: "c", State: "suspect", Free: 8, Slots: 8},
 		}}
 	}})
@@ -28,6 +28,7 @@ func TestAFleetIsCounted(t *testing.T) {
 		"toolhost_fleet_workers{state=draining}":        0,
 		"toolhost_fleet_workers{state=suspect}":         1,
 		"toolhost_fleet_slots{use=free}":                3,
+		"toolhost_fleet_refused_messages_total{}":       5,
 		"toolhost_fleet_slots{use=taken}":               3,
 		"toolhost_fleet_place_seconds{} count":          2,
 		"toolhost_fleet_place_seconds{} sum":            .042,

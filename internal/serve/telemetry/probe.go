@@ -23,6 +23,8 @@ type Load struct {
 	JournalBytes int64
 	// Workers are those of the fleet.
 	Workers []api.Worker
+	// Refused is how many messages the daemon and its workers have refused.
+	Refused uint64
 }
 
 // probe looks at the host when somebody asks for its metrics.
@@ -32,7 +34,7 @@ type probe struct {
 	own     string // the daemon's cgroup; empty if it cannot be seen
 
 	build, cgroup, running, waiting, kept, stuck, turns, pending, journal, pressure measured
-	prestarted, prestartedBytes, prestarts, workers, slots                          measured
+	prestarted, prestartedBytes, prestarts, workers, slots, refused                 measured
 }
 
 func newProbe(r *registrar, c Config) *probe {
@@ -55,13 +57,14 @@ func newProbe(r *registrar, c Config) *probe {
 		journal:         gauge("toolhost_journal_size_bytes", "What the journal takes on disk; absent without a journal."),
 		workers:         gauge("toolhost_fleet_workers", "Workers of the fleet that were heard within the hour, and have not left.", "state"),
 		slots:           gauge("toolhost_fleet_slots", "Slots of the workers that take calls, by whether a call has them.", "use"),
+		refused:         r.measured(prometheus.CounterValue, "toolhost_fleet_refused_messages_total", "Messages between daemon and workers that were refused by who got them: forged, changed, or not for them."),
 		pressure:        r.measured(prometheus.CounterValue, "toolhost_cgroup_pressure_seconds_total", "For how long some or all (full) of the processes of a cgroup stood still for want of a resource: those of the daemon, or of all calls. Absent where the kernel does not tell.", "group", "resource", "severity"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (p *probe) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.workers, p.slots, p.pressure} {
+	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.workers, p.slots, p.refused, p.pressure} {
 		to <- m.desc
 	}
 }
@@ -86,6 +89,7 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 		p.journal.send(to, float64(load.JournalBytes))
 	}
 	p.fleet(load.Workers, to)
+	p.refused.send(to, float64(load.Refused))
 	for group, dir := range map[string]string{"daemon": p.own, "calls": load.CgroupDir} {
 		for _, stall := range readPressure(dir) {
 			p.pressure.send(to, stall.seconds, group, stall.resource, stall.severity)
