@@ -3,9 +3,12 @@ package journal
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // BenchmarkAppend appends events of 300 bytes, one a commit.
@@ -98,5 +101,29 @@ func BenchmarkCheck(b *testing.B) {
 		if err := quickCheck(b.Context(), r.db); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkSingleCall appends turns of one call, one a commit.
+func BenchmarkSingleCall(b *testing.B) {
+	j := mustOpen(b, b.TempDir(), Options{})
+	var took []time.Duration
+	for n := 0; b.Loop(); n++ {
+		turn := singleCall(fmt.Sprintf("%026d", n*7919%1_000_003))
+		began := time.Now()
+		mustAppend(b, j, turn...)
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1000, "p50-µs")
+}
+
+// singleCall is a turn of one call with a result of 2 KB.
+func singleCall(turn string) []Event {
+	end := ending(turn, 4, "c", "shell", "ok")
+	end.Outcome.Result = []byte(`"` + strings.Repeat("r", 2000) + `"`)
+	return []Event{
+		event(turn, 1, api.EventTurnStart), callEvent(turn, 2, api.EventQueued, "c", "shell"),
+		callEvent(turn, 3, api.EventStarted, "c", "shell"), end, event(turn, 5, api.EventTurnEnd),
 	}
 }

@@ -9,15 +9,16 @@ import (
 
 // statements of the writer, prepared once.
 type statements struct {
-	begin, commit, rollback               *sql.Stmt
-	event, startTurn, abortTurn, endTurn  *sql.Stmt
-	queueCall, startCall, endCall, result *sql.Stmt
-	findTurn, nextSeq, callsOf            *sql.Stmt
-	pruning, oldest, markTurn, dropTurn   *sql.Stmt
+	begin, commit, rollback             *sql.Stmt
+	abortTurn, endTurn                  *sql.Stmt
+	startCall, endCall, result          *sql.Stmt
+	findTurn, nextSeq, callsOf          *sql.Stmt
+	pruning, oldest, markTurn, dropTurn *sql.Stmt
 	ownerStatements
+	rowStatements
 	eventSizes, dropEvents, resultSizes    *sql.Stmt
 	markClosed                             *sql.Stmt
-	lastPos, markPos                       *sql.Stmt
+	lastPos, lastID, markPos               *sql.Stmt
 	dropResults, dropCalls, unmarkTurn     *sql.Stmt
 	pageSize, pageCount, freePages, vacuum *sql.Stmt
 
@@ -27,6 +28,9 @@ type statements struct {
 // ownerStatements are about what owners hold.
 type ownerStatements struct{ oldestOf, turnSize, turnBytes *sql.Stmt }
 
+// rowStatements add what is new as a whole.
+type rowStatements struct{ event, events, turn, call, resultOf *sql.Stmt }
+
 func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 	for _, p := range []struct {
 		into  **sql.Stmt
@@ -35,11 +39,13 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
-		{&s.event, "INSERT INTO events (pos, turn, seq, time, kind, call_id, tool, json, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
-		{&s.startTurn, "INSERT INTO turns (turn_id, started, owner) VALUES (?, ?, ?)"},
+		{&s.event, insertEvents(1)},
+		{&s.events, insertEvents(eventsAtOnce)},
+		{&s.turn, "INSERT INTO turns (id, turn_id, started, owner, ended, aborted, reason, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.call, "INSERT INTO calls (turn, call_id, tool, queued, started, status, reason, ended, elapsed_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+		{&s.resultOf, "INSERT INTO results (json, sum, call) VALUES (?, ?, ?)"},
 		{&s.abortTurn, "UPDATE turns SET aborted = 1, reason = ? WHERE id = ?"},
 		{&s.endTurn, "UPDATE turns SET ended = ?, bytes = ? WHERE id = ?"},
-		{&s.queueCall, "INSERT INTO calls (turn, call_id, tool, queued) VALUES (?, ?, ?, ?)"},
 		{&s.startCall, "UPDATE calls SET started = ? WHERE turn = ? AND call_id = ?"},
 		{&s.endCall, "UPDATE calls SET status = ?, reason = ?, ended = ?, elapsed_ms = ? WHERE turn = ? AND call_id = ?"},
 		{&s.result, "INSERT INTO results (json, sum, call) SELECT ?, ?, id FROM calls WHERE turn = ? AND call_id = ?"},
@@ -55,6 +61,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.dropTurn, "DELETE FROM turns WHERE id = ?"},
 		{&s.eventSizes, "SELECT seq, length(json) FROM events WHERE turn = ? ORDER BY seq LIMIT ?"},
 		{&s.lastPos, "SELECT max(mark.pos, (SELECT coalesce(max(pos), 0) FROM events)) FROM mark"},
+		{&s.lastID, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'turns'"},
 		{&s.markPos, "UPDATE mark SET pos = ?"},
 		{&s.markClosed, "UPDATE mark SET closed = ?"},
 		{&s.dropEvents, "DELETE FROM events WHERE turn = ? AND seq <= ?"},

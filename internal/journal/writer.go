@@ -20,6 +20,8 @@ type writer struct {
 	// turns are the open ones, as committed or, within a transaction, as they will be.
 	turns   map[string]*turnState
 	pos     int64 // of the last event
+	lastID  int64 // of a turn, ever
+	rows    rows  // of the transaction
 	commits int   // since the log was written to the file
 	pruner  pruner
 	held    holdings
@@ -33,7 +35,8 @@ type turnState struct {
 	id    int64 // turns.id
 	next  int64 // the Seq that must come
 	ended bool
-	calls map[string]bool // whether a call is over
+	calls map[string]callState
+	row   *turnRow // while the database has none
 	owner string
 	bytes int64 // what it holds
 	fresh int64 // of these, what its owner's holding lacks
@@ -49,7 +52,7 @@ func newWriter(ctx context.Context, dir string, d *database, o Options) (*writer
 	if err := errors.Join(w.do.prepare(ctx, d.conn), w.held.load(ctx, d.conn)); err != nil {
 		return w, err
 	}
-	return w, w.do.lastPos.QueryRow().Scan(&w.pos)
+	return w, errors.Join(w.do.lastPos.QueryRow().Scan(&w.pos), w.do.lastID.QueryRow().Scan(&w.lastID))
 }
 
 func (w *writer) close() error {
@@ -71,7 +74,7 @@ func (w *writer) commitGroup(group []*request) {
 
 // transact commits the requests, or leaves database and memory as they were.
 func (w *writer) transact(group []*request) error {
-	before := w.pos
+	pos, id := w.pos, w.lastID
 	err := w.inTransaction(func() error {
 		for _, r := range group {
 			for i := range r.events {
@@ -80,14 +83,15 @@ func (w *writer) transact(group []*request) error {
 				}
 			}
 		}
-		return nil
+		return w.rows.write(&w.do)
 	})
+	w.rows.forget()
 	if err == nil {
 		w.count(group)
 	}
 	w.forget(group, err != nil)
 	if err != nil {
-		w.pos = before
+		w.pos, w.lastID = pos, id
 		return err
 	}
 	for _, r := range group {
@@ -140,60 +144,39 @@ func (w *writer) append(e *Event) error {
 		return err
 	}
 	if turn.id == 0 {
-		if turn.id, err = insert(w.do.startTurn, e.TurnID, e.Time.UnixNano(), e.Owner); err != nil {
-			return err
-		}
-		turn.owner = e.Owner
+		w.lastID++
+		turn.id, turn.owner = w.lastID, e.Owner
+		turn.row = &turnRow{name: e.TurnID, began: e.Time.UnixNano()}
+		w.rows.turns = append(w.rows.turns, turn)
 	}
 	turn.bytes += e.bytes()
 	turn.fresh += e.bytes()
 	w.pos++
-	if err := run(w.do.event, w.pos, turn.id, e.Seq, e.Time.UnixNano(), e.Kind, e.CallID, e.Tool, e.JSON, e.sum(w.pos)); err != nil {
-		return err
-	}
+	w.rows.addEvent(w.pos, turn.id, e)
 	turn.next++
 	return w.note(turn, e)
 }
 
 // note keeps the lists of turns and calls.
 func (w *writer) note(turn *turnState, e *Event) error {
-	at := e.Time.UnixNano()
 	switch e.Kind {
 	case api.EventQueued:
-		turn.calls[e.CallID] = false
-		return run(w.do.queueCall, turn.id, e.CallID, e.Tool, at)
+		w.rows.queueCall(turn, e)
 	case api.EventStarted:
-		return run(w.do.startCall, at, turn.id, e.CallID)
+		return w.startCall(turn, e)
 	case api.EventFinished, api.EventFailed:
-		turn.calls[e.CallID] = true
-		return w.endCall(turn, e, at)
+		return w.endCall(turn, e)
 	case api.EventTurnAbort:
-		reason := api.Reason("")
-		if e.Outcome != nil {
-			reason = e.Outcome.Reason
-		}
-		return run(w.do.abortTurn, string(reason), turn.id)
+		return w.abortTurn(turn, e)
 	case api.EventTurnEnd:
-		turn.ended = true
-		return run(w.do.endTurn, at, turn.bytes, turn.id)
+		return w.endTurn(turn, e)
 	}
 	return nil
 }
 
-func (w *writer) endCall(turn *turnState, e *Event, at int64) error {
-	o := e.Outcome
-	if err := run(w.do.endCall, string(o.Status), string(o.Reason), at, o.Elapsed.Milliseconds(), turn.id, e.CallID); err != nil {
-		return err
-	}
-	if o.Result == nil {
-		return nil
-	}
-	return run(w.do.result, o.Result, rowSum(nil, e.TurnID, e.CallID, string(o.Result)), turn.id, e.CallID)
-}
-
 // admit says whether the event may come next.
 func (t *turnState) admit(e *Event) error {
-	over, known := t.calls[e.CallID]
+	call, known := t.calls[e.CallID]
 	switch {
 	case e.Seq == 1 && t.next > 1: // a turn_start
 		return fmt.Errorf("%w: %q", ErrTurnTaken, e.TurnID)
@@ -205,7 +188,7 @@ func (t *turnState) admit(e *Event) error {
 		return fmt.Errorf("bug: the call %q is queued a second time", e.CallID)
 	case e.Kind != api.EventQueued && aboutCall(e.Kind) && !known:
 		return fmt.Errorf("bug: %s for the call %q, which was not queued", e.Kind, e.CallID)
-	case e.Kind != api.EventQueued && aboutCall(e.Kind) && over:
+	case e.Kind != api.EventQueued && aboutCall(e.Kind) && call.over:
 		return fmt.Errorf("bug: %s for the call %q, which is over", e.Kind, e.CallID)
 	}
 	return nil
@@ -216,7 +199,7 @@ func (w *writer) turn(e *Event) (*turnState, error) {
 	if turn := w.turns[e.TurnID]; turn != nil {
 		return turn, nil
 	}
-	turn := &turnState{next: 1, calls: map[string]bool{}}
+	turn := &turnState{next: 1, calls: map[string]callState{}}
 	var ended sql.NullInt64
 	err := w.do.findTurn.QueryRow(e.TurnID).Scan(&turn.id, &ended, &turn.owner)
 	switch {
@@ -247,7 +230,7 @@ func (w *writer) load(turn *turnState) error {
 		var id, tool string
 		var status api.Status
 		err := rows.Scan(&id, &tool, &status)
-		turn.calls[id] = status != api.StatusOpen
+		turn.calls[id] = callState{over: status != api.StatusOpen}
 		return err
 	})
 }
