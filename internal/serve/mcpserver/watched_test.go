@@ -297,13 +297,25 @@ func TestUpdatesBeforeTheAnswer(t *testing.T) {
 	}
 }
 
-// What waits for an answer is bounded, and says then that all may have changed.
+// What waits for an answer is bounded, in parts and in bytes, and says then that all may
+// have changed. One that comes again takes no more room.
 func TestEarlyUpdatesAreBounded(t *testing.T) {
-	e := &early{updates: map[string]json.RawMessage{}}
-	for n := range maxEarly + 1 {
-		e.add(fmt.Sprint("/", n), json.RawMessage(`{}`))
-	}
-	if all, is := e.updates[""]; len(e.updates) != 1 || !is || all != nil {
-		t.Errorf("%q", e.updates)
+	long := json.RawMessage(`{"_meta":{"k":"` + strings.Repeat("x", maxEarlyBytes/4) + `"}}`)
+	for _, test := range []struct {
+		params      json.RawMessage
+		fits, parts int
+	}{{json.RawMessage(`{}`), maxEarly, maxEarly}, {long, 3, maxEarly}, {long, 64, 3}} {
+		e := &early{updates: map[string]json.RawMessage{}}
+		add := func(n int) { e.add(fmt.Sprint("/", n%test.parts), test.params) }
+		for n := range test.fits {
+			add(n)
+		}
+		if want := min(test.fits, test.parts); len(e.updates) != want || e.updates["/0"] == nil {
+			t.Errorf("%d of %d parts are told apart", len(e.updates), want)
+		}
+		e.add("/another", test.params)
+		if all, is := e.updates[""]; len(e.updates) != 1 || !is || all != nil || e.bytes != 0 {
+			t.Errorf("%q, %d bytes", e.updates, e.bytes)
+		}
 	}
 }
