@@ -105,6 +105,9 @@ func (n *Network) Total() (flows NetworkFlow, refused int64) {
 // NotGranted begins the Why of what no grant is for.
 const NotGranted = "not granted"
 
+// NoNetwork begins the hint of a call that has failed for want of a network.
+const NoNetwork = "the call has no network"
+
 // synthetic addresses stand for names inside a call; outside they are for benchmarks
 // (RFC 2544).
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,17 @@ func Begin(s string, most int) string {
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
+}
+
+// unreached are the words of programs that have not reached somebody.
+var unreached = []string{
+	"EAI_AGAIN", "ENOTFOUND", "ENETUNREACH", "fetch failed", "getaddrinfo", "Name or service not known", "Could not resolve host",
+	"Temporary failure in name resolution", "network is unreachable", "Network is unreachable",
+}
+
+// Unreached says whether a program has said so.
+func Unreached(said string) bool {
+	return slices.ContainsFunc(unreached, func(words string) bool { return strings.Contains(said, words) })
 }
 
 // Cause is err without its call and path, which the message names already.

@@ -68,10 +68,15 @@ func show(w io.Writer, s string, people bool) error {
 // maxLastWords bounds what is shown of a failed tool's stderr.
 const maxLastWords = 2 << 10
 
-// LastWords is the end of what a tool that failed had to say on stderr, whole
-// lines where they are short enough. Control characters are made visible.
+// LastWords is the end of what a tool that failed had to say on stderr, and of an error of
+// several lines that is in no content, whole lines where they are short enough. Control
+// characters are made visible.
 func LastWords(r *api.Result) string {
-	said := strings.TrimSpace(r.Output.Stderr.Head + r.Output.Stderr.Tail)
+	said := r.Output.Stderr.Head + r.Output.Stderr.Tail
+	if e := r.ToolError; e != nil && len(r.Content) == 0 && strings.Contains(strings.TrimSpace(e.Message), "\n") {
+		said += "\n" + e.Message
+	}
+	said = strings.TrimSpace(said)
 	if r.OK() || said == "" {
 		return ""
 	}
@@ -160,6 +165,9 @@ func Warnings(r *api.Result) string {
 				fmt.Fprintf(&b, "hint: the connection to %s failed: %s\n", terminal.OneLine(strings.TrimSpace(cmp.Or(f.Name, f.Address)+fmt.Sprintf(" port %d", f.Port))), terminal.OneLine(f.Error))
 			}
 		}
+	}
+	if strings.Contains(r.Retry.Hint, api.NoNetwork) {
+		fmt.Fprintln(&b, "hint: "+api.NoNetwork+": --net NAME grants it one")
 	}
 	for _, path := range r.Retry.NotGranted {
 		fmt.Fprintln(&b, "hint: "+terminal.OneLine(path)+" was not granted to the call: --read "+terminal.OneLine(text.ShellWord(path)))

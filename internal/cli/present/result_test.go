@@ -135,6 +135,17 @@ func TestLastWords(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
+	r := result(func(r *api.Result) {
+		r.Status, r.Content = api.StatusToolError, nil
+		r.ToolError = &api.ToolError{Message: "no browser\n 1. install one"}
+	})
+	if got := LastWords(r); got != "no browser\n 1. install one\n" {
+		t.Errorf("of an error of two lines: %q", got)
+	}
+	r.Content = []api.Content{{Type: "text", Text: r.ToolError.Message}}
+	if got := LastWords(r); got != "" {
+		t.Errorf("of one that is shown as content: %q", got)
+	}
 }
 
 func TestPlaceholdersAreOneLine(t *testing.T) {

@@ -2,10 +2,10 @@ package catalog
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
@@ -31,16 +31,10 @@ func startFailure(entry config.Tool, failed *api.Result) *api.Result {
 	return &r
 }
 
-// unreached are the words of servers that have not reached somebody.
-var unreached = []string{"EAI_AGAIN", "ENOTFOUND", "ENETUNREACH", "fetch failed", "getaddrinfo", "Name or service not known", "Temporary failure in name resolution", "network is unreachable"}
-
 // withoutNetwork is the remedy for a server that says so and has no network; empty for
 // others.
 func withoutNetwork(entry config.Tool, failed *api.Result) string {
-	says := func(words string) bool {
-		return failed.ToolError != nil && strings.Contains(failed.ToolError.Message, words)
-	}
-	if !entry.Offline() || !slices.ContainsFunc(unreached, says) {
+	if !entry.Offline() || failed.ToolError == nil || !text.Unreached(failed.ToolError.Message) {
 		return ""
 	}
 	return "the server has no network: grant it the names that it asks, such as network: [example.com]"

@@ -42,3 +42,27 @@ func TestWhatTheNetworkRefused(t *testing.T) {
 	}
 	hintAtNetwork(&api.Result{Status: api.StatusOK})
 }
+
+// A call without a network that has failed for want of one says so, by the error or by
+// stderr; one that has a network, or fails for another reason, does not.
+func TestNoNetwork(t *testing.T) {
+	const unreached = "getaddrinfo EAI_AGAIN api.example"
+	for what, test := range map[string]struct {
+		status            api.Status
+		mode, said, error string
+		hints             bool
+	}{
+		"by its error":  {api.StatusToolError, "none", "", unreached, true},
+		"by its stderr": {api.StatusToolError, "none", "curl: (6) Could not resolve host: api.example", "exit status 6", true},
+		"has one":       {api.StatusToolError, "host", "", unreached, false},
+		"other words":   {api.StatusToolError, "none", "no such file", "it failed", false},
+		"ended well":    {api.StatusOK, "none", unreached, "", false},
+	} {
+		r := &api.Result{Status: test.status, ToolError: &api.ToolError{Message: test.error}}
+		r.Network = &api.Network{Mode: test.mode}
+		r.Output.Stderr.Head = test.said
+		if hintAtNetwork(r); strings.HasPrefix(r.Retry.Hint, api.NoNetwork+": ") != test.hints {
+			t.Errorf("%s: %q", what, r.Retry.Hint)
+		}
+	}
+}

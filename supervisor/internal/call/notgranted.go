@@ -45,10 +45,7 @@ func (c *Call) hintAtGrants(r *api.Result) {
 		flags = append(flags, "--read "+text.ShellWord(path))
 	}
 	hint := strings.Join(r.Retry.NotGranted, " and ") + " of the host was not granted to the call: if it may see that, grant it (" + strings.Join(flags, " ") + ", or read: in toolhost.yaml)"
-	if r.Retry.Hint != "" {
-		hint = r.Retry.Hint + ", or: " + hint
-	}
-	r.Retry.Hint = hint
+	r.Retry.Hint = joined(r.Retry.Hint, hint)
 }
 
 // look is notGranted with a bound on how long it takes, and on what hangs.

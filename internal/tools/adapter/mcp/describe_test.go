@@ -246,3 +246,32 @@ func TestAListThatDoesNotCome(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func init() {
+	scripts["has resources and no templates"] = func(p *peer) {
+		for {
+			switch m := p.next(); m.Method {
+			case "initialize":
+				p.answer(m, `{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"},"capabilities":{"resources":{},"prompts":{}}}`)
+			case "tools/list":
+				p.answer(m, `{"tools":[]}`)
+			case "prompts/list":
+				p.refuse(m, -32603, "no connection")
+			case "resources/list":
+				p.answer(m, `{"resources":[{"uri":"x://1","name":"one"}]}`)
+			case "resources/templates/list":
+				p.refuse(m, -32601, "Method not found")
+			}
+		}
+	}
+}
+
+// A list that a server does not know is one that it has not: no warning is due. One that it
+// knows and does not give has one.
+func TestAListThatIsUnknown(t *testing.T) {
+	t.Parallel()
+	l, err := listTools(t, server(t, "has resources and no templates"))
+	if err != nil || len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "prompts/list is not answered: no connection") {
+		t.Errorf("warnings %q, %v", l.Warnings, err)
+	}
+}

@@ -3,6 +3,9 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 )
@@ -46,6 +49,9 @@ func (s *session) all(ctx context.Context, l *listing, method, field string) (li
 			return list
 		}
 		raw, err := s.listPage(ctx, method, cursor)
+		if rpc, is := errors.AsType[*jsonrpc.Error](err); is && rpc.Code == jsonrpc.CodeMethodNotFound {
+			return list // it has none: there are servers with resources that know no templates
+		}
 		if err != nil {
 			l.warn("%s is not answered: %v", method, err)
 			return list
