@@ -97,12 +97,12 @@ func (d *database) close() error {
 	return errors.Join(err, d.db.Close())
 }
 
-// checkpoint writes what it can of the log to the file. It tells how many pages are in the log, and whether some are
-// not in the file yet.
-func (d *database) checkpoint() (inLog int64, owed bool, err error) {
-	var busy, written int64
+// checkpoint writes what it can of the log to the file. It tells whether some of what was there when it began is not in
+// the file yet.
+func (d *database) checkpoint() (owed bool, err error) {
+	var busy, inLog, written int64
 	err = d.log.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &inLog, &written)
-	return inLog, err != nil || busy != 0 || written < inLog, err
+	return err != nil || busy != 0 || written < inLog, err
 }
 
 // quickCheck reads the whole database.

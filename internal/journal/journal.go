@@ -41,7 +41,10 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request
 	large     lane
-	written   atomic.Int64 // how large the log was when it was last written to the file
+
+	logMu   sync.Mutex   // held while the log is written to the file; before mu
+	logOver bool         // that is not to be any more, by logMu
+	written atomic.Int64 // how large the log was when it was last written to the file
 
 	readers sync.RWMutex // held by readers of this process while they read
 

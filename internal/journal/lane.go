@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// lane has large requests be committed one at a time. Beside those of other turns a rest follows each, restFactor times
+// lane has large requests be committed one at a time. Beside what other turns say a rest follows each, restFactor times
 // as long as it has taken: what a turn with a thousand calls has on record costs the host as much again elsewhere.
 type lane struct {
 	turn chan struct{}
@@ -17,7 +17,7 @@ type lane struct {
 
 const (
 	restFactor = 3
-	// restFor is how long behind a small request large ones rest.
+	// restFor is how long behind a small request large ones rest, and the longest rest.
 	restFor = 250 * time.Millisecond
 )
 
@@ -32,7 +32,7 @@ func (l *lane) begin(r *request) (end func()) {
 			<-l.turn
 			return
 		}
-		time.AfterFunc(restFactor*time.Since(began), func() { <-l.turn })
+		time.AfterFunc(min(restFactor*time.Since(began), restFor), func() { <-l.turn })
 	}
 }
 

@@ -10,7 +10,7 @@ func (j *Journal) keepLog() {
 	for {
 		select {
 		case <-j.full:
-			j.writeLog()
+			j.tellLog(j.checkpoint())
 			wakeUp(j.wake) // pruning may have waited for that
 		case <-j.quit:
 			return
@@ -23,9 +23,9 @@ const (
 	// checkpointBytes with how much of it: more than what is left of one that begins anew.
 	checkpointEvery = 256
 	checkpointBytes = 9 << 20
-	// maxLogPages bounds the log that commits and reads may go on beside; with more of
+	// emptyBytes bounds the log that commits and reads may go on beside; with more of
 	// it they wait until it can begin anew.
-	maxLogPages = 4096
+	emptyBytes = 16 << 20
 	// maxLogBytes bounds the log beside the writing of it: with more, pruning and large
 	// requests wait for the disk, and with twice as much all requests.
 	maxLogBytes = 32 << 20
@@ -44,6 +44,7 @@ func (j *Journal) logSize() int64 {
 func (j *Journal) logBytes() int64 {
 	size, then := j.logSize(), j.written.Load()
 	if size < then { // it has begun anew
+		j.written.CompareAndSwap(then, 0)
 		return size
 	}
 	return size - then
@@ -55,13 +56,18 @@ func (j *Journal) boundLog(small bool) {
 	if small {
 		most *= 2
 	}
-	if j.logBytes() > most {
-		j.writeLog()
+	if j.logBytes() <= most {
+		return
+	}
+	j.logMu.Lock()
+	defer j.logMu.Unlock()
+	if j.logBytes() > most { // no other one has written it meanwhile
+		j.tellLog(j.checkpointLog())
 	}
 }
 
-func (j *Journal) writeLog() {
-	if err := j.checkpoint(); err != nil {
+func (j *Journal) tellLog(err error) {
+	if err != nil {
 		j.writer.log.Warn("cannot write the journal's log to its file", "error", err)
 	}
 }
@@ -69,18 +75,25 @@ func (j *Journal) writeLog() {
 // checkpoint writes the log to the file, which only then shrinks, beside commits: it waits for the disk. Passive: it
 // waits for no reader, and where one was in the way the rest is owed to the next pass of pruning.
 func (j *Journal) checkpoint() error {
+	j.logMu.Lock()
+	defer j.logMu.Unlock()
+	return j.checkpointLog()
+}
+
+// checkpointLog is checkpoint with logMu held.
+func (j *Journal) checkpointLog() error {
 	j.mu.Lock()
 	j.writer.commits = 0
-	condemned := j.writer.condemned != nil
+	over := j.logOver || j.writer.condemned != nil
 	j.mu.Unlock()
-	if condemned {
+	if over {
 		return nil
 	}
 	size := j.logSize()
-	inLog, owed, err := j.writer.database.checkpoint()
+	owed, err := j.writer.database.checkpoint()
 	j.written.Store(size)
-	if err == nil && owed && inLog > maxLogPages {
-		owed, err = j.emptyLog(inLog)
+	if now := j.logSize(); err == nil && now > emptyBytes && (owed || now > size) {
+		owed, err = j.emptyLog()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -89,18 +102,16 @@ func (j *Journal) checkpoint() error {
 }
 
 // emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
-// then commits, for what these have written meanwhile. Where they write faster than the disk, for all of it.
-func (j *Journal) emptyLog(inLog int64) (owed bool, err error) {
+// then commits, for what these have written meanwhile.
+func (j *Journal) emptyLog() (owed bool, err error) {
 	j.readers.Lock()
 	defer j.readers.Unlock()
-	if inLog < 2*maxLogPages {
-		if _, _, err := j.writer.database.checkpoint(); err != nil {
-			return true, err
-		}
+	if _, err := j.writer.database.checkpoint(); err != nil {
+		return true, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, owed, err = j.writer.database.checkpoint()
+	owed, err = j.writer.database.checkpoint()
 	j.written.Store(j.logSize())
 	return owed, err
 }

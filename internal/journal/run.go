@@ -9,9 +9,9 @@ import (
 
 // Bounds of what shares a commit: no request waits long for those before it.
 const (
-	maxSmall      = 8        // events of one request that others take along
-	maxSmallBytes = 64 << 10 // and their bytes
-	maxGroup      = 128      // events of more than one
+	maxSmall      = 8       // events of one request that others take along
+	maxSmallBytes = 1 << 20 // and their bytes
+	maxGroup      = 128     // events of more than one
 	maxGroupBytes = 4 << 20
 )
 
@@ -170,7 +170,7 @@ func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 	if !w.pruner.active {
 		return false
 	}
-	if j.logBytes() > maxLogBytes { // it goes on when that is in the file
+	if w.condemned == nil && j.logBytes() > maxLogBytes { // it goes on when that is in the file
 		wakeUp(j.full)
 		return false
 	}
@@ -186,6 +186,9 @@ func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 }
 
 func (j *Journal) finish() error {
+	j.logMu.Lock() // what an Append has begun of it goes to its end
+	j.logOver = true
+	j.logMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
