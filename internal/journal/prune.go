@@ -12,8 +12,8 @@ import (
 type Retention struct {
 	// MaxAge is how long a turn is kept after its end; default 30 days, negative: for ever.
 	MaxAge time.Duration
-	// MaxBytes bounds what the database holds, within about a megabyte, without its log, of about 16 MiB at
-	// most beside readers that end; default 512 MiB, negative: none.
+	// MaxBytes bounds what the database holds, within about a megabyte, without its log, of about 16 MiB, and
+	// up to four times that while much is written beside readers that end; default 512 MiB, negative: none.
 	MaxBytes int64
 }
 
