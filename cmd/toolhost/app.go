@@ -52,9 +52,6 @@ func (f *callFlags) open() (*app, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	if f.once {
-		collectLate()
-	}
 	machine, err := config.ThisMachine()
 	if err != nil {
 		return nil, hostError(err)

@@ -47,6 +47,7 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 		return exit.Usagef("CMD is an empty word: give a command, as in: toolhost exec -- make test")
 	}
 	flags.once = true
+	collectLate()
 	if err := flags.trace.begin(); err != nil {
 		return err
 	}

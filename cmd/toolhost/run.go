@@ -50,6 +50,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 		return exit.Usagef("give either --args or key=value words, not both")
 	}
 	flags.once = true
+	collectLate()
 	if err := flags.trace.begin(); err != nil {
 		return err
 	}

@@ -4,20 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 )
 
 // subscription is a stream of the server's for one resource.
 type subscription struct {
-	*exchange                  // answered once the server has ended it
-	id           string        // of its request, as JSON
-	sent         chan struct{} // closed when the request is, or cannot be
-	open         chan struct{} // closed when the server has acknowledged it
-	acknowledged sync.Once
-	due          time.Time     // when it should have
-	ending       bool          // since this side wants no more of it; guarded by the session's mu
-	gone         chan struct{} // closed when it has ended for that
+	*exchange               // answered once the server has ended it
+	id        string        // of its request, as JSON
+	sent      chan struct{} // closed when the request is, or cannot be
+	open      chan struct{} // closed when the server has acknowledged it
+	late      *time.Timer   // stopped by that, or else ends it
+	overdue   chan struct{} // closed when the timer has
+	ending    bool          // since this side wants no more of it; guarded by the session's mu
+	gone      chan struct{} // closed when it has ended for that
 }
 
 // listen subscribes to a resource where the protocol has a stream for that. There is one
@@ -32,8 +31,6 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 	if err != nil {
 		return nil, false, err
 	}
-	late := time.NewTimer(time.Until(one.due))
-	defer late.Stop()
 	select {
 	case <-one.open:
 		return json.RawMessage("{}"), true, nil
@@ -42,8 +39,7 @@ func (s *session) listen(ctx context.Context, method string, p params) (json.Raw
 			return nil, true, s.refused(&call{ctx: ctx}, refused)
 		}
 		return nil, true, fmt.Errorf("MCP server %q has ended the subscription at once", s.options.Name)
-	case <-late.C:
-		s.endStream(uri, one)
+	case <-one.overdue:
 		return nil, true, fmt.Errorf("MCP server %q has not acknowledged the subscription within %s: a higher startTimeout gives it more", s.options.Name, s.options.StartTimeout)
 	case <-s.wire.over:
 		return nil, true, s.endedWhy(ctx)
@@ -106,13 +102,17 @@ func (s *session) subscribed(uri string) (one *subscription, is streamState, err
 		}
 	}
 	one = &subscription{
-		exchange: newExchange(), sent: make(chan struct{}), open: make(chan struct{}), gone: make(chan struct{}), due: time.Now().Add(s.options.StartTimeout),
+		exchange: newExchange(), sent: make(chan struct{}), open: make(chan struct{}), overdue: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if err := s.wire.number(one.exchange); err != nil {
 		return nil, streamFresh, err
 	}
 	raw, _ := json.Marshal(one.exchange.id.Raw()) // a number
 	one.id = string(raw)
+	one.late = time.AfterFunc(s.options.StartTimeout, func() {
+		s.endStream(uri, one) // first, so that who hears of it can ask anew
+		close(one.overdue)
+	})
 	s.subscriptions[uri] = one
 	return one, streamFresh, nil
 }
@@ -128,8 +128,8 @@ func (s *session) unlisten(uri string) {
 }
 
 // endStream tells the server that nobody wants a stream any more. Only who wants the next
-// one waits for its end, and no longer than that should take: there are servers that answer
-// nothing to it.
+// one waits for that and for its end, and no longer than the end should take: there are
+// servers that read nothing, and such that answer nothing.
 func (s *session) endStream(uri string, one *subscription) {
 	s.mu.Lock()
 	before := one.ending
@@ -138,13 +138,13 @@ func (s *session) endStream(uri string, one *subscription) {
 	if before {
 		return
 	}
-	select {
-	case <-one.sent:
-	case <-s.wire.over:
-	}
-	s.wire.cancel(one.exchange, "the subscription has ended")
 	go func() {
 		defer close(one.gone)
+		select {
+		case <-one.sent:
+		case <-s.wire.over:
+		}
+		s.wire.cancel(one.exchange, "the subscription has ended")
 		within(settleTime, one.done)
 		s.wire.forget(one.exchange)
 		s.forget(uri, one)
@@ -159,13 +159,14 @@ func (s *session) forget(uri string, one *subscription) {
 	}
 }
 
-// acknowledged is the server's word that the stream of a request is open.
+// acknowledged is the server's word that the stream of a request is open, unless it comes
+// again or too late.
 func (s *session) acknowledged(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.subscriptions {
-		if one.id == id {
-			one.acknowledged.Do(func() { close(one.open) })
+		if one.id == id && one.late.Stop() {
+			close(one.open)
 		}
 	}
 }

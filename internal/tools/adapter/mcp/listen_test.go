@@ -1,12 +1,15 @@
 package mcp
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/plugin"
 )
 
@@ -42,23 +45,43 @@ func init() {
 func TestOneStreamForAResource(t *testing.T) {
 	t.Parallel()
 	a := server(t, "listens")
-	for i, step := range []struct{ method, want string }{
+	for _, step := range []struct{ method, want string }{
 		{subscribe, "1 opened, 0 ended"},
 		{subscribe, "1 opened, 0 ended"},
 		{unsubscribe, "1 opened, 1 ended"},
 		{unsubscribe, "1 opened, 1 ended"},
 		{subscribe, "2 opened, 1 ended"},
 	} {
-		if _, err := a.Request(t.Context(), step.method, []byte(`{"uri":"x://1"}`), plugin.NewOutput((&record{}).send)); err != nil {
+		if err := ask(t.Context(), a, step.method, "x://1"); err != nil {
 			t.Fatal(err)
 		}
-		if r, o := call1(t, a, "x", "{}"); o.err != nil || r.text() != "text "+step.want {
-			t.Errorf("step %d: %q, %v; want %q", i, r.text(), o.err, step.want)
-		}
+		saysSoon(t, a, step.want)
 	}
 	if list := a.notices.take(); len(list) != 2 {
 		t.Errorf("announced: %q", list)
 	}
+}
+
+// ask subscribes to a resource, or unsubscribes.
+func ask(ctx context.Context, a *adapter, method, uri string) error {
+	_, err := a.Request(ctx, method, fmt.Appendf(nil, `{"uri":%q}`, uri), plugin.NewOutput((&record{}).send))
+	return err
+}
+
+// says is what the server's tool answers.
+func says(t *testing.T, a *adapter, arguments string) string {
+	t.Helper()
+	r, o := call1(t, a, "x", arguments)
+	if o.err != nil {
+		t.Fatal(o.err)
+	}
+	return strings.TrimPrefix(r.text(), "text ")
+}
+
+// saysSoon waits for what the server says: nobody waits until it has read that a stream is to end.
+func saysSoon(t *testing.T, a *adapter, want string) {
+	t.Helper()
+	wait.Until(t, "the server says "+want, func() bool { return says(t, a, "{}") == want })
 }
 
 // A server whose streams for a resource are one to it, as the SDK's are by session: the end
@@ -97,6 +120,17 @@ func init() {
 	}
 }
 
+// waits counts who has begun to wait for a context's end.
+type waits struct {
+	context.Context
+	n atomic.Int32
+}
+
+func (w *waits) Done() <-chan struct{} {
+	w.n.Add(1)
+	return w.Context.Done()
+}
+
 // Who subscribes while the last stream for the resource ends has a stream of its own, behind
 // that. Nobody else waits for the end: not who unsubscribes.
 func TestASubscriptionBehindAnEndingOne(t *testing.T) {
@@ -111,33 +145,27 @@ func TestASubscriptionBehindAnEndingOne(t *testing.T) {
 // subscribesBehind is false where the server has taken longer than it is waited for.
 func subscribesBehind(t *testing.T) (inTime bool) {
 	a := server(t, "mixes streams up")
-	ask := func(method string) error {
-		_, err := a.Request(t.Context(), method, []byte(`{"uri":"x://1"}`), plugin.NewOutput((&record{}).send))
-		return err
-	}
-	says := func(arguments string) string {
-		r, o := call1(t, a, "x", arguments)
-		if o.err != nil {
-			t.Fatal(o.err)
+	first, behind := &waits{Context: t.Context()}, &waits{Context: t.Context()}
+	for _, ctx := range []context.Context{t.Context(), first} { // one opens the stream, one finds it there
+		if err := ask(ctx, a, subscribe, "x://1"); err != nil {
+			t.Fatal(err)
 		}
-		return r.text()
-	}
-	if err := ask(subscribe); err != nil {
-		t.Fatal(err)
 	}
 	began := time.Now()
-	if err := ask(unsubscribe); err != nil {
+	if err := ask(t.Context(), a, unsubscribe, "x://1"); err != nil {
 		t.Fatal(err)
 	}
+	saysSoon(t, a, "1 streams, 1 cancelled")
 	again := make(chan error, 1)
-	go func() { again <- ask(subscribe) }()
-	unended, ended := says("{}"), says(`{"text":"end"}`)
+	go func() { again <- ask(behind, a, subscribe, "x://1") }()
+	wait.Until(t, "it waits for the end, or has asked", func() bool { return behind.n.Load() >= first.n.Load() })
+	unended, ended := says(t, a, "{}"), says(t, a, `{"text":"end"}`)
 	inTime = time.Since(began) < settleTime
 	if err := <-again; err != nil {
 		t.Fatal(err)
 	}
-	if list := []string{unended, ended, says("{}")}; inTime && !slices.Equal(list, []string{
-		"text 1 streams, 1 cancelled", "text 0 streams, 0 cancelled", "text 1 streams, 0 cancelled",
+	if list := []string{unended, ended, says(t, a, "{}")}; inTime && !slices.Equal(list, []string{
+		"1 streams, 1 cancelled", "0 streams, 0 cancelled", "1 streams, 0 cancelled",
 	}) {
 		t.Errorf("the server says %q", list)
 	}
@@ -150,13 +178,72 @@ func TestASubscriptionWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	a := startAdapter(t, Options{StartTimeout: time.Second}, argv("mixes streams up")...)
 	for n := range 2 {
-		_, err := a.Request(t.Context(), subscribe, []byte(`{"uri":"x://never"}`), plugin.NewOutput((&record{}).send))
+		err := ask(t.Context(), a, subscribe, "x://never")
 		if err == nil || !strings.Contains(err.Error(), "has not acknowledged the subscription within 1s") {
 			t.Fatalf("it says %v", err)
 		}
-		want := fmt.Sprintf("text 0 streams, %d cancelled", n+1)
-		if r, o := call1(t, a, "x", "{}"); o.err != nil || r.text() != want {
-			t.Errorf("%q, %v; want %q", r.text(), o.err, want)
+		saysSoon(t, a, fmt.Sprintf("0 streams, %d cancelled", n+1))
+	}
+}
+
+// Who joins a stream that is open does so however long it has been.
+func TestASubscriptionThatComesLate(t *testing.T) {
+	t.Parallel()
+	a := startAdapter(t, Options{StartTimeout: time.Second}, argv("mixes streams up")...)
+	wait.Until(t, "the server acknowledges in time", func() bool { return ask(t.Context(), a, subscribe, "x://1") == nil })
+	acknowledged, state := time.Now(), says(t, a, "{}")
+	wait.Until(t, "it would be too late", func() bool { return time.Since(acknowledged) > time.Second })
+	for range 20 {
+		if err := ask(t.Context(), a, subscribe, "x://1"); err != nil {
+			t.Error(err)
 		}
+	}
+	if now := says(t, a, "{}"); now != state {
+		t.Errorf("the server says %q, before %q", now, state)
+	}
+}
+
+// A server that opens a stream and reads nothing more.
+func init() {
+	scripts["listens and is deaf"] = func(p *peer) {
+		p.modern = true
+		p.answer(p.await("server/discover"), discovered)
+		p.answer(p.await("tools/list"), `{"resultType":"complete","tools":[`+plainTool+`]}`)
+		p.say(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}}`, p.await("subscriptions/listen").ID)
+		hang()
+	}
+}
+
+// Who unsubscribes does not wait for a server that reads nothing.
+func TestADeafServerIsUnsubscribed(t *testing.T) {
+	t.Parallel()
+	a := server(t, "listens and is deaf")
+	if _, err := listTools(t, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := ask(t.Context(), a, subscribe, "x://1"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.wire.notify("notifications/x", params{"fills": big(1 << 20)}) }() // until the server's end
+	wait.Until(t, "the pipe is full", func() bool {
+		free := s.wire.writing.TryLock()
+		if free {
+			s.wire.writing.Unlock()
+		}
+		return !free
+	})
+	done := make(chan error, 1)
+	go func() { done <- ask(t.Context(), a, unsubscribe, "x://1") }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(hangLimit):
+		t.Fatal("it waits")
 	}
 }
