@@ -173,7 +173,7 @@ func (c *remote) next() {
 // offer sends an attempt to a worker. implied has that start it without a further word.
 func (c *remote) offer(worker string, n int, implied bool) {
 	c.tried = append(c.tried, worker)
-	a, beat := c.f.newAttempt(c, worker, n)
+	a := c.f.newAttempt(c, worker, n)
 	c.attempts = append(c.attempts, a)
 	if implied {
 		if !c.record(worker) {
@@ -182,7 +182,7 @@ func (c *remote) offer(worker string, n int, implied bool) {
 		}
 		c.goesTo(a)
 	}
-	if err := c.f.offer(a, &fleetv1.Offer{Beat: beat, Request: c.wire, Go: implied}); err != nil {
+	if err := c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied}); err != nil {
 		c.refused(a, "it cannot be sent the call: "+err.Error())
 	}
 }
@@ -270,6 +270,8 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		return
 	}
 	switch what := d.What.(type) {
+	case nil:
+		c.lose(a, api.ReasonProtocol, "unknown")
 	case *fleetv1.Data_Event:
 		c.event(what.Event, d.Text, d.Missed)
 	case *fleetv1.Data_Question:
@@ -340,7 +342,7 @@ func (c *remote) look() {
 			continue
 		}
 		s := c.f.heard(a)
-		a.silent = s.silent > suspectAfter
+		c.isSilent(a, s.silent > suspectAfter)
 		switch {
 		case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
 			c.giveUp(a, "it is not heard any more")

@@ -28,6 +28,15 @@ func (c *remote) silent() (n int) {
 	return n
 }
 
+// isSilent notes whether the worker of an open attempt is not heard. One that is heard again
+// is sent the same offer again, for its word about the place may be lost.
+func (c *remote) isSilent(a *attempt, silent bool) {
+	if a.silent && !silent && a.queued {
+		_ = c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire})
+	}
+	a.silent = silent
+}
+
 // isQueued takes it that a worker has no slot, and keeps a place for the call.
 func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	if !c.state.Open(a.n) {
@@ -52,7 +61,11 @@ func (c *remote) enterLine() bool {
 	defer c.f.mu.Unlock()
 	if !c.waits && len(c.f.line) < places {
 		c.waits, c.orHere = true, c.mayRunHere()
-		c.f.line = append(c.f.line, c)
+		at := slices.IndexFunc(c.f.line, func(other *remote) bool { return other.began > c.began })
+		if at < 0 {
+			at = len(c.f.line)
+		}
+		c.f.line = slices.Insert(c.f.line, at, c)
 	}
 	return c.waits
 }
