@@ -91,7 +91,7 @@ func (c *caller) remember(a *attempt) bool {
 	return true
 }
 
-// forget drops the oldest attempts that may be; false if there are none.
+// forget drops the oldest attempts that may be, and says whether it has.
 func (c *caller) forget() bool {
 	var old []uint64
 	for serial, a := range c.attempts {
