@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -71,8 +72,21 @@ func (c *remote) enterLine() bool {
 }
 
 // waitsForHere has a call that no worker takes wait for this machine behind those that do.
+// Where these take all places it is turned away.
 func (c *remote) waitsForHere() bool {
-	return c.aborted == 0 && c.failed == nil && c.mayRunHere() && (c.waits || c.f.waitHere(nil) > 0 && c.enterLine())
+	switch {
+	case c.aborted > 0 || c.failed != nil || !c.mayRunHere():
+		return false
+	case c.waits:
+		return true
+	case c.f.waitHere(nil) == 0:
+		return false
+	}
+	if c.turnedAway = !c.enterLine(); c.turnedAway {
+		places, _ := c.f.config.Supervisor.Admission.Line()
+		c.refusals = append(c.refusals, fmt.Sprintf("%d calls wait already", places))
+	}
+	return !c.turnedAway
 }
 
 func (c *remote) leaveLine() {
@@ -143,4 +157,12 @@ func whyNever(n *fleetv1.Never) string {
 		return "it has not started it"
 	}
 	return api.Cut(n.Detail, 500)
+}
+
+// grace is the call's, or the most that one can have while that is not known.
+func (c *remote) grace() time.Duration {
+	if c.started == nil {
+		return 30 * time.Second
+	}
+	return time.Duration(c.started.GraceMs) * time.Millisecond
 }
