@@ -24,6 +24,7 @@ type attempt struct {
 	id    *fleetv1.Attempt
 	inbox string
 	at    time.Duration // of the offer
+	beat  uint64        // the newest of its worker's by then
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
 	silent bool // that worker was not heard lately
@@ -153,19 +154,18 @@ func (f *Fleet) cut(worker string) {
 	f.kickAll()
 }
 
-// newAttempt makes an attempt at a worker, with an inbox. beat is the newest that was heard
-// of that worker.
-func (f *Fleet) newAttempt(of *remote, worker string, n int) (a *attempt, beat uint64) {
+// newAttempt makes an attempt at a worker, with an inbox.
+func (f *Fleet) newAttempt(of *remote, worker string, n int) *attempt {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.peers[worker]
 	f.serial++
-	a = &attempt{of: of, n: n, inbox: rand.Text(), at: now(), id: &fleetv1.Attempt{
+	a := &attempt{of: of, n: n, inbox: rand.Text(), at: now(), beat: p.beat.Number, id: &fleetv1.Attempt{
 		Caller: f.config.Key.Public(), Life: f.life, Serial: f.serial, Worker: worker, Epoch: p.epoch,
 	}}
 	f.inboxes[a.inbox] = a
 	p.offered++
-	return a, p.beat.Number
+	return a
 }
 
 // leave takes an attempt's inbox away.

@@ -44,7 +44,9 @@ func (c *Call) runsAfter(here *supervisor.Call, waited time.Duration) {
 		if waited > 0 {
 			own := *result
 			own.Timing.QueueMs += waited.Milliseconds()
-			own.Marks.Queued = own.Marks.Queued.Add(-waited)
+			if !own.Marks.Queued.IsZero() {
+				own.Marks.Queued = own.Marks.Queued.Add(-waited)
+			}
 			result = &own
 		}
 		c.answer(result)

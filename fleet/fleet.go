@@ -90,7 +90,7 @@ type Fleet struct {
 	inboxes map[string]*attempt
 	over    overList
 	calls   map[*Call]struct{}
-	line    []*remote // calls of these that wait for a slot, the oldest first
+	line    []*remote // calls of these that wait for a slot, in the order in which they began
 	refused uint64
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/fleet/worker"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
 // A caller's beat that another key has signed, that is of another kind, or that nobody has
@@ -128,5 +129,28 @@ func TestFramesForAnotherInbox(t *testing.T) {
 	r.ID = "x"
 	if got := w.call(r); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, "the true answer") {
 		t.Errorf("%s %s %s", got.Status, got.Reason, got.Message)
+	}
+}
+
+// What a worker says that it has refused counts from when it is known, and within bounds.
+func TestRefusalsOfABeat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	conn, _ := w.dial(w.workers["w1"])
+	for i, of := range []struct{ says, counts uint64 }{{1000, 0}, {1002, 2}, {1 << 63, 2 + 4096}} {
+		raw, err := proto.Marshal(&fleetv1.Beat{Epoch: "an-epoch", Number: uint64(i + 1), Free: int32(i), Slots: int32(i + 1), Refused: of.says})
+		if err == nil {
+			err = conn.Publish(link.WorkerBeat("w1"), raw)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "it is heard", func() bool {
+			known := w.fleet.Workers()
+			return len(known) == 1 && known[0].Slots == i+1
+		})
+		if got := w.fleet.Refused(); got != of.counts {
+			t.Errorf("it says %d, and %d are counted", of.says, got)
+		}
 	}
 }

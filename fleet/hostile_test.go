@@ -118,6 +118,14 @@ func TestAWorkerThatLies(t *testing.T) {
 				reply(dataOf(2, &fleetv1.Data{What: &fleetv1.Data_ResultEnd{ResultEnd: []byte(strings.Repeat("[", 200_000))}}))
 			}
 		}, api.StatusLost, api.ReasonProtocol},
+		"a frame of no kind": {func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
+			switch {
+			case o.Attempt != nil:
+				reply(ready())
+			case c.GetGo() != nil:
+				reply(dataOf(1, &fleetv1.Data{}))
+			}
+		}, api.StatusLost, api.ReasonProtocol},
 		"a result with a part too many": {func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *fleetv1.Control) {
 			switch {
 			case o.Attempt != nil:

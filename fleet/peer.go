@@ -39,6 +39,8 @@ const (
 	forgetAfter = time.Hour
 	// maxPeers bounds them; the engine lets in only those that it knows.
 	maxPeers = 4096
+	// maxRefusals is how many a beat may add to what was refused, whatever it says.
+	maxRefusals = 4096
 )
 
 var began = time.Now()
@@ -75,13 +77,16 @@ func (f *Fleet) hear(m *nats.Msg) {
 	fresh := p.epoch != b.Epoch
 	if fresh {
 		f.config.Logger.Info("a worker is there", "worker", name, "slots", b.Slots, "version", b.Version)
-		p.epoch, p.watch, p.since, p.refuses = b.Epoch, lease.Watch{}, now(), 0
+		if p.refuses = 0; p.epoch == "" {
+			p.refuses = b.Refused // what was before this caller knew of it is not news
+		}
+		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
 		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
 	}
 	p.watch.Heard(b.Number, now())
 	p.beat, p.offered = b, 0
 	if more := max(b.Refused, p.refuses) - p.refuses; more > 0 { // beats may be overtaken
-		f.refused, p.refuses = f.refused+more, b.Refused
+		f.refused, p.refuses = f.refused+min(more, maxRefusals), b.Refused
 	}
 	if fresh {
 		go f.echo() // so that it takes offers at once

@@ -40,19 +40,21 @@ type remote struct {
 	given    *attempt      // that it went to
 	waits    bool          // for one of the workers that were asked to have a slot
 	orHere   bool          // or this machine; guarded by Fleet.mu where others read it
-	receiver stream.Receiver
-	partial  partial
-	result   portable.Joiner
-	ready    *fleetv1.Ready // of the worker that has the go
-	started  *fleetv1.Started
-	gone     *gone
-	answered time.Duration // when the worker last said anything of it
-	sent     time.Duration // when a control was last sent
-	goes     int
-	aborted  int
-	reason   api.Reason
-	events   relay
-	failed   *api.Result // of what ended it here
+	// turnedAway: others wait for this machine, and there is no place behind them.
+	turnedAway bool
+	receiver   stream.Receiver
+	partial    partial
+	result     portable.Joiner
+	ready      *fleetv1.Ready // of the worker that has the go
+	started    *fleetv1.Started
+	gone       *gone
+	answered   time.Duration // when the worker last said anything of it
+	sent       time.Duration // when a control was last sent
+	goes       int
+	aborted    int
+	reason     api.Reason
+	events     relay
+	failed     *api.Result // of what ended it here
 
 	questions map[uint32]*question
 	replies   chan replied
@@ -79,6 +81,8 @@ const (
 	lostMargin = 2 * time.Second
 	// maxResultBytes bounds what a result has beside the output that it may keep.
 	maxResultBytes = 64 << 20
+	// maxResultJSON bounds its JSON beside output that is quoted there.
+	maxResultJSON = 8 << 20
 )
 
 func (c *remote) run(ctx context.Context) {
@@ -173,7 +177,7 @@ func (c *remote) next() {
 // offer sends an attempt to a worker. implied has that start it without a further word.
 func (c *remote) offer(worker string, n int, implied bool) {
 	c.tried = append(c.tried, worker)
-	a, beat := c.f.newAttempt(c, worker, n)
+	a := c.f.newAttempt(c, worker, n)
 	c.attempts = append(c.attempts, a)
 	if implied {
 		if !c.record(worker) {
@@ -182,7 +186,7 @@ func (c *remote) offer(worker string, n int, implied bool) {
 		}
 		c.goesTo(a)
 	}
-	if err := c.f.offer(a, &fleetv1.Offer{Beat: beat, Request: c.wire, Go: implied}); err != nil {
+	if err := c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied}); err != nil {
 		c.refused(a, "it cannot be sent the call: "+err.Error())
 	}
 }
@@ -270,6 +274,8 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		return
 	}
 	switch what := d.What.(type) {
+	case nil:
+		c.lose(a, api.ReasonProtocol, "unknown")
 	case *fleetv1.Data_Event:
 		c.event(what.Event, d.Text, d.Missed)
 	case *fleetv1.Data_Question:
@@ -296,7 +302,7 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 // content.
 func (c *remote) collect(a *attempt, p portable.Piece) {
 	kept := c.request.Limits.Over(c.f.config.Supervisor.Limits).Over(supervisor.DefaultLimits()).OutputBytes
-	if !c.result.Add(p, 3*kept+maxResultBytes) {
+	if !c.result.Add(p, 3*kept+maxResultBytes, 6*kept+maxResultJSON) {
 		c.lose(a, api.ReasonProtocol, "unknown")
 	}
 }
@@ -340,7 +346,7 @@ func (c *remote) look() {
 			continue
 		}
 		s := c.f.heard(a)
-		a.silent = s.silent > suspectAfter
+		c.isSilent(a, s.silent > suspectAfter)
 		switch {
 		case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
 			c.giveUp(a, "it is not heard any more")
@@ -385,12 +391,4 @@ func (c *remote) look() {
 	case c.state.Phase() == start.Committed:
 		c.ask(a)
 	}
-}
-
-// grace is the call's, or the most that one can have while that is not known.
-func (c *remote) grace() time.Duration {
-	if c.started == nil {
-		return 30 * time.Second
-	}
-	return time.Duration(c.started.GraceMs) * time.Millisecond
 }

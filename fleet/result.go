@@ -30,7 +30,7 @@ func (c *remote) end(ctx context.Context) {
 			c.finish(c.failed)
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
-		case c.mayRunHere():
+		case c.mayRunHere() && !c.turnedAway:
 			waited := now() - c.began
 			c.call.runsAfter(c.f.host.Start(ctx, c.request), waited)
 		default:

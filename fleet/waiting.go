@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -26,6 +27,15 @@ func (c *remote) silent() (n int) {
 		}
 	}
 	return n
+}
+
+// isSilent notes whether the worker of an open attempt is not heard. One that is heard again
+// is sent the same offer again, for its word about the place may be lost.
+func (c *remote) isSilent(a *attempt, silent bool) {
+	if a.silent && !silent && a.queued {
+		_ = c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire})
+	}
+	a.silent = silent
 }
 
 // isQueued takes it that a worker has no slot, and keeps a place for the call.
@@ -52,14 +62,31 @@ func (c *remote) enterLine() bool {
 	defer c.f.mu.Unlock()
 	if !c.waits && len(c.f.line) < places {
 		c.waits, c.orHere = true, c.mayRunHere()
-		c.f.line = append(c.f.line, c)
+		at := slices.IndexFunc(c.f.line, func(other *remote) bool { return other.began > c.began })
+		if at < 0 {
+			at = len(c.f.line)
+		}
+		c.f.line = slices.Insert(c.f.line, at, c)
 	}
 	return c.waits
 }
 
 // waitsForHere has a call that no worker takes wait for this machine behind those that do.
+// Where these take all places it is turned away.
 func (c *remote) waitsForHere() bool {
-	return c.aborted == 0 && c.failed == nil && c.mayRunHere() && (c.waits || c.f.waitHere(nil) > 0 && c.enterLine())
+	switch {
+	case c.aborted > 0 || c.failed != nil || !c.mayRunHere():
+		return false
+	case c.waits:
+		return true
+	case c.f.waitHere(nil) == 0:
+		return false
+	}
+	if c.turnedAway = !c.enterLine(); c.turnedAway {
+		places, _ := c.f.config.Supervisor.Admission.Line()
+		c.refusals = append(c.refusals, fmt.Sprintf("%d calls wait already", places))
+	}
+	return !c.turnedAway
 }
 
 func (c *remote) leaveLine() {
@@ -130,4 +157,12 @@ func whyNever(n *fleetv1.Never) string {
 		return "it has not started it"
 	}
 	return api.Cut(n.Detail, 500)
+}
+
+// grace is the call's, or the most that one can have while that is not known.
+func (c *remote) grace() time.Duration {
+	if c.started == nil {
+		return 30 * time.Second
+	}
+	return time.Duration(c.started.GraceMs) * time.Millisecond
 }

@@ -251,6 +251,30 @@ func TestNoneOvertakesThoseWhoWait(t *testing.T) {
 	h.ends("other", b, "w1")
 }
 
+// Where calls wait for this machine and there is no place behind them, what comes later is
+// turned away, and overtakes none.
+func TestAFullLineLetsNoneOvertake(t *testing.T) {
+	t.Parallel()
+	h := newHeld(t, func(c *fleet.Config) {
+		c.WorkersOnly, c.Supervisor.Admission.Running, c.Supervisor.Admission.Queue = false, 1, 1
+	}, "w1")
+	here := h.request("here")
+	here.Where = nil
+	a := h.fleet.Start(t.Context(), here)
+	h.runs("here")
+	b := h.busy("other", "w1")
+	first := h.fleet.Start(t.Context(), shell("echo ran"))
+	h.wait(1)
+	second := h.fleet.Start(t.Context(), shell("echo ran"))
+	h.overloadedOf(map[string]*fleet.Call{"second": second}, "1 calls wait already")
+	h.ends("here", a, "")
+	await(t, first.Done())
+	if got := first.Result(); !got.OK() || got.Where != nil {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
+	h.ends("other", b, "w1")
+}
+
 // Calls keep their places at a worker that is not heard for a while, but less than a lease.
 func TestSilenceTakesNoPlaces(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type attempt struct {
 	holdsSlot bool
 	waits     bool // in the worker's line
 	preparing bool
-	asked     []byte         // the request
+	asked     []byte         // the request, until it is decided whether it starts
 	why       *fleetv1.Never // of one that was refused
 	planned
 	begun  *fleetv1.Started

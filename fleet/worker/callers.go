@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -32,6 +33,9 @@ type caller struct {
 
 // maxAttempts bounds what is remembered of a caller's attempts.
 const maxAttempts = 4096
+
+// forgetAtOnce is how many of them are dropped at once, since that looks at all.
+const forgetAtOnce = 256
 
 // hears takes a caller's echo. A life that was not heard before replaces the last one
 // only if what it echoes is newer than all that was echoed: an old message that comes
@@ -80,21 +84,28 @@ func (c *caller) remember(a *attempt) bool {
 	if serial <= c.floor {
 		return false
 	}
-	for len(c.attempts) >= maxAttempts {
-		oldest := uint64(0)
-		for n, other := range c.attempts {
-			if _, ok := other.state.Forget(); ok && other.idle() && (oldest == 0 || n < oldest) {
-				oldest = n
-			}
-		}
-		if oldest == 0 {
-			return false
-		}
-		delete(c.attempts, oldest)
-		c.floor = max(c.floor, oldest)
+	if len(c.attempts) >= maxAttempts && !c.forget() {
+		return false
 	}
 	c.attempts[serial] = a
 	return true
+}
+
+// forget drops the oldest attempts that may be, and says whether it has.
+func (c *caller) forget() bool {
+	var old []uint64
+	for serial, a := range c.attempts {
+		if _, ok := a.state.Forget(); ok && a.idle() {
+			old = append(old, serial)
+		}
+	}
+	slices.Sort(old)
+	old = old[:min(len(old), forgetAtOnce)]
+	for _, serial := range old {
+		delete(c.attempts, serial)
+		c.floor = max(c.floor, serial)
+	}
+	return len(old) > 0
 }
 
 // nameOf names an attempt in the ledger.

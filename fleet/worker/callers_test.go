@@ -58,19 +58,23 @@ func TestRememberedAttempts(t *testing.T) {
 			t.Fatal("there is no room")
 		}
 	}
-	if !c.remember(attemptOf(maxAttempts+1, start.Prepared)) || len(c.attempts) != maxAttempts {
+	if !c.remember(attemptOf(maxAttempts+1, start.Prepared)) || len(c.attempts) != maxAttempts+1-forgetAtOnce {
 		t.Errorf("%d are remembered", len(c.attempts))
 	}
-	if c.state(1) != start.Started || c.state(2) != start.Forgotten || c.state(3) != start.Finished || c.state(maxAttempts+2) != start.Unseen {
-		t.Errorf("%v %v %v %v", c.state(1), c.state(2), c.state(3), c.state(maxAttempts+2))
+	const last = 1 + forgetAtOnce // of those that are dropped
+	if c.state(1) != start.Started || c.state(2) != start.Forgotten || c.state(last) != start.Forgotten || c.state(last+1) != start.Finished || c.state(maxAttempts+2) != start.Unseen {
+		t.Errorf("%v %v %v %v %v", c.state(1), c.state(2), c.state(last), c.state(last+1), c.state(maxAttempts+2))
 	}
 	if c.remember(attemptOf(2, start.Unseen)) {
 		t.Error("what is forgotten begins anew")
 	}
+	for serial := uint64(maxAttempts + 2); len(c.attempts) < maxAttempts; serial++ {
+		c.remember(attemptOf(serial, start.Started))
+	}
 	for _, a := range c.attempts {
 		a.state = start.Started
 	}
-	if c.remember(attemptOf(maxAttempts+5, start.Prepared)) {
+	if c.remember(attemptOf(2*maxAttempts, start.Prepared)) {
 		t.Error("one that runs is dropped")
 	}
 }

@@ -89,7 +89,13 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 		return
 	}
 	a.state, a.why = next, why
+	w.drop(a)
+}
+
+// drop leaves all that an attempt holds which will not start: it is remembered for long.
+func (w *Worker) drop(a *attempt) {
 	a.giveUp()
+	a.asked = nil
 	w.release(a)
 }
 

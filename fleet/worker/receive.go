@@ -82,7 +82,11 @@ func (w *Worker) offered(c *caller, o *fleetv1.Offer, reply string) {
 	case id.Epoch != w.epoch: // it may have been started there
 		w.earlier(a)
 	case id.Life != c.life:
-		// It cannot be remembered, and so is not refused. Nobody offers who is not heard.
+		// It cannot be remembered, and so one with its go is not refused.
+		if !o.Go {
+			a.why = &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker does not hear this life of its caller"}
+			w.tell(a, start.SayNever)
+		}
 	case known != nil:
 		w.answer(known, known.offer)
 	case c.state(id.Serial) != start.Unseen:
@@ -110,7 +114,8 @@ func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
 
 func (w *Worker) prepareBeside(a *attempt) {
 	a.preparing = true
-	w.calls.Go(func() { w.prepare(a) })
+	raw := a.asked // which another may drop meanwhile
+	w.calls.Go(func() { w.prepare(a, raw) })
 }
 
 // unfit says why an offer is not taken at all.
@@ -135,8 +140,8 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 
 // prepare looks whether the call can be made here, and says so. One that has to wait may
 // do so for long: it gives back what it holds, and is prepared again once it has a slot.
-func (w *Worker) prepare(a *attempt) {
-	p, why, err := w.plan(a.asked)
+func (w *Worker) prepare(a *attempt, raw []byte) {
+	p, why, err := w.plan(raw)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -277,8 +282,7 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 		}
 	}
 	if a.state = next; next == start.Refused {
-		a.giveUp()
-		w.release(a)
+		w.drop(a)
 	}
 	if begin {
 		w.begin(a)
@@ -290,13 +294,14 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 func (w *Worker) begin(a *attempt) {
 	o := &outlet{kick: make(chan struct{}, 1), questions: newQuestions()}
 	a.out.Store(o)
+	a.asked = nil
 	w.unread++
 	w.calls.Go(func() {
 		w.traced(a, func() (*api.Result, time.Time) { return w.run(a, o) })
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.unread--
-		a.planned, a.asked = planned{}, nil // it is remembered, and needs to hold nothing
+		a.planned, a.runs = planned{}, nil // it is remembered, and needs to hold nothing
 	})
 }
 

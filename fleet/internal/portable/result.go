@@ -21,7 +21,7 @@ const (
 // empty there.
 type Piece struct {
 	Long  bool
-	Of    uint32 // as longs counts
+	Of    uint32 // as longAt counts
 	Bytes []byte
 	Last  bool
 }
@@ -40,15 +40,25 @@ func (l long) len() int {
 	return len(*l.raw)
 }
 
-// longs are a result's, in an order of their own.
-func longs(r *api.Result) []long {
-	out, errs := &r.Output.Stdout, &r.Output.Stderr
-	list := []long{{text: &out.Head}, {text: &out.Tail}, {text: &errs.Head}, {text: &errs.Tail}, {raw: (*[]byte)(&r.Structured), json: true}}
-	for i := range r.Content {
-		c := &r.Content[i]
-		list = append(list, long{text: &c.Text}, long{raw: (*[]byte)(&c.JSON), json: true}, long{raw: &c.Data})
+// fixed are the long places of a result beside its content, and perContent those of each
+// part of that.
+const (
+	fixed      = 5
+	perContent = 3
+)
+
+// longAt is a long place of a result, in an order of their own; ok is false beyond the last one.
+func longAt(r *api.Result, of uint32) (l long, ok bool) {
+	if of < fixed {
+		out, errs := &r.Output.Stdout, &r.Output.Stderr
+		return [fixed]long{{text: &out.Head}, {text: &out.Tail}, {text: &errs.Head}, {text: &errs.Tail}, {raw: (*[]byte)(&r.Structured), json: true}}[of], true
 	}
-	return list
+	i, place := int64(of-fixed)/perContent, (of-fixed)%perContent
+	if i >= int64(len(r.Content)) {
+		return long{}, false
+	}
+	c := &r.Content[i]
+	return [perContent]long{{text: &c.Text}, {raw: (*[]byte)(&c.JSON), json: true}, {raw: &c.Data}}[place], true
 }
 
 // Pieces are those of a result, in order, and as they are asked for.
@@ -56,12 +66,13 @@ func Pieces(r *api.Result) iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
 		short := *r
 		short.Content = append([]api.Content(nil), r.Content...)
-		for of, l := range longs(&short) {
+		for of := range uint32(fixed + perContent*len(short.Content)) {
+			l, _ := longAt(&short, of)
 			if l.len() <= longBytes {
 				continue
 			}
 			for piece := range l.take() {
-				if !yield(Piece{Long: true, Of: uint32(of), Bytes: piece}) {
+				if !yield(Piece{Long: true, Of: of, Bytes: piece}) {
 					return
 				}
 			}
@@ -109,14 +120,15 @@ type Joiner struct {
 	bytes int64
 }
 
-// Add takes the next piece, which it keeps; false is that there are more than most bytes.
-func (j *Joiner) Add(p Piece, most int64) bool {
+// Add takes the next piece, which it keeps; false is that there are more than most bytes, or
+// more of JSON than mostJSON, which takes several times that to read.
+func (j *Joiner) Add(p Piece, most, mostJSON int64) bool {
 	if j.bytes += int64(len(p.Bytes)) + 64; j.bytes > most {
 		return false
 	}
 	if !p.Long {
 		j.json = append(j.json, p.Bytes...)
-		return true
+		return int64(len(j.json)) <= mostJSON
 	}
 	if j.longs == nil {
 		j.longs = map[uint32][][]byte{}
@@ -134,12 +146,12 @@ func (j *Joiner) Result() (*api.Result, error) {
 	if string(r.Structured) == "null" { // as JSON has a result without one
 		r.Structured = nil
 	}
-	places := longs(&r)
 	for of, pieces := range j.longs {
-		if int64(of) >= int64(len(places)) || places[of].len() > 0 {
+		place, ok := longAt(&r, of)
+		if !ok || place.len() > 0 {
 			return nil, fmt.Errorf("the result has no place for its long part %d", of)
 		}
-		if places[of].join(pieces); places[of].json && !json.Valid(*places[of].raw) {
+		if place.join(pieces); place.json && !json.Valid(*place.raw) {
 			return nil, fmt.Errorf("the result's long part %d is not JSON", of)
 		}
 	}

@@ -25,7 +25,7 @@ func large() *api.Result {
 func join(t *testing.T, j *Joiner, r *api.Result) *api.Result {
 	t.Helper()
 	for p := range Pieces(r) {
-		if len(p.Bytes) > pieceBytes || !j.Add(p, 1<<30) {
+		if len(p.Bytes) > pieceBytes || !j.Add(p, 1<<30, 1<<30) {
 			t.Fatalf("a piece of %d bytes", len(p.Bytes))
 		}
 	}
@@ -72,7 +72,7 @@ func TestPiecesOfALiar(t *testing.T) {
 	} {
 		var j Joiner
 		for _, p := range pieces {
-			if !j.Add(p, 1000) {
+			if !j.Add(p, 1000, 1000) {
 				t.Errorf("%s: too much", name)
 			}
 		}
@@ -82,9 +82,13 @@ func TestPiecesOfALiar(t *testing.T) {
 	}
 	var j Joiner
 	n := 0
-	for ; j.Add(Piece{Long: true, Of: uint32(n)}, 10_000); n++ { // empty ones count as well
+	for ; j.Add(Piece{Long: true, Of: uint32(n)}, 10_000, 0); n++ { // empty ones count as well
 	}
 	if n > 1000 {
 		t.Errorf("%d pieces", n)
+	}
+	j = Joiner{}
+	if !j.Add(Piece{Bytes: make([]byte, 100)}, 10_000, 150) || j.Add(Piece{Bytes: make([]byte, 100)}, 10_000, 150) {
+		t.Error("its JSON has no bound of its own")
 	}
 }

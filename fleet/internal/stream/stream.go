@@ -8,7 +8,7 @@
 package stream
 
 // Window is how many bytes of a call's frames may be on their way, and Spare how many of
-// them by what may be lost: with less behind it, what comes next comes soon.
+// them may be before what may be lost: with less behind it, what comes next comes soon.
 const (
 	Window = 1 << 20
 	Spare  = Window / 4
@@ -45,7 +45,7 @@ func (s *Sender[T]) Push(payload T, size int) (f Frame[T], ok bool) {
 
 // Lossy is Push for what may be lost, and is counted as dropped where it is.
 func (s *Sender[T]) Lossy(payload T, size int) (f Frame[T], ok bool) {
-	if !s.fits(size, Spare) {
+	if s.used > Spare || !s.fits(size, Window) {
 		s.Drop()
 		return Frame[T]{}, false
 	}

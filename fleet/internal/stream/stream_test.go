@@ -206,10 +206,16 @@ func TestLossy(t *testing.T) {
 			break
 		}
 	}
-	if _, ok := s.Push(n, Spare/8); n != 7 || !ok { // each has an overhead
+	if _, ok := s.Push(n, Spare/8); n != 8 || !ok { // the last one begins within it
 		t.Errorf("%d went, and one that may not be lost: %v", n, ok)
 	}
-	if s.Ack(uint64(n + 1)); !s.Done() {
+	if s.Ack(uint64(n)); s.Done() {
+		t.Fatal("nothing is left")
+	}
+	if _, ok := s.Lossy(n, 2*Spare); !ok {
+		t.Error("a large one is dropped where there is credit")
+	}
+	if s.Ack(uint64(n + 2)); !s.Done() {
 		t.Fatal("something is left")
 	}
 	if f, ok := s.Lossy(n, Window); !ok || f.Missed != 0 { // that of before was counted with the push
