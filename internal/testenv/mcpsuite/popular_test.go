@@ -85,7 +85,7 @@ var servers = []popular{
 			{tool: "start_process", arguments: args{"command": "echo $((6*7))", "timeout_ms": 5000}, want: "42"},
 			{resource: "ui://desktop-commander/file-preview", want: "text/html;profile=mcp-app"},
 		},
-		slow: used{tool: "start_process", arguments: args{"command": "echo begun; sleep 1000", "timeout_ms": 600000}},
+		slow: used{tool: "start_process", arguments: args{"command": "trap '' TERM; echo begun; sleep 1000", "timeout_ms": 600000}}, // or its end, before the server's, is a result
 	},
 	{
 		name: "budget", program: "@modelcontextprotocol/server-budget-allocator/dist/index.js", arguments: "--stdio", more: map[string]string{"keep": "true"}, tools: 1,
