@@ -141,12 +141,17 @@ func (c *remote) refusedByAll() *api.Result {
 	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 }
 
-// asRefused is what a worker's refusal counts as: a worker's word, but for what says that
-// nothing has started.
+// asRefused is what a worker's refusal counts as: a worker's word, where that is how a call
+// that has not started can end, or a program that was run to say what it is.
 func asRefused(n *fleetv1.Never) (api.Status, api.Reason) {
-	switch status := api.Status(n.GetStatus()); status {
+	status, reason := api.Status(n.GetStatus()), api.Reason(api.Cut(n.GetReason(), 64))
+	switch status {
 	case api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusStartFailed:
-		return status, api.Reason(api.Cut(n.GetReason(), 64))
+		return status, reason
+	case api.StatusTimeout, api.StatusProtocolError, api.StatusCrashed, api.StatusOOM, api.StatusPidsLimit:
+		if n.GetDescribed() {
+			return status, reason
+		}
 	}
 	return api.StatusStartFailed, api.ReasonTool
 }
