@@ -62,6 +62,21 @@ func (h *held) busy(id, on string) *fleet.Call {
 	return c
 }
 
+// allBusy is a fleet of this machine and one worker, with a slot each and a call in it:
+// "here" and "other".
+func allBusy(t *testing.T, adjust func(*fleet.Config)) (h *held, here, other *fleet.Call) {
+	t.Helper()
+	h = newHeld(t, func(c *fleet.Config) {
+		c.WorkersOnly, c.Supervisor.Admission.Running = false, 1
+		adjust(c)
+	}, "w1")
+	r := h.request("here")
+	r.Where = nil
+	here = h.fleet.Start(t.Context(), r)
+	h.runs("here")
+	return h, here, h.busy("other", "w1")
+}
+
 func (h *held) starts(id string) int {
 	raw, err := os.ReadFile(filepath.Join(h.dir, "starts"))
 	if err != nil && !os.IsNotExist(err) {
@@ -218,12 +233,7 @@ func TestABusyWorkerRefuses(t *testing.T) {
 // in their order, and say how long they have waited.
 func TestNoneOvertakesThoseWhoWait(t *testing.T) {
 	t.Parallel()
-	h := newHeld(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
-	here := h.request("here")
-	here.Where = nil
-	a := h.fleet.Start(t.Context(), here)
-	h.runs("here")
-	b := h.busy("other", "w1")
+	h, a, b := allBusy(t, asItIs)
 	anywhere := func() *fleet.Call { return h.fleet.Start(t.Context(), shell("date +%s%N")) }
 	calls := []*fleet.Call{anywhere()}
 	h.wait(1)
@@ -255,14 +265,7 @@ func TestNoneOvertakesThoseWhoWait(t *testing.T) {
 // turned away, and overtakes none.
 func TestAFullLineLetsNoneOvertake(t *testing.T) {
 	t.Parallel()
-	h := newHeld(t, func(c *fleet.Config) {
-		c.WorkersOnly, c.Supervisor.Admission.Running, c.Supervisor.Admission.Queue = false, 1, 1
-	}, "w1")
-	here := h.request("here")
-	here.Where = nil
-	a := h.fleet.Start(t.Context(), here)
-	h.runs("here")
-	b := h.busy("other", "w1")
+	h, a, b := allBusy(t, func(c *fleet.Config) { c.Supervisor.Admission.Queue = 1 })
 	first := h.fleet.Start(t.Context(), shell("echo ran"))
 	h.wait(1)
 	second := h.fleet.Start(t.Context(), shell("echo ran"))
@@ -354,12 +357,7 @@ func TestADrainingWorkerKeepsNoPlaces(t *testing.T) {
 // A call that waits at workers waits for this machine as well.
 func TestThisMachineMayBeFreeFirst(t *testing.T) {
 	t.Parallel()
-	h := newHeld(t, func(c *fleet.Config) { c.WorkersOnly, c.Supervisor.Admission.Running = false, 1 }, "w1")
-	here := h.request("here")
-	here.Where = nil
-	a := h.fleet.Start(t.Context(), here)
-	h.runs("here")
-	b := h.busy("b", "w1")
+	h, a, b := allBusy(t, asItIs)
 	c := h.fleet.Start(t.Context(), shell("echo ran"))
 	h.wait(1)
 	h.ends("here", a, "")
@@ -367,13 +365,13 @@ func TestThisMachineMayBeFreeFirst(t *testing.T) {
 	if got := c.Result(); !got.OK() || got.Where != nil {
 		t.Errorf("%s %+v", got.Message, got.Where)
 	}
-	here.ID = "again"
-	here.Command = h.request("again").Command
-	a = h.fleet.Start(t.Context(), here)
+	again := h.request("again")
+	again.Where = nil
+	a = h.fleet.Start(t.Context(), again)
 	h.runs("again")
 	c = h.fleet.Start(t.Context(), shell("echo ran"))
 	h.wait(1)
-	h.ends("b", b, "w1")
+	h.ends("other", b, "w1")
 	await(t, c.Done())
 	if got := c.Result(); !got.OK() || got.Where == nil {
 		t.Errorf("%s %+v", got.Message, got.Where)

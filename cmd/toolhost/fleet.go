@@ -106,7 +106,7 @@ func newFleet() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
-		Use: "key FILE", Short: "Print the public key in FILE, making a new key if there is no such file",
+		Use: "key FILE", Short: "Print the public key in FILE, and create the key if FILE does not exist",
 		Long: `Print the public key of FILE. If FILE does not exist, a new key is made and kept in it,
 for its owner alone. A worker and a daemon know each other by these keys.`,
 		Example: "  toolhost fleet key worker.key",

@@ -43,7 +43,6 @@ type Journal struct {
 	large     lane
 
 	logMu   sync.Mutex   // held while the log is written to the file; before mu
-	logOver bool         // that is not to be any more, by logMu
 	written atomic.Int64 // how large the log was when it was last written to the file
 
 	readers sync.RWMutex // held by readers of this process while they read

@@ -84,7 +84,7 @@ func (j *Journal) checkpoint() error {
 func (j *Journal) checkpointLog() error {
 	j.mu.Lock()
 	j.writer.commits = 0
-	over := j.logOver || j.writer.condemned != nil
+	over := j.closed || j.writer.condemned != nil
 	j.mu.Unlock()
 	if over {
 		return nil

@@ -186,9 +186,8 @@ func (j *Journal) step(begin bool, waiter chan pruned) (more bool) {
 }
 
 func (j *Journal) finish() error {
-	j.logMu.Lock() // what an Append has begun of it goes to its end
-	j.logOver = true
-	j.logMu.Unlock()
+	j.logMu.Lock() // the writing of the log that an Append has begun goes to its end
+	defer j.logMu.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.closed = true
