@@ -79,6 +79,10 @@ func newMachine(t *testing.T, flags uintptr) *machine {
 	return m
 }
 
+// killedJob is what bash itself says of a job that was killed, if it finds that out before
+// the next command.
+var killedJob = regexp.MustCompile(`^bash: line \d+: +\d+ Killed `)
+
 // run types a command, and returns what is shown until it has ended.
 func (m *machine) run(command string) string {
 	m.t.Helper()
@@ -93,7 +97,9 @@ func (m *machine) run(command string) string {
 			said.WriteString(strings.TrimSuffix(line, end+"\n"))
 			return said.String()
 		}
-		said.WriteString(line)
+		if !killedJob.MatchString(line) {
+			said.WriteString(line)
+		}
 		if err != nil {
 			m.t.Fatalf("the shell has ended at %s: %v\n%s", command, err, said.String())
 		}
