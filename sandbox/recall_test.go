@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/internal/testenv/wait"
@@ -39,8 +40,9 @@ func TestRecall(t *testing.T) {
 	path := second.recallPath()
 	known, err := os.ReadFile(path)
 	must(t, err)
+	other := []byte(strings.Map(func(r rune) rune { return r ^ 1 }, string(known)))
 	for name, spoil := range map[string]func() error{
-		"other circumstances":  func() error { return os.WriteFile(path, append([]byte("0"), known[1:]...), 0o600) },
+		"other circumstances":  func() error { return os.WriteFile(path, other, 0o600) },
 		"more than was kept":   func() error { return os.WriteFile(path, append(known[:10:10], known...), 0o600) },
 		"writable by others":   func() error { return os.Chmod(path, 0o666) },
 		"a link":               func() error { return os.Rename(path, path+"-2") },
