@@ -57,8 +57,6 @@ type Options struct {
 	Packs *pack.Cache
 	// Machine is where secrets are read.
 	Machine config.Machine
-	// Mode, if not empty, is that of all tools, whatever their entries say.
-	Mode turn.Mode
 	// Once has the process that has described an MCP server make the first call of it,
 	// for hosts that live no longer than their calls.
 	Once bool

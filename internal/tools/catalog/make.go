@@ -204,7 +204,7 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	c.warnRules(entry, own)
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: c.mode(entry), Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
+			Name: name, Request: request, Mode: entry.Mode, Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Repeatable: entry.Repeatable, ChildTurns: entry.ChildTurns,
 			Exclusive: entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
