@@ -127,7 +127,7 @@ func (a Admission) limits() admission.Limits {
 func (c *Config) completePrestart() error {
 	b := &c.Prestart
 	if b.MemoryBytes < 0 {
-		return fmt.Errorf("prestart: %d bytes of memory are negative: give a positive number, or 0 for 512 MiB", b.MemoryBytes)
+		return fmt.Errorf("prestart: memory %d is negative: give bytes, or 0 for 512 MiB", b.MemoryBytes)
 	}
 	if b.Processes == 0 {
 		b.Processes = max(minPrestarted, 2*runtime.NumCPU())
@@ -146,11 +146,11 @@ const minPrestarted = 4
 func (a Admission) validate() error {
 	switch {
 	case a.Running < 0:
-		return fmt.Errorf("admission: %d running calls is negative: give 1 or more, or 0 for two per CPU", a.Running)
+		return fmt.Errorf("admission: running %d is negative: give 1 or more, or 0 for two per CPU", a.Running)
 	case a.Queue < 0:
-		return fmt.Errorf("admission: a queue of %d is negative: give 1 or more, or 0 for 64", a.Queue)
+		return fmt.Errorf("admission: queue %d is negative: give 1 or more, or 0 for 64", a.Queue)
 	case a.Wait < 0:
-		return fmt.Errorf("admission: a wait of %s is negative: give a positive one, or 0 for 10s", a.Wait)
+		return fmt.Errorf("admission: wait %s is negative: give a positive duration, or 0 for 10s", a.Wait)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (c *Config) makeSpillDir() error {
 		return nil
 	}
 	if err := os.MkdirAll(c.SpillDir, 0o700); err != nil {
-		return fmt.Errorf("there can be no spill folder %s: %w; name another", c.SpillDir, err)
+		return fmt.Errorf("cannot make the spill folder %s: %w; name another", c.SpillDir, err)
 	}
 	return nil
 }

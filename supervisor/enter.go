@@ -86,12 +86,12 @@ func (s *Supervisor) lock(ctx context.Context, p *prepare.Prepared, line *kept.L
 	most := s.config.Admission.limits().Queue
 	if n := s.locking.Add(1); n > int64(most) {
 		s.locking.Add(-1)
-		return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls wait for data of tools already: call again later", most))
+		return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls already wait for tool data: call again later", most))
 	}
 	defer s.locking.Add(-1)
 	wait := s.lockWait(p)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, outcome.Refuse(api.StatusOverloaded, api.ReasonData,
-		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, lock.File)))
+		fmt.Errorf("another call or a kept process has held the tool's data for %s (lock %s)", wait, lock.File)))
 	defer cancel()
 	if line != nil {
 		return line.Lock(ctx, lock.File)

@@ -88,9 +88,9 @@ type netSession struct {
 	first  *visit // of the call that the process was started for; nil when that is over
 	named  int
 
-	told  sync.Mutex              // apart from mu, under which End waits
-	parts map[string]*api.Network // of the calls that the end has found
-	asks  map[relay.Ask]*asking   // those that are not settled
+	reportMu sync.Mutex              // apart from mu, under which End waits
+	parts    map[string]*api.Network // of the calls that the end has found
+	asks     map[relay.Ask]*asking   // those that are not settled
 }
 
 var _ process.Network = (*netSession)(nil)
@@ -175,8 +175,8 @@ func (n *netSession) lastOf(name string) *api.Network {
 	if name == "" {
 		return n.ended
 	}
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	if part := n.parts[name]; part != nil {
 		return part
 	}
@@ -185,8 +185,8 @@ func (n *netSession) lastOf(name string) *api.Network {
 
 // reported takes what a call came to whose session ends.
 func (n *netSession) reported(name string, part *api.Network) {
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	n.parts[name] = part
 }
 

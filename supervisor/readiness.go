@@ -97,7 +97,7 @@ func (s *Supervisor) doubt(why error) {
 		return
 	}
 	r.doubted, r.failure, r.verdict = true, withRemedy(why), make(chan struct{})
-	s.config.Logger.Warn("a call could not be started for a reason of this machine's: trying until one can", "error", r.failure)
+	s.config.Logger.Warn("cannot start a call because of this machine: trying until one starts", "error", r.failure)
 	r.trials.Go(s.tryUntilReady)
 }
 
@@ -164,7 +164,7 @@ func (s *Supervisor) tryCall() (err error) {
 	if err != nil {
 		return err
 	}
-	found, err := s.host.Probe(ctx, group.Born)
+	found, err := s.host.Probe(ctx, group.Fork)
 	if err == nil {
 		err = found.Untried()
 	}

@@ -205,7 +205,7 @@ func (r *relayProcess) launch(ctx context.Context, plan *sandbox.Plan, control *
 	defer write.Close()
 	p, err := r.s.host.Start(ctx, sandbox.Spec{
 		Plan: plan, Path: relayPath, Args: []string{relayName}, Env: relayEnv, Dir: "/",
-		Stdio: [3]*os.File{r.s.null, r.s.null, write}, Extra: []*os.File{control}, KillFile: r.group.KillFile, Into: r.group.Born,
+		Stdio: [3]*os.File{r.s.null, r.s.null, write}, Extra: []*os.File{control}, KillFile: r.group.KillFile, Into: r.group.Fork,
 	})
 	if err != nil {
 		return nil, errors.Join(err, read.Close())

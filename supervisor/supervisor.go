@@ -169,7 +169,7 @@ func (s *Supervisor) tryFeatures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.host.Probe(ctx, group.Born)
+	found, err := s.host.Probe(ctx, group.Fork)
 	s.offer(found)
 	return errors.Join(err, group.Kill(), group.WaitEmpty(ctx), group.Remove())
 }
@@ -215,7 +215,7 @@ func (s *Supervisor) close() error {
 	s.kept.Close()
 	s.relays.close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
-		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
+		s.config.Logger.Warn("goroutines of calls have not ended: the kernel or a reader of output holds them", "names", left)
 	}
 	return s.release()
 }

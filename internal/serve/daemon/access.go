@@ -81,7 +81,7 @@ func (d *daemon) room(owner string) error {
 		return nil
 	}
 	if held := d.journal.Held(owner); held >= most {
-		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and %d are its quota (access: quota: record): end some, and try again then", owner, held, most)
+		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and its quota is %d (access: quota: record): end some and try again", owner, held, most)
 	}
 	return nil
 }

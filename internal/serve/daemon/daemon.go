@@ -77,7 +77,7 @@ type daemon struct {
 	fleet     Fleet // nil without one
 	tools     *tools
 	record    *recorder
-	told      *telemetry.Telemetry
+	telemetry *telemetry.Telemetry
 	tokens    *tokens.Store // nil without a state folder
 	trail     trail
 	known     atomic.Pointer[knownBook]
@@ -178,12 +178,12 @@ func (d *daemon) openHost() (err error) {
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
 		return err
 	}
-	d.tools = newTools(d.host, d.options, d.told)
+	d.tools = newTools(d.host, d.options, d.telemetry)
 	return d.openFleet(c)
 }
 
 func (d *daemon) openAPI() (err error) {
-	d.record = &recorder{logger: d.logger, telemetry: d.told, answered: d.trail.answered}
+	d.record = &recorder{logger: d.logger, telemetry: d.telemetry, answered: d.trail.answered}
 	if d.journal != nil {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}
@@ -203,7 +203,7 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history, Approvals: approvals,
-		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.told.Trace, Health: func() any { return d.host.Health() },
+		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
@@ -247,7 +247,7 @@ func (d *daemon) serve() {
 		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
 		d.serving.Go(func() {
 			if err := d.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				d.broken <- fmt.Errorf("cannot listen on %s any more: %w", l.Addr(), err)
+				d.broken <- fmt.Errorf("cannot listen on %s any longer: %w", l.Addr(), err)
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func (d *daemon) tellTokens() {
 	file := filepath.Join(d.options.State, TokenName)
 	switch {
 	case d.listeners.old:
-		d.logger.Warn("the token in this file lets its bearer do anything, for ever: make others with toolhost token create, and remove it", "file", file)
+		d.logger.Warn("the token in this file never expires and allows everything: make others with toolhost token create, and remove it", "file", file)
 	case d.listeners.token != "":
 		d.logger.Info("clients on TCP need a token: this one is an administrator's, toolhost token create makes others", "file", file)
 	default:
@@ -285,8 +285,8 @@ func (d *daemon) close() error {
 		errs = append(errs, d.closeHost())
 	}
 	d.trail.close()
-	if d.told != nil {
-		d.told.Close() // its last word is of a host without calls
+	if d.telemetry != nil {
+		d.telemetry.Close() // its last word is of a host without calls
 	}
 	if d.tools != nil {
 		errs = append(errs, d.tools.packs.Close())

@@ -40,7 +40,7 @@ type mcp struct {
 
 func (d *daemon) mcpConfig() mcpserver.Config {
 	config := mcpserver.Config{
-		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
+		Turns: d.turns, Asker: d.mcp.asker, OthersAnswer: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
 		Parallel: d.options.Loaded.Turn.Parallel, Search: d.options.Loaded.MCP.Search, Health: func() any { return d.host.Health() },
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
 		Find: func(ctx context.Context, name string) (catalog.Tool, error) {

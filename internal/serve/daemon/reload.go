@@ -21,7 +21,7 @@ func (d *daemon) reload() {
 	if err == nil {
 		err = d.check(loaded)
 	}
-	d.told.Reloaded(err == nil)
+	d.telemetry.Reloaded(err == nil)
 	if err != nil {
 		d.trail.notConfigured(err)
 		d.keepOld(err)
@@ -43,7 +43,7 @@ func (d *daemon) reload() {
 	}
 	d.prestart()
 	for _, path := range diff.Restart {
-		d.logger.Warn("the setting "+path+" has changed, and holds only once the daemon is started anew", "setting", path)
+		d.logger.Warn("the setting "+path+" has changed, and takes effect when the daemon is restarted", "setting", path)
 	}
 	d.logger.Info("configuration loaded", "file", loaded.Path, "tools", len(loaded.Tools), "added", diff.Added, "changed", diff.Changed, "removed", diff.Removed)
 }

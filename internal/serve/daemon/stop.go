@@ -40,7 +40,7 @@ func (d *daemon) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	if err := d.server.Shutdown(ctx); err != nil {
-		d.logger.Warn("clients have not taken all of their answers", "error", err)
+		d.logger.Warn("clients have not read all of their answers", "error", err)
 	}
 	d.logger.Info("stopped")
 }

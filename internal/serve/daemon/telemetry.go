@@ -18,7 +18,7 @@ func (d *daemon) openTelemetry() error {
 	if err != nil {
 		return err
 	}
-	d.told, err = telemetry.New(telemetry.Config{
+	d.telemetry, err = telemetry.New(telemetry.Config{
 		Known: func(name string) bool { return d.tools.offers(name) },
 		Tools: d.toolNames, Load: d.load, Version: d.options.Version, Export: export, Logger: d.logger.Named("telemetry"),
 	})
@@ -94,5 +94,5 @@ func (d *daemon) journalBytes() (bytes int64) {
 // metrics makes what a scrape is given. How many do so at once is the API's to
 // bound, which has errors of its own form.
 func (d *daemon) metrics() http.Handler {
-	return promhttp.HandlerFor(d.told.Metrics(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+	return promhttp.HandlerFor(d.telemetry.Metrics(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }

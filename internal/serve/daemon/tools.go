@@ -20,12 +20,12 @@ import (
 // tools are those of the configuration in force. A reload exchanges all of them
 // at once; calls keep what they began with.
 type tools struct {
-	host    *supervisor.Supervisor
-	told    *telemetry.Telemetry
-	options Options
-	packs   pack.Cache
-	notice  func(entry, method string, params json.RawMessage) // set before any tool is called
-	current atomic.Pointer[snapshot]
+	host      *supervisor.Supervisor
+	telemetry *telemetry.Telemetry
+	options   Options
+	packs     pack.Cache
+	notice    func(entry, method string, params json.RawMessage) // set before any tool is called
+	current   atomic.Pointer[snapshot]
 }
 
 // snapshot is the configuration as read once, with its catalogue.
@@ -34,8 +34,8 @@ type snapshot struct {
 	catalog *catalog.Catalog
 }
 
-func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry) *tools {
-	t := &tools{host: host, told: told, options: o}
+func newTools(host *supervisor.Supervisor, o Options, metrics *telemetry.Telemetry) *tools {
+	t := &tools{host: host, telemetry: metrics, options: o}
 	t.current.Store(t.snapshot(o.Loaded))
 	return t
 }
@@ -60,7 +60,7 @@ func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	began := time.Now()
 	description, failed := t.host.Describe(ctx, r)
-	t.told.Described(time.Since(began), failed)
+	t.telemetry.Described(time.Since(began), failed)
 	return description, failed
 }
 

@@ -51,9 +51,9 @@ func harden(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// elsewhere is all that is not a route: the pages of the console, which are the same
+// fallback answers all that is not a route: the pages of the console, which are the same
 // for everybody and open nothing by themselves.
-func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fallback(w http.ResponseWriter, r *http.Request) {
 	if s.config.Pages == nil || strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api" {
 		fail(w, r, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))
 		return

@@ -196,7 +196,7 @@ var routes = []route{
 
 // mux has each path answer its own method, and no other: serve refuses those.
 func (s *Server) mux() *http.ServeMux {
-	mux := s.muxOf(func(route) bool { return true }, s.elsewhere)
+	mux := s.muxOf(func(route) bool { return true }, s.fallback)
 	for path, mount := range s.config.Mounts {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.mounted(w, r, mount) })
 	}

@@ -197,10 +197,10 @@ func (s *authenticator) setPublic() (err error) {
 		return nil
 	}
 	if s.public, err = url.Parse(s.config.PublicURL); err != nil || s.public.Host == "" {
-		return fmt.Errorf("the public URL %q is not one", s.config.PublicURL)
+		return fmt.Errorf("the public URL %q is not a URL", s.config.PublicURL)
 	}
 	if err := s.crossOrigin.AddTrustedOrigin(originOf(s.public)); err != nil {
-		return fmt.Errorf("the public URL %q is not one of an origin: %w", s.config.PublicURL, err)
+		return fmt.Errorf("the public URL %q is not an origin: %w", s.config.PublicURL, err)
 	}
 	return nil
 }

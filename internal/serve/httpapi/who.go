@@ -59,7 +59,7 @@ func (s *authenticator) authenticate(r *http.Request, public bool) (caller, erro
 	}
 	switch all := r.Header.Values("Authorization"); {
 	case len(all) > 1: // a proxy may have looked at another one than this
-		return caller{}, refuse(codeUnauthorized, "the header Authorization is there more than once", "send it once")
+		return caller{}, refuse(codeUnauthorized, "the header Authorization is given more than once", "send it once")
 	case len(all) == 1 && all[0] != "":
 		return s.byToken(r, all[0])
 	}
@@ -90,7 +90,7 @@ func (s *authenticator) byToken(r *http.Request, header string) (caller, error) 
 	who, ok, err := s.bearer(token, wait == 0)
 	switch {
 	case err != nil:
-		s.config.Logger.Error("no token can be let in", "error", err)
+		s.config.Logger.Error("cannot check tokens", "error", err)
 		return caller{}, refuse(codeUnready, "the daemon cannot read its tokens", "see its log")
 	case !ok && wait > 0:
 		return caller{}, tooManyGuesses(wait)

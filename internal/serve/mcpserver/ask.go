@@ -64,7 +64,7 @@ func canAsk(caps *mcpsdk.ClientCapabilities) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
-const secretNote = "a secret was asked for: MCP lets no client be asked for one by a form; have the operator configure it under secrets"
+const secretNote = "a secret was asked for, which MCP forbids in a form: have the operator configure it under secrets"
 
 // ask puts a question to the client's human. Only a valid answer can mean
 // yes.
@@ -77,7 +77,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{}, errNotForTheirOwn
 	}
 	if i.Secret || i.Kind == api.KindPassword {
-		if c.s.config.Elsewhere {
+		if c.s.config.OthersAnswer {
 			return api.Answer{}, errors.New(secretNote)
 		}
 		c.note(secretNote)

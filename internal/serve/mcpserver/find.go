@@ -106,7 +106,7 @@ func notCalled(r *mcpsdk.CallToolRequest, name string, err error) *mcpsdk.CallTo
 	if held, is := errors.AsType[*catalog.HeldError](err); is {
 		result = heldBack(made, held)
 	}
-	return present(result, promise{}, r.ProtocolVersion(), nil)
+	return present(result, outputCheck{}, r.ProtocolVersion(), nil)
 }
 
 // mayCall says why a tool cannot be called so.

@@ -26,7 +26,7 @@ func (s *Server) whenKnown(ctx context.Context, r *mcpsdk.CallToolRequest, next 
 		return next()
 	}
 	if _, none := errors.AsType[*catalog.NotFoundError](err); !none && ctx.Err() == nil && !s.config.Search {
-		return present(s.unavailable(name, err), promise{}, r.ProtocolVersion(), nil), nil
+		return present(s.unavailable(name, err), outputCheck{}, r.ProtocolVersion(), nil), nil
 	}
 	select {
 	case <-s.loaded:

@@ -100,12 +100,12 @@ func (l *pendingRequest) send() {
 // watch follows the turn until it is over.
 func (c *call) watch() {
 	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]api.InteractionKind{}}
-	told := sync.OnceFunc(func() { close(c.told) })
-	defer told()
+	caughtUp := sync.OnceFunc(func() { close(c.caughtUp) })
+	defer caughtUp()
 	for r := range c.t.Events(context.Background(), 0) {
 		switch r.Event.Kind {
 		case api.EventFinished, api.EventFailed:
-			told()
+			caughtUp()
 		case api.EventLog:
 			c.log(r.Event)
 		case api.EventTimeout:
@@ -196,7 +196,7 @@ func (c *call) log(e api.Event) {
 // always grow; the total is an estimate by the part that the tool says is done.
 type progress struct {
 	began    time.Time
-	told     float64
+	sent     float64
 	fraction float64
 	shown    time.Time // when output was told of
 }
@@ -224,8 +224,8 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 	default:
 		return params, false
 	}
-	params.Progress = max(now.Sub(p.began).Seconds(), p.told+1e-6)
-	p.told = params.Progress
+	params.Progress = max(now.Sub(p.began).Seconds(), p.sent+1e-6)
+	p.sent = params.Progress
 	if p.fraction > 0 {
 		params.Total = params.Progress / p.fraction
 	}

@@ -224,9 +224,9 @@ type sessionStatus struct {
 const statusSchema = `{"type":"object","properties":{
 "callCount":{"type":"integer","description":"calls made in this session"},
 "callsLeft":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no cap"},
-"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools whose time was over, once each, the newest first"},
+"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools that have timed out, each once, the newest first"},
 "toolTimeMs":{"type":"integer","description":"time in which calls ran"},
-"humanWaitMs":{"type":"integer","description":"time in which a human was waited for"},
+"humanWaitMs":{"type":"integer","description":"time spent waiting for a human"},
 "remainingMs":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no bound"},
 "host":{"type":"object","description":"the host's load: calls that run, that wait, and that cannot be killed"}},
 "required":["callCount","callsLeft","timedOutTools","toolTimeMs","humanWaitMs","remainingMs"]}`
@@ -255,7 +255,7 @@ func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	if result.Structured, err = json.Marshal(status); err != nil {
 		return nil, fmt.Errorf("bug: cannot write the status: %w", err)
 	}
-	out := present(result, promise{made: true}, r.ProtocolVersion(), nil)
+	out := present(result, outputCheck{declared: true}, r.ProtocolVersion(), nil)
 	out.Meta = nil // nothing was run
 	return out, nil
 }

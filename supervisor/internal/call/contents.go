@@ -61,8 +61,8 @@ func (c *contents) keepText(text string) error {
 func (c *contents) show(content api.Content) {
 	c.items.Add(itemOf(content))
 	if c.events.Tells(sizeOf(content)) {
-		told := content // else each content would be copied, told or not
-		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &told})
+		shown := content // else each content would be copied, published or not
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &shown})
 	}
 }
 

@@ -174,11 +174,11 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	}
 	if ran && s.passesThrough() && !whole {
 		r.Output.Undelivered = true
-		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
+		r.Warnings = append(r.Warnings, "the output is incomplete: its reader had not taken all of it when the call's time was up")
 	}
 	if lost := s.lost.Load(); lost != nil {
 		r.Output.Undelivered = true
-		r.Warnings = append(r.Warnings, "the output could not be passed on: "+(*lost).Error())
+		r.Warnings = append(r.Warnings, "cannot pass the output on: "+(*lost).Error())
 	}
 	stdout, stderr := s.kept()
 	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
@@ -187,7 +187,7 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
 		if problem != "" {
-			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
+			r.Warnings = append(r.Warnings, "spill file "+path+" is incomplete: "+problem)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (n *preparation) checkWhere() error {
 	if len(n.Request.Where) == 0 || n.Describes() {
 		return nil
 	}
-	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's", n.Request.Where))
+	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's entry", n.Request.Where))
 }
 
 // bound settles the limits, once for all that enforces or shows them.
