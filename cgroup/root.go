@@ -229,13 +229,6 @@ func (r *Root) Path() string { return r.path }
 // (cpu, io, memory, pids).
 func (r *Root) Controllers() []string { return slices.Sorted(maps.Keys(r.limited)) }
 
-// Check tells whether limits can be enforced here, without making a group:
-// nil, Validate's error or a [ControllerError].
-func (r *Root) Check(l Limits) error {
-	_, err := r.plan(l)
-	return err
-}
-
 // plan checks limits and turns them into writes.
 func (r *Root) plan(l Limits) ([]write, error) {
 	if err := l.Validate(); err != nil {

@@ -125,7 +125,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 func (s *Supervisor) newPreparer() prepare.Preparer {
 	c := &s.config
 	return prepare.Preparer{
-		Limits: c.Limits, Sandbox: c.Sandbox, Profile: c.Profile, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
+		Limits: c.Limits, Sandbox: c.Sandbox, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
 		Binaries: s.binaries, Features: s.offered, Describe: s.describe, RuntimeDir: s.runtime.path,
 		Trusted: append(c.OwnDirs(), s.users), Own: c.Own,
 		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup, CheckNetwork: s.checkNetwork,

@@ -181,13 +181,6 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Lost says whether the holder has lost its memory to others.
-func (h *Holder) Lost() bool {
-	h.account.mu.Lock()
-	defer h.account.mu.Unlock()
-	return h.lost
-}
-
 // Give takes back what Take counted.
 func (h *Holder) Give(bytes int64) {
 	a := h.account

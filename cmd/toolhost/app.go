@@ -236,7 +236,7 @@ func (k *app) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 	}
 	described, failed := k.host.Describe(ctx, request)
 	if failed != nil {
-		return tool, &catalog.DescribeError{Request: request, Result: failed}
+		return tool, &catalog.DescribeError{Result: failed}
 	}
 	own := described.Tool(named.Name)
 	if own == nil && named.Name == "" && len(described.Tools) > 1 {

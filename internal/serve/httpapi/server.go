@@ -68,7 +68,7 @@ type Config struct {
 	// Tokens are those of others, and the sessions of browsers; nil knows neither.
 	Tokens *tokens.Store
 	// Book, if not nil, says who users of the machine and bearers of tokens are. It is
-	// asked for each request. nil goes by UIDs and AnyUser.
+	// asked for each request. nil knows the daemon's own user and root, as administrators.
 	Book func() access.Book
 	// Claim, if not nil, fills in what turns of an identity have: which tools they
 	// may use, and how many there may be.
@@ -85,17 +85,8 @@ type Config struct {
 	PublicURL string
 	TLS       bool
 	Proxies   []netip.Prefix
-	// UIDs may connect to a unix socket; none is the daemon's own user, and root. These
-	// two are administrators where they may.
-	UIDs []uint32
-	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
-	// without a port.
-	Hosts []string
 	// Budget, if not nil, is that of turns that say nothing of it.
 	Budget func() budget.TurnSpec
-	// AnyUser lets everybody in who could connect to the unix socket: its file's
-	// mode decides. UIDs then mean nothing.
-	AnyUser bool
 	// Prestarted gives the processes that wait for calls; it may be nil.
 	Prestarted func() []api.Prestarted
 	// Ready says why no call can be made at present; nil is always ready.
@@ -212,8 +203,7 @@ func complete(c *Config) {
 	orElse(&c.Stall, defaultStall)
 	orElse(&c.TurnIdle, defaultTurnIdle)
 	if c.Book == nil {
-		book := c.bookOf()
-		c.Book = func() access.Book { return book }
+		c.Book = func() access.Book { return access.Book{Admins: ownUsers()} }
 	}
 	if c.Claim == nil {
 		c.Claim = func(i access.Identity, spec *turn.Spec) {

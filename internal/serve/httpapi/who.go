@@ -214,17 +214,6 @@ func (s *Server) whoami(q *request) error {
 	return q.answer(w)
 }
 
-// bookOf is what the older settings say of who may connect.
-func (c *Config) bookOf() access.Book {
-	b := access.Book{Guests: c.UIDs, AnyUser: c.AnyUser}
-	for _, uid := range ownUsers() {
-		if len(c.UIDs) == 0 || slices.Contains(c.UIDs, uid) {
-			b.Admins = append(b.Admins, uid)
-		}
-	}
-	return b
-}
-
 // refused has what was not allowed put on record.
 func (s *authenticator) refused(r *http.Request, who caller, err error) {
 	if s.config.Refused != nil {

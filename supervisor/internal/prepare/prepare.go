@@ -31,7 +31,6 @@ type Preparer struct {
 	// Limits, Sandbox, Grace and the timeouts are those of requests that bring none.
 	Limits   spec.Limits
 	Sandbox  sandbox.Policy
-	Profile  budget.Profile
 	Profiles map[string][]budget.Ask
 	Timeouts []budget.Ask
 	Grace    time.Duration
