@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ type Root struct {
 // scope, which takes up to 5 s; ctx may shorten that. On failure the error is,
 // where the host lacks something, an [UnavailableError].
 func Open(ctx context.Context, o Options) (*Root, error) {
-	if o.Logger == nil {
-		o.Logger = hclog.NewNullLogger()
-	}
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	r := &Root{log: o.Logger, shares: map[string]*shared{}}
 	r.all = newBounds(r, "")
 	if err := r.open(ctx, o); err != nil {

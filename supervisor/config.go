@@ -110,17 +110,10 @@ func (a Admission) Line() (places int, wait time.Duration) {
 }
 
 func (a Admission) limits() admission.Limits {
-	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor, HeadStart: headStart}
-	if l.Running == 0 {
-		l.Running = 2 * runtime.NumCPU()
+	return admission.Limits{
+		Running: cmp.Or(a.Running, 2*runtime.NumCPU()), Queue: cmp.Or(a.Queue, 64), Wait: cmp.Or(a.Wait, 10*time.Second),
+		LeaveFor: leaveSlotFor, HeadStart: headStart,
 	}
-	if l.Queue == 0 {
-		l.Queue = 64
-	}
-	if l.Wait == 0 {
-		l.Wait = 10 * time.Second
-	}
-	return l
 }
 
 // completePrestart fills in the defaults.
@@ -129,9 +122,7 @@ func (c *Config) completePrestart() error {
 	if b.MemoryBytes < 0 {
 		return fmt.Errorf("prestart: memory %d is negative: give bytes, or 0 for 512 MiB", b.MemoryBytes)
 	}
-	if b.Processes == 0 {
-		b.Processes = max(minPrestarted, 2*runtime.NumCPU())
-	}
+	b.Processes = cmp.Or(b.Processes, max(minPrestarted, 2*runtime.NumCPU()))
 	if b.MemoryBytes == 0 {
 		b.MemoryBytes = 512 << 20
 		if total := c.Totals.MemoryBytes; total > 0 {
@@ -166,15 +157,9 @@ func (c *Config) complete() error {
 	if c.Profile.Name == "" {
 		c.Profile, _ = budget.Standard(budget.ToolCall)
 	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
-	if c.RuntimeDir == "" {
-		c.RuntimeDir = defaultRuntimeDir()
-	}
-	if c.StoreDir == "" {
-		c.StoreDir = defaultStoreDir()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
+	c.RuntimeDir = cmp.Or(c.RuntimeDir, defaultRuntimeDir())
+	c.StoreDir = cmp.Or(c.StoreDir, defaultStoreDir())
 	return c.makeSpillDir()
 }
 

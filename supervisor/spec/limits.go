@@ -76,9 +76,7 @@ func (l Limits) Over(base Limits) Limits {
 	fill(&l.WorkspaceInodes, base.WorkspaceInodes)
 	fill(&l.TmpBytes, base.TmpBytes)
 	l.Network = l.Network.Over(base.Network)
-	if l.CPUTime == 0 {
-		l.CPUTime = base.CPUTime
-	}
+	l.CPUTime = cmp.Or(l.CPUTime, base.CPUTime)
 	if l.IOMax == nil {
 		l.IOMax = base.IOMax
 	}

@@ -28,10 +28,8 @@ func (d *daemon) openTelemetry() error {
 // exportOf reads the secrets that headers need.
 func exportOf(o Options) (telemetry.Export, error) {
 	otlp := o.Loaded.Telemetry.OTLP
-	export := telemetry.Export{
-		Endpoint: otlp.Endpoint, Protocol: otlp.Protocol, NoTraces: otlp.NoTraces, NoMetrics: otlp.NoMetrics, Audit: otlp.Audit,
-		Interval: otlp.Interval, Timeout: otlp.Timeout, Headers: map[string]string{},
-	}
+	export := telemetry.Export(otlp)
+	export.Headers = map[string]string{}
 	for header, name := range otlp.Headers {
 		for _, secret := range o.Loaded.Secrets {
 			if secret.Name != name {

@@ -102,9 +102,7 @@ func (t *trail) refused(r httpapi.Refusal) {
 		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(dropped)+" more")
 	}
 	who := r.Who
-	if who == "" {
-		who = "somebody unknown"
-	}
+	who = cmp.Or(who, "somebody unknown")
 	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
 }
 

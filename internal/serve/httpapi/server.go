@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,9 +211,7 @@ func complete(c *Config) {
 			spec.View = func(t turn.Tool) (turn.Tool, bool) { return t, i.MayUse(t.Name) }
 		}
 	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 }
 
 // ownUsers may do everything: root, and the daemon's own user.

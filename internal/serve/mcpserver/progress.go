@@ -3,6 +3,7 @@ package mcpserver
 //lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -209,9 +210,7 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 		if e.Fraction != nil && *e.Fraction > 0 && *e.Fraction <= 1 {
 			p.fraction = *e.Fraction
 		}
-		if params.Message == "" {
-			params.Message = fmt.Sprintf("running for %ds", e.ElapsedMs/1000)
-		}
+		params.Message = cmp.Or(params.Message, fmt.Sprintf("running for %ds", e.ElapsedMs/1000))
 	case api.EventOutput:
 		if params.Message = lastLine(e); params.Message == "" || now.Sub(p.shown) < outputBeat {
 			return params, false

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,9 +121,7 @@ func New(config Config) (*Server, error) {
 	if config.Turns == nil || config.Asker == nil || config.Tools == nil {
 		return nil, errors.New("bug: an MCP server needs turns, an asker and tools")
 	}
-	if config.Logger == nil {
-		config.Logger = hclog.NewNullLogger()
-	}
+	config.Logger = cmp.Or(config.Logger, hclog.NewNullLogger())
 	if config.Parallel <= 0 {
 		config.Parallel = defaultParallel
 	}

@@ -181,7 +181,7 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 		r.Warnings = append(r.Warnings, "cannot pass the output on: "+(*lost).Error())
 	}
 	stdout, stderr := s.kept()
-	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
+	r.Output.Stdout, r.Output.Stderr = stdout.StreamOutput, stderr.StreamOutput
 	if s.call.p.Reader != nil {
 		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
 	}
@@ -205,10 +205,6 @@ func (s *streams) kept() (stdout, stderr capture.Kept) {
 	stderr = s.stderr.Kept()
 	both.Wait()
 	return stdout, stderr
-}
-
-func streamOutput(k capture.Kept) api.StreamOutput {
-	return api.StreamOutput{Head: k.Head, Tail: k.Tail, SeenBytes: k.SeenBytes, KeptBytes: k.KeptBytes, DroppedBytes: k.DroppedBytes, SpillPath: k.SpillPath}
 }
 
 // close ends the spill files.
