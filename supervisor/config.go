@@ -66,17 +66,17 @@ type Config struct {
 	Sandbox Policy
 	// Ceiling bounds the networks of all calls.
 	Ceiling Ceiling
-	// DenyNetworks are networks that no name may lead to, beside those that none may
-	// anyway (private ones, the host's own, ...): an operator's own public ones.
+	// DenyNetworks are networks that no granted name may resolve to, in addition to private
+	// ones, the host's own and the like: an operator's public addresses, for example.
 	DenyNetworks []netip.Prefix
-	// Own tells what else is the host program's own, beside StoreDir and RuntimeDir:
-	// its state, sockets and configuration. It is asked for each call; nil is
-	// nothing. It may be called from any goroutine.
+	// Own returns what else belongs to the host program, beside StoreDir and RuntimeDir: its
+	// state, sockets and configuration. It is called for each call; nil means nothing. It
+	// may be called from any goroutine.
 	Own func() sandbox.Own
-	// Recall spares New the trial call by which it finds out what this machine's
-	// sandboxes hold, where an earlier supervisor of this user made one in the same
-	// circumstances (boot, kernel, rules, rights). It is for programs that make one
-	// call and end: New takes two thirds of the time.
+	// Recall lets New use the result of an earlier trial call, which finds out what this
+	// machine's sandboxes can enforce, if a supervisor of this user has made one in the same
+	// circumstances (boot, kernel, rules, rights). It is for programs that make one call and
+	// end: New takes two thirds of the time.
 	Recall bool
 	// Adapter and AdapterArgs are without effect: plain commands need no other
 	// program.
@@ -100,10 +100,10 @@ const leaveSlotFor = 10 * time.Second
 // headStart is long enough for a process to start on a slow machine.
 const headStart = time.Second / 2
 
-// Slots are how many calls run at once, with the default for zero.
+// Slots returns how many calls run at once, with the default for zero.
 func (a Admission) Slots() int { return a.limits().Running }
 
-// Line is how many calls wait, and for how long, with the defaults for zero.
+// Line returns how many calls wait at most, and for how long, with the defaults for zero.
 func (a Admission) Line() (places int, wait time.Duration) {
 	l := a.limits()
 	return l.Queue, l.Wait
@@ -163,7 +163,8 @@ func (c *Config) complete() error {
 	return c.makeSpillDir()
 }
 
-// makeSpillDir has what is cut go nowhere by mistake.
+// makeSpillDir makes the spill folder, so that a wrong path is an error before output is
+// lost.
 func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil

@@ -63,11 +63,11 @@ func shareOf(s Share) admission.Share {
 	return admission.Share{Key: s.Key, Running: s.Running, Waiting: s.Waiting}
 }
 
-// lockWaitEndless is how long a call waits that may itself take for ever.
+// lockWaitEndless is how long a call without a timeout waits.
 const lockWaitEndless = time.Hour
 
-// lockWait is as long as for a slot, or as the call itself may take if that is
-// longer: so may those that are before it.
+// lockWait is as long as the wait for a slot, or as the call's own timeout if that is
+// longer: the calls before it may take as long.
 func (s *Supervisor) lockWait(p *prepare.Prepared) time.Duration {
 	wait := s.config.Admission.limits().Wait
 	if p.Timeout.Timeout == budget.Infinite {

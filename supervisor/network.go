@@ -19,8 +19,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// Ceiling bounds the networks of all calls, whatever asks for more; its zero value
-// bounds nothing.
+// Ceiling bounds the networks of all calls; the zero value bounds nothing.
 type Ceiling struct {
 	// Network is sandbox.NetworkNone, NetworkGrants with Grants, or empty or
 	// NetworkHost for no bound.
@@ -162,7 +161,7 @@ func (n *netSession) End(drain bool) *api.Network {
 	return got
 }
 
-// lost is what is known of a network whose relay has ended.
+// lost returns what is known of a network whose relay has ended.
 func lost(err error) *api.Network {
 	if err == nil {
 		err = relay.ErrGone

@@ -65,10 +65,9 @@ func (s *Supervisor) offer(found sandbox.Features) {
 	s.features = found
 }
 
-// Ready says why no call can be made at present, for a reason of this machine's
-// own, and what to do about it; nil if calls can be made, as far as is known. If a
-// start has just failed for such a reason it waits for a trial call, but not
-// longer than three seconds.
+// Ready returns nil if calls can be made, as far as is known, else why this machine can make
+// no call at present and what to do about it. If a start has just failed for such a reason
+// it waits for a trial call, but not longer than three seconds.
 func (s *Supervisor) Ready() error {
 	r := &s.ready
 	r.mu.Lock()

@@ -34,10 +34,9 @@ const (
 // relayOffered says that this program can be a relay: RelayMain was called.
 var relayOffered atomic.Bool
 
-// RelayMain makes the program able to serve calls with network grants. Call it
-// first in main: where the process was started as a host's relay, it serves that
-// and does not return; otherwise it returns at once. Without it calls with network
-// grants are refused, and say so.
+// RelayMain lets the program serve calls with network grants. Call it first in main: in a
+// process that was started as a host's relay it serves and does not return; otherwise it
+// returns at once. Without it calls with network grants are refused.
 func RelayMain() {
 	relayOffered.Store(true)
 	if len(os.Args) != 1 || os.Args[0] != relayName {

@@ -192,8 +192,8 @@ func (s *Supervisor) release() error {
 	return errors.Join(errs...)
 }
 
-// Close aborts what runs, waits for its results and removes every trace. Only the
-// first one does; its error is that of all.
+// Close aborts what runs, waits for its results and removes every trace. Only the first
+// Close does; later ones return its error.
 func (s *Supervisor) Close() error {
 	s.closing.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
@@ -225,8 +225,8 @@ func (s *Supervisor) close() error {
 // in use go on.
 func (s *Supervisor) EndIdle() { s.kept.EndIdle() }
 
-// Swept says whether New has seen to it that no process is left of the calls of dead
-// supervisors that had the same place for their cgroups. Without cgroups it is not known.
+// Swept reports whether New made certain that no process is left of dead supervisors with
+// the same place for their cgroups. Without cgroups that is unknown, and false.
 func (s *Supervisor) Swept() bool { return s.swept }
 
 // Host is what a supervisor found on this machine.
@@ -253,7 +253,7 @@ type Health struct {
 	Stuck int `json:"stuck"`
 }
 
-// Health tells the load.
+// Health returns the load.
 func (s *Supervisor) Health() Health {
 	h := Health{Stuck: int(s.stuck.Load())}
 	h.Running, h.Waiting = s.gate.Load()
@@ -270,8 +270,8 @@ func (s *Supervisor) Host() Host {
 	return h
 }
 
-// Controller says whether limits of a cgroup controller (memory, pids, cpu,
-// io) can be enforced here.
+// Controller reports whether limits of a cgroup controller (memory, pids, cpu, io) can be
+// enforced here.
 func (s *Supervisor) Controller(name string) bool {
 	return slices.Contains(s.groups.Controllers(), name)
 }

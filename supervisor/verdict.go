@@ -6,7 +6,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Verdict is what a call came to that was decided without running it.
+// Verdict is the outcome of a call that was decided without running it.
 type Verdict struct {
 	CallID, Tool string
 	// Status is StatusDenied, StatusCancelled or the like; Reason and Decider
