@@ -66,7 +66,7 @@ const (
 	MetricsTokenName = "metrics-token"
 )
 
-// daemon is one that runs. What it is made of is set once, in the order of open.
+// daemon is a running daemon. Its parts are set once, in the order of open.
 type daemon struct {
 	options   Options
 	logger    hclog.Logger
@@ -120,7 +120,7 @@ func Run(o Options) error {
 	return errors.Join(err, d.close())
 }
 
-// check finds what only all of a configuration shows.
+// check refuses what is wrong with a configuration as a whole.
 func (d *daemon) check(loaded *config.Loaded) error {
 	if err := CheckGrants(loaded, d.options.State); err != nil || d.options.CheckFleet == nil {
 		return err
@@ -128,8 +128,8 @@ func (d *daemon) check(loaded *config.Loaded) error {
 	return d.options.CheckFleet(loaded)
 }
 
-// open takes what no other daemon may have, and then what costs time: who
-// connects meanwhile waits.
+// open takes first what no other daemon may have, and then what takes time: clients that
+// connect meanwhile wait.
 func (d *daemon) open(given []net.Listener) error {
 	if err := d.check(d.options.Loaded); err != nil {
 		return err
@@ -166,8 +166,7 @@ func (d *daemon) openJournal() (err error) {
 	return d.reader.AuditsOf(tokens.ActionPrefix, func(a journal.Audit) { d.trail.tokens.Note(a.Action, a.What) })
 }
 
-// openHost leaves to each call what a reload can change, and to the supervisor
-// what it cannot.
+// openHost gives the supervisor what a reload cannot change; each call brings the rest.
 func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
 	c.NoCgroup = d.options.NoCgroup
@@ -233,7 +232,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 	return c
 }
 
-// ready says why no call can be made.
+// ready returns why no call can be made, if so.
 func (d *daemon) ready() error {
 	if err := d.record.ready(); err != nil {
 		return err
@@ -257,7 +256,7 @@ func (d *daemon) serve() {
 	d.prestart()
 }
 
-// tellTokens says how clients on TCP get in.
+// tellTokens logs how clients on TCP authenticate.
 func (d *daemon) tellTokens() {
 	file := filepath.Join(d.options.State, TokenName)
 	switch {
@@ -270,7 +269,7 @@ func (d *daemon) tellTokens() {
 	}
 }
 
-// close gives back what open took, as far as it came.
+// close releases what open took, as far as it got.
 func (d *daemon) close() error {
 	var errs []error
 	if d.server != nil {
@@ -301,7 +300,7 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// hostLimit bounds the wait for a process that the kernel does not let go of.
+// hostLimit bounds the wait for a process that the kernel does not release.
 const hostLimit = 30 * time.Second
 
 func (d *daemon) closeHost() error {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// openOutboxes has audit records sent to where the configuration says.
+// openOutboxes sends audit records to where the configuration says.
 func (d *daemon) openOutboxes() error {
 	export, err := exportOf(d.options)
 	if err != nil {

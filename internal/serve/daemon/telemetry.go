@@ -48,7 +48,7 @@ func exportOf(o Options) (telemetry.Export, error) {
 	return export, nil
 }
 
-// toolNames are those of all tools that are known without asking anybody.
+// toolNames returns the names of all tools that are known without a Describe.
 func (d *daemon) toolNames() []string {
 	if !d.opened.Load() {
 		return nil
@@ -89,8 +89,8 @@ func (d *daemon) journalBytes() (bytes int64) {
 	return bytes
 }
 
-// metrics makes what a scrape is given. How many do so at once is the API's to
-// bound, which has errors of its own form.
+// metrics serves scrapes. The API bounds how many run at once, since it has errors of its
+// own form.
 func (d *daemon) metrics() http.Handler {
 	return promhttp.HandlerFor(d.telemetry.Metrics(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }
