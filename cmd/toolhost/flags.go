@@ -33,7 +33,8 @@ type callFlags struct {
 }
 
 // toolKeys are the flags that stand for keys of tools in the configuration, whose last
-// layer they are. The other ones add to a call's request.
+// layer they are. The others are a request's: times are clamped where the file's are
+// refused, and grants add to a tool's.
 var toolKeys = map[string]string{
 	"memory": "memory", "pids": "pids", "cpu": "cpu", "cpu-time": "cpuTime", "output": "output", "output-total": "outputTotal", "workspace": "workspace", "mode": "mode",
 }
