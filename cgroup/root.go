@@ -203,7 +203,7 @@ func (r *Root) startEvents() (err error) {
 		return err
 	}
 	if h := r.limited[ctrlMemory]; h != nil && h.version == 1 {
-		r.oom, err = newOOMParent(h.tools)
+		r.oom, err = newEventCounter(h.tools, "")
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -82,5 +81,3 @@ func (s *Server) mounted(w http.ResponseWriter, r *http.Request, m Mount) {
 	defer end()
 	m.Handler.ServeHTTP(w, r.WithContext(withCaller(ctx, who, s.intake)))
 }
-
-func parseQuery(raw string) (url.Values, error) { return url.ParseQuery(raw) }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -102,7 +103,7 @@ func (q *request) connected(cause error) (ctx context.Context, stop func()) {
 
 // checkQuery refuses parameters that nobody reads: they are mistakes.
 func checkQuery(r *http.Request, known []parameter) error {
-	values, err := parseQuery(r.URL.RawQuery)
+	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return refuse(codeInvalid, "the query is malformed", "URL-encode it")
 	}

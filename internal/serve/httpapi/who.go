@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -223,7 +224,7 @@ func (s *authenticator) refused(r *http.Request, who caller, err error) {
 
 func (s *authenticator) fromText(r *http.Request) string {
 	if p, ok := peerOf(r.Context()); ok {
-		return "uid " + uitoa(p.uid)
+		return fmt.Sprintf("uid %d", p.uid)
 	}
 	return s.from(r).String()
 }

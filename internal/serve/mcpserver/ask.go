@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -250,7 +251,7 @@ func (c *call) keepState() bool {
 	if !share(own, len(c.s.states), maxStates) {
 		return false
 	}
-	c.state = newID()
+	c.state = rand.Text()
 	c.s.states[c.state] = c
 	return true
 }
@@ -339,7 +340,7 @@ func (c *call) question() *inputs {
 func (c *call) renewState() {
 	if c.sent {
 		delete(c.s.states, c.before)
-		c.before, c.state = c.state, newID()
+		c.before, c.state = c.state, rand.Text()
 		c.s.states[c.state] = c
 	}
 	c.sent = true

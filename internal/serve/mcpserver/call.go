@@ -52,8 +52,6 @@ type call struct {
 	ending    bool // its time is over, the kill ladder runs
 }
 
-func newID() string { return rand.Text() }
-
 // make makes a call, or joins a request to one. Where the answer to a request cannot be a
 // question, mayAsk is false: then nobody is asked whose client would have to come back.
 func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk bool) (reply, error) {
@@ -62,7 +60,7 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 		return s.resume(ctx, r, received)
 	}
 	one := s.sessionOf(ctx, r)
-	made := turn.Call{ID: newID(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
+	made := turn.Call{ID: rand.Text(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
 	if string(made.Arguments) == "null" {
 		made.Arguments = nil
 	}

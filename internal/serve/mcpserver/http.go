@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +90,7 @@ func (s *Server) serveSession(sessions http.Handler, w http.ResponseWriter, r *h
 		}
 		defer s.answering.Done()
 	}
-	key := newID()
+	key := rand.Text()
 	s.requests.Store(key, r.Context())
 	defer s.requests.Delete(key)
 	r.Header.Set(requestHeader, key)

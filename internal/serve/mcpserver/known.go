@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -38,7 +39,7 @@ func (s *Server) whenKnown(ctx context.Context, r *mcpsdk.CallToolRequest, next 
 
 // unavailable is the result of a call whose tool is not known for a reason.
 func (s *Server) unavailable(name string, err error) *api.Result {
-	made := turn.Call{ID: newID(), Tool: cut(name, maxWordBytes)}
+	made := turn.Call{ID: rand.Text(), Tool: cut(name, maxWordBytes)}
 	if failed, ok := errors.AsType[*catalog.DescribeError](err); ok && failed.Result != nil {
 		r := *failed.Result
 		r.CallID, r.Tool = made.ID, made.Tool

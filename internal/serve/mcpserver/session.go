@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -80,7 +81,7 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *sess
 		return found
 	}
 	made := s.newSession(r.Session.ID(), peerOf(ctx))
-	made.approvals = newID()
+	made.approvals = rand.Text()
 	s.sessions[r.Session] = made
 	s.ends(r.Session, func() {
 		s.gateway.forgetRoots(made)
@@ -250,7 +251,7 @@ func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	}
 	one.mu.Unlock()
 	status.Host = turn.ShortHealth(s.config.Health)
-	result := supervisor.Verdict{CallID: newID(), Tool: turn.StatusTool, Status: api.StatusOK}.Result()
+	result := supervisor.Verdict{CallID: rand.Text(), Tool: turn.StatusTool, Status: api.StatusOK}.Result()
 	var err error
 	if result.Structured, err = json.Marshal(status); err != nil {
 		return nil, fmt.Errorf("bug: cannot write the status: %w", err)
