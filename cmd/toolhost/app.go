@@ -289,7 +289,12 @@ func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 // over puts what the flags say on top of a request.
 func (f *callFlags) over(r *supervisor.Request) {
 	f.grant(r.Sandbox)
-	r.Timeouts = append(r.Timeouts, f.timeouts()...)
+	if f.set("timeout") {
+		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"})
+	}
+	if f.set("soft") {
+		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: f.soft, Detail: "--soft"})
+	}
 	r.Env = append(r.Env, callargs.Environment(f.env)...)
 	r.SHA256, r.FilesTo = cmp.Or(f.sha256, r.SHA256), f.out
 	if f.set("grace") {

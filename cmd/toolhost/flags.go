@@ -145,14 +145,3 @@ func (f *callFlags) contradicts(flag string, others ...string) error {
 	}
 	return nil
 }
-
-func (f *callFlags) timeouts() []budget.Ask {
-	var asks []budget.Ask
-	if f.set("timeout") {
-		asks = append(asks, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"})
-	}
-	if f.set("soft") {
-		asks = append(asks, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: f.soft, Detail: "--soft"})
-	}
-	return asks
-}
