@@ -16,8 +16,6 @@ import (
 type FollowOptions struct {
 	// TurnID: only this turn, which may be yet to come.
 	TurnID string
-	// After is what was seen last: with TurnID an event's Seq, otherwise its Pos.
-	After int64
 	// Last begins at the end instead: only what is appended from now on.
 	Last bool
 }
@@ -33,7 +31,7 @@ const allPage = eventColumns + `FROM events e CROSS JOIN turns t ON t.id = e.tur
 // Follow returns nil when yield returns false or when the one turn that it follows has ended, ctx's cause when ctx ends,
 // ErrReplaced when the database was moved aside for a new one.
 func (r *Reader) Follow(ctx context.Context, o FollowOptions, yield func(Event) bool) error {
-	f := follower{reader: r, turnID: o.TurnID, after: o.After, yield: yield}
+	f := follower{reader: r, turnID: o.TurnID, yield: yield}
 	err := f.start(ctx, o.Last)
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
