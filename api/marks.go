@@ -7,10 +7,10 @@ import "time"
 type Marks struct {
 	// Queued: it asked for a slot; Admitted: it got one; Ready: its tool ran.
 	Queued, Admitted, Ready time.Time
-	// Born is when its processes had a group and a launcher in it, Executed when the
+	// Spawned is when its processes had a group and a launcher in it, Executed when the
 	// tool's own program began, in its sandbox. Of a kept process both are before
 	// the call, and zero.
-	Born, Executed time.Time
+	Spawned, Executed time.Time
 	// Stop is when its end began: the tool ended, or the kill ladder's cause came
 	// (the deadline itself, say). Kill is the kill of its group, which clears up
 	// behind a call that has ended by itself, too. Empty: none of its processes
@@ -48,9 +48,9 @@ func (m Marks) Phases() (list []Phase) {
 	started := first(m.Ready, m.Stop)
 	add(PhaseQueue, "", m.Queued, first(m.Admitted, m.Done))
 	add(PhaseStart, "", m.Admitted, started)
-	if !m.Born.IsZero() {
-		add("birth", PhaseStart, m.Admitted, m.Born)
-		add("sandbox", PhaseStart, m.Born, first(m.Executed, started))
+	if !m.Spawned.IsZero() {
+		add("birth", PhaseStart, m.Admitted, m.Spawned)
+		add("sandbox", PhaseStart, m.Spawned, first(m.Executed, started))
 		add("handshake", PhaseStart, m.Executed, started)
 	}
 	add(PhaseRun, "", m.Ready, m.Stop)

@@ -18,7 +18,7 @@ func TestPhases(t *testing.T) {
 	}{
 		"nothing": {api.Marks{}, ""},
 		"a whole call": {
-			api.Marks{Queued: at(0), Admitted: at(1), Born: at(3), Executed: at(6), Ready: at(9), Stop: at(20), Kill: at(20), Empty: at(22), Done: at(23)},
+			api.Marks{Queued: at(0), Admitted: at(1), Spawned: at(3), Executed: at(6), Ready: at(9), Stop: at(20), Kill: at(20), Empty: at(22), Done: at(23)},
 			"queue 0-1, start 1-9, start/birth 1-3, start/sandbox 3-6, start/handshake 6-9, run 9-20, kill 20-22, finish 22-23",
 		},
 		"a kept process": {
@@ -27,7 +27,7 @@ func TestPhases(t *testing.T) {
 		},
 		"refused": {api.Marks{Queued: at(0), Done: at(4)}, "queue 0-4"},
 		"killed in its sandbox": {
-			api.Marks{Queued: at(0), Admitted: at(0), Born: at(2), Stop: at(5), Kill: at(5), Empty: at(6), Done: at(6)},
+			api.Marks{Queued: at(0), Admitted: at(0), Spawned: at(2), Stop: at(5), Kill: at(5), Empty: at(6), Done: at(6)},
 			"queue 0-0, start 0-5, start/birth 0-2, start/sandbox 2-5, kill 5-6, finish 6-6",
 		},
 	} {

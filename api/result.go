@@ -71,7 +71,7 @@ type Result struct {
 	Usage   Usage         `json:"usage"`
 	Limits  AppliedLimits `json:"limits"`
 	Sandbox Receipt       `json:"sandbox"`
-	Elsewhere
+	Remote
 	Retry Retry `json:"retry"`
 	// Message is one short paragraph for the model, empty for a success unless
 	// something (Kill.Cause) had begun to end the call before its result came.
@@ -80,8 +80,8 @@ type Result struct {
 	Marks Marks `json:"-"`
 }
 
-// Elsewhere is what a call had to do with other machines.
-type Elsewhere struct {
+// Remote is what a call had to do with other machines.
+type Remote struct {
 	// Network is what was reached and refused; null for a call that never ran.
 	Network *Network `json:"network,omitempty"`
 	// Where is set for a call that was given to a worker of a fleet.

@@ -37,7 +37,7 @@ func TestNoneSignalsTheTree(t *testing.T) {
 		t.Errorf("before birth: %v, %v", pids, err)
 	}
 	cmd := roleCommand("tree", "2")
-	if err := g.Born(func(dir *os.File, enter, leave []*os.File) error {
+	if err := g.Fork(func(dir *os.File, enter, leave []*os.File) error {
 		if dir != nil || enter != nil || leave != nil {
 			t.Error("there are cgroups to be born into")
 		}

@@ -76,8 +76,6 @@ func (c *eventCounter) close() {
 // these reached every group too, and was not the group's own.
 type oomParent = eventCounter
 
-func newOOMParent(tools *dir) (*oomParent, error) { return newEventCounter(tools, "") }
-
 type oomV1 struct {
 	*eventCounter
 	parent *oomParent

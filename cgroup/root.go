@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ type Root struct {
 // scope, which takes up to 5 s; ctx may shorten that. On failure the error is,
 // where the host lacks something, an [UnavailableError].
 func Open(ctx context.Context, o Options) (*Root, error) {
-	if o.Logger == nil {
-		o.Logger = hclog.NewNullLogger()
-	}
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	r := &Root{log: o.Logger, shares: map[string]*shared{}}
 	r.all = newBounds(r, "")
 	if err := r.open(ctx, o); err != nil {
@@ -204,7 +203,7 @@ func (r *Root) startEvents() (err error) {
 		return err
 	}
 	if h := r.limited[ctrlMemory]; h != nil && h.version == 1 {
-		r.oom, err = newOOMParent(h.tools)
+		r.oom, err = newEventCounter(h.tools, "")
 	}
 	return err
 }
@@ -228,13 +227,6 @@ func (r *Root) Path() string { return r.path }
 // Controllers lists the controllers that limits can use, sorted, by v2 names
 // (cpu, io, memory, pids).
 func (r *Root) Controllers() []string { return slices.Sorted(maps.Keys(r.limited)) }
-
-// Check tells whether limits can be enforced here, without making a group:
-// nil, Validate's error or a [ControllerError].
-func (r *Root) Check(l Limits) error {
-	_, err := r.plan(l)
-	return err
-}
 
 // plan checks limits and turns them into writes.
 func (r *Root) plan(l Limits) ([]write, error) {

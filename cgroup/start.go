@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start is Born for a child of our own: it runs start, which must fork exactly
+// Start is Fork for a child of our own: it runs start, which must fork exactly
 // the child that attr describes (for example exec.Cmd.Start with attr as
 // SysProcAttr), and returns start's error as it is.
 //
@@ -18,7 +18,7 @@ import (
 // don't use Pdeathsig there (the thread may be thrown away), and let start not
 // wait for the calling goroutine.
 func (g *Group) Start(attr *syscall.SysProcAttr, start func() error) error {
-	return g.Born(func(dir *os.File, enter, leave []*os.File) error {
+	return g.Fork(func(dir *os.File, enter, leave []*os.File) error {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
 		if len(enter) == 0 {
 			return start()

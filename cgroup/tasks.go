@@ -20,7 +20,7 @@ func (g *Group) Tasks() (n int64, err error) {
 }
 
 // LimitTasks sets the pids limit anew, for a group that was made with one.
-// What is there beyond it stays. It must not be called during Start or Born.
+// What is there beyond it stays. It must not be called during Start or Fork.
 func (g *Group) LimitTasks(n int64) error {
 	if n < 1 || g.limits.Pids == 0 {
 		return fmt.Errorf("cannot limit group %s to %d tasks: give 1 or more, and make the group with a limit", g.leaf, n)

@@ -182,8 +182,8 @@ func (p *Process) closeSockets() {
 	}
 }
 
-// networkOf is the policy's network, with the word left out where grants say it.
-func (p Policy) networkOf() string {
+// network is the policy's network, with the word left out where grants say it.
+func (p Policy) network() string {
 	if len(p.Grants) > 0 || p.AskNetwork {
 		return cmp.Or(p.Network, NetworkGrants)
 	}

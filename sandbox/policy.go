@@ -87,10 +87,6 @@ func (p Policy) tier() string {
 	return p.Tier
 }
 
-func (p Policy) network() string {
-	return p.networkOf()
-}
-
 // Resolved is a policy whose names have been checked and whose paths are open:
 // a call sees what was judged, wherever the paths lead by then. Close it, or a
 // Plan made of it, when no start is to come.

@@ -86,7 +86,7 @@ func (f Features) circumstances() string {
 	fmt.Fprintf(sum, "%+v\n%x\n", f, sha256.Sum256(launcherImage))
 	limits, _ := filepath.Glob("/proc/sys/user/max_*_namespaces")
 	for _, path := range slices.Concat(circumstances, limits) {
-		content := told(path)
+		content := kernelFile(path)
 		fmt.Fprintf(sum, "%s %d %s\n", path, len(content), content)
 	}
 	namespaces, _ := filepath.Glob("/proc/self/ns/*")
@@ -94,7 +94,7 @@ func (f Features) circumstances() string {
 		to, _ := os.Readlink(path)
 		fmt.Fprintln(sum, path, to)
 	}
-	for line := range strings.Lines(string(told("/proc/self/status"))) {
+	for line := range strings.Lines(string(kernelFile("/proc/self/status"))) {
 		if strings.HasPrefix(line, "Cap") || strings.HasPrefix(line, "NoNewPrivs") || strings.HasPrefix(line, "Seccomp") {
 			fmt.Fprint(sum, line)
 		}
@@ -102,9 +102,9 @@ func (f Features) circumstances() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// told is what the kernel tells in a file, as far as it can be read. os.ReadFile
+// kernelFile is the content of a file of the kernel, as far as it can be read. os.ReadFile
 // would offer each of these files to the poller first, which takes twice as long.
-func told(path string) (content []byte) {
+func kernelFile(path string) (content []byte) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil

@@ -32,7 +32,7 @@ const (
 const ownImage = "/proc/self/exe"
 
 // Into runs birth, which asks for exactly one process, with the cgroups that
-// it is to be born in (cgroup.Group.Born): the cgroup2 directory, the v1 `tasks`
+// it is to be born in (cgroup.Group.Fork): the cgroup2 directory, the v1 `tasks`
 // files that the forking thread enters for that moment, and those by which it
 // returns. nil is the host's own cgroups.
 type Into func(birth func(dir *os.File, enter, leave []*os.File) error) error

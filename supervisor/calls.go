@@ -36,14 +36,13 @@ func (c *Call) Result() *api.Result { return c.call.Result() }
 // a call that is over does nothing. It never waits.
 func (c *Call) Abort(reason api.Reason) { c.call.Abort(reason) }
 
-// Current says what the call's processes use at this moment: CPU time since the
-// call began, memory and processes now, where there are controllers for them.
-// ok is false before the call has processes, and after.
+// Current returns what the call's processes use at this moment: CPU time since the call
+// began, memory and processes now, where there are controllers for them. ok is false before
+// the call has processes, and after.
 func (c *Call) Current() (now cgroup.Current, ok bool) { return c.call.Current() }
 
-// Call runs one call to its end. It always returns a result: also for a tool
-// that does not exist. When ctx ends the call is aborted; the result still
-// describes it.
+// Call runs one call to its end. It always returns a result, even for a tool that does not
+// exist. When ctx ends the call is aborted; the result still describes it.
 func (s *Supervisor) Call(ctx context.Context, request Request) *api.Result {
 	return s.Start(ctx, request).Result()
 }
@@ -66,8 +65,8 @@ func (s *Supervisor) start(ctx context.Context, p *prepare.Prepared, err error) 
 	return &Call{c}
 }
 
-// admit makes the call of what is prepared, and what runs it. One with an error is to
-// be refused.
+// admit registers a prepared call and returns what runs it. With an error the call must be
+// refused.
 func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run func(context.Context), _ error) {
 	var line *kept.Line
 	switch keep := p.Request.Keep; {
@@ -135,7 +134,7 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 	c.Connected(made.Conn())
 }
 
-// hidden are the folders that no result names to a tool: toolhost's own.
+// hidden returns the folders that no result names to a tool: toolhost's own.
 func (s *Supervisor) hidden() []string {
 	own := append(s.config.OwnDirs(), s.users)
 	if s.config.Own != nil {

@@ -66,17 +66,17 @@ type Config struct {
 	Sandbox Policy
 	// Ceiling bounds the networks of all calls.
 	Ceiling Ceiling
-	// DenyNetworks are networks that no name may lead to, beside those that none may
-	// anyway (private ones, the host's own, ...): an operator's own public ones.
+	// DenyNetworks are networks that no granted name may resolve to, in addition to private
+	// ones, the host's own and the like: an operator's public addresses, for example.
 	DenyNetworks []netip.Prefix
-	// Own tells what else is the host program's own, beside StoreDir and RuntimeDir:
-	// its state, sockets and configuration. It is asked for each call; nil is
-	// nothing. It may be called from any goroutine.
+	// Own returns what else belongs to the host program, beside StoreDir and RuntimeDir: its
+	// state, sockets and configuration. It is called for each call; nil means nothing. It
+	// may be called from any goroutine.
 	Own func() sandbox.Own
-	// Recall spares New the trial call by which it finds out what this machine's
-	// sandboxes hold, where an earlier supervisor of this user made one in the same
-	// circumstances (boot, kernel, rules, rights). It is for programs that make one
-	// call and end: New takes two thirds of the time.
+	// Recall lets New use the result of an earlier trial call, which finds out what this
+	// machine's sandboxes can enforce, if a supervisor of this user has made one in the same
+	// circumstances (boot, kernel, rules, rights). It is for programs that make one call and
+	// end: New takes two thirds of the time.
 	Recall bool
 	// Adapter and AdapterArgs are without effect: plain commands need no other
 	// program.
@@ -100,38 +100,29 @@ const leaveSlotFor = 10 * time.Second
 // headStart is long enough for a process to start on a slow machine.
 const headStart = time.Second / 2
 
-// Slots are how many calls run at once, with the default for zero.
+// Slots returns how many calls run at once, with the default for zero.
 func (a Admission) Slots() int { return a.limits().Running }
 
-// Line is how many calls wait, and for how long, with the defaults for zero.
+// Line returns how many calls wait at most, and for how long, with the defaults for zero.
 func (a Admission) Line() (places int, wait time.Duration) {
 	l := a.limits()
 	return l.Queue, l.Wait
 }
 
 func (a Admission) limits() admission.Limits {
-	l := admission.Limits{Running: a.Running, Queue: a.Queue, Wait: a.Wait, LeaveFor: leaveSlotFor, HeadStart: headStart}
-	if l.Running == 0 {
-		l.Running = 2 * runtime.NumCPU()
+	return admission.Limits{
+		Running: cmp.Or(a.Running, 2*runtime.NumCPU()), Queue: cmp.Or(a.Queue, 64), Wait: cmp.Or(a.Wait, 10*time.Second),
+		LeaveFor: leaveSlotFor, HeadStart: headStart,
 	}
-	if l.Queue == 0 {
-		l.Queue = 64
-	}
-	if l.Wait == 0 {
-		l.Wait = 10 * time.Second
-	}
-	return l
 }
 
 // completePrestart fills in the defaults.
 func (c *Config) completePrestart() error {
 	b := &c.Prestart
 	if b.MemoryBytes < 0 {
-		return fmt.Errorf("prestart: %d bytes of memory are negative: give a positive number, or 0 for 512 MiB", b.MemoryBytes)
+		return fmt.Errorf("prestart: memory %d is negative: give bytes, or 0 for 512 MiB", b.MemoryBytes)
 	}
-	if b.Processes == 0 {
-		b.Processes = max(minPrestarted, 2*runtime.NumCPU())
-	}
+	b.Processes = cmp.Or(b.Processes, max(minPrestarted, 2*runtime.NumCPU()))
 	if b.MemoryBytes == 0 {
 		b.MemoryBytes = 512 << 20
 		if total := c.Totals.MemoryBytes; total > 0 {
@@ -146,11 +137,11 @@ const minPrestarted = 4
 func (a Admission) validate() error {
 	switch {
 	case a.Running < 0:
-		return fmt.Errorf("admission: %d running calls is negative: give 1 or more, or 0 for two per CPU", a.Running)
+		return fmt.Errorf("admission: running %d is negative: give 1 or more, or 0 for two per CPU", a.Running)
 	case a.Queue < 0:
-		return fmt.Errorf("admission: a queue of %d is negative: give 1 or more, or 0 for 64", a.Queue)
+		return fmt.Errorf("admission: queue %d is negative: give 1 or more, or 0 for 64", a.Queue)
 	case a.Wait < 0:
-		return fmt.Errorf("admission: a wait of %s is negative: give a positive one, or 0 for 10s", a.Wait)
+		return fmt.Errorf("admission: wait %s is negative: give a positive duration, or 0 for 10s", a.Wait)
 	}
 	return nil
 }
@@ -166,25 +157,20 @@ func (c *Config) complete() error {
 	if c.Profile.Name == "" {
 		c.Profile, _ = budget.Standard(budget.ToolCall)
 	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
-	if c.RuntimeDir == "" {
-		c.RuntimeDir = defaultRuntimeDir()
-	}
-	if c.StoreDir == "" {
-		c.StoreDir = defaultStoreDir()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
+	c.RuntimeDir = cmp.Or(c.RuntimeDir, defaultRuntimeDir())
+	c.StoreDir = cmp.Or(c.StoreDir, defaultStoreDir())
 	return c.makeSpillDir()
 }
 
-// makeSpillDir has what is cut go nowhere by mistake.
+// makeSpillDir makes the spill folder, so that a wrong path is an error before output is
+// lost.
 func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(c.SpillDir, 0o700); err != nil {
-		return fmt.Errorf("there can be no spill folder %s: %w; name another", c.SpillDir, err)
+		return fmt.Errorf("cannot make the spill folder %s: %w; name another", c.SpillDir, err)
 	}
 	return nil
 }

@@ -29,12 +29,12 @@ type Description struct {
 	Warnings []string
 	// Server is what stands behind an adapter; nil where none does.
 	Server *pluginv1.Server
-	// Remembered: nobody was asked, for the answer was known.
+	// Remembered is true if the answer was known before, and the binary was not asked.
 	Remembered bool
 }
 
-// Tool is the tool of a name, or without a name the only one; nil if there is
-// no such one.
+// Tool returns the tool of that name, or the only one if name is empty; nil if there is no
+// such tool.
 func (d *Description) Tool(name string) *pluginv1.ToolDescription {
 	for _, tool := range d.Tools {
 		if tool.GetName() == name || name == "" && len(d.Tools) == 1 {
@@ -44,7 +44,7 @@ func (d *Description) Tool(name string) *pluginv1.ToolDescription {
 	return nil
 }
 
-// Names are those of the tools.
+// Names returns the names of the tools.
 func (d *Description) Names() (names []string) {
 	for _, tool := range d.Tools {
 		names = append(names, tool.GetName())
@@ -52,14 +52,13 @@ func (d *Description) Names() (names []string) {
 	return names
 }
 
-// Describe asks a plugin binary what tools it has, in a process of its own
-// under the message_route profile, with the request's tool, hash, limits,
-// environment and sandbox, but nothing granted. Answers are remembered by the
-// binary's hash, and not asked for again unless the request is Anew. Where a kept
-// process is Asked, calls that have it to themselves are waited for as long as for a
-// slot. The result tells what happened where there is no description. Timeouts of the
-// request shorten it, but for what an operator's file says of an Adapter's calls: they
-// do not wait for the start of what is behind it each time.
+// Describe asks a plugin binary what tools it has, in a process of its own under the
+// message_route profile, with the request's tool, hash, limits, environment and sandbox, but
+// nothing granted. Answers are remembered by the binary's hash, and not asked for again
+// unless the request is Anew. If a kept process is Asked, Describe waits for calls that have
+// it to themselves as long as for a slot. Without a description the result says what
+// happened. The request's timeouts shorten a Describe, except those of an operator's file
+// for an Adapter: its calls do not start what is behind it each time.
 func (s *Supervisor) Describe(ctx context.Context, request Request) (*Description, *api.Result) {
 	began := time.Now()
 	d, found, err := s.findAndDescribe(ctx, request)
@@ -71,7 +70,7 @@ func (s *Supervisor) Describe(ctx context.Context, request Request) (*Descriptio
 	return nil, c.Result()
 }
 
-// SHA256 is that of a plugin binary, as a call would find it.
+// SHA256 returns the hash of a plugin binary, found as a call would find it.
 func (s *Supervisor) SHA256(path string) (string, error) {
 	found, err := s.binaries.Find(path)
 	return found.SHA256, err
@@ -127,7 +126,7 @@ func (s *Supervisor) askDescribed(ctx context.Context, request Request) (*descri
 	return d, nil
 }
 
-// askDescription is a supervised call like any other, but for its work.
+// askDescription makes a supervised call like any other, whose work is a Describe.
 func (s *Supervisor) askDescription(ctx context.Context, request Request) (*pluginv1.DescribeResponse, *api.Result, error) {
 	profile, _ := budget.ForOperation("DescribeTool")
 	p, err := s.prepareDescribe(ctx, request, profile)
@@ -183,8 +182,7 @@ func (s *Supervisor) describeRequest(request Request, profile budget.Profile) Re
 	return asked
 }
 
-// withoutData is the policy with a workspace of the call's own: nothing is to
-// write to data of the tool's that are in use.
+// withoutData gives the policy a workspace of the call's own: the tool's data may be in use.
 func withoutData(policy *sandbox.Policy) *sandbox.Policy {
 	if policy == nil {
 		return nil
@@ -194,7 +192,7 @@ func withoutData(policy *sandbox.Policy) *sandbox.Policy {
 	return &own
 }
 
-// describePolicy grants nothing: what a tool says of itself takes no files.
+// describePolicy grants nothing: a tool needs no files to describe itself.
 func (s *Supervisor) describePolicy(request Request) *sandbox.Policy {
 	policy := s.config.Sandbox
 	if request.Sandbox != nil {
@@ -219,7 +217,7 @@ func (s *Supervisor) describeTimeout(request Request, profile budget.Profile) []
 	}}
 }
 
-// ofWork is what an operator's file says of how long calls may work.
+// ofWork reports whether an ask is an operator's file's, which bounds how long calls work.
 func ofWork(a budget.Ask) bool {
 	return a.Layer == budget.LayerGlobal && a.Rank < budget.RankEnvironment
 }

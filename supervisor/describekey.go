@@ -12,21 +12,19 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Describes have slots of their own: tools that hang while they are described
-// keep no call waiting that could be made.
+// Describes have slots of their own, so that tools which hang in a Describe hold up no call.
 const (
 	maxDescribing = 16
 	describeQueue = 1024
 )
 
-// flightKey is the same for requests whose Describe comes to the same, also where
-// it fails.
+// flightKey is equal for requests whose Describe has the same outcome, failures included.
 func flightKey(key string, request Request) describe.Key {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q %q %+v %+v %+v %d %+v %d %q %q", key, request.Env, request.Dir, request.Limits, request.Sandbox, request.Timeouts, request.Timeout,
 		request.Profiles, request.Tool.DescribeTimeout, request.Secrets, stamps(request)))
 }
 
-// stamps are those of the files that the tool's arguments name: what it runs
+// stamps returns size and time of the files that the tool's arguments name: what it runs
 // changes with them.
 func stamps(request Request) (list []string) {
 	for _, arg := range request.Tool.Args {
@@ -43,7 +41,7 @@ func stamps(request Request) (list []string) {
 	return list
 }
 
-// describeKey is the same for requests that get the same description.
+// describeKey is equal for requests that get the same description.
 func describeKey(request Request, found prepare.Binary) string {
 	key := found.SHA256 + "\x00" + strings.Join(request.Tool.Args, "\x00")
 	if request.Tool.Adapter {

@@ -38,7 +38,6 @@ func TestDescribeTimeout(t *testing.T) {
 		"more than any Describe may take": {Tool{Adapter: true, DescribeTimeout: time.Hour}, nil, time.Minute},
 	} {
 		s := &Supervisor{config: config}
-		s.preparer.Profile = config.Profile
 		asked := s.describeTimeout(Request{Tool: test.tool, Timeouts: test.asks}, profile)
 		if got := budget.Resolve(profile, asked...).Timeout; got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

@@ -63,11 +63,11 @@ func shareOf(s Share) admission.Share {
 	return admission.Share{Key: s.Key, Running: s.Running, Waiting: s.Waiting}
 }
 
-// lockWaitEndless is how long a call waits that may itself take for ever.
+// lockWaitEndless is how long a call without a timeout waits.
 const lockWaitEndless = time.Hour
 
-// lockWait is as long as for a slot, or as the call itself may take if that is
-// longer: so may those that are before it.
+// lockWait is as long as the wait for a slot, or as the call's own timeout if that is
+// longer: the calls before it may take as long.
 func (s *Supervisor) lockWait(p *prepare.Prepared) time.Duration {
 	wait := s.config.Admission.limits().Wait
 	if p.Timeout.Timeout == budget.Infinite {
@@ -86,12 +86,12 @@ func (s *Supervisor) lock(ctx context.Context, p *prepare.Prepared, line *kept.L
 	most := s.config.Admission.limits().Queue
 	if n := s.locking.Add(1); n > int64(most) {
 		s.locking.Add(-1)
-		return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls wait for data of tools already: call again later", most))
+		return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonData, fmt.Errorf("%d calls already wait for tool data: call again later", most))
 	}
 	defer s.locking.Add(-1)
 	wait := s.lockWait(p)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, outcome.Refuse(api.StatusOverloaded, api.ReasonData,
-		fmt.Errorf("another call, or a process that is kept, has used the tool's data for %s (it holds the lock %s)", wait, lock.File)))
+		fmt.Errorf("another call or a kept process has held the tool's data for %s (lock %s)", wait, lock.File)))
 	defer cancel()
 	if line != nil {
 		return line.Lock(ctx, lock.File)

@@ -32,16 +32,16 @@ type Explanation struct {
 	NotPrestarted string `json:"notPrestarted,omitempty"`
 }
 
-// Explain prepares the call and tells what would be in force. Its arguments
-// are not looked at. An error is the Refusal which the call would meet.
+// Explain prepares the call and returns what would be in force, without regard to its
+// arguments. An error is the Refusal that the call would meet.
 func (s *Supervisor) Explain(ctx context.Context, request Request) (*Explanation, error) {
 	e, p, err := s.explain(ctx, request)
 	p.Close()
 	return e, err
 }
 
-// Check does the same for who makes the call elsewhere: it gives the result that the call
-// would have here, if it would be refused, and else nil.
+// Check is for a call that another machine may make: it returns the result that the call
+// would have here if it would be refused, else nil.
 func (s *Supervisor) Check(ctx context.Context, request Request) (refused *api.Result) {
 	request.Events = nil
 	_, p, err := s.explain(ctx, request)

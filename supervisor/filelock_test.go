@@ -61,7 +61,7 @@ func TestALockKeepsCallsOfAllHostsApart(t *testing.T) {
 		}
 		r := quick(test.wants, timeout)
 		if wantStatus(t, r, test.status); r.Status != api.StatusOK {
-			if r.Reason != "data" || !r.Retry.Retryable || !strings.Contains(r.Message, "was not called: another call, or a process that is kept, has used the tool's data for 200ms") {
+			if r.Reason != "data" || !r.Retry.Retryable || !strings.Contains(r.Message, "was not called: another call or a kept process has held the tool's data for 200ms") {
 				t.Errorf("reason %q, retryable %t: %s", r.Reason, r.Retry.Retryable, r.Message)
 			}
 		}

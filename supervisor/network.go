@@ -19,8 +19,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// Ceiling bounds the networks of all calls, whatever asks for more; its zero value
-// bounds nothing.
+// Ceiling bounds the networks of all calls; the zero value bounds nothing.
 type Ceiling struct {
 	// Network is sandbox.NetworkNone, NetworkGrants with Grants, or empty or
 	// NetworkHost for no bound.
@@ -88,9 +87,9 @@ type netSession struct {
 	first  *visit // of the call that the process was started for; nil when that is over
 	named  int
 
-	told  sync.Mutex              // apart from mu, under which End waits
-	parts map[string]*api.Network // of the calls that the end has found
-	asks  map[relay.Ask]*asking   // those that are not settled
+	reportMu sync.Mutex              // apart from mu, under which End waits
+	parts    map[string]*api.Network // of the calls that the end has found
+	asks     map[relay.Ask]*asking   // those that are not settled
 }
 
 var _ process.Network = (*netSession)(nil)
@@ -162,7 +161,7 @@ func (n *netSession) End(drain bool) *api.Network {
 	return got
 }
 
-// lost is what is known of a network whose relay has ended.
+// lost returns what is known of a network whose relay has ended.
 func lost(err error) *api.Network {
 	if err == nil {
 		err = relay.ErrGone
@@ -175,8 +174,8 @@ func (n *netSession) lastOf(name string) *api.Network {
 	if name == "" {
 		return n.ended
 	}
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	if part := n.parts[name]; part != nil {
 		return part
 	}
@@ -185,8 +184,8 @@ func (n *netSession) lastOf(name string) *api.Network {
 
 // reported takes what a call came to whose session ends.
 func (n *netSession) reported(name string, part *api.Network) {
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	n.parts[name] = part
 }
 

@@ -23,8 +23,8 @@ type asking struct {
 func (n *netSession) comes(a relay.Ask) *asking {
 	one := &asking{over: make(chan struct{})}
 	one.waits, one.end = context.WithCancel(context.Background())
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	last := 0
 	for other, earlier := range n.asks {
 		if other.Name == a.Name && other.Port == a.Port && other.ID > last {
@@ -37,8 +37,8 @@ func (n *netSession) comes(a relay.Ask) *asking {
 
 // left is for a question that no connection waits for any more.
 func (n *netSession) left(a relay.Ask) {
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
 		one.end()
 	}
@@ -47,8 +47,8 @@ func (n *netSession) left(a relay.Ask) {
 // settled forgets a question. It comes before the relay knows, which may ask about the
 // same name again as soon as it does.
 func (n *netSession) settled(a relay.Ask, v relay.Verdict) {
-	n.told.Lock()
-	defer n.told.Unlock()
+	n.reportMu.Lock()
+	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
 		one.end()
 		one.verdict, one.before = v, nil

@@ -31,7 +31,7 @@ type Prestarted = kept.Parked
 // one, and ends with it. Why a request can have none is what Explain says.
 func (s *Supervisor) Prestart(requests []Request) { s.kept.Declare(requests) }
 
-// Prestarted says what waits at present.
+// Prestarted returns the processes that wait at present.
 func (s *Supervisor) Prestarted() Prestarted { return s.kept.Parked() }
 
 // source is how processes are started before their calls.
@@ -58,8 +58,8 @@ func (s *Supervisor) prepareAhead(ctx context.Context, request Request) (*prepar
 	return p, nil
 }
 
-// startAhead has the tool say what it is: what it does for the first time only is
-// done when its call comes.
+// startAhead asks the tool to describe itself, so that its first-time work is done before
+// its call comes.
 func (s *Supervisor) startAhead(ctx context.Context, p *prepare.Prepared, l process.Listener, spawned func(*process.Process)) error {
 	starting, cancel := context.WithTimeout(ctx, p.StartTimeout)
 	defer cancel()

@@ -65,10 +65,9 @@ func (s *Supervisor) offer(found sandbox.Features) {
 	s.features = found
 }
 
-// Ready says why no call can be made at present, for a reason of this machine's
-// own, and what to do about it; nil if calls can be made, as far as is known. If a
-// start has just failed for such a reason it waits for a trial call, but not
-// longer than three seconds.
+// Ready returns nil if calls can be made, as far as is known, else why this machine can make
+// no call at present and what to do about it. If a start has just failed for such a reason
+// it waits for a trial call, but not longer than three seconds.
 func (s *Supervisor) Ready() error {
 	r := &s.ready
 	r.mu.Lock()
@@ -97,7 +96,7 @@ func (s *Supervisor) doubt(why error) {
 		return
 	}
 	r.doubted, r.failure, r.verdict = true, withRemedy(why), make(chan struct{})
-	s.config.Logger.Warn("a call could not be started for a reason of this machine's: trying until one can", "error", r.failure)
+	s.config.Logger.Warn("cannot start a call because of this machine: trying until one starts", "error", r.failure)
 	r.trials.Go(s.tryUntilReady)
 }
 
@@ -164,7 +163,7 @@ func (s *Supervisor) tryCall() (err error) {
 	if err != nil {
 		return err
 	}
-	found, err := s.host.Probe(ctx, group.Born)
+	found, err := s.host.Probe(ctx, group.Fork)
 	if err == nil {
 		err = found.Untried()
 	}

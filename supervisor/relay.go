@@ -34,10 +34,9 @@ const (
 // relayOffered says that this program can be a relay: RelayMain was called.
 var relayOffered atomic.Bool
 
-// RelayMain makes the program able to serve calls with network grants. Call it
-// first in main: where the process was started as a host's relay, it serves that
-// and does not return; otherwise it returns at once. Without it calls with network
-// grants are refused, and say so.
+// RelayMain lets the program serve calls with network grants. Call it first in main: in a
+// process that was started as a host's relay it serves and does not return; otherwise it
+// returns at once. Without it calls with network grants are refused.
 func RelayMain() {
 	relayOffered.Store(true)
 	if len(os.Args) != 1 || os.Args[0] != relayName {
@@ -205,7 +204,7 @@ func (r *relayProcess) launch(ctx context.Context, plan *sandbox.Plan, control *
 	defer write.Close()
 	p, err := r.s.host.Start(ctx, sandbox.Spec{
 		Plan: plan, Path: relayPath, Args: []string{relayName}, Env: relayEnv, Dir: "/",
-		Stdio: [3]*os.File{r.s.null, r.s.null, write}, Extra: []*os.File{control}, KillFile: r.group.KillFile, Into: r.group.Born,
+		Stdio: [3]*os.File{r.s.null, r.s.null, write}, Extra: []*os.File{control}, KillFile: r.group.KillFile, Into: r.group.Fork,
 	})
 	if err != nil {
 		return nil, errors.Join(err, read.Close())

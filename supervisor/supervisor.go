@@ -125,7 +125,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 func (s *Supervisor) newPreparer() prepare.Preparer {
 	c := &s.config
 	return prepare.Preparer{
-		Limits: c.Limits, Sandbox: c.Sandbox, Profile: c.Profile, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
+		Limits: c.Limits, Sandbox: c.Sandbox, Profiles: c.Profiles, Timeouts: c.Timeouts, Grace: c.Grace,
 		Binaries: s.binaries, Features: s.offered, Describe: s.describe, RuntimeDir: s.runtime.path,
 		Trusted: append(c.OwnDirs(), s.users), Own: c.Own,
 		Cgroup: s.groups.Mode().String(), Controllers: s.groups.Controllers(), NoCgroup: c.NoCgroup, CheckNetwork: s.checkNetwork,
@@ -169,7 +169,7 @@ func (s *Supervisor) tryFeatures(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.host.Probe(ctx, group.Born)
+	found, err := s.host.Probe(ctx, group.Fork)
 	s.offer(found)
 	return errors.Join(err, group.Kill(), group.WaitEmpty(ctx), group.Remove())
 }
@@ -192,8 +192,8 @@ func (s *Supervisor) release() error {
 	return errors.Join(errs...)
 }
 
-// Close aborts what runs, waits for its results and removes every trace. Only the
-// first one does; its error is that of all.
+// Close aborts what runs, waits for its results and removes every trace. Only the first
+// Close does; later ones return its error.
 func (s *Supervisor) Close() error {
 	s.closing.Do(func() { s.closeErr = s.close() })
 	return s.closeErr
@@ -215,7 +215,7 @@ func (s *Supervisor) close() error {
 	s.kept.Close()
 	s.relays.close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
-		s.config.Logger.Warn("goroutines of calls have not ended: the kernel, or who reads their output, holds them", "names", left)
+		s.config.Logger.Warn("goroutines of calls have not ended: the kernel or a reader of output holds them", "names", left)
 	}
 	return s.release()
 }
@@ -225,8 +225,8 @@ func (s *Supervisor) close() error {
 // in use go on.
 func (s *Supervisor) EndIdle() { s.kept.EndIdle() }
 
-// Swept says whether New has seen to it that no process is left of the calls of dead
-// supervisors that had the same place for their cgroups. Without cgroups it is not known.
+// Swept reports whether New made certain that no process is left of dead supervisors with
+// the same place for their cgroups. Without cgroups that is unknown, and false.
 func (s *Supervisor) Swept() bool { return s.swept }
 
 // Host is what a supervisor found on this machine.
@@ -253,7 +253,7 @@ type Health struct {
 	Stuck int `json:"stuck"`
 }
 
-// Health tells the load.
+// Health returns the load.
 func (s *Supervisor) Health() Health {
 	h := Health{Stuck: int(s.stuck.Load())}
 	h.Running, h.Waiting = s.gate.Load()
@@ -270,8 +270,8 @@ func (s *Supervisor) Host() Host {
 	return h
 }
 
-// Controller says whether limits of a cgroup controller (memory, pids, cpu,
-// io) can be enforced here.
+// Controller reports whether limits of a cgroup controller (memory, pids, cpu, io) can be
+// enforced here.
 func (s *Supervisor) Controller(name string) bool {
 	return slices.Contains(s.groups.Controllers(), name)
 }

@@ -1,14 +1,12 @@
 package supervisor
 
 import (
-	"time"
-
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
-// Verdict is what a call came to that was decided without running it.
+// Verdict is the outcome of a call that was decided without running it.
 type Verdict struct {
 	CallID, Tool string
 	// Status is StatusDenied, StatusCancelled or the like; Reason and Decider
@@ -18,8 +16,6 @@ type Verdict struct {
 	Decider string
 	// Message is the whole paragraph for the model, with its prefix.
 	Message string
-	// HumanWait is how long somebody was waited for.
-	HumanWait time.Duration
 }
 
 // Result makes the result of such a call: nothing ran, nothing was changed.
@@ -28,7 +24,6 @@ func (v Verdict) Result() *api.Result {
 		SchemaVersion: api.SchemaVersion, CallID: v.CallID, Tool: v.Tool, Instance: api.InstanceFresh,
 		Status: v.Status, Code: outcome.CodeName(v.Status), Reason: v.Reason, Decider: v.Decider, Message: v.Message,
 		Warnings: []string{}, Files: []api.File{}, Content: []api.Content{}, Kill: api.Kill{Stage: "none", Signals: []string{}},
-		Timing: api.Timing{HumanWaitMs: v.HumanWait.Milliseconds()},
 	}
 	r.Sandbox = prepare.EmptyReceipt()
 	r.Retry = api.Retry{Retryable: outcome.Retryable(r), SideEffects: "none"}

@@ -64,7 +64,7 @@ const (
 )
 
 // ErrNoApproval is why Revoke revokes nothing.
-var ErrNoApproval = errors.New("no such approval is in force: it was revoked, has expired, or never was")
+var ErrNoApproval = errors.New("no such approval is in force: it was revoked, has expired, or never existed")
 
 // NewApprovals makes them for Config.
 func NewApprovals(o ApprovalOptions) *Approvals {

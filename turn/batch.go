@@ -71,7 +71,7 @@ func (b *batch) begin(calls []Call) {
 		e := &entry{call: call, key: b.t.uniqueKey(call.ID), asked: b.t.now(), stage: stageReady}
 		if len(call.Tool) > maxNameBytes {
 			e.call.Tool = text.Bytes(call.Tool, maxNameBytes)
-			e.call.Problem = "there is no tool of such a long name"
+			e.call.Problem = "no tool has such a long name"
 		}
 		b.entries = append(b.entries, e)
 		b.t.emit(b.event(e, api.EventQueued), nil)

@@ -27,7 +27,7 @@ func WaitFor(kind api.InteractionKind, asked time.Duration, asks ...budget.Ask) 
 	case !known:
 		return 0, "", fmt.Errorf("unknown kind of interaction %q", kind)
 	case asked < 0 || asked == budget.Infinite:
-		return 0, "", fmt.Errorf("interaction %s: a timeout without an end is not possible: give at most %s", kind, budget.MaxHumanWait)
+		return 0, "", fmt.Errorf("interaction %s: the timeout must be finite: give at most %s", kind, budget.MaxHumanWait)
 	case asked > 0:
 		asks = append(slices.Clone(asks), budget.Ask{Layer: budget.LayerCall, Timeout: asked})
 	}
@@ -66,7 +66,7 @@ func (t *Turn) wait(kind api.InteractionKind, tool Tool, asked time.Duration) (t
 func checkWaits(waits map[api.InteractionKind]time.Duration) error {
 	for kind, wait := range waits {
 		if wait == 0 {
-			return fmt.Errorf("interaction %s: timeout 0 is not possible: give one of at most %s, or none", kind, budget.MaxHumanWait)
+			return fmt.Errorf("interaction %s: timeout 0 is not allowed: give one of at most %s, or leave it out", kind, budget.MaxHumanWait)
 		}
 		if _, _, err := WaitFor(kind, wait); err != nil {
 			return err

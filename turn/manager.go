@@ -266,7 +266,7 @@ var ErrNoRoom = errors.New("there is no room on record")
 var ErrTooDeep = fmt.Errorf("there are %d turns above it already, and no more are possible", MaxDepth)
 
 // ErrParentOver is why a turn cannot begin as the child of another one.
-var ErrParentOver = errors.New("that turn is over, aborted or never was")
+var ErrParentOver = errors.New("that turn is over, was aborted, or never existed")
 
 func (m *Manager) admit(t *Turn, spec Spec) error {
 	switch {

@@ -169,7 +169,7 @@ func (t *Turn) Expire() {
 }
 
 // ErrNotPending is why Answer takes no answer at all.
-var ErrNotPending = errors.New("the interaction is not pending: it was answered, has timed out, or never was")
+var ErrNotPending = errors.New("the interaction is not pending: it was answered, has timed out, or never existed")
 
 const (
 	// maxAnswerBytes bounds an answer, maxByBytes the name of who gave it.

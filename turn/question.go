@@ -97,7 +97,7 @@ func (q Question) check() error {
 		return nil
 	}
 	if _, err := schema.Parse(q.Schema); err != nil {
-		return fmt.Errorf("the schema is not one: %w", err)
+		return fmt.Errorf("the schema is invalid: %w", err)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (r *rounds) Result() *api.Result {
 		case len(before) == maxRounds:
 			result = supervisor.Verdict{
 				Tool: result.Tool, Status: api.StatusProtocolError, Reason: api.ReasonServer,
-				Message: "[FAILED] The tool's server has asked for more again and again, and gives no result.",
+				Message: "[FAILED] The tool's server keeps asking for more input and gives no result.",
 			}.Result()
 			result.Retry.SideEffects = "possible"
 			return together(before, result)

@@ -234,8 +234,8 @@ func TestRoundsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{wants: []string{`{}`}, first: api.Result{
 			Warnings: []string{"w"}, Limits: api.AppliedLimits{OutputBytes: 100}, Timing: api.Timing{SoftBudgetMs: 500},
-			Output:    api.Output{Stderr: api.StreamOutput{Head: "said", SeenBytes: 4, KeptBytes: 4}},
-			Elsewhere: api.Elsewhere{Network: &api.Network{Mode: "grants", Flows: []api.NetworkFlow{{Name: "a.example"}}, Unreachable: 2}},
+			Output: api.Output{Stderr: api.StreamOutput{Head: "said", SeenBytes: 4, KeptBytes: 4}},
+			Remote: api.Remote{Network: &api.Network{Mode: "grants", Flows: []api.NetworkFlow{{Name: "a.example"}}, Unreachable: 2}},
 		}}
 		r := s.of(t, 0)
 		if !r.OK() || !r.Overran || strings.Join(r.Warnings, " ") != "w" || r.Output.Stderr.Head != "said" || r.Timing.SoftBudgetMs != 500 || r.Limits.OutputBytes != 100 {

@@ -22,8 +22,8 @@ const (
 	// maxWaiting bounds those who wait.
 	maxWaiting = 1024
 	// Memory that was reserved and is not used yet is kept from those who wait for
-	// as long as at least leastProgress of it is used in each promiseTime.
-	promiseTime   = 100 * time.Millisecond
+	// as long as at least leastProgress of it is used in each reserveTime.
+	reserveTime   = 100 * time.Millisecond
 	leastProgress = 32 << 10
 )
 
@@ -50,10 +50,10 @@ type Account struct {
 
 // waiter is somebody who waits.
 type waiter struct {
-	holder  *Holder
-	bytes   int64
-	promise bool
-	ready   chan struct{} // closed once the bytes are the holder's
+	holder   *Holder
+	bytes    int64
+	reserves bool
+	ready    chan struct{} // closed once the bytes are the holder's
 }
 
 // Within is bytes, or an n-th of what this process may use (GOMEMLIMIT, or what
@@ -89,8 +89,8 @@ type Holder struct {
 	// Guarded by the account's mu.
 	bytes    int64     // in use, those that are free included
 	counted  int64     // by the account
-	promised int64     // of counted: not in use yet
-	seen     int64     // what was promised when it was last looked at
+	reserved int64     // of counted: not in use yet
+	seen     int64     // what was reserved when it was last looked at
 	seenAt   time.Time // or reserved
 	since    time.Time // when counted began to be more than 0
 	lost     bool
@@ -114,7 +114,7 @@ func (h *Holder) Reserve(ctx context.Context, bytes int64) error {
 		h.account.mu.Unlock()
 		return nil
 	}
-	return h.account.get(ctx, &waiter{holder: h, bytes: bytes - h.free, promise: true, ready: make(chan struct{})})
+	return h.account.get(ctx, &waiter{holder: h, bytes: bytes - h.free, reserves: true, ready: make(chan struct{})})
 }
 
 // Try is Take for bytes that the holder has already: its free ones, and what was
@@ -128,8 +128,8 @@ func (h *Holder) Try(bytes int64) bool {
 // lacks is what the account must give for so many bytes more, and what of the
 // reserved ones they use. The account is locked.
 func (h *Holder) lacks(bytes int64) (need, kept int64) {
-	need = max(h.bytes+bytes-h.free, 0) - (h.counted - h.promised)
-	kept = min(max(need, 0), h.promised)
+	need = max(h.bytes+bytes-h.free, 0) - (h.counted - h.reserved)
+	kept = min(max(need, 0), h.reserved)
 	return need - kept, kept
 }
 
@@ -139,7 +139,7 @@ func (h *Holder) covers(bytes int64) bool {
 	if need > 0 {
 		return false
 	}
-	h.promised -= kept
+	h.reserved -= kept
 	h.bytes += bytes
 	return true
 }
@@ -163,7 +163,7 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 	switch holds := h.counted > 0; {
 	case holds && a.fits(h.key, need): // before those who have nothing: it is done sooner
 		a.count(w)
-		h.promised -= kept
+		h.reserved -= kept
 		h.bytes += bytes
 		a.mu.Unlock()
 		return nil
@@ -176,16 +176,9 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	h.promised = max(h.promised-kept, 0)
+	h.reserved = max(h.reserved-kept, 0)
 	h.bytes += bytes
 	return nil
-}
-
-// Lost says whether the holder has lost its memory to others.
-func (h *Holder) Lost() bool {
-	h.account.mu.Lock()
-	defer h.account.mu.Unlock()
-	return h.lost
 }
 
 // Give takes back what Take counted.
@@ -197,7 +190,7 @@ func (h *Holder) Give(bytes int64) {
 		return
 	}
 	h.bytes = max(h.bytes-bytes, 0)
-	a.uncount(h, max(h.counted-h.promised-max(h.bytes-h.free, 0), 0))
+	a.uncount(h, max(h.counted-h.reserved-max(h.bytes-h.free, 0), 0))
 	a.serve()
 }
 
@@ -207,7 +200,7 @@ func (h *Holder) Release() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	h.released = true
-	h.bytes, h.promised = 0, 0
+	h.bytes, h.reserved = 0, 0
 	a.uncount(h, h.counted)
 	a.waiting = slices.DeleteFunc(a.waiting, func(w *waiter) bool { return w.holder == h })
 	a.serve()
@@ -236,7 +229,7 @@ func (a *Account) wait(ctx context.Context, w *waiter) error {
 	default:
 	}
 	began := time.Now()
-	again := time.NewTicker(promiseTime)
+	again := time.NewTicker(reserveTime)
 	defer again.Stop()
 	for {
 		select {
@@ -298,9 +291,9 @@ func (a *Account) count(w *waiter) {
 		a.holders[h] = struct{}{}
 	}
 	h.counted += w.bytes
-	if w.promise {
-		h.promised += w.bytes
-		h.seen, h.seenAt = h.promised, time.Now()
+	if w.reserves {
+		h.reserved += w.bytes
+		h.seen, h.seenAt = h.reserved, time.Now()
 	}
 	a.used += w.bytes
 	a.keys[h.key] += w.bytes
@@ -332,7 +325,7 @@ func (a *Account) hasOlder(h *Holder) bool {
 }
 
 // reclaim takes memory from those who keep it from somebody who waits: what was
-// promised and is not used, and from the slow, if patience is over, everything.
+// reserved and is not used, and from the slow, if patience is over, everything.
 func (a *Account) reclaim(w *waiter, patient bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -343,10 +336,10 @@ func (a *Account) reclaim(w *waiter, patient bool) error {
 	lacking := a.keys[w.holder.key]+w.bytes > a.share
 	for h := range a.holders {
 		age := time.Since(h.since)
-		if h == w.holder || lacking && h.key != w.holder.key || age < promiseTime {
+		if h == w.holder || lacking && h.key != w.holder.key || age < reserveTime {
 			continue
 		}
-		a.takePromise(h)
+		a.takeReserve(h)
 		if patient && age >= a.patience {
 			a.lose(h)
 		}
@@ -355,16 +348,16 @@ func (a *Account) reclaim(w *waiter, patient bool) error {
 	return nil
 }
 
-// takePromise takes back what was reserved by somebody who hardly uses it.
-func (a *Account) takePromise(h *Holder) {
-	if time.Since(h.seenAt) < promiseTime {
+// takeReserve takes back what was reserved by somebody who hardly uses it.
+func (a *Account) takeReserve(h *Holder) {
+	if time.Since(h.seenAt) < reserveTime {
 		return
 	}
-	if h.seen-h.promised < leastProgress {
-		a.uncount(h, h.promised)
-		h.promised = 0
+	if h.seen-h.reserved < leastProgress {
+		a.uncount(h, h.reserved)
+		h.reserved = 0
 	}
-	h.seen, h.seenAt = h.promised, time.Now()
+	h.seen, h.seenAt = h.reserved, time.Now()
 }
 
 func (a *Account) lose(h *Holder) {

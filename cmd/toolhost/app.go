@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/spf13/pflag"
+
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
@@ -56,7 +58,7 @@ func (f *callFlags) open() (*app, error) {
 	if err != nil {
 		return nil, hostError(err)
 	}
-	loaded, err := config.Load(config.Options{Path: f.config, Machine: &machine})
+	loaded, err := config.Load(config.Options{Path: f.config, Machine: &machine, Flags: layer(f.given, toolKeys)})
 	if err != nil {
 		return nil, configError(err)
 	}
@@ -71,6 +73,20 @@ func (f *callFlags) open() (*app, error) {
 		return nil, exit.With(exit.Usage, err)
 	}
 	return f.openWith(loaded, machine)
+}
+
+// openOnce is open for a command that makes one call.
+func (f *callFlags) openOnce() (*app, error) {
+	f.once = true
+	if os.Getenv("GOGC") == "" { // garbage is collected from 16 MiB on, and not from 4: mostly all is over before
+		debug.SetGCPercent(400)
+	}
+	if err := f.trace.begin(); err != nil {
+		return nil, err
+	}
+	k, err := f.open()
+	f.trace.mark("open")
+	return k, err
 }
 
 func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*app, error) {
@@ -92,16 +108,8 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
 	}
-	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Mode: turn.Mode(f.mode), Once: f.once, Adjust: f.over, Warn: k.warn, Notices: k.notice})
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Once: f.once, Adjust: f.over, Warn: k.warn, Notices: k.notice})
 	return k, nil
-}
-
-// collectLate has garbage collected from 16 MiB on, and not from 4: a command that
-// makes one call is mostly over before. GOGC goes before it.
-func collectLate() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
 }
 
 func (k *app) notice(entry, method string, params json.RawMessage) {
@@ -146,9 +154,7 @@ func newHost(noCgroup bool) (*supervisor.Supervisor, error) {
 }
 
 // configured is for commands that have no flags of a call but the file's.
-func configured(path string) *callFlags {
-	return &callFlags{config: path, set: func(string) bool { return false }}
-}
+func configured(path string) *callFlags { return &callFlags{config: path, given: &pflag.FlagSet{}} }
 
 // dataDir is where tools keep what stays; empty if there is no such place.
 func (f *callFlags) dataDir(loaded *config.Loaded) string {
@@ -216,9 +222,6 @@ func noFile() string {
 	return "no configuration found, see toolhost config"
 }
 
-// mode is that of tools that no configuration names.
-func (k *app) mode() turn.Mode { return cmp.Or(turn.Mode(k.flags.mode), k.loaded.Default.Mode) }
-
 // plugin is a tool of a binary that no configuration names. An error is a
 // *catalog.DescribeError.
 func (k *app) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, error) {
@@ -227,13 +230,13 @@ func (k *app) plugin(ctx context.Context, named supervisor.Tool) (catalog.Tool, 
 		return catalog.Tool{}, err
 	}
 	tool := catalog.Tool{Entry: k.loaded.Default}
-	tool.Name, tool.Request, tool.Mode = cmp.Or(named.Name, filepath.Base(named.Path)), request, k.mode()
+	tool.Name, tool.Request, tool.Mode = cmp.Or(named.Name, filepath.Base(named.Path)), request, k.loaded.Default.Mode
 	if tool.Mode == turn.ModeDeny { // then nothing of it is run
 		return tool, nil
 	}
 	described, failed := k.host.Describe(ctx, request)
 	if failed != nil {
-		return tool, &catalog.DescribeError{Request: request, Result: failed}
+		return tool, &catalog.DescribeError{Result: failed}
 	}
 	own := described.Tool(named.Name)
 	if own == nil && named.Name == "" && len(described.Tools) > 1 {
@@ -275,7 +278,7 @@ func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 	request.Tool.Name = own.GetName()
 	return catalog.Tool{
 		Tool: turn.Tool{
-			Name: own.GetName(), Request: request, Mode: k.mode(), Check: supervisor.ArgumentCheck(own),
+			Name: own.GetName(), Request: request, Mode: k.loaded.Default.Mode, Check: supervisor.ArgumentCheck(own),
 			Destructive: own.GetAnnotations().GetDestructive(), ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Exclusive: len(request.Sandbox.Write) > 0 || own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},
@@ -285,13 +288,17 @@ func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 
 // over puts what the flags say on top of a request.
 func (f *callFlags) over(r *supervisor.Request) {
-	r.Limits = f.given.Over(r.Limits)
 	f.grant(r.Sandbox)
-	r.Timeouts = append(r.Timeouts, f.timeouts()...)
+	if f.set("timeout") {
+		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"})
+	}
+	if f.set("soft") {
+		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: f.soft, Detail: "--soft"})
+	}
 	r.Env = append(r.Env, callargs.Environment(f.env)...)
 	r.SHA256, r.FilesTo = cmp.Or(f.sha256, r.SHA256), f.out
 	if f.set("grace") {
-		r.Grace = f.graceTime()
+		r.Grace = cmp.Or(f.grace, budget.NoGrace)
 	}
 }
 

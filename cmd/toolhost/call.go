@@ -49,7 +49,7 @@ read-only or idempotent. The waits between attempts grow from about 200ms to at 
 		RunE:    func(_ *cobra.Command, words []string) error { return c.run(words[0], words[1:]) },
 	}
 	flags := cmd.Flags()
-	c.flags.set = flags.Changed
+	c.flags.given = flags
 	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
 	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")

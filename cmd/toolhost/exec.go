@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -46,17 +45,11 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	if argv[0] == "" {
 		return exit.Usagef("CMD is an empty word: give a command, as in: toolhost exec -- make test")
 	}
-	flags.once = true
-	collectLate()
-	if err := flags.trace.begin(); err != nil {
-		return err
-	}
-	k, err := flags.open()
+	k, err := flags.openOnce()
 	if err != nil {
 		return err
 	}
 	defer k.Close()
-	flags.trace.mark("open")
 	request := k.base()
 	request.Command = &supervisor.Command{Argv: argv, Stdin: os.Stdin}
 	if !flags.json {
@@ -67,7 +60,7 @@ func execCommand(flags *callFlags, argv []string, raw bool) error {
 	if err != nil {
 		return exit.Usagef("cannot show the command: %w", err)
 	}
-	return runOne(k, turn.Tool{Name: commandName(argv[0]), Request: request, Mode: cmp.Or(turn.Mode(flags.mode), k.loaded.Default.Mode)}, shown)
+	return runOne(k, turn.Tool{Name: commandName(argv[0]), Request: request, Mode: k.loaded.Default.Mode}, shown)
 }
 
 // maxCommandName is what a turn takes for the name of a tool, in bytes.

@@ -101,24 +101,24 @@ type setting struct {
 
 func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []setting {
 	wish, hints := e.Description.GetWish(), e.Description.GetTimeouts()
-	from := func(flag, key string) string { return f.source(entry, flag, key) }
+	from := func(key string) string { return cmp.Or(f.source(entry, key), "default") }
 	rows := []setting{
 		{"timeout", duration(e.Timeout.Timeout), timeoutSource(e.Timeout), milliseconds(hints.GetTimeoutMs())},
-		{"soft budget", duration(e.Timeout.SoftBudget), from("soft", "soft"), milliseconds(hints.GetSoftBudgetMs())},
-		{"grace", duration(e.Grace), from("grace", "grace"), ""},
-		{"memory", cmp.Or(size(e.Limits.MemoryBytes), "unlimited"), from("memory", "memory"), size(wish.GetMemoryBytes())},
-		{"pids", cmp.Or(number(e.Limits.Pids), "unlimited"), from("pids", "pids"), number(wish.GetPids())},
-		{"cpu", percent(e.Limits.CPUPercent), from("cpu", "cpu"), ""},
-		{"output kept", size(e.Limits.OutputBytes), from("output", "output"), ""},
-		{"network", e.Sandbox.Network, from("net", "network"), wishedNetwork(wish)},
-		{"read", paths(e.Sandbox.Read), from("read", "read"), strings.Join(wish.GetRead(), " ")},
-		{"write", paths(e.Sandbox.Write), from("write", "write"), strings.Join(wish.GetWrite(), " ")},
-		{"mode", cmp.Or(f.mode, string(entry.Mode), "as the tool's claims say"), from("mode", "mode"), ""},
-		{"working dir", e.Dir, cmp.Or(f.source(entry, "", "dir"), "where the call starts"), ""},
-		{"sandbox", e.Sandbox.Tier, from("unsafe-no-sandbox", "tier"), ""},
+		{"soft budget", duration(e.Timeout.SoftBudget), from("soft"), milliseconds(hints.GetSoftBudgetMs())},
+		{"grace", duration(e.Grace), from("grace"), ""},
+		{"memory", cmp.Or(size(e.Limits.MemoryBytes), "unlimited"), from("memory"), size(wish.GetMemoryBytes())},
+		{"pids", cmp.Or(number(e.Limits.Pids), "unlimited"), from("pids"), number(wish.GetPids())},
+		{"cpu", percent(e.Limits.CPUPercent), from("cpu"), ""},
+		{"output kept", size(e.Limits.OutputBytes), from("output"), ""},
+		{"network", e.Sandbox.Network, from("network"), wishedNetwork(wish)},
+		{"read", paths(e.Sandbox.Read), from("read"), strings.Join(wish.GetRead(), " ")},
+		{"write", paths(e.Sandbox.Write), from("write"), strings.Join(wish.GetWrite(), " ")},
+		{"mode", cmp.Or(string(entry.Mode), "as the tool's claims say"), from("mode"), ""},
+		{"working dir", e.Dir, cmp.Or(f.source(entry, "dir"), "where the call starts"), ""},
+		{"sandbox", e.Sandbox.Tier, from("tier"), ""},
 	}
 	for _, grant := range e.Sandbox.Grants {
-		rows = append(rows, setting{"reach", grant, from("net", "network"), ""})
+		rows = append(rows, setting{"reach", grant, from("network"), ""})
 	}
 	return append(rows, alsoSet(entry, e.Sandbox.Tier, e.Sandbox.Network)...)
 }
@@ -143,20 +143,19 @@ func alsoSet(entry config.Tool, tier, net string) (rows []setting) {
 	return rows
 }
 
-// source is where a value stands that is in force: a flag, a place in a file, a
-// variable, or default.
-func (f *callFlags) source(entry config.Tool, flag, key string) string {
-	if flag != "" && f.set(flag) {
+// requestFlags are those that add to a request, by the keys that they stand beside.
+var requestFlags = map[string]string{"soft": "soft", "grace": "grace", "network": "net", "read": "read", "write": "write", "tier": "unsafe-no-sandbox"}
+
+// source is where a value stands that is in force: a flag, a place in a file or a
+// variable; empty for a default.
+func (f *callFlags) source(entry config.Tool, key string) string {
+	if flag := requestFlags[key]; f.set(flag) {
 		return "--" + flag
 	}
-	v, ok := entry.Value(key)
-	if !ok || v.Source.Layer == config.LayerBuiltIn {
-		if flag == "" {
-			return ""
-		}
-		return "default"
+	if v, ok := entry.Value(key); ok && v.Source.Layer != config.LayerBuiltIn {
+		return v.Source.String()
 	}
-	return v.Source.String()
+	return ""
 }
 
 func timeoutSource(r budget.Resolution) string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
@@ -12,58 +13,68 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
-	"github.com/toolhost/toolhost/supervisor"
-	"github.com/toolhost/toolhost/turn"
 )
 
 // callFlags are those that run and exec share.
 type callFlags struct {
-	timeout, soft, grace time.Duration
-	limitFlags
+	timeout, soft, grace                          time.Duration
 	read, write, env, allow, require              []string
 	net                                           []string
 	sha256, cgroupParent, out, spill              string
-	mode, config                                  string
+	config                                        string
 	json, events, quiet, strict, unsafe, headless bool
 	noCgroup                                      bool
 
 	once    bool // the command ends with its calls
 	journal journalFlags
 	trace   tracing
-	set     func(name string) bool
+	given   *pflag.FlagSet
 	screen  *terminal.Screen // that a command's output passes to
 }
 
-// limitFlags are those of limits.
-type limitFlags struct {
-	memory, pids, cpu, output, outputTotal, workspace string
-	cpuTime                                           time.Duration
-	given                                             supervisor.Limits // by all of them; set by check
+// toolKeys are the flags that stand for keys of tools in the configuration, whose last
+// layer they are. The others are a request's: times are clamped where the file's are
+// refused, and grants add to a tool's.
+var toolKeys = map[string]string{
+	"memory": "memory", "pids": "pids", "cpu": "cpu", "cpu-time": "cpuTime", "output": "output", "output-total": "outputTotal", "workspace": "workspace", "mode": "mode",
 }
+
+// layer is what those flags say that stand for keys.
+func layer(given *pflag.FlagSet, keys map[string]string) (list []config.Flag) {
+	given.Visit(func(flag *pflag.Flag) {
+		if key := keys[flag.Name]; key != "" {
+			list = append(list, config.Flag{Key: key, Value: flag.Value.String(), Name: "--" + flag.Name})
+		}
+	})
+	return list
+}
+
+// set says whether a flag was given.
+func (f *callFlags) set(name string) bool { return f.given.Changed(name) }
 
 func (f *callFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.set = flags.Changed
+	f.given = flags
 	callargs.DurationVar(flags, &f.timeout, "timeout", 0, "wall-clock limit from admission on: 10 is seconds, 5m minutes (default 30s)")
 	callargs.DurationVar(flags, &f.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default 10s)")
 	callargs.DurationVar(flags, &f.grace, "grace", 0, "time between SIGTERM and SIGKILL, at most 30s (default 2s)")
-	flags.StringVar(&f.memory, "memory", "", "memory limit of all processes together, or infinity (default 512MiB)")
-	flags.StringVar(&f.pids, "pids", "", "limit of processes and threads, or infinity (default 64)")
-	flags.StringVar(&f.cpu, "cpu", "", "CPU quota in percent of one CPU, or infinity (default 100%)")
-	callargs.DurationVar(flags, &f.cpuTime, "cpu-time", 0, "limit of the CPU time of all processes together (default none)")
-	flags.StringVar(&f.output, "output", "", "how much of each output stream the result keeps, at most 256MiB (default 1MiB)")
-	flags.StringVar(&f.outputTotal, "output-total", "", "limit of all output together (default none)")
+	flags.String("memory", "", "memory limit of all processes together, or infinity (default 512MiB)")
+	flags.String("pids", "", "limit of processes and threads, or infinity (default 64)")
+	flags.String("cpu", "", "CPU quota in percent of one CPU, or infinity (default 100%)")
+	callargs.DurationVar(flags, new(time.Duration), "cpu-time", 0, "limit of the CPU time of all processes together (default none)")
+	flags.String("output", "", "how much of each output stream the result keeps, at most 256MiB (default 1MiB)")
+	flags.String("output-total", "", "limit of all output together (default none)")
 	flags.StringVar(&f.spill, "spill", "", "folder for output that the result does not keep, at most 64MiB a stream")
 	flags.StringArrayVar(&f.read, "read", nil, "show the file or folder `PATH` to the call")
 	flags.StringArrayVar(&f.write, "write", nil, "show `PATH` and let the call change it")
 	flags.StringArrayVar(&f.net, "net", nil, "network: none (the default), host, or a `NAME[:PORT]`, address or network to reach; may be repeated")
-	flags.StringVar(&f.workspace, "workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
+	flags.String("workspace", "", "size of the call's own folder (default a quarter of the memory limit)")
 	flags.StringVar(&f.out, "out", "", "copy the files that the call leaves in its workspace to the new folder `DIR`: at most 16 MiB a file, 64 MiB and 1000 names in all, 32 folders deep")
 	flags.BoolVar(&f.strict, "strict", false, "deny file locks too, by which calls could signal to one another")
 	flags.StringArrayVar(&f.allow, "allow", nil, "accept a `DEGRADATION` of the sandbox: sharedUid, landlockScope")
 	flags.StringArrayVar(&f.require, "require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")
 	flags.BoolVar(&f.unsafe, "unsafe-no-sandbox", false, "run without a sandbox, with your own files, network and system calls")
-	flags.StringVar(&f.mode, "mode", "", "allow, ask or deny (default ask for a tool that says it is destructive, else allow)")
+	flags.String("mode", "", "allow, ask or deny (default ask for a tool that says it is destructive, else allow)")
 	flags.BoolVar(&f.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
 	flags.StringArrayVar(&f.env, "env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.StringVar(&f.sha256, "sha256", "", "run the binary only if this is its SHA-256")
@@ -76,28 +87,18 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 }
 
-// checkMode rejects an unknown --mode.
-func (f *callFlags) checkMode() error {
-	switch turn.Mode(f.mode) {
-	case "", turn.ModeAllow, turn.ModeAsk, turn.ModeDeny:
-		return nil
-	}
-	return exit.Usagef("--mode %q is unknown: give allow, ask or deny", f.mode)
-}
-
 // check refuses what is wrong with the flags by themselves.
 func (f *callFlags) check() error {
-	if err := f.checkMode(); err != nil {
-		return err
-	}
-	if f.set("timeout") && f.timeout < 0 {
+	switch {
+	case f.timeout < 0:
 		return exit.Usagef("--timeout %s is negative: give a positive one such as 30s", f.timeout)
+	case f.set("soft") && f.soft <= 0:
+		return exit.Usagef("--soft %s is not a budget: give a positive value such as 10s, or leave it out", f.soft)
+	case f.grace < 0:
+		return exit.Usagef("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
 	}
 	if err := callargs.CheckEnv(f.env); err != nil {
 		return exit.With(exit.Usage, err)
-	}
-	if f.set("grace") && f.grace < 0 {
-		return exit.Usagef("--grace %s is negative: give 0 to kill at once, or up to %s", f.grace, budget.MaxGrace)
 	}
 	if f.unsafe {
 		if err := f.contradicts("--unsafe-no-sandbox", "read", "write", "net", "workspace", "out", "strict", "allow", "require"); err != nil {
@@ -117,17 +118,7 @@ func (f *callFlags) check() error {
 	if err := policy.Check(); err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	var err error
-	f.given, err = f.limits()
-	return err
-}
-
-// graceTime is that of --grace.
-func (f *callFlags) graceTime() time.Duration {
-	if f.grace == 0 {
-		return budget.NoGrace
-	}
-	return f.grace
+	return nil
 }
 
 // grant adds what the flags grant.
@@ -153,55 +144,4 @@ func (f *callFlags) contradicts(flag string, others ...string) error {
 		}
 	}
 	return nil
-}
-
-func (f *callFlags) timeouts() []budget.Ask {
-	var asks []budget.Ask
-	if f.set("timeout") {
-		asks = append(asks, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"})
-	}
-	if f.set("soft") {
-		asks = append(asks, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: f.soft, Detail: "--soft"})
-	}
-	return asks
-}
-
-func (f *callFlags) limits() (l supervisor.Limits, err error) {
-	for _, v := range []struct {
-		name, key, value string
-		into             *int64
-		example          string
-	}{
-		{"memory", "memory", f.memory, &l.MemoryBytes, "512MiB"},
-		{"pids", "pids", f.pids, &l.Pids, "64"},
-		{"cpu", "cpu", f.cpu, &l.CPUPercent, "100%"},
-		{"output", "output", f.output, &l.OutputBytes, "1MiB"},
-		{"output-total", "outputTotal", f.outputTotal, &l.OutputTotalBytes, "64MiB"},
-		{"workspace", "workspace", f.workspace, &l.WorkspaceBytes, "64MiB"},
-	} {
-		if !f.set(v.name) {
-			continue
-		}
-		n, wrong := config.Limit(v.key, v.value)
-		switch {
-		case config.LacksPercent(wrong):
-			return l, exit.Usagef("--%s %q %s", v.name, v.value, wrong)
-		case wrong != "":
-			return l, exit.Usagef("--%s %q is not a limit: give a positive value such as %s", v.name, v.value, v.example)
-		}
-		*v.into = n
-	}
-	if f.set("cpu-time") {
-		if f.cpuTime <= 0 {
-			return l, exit.Usagef("--cpu-time %s is not a limit: give a positive value such as 10s", f.cpuTime)
-		}
-		l.CPUTime = f.cpuTime
-	}
-	if f.set("soft") && f.soft <= 0 {
-		return l, exit.Usagef("--soft %s is not a budget: give a positive value such as 10s, or leave it out", f.soft)
-	}
-	if err := l.Validate(); err != nil {
-		return l, exit.With(exit.Usage, err)
-	}
-	return l, nil
 }

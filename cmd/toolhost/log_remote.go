@@ -55,7 +55,7 @@ func asJournalled(e api.Record) journal.Event {
 // there are and will be. The order of events is that of each turn.
 func (r remoteRecord) Follow(ctx context.Context, o journal.FollowOptions, yield func(journal.Event) bool) error {
 	if o.TurnID != "" {
-		return r.Watch(ctx, o.TurnID, o.After, func(e api.Record) bool { return yield(asJournalled(e)) })
+		return r.Watch(ctx, o.TurnID, 0, func(e api.Record) bool { return yield(asJournalled(e)) })
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	f := &remoteFollower{remoteRecord: r, yield: yield, cancel: cancel, known: map[string]bool{}}

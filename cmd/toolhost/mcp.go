@@ -193,7 +193,7 @@ func (k *app) clientTimeout(flags *mcpFlags, client string) time.Duration {
 // ofPlugins are the tools of binaries that no configuration names.
 func (k *app) ofPlugins(paths []string) (map[string]catalog.Tool, error) {
 	tools := map[string]catalog.Tool{}
-	if k.mode() == turn.ModeDeny { // then nothing of them is run
+	if k.loaded.Default.Mode == turn.ModeDeny { // then nothing of them is run
 		return tools, nil
 	}
 	for _, path := range paths {

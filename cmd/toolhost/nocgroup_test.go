@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 )
@@ -47,7 +49,10 @@ func TestWithoutADelegatedCgroup(t *testing.T) {
 func TestNoCgroupContradicts(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{"unsafe-no-sandbox", "cgroup-parent", "cpu", "cpu-time"} {
-		f := callFlags{noCgroup: true, set: func(name string) bool { return name == other }}
+		given := pflag.NewFlagSet("", pflag.ContinueOnError)
+		given.String(other, "", "")
+		_ = given.Set(other, "1")
+		f := callFlags{noCgroup: true, given: given}
 		if err := f.check(); err == nil || !strings.Contains(err.Error(), "--"+other+" and --unsafe-no-cgroup contradict") {
 			t.Errorf("--%s: %v", other, err)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,16 +20,7 @@ command's own code.`
 func hostError(err error) error { return exit.With(exit.Host, err) }
 
 // run executes the command line and returns the exit code.
-func run(args []string) int {
-	root, stdout := newRoot(), &exit.Stdout{File: os.Stdout}
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	end := stdout.End(root.Execute())
-	if end.Err != nil {
-		exit.Tell(os.Stderr, "toolhost", end.Err)
-	}
-	return end.Code
-}
+func run(args []string) int { return exit.Run(newRoot(), args) }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -49,17 +49,11 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 	if args != "" && len(words) > 0 {
 		return exit.Usagef("give either --args or key=value words, not both")
 	}
-	flags.once = true
-	collectLate()
-	if err := flags.trace.begin(); err != nil {
-		return err
-	}
-	k, err := flags.open()
+	k, err := flags.openOnce()
 	if err != nil {
 		return err
 	}
 	defer k.Close()
-	flags.trace.mark("open")
 	k.tells = true
 	tool, err := k.callable(context.Background(), word)
 	flags.trace.mark("find")
@@ -81,7 +75,7 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 func (k *app) callable(ctx context.Context, word string) (catalog.Tool, error) {
 	tool, configured := k.catalog.Offered(word)
 	if !configured && strings.Contains(word, "/") {
-		tool = turn.Tool{Name: filepath.Base(splitTool(word).Path), Mode: k.mode()}
+		tool = turn.Tool{Name: filepath.Base(splitTool(word).Path), Mode: k.loaded.Default.Mode}
 	}
 	if tool.Mode != turn.ModeAsk || !k.flags.headless && terminal.Present() {
 		return k.find(ctx, word)

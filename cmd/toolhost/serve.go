@@ -3,11 +3,11 @@ package main
 import (
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
@@ -19,10 +19,10 @@ import (
 
 // serveFlags are those of the daemon.
 type serveFlags struct {
-	config, socket, listen, logLevel string
-	logJSON, noCgroup                bool
-	journal                          journalFlags
-	set                              func(name string) bool
+	config, logLevel  string
+	logJSON, noCgroup bool
+	journal           journalFlags
+	given             *pflag.FlagSet
 }
 
 func newServe() *cobra.Command {
@@ -43,10 +43,10 @@ supports Type=notify-reload, the watchdog and socket activation.`,
 		Annotations: map[string]string{tellsVariables: "in its log"},
 	}
 	f := cmd.Flags()
-	flags.set = f.Changed
+	flags.given = f
 	f.StringVar(&flags.config, "config", "", "read this toolhost.yaml (see toolhost config)")
-	f.StringVar(&flags.socket, "socket", "", "listen on the unix socket `PATH` (default $XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)")
-	f.StringVar(&flags.listen, "listen", "", "listen on this loopback `ADDRESS` as well, such as 127.0.0.1:7070")
+	f.String("socket", "", "listen on the unix socket `PATH` (default $XDG_RUNTIME_DIR/toolhost/toolhost.sock, or /run/toolhost/toolhost.sock as root)")
+	f.String("listen", "", "listen on this loopback `ADDRESS` as well, such as 127.0.0.1:7070")
 	flags.journal.register(cmd, true)
 	f.BoolVar(&flags.noCgroup, noCgroupFlag, false, noCgroupUsage)
 	f.BoolVar(&flags.logJSON, "log-json", false, "write the log as JSON (default unless stderr is a terminal)")
@@ -78,7 +78,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 		return o, hostError(err)
 	}
 	o.Load = func() (*config.Loaded, error) {
-		return config.Load(config.Options{Path: f.config, Machine: &o.Machine, Flags: f.settings()})
+		return config.Load(config.Options{Path: f.config, Machine: &o.Machine, Flags: layer(f.given, map[string]string{"socket": "socket.path", "listen": "listen"})})
 	}
 	if o.Loaded, err = o.Load(); err != nil {
 		return o, configError(err)
@@ -110,28 +110,13 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	return o, nil
 }
 
-// settings are the flags that stand for keys of the configuration.
-func (f *serveFlags) settings() (list []config.Flag) {
-	if f.set("socket") {
-		path, err := filepath.Abs(f.socket)
-		if err != nil {
-			path = f.socket
-		}
-		list = append(list, config.Flag{Key: "socket.path", Value: path, Name: "--socket"})
-	}
-	if f.set("listen") {
-		list = append(list, config.Flag{Key: "listen", Value: f.listen, Name: "--listen"})
-	}
-	return list
-}
-
 func (f *serveFlags) logger() (hclog.Logger, error) {
 	level := hclog.LevelFromString(f.logLevel)
 	if level == hclog.NoLevel {
 		return nil, exit.Usagef("--log-level %q is unknown: give trace, debug, info, warn or error", f.logLevel)
 	}
 	json := f.logJSON
-	if !f.set("log-json") {
+	if !f.given.Changed("log-json") {
 		json = !term.IsTerminal(int(os.Stderr.Fd()))
 	}
 	return hclog.New(&hclog.LoggerOptions{Name: "toolhost", Level: level, Output: os.Stderr, JSONFormat: json}), nil

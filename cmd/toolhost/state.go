@@ -57,9 +57,9 @@ func (f *journalFlags) retention() (r journal.Retention, err error) {
 		r.MaxAge = f.age
 	}
 	if f.set("retain-size") {
-		size, wrong := config.Limit("retainSize", f.size)
+		size, wrong := config.Limit("journal.maxSize", f.size)
 		if wrong != "" {
-			return r, exit.Usagef("--retain-size %q is not a size: give a positive one such as 512MiB", f.size)
+			return r, exit.Usagef("--retain-size %q %s", f.size, wrong)
 		}
 		r.MaxBytes = size
 	}

@@ -46,7 +46,7 @@ func newTools() *cobra.Command {
 			case name != "":
 				err = exportTools(cmd.OutOrStdout(), infos, name)
 			case asJSON:
-				err = toolsJSON(cmd.OutOrStdout(), infos)
+				err = printJSON(cmd.OutOrStdout(), infos, true)
 			default:
 				err = printTools(cmd.OutOrStdout(), infos)
 			}
@@ -171,10 +171,6 @@ func (k *app) describeConfigured() ([]toolInfo, error) {
 		return infos, exit.With(exit.Failed, errors.Join(problems...))
 	}
 	return infos, nil
-}
-
-func toolsJSON(w io.Writer, infos []toolInfo) error {
-	return printJSON(w, infos, true)
 }
 
 // exportTools prints them for a model API.

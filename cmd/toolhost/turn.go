@@ -212,7 +212,7 @@ func printResults(w io.Writer, calls []format.Call, results []*api.Result, provi
 // use; where they are denied none is run, and what no configuration has is theirs.
 func (k *app) ofBatch(plugins []string, calls []format.Call) (map[string]turn.Tool, error) {
 	tools := map[string]turn.Tool{}
-	if k.mode() == turn.ModeDeny && len(plugins) > 0 {
+	if k.loaded.Default.Mode == turn.ModeDeny && len(plugins) > 0 {
 		for _, call := range calls {
 			if _, configured := k.catalog.Offered(call.Tool); !configured {
 				tools[call.Tool] = turn.Tool{Name: call.Tool, Mode: turn.ModeDeny}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/cli/exit"
@@ -37,7 +38,7 @@ type workerFlags struct {
 	timeout, lease, wait              time.Duration
 	slots                             int
 	logJSON, noCgroup                 bool
-	set                               func(name string) bool
+	given                             *pflag.FlagSet
 }
 
 func newWorker() *cobra.Command {
@@ -58,7 +59,7 @@ the daemons that may end the worker alone.`,
 		Args:    callargs.Words(0), RunE: func(*cobra.Command, []string) error { return f.run() },
 	}
 	l := cmd.Flags()
-	f.set = l.Changed
+	f.given = l
 	l.StringVar(&f.url, "url", "", "connect to the fleet's engine at `URL`, tls://HOST:PORT, or on this machine nats://127.0.0.1:PORT")
 	l.StringVar(&f.ca, "ca", "", "PEM `FILE` with the certificates that the engine's may have been signed by (default the system's)")
 	l.StringVar(&f.name, "name", "", "the worker's `NAME` in the daemon's configuration (default this machine's)")
@@ -93,7 +94,7 @@ func (f *workerFlags) run() error {
 	if err != nil {
 		return exit.With(exit.Usage, err)
 	}
-	defer tracer.told.Close()
+	defer tracer.telemetry.Close()
 	c.Tracer = tracer
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -135,7 +136,7 @@ func (f *workerFlags) endOnSignals(logger hclog.Logger, signals <-chan os.Signal
 }
 
 func (f *workerFlags) config() (c worker.Config, err error) {
-	logs := serveFlags{logJSON: f.logJSON, logLevel: f.logLevel, set: f.set}
+	logs := serveFlags{logJSON: f.logJSON, logLevel: f.logLevel, given: f.given}
 	if c.Logger, err = logs.logger(); err != nil {
 		return c, err
 	}
@@ -200,7 +201,7 @@ func (f *workerFlags) ceilings(c *worker.Ceilings) error {
 	for _, v := range []struct {
 		flag, key, value string
 		into             *int64
-	}{{"--max-memory", "memory", f.memory, &c.MemoryBytes}, {"--max-cpu", "cpu", f.cpu, &c.CPUPercent}} {
+	}{{"--max-memory", "limits.memory", f.memory, &c.MemoryBytes}, {"--max-cpu", "limits.cpu", f.cpu, &c.CPUPercent}} {
 		if v.value == "" {
 			continue
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,9 +58,7 @@ func makePack(cmd *cobra.Command, s pack.Spec, file, dir string) error {
 		return err
 	}
 	s.Tools = d.Tools
-	if s.Version == "" {
-		s.Version = d.Version
-	}
+	s.Version = cmp.Or(s.Version, d.Version)
 	c, err := pack.Collect(s)
 	if err != nil {
 		return usage(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,16 +24,7 @@ func usage(err error) error {
 }
 
 // run executes the command line and returns the exit code.
-func run(args []string) int {
-	root, stdout := newRoot(), &exit.Stdout{File: os.Stdout}
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	end := stdout.End(root.Execute())
-	if end.Err != nil {
-		exit.Tell(os.Stderr, "toolsdk", end.Err)
-	}
-	return end.Code
-}
+func run(args []string) int { return exit.Run(newRoot(), args) }
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -192,9 +193,7 @@ func (f *runFlags) once(cmd *cobra.Command, host *supervisor.Supervisor, t *targ
 
 func heading(tool supervisor.Tool, d *pluginv1.ToolDescription) string {
 	name := d.GetName()
-	if name == "" {
-		name = filepath.Base(tool.Path)
-	}
+	name = cmp.Or(name, filepath.Base(tool.Path))
 	if d.GetDescription() == "" {
 		return name
 	}

@@ -31,7 +31,7 @@ var phrases = []Phrase{
 var private = map[string]string{
 	"hurry": "curtail, reclaim, boost", "hurried": "curtailed, boosted", "calm": "restore", "veil": "mask", "veiled": "masked",
 	"doom": "kill", "doomed": "killed", "doomer": "killer", "bury": "reap", "buried": "reaped", "furnish": "mount", "shelf": "cache", "wards": "children",
-	"kit": "host", "leg": "connection",
+	"kit": "host", "leg": "connection", "elsewhere": "fallback, remote, others", "promise": "schema, reserve", "promises": "has", "promised": "reserved",
 }
 
 // word is a part of a name: openFile has two.

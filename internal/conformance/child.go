@@ -36,13 +36,11 @@ type child struct {
 type kept struct {
 	mu   sync.Mutex
 	text []byte
-	seen int64
 }
 
 func (k *kept) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.seen += int64(len(p))
 	if room := maxKeptOutput - len(k.text); room > 0 {
 		k.text = append(k.text, p[:min(room, len(p))]...)
 	}

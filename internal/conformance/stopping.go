@@ -27,12 +27,12 @@ func doCancel(ctx context.Context, b *bench, r *reply) {
 }
 
 func (b *bench) cancelled(ctx context.Context, i int, call call, r *reply) Finding {
-	byCancel := b.told(ctx, call, func(f *flight) error { return f.child.conn.Cancel(ctx, f.id, "conformance") })
+	byCancel := b.stopCall(ctx, call, func(f *flight) error { return f.child.conn.Cancel(ctx, f.id, "conformance") })
 	r.note(i, byCancel.before)
 	if byCancel.found.Status != "" {
 		return byCancel.found
 	}
-	bySignal := b.told(ctx, call, func(f *flight) error { return f.child.process.Signal(syscall.SIGTERM) })
+	bySignal := b.stopCall(ctx, call, func(f *flight) error { return f.child.process.Signal(syscall.SIGTERM) })
 	if bySignal.found.Status != "" {
 		return bySignal.found
 	}
@@ -51,10 +51,10 @@ func (b *bench) cancelled(ctx context.Context, i int, call call, r *reply) Findi
 	return passed("%s", detail)
 }
 
-// telling is what came of telling a call to end.
-type telling struct {
+// stopping is what came of telling a call to end.
+type stopping struct {
 	found   Finding // set if it could not be tried
-	before  outcome // until it was told
+	before  outcome // until it was told to end
 	ended   bool
 	silent  bool // without a result
 	took    time.Duration
@@ -62,16 +62,16 @@ type telling struct {
 	summary string
 }
 
-func (t telling) String() string {
+func (t stopping) String() string {
 	if !t.ended {
 		return "still running after " + short(t.took)
 	}
 	return fmt.Sprintf("ended after %s (%s)", short(t.took), t.summary)
 }
 
-// told lets a call run for a while, tells it to end and waits for the grace
+// stopCall lets a call run for a while, tells it to end and waits for the grace
 // period.
-func (b *bench) told(ctx context.Context, call call, tell func(*flight) error) (t telling) {
+func (b *bench) stopCall(ctx context.Context, call call, tell func(*flight) error) (t stopping) {
 	t.found = b.with(ctx, func(c *child) Finding {
 		f := c.take(ctx, b.request("1", call), flightOptions{})
 		if t.before = f.wait(runsLong); !t.before.timedOut {

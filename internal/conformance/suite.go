@@ -54,12 +54,8 @@ func Run(ctx context.Context, host *supervisor.Supervisor, o Options) (*Report, 
 	if err != nil {
 		return nil, err
 	}
-	if o.Grace == 0 {
-		o.Grace = budget.DefaultGrace
-	}
-	if o.Patience == 0 {
-		o.Patience = DefaultPatience
-	}
+	o.Grace = cmp.Or(o.Grace, budget.DefaultGrace)
+	o.Patience = cmp.Or(o.Patience, DefaultPatience)
 	if o.Cases == nil {
 		o.Cases = &Cases{}
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -16,9 +17,7 @@ var marks = map[Status]string{Pass: "pass", Warn: "warn", Fail: "FAIL", Skip: "s
 // the next.
 func WriteCheck(w io.Writer, c Check) error {
 	subject := c.Tool
-	if subject == "" {
-		subject = "-"
-	}
+	subject = cmp.Or(subject, "-")
 	detail := c.Detail
 	if c.Status == Fail || c.Status == Warn {
 		detail = c.Title + ": " + detail

@@ -16,18 +16,12 @@ import (
 type FollowOptions struct {
 	// TurnID: only this turn, which may be yet to come.
 	TurnID string
-	// After is what was seen last: with TurnID an event's Seq, otherwise its Pos.
-	After int64
 	// Last begins at the end instead: only what is appended from now on.
 	Last bool
-	// Interval between two looks for new events; default 100 ms, at least 10 ms. A look is one seek in an index.
-	Interval time.Duration
 }
 
-const (
-	defaultInterval = 100 * time.Millisecond
-	minInterval     = 10 * time.Millisecond
-)
+// lookEvery is the time between two looks for new events, each of which is one seek in an index.
+const lookEvery = 100 * time.Millisecond
 
 const allPage = eventColumns + `FROM events e CROSS JOIN turns t ON t.id = e.turn
 	WHERE e.pos > ? ORDER BY e.pos LIMIT ?`
@@ -37,9 +31,9 @@ const allPage = eventColumns + `FROM events e CROSS JOIN turns t ON t.id = e.tur
 // Follow returns nil when yield returns false or when the one turn that it follows has ended, ctx's cause when ctx ends,
 // ErrReplaced when the database was moved aside for a new one.
 func (r *Reader) Follow(ctx context.Context, o FollowOptions, yield func(Event) bool) error {
-	f := follower{reader: r, turnID: o.TurnID, after: o.After, yield: yield}
+	f := follower{reader: r, turnID: o.TurnID, yield: yield}
 	err := f.start(ctx, o.Last)
-	ticker := time.NewTicker(o.interval())
+	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for err == nil && !f.over {
 		if err = f.look(ctx); err != nil || f.over {
@@ -58,13 +52,6 @@ func (r *Reader) Follow(ctx context.Context, o FollowOptions, yield func(Event) 
 		return fmt.Errorf("cannot follow the journal: %w", classify(r.dir, err))
 	}
 	return nil
-}
-
-func (o FollowOptions) interval() time.Duration {
-	if o.Interval == 0 {
-		return defaultInterval
-	}
-	return max(o.Interval, minInterval)
 }
 
 type follower struct {

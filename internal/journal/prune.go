@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,12 +25,8 @@ const (
 
 // Defaulted is r with its zero fields filled in.
 func (r Retention) Defaulted() Retention {
-	if r.MaxAge == 0 {
-		r.MaxAge = defaultMaxAge
-	}
-	if r.MaxBytes == 0 {
-		r.MaxBytes = defaultMaxBytes
-	}
+	r.MaxAge = cmp.Or(r.MaxAge, defaultMaxAge)
+	r.MaxBytes = cmp.Or(r.MaxBytes, defaultMaxBytes)
 	return r
 }
 

@@ -231,7 +231,7 @@ func (c *lostCall) result(turnID string) *api.Result {
 	result.TurnID = turnID
 	if c.where != nil {
 		result.Status, result.Code, result.Reason = api.StatusLost, "UNKNOWN", api.ReasonUnreachable
-		result.Elsewhere = api.Elsewhere{Where: c.where}
+		result.Remote = api.Remote{Where: c.where}
 	}
 	if c.began { // as far as there is a record of it
 		result.Timing.ElapsedMs = c.last.Sub(c.start).Milliseconds()

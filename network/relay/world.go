@@ -2,6 +2,7 @@ package relay
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -192,9 +193,7 @@ func dialProxy(ctx context.Context, proxy *url.URL) (*net.TCPConn, error) {
 		return nil, fmt.Errorf("the outbound proxy %s has the scheme %q: only http:// is spoken to a proxy", proxy.Host, proxy.Scheme)
 	}
 	port := proxy.Port()
-	if port == "" {
-		port = "80"
-	}
+	port = cmp.Or(port, "80")
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the outbound proxy: %w", err)

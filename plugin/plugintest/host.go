@@ -1,6 +1,7 @@
 package plugintest
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 	"time"
@@ -62,12 +63,8 @@ func (h Host) Call(t testing.TB, tool plugin.Registered, arguments any) *Result 
 // test ends first, the call is cancelled.
 func (h Host) Start(t testing.TB, tool plugin.Registered, arguments any) *Running {
 	t.Helper()
-	if h.Timeout == 0 {
-		h.Timeout = DefaultTimeout
-	}
-	if h.Grace == 0 {
-		h.Grace = DefaultGrace
-	}
+	h.Timeout = cmp.Or(h.Timeout, DefaultTimeout)
+	h.Grace = cmp.Or(h.Grace, DefaultGrace)
 	raw := encode(t, arguments)
 	r := &Running{
 		t: t, host: h, tool: tool.Describe(), server: serve(tool), answers: h.Answers,

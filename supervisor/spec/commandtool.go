@@ -17,7 +17,8 @@ type CommandTool struct {
 	tool *describe.Tool
 }
 
-// CommandSpec says what a plugin binary would say and do for itself.
+// CommandSpec describes a tool for a command, which cannot describe itself as a plugin
+// binary does.
 type CommandSpec struct {
 	// Description is the tool's: name, input schema, annotations, hints.
 	Description *pluginv1.ToolDescription
@@ -44,14 +45,14 @@ type CommandSpec struct {
 type OutputReader interface {
 	// Write takes the next bytes and returns the content that is complete.
 	Write(p []byte) []api.Content
-	// End returns the rest, and the structured result if there is one. An error
-	// says why the output is not what the tool promises; one that is io.EOF, that
-	// it is empty, which is fine with a success's status other than 0.
+	// End returns the rest, and the structured result if there is one. An error says why the
+	// output does not satisfy the tool's contract; io.EOF means that it is empty, which is
+	// fine with a status other than 0 that means success.
 	End() (rest []api.Content, structured json.RawMessage, err error)
 }
 
-// OutputWarner is an OutputReader that may have something to say of the output,
-// though it is what the tool promises. It is asked after End; "" is nothing.
+// OutputWarner is an OutputReader that may warn about output that is valid. It is asked
+// after End; "" warns of nothing.
 type OutputWarner interface{ Warning() string }
 
 // NewCommandTool checks the description and its schema.
@@ -66,11 +67,11 @@ func NewCommandTool(spec CommandSpec) (*CommandTool, error) {
 	return &CommandTool{spec: spec, tool: tool}, nil
 }
 
-// Checked is the description, ready for use.
+// Checked returns the description, ready for use.
 func (t *CommandTool) Checked() *describe.Tool { return t.tool }
 
-// Spec is what the tool was made of.
+// Spec returns what the tool was made of.
 func (t *CommandTool) Spec() CommandSpec { return t.spec }
 
-// Description is the tool's.
+// Description returns the tool's description.
 func (t *CommandTool) Description() *pluginv1.ToolDescription { return t.spec.Description }

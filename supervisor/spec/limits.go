@@ -76,17 +76,15 @@ func (l Limits) Over(base Limits) Limits {
 	fill(&l.WorkspaceInodes, base.WorkspaceInodes)
 	fill(&l.TmpBytes, base.TmpBytes)
 	l.Network = l.Network.Over(base.Network)
-	if l.CPUTime == 0 {
-		l.CPUTime = base.CPUTime
-	}
+	l.CPUTime = cmp.Or(l.CPUTime, base.CPUTime)
 	if l.IOMax == nil {
 		l.IOMax = base.IOMax
 	}
 	return l
 }
 
-// Within gives l no looser than another's memory, pids, CPU, CPU time, output and open
-// files, where that sets them. What l leaves open is that of DefaultLimits.
+// Within returns l, no looser than other in memory, pids, CPU, CPU time, output and open
+// files, where other sets them. What l leaves open is as in DefaultLimits.
 func (l Limits) Within(other Limits) Limits {
 	full := l.Over(DefaultLimits())
 	for _, v := range []struct{ own, filled, bound *int64 }{
@@ -116,7 +114,7 @@ const defaultOpenFiles = 1024 // see Limits.OpenFiles
 // maxKeptBytes bounds what one stream may hold in the host's memory.
 const maxKeptBytes = 256 << 20
 
-// Validate says in one line what is wrong with l, if anything.
+// Validate returns in one line what is wrong with l, if anything.
 func (l Limits) Validate() error {
 	_, err := l.Bounds()
 	return err
@@ -204,7 +202,7 @@ func finite(v int64) int64 {
 	return v
 }
 
-// Applied is how a result shows the limits.
+// Applied returns the limits as a result shows them.
 func (b Bounds) Applied() api.AppliedLimits {
 	return api.AppliedLimits{
 		MemoryBytes: b.MemoryBytes, Pids: b.Pids, CPUPercent: b.CPUPercent,

@@ -12,12 +12,12 @@ type Question struct {
 	Prompt string
 	// Schema is the JSON Schema of the value wanted; empty is yes or no.
 	Schema json.RawMessage
-	// Timeout is what the tool would like; 0 if it doesn't mind.
+	// Timeout is what the tool would like; 0 means no preference.
 	Timeout time.Duration
-	// Reach is the name and port that the tool wants to connect to, where the question
-	// is of toolhost's own: may it? Its answer is yes or no.
+	// Reach is the name and port that the tool wants to connect to, in a question of
+	// toolhost's own whether it may. The answer is yes or no.
 	Reach string
-	// Secret: the answer is a credential, to be shown and kept nowhere.
+	// Secret says that the answer is a credential, which must be shown and kept nowhere.
 	Secret bool
 	// Requests are, in place of Prompt and Schema, what an adapter's server asks of
 	// its client, by its own keys. The answer's value is an object with the results
@@ -36,7 +36,7 @@ type ClientRequest struct {
 type Answer struct {
 	// Value is the JSON value; empty if Denied says why.
 	Value json.RawMessage
-	// Always: a yes about a connection holds for the whole turn.
+	// Always says that a yes about a connection holds for the whole turn.
 	Always bool
 	// Denied is empty, or user, timeout, headless, ...
 	Denied string

@@ -122,8 +122,8 @@ type Request struct {
 	Placement
 	// ID identifies the call in events and results; empty makes one.
 	ID string
-	// LogArgs are the keys and values by which log lines name the call; none is
-	// its ID as call.
+	// LogArgs are the keys and values by which log lines name the call; empty means "call"
+	// and its ID.
 	LogArgs []any
 	// Ask puts a question of the tool to a human and waits for the answer, on a
 	// goroutine of its own, while the call's clocks stand still. It must return

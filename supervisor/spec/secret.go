@@ -11,6 +11,6 @@ type Secret struct {
 	Value    string
 }
 
-// String tells no more than the name.
+// String returns the variable's name, never the value.
 func (s Secret) String() string   { return "secret " + s.Variable }
 func (s Secret) GoString() string { return s.String() }

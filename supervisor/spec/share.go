@@ -43,34 +43,34 @@ const DefaultKeepIdle = 5 * time.Minute
 // Lock keeps calls that use the same files from running at once, also those of
 // other hosts: it is a flock(2) on a file, which ends with its holder.
 type Lock struct {
-	// File is made if it is not there, and stays. It must be out of the call's
-	// reach. Empty means no lock.
+	// File is made if it is missing, and stays. It must be out of the call's reach. Empty
+	// means no lock.
 	File string
 	// Shared lets others run that share it, too.
 	Shared bool
 }
 
-// Share is who a call is for: those of different shares get slots in turn, however
-// many calls of one wait. Those that have some leave one free for each share that has none
-// and called in the last 10 s, a fourth of all at most, and two beside the only call of
-// another in its first 500 ms, half of all at most.
+// Share says who a call is for. Shares get slots in turn, however many calls of one share
+// wait. Shares with slots leave one free for each share without any that called in the last
+// 10 s, a fourth of all slots at most, and two beside another share's only call in its first
+// 500 ms, half of all slots at most.
 type Share struct {
-	// Key is the same for all calls of one; empty is one like others.
+	// Key is the same for all calls of a share; the empty key is a share like any other.
 	Key string
-	// Running and Waiting bound its calls at once; zero bounds nothing.
+	// Running and Waiting bound how many of its calls run and wait at once; 0 means
+	// unlimited.
 	Running, Waiting int
-	// MemoryBytes and CPUPercent bound what the processes of its calls have together,
-	// by a cgroup of their own; zero bounds nothing. Where there are no cgroups such
-	// calls are refused.
+	// MemoryBytes and CPUPercent bound what the processes of its calls have together, by a
+	// cgroup of their own; 0 means unlimited. Without cgroups such calls are refused.
 	MemoryBytes, CPUPercent int64
 }
 
-// Group is what bounds the processes of its calls together.
+// Group returns the limits of all processes of its calls together.
 func (s Share) Group() cgroup.Share {
 	return cgroup.Share{Name: s.Key, Limits: cgroup.Limits{MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}}
 }
 
-// Bounded says whether anything does.
+// Bounded reports whether there are such limits.
 func (s Share) Bounded() bool { return s.MemoryBytes != 0 || s.CPUPercent != 0 }
 
 // Pool bounds how many calls of a kind run at once, beside the supervisor's own
@@ -78,6 +78,6 @@ func (s Share) Bounded() bool { return s.MemoryBytes != 0 || s.CPUPercent != 0 }
 type Pool struct {
 	// Name is the same for calls that share the slots.
 	Name string
-	// Running is how many there are; zero bounds nothing.
+	// Running is the number of slots; 0 means unlimited.
 	Running int
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/spf13/cobra"
 )
 
 // Stdout is where a command prints. What cannot be written is the host's failure,
@@ -46,4 +48,16 @@ func (s *Stdout) End(err error) *Error {
 		return end
 	}
 	return Of(s.failed)
+}
+
+// Run executes a command line, tells its error, and returns the exit code.
+func Run(root *cobra.Command, args []string) int {
+	stdout := &Stdout{File: os.Stdout}
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	end := stdout.End(root.Execute())
+	if end.Err != nil {
+		Tell(os.Stderr, root.Name(), end.Err)
+	}
+	return end.Code
 }

@@ -4,6 +4,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -87,15 +88,11 @@ func (o *Options) complete() error {
 	case takenNames[o.Name]:
 		return fmt.Errorf("name %q is taken: give another one", o.Name)
 	}
-	if o.Module == "" {
-		o.Module = "example.com/" + o.Name
-	}
+	o.Module = cmp.Or(o.Module, "example.com/"+o.Name)
 	if !moduleForm.MatchString(o.Module) || len(o.Module) > 255 {
 		return fmt.Errorf("%q is not a valid module path: want something like example.com/%s", o.Module, o.Name)
 	}
-	if o.Dir == "" {
-		o.Dir = o.Name
-	}
+	o.Dir = cmp.Or(o.Dir, o.Name)
 	if o.Toolsdk == "" || strings.ContainsAny(o.Toolsdk, " \t\n$#:\\'\"()&|;<>`*?") {
 		o.Toolsdk = "toolsdk"
 	}

@@ -125,7 +125,7 @@ func (s *screen) run(ctx context.Context) error {
 			s.took(p)
 		case d := <-s.done:
 			s.aborts--
-			s.told(d)
+			s.showOutcome(d)
 			s.poll(ctx)
 		case list := <-keys:
 			if s.pressed(ctx, list) {
@@ -233,7 +233,7 @@ func (s *screen) abort(ctx context.Context, whole bool) {
 	})
 }
 
-func (s *screen) told(d outcome) {
+func (s *screen) showOutcome(d outcome) {
 	if d.err != nil {
 		s.m.say("%s: %s", d.what, s.o.Problem(d.err))
 		s.m.failed = true

@@ -165,7 +165,7 @@ func TestWordsGoWithWhatTheyAreAbout(t *testing.T) {
 	s := &screen{o: Options{Problem: error.Error}}
 	of := key{"T", "a"}
 	s.took(poll{turns: []api.Turn{turnOf("T", running("a", 0, 0))}})
-	s.told(outcome{of: of, what: "call a"})
+	s.showOutcome(outcome{of: of, what: "call a"})
 	s.took(poll{turns: []api.Turn{turnOf("T", running("a", 0, 0))}})
 	if !strings.Contains(s.m.said, "aborting call a") {
 		t.Errorf("while it is there: %q", s.m.said)
@@ -174,7 +174,7 @@ func TestWordsGoWithWhatTheyAreAbout(t *testing.T) {
 	if s.m.said != "" {
 		t.Errorf("after it has gone: %q", s.m.said)
 	}
-	s.told(outcome{of: key{turn: "T"}, what: "turn T"})
+	s.showOutcome(outcome{of: key{turn: "T"}, what: "turn T"})
 	s.took(poll{err: errors.New("it went away")})
 	if title := s.m.title(); strings.Contains(title, "turns 0") || !strings.Contains(title, "cut off") {
 		t.Errorf("title %q", title)

@@ -3,6 +3,7 @@ package rpc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ type Options struct {
 }
 
 func (o *Options) complete() {
-	if o.MaxMessageBytes == 0 {
-		o.MaxMessageBytes = handshake.MaxMessageBytes
-	}
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, handshake.MaxMessageBytes)
 	if o.Received == nil {
 		o.Received = unbounded{}
 	}

@@ -52,7 +52,7 @@ type Outbox struct {
 	ending chan struct{}
 	done   sync.WaitGroup
 
-	told time.Time // the goroutine's
+	logged time.Time // the goroutine's
 }
 
 // NewOutbox begins to send. lost, if not nil, is told how many records are lost, from
@@ -175,9 +175,9 @@ func (o *Outbox) rest(pause time.Duration) bool {
 
 func (o *Outbox) tell(err error) {
 	now := time.Now()
-	if err == nil || !o.told.IsZero() && now.Sub(o.told) < tellEvery {
+	if err == nil || !o.logged.IsZero() && now.Sub(o.logged) < tellEvery {
 		return
 	}
-	o.told = now
+	o.logged = now
 	o.logger.Warn("audit records cannot be sent, and wait", "to", o.name, "waiting", len(o.queue), "lost", o.lost.Load(), "error", text.Bytes(err.Error(), maxErrorBytes))
 }

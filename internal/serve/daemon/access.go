@@ -10,7 +10,7 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// book is who may use the daemon, by the configuration in force.
+// book returns who may use the daemon, by the configuration in force.
 func (d *daemon) book() access.Book {
 	loaded := d.tools.loaded()
 	if known := d.known.Load(); known != nil && known.of == loaded {
@@ -42,8 +42,8 @@ func (d *daemon) bookOf(loaded *config.Loaded) access.Book {
 	return b
 }
 
-// tellGuests says who may do everything because nobody has said what they may: so it
-// was before there were roles.
+// tellGuests warns of guests that may do everything because the configuration gives nobody a
+// role, as it was before there were roles.
 func (d *daemon) tellGuests() {
 	settings := d.options.Loaded.Daemon
 	if len(d.tools.loaded().Access) == 0 && (settings.SocketGroup != "" || len(settings.SocketUIDs) > 0) {
@@ -51,8 +51,7 @@ func (d *daemon) tellGuests() {
 	}
 }
 
-// profileOf looks up the group of a profile. Of one that is not there nobody is a
-// member.
+// profileOf looks up the group of a profile. A group that does not exist has no members.
 func profileOf(a config.Access) access.Profile {
 	p := a.Profile
 	if a.GroupName == "" {
@@ -64,8 +63,8 @@ func profileOf(a config.Access) access.Profile {
 	return p
 }
 
-// claim fills in what turns of an identity have. It holds as the configuration is
-// when a tool is looked up, so that a turn that goes on gets no more than it says.
+// claim fills in what turns of an identity may use. Tools are looked up in the configuration
+// in force, so that a turn which outlives a reload gets no more than that allows.
 func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
 	spec.Most = who.Profile.Quota.Turns
 	d.profiles.Store(who.Name, who.Profile.Name)
@@ -73,21 +72,21 @@ func (d *daemon) claim(who access.Identity, spec *turn.Spec) {
 	spec.View = func(t turn.Tool) (turn.Tool, bool) { return d.view(d.current(who), t) }
 }
 
-// room is why the turns of an owner can have no more calls: those that are active hold
-// as much of the journal as they may.
+// room returns an error if the active turns of an owner hold as much of the journal as they
+// may: then they can have no more calls.
 func (d *daemon) room(owner string) error {
 	most := d.recordBytes(owner)
 	if most == 0 || d.journal == nil {
 		return nil
 	}
 	if held := d.journal.Held(owner); held >= most {
-		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and %d are its quota (access: quota: record): end some, and try again then", owner, held, most)
+		return fmt.Errorf("the active turns of %s hold %d bytes of the journal, and its quota is %d (access: quota: record): end some and try again", owner, held, most)
 	}
 	return nil
 }
 
-// recordBytes is how much of the journal an owner may hold, 0 for any. Only those are
-// known who have begun a turn here.
+// recordBytes returns how much of the journal an owner may hold; 0 means unlimited. Only
+// owners that have begun a turn here are known.
 func (d *daemon) recordBytes(owner string) int64 {
 	profile, _ := d.profiles.Load(owner)
 	name, _ := profile.(string)
@@ -98,7 +97,7 @@ func (d *daemon) recordBytes(owner string) int64 {
 	return own.Quota.RecordBytes
 }
 
-// current is an identity with its profile as it is now.
+// current returns the identity with its present profile.
 func (d *daemon) current(who access.Identity) access.Identity {
 	if who.Profile.Name == "" {
 		return who
@@ -113,7 +112,7 @@ func (d *daemon) current(who access.Identity) access.Identity {
 	return who
 }
 
-// view is a tool as an identity may use it: not at all, or no looser than it is.
+// view returns a tool as an identity may use it: not at all, or no looser than it is.
 func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
 	if !who.MayUse(t.Name) {
 		return turn.Tool{}, false

@@ -19,7 +19,8 @@ const ApprovalsName = "approvals.json"
 
 const maxApprovalsBytes = 64 << 20
 
-// approvals are those of the daemon before, and where new ones are kept.
+// approvals opens the approvals that an earlier daemon has left, and keeps new ones beside
+// them.
 func (d *daemon) approvals() (*turn.Approvals, error) {
 	host, err := json.Marshal(d.options.Loaded.Config.Sandbox)
 	if err != nil {
@@ -39,8 +40,8 @@ func (d *daemon) approvals() (*turn.Approvals, error) {
 	return turn.NewApprovals(o), nil
 }
 
-// stands says whether an approval still means whom it meant: with a token that is
-// gone it is over, also where another one has its name.
+// stands reports whether an approval is still valid: it ends with the token it was given to,
+// even if another token has the same name.
 func (d *daemon) stands(a api.Approval) bool {
 	name, of := strings.CutPrefix(a.Owner, "token ")
 	if !of || d.tokens == nil {

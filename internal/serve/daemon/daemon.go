@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ const (
 	MetricsTokenName = "metrics-token"
 )
 
-// daemon is one that runs. What it is made of is set once, in the order of open.
+// daemon is a running daemon. Its parts are set once, in the order of open.
 type daemon struct {
 	options   Options
 	logger    hclog.Logger
@@ -77,7 +78,7 @@ type daemon struct {
 	fleet     Fleet // nil without one
 	tools     *tools
 	record    *recorder
-	told      *telemetry.Telemetry
+	telemetry *telemetry.Telemetry
 	tokens    *tokens.Store // nil without a state folder
 	trail     trail
 	known     atomic.Pointer[knownBook]
@@ -96,9 +97,7 @@ type daemon struct {
 
 // Run runs the daemon until a signal ends it. An error is one line.
 func Run(o Options) error {
-	if o.Logger == nil {
-		o.Logger = hclog.NewNullLogger()
-	}
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	bound()
 	Spare()
 	spread()
@@ -121,7 +120,7 @@ func Run(o Options) error {
 	return errors.Join(err, d.close())
 }
 
-// check finds what only all of a configuration shows.
+// check refuses what is wrong with a configuration as a whole.
 func (d *daemon) check(loaded *config.Loaded) error {
 	if err := CheckGrants(loaded, d.options.State); err != nil || d.options.CheckFleet == nil {
 		return err
@@ -129,8 +128,8 @@ func (d *daemon) check(loaded *config.Loaded) error {
 	return d.options.CheckFleet(loaded)
 }
 
-// open takes what no other daemon may have, and then what costs time: who
-// connects meanwhile waits.
+// open takes first what no other daemon may have, and then what takes time: clients that
+// connect meanwhile wait.
 func (d *daemon) open(given []net.Listener) error {
 	if err := d.check(d.options.Loaded); err != nil {
 		return err
@@ -167,8 +166,7 @@ func (d *daemon) openJournal() (err error) {
 	return d.reader.AuditsOf(tokens.ActionPrefix, func(a journal.Audit) { d.trail.tokens.Note(a.Action, a.What) })
 }
 
-// openHost leaves to each call what a reload can change, and to the supervisor
-// what it cannot.
+// openHost gives the supervisor what a reload cannot change; each call brings the rest.
 func (d *daemon) openHost() (err error) {
 	c := d.options.Loaded.Config
 	c.NoCgroup = d.options.NoCgroup
@@ -178,12 +176,12 @@ func (d *daemon) openHost() (err error) {
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
 		return err
 	}
-	d.tools = newTools(d.host, d.options, d.told)
+	d.tools = newTools(d.host, d.options, d.telemetry)
 	return d.openFleet(c)
 }
 
 func (d *daemon) openAPI() (err error) {
-	d.record = &recorder{logger: d.logger, telemetry: d.told, answered: d.trail.answered}
+	d.record = &recorder{logger: d.logger, telemetry: d.telemetry, answered: d.trail.answered}
 	if d.journal != nil {
 		d.record.journal = journal.Turns{Journal: d.journal}
 	}
@@ -203,7 +201,7 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history, Approvals: approvals,
-		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.told.Trace, Health: func() any { return d.host.Health() },
+		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
@@ -234,7 +232,7 @@ func (d *daemon) apiConfig() httpapi.Config {
 	return c
 }
 
-// ready says why no call can be made.
+// ready returns why no call can be made, if so.
 func (d *daemon) ready() error {
 	if err := d.record.ready(); err != nil {
 		return err
@@ -247,7 +245,7 @@ func (d *daemon) serve() {
 		d.logger.Info("listening", "address", l.Addr().String(), "network", l.Addr().Network())
 		d.serving.Go(func() {
 			if err := d.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				d.broken <- fmt.Errorf("cannot listen on %s any more: %w", l.Addr(), err)
+				d.broken <- fmt.Errorf("cannot listen on %s any longer: %w", l.Addr(), err)
 			}
 		})
 	}
@@ -258,12 +256,12 @@ func (d *daemon) serve() {
 	d.prestart()
 }
 
-// tellTokens says how clients on TCP get in.
+// tellTokens logs how clients on TCP authenticate.
 func (d *daemon) tellTokens() {
 	file := filepath.Join(d.options.State, TokenName)
 	switch {
 	case d.listeners.old:
-		d.logger.Warn("the token in this file lets its bearer do anything, for ever: make others with toolhost token create, and remove it", "file", file)
+		d.logger.Warn("the token in this file never expires and allows everything: make others with toolhost token create, and remove it", "file", file)
 	case d.listeners.token != "":
 		d.logger.Info("clients on TCP need a token: this one is an administrator's, toolhost token create makes others", "file", file)
 	default:
@@ -271,7 +269,7 @@ func (d *daemon) tellTokens() {
 	}
 }
 
-// close gives back what open took, as far as it came.
+// close releases what open took, as far as it got.
 func (d *daemon) close() error {
 	var errs []error
 	if d.server != nil {
@@ -285,8 +283,8 @@ func (d *daemon) close() error {
 		errs = append(errs, d.closeHost())
 	}
 	d.trail.close()
-	if d.told != nil {
-		d.told.Close() // its last word is of a host without calls
+	if d.telemetry != nil {
+		d.telemetry.Close() // its last word is of a host without calls
 	}
 	if d.tools != nil {
 		errs = append(errs, d.tools.packs.Close())
@@ -302,7 +300,7 @@ func (d *daemon) close() error {
 	return errors.Join(errs...)
 }
 
-// hostLimit bounds the wait for a process that the kernel does not let go of.
+// hostLimit bounds the wait for a process that the kernel does not release.
 const hostLimit = 30 * time.Second
 
 func (d *daemon) closeHost() error {

@@ -11,10 +11,10 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// Fleet has calls made on other machines, as package fleet does. A build without fleets
-// knows no more of it than this.
+// Fleet makes calls on other machines, as package fleet does. It is all that a build without
+// fleets knows of them.
 type Fleet interface {
-	// Start begins one call, here or elsewhere.
+	// Start begins one call, on this machine or another.
 	Start(ctx context.Context, r supervisor.Request) turn.Running
 	httpapi.Fleet
 	// Refused is how many messages the daemon and its workers have refused.
@@ -22,7 +22,7 @@ type Fleet interface {
 	Close() error
 }
 
-// FleetOptions are what a fleet is made of.
+// FleetOptions are what a fleet is opened with.
 type FleetOptions struct {
 	Settings config.Fleet
 	// Host is this machine's supervisor, and Supervisor its configuration.
@@ -45,7 +45,7 @@ func (d *daemon) openFleet(c supervisor.Config) (err error) {
 	return err
 }
 
-// start is how calls begin.
+// start returns what begins calls.
 func (d *daemon) start() func(context.Context, supervisor.Request) turn.Running {
 	if d.fleet != nil {
 		return d.fleet.Start

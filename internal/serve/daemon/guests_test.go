@@ -80,7 +80,7 @@ func TestAnOldTokenFile(t *testing.T) {
 	if err := c.Abort(wait.Context(t), begun.TurnID); err != nil {
 		t.Errorf("nor may it abort them: %v", err)
 	}
-	d.waitLog("lets its bearer do anything, for ever")
+	d.waitLog("never expires and allows everything")
 }
 
 // An approval for a token's holder is over with the token, also where another one has

@@ -82,7 +82,7 @@ func (d *listeners) openSocket(settings config.Daemon) error {
 	return nil
 }
 
-// guard has TCP clients bring a token.
+// guard requires a token of TCP clients.
 func (d *listeners) guard(state string) (err error) {
 	for _, l := range d.all {
 		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() && d.tls == nil {
@@ -99,8 +99,8 @@ func (d *listeners) guard(state string) (err error) {
 	return err
 }
 
-// openToken reads the one token of earlier versions, which goes on to let its bearer
-// do anything. It is made only where there is no other way in.
+// openToken reads the single token of earlier versions, which still lets its bearer do
+// anything. It is made only if there is no other way in.
 func (d *listeners) openToken(state string) error {
 	path := filepath.Join(state, TokenName)
 	_, err := os.Lstat(path)

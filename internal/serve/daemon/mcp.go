@@ -19,16 +19,16 @@ import (
 // rules of the HTTP API.
 const MCPPath = "/mcp"
 
-// mcp is the MCP server. It is made for the first client, since it asks every
-// tool what it is.
+// mcp is the MCP server. It is made for the first client, since making it describes every
+// tool.
 type mcp struct {
 	asker  *mcpserver.Asker
 	config func() mcpserver.Config
-	// retry describes what could not be described at first, and calls recovered
-	// whenever that went well, until ctx ends.
+	// retry describes what could not be described at first, and calls recovered after each
+	// success, until ctx ends.
 	retry func(ctx context.Context, recovered func())
 
-	// known are the identities that have come, as they were last, by their names.
+	// known are the identities that have connected, in their latest form, by name.
 	known sync.Map
 
 	mu       sync.Mutex
@@ -40,7 +40,7 @@ type mcp struct {
 
 func (d *daemon) mcpConfig() mcpserver.Config {
 	config := mcpserver.Config{
-		Turns: d.turns, Asker: d.mcp.asker, Elsewhere: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
+		Turns: d.turns, Asker: d.mcp.asker, OthersAnswer: true, Version: d.options.Version, Logger: d.logger.Named("mcp"),
 		Parallel: d.options.Loaded.Turn.Parallel, Search: d.options.Loaded.MCP.Search, Health: func() any { return d.host.Health() },
 		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return d.tools.current.Load().catalog.All(ctx) },
 		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
@@ -60,7 +60,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 	return config
 }
 
-// notice hands on what a wrapped server announces, if there is a client.
+// notice passes on what a wrapped server announces, if there is a client.
 func (m *mcp) notice(entry, method string, params json.RawMessage) {
 	if server := m.made(); server != nil {
 		server.Notice(entry, method, params)
@@ -83,7 +83,7 @@ func (m *mcp) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (m *mcp) seen(who access.Identity) { m.known.Store(who.Name, who) }
 
-// identity is who has come by this name; nobody, if that was nobody.
+// identity returns the identity that has connected under this name, or the zero one.
 func (m *mcp) identity(name string) access.Identity {
 	who, _ := m.known.Load(name)
 	i, _ := who.(access.Identity)
@@ -107,8 +107,8 @@ func (m *mcp) open() (*mcpserver.Server, error) {
 	return m.server, nil
 }
 
-// tryAgain has what the tools in force lack offered as soon as it can be: who
-// lists them once only would never hear of it. m is locked.
+// tryAgain offers missing tools as soon as they can be described: a client that lists tools
+// only once would never learn of them. m is locked.
 func (m *mcp) tryAgain() {
 	m.endRetry()
 	if m.draining {
@@ -126,14 +126,14 @@ func (m *mcp) endRetry() {
 	}
 }
 
-// made is the server, nil where no client has come yet.
+// made returns the server, nil before the first client.
 func (m *mcp) made() *mcpserver.Server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.server
 }
 
-// reload tells clients of the tools that there are now.
+// reload notifies clients of the present tools.
 func (m *mcp) reload(ctx context.Context) {
 	if s := m.made(); s != nil {
 		s.Reload(ctx)

@@ -112,7 +112,7 @@ func testMCP(t *testing.T, version string) {
 	if result := <-done; result == nil || result.IsError {
 		t.Errorf("the call that ran: %+v", result)
 	}
-	if code := d.code(); code != 0 || w.left() > 0 || strings.Contains(d.log.text(), "have not taken") {
+	if code := d.code(); code != 0 || w.left() > 0 || strings.Contains(d.log.text(), "have not read") {
 		t.Errorf("exit status %d, %d processes left:\n%s", code, w.left(), d.log.text())
 	}
 }

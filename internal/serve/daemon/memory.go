@@ -14,9 +14,8 @@ import (
 	"github.com/toolhost/toolhost/cgroup"
 )
 
-// bound has the collector keep the heap below the memory limit of the daemon's
-// cgroup, with an eighth of that left for what is not heap. A GOMEMLIMIT of the
-// environment stands.
+// bound keeps the heap below the memory limit of the daemon's cgroup, with an eighth of it
+// left for what is not heap. GOMEMLIMIT in the environment takes precedence.
 func bound() {
 	limit, ok := cgroup.OwnMemoryLimit()
 	if ok && os.Getenv("GOMEMLIMIT") == "" {
@@ -24,15 +23,15 @@ func bound() {
 	}
 }
 
-// spareBytes is what a heap may grow by, beside its own size, before it is collected.
+// spareBytes is by how much a heap may grow, beyond its own size, before it is collected.
 const spareBytes = 12 << 20
 
 // spare is never touched, and so takes none of the machine's memory.
 var spare []byte
 
-// Spare has the collector leave a small heap alone for longer: it would look at all of
-// it after each few dozen calls. A GOGC of the environment stands, and where there is
-// little memory nothing is spared.
+// Spare makes the collector run less often on a small heap, which it would otherwise scan
+// every few dozen calls. GOGC in the environment takes precedence, and with little memory
+// Spare does nothing.
 func Spare() {
 	if spare == nil && os.Getenv("GOGC") == "" && debug.SetMemoryLimit(-1) >= 16*spareBytes {
 		spare = make([]byte, spareBytes)
@@ -45,10 +44,10 @@ const (
 	maxThreads    = 8
 )
 
-// spread has more threads run Go code than there are CPUs, on a small machine.
-// Where clients keep all CPUs busy, as with large bodies, short work then waits for
-// the kernel's time slices of a few milliseconds, and not for Go's of ten. A
-// GOMAXPROCS of the environment stands.
+// spread has more threads run Go code than there are CPUs, on a small machine. Where clients
+// keep all CPUs busy, as with large bodies, short work then waits for the kernel's time
+// slices of a few milliseconds, and not for Go's of ten. GOMAXPROCS in the environment takes
+// precedence.
 func spread() {
 	cpus := runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -56,10 +55,10 @@ func spread() {
 	}
 }
 
-// shrink gives memory back that an idle daemon does not need: of the heap, and
-// of the program itself. The kernel maps what lies around each page of it that
-// is touched, so that after a while nearly all is there; what is used again
-// comes back from the page cache without a read.
+// shrink returns memory that an idle daemon does not need, of the heap and of the program
+// itself. The kernel maps pages around each one that is touched, so that after a while
+// nearly the whole program is mapped; what is used again comes from the page cache without a
+// read.
 func shrink() {
 	debug.FreeOSMemory()
 	program, err := os.Readlink("/proc/self/exe")
@@ -78,9 +77,9 @@ func shrink() {
 
 type mapping struct{ start, end uintptr }
 
-// untouched finds where a program is mapped that can neither be written to nor
-// has been, as the loader writes to what it then protects (proc_pid_smaps(5)):
-// all of it can be had from the file again.
+// untouched returns the mappings of a program that are read-only and were never written to,
+// as the loader writes to what it then protects (proc_pid_smaps(5)): all of them can be read
+// from the file again.
 func untouched(smaps io.Reader, program string) (list []mapping) {
 	var now mapping
 	var ours, clean bool

@@ -13,7 +13,7 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// offered is a tool as clients see it.
+// offered returns a tool as clients see it.
 func offered(t catalog.Tool) api.Tool {
 	d, claims := t.Description, t.Description.GetAnnotations()
 	if claims == nil {
@@ -33,7 +33,7 @@ func offered(t catalog.Tool) api.Tool {
 
 var toolCall, _ = budget.Standard(budget.ToolCall)
 
-// wish is the tool's own for its timeout.
+// wish returns the tool's own wish for its timeout.
 func wish(d *pluginv1.ToolDescription) budget.Ask {
 	hints := d.GetTimeouts()
 	ask := budget.Ask{Layer: budget.LayerHint, Timeout: milliseconds(hints.GetTimeoutMs()), Soft: milliseconds(hints.GetSoftBudgetMs())}

@@ -11,7 +11,7 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// openOutboxes has audit records sent to where the configuration says.
+// openOutboxes sends audit records to where the configuration says.
 func (d *daemon) openOutboxes() error {
 	export, err := exportOf(d.options)
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *daemon) openOutboxes() error {
 }
 
 func (d *daemon) sendAudit(name string, s audit.Sender) {
-	d.trail.outboxes = append(d.trail.outboxes, audit.NewOutbox(name, s, d.logger.Named("audit"), func(n int) { d.told.AuditLost(name, n) }))
+	d.trail.outboxes = append(d.trail.outboxes, audit.NewOutbox(name, s, d.logger.Named("audit"), func(n int) { d.telemetry.AuditLost(name, n) }))
 }
 
 func receiverTLS(settings config.Syslog) (*tls.Config, error) {

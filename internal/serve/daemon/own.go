@@ -71,7 +71,7 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 	return nil
 }
 
-// CheckPolicy does so for what stands in no file.
+// CheckPolicy is CheckGrants for grants that are in no file.
 func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error {
 	var guard sandbox.Guard
 	defer guard.Close()

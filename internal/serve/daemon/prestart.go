@@ -4,8 +4,8 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// prestart has processes started for the tools of the configuration in force that
-// want that. It does not wait for it: tools may have to be described first.
+// prestart starts processes for the tools of the configuration in force that ask for it. It
+// does not wait: tools may have to be described first.
 func (d *daemon) prestart() {
 	now := d.tools.current.Load()
 	d.serving.Go(func() {
@@ -16,7 +16,7 @@ func (d *daemon) prestart() {
 	})
 }
 
-// prestarted are the processes that wait for calls.
+// prestarted returns the processes that wait for calls.
 func (d *daemon) prestarted() (list []api.Prestarted) {
 	for _, s := range d.host.Prestarted().Stocks {
 		list = append(list, api.Prestarted{Tool: s.Name, Wanted: s.Want, Waiting: s.Waiting})

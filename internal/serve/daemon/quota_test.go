@@ -47,7 +47,7 @@ func TestQuotasOfAnIdentity(t *testing.T) {
 	bound.mustRun(first, "work", workArgs{Text: strings.Repeat("x", 100<<10), Repeat: 4})
 	full := bound.run(first, api.Call{ID: "more", Tool: "work"})
 	if r := full.result; full.err != nil || r.Status != api.StatusOverloaded || r.Reason != api.ReasonQuota ||
-		!strings.Contains(r.Message, "307200 are its quota (access: quota: record)") || !r.Retry.Retryable {
+		!strings.Contains(r.Message, "its quota is 307200 (access: quota: record)") || !r.Retry.Retryable {
 		t.Errorf("%v %+v", full.err, r)
 	}
 	_, err := bound.client.Begin(wait.Context(t), api.TurnSpec{})

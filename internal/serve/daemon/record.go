@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// recorder journals what happens, logs the turning points of it, and has it
-// counted. It may be used from any goroutine.
+// recorder writes events to the journal, logs the main ones, and counts them. It may be used
+// from any goroutine.
 type recorder struct {
 	journal   turn.Journal // nil keeps none
 	logger    hclog.Logger
@@ -24,7 +24,7 @@ type recorder struct {
 	failure   atomic.Pointer[failure]
 }
 
-// failure is the last that the journal has met.
+// failure is the journal's latest failure.
 type failure struct {
 	at  time.Time
 	err error
@@ -64,11 +64,11 @@ func (r *recorder) observe(records []turn.Record) {
 	}
 }
 
-// unreadyFor is how long a failure of the journal keeps new work away: it can
-// only be found out by some work that it has passed.
+// unreadyFor is how long a failure of the journal keeps new work away: only new work can
+// show that the failure is over.
 const unreadyFor = 5 * time.Second
 
-// ready says why no call can be made.
+// ready returns why no call can be made, if so.
 func (r *recorder) ready() error {
 	if f := r.failure.Load(); f != nil && time.Since(f.at) < unreadyFor {
 		return f.err
@@ -118,8 +118,8 @@ func logCall(logger hclog.Logger, r *api.Result) {
 	logger.Warn("call timed out", fields...)
 }
 
-// logClamp logs a timeout that differs from the one that was asked for. One that is
-// infinite, or that nobody has asked for, is left out.
+// logClamp logs a timeout that differs from the requested one. An infinite timeout, or one
+// that nobody requested, is not logged.
 func logClamp(logger hclog.Logger, t api.Timing) {
 	fields := []any{"profile", t.Profile, "source", t.Source, "sourceDetail", t.SourceDetail}
 	for name, ms := range map[string]*int64{"requestedMs": t.RequestedTimeoutMs, "timeoutMs": t.TimeoutMs} {

@@ -8,12 +8,12 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// reloadLimit bounds how long a reload may hold up the daemon's own affairs;
-// tools that take longer to describe are described when they are called.
+// reloadLimit bounds how long a reload may block the daemon; tools that take longer to
+// describe are described when they are called.
 const reloadLimit = 10 * time.Second
 
-// reload puts the configuration in force that is there now. One with an error
-// changes nothing. Calls that run keep what they began with.
+// reload reads the configuration and puts it in force. One with an error changes nothing.
+// Running calls keep what they began with.
 func (d *daemon) reload() {
 	d.manager.reloading()
 	defer func() { d.manager.ready(d.status()) }()
@@ -21,7 +21,7 @@ func (d *daemon) reload() {
 	if err == nil {
 		err = d.check(loaded)
 	}
-	d.told.Reloaded(err == nil)
+	d.telemetry.Reloaded(err == nil)
 	if err != nil {
 		d.trail.notConfigured(err)
 		d.keepOld(err)
@@ -43,7 +43,7 @@ func (d *daemon) reload() {
 	}
 	d.prestart()
 	for _, path := range diff.Restart {
-		d.logger.Warn("the setting "+path+" has changed, and holds only once the daemon is started anew", "setting", path)
+		d.logger.Warn("the setting "+path+" has changed, and takes effect when the daemon is restarted", "setting", path)
 	}
 	d.logger.Info("configuration loaded", "file", loaded.Path, "tools", len(loaded.Tools), "added", diff.Added, "changed", diff.Changed, "removed", diff.Removed)
 }

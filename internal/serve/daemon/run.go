@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// never is a count of calls that nothing has.
+// never is a count of calls that is never reached.
 const never = ^uint64(0)
 
-// tickEvery is how often the daemon looks after itself.
+// tickEvery is the time between the daemon's housekeeping.
 const tickEvery = 5 * time.Second
 
-// run does what signals ask for, until one of them says stop.
+// run handles signals until one of them stops the daemon.
 func (d *daemon) run() error {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -42,8 +42,8 @@ func (d *daemon) run() error {
 	}
 }
 
-// tidy gives memory back once nothing runs any more; before is how many calls
-// had ended when it did so last.
+// tidy returns memory once nothing runs; before is how many calls had ended when it last
+// did.
 func (d *daemon) tidy(before uint64) (ended uint64) {
 	ended = d.record.ended.Load()
 	if ended == before || d.host.Host().Running > 0 {

@@ -21,9 +21,9 @@ const defaultSocketMode fs.FileMode = 0o600
 
 const maxSocketPath = 107 // unix(7)
 
-// SocketPath is where a daemon with these settings has its unix socket: where
-// they say, else /run/toolhost/toolhost.sock for root, and
-// $XDG_RUNTIME_DIR/toolhost/toolhost.sock for others.
+// SocketPath returns the path of the unix socket of a daemon with these settings: theirs,
+// else /run/toolhost/toolhost.sock for root, and $XDG_RUNTIME_DIR/toolhost/toolhost.sock for
+// others.
 func SocketPath(settings config.Daemon) (string, error) {
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	switch {
@@ -37,9 +37,9 @@ func SocketPath(settings config.Daemon) (string, error) {
 	return "", errors.New("there is no place for the daemon's socket: set XDG_RUNTIME_DIR, or name one with --socket")
 }
 
-// socket is a unix socket that listens, and is removed with its listener. The
-// lock beside it belongs to the daemon that has made it, until it ends: what
-// another one has left can then be told from what it uses.
+// socket is a unix socket that listens, and is removed with its listener. The lock beside it
+// is held by the daemon that made it until it ends, which tells a socket in use from one
+// that a dead daemon left.
 type socket struct {
 	net.Listener
 	path string
@@ -47,8 +47,8 @@ type socket struct {
 	file os.FileInfo
 }
 
-// openSocket makes it. own says that the folder is toolhost's own, which is
-// opened to others as far as the socket is.
+// openSocket makes it. own says that the folder is toolhost's own, and gets the same access
+// for others as the socket.
 func openSocket(path string, mode fs.FileMode, group string, own bool) (*socket, error) {
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the path of the socket %s has %d bytes, and at most %d are possible: name a shorter one with --socket", path, len(path), maxSocketPath)
@@ -100,14 +100,14 @@ func lockSocket(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// listen makes the file with no more rights than it is to have.
+// listen makes the file with its final rights from the start.
 func (s *socket) listen(mode fs.FileMode, gid int) (err error) {
 	if err := removeStale(s.path); err != nil {
 		return err
 	}
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
-		// What the socket's own inode has, its file is made with (unix(7)).
+		// The file is made with the mode of the socket's own inode (unix(7)).
 		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), uint32(defaultSocketMode)) })
 		return errors.Join(err, failed)
 	}}
@@ -140,7 +140,7 @@ func giveToGroup(path string, gid int) error {
 	return <-failed
 }
 
-// socketAt says whether there is a socket; anything else there is an error.
+// socketAt reports whether there is a socket at path; any other file there is an error.
 func socketAt(path string) (there bool, err error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -154,7 +154,7 @@ func socketAt(path string) (there bool, err error) {
 	return true, nil
 }
 
-// removeStale removes what a dead daemon has left, and nothing else.
+// removeStale removes the socket of a dead daemon, and nothing else.
 func removeStale(path string) error {
 	if there, err := socketAt(path); err != nil || !there {
 		return err
@@ -182,7 +182,7 @@ func (s *socket) release() {
 	_ = s.lock.Close()
 }
 
-// groupID is -1 for no group.
+// groupID returns the id of a group; -1 for an empty name.
 func groupID(name string) (int, error) {
 	if name == "" {
 		return -1, nil

@@ -11,11 +11,11 @@ import (
 
 const (
 	defaultStopWait = 30 * time.Second
-	// pollEvery is how often it is looked whether calls still run.
+	// pollEvery is the time between looks at whether calls still run.
 	pollEvery = 50 * time.Millisecond
-	// lastWords bounds the wait for clients that take their results slowly.
+	// lastWords bounds the wait for clients that read their results slowly.
 	lastWords = 10 * time.Second
-	// stopRest is what stopping takes beside the wait for calls, at most.
+	// stopRest is how long stopping may take beside the wait for calls.
 	stopRest = time.Minute
 )
 
@@ -40,7 +40,7 @@ func (d *daemon) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	if err := d.server.Shutdown(ctx); err != nil {
-		d.logger.Warn("clients have not taken all of their answers", "error", err)
+		d.logger.Warn("clients have not read all of their answers", "error", err)
 	}
 	d.logger.Info("stopped")
 }
@@ -75,7 +75,7 @@ func (d *daemon) busy() bool {
 	return false
 }
 
-// endTurns sends what runs down the kill ladder; a signal skips the grace.
+// endTurns begins the kill ladder of all running calls; a signal skips the grace.
 func (d *daemon) endTurns() {
 	over := make(chan struct{})
 	go func() {

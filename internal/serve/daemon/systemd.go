@@ -12,20 +12,19 @@ import (
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 )
 
-// manager is the service manager that has started this process, if one has
-// (sd_notify(3)). A nil connection tells nobody anything.
+// manager is the service manager that has started this process, if one has (sd_notify(3)).
+// With a nil connection nothing is sent.
 type manager struct {
 	conn  net.Conn
 	beat  time.Duration // of the watchdog; 0 means none
 	shown string        // the last status
 }
 
-// handedOver are the variables between a service manager and this process
-// alone: no child must find them.
+// handedOver are variables for this process alone: no child may inherit them.
 var handedOver = []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "LISTEN_PIDFDID"}
 
-// takeOver takes what a service manager has handed over: the way to it, and
-// sockets that listen. It must be called once, before there are children.
+// takeOver takes what a service manager has passed: the way to notify it, and listening
+// sockets. It must be called once, before there are children.
 func takeOver() (*manager, []net.Listener, error) {
 	given, err := listenAll(activation.Files(true))
 	if err != nil {
@@ -45,7 +44,7 @@ func takeOver() (*manager, []net.Listener, error) {
 	return m, given, nil
 }
 
-// listenAll gives the listeners of sockets that are handed over (sd_listen_fds(3)).
+// listenAll returns the listeners of sockets that were passed (sd_listen_fds(3)).
 func listenAll(files []*os.File) (list []net.Listener, err error) {
 	for i, file := range files[:min(len(files), maxListeners)] {
 		l, err := net.FileListener(file)
@@ -67,7 +66,7 @@ func (m *manager) watchdog() (tick <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// tell sends what is told to the manager; it must not hold up the daemon.
+// tell sends lines to the manager without ever blocking the daemon.
 func (m *manager) tell(lines ...string) {
 	if m.conn != nil {
 		_ = m.conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -89,15 +88,15 @@ func (m *manager) status(status string) {
 	}
 }
 
-// reloading is told with the time, by which the manager knows for which of its
-// own requests this is (Type=notify-reload).
+// reloading sends the time, too, by which the manager matches it to its own request
+// (Type=notify-reload).
 func (m *manager) reloading() {
 	if m.conn != nil {
 		m.tell("RELOADING=1", strings.TrimSpace(systemd.SdNotifyMonotonicUsec()), "STATUS=loading the configuration")
 	}
 }
 
-// stopping says how long it may take.
+// stopping sends how long stopping may take.
 func (m *manager) stopping(limit time.Duration) {
 	m.tell("STOPPING=1", "STATUS=waiting for calls that run", "EXTEND_TIMEOUT_USEC="+strconv.FormatInt(limit.Microseconds(), 10))
 }

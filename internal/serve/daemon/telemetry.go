@@ -18,7 +18,7 @@ func (d *daemon) openTelemetry() error {
 	if err != nil {
 		return err
 	}
-	d.told, err = telemetry.New(telemetry.Config{
+	d.telemetry, err = telemetry.New(telemetry.Config{
 		Known: func(name string) bool { return d.tools.offers(name) },
 		Tools: d.toolNames, Load: d.load, Version: d.options.Version, Export: export, Logger: d.logger.Named("telemetry"),
 	})
@@ -28,10 +28,8 @@ func (d *daemon) openTelemetry() error {
 // exportOf reads the secrets that headers need.
 func exportOf(o Options) (telemetry.Export, error) {
 	otlp := o.Loaded.Telemetry.OTLP
-	export := telemetry.Export{
-		Endpoint: otlp.Endpoint, Protocol: otlp.Protocol, NoTraces: otlp.NoTraces, NoMetrics: otlp.NoMetrics, Audit: otlp.Audit,
-		Interval: otlp.Interval, Timeout: otlp.Timeout, Headers: map[string]string{},
-	}
+	export := telemetry.Export(otlp)
+	export.Headers = map[string]string{}
 	for header, name := range otlp.Headers {
 		for _, secret := range o.Loaded.Secrets {
 			if secret.Name != name {
@@ -50,7 +48,7 @@ func exportOf(o Options) (telemetry.Export, error) {
 	return export, nil
 }
 
-// toolNames are those of all tools that are known without asking anybody.
+// toolNames returns the names of all tools that are known without a Describe.
 func (d *daemon) toolNames() []string {
 	if !d.opened.Load() {
 		return nil
@@ -91,8 +89,8 @@ func (d *daemon) journalBytes() (bytes int64) {
 	return bytes
 }
 
-// metrics makes what a scrape is given. How many do so at once is the API's to
-// bound, which has errors of its own form.
+// metrics serves scrapes. The API bounds how many run at once, since it has errors of its
+// own form.
 func (d *daemon) metrics() http.Handler {
-	return promhttp.HandlerFor(d.told.Metrics(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
+	return promhttp.HandlerFor(d.telemetry.Metrics(), promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// certificate is that of the TLS listener. Files that have changed are read again for
-// the next connection; while they cannot be, the old ones go on.
+// certificate is the TLS listener's. Files that have changed are read again for the next
+// connection; while they cannot be read, the old certificate stays in use.
 type certificate struct {
 	cert, key string
 	logger    hclog.Logger

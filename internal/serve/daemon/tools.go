@@ -17,25 +17,25 @@ import (
 	"github.com/toolhost/toolhost/turn"
 )
 
-// tools are those of the configuration in force. A reload exchanges all of them
-// at once; calls keep what they began with.
+// tools are those of the configuration in force. A reload replaces all of them at once;
+// running calls keep what they began with.
 type tools struct {
-	host    *supervisor.Supervisor
-	told    *telemetry.Telemetry
-	options Options
-	packs   pack.Cache
-	notice  func(entry, method string, params json.RawMessage) // set before any tool is called
-	current atomic.Pointer[snapshot]
+	host      *supervisor.Supervisor
+	telemetry *telemetry.Telemetry
+	options   Options
+	packs     pack.Cache
+	notice    func(entry, method string, params json.RawMessage) // set before any tool is called
+	current   atomic.Pointer[snapshot]
 }
 
-// snapshot is the configuration as read once, with its catalogue.
+// snapshot is a configuration with its catalogue.
 type snapshot struct {
 	loaded  *config.Loaded
 	catalog *catalog.Catalog
 }
 
-func newTools(host *supervisor.Supervisor, o Options, told *telemetry.Telemetry) *tools {
-	t := &tools{host: host, told: told, options: o}
+func newTools(host *supervisor.Supervisor, o Options, metrics *telemetry.Telemetry) *tools {
+	t := &tools{host: host, telemetry: metrics, options: o}
 	t.current.Store(t.snapshot(o.Loaded))
 	return t
 }
@@ -60,7 +60,7 @@ func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 func (t *tools) Describe(ctx context.Context, r supervisor.Request) (*supervisor.Description, *api.Result) {
 	began := time.Now()
 	description, failed := t.host.Describe(ctx, r)
-	t.told.Described(time.Since(began), failed)
+	t.telemetry.Described(time.Since(began), failed)
 	return description, failed
 }
 
@@ -71,11 +71,11 @@ func (t *tools) retry(ctx context.Context, recovered func()) {
 	t.current.Load().catalog.Retry(ctx, recovered)
 }
 
-// tool finds one for a turn.
+// tool looks a tool up for a turn.
 func (t *tools) tool(name string) (turn.Tool, bool) { return t.current.Load().catalog.Offered(name) }
 
-// offers says whether there is such a tool for certain: one that a server may
-// have, which could not be described, is no more than what somebody calls it.
+// offers reports whether the tool certainly exists: the tool of a server that could not be
+// described may be only a name that somebody made up.
 func (t *tools) offers(name string) bool {
 	g := t.current.Load()
 	if entry, ok := g.loaded.Tool(name); ok && entry.Type != config.TypeMCP {
@@ -85,8 +85,8 @@ func (t *tools) offers(name string) bool {
 	return err == nil
 }
 
-// names are those of the file's own tools, and of what servers are known to
-// have. Some are there twice.
+// names returns the names of the file's own tools and of those that servers are known to
+// have, some of them twice.
 func (t *tools) names() []string {
 	g := t.current.Load()
 	list := g.catalog.Described()

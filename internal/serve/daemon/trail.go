@@ -22,8 +22,8 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
-// trail puts who did what on record, as a chain in the journal, and into the log,
-// which usually goes elsewhere.
+// trail records who did what, as a chain in the journal and in the log, which is usually
+// kept on another machine.
 type trail struct {
 	logger   hclog.Logger
 	journal  *journal.Journal // nil keeps none
@@ -35,7 +35,8 @@ type trail struct {
 	tokens  tokens.OnRecord
 }
 
-// Refusals on record: a client that is refused again and again must not push out the rest.
+// Bounds of recorded refusals: a client that is refused again and again must not displace
+// other records.
 const (
 	refusalBurst = 30
 	refusalEvery = 10 * time.Second
@@ -58,9 +59,9 @@ func (t *trail) add(who, action, what, outcome string) {
 	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
 }
 
-// answered puts on record who has decided something about a call, in whichever way.
-// What a tool asks its own client is in the turn's record alone: it could be so much
-// that the rest is pushed out.
+// answered records who decided something about a call, by whatever means. What a tool asks
+// its own client is in the turn's record alone: it could be so much that it displaces other
+// records.
 func (t *trail) answered(e api.Event) {
 	if e.Interaction.OfClient() || e.Interaction == api.KindQuestionnaire {
 		return
@@ -102,14 +103,12 @@ func (t *trail) refused(r httpapi.Refusal) {
 		t.add("daemon", journal.ActionRefused, "further requests", strconv.Itoa(dropped)+" more")
 	}
 	who := r.Who
-	if who == "" {
-		who = "somebody unknown"
-	}
+	who = cmp.Or(who, "somebody unknown")
 	t.add(who, journal.ActionRefused, r.Method+" "+r.Path+" from "+r.From, r.Err.Error())
 }
 
-// configured puts on record which configuration is in force: with the files' hash, so
-// that changes between two daemons show, too.
+// configured records which configuration is in force, with the hash of its files, so that
+// changes between two daemons show, too.
 func (t *trail) configured(action string, loaded *config.Loaded) {
 	t.add("daemon", action, cmp.Or(loaded.Path, "no file")+" sha256:"+hashOfFiles(loaded.Files), "")
 }
@@ -118,8 +117,8 @@ func (t *trail) notConfigured(err error) {
 	t.add("daemon", "config.reload", "", "not loaded: "+err.Error())
 }
 
-// hashOfFiles is that of their contents, in order. What cannot be read counts as
-// empty: it has been read by now.
+// hashOfFiles returns the hash of their contents, in order. A file that cannot be read
+// counts as empty: it was readable before.
 func hashOfFiles(paths []string) string {
 	sum := sha256.New()
 	for _, path := range paths {
@@ -137,11 +136,11 @@ func (t *trail) close() {
 	}
 }
 
-// late is how much older a change is than its record where that is worth a word.
+// late is by how much a change must be older than its record for the record to say so.
 const late = time.Minute
 
-// watchTokens puts on record what the chain has not of the tokens, also of the time when
-// no daemon ran, and aborts the turns of those that were revoked.
+// watchTokens records changes of tokens that the chain lacks, including those made while no
+// daemon ran, and aborts the turns of revoked tokens.
 func (d *daemon) watchTokens() {
 	if d.tokens == nil {
 		return

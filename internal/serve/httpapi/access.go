@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -51,9 +50,9 @@ func harden(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// elsewhere is all that is not a route: the pages of the console, which are the same
+// fallback answers all that is not a route: the pages of the console, which are the same
 // for everybody and open nothing by themselves.
-func (s *Server) elsewhere(w http.ResponseWriter, r *http.Request) {
+func (s *Server) fallback(w http.ResponseWriter, r *http.Request) {
 	if s.config.Pages == nil || strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/api" {
 		fail(w, r, refuse(codeNotFound, "there is nothing at "+printable(r.URL.Path), "see /api/openapi.json"))
 		return
@@ -82,5 +81,3 @@ func (s *Server) mounted(w http.ResponseWriter, r *http.Request, m Mount) {
 	defer end()
 	m.Handler.ServeHTTP(w, r.WithContext(withCaller(ctx, who, s.intake)))
 }
-
-func parseQuery(raw string) (url.Values, error) { return url.ParseQuery(raw) }

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/access"
 	"github.com/toolhost/toolhost/internal/strictjson"
 )
 
@@ -92,7 +93,9 @@ func TestNoTokenLetsNobodyIn(t *testing.T) {
 // On the unix socket the peer's user counts, and no token makes up for it.
 func TestPeersAreChecked(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.UIDs = []uint32{uint32(os.Geteuid()) + 1} })
+	w := newWorld(t, func(c *Config) {
+		c.Book = func() access.Book { return access.Book{Guests: []uint32{uint32(os.Geteuid()) + 1}} }
+	})
 	for _, path := range []string{"/api/tools", "/api/health"} {
 		if status, body := w.send("GET", path, "", "Authorization", bearer); status != 403 || !strings.Contains(body, codeForbidden) {
 			t.Errorf("%s: %d %s", path, status, body)

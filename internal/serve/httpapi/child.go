@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -77,12 +78,8 @@ func (c *children) place(spec *api.TurnSpec) error {
 	case spec.SessionID != "" && spec.SessionID != c.of.SessionID:
 		return refuse(codeForbidden, "a call's turns belong to its own session", "leave out sessionId")
 	}
-	if spec.ParentTurnID == "" {
-		spec.ParentTurnID = c.of.TurnID
-	}
-	if spec.AgentID == "" {
-		spec.AgentID = c.of.AgentID
-	}
+	spec.ParentTurnID = cmp.Or(spec.ParentTurnID, c.of.TurnID)
+	spec.AgentID = cmp.Or(spec.AgentID, c.of.AgentID)
 	spec.SessionID = c.of.SessionID
 	return nil
 }

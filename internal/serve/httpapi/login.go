@@ -78,7 +78,7 @@ func (s *Server) loginLink(q *request) error {
 	}
 	secret, until, ok := s.links.add(q.who.holder, q.who.Name)
 	if !ok {
-		return refuse(codeBusy, "too many links have not been opened yet", "open one, or wait two minutes")
+		return refuse(codeBusy, "too many links are still unopened", "open one, or wait two minutes")
 	}
 	made := api.LoginLink{Path: "/#link=" + secret, ExpiresAt: until.UTC()}
 	if base := s.base(); base != "" {

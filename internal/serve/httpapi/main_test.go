@@ -316,3 +316,10 @@ func (w *world) wait(done <-chan ran) ran {
 		return ran{}
 	}
 }
+
+// open is how many there are.
+func (s *streams) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all
+}

@@ -80,4 +80,4 @@ func (r *rendering) Write(b []byte) (int, error) {
 	return r.body.Write(b)
 }
 
-var errTooManyMetrics = errors.New("the metrics are too many to be shown")
+var errTooManyMetrics = errors.New("there are too many metrics to show")

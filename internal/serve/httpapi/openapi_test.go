@@ -23,17 +23,17 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 
 // components are the types that the document has a schema of.
 var components = []reflect.Type{
-	typeOf[api.Annotations](), typeOf[api.Answer](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.CallSummary](),
-	typeOf[api.CallSummaries](), typeOf[api.CurrentTool](), typeOf[api.Done](), typeOf[api.Error](), typeOf[api.Failure](),
-	typeOf[api.Gap](), typeOf[api.Health](), typeOf[api.Interaction](), typeOf[api.Interactions](), typeOf[api.Approval](), typeOf[api.Approvals](), typeOf[api.LoginLink](), typeOf[api.Login](), typeOf[api.Session](), typeOf[api.Whoami](),
-	typeOf[api.Model](), typeOf[api.Policy](), typeOf[api.Question](), typeOf[api.Raised](), typeOf[api.Results](), typeOf[api.Tool](), typeOf[api.Tools](), typeOf[api.Turn](),
-	typeOf[api.TurnSpec](), typeOf[api.TurnSummaries](), typeOf[api.TurnSummary](), typeOf[api.Turns](), typeOf[api.CurrentUsage](),
-	typeOf[api.Result](), typeOf[api.Event](), typeOf[api.Worker](), typeOf[api.Workers](),
+	reflect.TypeFor[api.Annotations](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.CallSummary](),
+	reflect.TypeFor[api.CallSummaries](), reflect.TypeFor[api.CurrentTool](), reflect.TypeFor[api.Done](), reflect.TypeFor[api.Error](), reflect.TypeFor[api.Failure](),
+	reflect.TypeFor[api.Gap](), reflect.TypeFor[api.Health](), reflect.TypeFor[api.Interaction](), reflect.TypeFor[api.Interactions](), reflect.TypeFor[api.Approval](), reflect.TypeFor[api.Approvals](), reflect.TypeFor[api.LoginLink](), reflect.TypeFor[api.Login](), reflect.TypeFor[api.Session](), reflect.TypeFor[api.Whoami](),
+	reflect.TypeFor[api.Model](), reflect.TypeFor[api.Policy](), reflect.TypeFor[api.Question](), reflect.TypeFor[api.Raised](), reflect.TypeFor[api.Results](), reflect.TypeFor[api.Tool](), reflect.TypeFor[api.Tools](), reflect.TypeFor[api.Turn](),
+	reflect.TypeFor[api.TurnSpec](), reflect.TypeFor[api.TurnSummaries](), reflect.TypeFor[api.TurnSummary](), reflect.TypeFor[api.Turns](), reflect.TypeFor[api.CurrentUsage](),
+	reflect.TypeFor[api.Result](), reflect.TypeFor[api.Event](), reflect.TypeFor[api.Worker](), reflect.TypeFor[api.Workers](),
 }
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{typeOf[api.TurnSpec](), typeOf[api.Batch](), typeOf[api.Call](), typeOf[api.Answer](), typeOf[api.Model](), typeOf[api.Question](), typeOf[api.Login]()}
+var requests = []reflect.Type{reflect.TypeFor[api.TurnSpec](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Model](), reflect.TypeFor[api.Question](), reflect.TypeFor[api.Login]()}
 
 // componentSchemas are the schemas of all components. Those of requests allow no fields
 // that the types don't have; of the others clients must take more.
@@ -42,8 +42,8 @@ func componentSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	all := map[string]*jsonschema.Schema{}
 	for _, own := range components {
 		known := map[reflect.Type]*jsonschema.Schema{
-			typeOf[json.RawMessage](): {}, typeOf[[]byte](): {Type: "string", ContentEncoding: "base64"},
-			typeOf[time.Time](): {Type: "string", Format: "date-time"},
+			reflect.TypeFor[json.RawMessage](): {}, reflect.TypeFor[[]byte](): {Type: "string", ContentEncoding: "base64"},
+			reflect.TypeFor[time.Time](): {Type: "string", Format: "date-time"},
 		}
 		for _, other := range components {
 			if other != own {
@@ -182,7 +182,7 @@ func ref(t reflect.Type) object { return object{"$ref": componentRef + component
 
 // component names a type in the document, where the Usage of results has no name.
 func component(t reflect.Type) string {
-	if t == typeOf[api.CurrentUsage]() {
+	if t == reflect.TypeFor[api.CurrentUsage]() {
 		return "Usage"
 	}
 	return t.Name()
@@ -229,12 +229,12 @@ func responses(r route) object {
 const itemSchemas = "x-item-schemas"
 
 func eventSchemas(r route) object {
-	all := object{"default": ref(typeOf[api.Event]())}
+	all := object{"default": ref(reflect.TypeFor[api.Event]())}
 	if r.stream != "" {
-		all[string(api.EventGap)] = ref(typeOf[api.Gap]())
+		all[string(api.EventGap)] = ref(reflect.TypeFor[api.Gap]())
 	}
-	if r.out == typeOf[api.Results]() {
-		all[kindResults], all[kindError] = ref(r.out), ref(typeOf[api.Failure]())
+	if r.out == reflect.TypeFor[api.Results]() {
+		all[kindResults], all[kindError] = ref(r.out), ref(reflect.TypeFor[api.Failure]())
 	}
 	return all
 }
@@ -252,7 +252,7 @@ func failures() object {
 		slices.Sort(codes)
 		all[failureName(status)] = object{
 			"description": "error of code " + strings.Join(codes, ", "),
-			"content":     object{"application/json": object{"schema": ref(typeOf[api.Failure]())}},
+			"content":     object{"application/json": object{"schema": ref(reflect.TypeFor[api.Failure]())}},
 		}
 		if header, has := failureHeaders[status]; has {
 			all[failureName(status)].(object)["headers"] = object{header.name: object{

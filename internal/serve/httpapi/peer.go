@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -137,5 +136,3 @@ func peerGroups(fd int) ([]uint32, error) {
 		}
 	}
 }
-
-func uitoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

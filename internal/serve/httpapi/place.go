@@ -40,9 +40,6 @@ func (s *authenticator) ownHost(r *http.Request) bool {
 	if err != nil {
 		host, port = strings.Trim(r.Host, "[]"), ""
 	}
-	if named(s.config.Hosts, host) {
-		return true
-	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return false

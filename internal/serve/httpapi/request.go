@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -102,16 +103,16 @@ func (q *request) connected(cause error) (ctx context.Context, stop func()) {
 
 // checkQuery refuses parameters that nobody reads: they are mistakes.
 func checkQuery(r *http.Request, known []parameter) error {
-	values, err := parseQuery(r.URL.RawQuery)
+	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return refuse(codeInvalid, "the query is malformed", "encode it as a URL demands")
+		return refuse(codeInvalid, "the query is malformed", "URL-encode it")
 	}
 	for name, list := range values {
 		if !slices.ContainsFunc(known, func(p parameter) bool { return p.name == name }) {
 			return refuse(codeInvalid, "there is no parameter "+printable(name)+" here", "leave it out")
 		}
 		if len(list) > 1 {
-			return refuse(codeInvalid, "the parameter "+name+" is there more than once", "give it once")
+			return refuse(codeInvalid, "the parameter "+name+" is given more than once", "give it once")
 		}
 	}
 	return nil
@@ -175,7 +176,7 @@ func checkMediaType(r *http.Request) error {
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
 	if err != nil || kind != "application/json" || charset != "" && charset != "utf-8" || r.Header.Get("Content-Encoding") != "" {
-		return refuse(codeMediaType, "the body is not said to be plain JSON", "set Content-Type: application/json")
+		return refuse(codeMediaType, "the Content-Type is not JSON", "set Content-Type: application/json")
 	}
 	return nil
 }

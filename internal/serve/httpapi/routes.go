@@ -49,8 +49,6 @@ const (
 // expositions are the formats of metrics; the first is the default.
 var expositions = []string{exposition, "application/openmetrics-text", "application/vnd.google.protobuf"}
 
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
-
 var filters = []parameter{
 	{"tool", "string", "only with a call of this tool"},
 	{"status", "string", "only with a call of this status"},
@@ -67,11 +65,11 @@ const ofTurn = "the turn's events from the first on, each with its seq as id; a 
 var routes = []route{
 	{
 		method: "GET", path: "/api/health", summary: "Whether the daemon is there", public: true,
-		status: http.StatusOK, out: typeOf[api.Health](), handle: (*Server).health,
+		status: http.StatusOK, out: reflect.TypeFor[api.Health](), handle: (*Server).health,
 	},
 	{
 		method: "GET", path: "/api/ready", need: access.ToAsk, summary: "Whether calls can be made",
-		status: http.StatusOK, out: typeOf[api.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
+		status: http.StatusOK, out: reflect.TypeFor[api.Health](), refuses: []string{codeUnready}, handle: (*Server).ready,
 	},
 	{
 		method: "GET", path: "/metrics", need: access.ToMeasure, summary: "Metrics for Prometheus, in the format that its Accept asks for",
@@ -84,55 +82,55 @@ var routes = []route{
 	{
 		method: "GET", path: "/api/tools", need: access.ToRead, summary: "The catalogue of tools",
 		query: []parameter{{"name", "string", "only the tool of this name; no other one is described for it"}},
-		child: true, status: http.StatusOK, out: typeOf[api.Tools](), handle: (*Server).tools,
+		child: true, status: http.StatusOK, out: reflect.TypeFor[api.Tools](), handle: (*Server).tools,
 	},
 	{
 		method: "GET", path: "/api/workers", need: access.ToManage, summary: "The workers of the daemon's fleet",
-		status: http.StatusOK, out: typeOf[api.Workers](), handle: (*Server).workers, refuses: []string{codeNotFound},
+		status: http.StatusOK, out: reflect.TypeFor[api.Workers](), handle: (*Server).workers, refuses: []string{codeNotFound},
 	},
 	{
 		method: "POST", path: "/api/workers/{worker}/drain", need: access.ToManage, summary: "Have a worker take no more calls, and end when it has none",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).drainWorker,
+		status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).drainWorker,
 	},
 	{
 		method: "POST", path: "/api/workers/{worker}/remove", need: access.ToManage, summary: "Take a worker out of the fleet at once: what it runs is ended, and its key does not let it in any more",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).removeWorker,
+		status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).removeWorker,
 	},
 	{
-		method: "POST", path: "/api/turns", need: access.ToCall, summary: "Begin a turn", in: typeOf[api.TurnSpec](),
-		child: true, status: http.StatusCreated, out: typeOf[api.Turn](), handle: (*Server).begin,
+		method: "POST", path: "/api/turns", need: access.ToCall, summary: "Begin a turn", in: reflect.TypeFor[api.TurnSpec](),
+		child: true, status: http.StatusCreated, out: reflect.TypeFor[api.Turn](), handle: (*Server).begin,
 		stream:  ofTurn + ". Closing this stream aborts the turn and ends it",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
 	},
 	{
 		method: "GET", path: "/api/turns/active", need: access.ToRead, summary: "All active turns, oldest first",
-		status: http.StatusOK, out: typeOf[api.Turns](), handle: (*Server).active,
+		status: http.StatusOK, out: reflect.TypeFor[api.Turns](), handle: (*Server).active,
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}", need: access.ToRead, summary: "An active turn",
-		child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
+		child: true, status: http.StatusOK, out: reflect.TypeFor[api.Turn](), refuses: []string{codeNotFound}, handle: (*Server).turn,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/calls", need: access.ToCall, summary: "Run a batch of calls, and wait for the results. Disconnecting before them aborts the turn",
-		in: typeOf[api.Batch](), child: true, status: http.StatusOK, out: typeOf[api.Results](), handle: (*Server).run,
+		in: reflect.TypeFor[api.Batch](), child: true, status: http.StatusOK, out: reflect.TypeFor[api.Results](), handle: (*Server).run,
 		stream:  "the turn's events while the batch runs, and then one of kind results with the body of the JSON answer",
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/model", need: access.ToCall, summary: "Tell when the model streams. Its time in the turn is bounded; when it is used up the turn is aborted",
-		in: typeOf[api.Model](), child: true, status: http.StatusOK, out: typeOf[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
+		in: reflect.TypeFor[api.Model](), child: true, status: http.StatusOK, out: reflect.TypeFor[api.Turn](), refuses: []string{codeNotFound, codeConflict}, handle: (*Server).model,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort", need: access.ToCall, summary: "Abort a turn's calls; again, while they end, kills at once",
-		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
+		child: true, status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abort,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/abort-tool/{callId}", need: access.ToCall, summary: "Abort one call; the turn goes on",
-		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
+		child: true, status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).abortCall,
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/end", need: access.ToCall, summary: "End a turn; a batch that runs is aborted first",
-		child: true, status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
+		child: true, status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).end,
 	},
 	{
 		method: "GET", path: "/api/turns/{turnId}/events", need: access.ToRead, summary: "Watch a turn. Last-Event-ID, or after, resumes behind an event",
@@ -141,32 +139,32 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/api/turns/{turnId}/interactions", need: access.ToCall, summary: "Ask a human, and wait for what comes of it. Disconnecting before it takes the question back",
-		in: typeOf[api.Question](), status: http.StatusOK, out: typeOf[api.Raised](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).raise,
+		in: reflect.TypeFor[api.Question](), status: http.StatusOK, out: reflect.TypeFor[api.Raised](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).raise,
 	},
 	{
 		method: "GET", path: "/api/interactions", need: access.ToSeeQuestions, summary: "All questions that wait for a human",
-		status: http.StatusOK, out: typeOf[api.Interactions](), handle: (*Server).interactions,
+		status: http.StatusOK, out: reflect.TypeFor[api.Interactions](), handle: (*Server).interactions,
 	},
 	{
-		method: "POST", path: "/api/interactions/{interactionId}/answer", need: access.ToAnswer, summary: "Answer a question", in: typeOf[api.Answer](),
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
+		method: "POST", path: "/api/interactions/{interactionId}/answer", need: access.ToAnswer, summary: "Answer a question", in: reflect.TypeFor[api.Answer](),
+		status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound}, handle: (*Server).answer,
 	},
 	{
 		method: "GET", path: "/api/approvals", need: access.ToSeeQuestions, summary: "What people have approved for more than one call, the oldest first",
-		status: http.StatusOK, out: typeOf[api.Approvals](), handle: (*Server).approvals,
+		status: http.StatusOK, out: reflect.TypeFor[api.Approvals](), handle: (*Server).approvals,
 	},
 	{
 		method: "POST", path: "/api/approvals/{approvalId}/revoke", need: access.ToRevoke, summary: "Take an approval back: what goes by it is asked about again",
-		status: http.StatusOK, out: typeOf[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).revokeApproval,
+		status: http.StatusOK, out: reflect.TypeFor[api.Done](), refuses: []string{codeNotFound, codeUnready}, handle: (*Server).revokeApproval,
 	},
 	{
 		method: "GET", path: "/api/history/turns", need: access.ToRead, summary: "Turns on record, the last started first", query: filters,
-		status: http.StatusOK, out: typeOf[api.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
+		status: http.StatusOK, out: reflect.TypeFor[api.TurnSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastTurns,
 	},
 	{
 		method: "GET", path: "/api/history/calls", need: access.ToRead, summary: "Calls on record, the last queued first",
 		query:  append([]parameter{{"turn", "string", "only of this turn"}}, filters...),
-		status: http.StatusOK, out: typeOf[api.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
+		status: http.StatusOK, out: reflect.TypeFor[api.CallSummaries](), refuses: []string{codeNoHistory}, handle: (*Server).pastCalls,
 	},
 	{
 		method: "GET", path: "/api/history/turns/{turnId}/events", need: access.ToRead, summary: "Replay a turn: its events exactly as they were shown, one a line",
@@ -174,29 +172,29 @@ var routes = []route{
 	},
 	{
 		method: "GET", path: "/api/history/turns/{turnId}/calls/{callId}", need: access.ToRead, summary: "The result of a call on record",
-		status: http.StatusOK, out: typeOf[api.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
+		status: http.StatusOK, out: reflect.TypeFor[api.Result](), refuses: []string{codeNotFound, codeNoHistory}, handle: (*Server).pastResult,
 	},
 	{
 		method: "POST", path: "/api/login-links", need: access.ToOpen, summary: "Make a link that lets one browser in, once, for the client itself",
-		status: http.StatusCreated, out: typeOf[api.LoginLink](), refuses: []string{codeBusy, codeUnready}, handle: (*Server).loginLink,
+		status: http.StatusCreated, out: reflect.TypeFor[api.LoginLink](), refuses: []string{codeBusy, codeUnready}, handle: (*Server).loginLink,
 	},
 	{
 		method: "POST", path: loginPath, summary: "Open a login link: gives the token of a browser's session, which acts for who made the link", public: true,
-		in: typeOf[api.Login](), status: http.StatusOK, out: typeOf[api.Session](), refuses: []string{codeThrottled, codeUnready}, handle: (*Server).login,
+		in: reflect.TypeFor[api.Login](), status: http.StatusOK, out: reflect.TypeFor[api.Session](), refuses: []string{codeThrottled, codeUnready}, handle: (*Server).login,
 	},
 	{
 		method: "GET", path: "/api/whoami", need: access.ToAsk, summary: "Who the daemon takes the client for",
-		status: http.StatusOK, out: typeOf[api.Whoami](), handle: (*Server).whoami,
+		status: http.StatusOK, out: reflect.TypeFor[api.Whoami](), handle: (*Server).whoami,
 	},
 	{
 		method: "POST", path: "/api/logout", need: access.ToAsk, summary: "End the browser's session",
-		status: http.StatusOK, out: typeOf[api.Done](), handle: (*Server).logout,
+		status: http.StatusOK, out: reflect.TypeFor[api.Done](), handle: (*Server).logout,
 	},
 }
 
 // mux has each path answer its own method, and no other: serve refuses those.
 func (s *Server) mux() *http.ServeMux {
-	mux := s.muxOf(func(route) bool { return true }, s.elsewhere)
+	mux := s.muxOf(func(route) bool { return true }, s.fallback)
 	for path, mount := range s.config.Mounts {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.mounted(w, r, mount) })
 	}

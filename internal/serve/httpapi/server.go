@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +69,7 @@ type Config struct {
 	// Tokens are those of others, and the sessions of browsers; nil knows neither.
 	Tokens *tokens.Store
 	// Book, if not nil, says who users of the machine and bearers of tokens are. It is
-	// asked for each request. nil goes by UIDs and AnyUser.
+	// asked for each request. nil knows the daemon's own user and root, as administrators.
 	Book func() access.Book
 	// Claim, if not nil, fills in what turns of an identity have: which tools they
 	// may use, and how many there may be.
@@ -85,17 +86,8 @@ type Config struct {
 	PublicURL string
 	TLS       bool
 	Proxies   []netip.Prefix
-	// UIDs may connect to a unix socket; none is the daemon's own user, and root. These
-	// two are administrators where they may.
-	UIDs []uint32
-	// Hosts may stand in a request's Host beside localhost, 127.0.0.1 and [::1],
-	// without a port.
-	Hosts []string
 	// Budget, if not nil, is that of turns that say nothing of it.
 	Budget func() budget.TurnSpec
-	// AnyUser lets everybody in who could connect to the unix socket: its file's
-	// mode decides. UIDs then mean nothing.
-	AnyUser bool
 	// Prestarted gives the processes that wait for calls; it may be nil.
 	Prestarted func() []api.Prestarted
 	// Ready says why no call can be made at present; nil is always ready.
@@ -197,10 +189,10 @@ func (s *authenticator) setPublic() (err error) {
 		return nil
 	}
 	if s.public, err = url.Parse(s.config.PublicURL); err != nil || s.public.Host == "" {
-		return fmt.Errorf("the public URL %q is not one", s.config.PublicURL)
+		return fmt.Errorf("the public URL %q is not a URL", s.config.PublicURL)
 	}
 	if err := s.crossOrigin.AddTrustedOrigin(originOf(s.public)); err != nil {
-		return fmt.Errorf("the public URL %q is not one of an origin: %w", s.config.PublicURL, err)
+		return fmt.Errorf("the public URL %q is not an origin: %w", s.config.PublicURL, err)
 	}
 	return nil
 }
@@ -212,17 +204,14 @@ func complete(c *Config) {
 	orElse(&c.Stall, defaultStall)
 	orElse(&c.TurnIdle, defaultTurnIdle)
 	if c.Book == nil {
-		book := c.bookOf()
-		c.Book = func() access.Book { return book }
+		c.Book = func() access.Book { return access.Book{Admins: ownUsers()} }
 	}
 	if c.Claim == nil {
 		c.Claim = func(i access.Identity, spec *turn.Spec) {
 			spec.View = func(t turn.Tool) (turn.Tool, bool) { return t, i.MayUse(t.Name) }
 		}
 	}
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 }
 
 // ownUsers may do everything: root, and the daemon's own user.

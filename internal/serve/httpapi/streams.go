@@ -41,10 +41,3 @@ func (s *streams) give(name string) {
 		delete(s.by, name)
 	}
 }
-
-// open is how many there are.
-func (s *streams) open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (s *authenticator) authenticate(r *http.Request, public bool) (caller, erro
 	}
 	switch all := r.Header.Values("Authorization"); {
 	case len(all) > 1: // a proxy may have looked at another one than this
-		return caller{}, refuse(codeUnauthorized, "the header Authorization is there more than once", "send it once")
+		return caller{}, refuse(codeUnauthorized, "the header Authorization is given more than once", "send it once")
 	case len(all) == 1 && all[0] != "":
 		return s.byToken(r, all[0])
 	}
@@ -90,7 +91,7 @@ func (s *authenticator) byToken(r *http.Request, header string) (caller, error) 
 	who, ok, err := s.bearer(token, wait == 0)
 	switch {
 	case err != nil:
-		s.config.Logger.Error("no token can be let in", "error", err)
+		s.config.Logger.Error("cannot check tokens", "error", err)
 		return caller{}, refuse(codeUnready, "the daemon cannot read its tokens", "see its log")
 	case !ok && wait > 0:
 		return caller{}, tooManyGuesses(wait)
@@ -214,17 +215,6 @@ func (s *Server) whoami(q *request) error {
 	return q.answer(w)
 }
 
-// bookOf is what the older settings say of who may connect.
-func (c *Config) bookOf() access.Book {
-	b := access.Book{Guests: c.UIDs, AnyUser: c.AnyUser}
-	for _, uid := range ownUsers() {
-		if len(c.UIDs) == 0 || slices.Contains(c.UIDs, uid) {
-			b.Admins = append(b.Admins, uid)
-		}
-	}
-	return b
-}
-
 // refused has what was not allowed put on record.
 func (s *authenticator) refused(r *http.Request, who caller, err error) {
 	if s.config.Refused != nil {
@@ -234,7 +224,7 @@ func (s *authenticator) refused(r *http.Request, who caller, err error) {
 
 func (s *authenticator) fromText(r *http.Request) string {
 	if p, ok := peerOf(r.Context()); ok {
-		return "uid " + uitoa(p.uid)
+		return fmt.Sprintf("uid %d", p.uid)
 	}
 	return s.from(r).String()
 }

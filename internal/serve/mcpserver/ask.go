@@ -5,6 +5,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -64,7 +65,7 @@ func canAsk(caps *mcpsdk.ClientCapabilities) bool {
 	return caps != nil && caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL == nil)
 }
 
-const secretNote = "a secret was asked for: MCP lets no client be asked for one by a form; have the operator configure it under secrets"
+const secretNote = "a secret was asked for, which MCP forbids in a form: have the operator configure it under secrets"
 
 // ask puts a question to the client's human. Only a valid answer can mean
 // yes.
@@ -77,7 +78,7 @@ func (c *call) ask(ctx context.Context, i api.Interaction) (api.Answer, error) {
 		return api.Answer{}, errNotForTheirOwn
 	}
 	if i.Secret || i.Kind == api.KindPassword {
-		if c.s.config.Elsewhere {
+		if c.s.config.OthersAnswer {
 			return api.Answer{}, errors.New(secretNote)
 		}
 		c.note(secretNote)
@@ -250,7 +251,7 @@ func (c *call) keepState() bool {
 	if !share(own, len(c.s.states), maxStates) {
 		return false
 	}
-	c.state = newID()
+	c.state = rand.Text()
 	c.s.states[c.state] = c
 	return true
 }
@@ -339,7 +340,7 @@ func (c *call) question() *inputs {
 func (c *call) renewState() {
 	if c.sent {
 		delete(c.s.states, c.before)
-		c.before, c.state = c.state, newID()
+		c.before, c.state = c.state, rand.Text()
 		c.s.states[c.state] = c
 	}
 	c.sent = true

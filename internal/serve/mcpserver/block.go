@@ -33,7 +33,7 @@ func blockOf(c api.Content) mcpsdk.Content {
 		err = json.Unmarshal(slices.Concat([]byte(`{"content":[`), raw, []byte("]}")), &one)
 	}
 	if err != nil || len(one.Content) != 1 {
-		return &mcpsdk.TextContent{Text: "[a part of the result is left out: it has not the form of MCP]"}
+		return &mcpsdk.TextContent{Text: "[a part of the result is left out: it is not of MCP's form]"}
 	}
 	return exactContent{one.Content[0], raw}
 }
@@ -60,7 +60,7 @@ func rawBlock(c api.Content) map[string]any {
 func put(fields map[string]any, c api.Content) {
 	switch c.Type {
 	case "blob":
-		if _, told := fields["type"]; !told {
+		if _, typed := fields["type"]; !typed {
 			fields["type"] = "image"
 		}
 		fields["data"], fields["mimeType"] = append([]byte{}, c.Data...), c.MIMEType

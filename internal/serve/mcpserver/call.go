@@ -22,21 +22,21 @@ import (
 // call is one tool call. It outlives the request that began it where that is
 // answered by a question.
 type call struct {
-	s       *Server
-	session *session
-	caps    *mcpsdk.ClientCapabilities
-	client  string // what the client calls itself: it is shown, and says how long it waits
-	t       *turn.Turn
-	made    turn.Call
-	begun   time.Time
-	offer   offer
-	rounds  bool          // it asks by answering requests
-	mute    bool          // its request cannot be answered so
-	leave   func()        // gives its place back; read once its turn is over
-	asked   chan struct{} // a question is new; holds one
-	done    chan struct{} // closed when result is there
-	told    chan struct{} // closed when all that happened before was told
-	result  *api.Result   // written before done is closed
+	s        *Server
+	session  *session
+	caps     *mcpsdk.ClientCapabilities
+	client   string // what the client calls itself: it is shown, and says how long it waits
+	t        *turn.Turn
+	made     turn.Call
+	begun    time.Time
+	offer    offer
+	rounds   bool          // it asks by answering requests
+	mute     bool          // its request cannot be answered so
+	leave    func()        // gives its place back; read once its turn is over
+	asked    chan struct{} // a question is new; holds one
+	done     chan struct{} // closed when result is there
+	caughtUp chan struct{} // closed when all that happened before was sent
+	result   *api.Result   // written before done is closed
 
 	mu        sync.Mutex
 	pending   []*pendingRequest    // requests that wait for it, the newest last
@@ -52,8 +52,6 @@ type call struct {
 	ending    bool // its time is over, the kill ladder runs
 }
 
-func newID() string { return rand.Text() }
-
 // make makes a call, or joins a request to one. Where the answer to a request cannot be a
 // question, mayAsk is false: then nobody is asked whose client would have to come back.
 func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk bool) (reply, error) {
@@ -62,7 +60,7 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 		return s.resume(ctx, r, received)
 	}
 	one := s.sessionOf(ctx, r)
-	made := turn.Call{ID: newID(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
+	made := turn.Call{ID: rand.Text(), Tool: r.Params.Name, Arguments: r.Params.Arguments}
 	if string(made.Arguments) == "null" {
 		made.Arguments = nil
 	}
@@ -77,7 +75,7 @@ func (s *Server) make(ctx context.Context, r *mcpsdk.CallToolRequest, mayAsk boo
 	mute := rounds && !mayAsk
 	c, err := s.begin(one, client, made, !s.config.Headless && canAsk(caps) && !mute)
 	if err != nil {
-		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), promise: s.offerOf(made.Tool).promise}, nil
+		return reply{result: refusal(made, api.StatusOverloaded, fullOf(err), "", err.Error()), output: s.offerOf(made.Tool).output}, nil
 	}
 	c.rounds, c.mute, c.caps = rounds, mute, caps
 	l := c.attach(ctx, r) // before anything can be asked
@@ -129,7 +127,7 @@ var errClosed = errors.New("toolhost is about to end")
 func (s *Server) begin(one *session, client string, made turn.Call, interactive bool) (*call, error) {
 	c := &call{
 		s: s, session: one, client: client, made: made, begun: time.Now(), leave: func() {}, offer: s.offerOf(made.Tool),
-		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, told: make(chan struct{}),
+		asked: make(chan struct{}, 1), done: make(chan struct{}), questions: map[string]*question{}, groups: map[string]int{}, caughtUp: make(chan struct{}),
 	}
 	if err := one.enter(); err != nil {
 		return nil, err
@@ -290,7 +288,7 @@ func (c *call) attend(ctx context.Context, l *pendingRequest, r *mcpsdk.CallTool
 	for {
 		select {
 		case <-c.done:
-			<-c.told
+			<-c.caughtUp
 			return c.reply(), nil
 		case <-c.asked:
 			if asks := c.question(); asks != nil {
@@ -315,7 +313,7 @@ func (c *call) reply() reply {
 	if c.cause != "" && !r.OK() {
 		r.Message += " " + c.cause
 	}
-	return reply{result: &r, promise: c.offer.promise, notes: c.notes}
+	return reply{result: &r, output: c.offer.output, notes: c.notes}
 }
 
 // reasonOf tells a cancellation from a connection that has ended.
@@ -349,7 +347,7 @@ func (s *Server) resume(ctx context.Context, r *mcpsdk.CallToolRequest, received
 	why := ""
 	switch {
 	case c == nil || !s.continues(ctx, r, c):
-		why = "what it answers is no longer asked: the call has ended, or never was; call the tool again without requestState"
+		why = "the question that it answers is closed: its call has ended or never existed; call the tool again without requestState"
 	case c.made.Key() != (turn.Call{Tool: p.Name, Arguments: p.Arguments}).Key():
 		why = "its requestState is that of a call with another name or other arguments: come back with that call's own, or leave requestState out for a new call"
 	}

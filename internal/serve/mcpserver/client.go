@@ -110,9 +110,6 @@ func (c *call) askClient(ctx context.Context, i api.Interaction) (api.Answer, er
 
 // paramsOf are a request's, if the client takes such requests.
 func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err error) {
-	missing := func(what string) error {
-		return fmt.Errorf("the tool's server asked the client for %s, which it does not declare", what)
-	}
 	caps := c.caps
 	if caps == nil {
 		caps = &mcpsdk.ClientCapabilities{}
@@ -136,6 +133,15 @@ func (c *call) paramsOf(i api.Interaction) (params mcpsdk.InputRequest, err erro
 		p := &mcpsdk.ListRootsParams{}
 		return p, json.Unmarshal(raw, p)
 	}
+	return elicitation(i, raw, caps)
+}
+
+func missing(what string) error {
+	return fmt.Errorf("the tool's server asked the client for %s, which it does not declare", what)
+}
+
+// elicitation is a request for a human's answer.
+func elicitation(i api.Interaction, raw json.RawMessage, caps *mcpsdk.ClientCapabilities) (mcpsdk.InputRequest, error) {
 	p := &mcpsdk.ElicitParams{}
 	if err := json.Unmarshal(raw, p); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -101,12 +102,12 @@ func (f *shortList) callAs(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcp
 
 // notCalled is the answer to a call that is not made.
 func notCalled(r *mcpsdk.CallToolRequest, name string, err error) *mcpsdk.CallToolResult {
-	made := turn.Call{ID: newID(), Tool: cut(name, maxWordBytes)}
+	made := turn.Call{ID: rand.Text(), Tool: cut(name, maxWordBytes)}
 	result := refusal(made, api.StatusInvalidArgs, api.ReasonCall, "", err.Error())
 	if held, is := errors.AsType[*catalog.HeldError](err); is {
 		result = heldBack(made, held)
 	}
-	return present(result, promise{}, r.ProtocolVersion(), nil)
+	return present(result, outputCheck{}, r.ProtocolVersion(), nil)
 }
 
 // mayCall says why a tool cannot be called so.

@@ -121,6 +121,22 @@ func (f form) answer(r *mcpsdk.ElicitResult) api.Answer {
 		}
 		return api.Answer{Approve: true, Always: true, For: f.always}
 	}
+	value := f.value(r)
+	if text, ok := value.(string); f.text {
+		if !ok || !json.Valid([]byte(text)) {
+			return api.Answer{Unanswered: api.OutcomeFailed}
+		}
+		return api.Answer{Approve: true, Value: json.RawMessage(text)}
+	}
+	raw, err := json.Marshal(value)
+	if err != nil || value == nil {
+		return api.Answer{Unanswered: api.OutcomeFailed}
+	}
+	return api.Answer{Approve: true, Value: raw}
+}
+
+// value is what the form asked for, as it was written where that is known.
+func (f form) value(r *mcpsdk.ElicitResult) any {
 	var value any = r.Content
 	if r.Content == nil {
 		value = map[string]any{}
@@ -135,15 +151,5 @@ func (f form) answer(r *mcpsdk.ElicitResult) api.Answer {
 			value = written
 		}
 	}
-	if text, ok := value.(string); f.text {
-		if !ok || !json.Valid([]byte(text)) {
-			return api.Answer{Unanswered: api.OutcomeFailed}
-		}
-		return api.Answer{Approve: true, Value: json.RawMessage(text)}
-	}
-	raw, err := json.Marshal(value)
-	if err != nil || value == nil {
-		return api.Answer{Unanswered: api.OutcomeFailed}
-	}
-	return api.Answer{Approve: true, Value: raw}
+	return value
 }

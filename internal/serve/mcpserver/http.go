@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,55 +67,64 @@ func (s *Server) newHandler() http.Handler {
 			single.ServeHTTP(w, r)
 			return
 		}
-		id, identity := r.Header.Get(sessionHeader), peerOf(r.Context()).Identity
-		switch {
-		case id != "" && !s.owns(identity, id):
-			http.Error(w, "session not found", http.StatusNotFound) // also where it is another's: its id tells nothing
-			return
-		case r.Method == http.MethodDelete:
-			s.abortSession(id) // the SDK waits for what runs
-		case r.Method == http.MethodPost && id == "" && !s.mayConnect(identity):
-			http.Error(w, "too many sessions: end some, or wait until one is idle for an hour", http.StatusServiceUnavailable)
-			return
-		case r.Method == http.MethodPost:
-			if !s.answers() {
-				http.Error(w, errClosed.Error(), http.StatusServiceUnavailable)
-				return
-			}
-			defer s.answering.Done()
-		}
-		key := newID()
-		s.requests.Store(key, r.Context())
-		defer s.requests.Delete(key)
-		r.Header.Set(requestHeader, key)
-		sessions.ServeHTTP(w, r)
+		s.serveSession(sessions, w, r)
 	})
+}
+
+// serveSession serves a request of a session, or one that begins a session.
+func (s *Server) serveSession(sessions http.Handler, w http.ResponseWriter, r *http.Request) {
+	id, identity := r.Header.Get(sessionHeader), peerOf(r.Context()).Identity
+	switch {
+	case id != "" && !s.owns(identity, id):
+		http.Error(w, "session not found", http.StatusNotFound) // also where it is another's: its id tells nothing
+		return
+	case r.Method == http.MethodDelete:
+		s.abortSession(id) // the SDK waits for what runs
+	case r.Method == http.MethodPost && id == "" && !s.mayConnect(identity):
+		http.Error(w, "too many sessions: end some, or wait until one is idle for an hour", http.StatusServiceUnavailable)
+		return
+	case r.Method == http.MethodPost:
+		if !s.answers() {
+			http.Error(w, errClosed.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer s.answering.Done()
+	}
+	key := rand.Text()
+	s.requests.Store(key, r.Context())
+	defer s.requests.Delete(key)
+	r.Header.Set(requestHeader, key)
+	sessions.ServeHTTP(w, r)
+}
+
+// refuseBody answers a request whose body could not be read.
+func refuseBody(w http.ResponseWriter, err error) {
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	quota, over := errors.AsType[*memory.QuotaError](err)
+	full := errors.Is(err, memory.ErrFull) || errors.Is(err, memory.ErrLost)
+	if full || over {
+		w.Header().Set("Retry-After", "2")
+	}
+	switch {
+	case tooLarge:
+		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
+	case full:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	case over:
+		http.Error(w, quota.Error(), http.StatusTooManyRequests)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		http.Error(w, "the body did not come in time: send it faster", http.StatusRequestTimeout)
+	default:
+		http.Error(w, "the body could not be read: send all of it", http.StatusBadRequest)
+	}
 }
 
 // readBody reads what is posted as strictly as what comes over a pipe. It is
 // false if that was not a message, which is answered; posted are its requests and notifications.
 func readBody(w http.ResponseWriter, r *http.Request) (posted []*jsonrpc.Request, ok bool) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessageBytes))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		http.Error(w, fmt.Sprintf("the body has more than %d bytes: send less at once", maxMessageBytes), http.StatusRequestEntityTooLarge)
-		return nil, false
-	}
-	if errors.Is(err, memory.ErrFull) || errors.Is(err, memory.ErrLost) {
-		w.Header().Set("Retry-After", "2")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return nil, false
-	}
-	if over, ok := errors.AsType[*memory.QuotaError](err); ok {
-		w.Header().Set("Retry-After", "2")
-		http.Error(w, over.Error(), http.StatusTooManyRequests)
-		return nil, false
-	}
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		http.Error(w, "the body did not come in time: send it faster", http.StatusRequestTimeout)
-		return nil, false
-	}
 	if err != nil {
-		http.Error(w, "the body could not be read: send all of it", http.StatusBadRequest)
+		refuseBody(w, err)
 		return nil, false
 	}
 	done, err := decoding(r.Context(), len(raw))

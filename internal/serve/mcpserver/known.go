@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,7 +27,7 @@ func (s *Server) whenKnown(ctx context.Context, r *mcpsdk.CallToolRequest, next 
 		return next()
 	}
 	if _, none := errors.AsType[*catalog.NotFoundError](err); !none && ctx.Err() == nil && !s.config.Search {
-		return present(s.unavailable(name, err), promise{}, r.ProtocolVersion(), nil), nil
+		return present(s.unavailable(name, err), outputCheck{}, r.ProtocolVersion(), nil), nil
 	}
 	select {
 	case <-s.loaded:
@@ -38,7 +39,7 @@ func (s *Server) whenKnown(ctx context.Context, r *mcpsdk.CallToolRequest, next 
 
 // unavailable is the result of a call whose tool is not known for a reason.
 func (s *Server) unavailable(name string, err error) *api.Result {
-	made := turn.Call{ID: newID(), Tool: cut(name, maxWordBytes)}
+	made := turn.Call{ID: rand.Text(), Tool: cut(name, maxWordBytes)}
 	if failed, ok := errors.AsType[*catalog.DescribeError](err); ok && failed.Result != nil {
 		r := *failed.Result
 		r.CallID, r.Tool = made.ID, made.Tool

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -70,9 +71,7 @@ func (s *Server) budget(timeout time.Duration) (b budget.TurnSpec) {
 	margin, _ := margins(timeout)
 	left := timeout - margin
 	reserve := b.Reserve
-	if reserve == 0 {
-		reserve = budget.DefaultReserve
-	}
+	reserve = cmp.Or(reserve, budget.DefaultReserve)
 	if b.Deadline > 0 && b.Deadline-reserve <= left {
 		return b
 	}

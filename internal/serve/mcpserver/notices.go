@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -210,7 +211,7 @@ func (g *gateway) subscribeAgain(one source) bool {
 // inNameOf makes a request that no client waits for, as a call of an identity's; empty is
 // nobody's.
 func (g *gateway) inNameOf(identity, entry, method string, params json.RawMessage) (*api.Result, error) {
-	made := turn.Call{ID: newID(), Tool: catalog.RequestName(entry, method), Arguments: params}
+	made := turn.Call{ID: rand.Text(), Tool: catalog.RequestName(entry, method), Arguments: params}
 	c, err := g.s.begin(g.s.newSession("", Peer{Identity: identity}), "", made, false)
 	if err != nil {
 		return nil, err

@@ -237,7 +237,7 @@ func TestARequestStateOfAnother(t *testing.T) {
 	for id := range first.InputRequests {
 		again.InputResponses[id] = &mcpsdk.ElicitResult{Action: "accept"}
 	}
-	if _, err := newClient("uid 2", rounds).CallTool(wait.Context(t), again); err == nil || !strings.Contains(err.Error(), "no longer asked") {
+	if _, err := newClient("uid 2", rounds).CallTool(wait.Context(t), again); err == nil || !strings.Contains(err.Error(), "that it answers is closed") {
 		t.Errorf("another user's answer: %v", err)
 	}
 	_, theirs := newClient("uid 2", rounds).CallTool(wait.Context(t), again)

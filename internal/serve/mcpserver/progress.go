@@ -3,6 +3,7 @@ package mcpserver
 //lint:file-ignore SA1019 sampling, roots and logging leave MCP with version 2026-07-28: they are passed on for those that have them
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,12 +101,12 @@ func (l *pendingRequest) send() {
 // watch follows the turn until it is over.
 func (c *call) watch() {
 	p, w := &progress{began: time.Now()}, humanWaits{c: c, open: map[string]api.InteractionKind{}}
-	told := sync.OnceFunc(func() { close(c.told) })
-	defer told()
+	caughtUp := sync.OnceFunc(func() { close(c.caughtUp) })
+	defer caughtUp()
 	for r := range c.t.Events(context.Background(), 0) {
 		switch r.Event.Kind {
 		case api.EventFinished, api.EventFailed:
-			told()
+			caughtUp()
 		case api.EventLog:
 			c.log(r.Event)
 		case api.EventTimeout:
@@ -196,7 +197,7 @@ func (c *call) log(e api.Event) {
 // always grow; the total is an estimate by the part that the tool says is done.
 type progress struct {
 	began    time.Time
-	told     float64
+	sent     float64
 	fraction float64
 	shown    time.Time // when output was told of
 }
@@ -209,9 +210,7 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 		if e.Fraction != nil && *e.Fraction > 0 && *e.Fraction <= 1 {
 			p.fraction = *e.Fraction
 		}
-		if params.Message == "" {
-			params.Message = fmt.Sprintf("running for %ds", e.ElapsedMs/1000)
-		}
+		params.Message = cmp.Or(params.Message, fmt.Sprintf("running for %ds", e.ElapsedMs/1000))
 	case api.EventOutput:
 		if params.Message = lastLine(e); params.Message == "" || now.Sub(p.shown) < outputBeat {
 			return params, false
@@ -224,8 +223,8 @@ func (p *progress) of(r *turn.Record) (params mcpsdk.ProgressNotificationParams,
 	default:
 		return params, false
 	}
-	params.Progress = max(now.Sub(p.began).Seconds(), p.told+1e-6)
-	p.told = params.Progress
+	params.Progress = max(now.Sub(p.began).Seconds(), p.sent+1e-6)
+	p.sent = params.Progress
 	if p.fraction > 0 {
 		params.Total = params.Progress / p.fraction
 	}

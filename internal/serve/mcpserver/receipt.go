@@ -45,7 +45,7 @@ var shorter = []func(*api.Result){
 }
 
 const (
-	notWhole       = "this receipt is not whole, since it would be larger than 16 KiB"
+	notWhole       = "this receipt is incomplete: it would be larger than 16 KiB"
 	maxDetailBytes = 1 << 10
 	maxWordBytes   = 128
 )

@@ -17,10 +17,10 @@ func TestReceiptIsNoStructuredContent(t *testing.T) {
 	for structured, want := range map[string]string{"": "null", "null": "null", `{"n":1}`: `{"n":1}`, `[1]`: `[1]`, `"x"`: `"x"`} {
 		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 		r.Content, r.Structured = []api.Content{{Type: "text", Text: "ok"}}, json.RawMessage(structured)
-		if out := present(r, promise{}, "2025-11-25", nil); out.StructuredContent != nil && structured != `{"n":1}` {
+		if out := present(r, outputCheck{}, "2025-11-25", nil); out.StructuredContent != nil && structured != `{"n":1}` {
 			t.Errorf("%s: structuredContent %v for a client that knows objects only", structured, out.StructuredContent)
 		}
-		out := present(r, promise{}, newest, nil)
+		out := present(r, outputCheck{}, newest, nil)
 		if got, _ := json.Marshal(out.StructuredContent); string(got) != want || text(out) != "ok" {
 			t.Errorf("%s: structuredContent %s, text %q", structured, got, text(out))
 		}
@@ -56,7 +56,7 @@ func TestReceiptIsBounded(t *testing.T) {
 			r := supervisor.Verdict{Status: status, Tool: "x"}.Result()
 			r.Timing.ElapsedMs = 5
 			fill(r)
-			out := present(r, promise{}, newest, nil)
+			out := present(r, outputCheck{}, newest, nil)
 			raw, _ := json.Marshal(out.Meta)
 			if own := execution(t, out); len(raw) > maxReceiptBytes+100 || own.Status != status || own.Timing.ElapsedMs != 5 || strings.Contains(string(raw), "yyyyyyyy") {
 				t.Errorf("%s, %s: %d bytes: %.300s", name, status, len(raw), raw)

@@ -38,7 +38,7 @@ func (a *again) goesOn() bool {
 type relisted struct {
 	again
 	announced map[string]bool // methods, ever
-	untold    map[string]bool // those that clients have not heard
+	unsent    map[string]bool // those that clients have not heard
 }
 
 // listChanged lists the entry's server anew and tells clients, also where nothing
@@ -51,11 +51,11 @@ func (g *gateway) listChanged(entry string, methods ...string) {
 	defer g.mu.Unlock()
 	r := g.relisted[entry]
 	if r == nil {
-		r = &relisted{announced: map[string]bool{}, untold: map[string]bool{}}
+		r = &relisted{announced: map[string]bool{}, unsent: map[string]bool{}}
 		g.relisted[entry] = r
 	}
 	for _, method := range methods {
-		r.announced[method], r.untold[method] = true, true
+		r.announced[method], r.unsent[method] = true, true
 	}
 	if r.begin() {
 		g.s.soon(func() { g.relist(entry, r) })
@@ -76,8 +76,8 @@ func (g *gateway) listsEnded(entry string) {
 func (g *gateway) relist(entry string, r *relisted) {
 	for more := true; more; {
 		g.mu.Lock()
-		methods := slices.Sorted(maps.Keys(r.untold))
-		clear(r.untold)
+		methods := slices.Sorted(maps.Keys(r.unsent))
+		clear(r.unsent)
 		g.mu.Unlock()
 		g.renew(entry)
 		g.s.Reload(g.s.closing)

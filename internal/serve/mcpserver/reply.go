@@ -13,10 +13,10 @@ import (
 
 // reply is what a request is answered with: a result, or what is asked for.
 type reply struct {
-	result  *api.Result
-	promise promise
-	notes   []string
-	asks    *inputs
+	result *api.Result
+	output outputCheck
+	notes  []string
+	asks   *inputs
 }
 
 // inputs are what a request of 2026-07-28 is to come back with.
@@ -30,7 +30,7 @@ type inputs struct {
 func (i *inputs) in(result mcpsdk.Result) error {
 	raw, err := json.Marshal(i.requests)
 	if err != nil {
-		return fmt.Errorf("what is asked for cannot be written: %w", err)
+		return fmt.Errorf("cannot write the question: %w", err)
 	}
 	fields := fieldsOf(raw)
 	ordered := []byte("{")
@@ -60,7 +60,7 @@ func (s *Server) call(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk.C
 		return nil, failure
 	}
 	a.result = renamed(a.result, s.gateway.linksOf(entry))
-	return present(a.result, a.promise, r.ProtocolVersion(), a.notes), nil
+	return present(a.result, a.output, r.ProtocolVersion(), a.notes), nil
 }
 
 // cut cuts s to at most n bytes of valid UTF-8.

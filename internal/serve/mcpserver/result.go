@@ -22,7 +22,7 @@ const (
 // present makes a result what clients of a version get: content blocks for the
 // model, the structured value if the tool has given one, and the receipt in
 // _meta. notes are for the model.
-func present(r *api.Result, p promise, version string, notes []string) *mcpsdk.CallToolResult {
+func present(r *api.Result, p outputCheck, version string, notes []string) *mcpsdk.CallToolResult {
 	shown := *r
 	shown.Warnings = append(slices.Clone(r.Warnings), notes...)
 	broken := ""

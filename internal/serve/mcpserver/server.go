@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,10 +48,10 @@ type Config struct {
 	Headless bool
 	// Search lists tools to find and call the others by, in place of those.
 	Search bool
-	// Elsewhere: questions can be answered elsewhere, too. A secret, which no
+	// OthersAnswer: people can answer questions at the daemon, too. A secret, which no
 	// client may be asked for, then waits for that, and is denied at once
 	// otherwise.
-	Elsewhere bool
+	OthersAnswer bool
 	// Servers, if not nil, are the wrapped MCP servers that Tools has described: their
 	// prompts and resources are offered, too. Renew has one say anew what it has.
 	Servers func() []catalog.Server
@@ -120,9 +121,7 @@ func New(config Config) (*Server, error) {
 	if config.Turns == nil || config.Asker == nil || config.Tools == nil {
 		return nil, errors.New("bug: an MCP server needs turns, an asker and tools")
 	}
-	if config.Logger == nil {
-		config.Logger = hclog.NewNullLogger()
-	}
+	config.Logger = cmp.Or(config.Logger, hclog.NewNullLogger())
 	if config.Parallel <= 0 {
 		config.Parallel = defaultParallel
 	}
@@ -217,7 +216,7 @@ type offer struct {
 	tool      *mcpsdk.Tool
 	exclusive bool
 	caller    string // the tool of the short list that calls it
-	promise   promise
+	output    outputCheck
 	raw       string      // the tool as JSON
 	extra     exactFields // that it has in its own protocol
 	entry     string      // the configuration's
@@ -332,8 +331,8 @@ func (s *Server) newOffer(t catalog.Tool) (offer, error) {
 	if err != nil {
 		return offer{}, fmt.Errorf("tool %s (%s): %w", t.Name, t.Entry.Source, err)
 	}
-	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), promise: promiseOf(tool.OutputSchema), raw: string(raw), extra: extraOf(t), entry: t.Entry.Name}
-	o.promise.wrapped = t.Entry.Type == config.TypeMCP
+	o := offer{tool: tool, exclusive: t.Exclusive, caller: callerOf(t, tool), output: newOutputCheck(tool.OutputSchema), raw: string(raw), extra: extraOf(t), entry: t.Entry.Name}
+	o.output.wrapped = t.Entry.Type == config.TypeMCP
 	return o, nil
 }
 

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -80,7 +81,7 @@ func (s *Server) sessionOf(ctx context.Context, r *mcpsdk.CallToolRequest) *sess
 		return found
 	}
 	made := s.newSession(r.Session.ID(), peerOf(ctx))
-	made.approvals = newID()
+	made.approvals = rand.Text()
 	s.sessions[r.Session] = made
 	s.ends(r.Session, func() {
 		s.gateway.forgetRoots(made)
@@ -224,9 +225,9 @@ type sessionStatus struct {
 const statusSchema = `{"type":"object","properties":{
 "callCount":{"type":"integer","description":"calls made in this session"},
 "callsLeft":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no cap"},
-"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools whose time was over, once each, the newest first"},
+"timedOutTools":{"type":"array","items":{"type":"string"},"description":"tools that have timed out, each once, the newest first"},
 "toolTimeMs":{"type":"integer","description":"time in which calls ran"},
-"humanWaitMs":{"type":"integer","description":"time in which a human was waited for"},
+"humanWaitMs":{"type":"integer","description":"time spent waiting for a human"},
 "remainingMs":{"anyOf":[{"type":"integer"},{"type":"null"}],"description":"null: there is no bound"},
 "host":{"type":"object","description":"the host's load: calls that run, that wait, and that cannot be killed"}},
 "required":["callCount","callsLeft","timedOutTools","toolTimeMs","humanWaitMs","remainingMs"]}`
@@ -250,12 +251,12 @@ func (s *Server) status(ctx context.Context, r *mcpsdk.CallToolRequest) (*mcpsdk
 	}
 	one.mu.Unlock()
 	status.Host = turn.ShortHealth(s.config.Health)
-	result := supervisor.Verdict{CallID: newID(), Tool: turn.StatusTool, Status: api.StatusOK}.Result()
+	result := supervisor.Verdict{CallID: rand.Text(), Tool: turn.StatusTool, Status: api.StatusOK}.Result()
 	var err error
 	if result.Structured, err = json.Marshal(status); err != nil {
 		return nil, fmt.Errorf("bug: cannot write the status: %w", err)
 	}
-	out := present(result, promise{made: true}, r.ProtocolVersion(), nil)
+	out := present(result, outputCheck{declared: true}, r.ProtocolVersion(), nil)
 	out.Meta = nil // nothing was run
 	return out, nil
 }

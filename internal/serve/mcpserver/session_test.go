@@ -143,7 +143,7 @@ func TestManyCalls(t *testing.T) {
 func TestBrokenPromise(t *testing.T) {
 	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	r.Content = []api.Content{{Type: "text", Text: "words"}}
-	if out := present(r, promise{made: true}, newest, nil); !out.IsError || !strings.Contains(text(out), "words") || !strings.Contains(text(out), "[NOTE]") {
+	if out := present(r, outputCheck{declared: true}, newest, nil); !out.IsError || !strings.Contains(text(out), "words") || !strings.Contains(text(out), "[NOTE]") {
 		t.Errorf("%+v", out)
 	}
 }
@@ -156,7 +156,7 @@ func TestStructuredResultAgainstItsSchema(t *testing.T) {
 		r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 		r.Content = []api.Content{{Type: "text", Text: "words"}}
 		r.Structured = json.RawMessage(structured)
-		out := present(r, promiseOf(schema), newest, nil)
+		out := present(r, newOutputCheck(schema), newest, nil)
 		if out.IsError == fits || (out.StructuredContent != nil) != fits || !strings.HasPrefix(text(out), "words") {
 			t.Errorf("%s: %+v, %q", structured, out, text(out))
 		}
@@ -169,10 +169,10 @@ func TestStructuredResultAgainstItsSchema(t *testing.T) {
 	}
 	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	r.Structured = json.RawMessage(`{"v":1}`)
-	if out := present(r, promiseOf(schema), newest, nil); text(out) != `{"v":1}` {
+	if out := present(r, newOutputCheck(schema), newest, nil); text(out) != `{"v":1}` {
 		t.Errorf("without content: %q", text(out))
 	}
-	if p := promiseOf(json.RawMessage(`{"type":"object","$ref":"https://example.org/"}`)); !p.made || p.breach(json.RawMessage(`{"v":1}`)) != "" {
+	if p := newOutputCheck(json.RawMessage(`{"type":"object","$ref":"https://example.org/"}`)); !p.declared || p.breach(json.RawMessage(`{"v":1}`)) != "" {
 		t.Error("a schema that cannot be checked is held against a result")
 	}
 }
@@ -182,7 +182,7 @@ func TestCutResult(t *testing.T) {
 	r := supervisor.Verdict{Status: api.StatusOK, Tool: "x"}.Result()
 	half := strings.Repeat("y", 1<<19)
 	r.Content = []api.Content{{Type: "text", Text: half}, {Type: "text", Text: "[gap]", LeftOutBytes: 1_000_000}, {Type: "text", Text: half}}
-	out := present(r, promise{}, newest, nil)
+	out := present(r, outputCheck{}, newest, nil)
 	shown := strings.Count(text(out), "y") - strings.Count("bytes", "y")
 	if want := fmt.Sprintf("[... %d bytes left out ...]", 1_000_000+2*len(half)-shown); !strings.Contains(text(out), want) {
 		t.Errorf("want %s", want)

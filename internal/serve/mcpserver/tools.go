@@ -52,8 +52,8 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 // extraOf are further fields of a wrapped server's tool, as it has written them.
 func extraOf(t catalog.Tool) exactFields {
 	extra := fieldsOf(t.Description.GetExtra())
-	for _, told := range []string{"_meta", "icons"} {
-		delete(extra, told)
+	for _, key := range []string{"_meta", "icons"} {
+		delete(extra, key)
 	}
 	return extra
 }

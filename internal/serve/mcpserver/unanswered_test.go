@@ -55,7 +55,7 @@ func TestUnansweredApproval(t *testing.T) {
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		for tool, asked := range map[string]api.InteractionKind{"wipe": api.KindConfirm, "say": api.KindApproval} {
 			l := &trail{}
-			s := newServer(t, setup{Config: Config{Timeout: ends(2 * time.Second), Elsewhere: elsewhere}, adjust: asking, journal: l})
+			s := newServer(t, setup{Config: Config{Timeout: ends(2 * time.Second), OthersAnswer: elsewhere}, adjust: asking, journal: l})
 			r := invoke(t, connect(t, s, k, silent(t, k)), params(tool, arguments{}))
 			own := execution(t, r)
 			if own.Status != api.StatusDenied || own.Reason != "timeout" || own.Decider != "modeGate" {
@@ -84,7 +84,7 @@ func TestUnansweredQuestion(t *testing.T) {
 	t.Parallel()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		l := &trail{}
-		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), Elsewhere: elsewhere}, journal: l})
+		s := newServer(t, setup{Config: Config{Timeout: ends(12 * time.Second), OthersAnswer: elsewhere}, journal: l})
 		r := invoke(t, connect(t, s, k, silent(t, k)), asks(t, plugin.Question{Prompt: "go on?"}))
 		own := execution(t, r)
 		if own.Status != api.StatusToolError || len(l.of(api.AuditTimedOut)) != 1 || len(l.of(api.EventTurnAbort)) != 0 {
@@ -103,7 +103,7 @@ func TestAnErrorEndsTheWait(t *testing.T) {
 	misfit := says("accept", map[string]any{"always": "perhaps"}).options()
 	withRequests(t, func(t *testing.T, k kind, elsewhere bool) {
 		for name, o := range map[string]*mcpsdk.ClientOptions{"error": fails, "misfit": misfit} {
-			s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second), Elsewhere: elsewhere}, adjust: asking})
+			s := newServer(t, setup{Config: Config{Timeout: ends(20 * time.Second), OthersAnswer: elsewhere}, adjust: asking})
 			r := invoke(t, connect(t, s, k, o), params("say", arguments{}))
 			own := execution(t, r)
 			if own.Status != api.StatusDenied || own.Reason != "failed" || own.Decider != "modeGate" || own.Timing.HumanWaitMs >= 10_000 {

@@ -45,7 +45,7 @@ func (f form) unfit(i api.Interaction, given mcpsdk.InputResponse) error {
 // whyNot is a note for the model on a question that the client has not answered.
 func whyNot(err error, otherwise string) string {
 	if _, is := err.(*unfitError); is { //nolint:errorlint // it is not wrapped
-		return "the client's answer was refused, for it does not fit: " + err.Error()
+		return "the client's answer was refused because it does not fit: " + err.Error()
 	}
 	return otherwise + cut(err.Error(), maxShownBytes)
 }

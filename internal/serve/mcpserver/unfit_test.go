@@ -35,7 +35,7 @@ func TestAnUnfitAnswer(t *testing.T) {
 	for _, k := range []kind{kinds[0], kinds[2]} {
 		for want, content := range unfits {
 			r := invoke(t, careless(t, newServer(t, setup{}), k, content), mailQuestion(t))
-			if said := text(r); !r.IsError || !strings.Contains(said, "the client's answer was refused, for it does not fit: "+want) || !strings.Contains(said, "denied: failed") {
+			if said := text(r); !r.IsError || !strings.Contains(said, "the client's answer was refused because it does not fit: "+want) || !strings.Contains(said, "denied: failed") {
 				t.Errorf("%s, %v: %s", k.name, content, said)
 			}
 		}

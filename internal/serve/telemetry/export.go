@@ -132,9 +132,9 @@ type guard struct {
 	signal string
 	failed func()
 
-	mu    sync.Mutex
-	told  time.Time
-	since int // failures that were not told of
+	mu     sync.Mutex
+	logged time.Time
+	since  int // failures that were not told of
 }
 
 // try runs one export.
@@ -152,9 +152,9 @@ func (g *guard) tell(err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.since++
-	if now := time.Now(); g.told.IsZero() || now.Sub(g.told) >= tellEvery {
+	if now := time.Now(); g.logged.IsZero() || now.Sub(g.logged) >= tellEvery {
 		g.logger.Warn("telemetry cannot be sent, and is lost", "signal", g.signal, "failures", g.since, "error", text.Bytes(err.Error(), maxErrorBytes))
-		g.told, g.since = now, 0
+		g.logged, g.since = now, 0
 	}
 }
 

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -269,6 +268,3 @@ func (m *metrics) network(c *ended) {
 	m.moved.WithLabelValues(c.tool, "received").Add(float64(max(all.ReceivedBytes, 0)))
 	m.refused.WithLabelValues(c.tool).Add(float64(max(refused, 0)))
 }
-
-// goVersion is that of the build.
-func goVersion() string { return runtime.Version() }

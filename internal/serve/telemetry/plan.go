@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -95,9 +96,7 @@ func planSignal(e Export, signal string, getenv func(string) string) (plan signa
 	if protocol == "" {
 		name, protocol = own("PROTOCOL")
 	}
-	if protocol == "" {
-		protocol = ProtocolHTTP
-	}
+	protocol = cmp.Or(protocol, ProtocolHTTP)
 	if protocol != ProtocolGRPC && protocol != ProtocolHTTP {
 		return signalPlan{}, fmt.Errorf("cannot send telemetry: %s is %q: give %s or %s", name, protocol, ProtocolGRPC, ProtocolHTTP)
 	}

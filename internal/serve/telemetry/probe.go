@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/toolhost/toolhost/api"
@@ -72,7 +74,7 @@ func (p *probe) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (p *probe) Collect(to chan<- prometheus.Metric) {
 	load := p.load()
-	p.build.send(to, 1, p.version, goVersion())
+	p.build.send(to, 1, p.version, runtime.Version())
 	p.cgroup.send(to, 1, hierarchies.of(load.Cgroup))
 	p.running.send(to, float64(load.Running))
 	p.waiting.send(to, float64(load.Waiting))

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -59,9 +60,7 @@ type ended struct {
 
 // New makes one. An error says what of Export cannot be.
 func New(c Config) (*Telemetry, error) {
-	if c.Logger == nil {
-		c.Logger = hclog.NewNullLogger()
-	}
+	c.Logger = cmp.Or(c.Logger, hclog.NewNullLogger())
 	m := newMetrics(c)
 	t := &Telemetry{tools: &tools{known: c.Known, begin: m.beginTool, seen: map[string]bool{}}, offered: c.Tools, metrics: m}
 	t.sinks = []sink{t.metrics}

@@ -98,7 +98,7 @@ type Exchange struct {
 func (d *Document) Check(x Exchange) error {
 	route := d.routeOf(x.Request)
 	if route == nil {
-		return d.checkElsewhere(x)
+		return d.checkUnrouted(x)
 	}
 	input := &openapi3filter.RequestValidationInput{
 		Request: x.Request.Clone(context.Background()), PathParams: params(route.Path, x.Request), Route: route,
@@ -146,8 +146,8 @@ func params(path string, r *http.Request) map[string]string {
 	return all
 }
 
-// checkElsewhere wants an error of the document's form for a request that has no operation.
-func (d *Document) checkElsewhere(x Exchange) error {
+// checkUnrouted wants an error of the document's form for a request that has no operation.
+func (d *Document) checkUnrouted(x Exchange) error {
 	switch {
 	case x.Status < http.StatusBadRequest:
 		return x.because(errors.New("it is not in the document"))

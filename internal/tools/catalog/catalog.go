@@ -57,8 +57,6 @@ type Options struct {
 	Packs *pack.Cache
 	// Machine is where secrets are read.
 	Machine config.Machine
-	// Mode, if not empty, is that of all tools, whatever their entries say.
-	Mode turn.Mode
 	// Once has the process that has described an MCP server make the first call of it,
 	// for hosts that live no longer than their calls.
 	Once bool
@@ -138,12 +136,10 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("no tool %q is configured: toolhost tools lists those that are", e.Name)
 }
 
-// DescribeError says why tools are not known: a call with the request would end
-// as Result does.
+// DescribeError says why tools are not known: a call would end as Result does.
 type DescribeError struct {
-	Entry   config.Tool // the zero value for a tool that is not configured
-	Request supervisor.Request
-	Result  *api.Result
+	Entry  config.Tool // the zero value for a tool that is not configured
+	Result *api.Result
 }
 
 func (e *DescribeError) Error() string {

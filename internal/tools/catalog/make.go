@@ -48,7 +48,7 @@ func (c *Catalog) plugin(ctx context.Context, entry config.Tool) ([]Tool, error)
 	}
 	described, failed := c.host.Describe(ctx, request)
 	if failed != nil {
-		return nil, &DescribeError{entry, request, failed}
+		return nil, &DescribeError{entry, failed}
 	}
 	own, err := pick(described, entry)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Catalog) server(ctx context.Context, entry config.Tool) ([]Tool, error)
 func (c *Catalog) serverTools(ctx context.Context, entry config.Tool, request supervisor.Request) (tools []Tool, remembered bool, err error) {
 	described, failed := c.host.Describe(ctx, request)
 	if failed != nil {
-		return nil, false, &DescribeError{entry, request, startFailure(entry, failed)}
+		return nil, false, &DescribeError{entry, startFailure(entry, failed)}
 	}
 	for _, warning := range described.Warnings {
 		c.warn(entry.Source, entry.Name, "%s", warning)
@@ -204,7 +204,7 @@ func (c *Catalog) offer(name string, entry config.Tool, request supervisor.Reque
 	c.warnRules(entry, own)
 	return Tool{
 		Tool: turn.Tool{
-			Name: name, Request: request, Mode: c.mode(entry), Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
+			Name: name, Request: request, Mode: entry.Mode, Rule: ruleOf(entry, own.GetInputSchema()), Check: supervisor.ArgumentCheck(own), Destructive: destructive, ReadOnly: own.GetAnnotations().GetReadOnly(),
 			Repeatable: entry.Repeatable, ChildTurns: entry.ChildTurns,
 			Exclusive: entry.Exclusive() || entry.Concurrency == "" && own.GetConcurrency() == pluginv1.Concurrency_CONCURRENCY_EXCLUSIVE,
 		},

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -37,7 +36,7 @@ func (c *Catalog) sketch(name string) turn.Tool {
 	t := turn.Tool{Name: name, Repeatable: true}
 	for i, h := range c.holders(name) {
 		entry := h.tool
-		mode := c.mode(entry)
+		mode := entry.Mode
 		if mode == "" && entry.Destructive != nil && *entry.Destructive {
 			mode = turn.ModeAsk
 		}
@@ -67,13 +66,10 @@ func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *api.
 	}.Result()
 }
 
-// mode is an entry's, if it has one.
-func (c *Catalog) mode(entry config.Tool) turn.Mode { return cmp.Or(c.options.Mode, entry.Mode) }
-
 // denied says that an entry may not be called, and so is not run to be described
 // either; a command is never run for that.
 func (c *Catalog) denied(entry config.Tool) bool {
-	return c.mode(entry) == turn.ModeDeny && entry.Type != config.TypeCommand
+	return entry.Mode == turn.ModeDeny && entry.Type != config.TypeCommand
 }
 
 // deniedServer says so of all tools of a server, whatever they are.

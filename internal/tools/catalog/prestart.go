@@ -36,7 +36,7 @@ func (c *Catalog) Prestart(ctx context.Context) (requests []supervisor.Request) 
 // notPrestarted says why no process of a tool is to run before a call of it, whatever
 // its request is; empty if one may.
 func (c *Catalog) notPrestarted(entry config.Tool, destructive bool) string {
-	switch mode := c.mode(entry); {
+	switch mode := entry.Mode; {
 	case mode == turn.ModeDeny:
 		return "its calls are denied"
 	case mode == turn.ModeAsk, mode == "" && destructive:

@@ -110,6 +110,6 @@ func (c *Catalog) serverRequestTool(entry config.Tool, method string) (turn.Tool
 	}
 	request.Method, request.Name = method, RequestName(entry.Name, method)
 	return turn.Tool{
-		Name: request.Name, Request: request, Mode: c.mode(entry), ReadOnly: true, Repeatable: true, Exclusive: entry.Exclusive(),
+		Name: request.Name, Request: request, Mode: entry.Mode, ReadOnly: true, Repeatable: true, Exclusive: entry.Exclusive(),
 	}, true
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -58,9 +59,7 @@ func (p *plan) add(param *param) {
 }
 
 func (p *plan) newParam(path string, declared Param) *param {
-	if declared.Type == "" {
-		declared.Type = TypeString
-	}
+	declared.Type = cmp.Or(declared.Type, TypeString)
 	param := &param{Param: declared, array: declared.Type == TypeArray, kind: declared.Type}
 	p.checkType(path, param)
 	p.checkPattern(path, param)

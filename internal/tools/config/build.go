@@ -18,7 +18,7 @@ type builder struct {
 	env    layer // TOOLHOST_* variables for tools
 	// envProfiles are those for other timeout profiles than tool_call.
 	envProfiles map[string]layer
-	given       layer // flags for tools
+	given       layer // flags for tools, on top of all else
 	classes     map[string]layer
 }
 
@@ -45,6 +45,22 @@ func (b *builder) build() {
 	}
 	for _, g := range b.root.groups["tools"] {
 		b.loaded.Tools = append(b.loaded.Tools, b.entry(g))
+	}
+	b.checkAmounts(b.given)
+	b.overrule(&b.loaded.Default)
+	for i := range b.loaded.Tools {
+		b.overrule(&b.loaded.Tools[i])
+	}
+}
+
+// overrule puts the flags on top of a tool that is checked. They are meant for what is
+// called: what they would make of other tools is not wrong.
+func (b *builder) overrule(t *Tool) {
+	t.settings.over(b.given)
+	apply(t, commonKeys, b.given)
+	for name, one := range t.MCP.Tools {
+		b.overrule(&one)
+		t.MCP.Tools[name] = one
 	}
 }
 
@@ -148,7 +164,6 @@ func (b *builder) effective(own ...layer) layer {
 			all["mode"] = before
 		}
 	}
-	all.over(b.given)
 	return all
 }
 

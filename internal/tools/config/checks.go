@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,9 +67,7 @@ func (b *builder) checkStorage(t Tool) {
 		return
 	}
 	memory := t.Limits.MemoryBytes
-	if memory == 0 {
-		memory = supervisor.DefaultLimits().MemoryBytes
-	}
+	memory = cmp.Or(memory, supervisor.DefaultLimits().MemoryBytes)
 	if memory == supervisor.Unlimited {
 		memory = 0
 	}

@@ -17,11 +17,6 @@ type Diff struct {
 	Settings, Restart []string
 }
 
-// Empty says that nothing has changed.
-func (d Diff) Empty() bool {
-	return len(d.Added)+len(d.Removed)+len(d.Changed)+len(d.Settings) == 0
-}
-
 // Compare tells what differs between two configurations. A tool whose host-wide
 // limits have changed has changed, too.
 func Compare(before, after *Loaded) Diff {

@@ -158,9 +158,7 @@ var notInNames = lazy.Regexp(`[^A-Za-z0-9_-]+`)
 func (i *importer) name(name string) string {
 	fit := strings.Trim(notInNames().ReplaceAllString(name, "-"), "-")
 	fit = fit[:min(len(fit), 40)]
-	if fit == "" {
-		fit = "server"
-	}
+	fit = cmp.Or(fit, "server")
 	unique := fit
 	for n := 2; i.names[unique] || toolNames.wrong(unique) != ""; n++ {
 		unique = fmt.Sprintf("%s-%d", fit, n)

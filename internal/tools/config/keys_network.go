@@ -127,12 +127,12 @@ func (r *reader) networkMapping(n *node) (any, string) {
 		default:
 			return nil, "has the unknown key " + quoted(e.key.value) + ": it can have grants and ask"
 		}
-		if wrong == told {
-			return nil, told
+		if wrong == reported {
+			return nil, reported
 		}
 		if wrong != "" {
 			r.refuse(e.value, wrong)
-			return nil, told
+			return nil, reported
 		}
 	}
 	if len(got.grants) == 0 && !got.ask {
@@ -149,7 +149,7 @@ func (r *reader) grantList(n *node) (grants []network.Grant, wrong string) {
 		g, why := grantOf(item)
 		if why != "" {
 			r.complain(item, "%s", why)
-			wrong = told
+			wrong = reported
 			continue
 		}
 		grants = append(grants, g)
@@ -163,7 +163,7 @@ func (r *reader) grantList(n *node) (grants []network.Grant, wrong string) {
 	}
 	if err != nil {
 		r.complain(n, "%v", err)
-		return nil, told
+		return nil, reported
 	}
 	return grants, ""
 }

@@ -25,7 +25,7 @@ var patternsKind = &kind{
 			p, wrong := readPattern(item)
 			if wrong != "" {
 				r.refuse(item, wrong)
-				return nil, told
+				return nil, reported
 			}
 			patterns = append(patterns, p)
 		}

@@ -123,11 +123,11 @@ func parseDuration(s string) (time.Duration, string) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case unlimited(s):
-		return 0, "may not be infinite: write a duration such as 30s, or leave the key out"
+		return 0, "may not be infinite: write a duration such as 30s, or leave it out"
 	case err != nil && numberForm().MatchString(s):
 		return 0, "has no unit: write " + s + "s for seconds, " + s + "ms for milliseconds"
 	case budget.MeansNoLimit(s):
-		return 0, "is not a duration: write one such as 30s, or leave the key out"
+		return 0, "is not a duration: write one such as 30s, or leave it out"
 	case err != nil || d == budget.Infinite:
 		return 0, "is not a duration: write one such as 30s, 1m30s or 500ms"
 	}
@@ -137,7 +137,7 @@ func parseDuration(s string) (time.Duration, string) {
 func positiveDuration(s string) (any, string) {
 	d, wrong := parseDuration(s)
 	if wrong == "" && d <= 0 {
-		return nil, "is not positive: write a duration such as 30s, or leave the key out"
+		return nil, "is not positive: write a duration such as 30s, or leave it out"
 	}
 	return d, wrong
 }
@@ -181,7 +181,7 @@ func parseSize(s string) (any, string) {
 	case err != nil || !sizeForm().MatchString(s):
 		return nil, "is not a size: write one such as 64MiB, or bytes"
 	case v == 0:
-		return nil, "is not positive: write a size such as 64MiB, or leave the key out"
+		return nil, "is not positive: write a size such as 64MiB, or leave it out"
 	case v < 0 || v > maxLimitBytes:
 		return nil, "is out of range: write a size such as 64MiB"
 	}
@@ -196,7 +196,7 @@ func parseCount(s string) (any, string) {
 	case err != nil || !numberForm().MatchString(s):
 		return nil, "is not a number: write one in plain digits"
 	case v == 0:
-		return nil, "is not positive: write 1 or more, or leave the key out"
+		return nil, "is not positive: write 1 or more, or leave it out"
 	}
 	return v, ""
 }

@@ -266,7 +266,7 @@ var wordsKind = &kind{
 		for _, item := range n.items {
 			if item.shape == list || item.shape == mapping || item.shape == nothing {
 				r.refuse(item, "is not a word: quote what holds a brace, a bracket or a colon, as in \"{pattern}\"")
-				wrong = told
+				wrong = reported
 			}
 			w.list = append(w.list, item.value)
 		}

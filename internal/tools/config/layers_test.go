@@ -70,21 +70,17 @@ func checkValue(t *testing.T, l *Loaded, tool, key, text, source string) {
 // The timeouts go to package budget with their ranks and places.
 func TestTimeoutsResolve(t *testing.T) {
 	for _, c := range []struct {
-		tool, variable, flag string
-		timeout              time.Duration
-		detail               string
+		tool, variable string
+		timeout        time.Duration
+		detail         string
 	}{
-		{"plain", "", "", 20 * time.Second, "/etc/th/toolhost.yaml:1"},
-		{"classy", "", "", 30 * time.Second, "/etc/th/toolhost.yaml:5"},
-		{"own", "", "", 40 * time.Second, "/etc/th/toolhost.yaml:13"},
-		{"own", "300ms", "", 300 * time.Millisecond, "TOOLHOST_TIMEOUT"},
-		{"own", "300ms", "5m", 5 * time.Minute, "--timeout"},
+		{"plain", "", 20 * time.Second, "/etc/th/toolhost.yaml:1"},
+		{"classy", "", 30 * time.Second, "/etc/th/toolhost.yaml:5"},
+		{"own", "", 40 * time.Second, "/etc/th/toolhost.yaml:13"},
+		{"own", "300ms", 300 * time.Millisecond, "TOOLHOST_TIMEOUT"},
 	} {
 		m := sut(withFile(layered), "TOOLHOST_TIMEOUT="+c.variable)
 		o := Options{Path: "/etc/th/toolhost.yaml", Machine: &m}
-		if c.flag != "" {
-			o.Flags = []Flag{{Key: "timeout", Value: c.flag, Name: "--timeout"}}
-		}
 		l, err := Load(o)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +88,7 @@ func TestTimeoutsResolve(t *testing.T) {
 		tool, _ := l.Tool(c.tool)
 		r := resolve(l, tool)
 		if r.Timeout != c.timeout || r.SourceDetail != c.detail || r.Source != budget.LayerGlobal || r.Clamped {
-			t.Errorf("%s with %q %q: %+v", c.tool, c.variable, c.flag, r)
+			t.Errorf("%s with %q: %+v", c.tool, c.variable, r)
 		}
 		v, _ := tool.Value("timeout")
 		if got := v.Source.Position.String(); got != c.detail {

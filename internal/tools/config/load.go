@@ -20,8 +20,8 @@ type Options struct {
 	Flags []Flag
 }
 
-// Flag is a setting of the command line: a key that has a TOOLHOST_* variable,
-// such as "memory" or "timeout".
+// Flag is a setting of the command line: a key of tools, such as "memory", but not one
+// of their timeouts, or a key of the host that has a TOOLHOST_* variable.
 type Flag struct {
 	Key, Value string
 	// Name is the flag's for messages and sources: "--memory".

@@ -42,7 +42,7 @@ func newGroup(name string, at, n *node) *group {
 
 // refuse reports what is wrong with a node: the node's text, then the phrase.
 func (r *reader) refuse(n *node, wrong string) {
-	if wrong != told {
+	if wrong != reported {
 		r.report.add(n.problem(n.shown() + " " + wrong))
 	}
 }
@@ -52,8 +52,8 @@ func (r *reader) complain(n *node, format string, args ...any) {
 	r.report.add(n.problem(fmt.Sprintf(format, args...)))
 }
 
-// told stands for a phrase where the problem has been reported already.
-const told = "\x00"
+// reported stands for a phrase where the problem has been reported already.
+const reported = "\x00"
 
 // take reads a value by its kind, and reports what is wrong with it.
 func (r *reader) take(k *kind, n *node) (data any, ok bool) {
@@ -96,7 +96,7 @@ func (r *reader) mapping(keys []*key, n *node, g *group, prefix string) {
 
 func (r *reader) unknown(keys []*key, e entry) {
 	name := e.key.value
-	near, places := find(keys, Nearest(name, namesOf(keys))), elsewhere(name)
+	near, places := find(keys, Nearest(name, namesOf(keys))), mappingsWith(name)
 	advice := suggestion(name, namesOf(keys))
 	switch {
 	case near != nil && (len(places) == 0 || near.kind != nil || e.value.shape == mapping || e.value.shape == nothing):
@@ -108,8 +108,8 @@ func (r *reader) unknown(keys []*key, e entry) {
 	r.complain(e.key, "unknown key %s: %s", quoted(name), advice)
 }
 
-// elsewhere lists the mappings that have a key of this name.
-func elsewhere(name string) []string {
+// mappingsWith lists the mappings that have a key of this name.
+func mappingsWith(name string) []string {
 	var places []string
 	walk(rootKeys, "", func(path string, k *key) {
 		if parent := strings.TrimSuffix(path, "."+k.name); parent != path && (k.name == name || k.systemd == name) {
@@ -145,7 +145,7 @@ func (r *reader) value(k *key, e entry, g *group, path, name string) {
 	n := e.value
 	if n.shape == nothing && k.kind != variableKind {
 		if k.kind.schema.Type != "array" {
-			r.complain(n, "%s has no value: give %s, or leave the key out", quoted(e.key.value), k.kind.name)
+			r.complain(n, "%s has no value: give %s, or leave it out", quoted(e.key.value), k.kind.name)
 		}
 		return
 	}

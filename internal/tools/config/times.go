@@ -42,8 +42,7 @@ func asks(l layer, rank budget.Rank) []budget.Ask {
 	return list
 }
 
-// profiles makes asks of timeouts, and of what environment and flags say of
-// calls.
+// profiles makes asks of timeouts, and of what the environment says of calls.
 func (b *builder) profiles() {
 	config := &b.loaded.Config
 	for _, n := range b.root.named["timeouts"] {
@@ -56,13 +55,8 @@ func (b *builder) profiles() {
 	for _, name := range sortedKeys(b.envProfiles) {
 		config.Profiles = with(config.Profiles, name, asks(b.envProfiles[name], budget.RankEnvironment))
 	}
-	for _, over := range []struct {
-		settings layer
-		rank     budget.Rank
-	}{{b.env, budget.RankEnvironment}, {b.given, budget.RankFlag}} {
-		b.checkTimes(over.settings, false)
-		config.Timeouts = append(config.Timeouts, asks(over.settings, over.rank)...)
-	}
+	b.checkTimes(b.env, false)
+	config.Timeouts = append(config.Timeouts, asks(b.env, budget.RankEnvironment)...)
 }
 
 // profile makes asks of what a layer says of one profile.
@@ -274,7 +268,7 @@ func (b *builder) flags(flags []Flag) {
 	g := newGroup("", nil, nil)
 	host := newGroup("", nil, nil)
 	for _, flag := range flags {
-		if k := find(commonKeys, flag.Key); k != nil && k.kind != nil {
+		if k := find(commonKeys, flag.Key); k != nil && k.kind != nil && k.ask == nil {
 			b.outside(k, k.name, flag.Name, flag.Value, LayerFlag, g)
 		} else if k := hostVariables()[flag.Key]; k != nil {
 			b.outside(k, flag.Key, flag.Name, flag.Value, LayerFlag, host)

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -52,9 +53,7 @@ func (o *Opened) show(r *supervisor.Request) {
 	policy.Read = append(slices.Clone(policy.Read), o.Dir)
 	policy.Allow = append(slices.Clone(policy.Allow), sandbox.SharedUID)
 	r.Sandbox = &policy
-	if r.Dir == "" {
-		r.Dir = filepath.Clean(o.Dir)
-	}
+	r.Dir = cmp.Or(r.Dir, filepath.Clean(o.Dir))
 }
 
 // open gives the same pack the same copy. Who opens another one meanwhile waits.

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -105,9 +106,7 @@ func collect(s Spec) (*Contents, error) {
 	}
 	m.Binary = filepath.ToSlash(m.Binary)
 	m.SchemaVersion, m.Name, m.Version = SchemaVersion, s.Name, s.Version
-	if m.Name == "" {
-		m.Name = filepath.Base(binary)
-	}
+	m.Name = cmp.Or(m.Name, filepath.Base(binary))
 	m.Platform = platform(binary)
 	m.describe(s.Tools)
 	if err := m.check(); err != nil {

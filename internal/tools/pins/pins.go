@@ -6,6 +6,7 @@ package pins
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -144,9 +145,7 @@ func ofOffer(raw []byte, prefix string) (key string, t Tool) {
 	if prefix == KeyOfPrompt {
 		return prefix + said.Name, t
 	}
-	if t.Title == "" {
-		t.Title = said.Name
-	}
+	t.Title = cmp.Or(t.Title, said.Name)
 	return prefix + said.URITemplate, t
 }
 

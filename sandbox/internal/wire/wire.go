@@ -41,17 +41,6 @@ type Failure struct {
 	Errno uint32
 }
 
-// AppendFailure renders a KindFailed message.
-func AppendFailure(b []byte, f Failure) []byte {
-	b = append(b, KindFailed)
-	b = binary.LittleEndian.AppendUint32(b, f.Errno)
-	step := f.Step
-	if limit := MaxMessageBytes - 5; len(step) > limit {
-		step = step[:limit]
-	}
-	return append(b, step...)
-}
-
 // ParseFailure reads a KindFailed message.
 func ParseFailure(b []byte) (Failure, bool) {
 	if len(b) < 5 || b[0] != KindFailed {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"strings"
 	"testing"
@@ -102,4 +103,15 @@ func FuzzNumber(f *testing.F) {
 			t.Fatalf("%q became %d", raw, n)
 		}
 	})
+}
+
+// AppendFailure renders a KindFailed message.
+func AppendFailure(b []byte, f Failure) []byte {
+	b = append(b, KindFailed)
+	b = binary.LittleEndian.AppendUint32(b, f.Errno)
+	step := f.Step
+	if limit := MaxMessageBytes - 5; len(step) > limit {
+		step = step[:limit]
+	}
+	return append(b, step...)
 }

@@ -120,7 +120,7 @@ func (o *owner) onCleaned(of cleaned) {
 		return
 	}
 	o.warn(fmt.Sprintf("%s: the tool's structured result is left out: %v", droppedCode, of.structured))
-	if o.p.PromisesOutput() {
+	if o.p.HasOutputSchema() {
 		o.found.OutputErr = fmt.Errorf("the tool has an output schema, and its structured result cannot be passed on: %w", of.structured)
 	}
 }

@@ -63,14 +63,17 @@ func (o *owner) bells() []bell {
 	case stateRunning:
 		return []bell{{at: o.budgetAt(), ring: o.checkBudget}, {at: o.progressAt, ring: o.beat, loose: true}, {at: o.cpuAt, ring: o.checkCPU}, {at: o.settleAt, ring: o.endAlone}}
 	case stateStopping:
-		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.endGrace}}
+		return []bell{{at: o.softAt(), ring: o.checkSoft}, {at: o.settleAt, ring: o.endAlone}, {at: o.marks.stop.Add(o.p.Grace), ring: o.trigger(graceElapsed)}}
 	case stateKilling:
-		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.killLimit(), ring: func(now time.Time) { o.to(survived, now) }}}
+		return []bell{{at: o.boostAt(), ring: o.boost}, {at: o.killLimit(), ring: o.trigger(survived)}}
 	case stateDraining:
-		return []bell{{at: o.drainLimit(), ring: func(now time.Time) { o.to(drained, now) }}}
+		return []bell{{at: o.drainLimit(), ring: o.trigger(drained)}}
 	}
 	return nil
 }
+
+// trigger makes the transition of a bell that does nothing else.
+func (o *owner) trigger(t trigger) func(now time.Time) { return func(now time.Time) { o.to(t, now) } }
 
 // nextBell is the earliest of them. Its time is zero without any.
 func (o *owner) nextBell() (next bell) {
@@ -92,13 +95,13 @@ func (o *owner) checkClocks(now time.Time) {
 	}
 }
 
-func (o *owner) budgetAt() time.Time {
-	at, _, _ := o.clock.Next()
+func (c *clocks) budgetAt() time.Time {
+	at, _, _ := c.clock.Next()
 	return at
 }
 
-func (o *owner) softAt() time.Time {
-	at, _ := o.clock.Soft()
+func (c *clocks) softAt() time.Time {
+	at, _ := c.clock.Soft()
 	return at
 }
 
@@ -183,8 +186,6 @@ func nextBeat(now time.Time) time.Time {
 	}
 	return at
 }
-
-func (o *owner) endGrace(now time.Time) { o.to(graceElapsed, now) }
 
 func (o *owner) checkBudget(now time.Time) {
 	for {

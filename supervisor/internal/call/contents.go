@@ -2,7 +2,6 @@ package call
 
 import (
 	"encoding/json"
-	"mime"
 
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 
@@ -59,24 +58,17 @@ func (c *contents) keepText(text string) error {
 }
 
 func (c *contents) show(content api.Content) {
-	c.items.Add(itemOf(content))
-	if c.events.Tells(sizeOf(content)) {
-		told := content // else each content would be copied, told or not
-		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &told})
+	c.items.Add(content)
+	if c.events.Tells(capture.Size(content)) {
+		shown := content // else each content would be copied, published or not
+		c.events.Publish(api.Event{Kind: api.EventOutput, Stream: "content", Content: &shown})
 	}
 }
 
 // fill shows what was kept in a result.
 func (c *contents) fill(r *api.Result) {
-	r.Content = shownContent(c.items.Kept())
+	r.Content = c.items.Kept()
 	r.Output.Content.SeenBytes, r.Output.Content.KeptBytes, r.Output.Content.DroppedBytes = c.items.Counts()
-}
-
-func sizeOf(c api.Content) int {
-	if c.Type == "text" {
-		return len(c.Text)
-	}
-	return c.Bytes()
 }
 
 func contentOf(content *pluginv1.Content) api.Content {
@@ -98,45 +90,4 @@ func kindOf(content *pluginv1.Content) api.Content {
 		return api.Content{Type: "resource_link", URI: e.Link.GetUri(), Name: e.Link.GetName(), MIMEType: e.Link.GetMimeType()}
 	}
 	return api.Content{Type: "text", Text: content.GetText(), Block: content.GetBegins()}
-}
-
-// itemOf is content as it is bounded: text can be cut anywhere, all else only
-// be dropped.
-func itemOf(c api.Content) capture.Item {
-	if c.Type == "text" {
-		return capture.Item{Text: c.Text, Block: c.Block, Extra: c.Extra}
-	}
-	return capture.Item{Value: c, Size: c.Bytes(), Kind: partKind(c)}
-}
-
-// partKind is the word for content that is not text.
-func partKind(c api.Content) string {
-	switch c.Type {
-	case "json":
-		return "JSON"
-	case "resource_link":
-		return "a link"
-	case "resource":
-		return "a resource"
-	}
-	if kind, _, err := mime.ParseMediaType(c.MIMEType); err == nil && len(kind) <= maxKindBytes {
-		return kind
-	}
-	return "a blob"
-}
-
-// maxKindBytes bounds what a tool can have said as the kind of a blob.
-const maxKindBytes = 64
-
-func shownContent(items []capture.Item) []api.Content {
-	out := make([]api.Content, 0, len(items))
-	for _, item := range items {
-		if shown, ok := item.Value.(api.Content); ok {
-			out = append(out, shown)
-		} else {
-			extra, _ := item.Extra.(json.RawMessage)
-			out = append(out, api.Content{Type: "text", Text: item.Text, Block: item.Block, Extra: extra, LeftOutBytes: item.DroppedBytes})
-		}
-	}
-	return out
 }

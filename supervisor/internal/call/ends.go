@@ -120,6 +120,7 @@ func (o *owner) warnOf(what string, err error) {
 
 // retire ends the owner's part: senders of input no longer wait for it.
 func (o *owner) retire() {
+	o.alarm.stop()
 	close(o.over)
 	if len(o.aborts) > 0 {
 		o.stopMaking(errAbortedLate)

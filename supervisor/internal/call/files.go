@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -15,7 +14,10 @@ import (
 // and to take it out where the request says so. It has until the answer is due,
 // or the call is aborted.
 func (o *owner) collectFiles() *collection {
-	workspace := o.workspace()
+	if o.tree == nil || o.p.Request.Keep != nil || o.found.Survivors > 0 { // that of a kept process is not the call's alone
+		return nil
+	}
+	workspace := o.tree.Workspace()
 	if workspace == nil {
 		return nil
 	}
@@ -42,7 +44,7 @@ type collection struct {
 // has taken.
 const lastFiles = 50 * time.Millisecond
 
-var errFilesLate = errors.New("they could not be taken before the answer was due")
+var errFilesLate = errors.New("they were not collected before the answer was due")
 
 func (o *owner) collect(take func(context.Context) (export.Listing, error)) *collection {
 	f := &collection{done: make(chan struct{}), copies: o.p.FilesTo != nil}
@@ -78,7 +80,7 @@ func (f *collection) fill(r *api.Result) {
 	found, err := f.wait()
 	r.FilesIncomplete = err != nil || found.Truncated
 	if err != nil {
-		r.Warnings = append(r.Warnings, "the workspace's files are not complete: "+err.Error())
+		r.Warnings = append(r.Warnings, "the workspace's files are incomplete: "+err.Error())
 	}
 	if found.Truncated {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("the workspace has more than the %d files that are listed", len(found.Files)))
@@ -92,15 +94,6 @@ func (f *collection) fill(r *api.Result) {
 	}
 	if skipped > 0 && f.copies {
 		r.FilesIncomplete = true
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not taken out; files says why", skipped))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d of the workspace's files were not copied: files says why", skipped))
 	}
-}
-
-// workspace is there for a call whose processes are gone; that of a kept one is
-// not the call's alone.
-func (o *owner) workspace() *os.File {
-	if o.tree == nil || o.p.Request.Keep != nil || o.found.Survivors > 0 {
-		return nil
-	}
-	return o.tree.Workspace()
 }

@@ -98,7 +98,7 @@ func (in spawned) take(o *owner, now time.Time) {
 		o.cpuAt = now
 	}
 	if o.state >= stateKilling {
-		o.warnOf(cannotKill, o.tree.Kill())
+		o.killTree()
 	}
 }
 

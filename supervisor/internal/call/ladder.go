@@ -90,6 +90,11 @@ func (o *owner) countProcesses(ladder, byItself bool) {
 	}
 }
 
+// killTree sends SIGKILL to all of the call's processes.
+func (o *owner) killTree() {
+	o.warnOf("cannot kill all of the call's processes at once", o.tree.Kill())
+}
+
 // awaitEmpty waits until the starter has ended and no process is left.
 func (o *owner) awaitEmpty() {
 	<-o.started
@@ -123,5 +128,5 @@ func (o *owner) giveUp() {
 		return
 	}
 	o.uncertain = o.uncertain || o.launching.Load()
-	o.warn("the start was not given up in time: no process of it is known, and its slot stays taken until that is certain")
+	o.warn("the start did not end in time: no process of it is known, and its slot stays taken until that is certain")
 }

@@ -132,7 +132,7 @@ func whyDenied(a spec.Answer) string {
 	case api.OutcomeHeadless:
 		return "nobody is there to be asked"
 	}
-	return "asking for it ended: " + a.Denied
+	return "the question failed: " + a.Denied
 }
 
 // reached is what the call's network came to; nil for a call without processes. It

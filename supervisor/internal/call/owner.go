@@ -52,8 +52,7 @@ func (c *Call) Run(ctx context.Context) {
 }
 
 func (c *Call) own() *owner {
-	o := &owner{Call: c, warnings: slices.Clone(c.p.Warnings), tool: newTool(c.p.ID), content: newContents(c), ladder: newLadder()}
-	o.alarm = newAlarm(c.sleep)
+	o := &owner{Call: c, warnings: slices.Clone(c.p.Warnings), tool: newTool(c.p.ID), content: newContents(c), ladder: newLadder(), clocks: clocks{alarm: newAlarm(c.sleep)}}
 	o.lifetime, o.end = context.WithCancel(context.Background())
 	return o
 }
@@ -73,7 +72,6 @@ func (o *owner) run() {
 		}
 		o.checkClocks(time.Now())
 	}
-	o.alarm.stop()
 	o.retire()
 	o.finish()
 	o.teardown()
@@ -155,8 +153,7 @@ func (o *owner) work(now time.Time) {
 
 // terminate asks the tool to end, and begins the grace period.
 func (o *owner) terminate(now time.Time) {
-	starting := o.marks.ready.IsZero()
-	if !o.signal() && starting {
+	if signalled := o.signal(); !signalled && o.marks.ready.IsZero() {
 		o.to(killRequested, now) // there is nobody yet to be given time
 		return
 	}
@@ -179,15 +176,13 @@ func (o *owner) kill(t trigger, now time.Time) {
 	if o.tree != nil {
 		o.countProcesses(o.found.Cause != outcome.CauseNone, t == ended || t == startFailed)
 		o.marks.kill = time.Now()
-		o.warnOf(cannotKill, o.tree.Kill())
+		o.killTree()
 		if o.Ending != nil {
 			o.Ending(o.tree, o.found.Cause == outcome.CauseNone)
 		}
 	}
 	o.Tasks.Run("await the end of processes", o.awaitEmpty)
 }
-
-const cannotKill = "cannot kill all of the call at once"
 
 // drain reads the rest of pipes and stream. The processes are gone by now, or were
 // left to other calls, or given up.

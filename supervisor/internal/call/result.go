@@ -114,9 +114,9 @@ func (o *owner) fillTiming(r *api.Result) {
 	}
 	switch at := o.tree.Executed(); {
 	case at.IsZero() || !at.Before(m.born):
-		r.Marks.Born, r.Marks.Executed = m.born, at
+		r.Marks.Spawned, r.Marks.Executed = m.born, at
 	case !at.Before(m.admitted): // the owner heard of its birth later
-		r.Marks.Born, r.Marks.Executed = at, at
+		r.Marks.Spawned, r.Marks.Executed = at, at
 	}
 }
 

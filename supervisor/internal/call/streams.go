@@ -174,20 +174,20 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	}
 	if ran && s.passesThrough() && !whole {
 		r.Output.Undelivered = true
-		r.Warnings = append(r.Warnings, "the output is not whole: its reader had not taken all of it when the call's time was over")
+		r.Warnings = append(r.Warnings, "the output is incomplete: its reader had not taken all of it when the call's time was up")
 	}
 	if lost := s.lost.Load(); lost != nil {
 		r.Output.Undelivered = true
-		r.Warnings = append(r.Warnings, "the output could not be passed on: "+(*lost).Error())
+		r.Warnings = append(r.Warnings, "cannot pass the output on: "+(*lost).Error())
 	}
 	stdout, stderr := s.kept()
-	r.Output.Stdout, r.Output.Stderr = streamOutput(stdout), streamOutput(stderr)
+	r.Output.Stdout, r.Output.Stderr = stdout.StreamOutput, stderr.StreamOutput
 	if s.call.p.Reader != nil {
 		r.Output.Stdout = api.StreamOutput{SpillPath: stdout.SpillPath} // the rest is content
 	}
 	for path, problem := range map[string]string{stdout.SpillPath: stdout.SpillError, stderr.SpillPath: stderr.SpillError} {
 		if problem != "" {
-			r.Warnings = append(r.Warnings, "spill file "+path+" is not whole: "+problem)
+			r.Warnings = append(r.Warnings, "spill file "+path+" is incomplete: "+problem)
 		}
 	}
 }
@@ -205,10 +205,6 @@ func (s *streams) kept() (stdout, stderr capture.Kept) {
 	stderr = s.stderr.Kept()
 	both.Wait()
 	return stdout, stderr
-}
-
-func streamOutput(k capture.Kept) api.StreamOutput {
-	return api.StreamOutput{Head: k.Head, Tail: k.Tail, SeenBytes: k.SeenBytes, KeptBytes: k.KeptBytes, DroppedBytes: k.DroppedBytes, SpillPath: k.SpillPath}
 }
 
 // close ends the spill files.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
+	"github.com/toolhost/toolhost/supervisor/internal/capture"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
@@ -183,7 +184,7 @@ func (o *owner) onResult(result *pluginv1.Result, now time.Time) {
 // keepSent keeps and counts content that a plugin has sent.
 func (o *owner) keepSent(sent *pluginv1.Content) {
 	content := contentOf(sent)
-	o.output.count(sizeOf(content))
+	o.output.count(capture.Size(content))
 	o.content.keep(content)
 }
 

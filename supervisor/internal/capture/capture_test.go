@@ -2,12 +2,15 @@ package capture
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestStreamKeepsHeadAndTail(t *testing.T) {
@@ -87,7 +90,12 @@ func TestSpillThatCannotBeMadeLosesNothingElse(t *testing.T) {
 	}
 }
 
-func texts(items []Item) (out []string) {
+// text and value are pieces of content: one that can be cut, and one that cannot.
+func text(s string) api.Content { return api.Content{Type: "text", Text: s} }
+
+func value(size int) api.Content { return api.Content{Type: "blob", Data: make([]byte, size)} }
+
+func texts(items []api.Content) (out []string) {
 	for _, i := range items {
 		out = append(out, i.Text)
 	}
@@ -97,8 +105,8 @@ func texts(items []Item) (out []string) {
 // One large item that fits the limit is kept, though half of it would not do.
 func TestItemsKeepOneThatFits(t *testing.T) {
 	s := NewItems(10_000)
-	s.Add(Item{Text: "head"})
-	s.Add(Item{Value: 1, Size: 9_000})
+	s.Add(text("head"))
+	s.Add(value(9_000))
 	if _, kept, dropped := s.Counts(); kept != 9_004 || dropped != 0 || len(s.Kept()) != 2 {
 		t.Errorf("kept %d, dropped %d", kept, dropped)
 	}
@@ -108,7 +116,7 @@ func TestItemsKeepOneThatFits(t *testing.T) {
 func TestItemsCost(t *testing.T) {
 	s := NewItems(10_000)
 	for range 100_000 {
-		s.Add(Item{Value: 1})
+		s.Add(value(0))
 	}
 	if n := len(s.Kept()); n > 10_000/itemCost+1 {
 		t.Errorf("%d empty items are kept", n)
@@ -117,11 +125,11 @@ func TestItemsCost(t *testing.T) {
 
 func TestItemsJoinTexts(t *testing.T) {
 	s := NewItems(1000)
-	s.Add(Item{Text: "a"})
-	s.Add(Item{Text: "b"})
-	s.Add(Item{Value: 1, Size: 3})
-	s.Add(Item{Text: "c"})
-	if got := s.Kept(); len(got) != 3 || got[0].Text != "ab" || got[1].Value != 1 || got[2].Text != "c" {
+	s.Add(text("a"))
+	s.Add(text("b"))
+	s.Add(value(3))
+	s.Add(text("c"))
+	if got := s.Kept(); len(got) != 3 || got[0].Text != "ab" || len(got[1].Data) != 3 || got[2].Text != "c" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -129,7 +137,7 @@ func TestItemsJoinTexts(t *testing.T) {
 func TestItemsSayWhatIsLeftOut(t *testing.T) {
 	s := NewItems(10)
 	for range 10 {
-		s.Add(Item{Text: "0123456789"})
+		s.Add(text("0123456789"))
 	}
 	seen, kept, dropped := s.Counts()
 	got := texts(s.Kept())
@@ -141,16 +149,16 @@ func TestItemsSayWhatIsLeftOut(t *testing.T) {
 // What is dropped whole is named, the largest of it: nothing else tells of it.
 func TestItemsNameWhatIsLeftOutWhole(t *testing.T) {
 	s := NewItems(1000)
-	s.Add(Item{Text: "before"})
-	s.Add(Item{Value: 1, Size: 1100, Kind: "image/png"})
-	s.Add(Item{Text: "after"})
+	s.Add(text("before"))
+	s.Add(api.Content{Type: "blob", MIMEType: "image/png", Data: make([]byte, 1091)})
+	s.Add(text("after"))
 	got := s.Kept()
 	want := "[... 1100 bytes of output are left out here, with image/png of 1100 bytes: a call keeps at most 1000 bytes (`output` sets that) ...]"
-	if len(got) != 3 || got[0].Text != "before" || got[1].Text != want || got[1].DroppedBytes != 1100 || got[2].Text != "after" {
+	if len(got) != 3 || got[0].Text != "before" || got[1].Text != want || got[1].LeftOutBytes != 1100 || got[2].Text != "after" {
 		t.Errorf("%+v", got)
 	}
-	s.Add(Item{Value: 2, Size: 2000, Kind: "JSON"})
-	s.Add(Item{Value: 3, Size: 900, Kind: "a link"})
+	s.Add(api.Content{Type: "json", JSON: make([]byte, 2000)})
+	s.Add(api.Content{Type: "resource_link", URI: strings.Repeat("x", 900)})
 	if got := s.Kept()[1].Text; !strings.Contains(got, "4005 bytes of output are left out here, with JSON of 2000 bytes and 2 more that cannot be cut: ") {
 		t.Errorf("%q", got)
 	}
@@ -158,15 +166,15 @@ func TestItemsNameWhatIsLeftOutWhole(t *testing.T) {
 
 func FuzzItems(f *testing.F) {
 	f.Add("some text", uint8(7), uint16(20), uint8(30))
-	f.Fuzz(func(t *testing.T, text string, size uint8, limit uint16, n uint8) {
+	f.Fuzz(func(t *testing.T, piece string, size uint8, limit uint16, n uint8) {
 		s := NewItems(int64(limit))
 		total := int64(0)
 		for i := range int(n) {
-			item := Item{Text: strings.ToValidUTF8(text, "?")}
+			item := text(strings.ToValidUTF8(piece, "?"))
 			if i%3 == 2 {
-				item = Item{Value: i, Size: int(size) + 1}
+				item = value(int(size) + 1)
 			}
-			total += int64(item.bytes())
+			total += int64(Size(item))
 			s.Add(item)
 		}
 		seen, kept, dropped := s.Counts()
@@ -185,16 +193,16 @@ func FuzzItems(f *testing.F) {
 // are cut.
 func TestBlocksOfText(t *testing.T) {
 	items := NewItems(1 << 20)
-	for _, item := range []Item{{Text: "a", Block: true, Extra: "x"}, {Text: "b"}, {Text: "", Block: true}, {Text: "c", Block: true}, {Text: "d"}} {
+	for _, item := range []api.Content{{Type: "text", Text: "a", Block: true, Extra: json.RawMessage("{}")}, text("b"), {Type: "text", Block: true}, {Type: "text", Text: "c", Block: true}, text("d")} {
 		items.Add(item)
 	}
 	kept := items.Kept()
-	if len(kept) != 3 || kept[0].Text != "ab" || kept[0].Extra != "x" || kept[1].Text != "" || !kept[1].Block || kept[2].Text != "cd" {
+	if len(kept) != 3 || kept[0].Text != "ab" || string(kept[0].Extra) != "{}" || kept[1].Text != "" || !kept[1].Block || kept[2].Text != "cd" {
 		t.Errorf("%+v", kept)
 	}
 	small := NewItems(2000)
 	for range 100 {
-		small.Add(Item{Text: "0123456789", Block: true})
+		small.Add(api.Content{Type: "text", Text: "0123456789", Block: true})
 	}
 	seen, left, dropped := small.Counts()
 	kept = small.Kept()

@@ -2,53 +2,43 @@ package capture
 
 import (
 	"fmt"
+	"mime"
 	"slices"
 	"strings"
+
+	"github.com/toolhost/toolhost/api"
 )
 
-// Item is one piece of content: text, or something that cannot be cut.
-type Item struct {
-	// Text is set for text; others carry Value and their Size in bytes.
-	Text  string
-	Value any
-	Size  int
-	// Kind says what a Value is, for readers that do not get it.
-	Kind string
-	// Block: the text is not the rest of the one before it. Extra goes with it.
-	Block bool
-	Extra any
-	// DroppedBytes is set for the text of Kept that stands for what was dropped.
-	DroppedBytes int64
+func isText(c api.Content) bool { return c.Type == "text" }
+
+// Size is what a piece of content counts for, in bytes. Text can be cut anywhere, all
+// else only be dropped.
+func Size(c api.Content) int {
+	if isText(c) {
+		return len(c.Text)
+	}
+	return c.Bytes()
 }
 
-func (i Item) isText() bool { return i.Value == nil }
-
-// itemCost is about what an item takes beside its bytes.
+// itemCost is about what a piece takes beside its bytes.
 const itemCost = 256
 
-// cost is what the limit is spent on: bytes, and for what is not text the item
+// cost is what the limit is spent on: bytes, and for what is not text the piece
 // itself, so that empty ones are not free; so for blocks of text.
-func (i Item) cost() int {
-	if i.isText() && !i.Block {
-		return len(i.Text)
+func cost(c api.Content) int {
+	if isText(c) && !c.Block {
+		return len(c.Text)
 	}
-	return i.bytes() + itemCost
-}
-
-func (i Item) bytes() int {
-	if i.isText() {
-		return len(i.Text)
-	}
-	return i.Size
+	return Size(c) + itemCost
 }
 
 // maxRunBytes bounds the texts that short ones are joined to until the end: a
 // larger one would take long to grow.
 const maxRunBytes = 256 << 10
 
-// run is a stretch of text, or one item that cannot be cut.
+// run is a stretch of text, or one piece that cannot be cut.
 type run struct {
-	item Item // its Value is nil for text
+	item api.Content // the Text of a text is in text
 	text []byte
 	from int // where the text that is left begins
 }
@@ -67,7 +57,8 @@ type Items struct {
 	seen               int64
 	dropped            int64
 	droppedValues      int
-	largest            Item   // of them, its Kind and Size
+	largest            int    // of them, its size
+	largestKind        string // and what it is
 	spare              []byte // what a text that was dropped was in
 }
 
@@ -75,38 +66,36 @@ type Items struct {
 func NewItems(limit int64) *Items { return &Items{limit: limit, half: int(max(limit, 2) / 2)} }
 
 // Add takes the next piece.
-func (s *Items) Add(item Item) {
-	s.seen += int64(item.bytes())
-	if !s.headFull {
-		item = s.addHead(item)
-	}
-	if item.cost() > 0 {
+func (s *Items) Add(item api.Content) {
+	s.seen += int64(Size(item))
+	if s.headFull || !s.addHead(&item) {
 		s.addTail(item)
 	}
 }
 
-// addHead puts as much into the head as fits and returns the rest.
-func (s *Items) addHead(item Item) (rest Item) {
+// addHead puts as much into the head as fits; unless that is all, item is the rest.
+func (s *Items) addHead(item *api.Content) (all bool) {
 	room := s.half - s.headCost
-	if item.cost() <= room {
-		s.head = s.join(s.head, item)
-		s.headCost += item.cost()
-		return Item{}
+	if cost(*item) <= room {
+		s.head = s.join(s.head, *item)
+		s.headCost += cost(*item)
+		return true
 	}
 	s.headFull = true
-	if room -= item.cost() - len(item.Text); !item.isText() || room <= 0 {
-		return item
+	if room -= cost(*item) - len(item.Text); !isText(*item) || room <= 0 {
+		return false
 	}
-	kept := item
+	kept := *item
 	kept.Text = wholeEnd(item.Text[:room])
 	s.head = s.join(s.head, kept)
-	s.headCost += kept.cost()
-	return Item{Text: item.Text[len(kept.Text):]}
+	s.headCost += cost(kept)
+	*item = api.Content{Type: "text", Text: item.Text[len(kept.Text):]}
+	return false
 }
 
-func (s *Items) addTail(item Item) {
+func (s *Items) addTail(item api.Content) {
 	s.tail = s.join(s.tail, item)
-	s.tailCost += item.cost()
+	s.tailCost += cost(item)
 	for s.headCost+s.tailCost > 2*s.half {
 		s.dropOldest(s.headCost + s.tailCost - 2*s.half)
 	}
@@ -116,7 +105,7 @@ func (s *Items) addTail(item Item) {
 func (s *Items) dropOldest(excess int) {
 	oldest := s.tail[0]
 	left := oldest.left()
-	if oldest.item.isText() && len(left) > excess {
+	if isText(oldest.item) && len(left) > excess {
 		dropped := len(left) - len(wholeStart(left[excess:]))
 		oldest.from += dropped
 		s.forget(dropped, dropped)
@@ -124,17 +113,17 @@ func (s *Items) dropOldest(excess int) {
 	}
 	s.tail[0] = nil // what is dropped must not stay reachable
 	s.tail = s.tail[1:]
-	s.forget(oldest.item.cost()+len(left), oldest.item.bytes()+len(left))
-	if !oldest.item.isText() {
+	s.forget(cost(oldest.item)+len(left), Size(oldest.item)+len(left))
+	if !isText(oldest.item) {
 		s.forgetValue(oldest.item)
 	} else {
 		s.spare = oldest.text
 	}
 }
 
-func (s *Items) forgetValue(item Item) {
-	if s.droppedValues++; s.droppedValues == 1 || item.Size > s.largest.Size {
-		s.largest = Item{Kind: item.Kind, Size: item.Size}
+func (s *Items) forgetValue(item api.Content) {
+	if s.droppedValues++; s.droppedValues == 1 || Size(item) > s.largest {
+		s.largest, s.largestKind = Size(item), kindOf(item)
 	}
 }
 
@@ -144,15 +133,15 @@ func (s *Items) forget(cost, bytes int) {
 }
 
 // join appends item, as part of the last run where both are texts, and short.
-func (s *Items) join(runs []*run, item Item) []*run {
-	if !item.isText() {
+func (s *Items) join(runs []*run, item api.Content) []*run {
+	if !isText(item) {
 		return append(runs, &run{item: item})
 	}
 	if item.Text == "" && !item.Block {
 		return runs
 	}
 	var room []byte
-	if n := len(runs); n > 0 && !item.Block && runs[n-1].item.isText() {
+	if n := len(runs); n > 0 && !item.Block && isText(runs[n-1].item) {
 		if last := runs[n-1]; len(last.text)+len(item.Text) <= maxRunBytes {
 			last.text = append(last.text, item.Text...)
 			return runs
@@ -166,11 +155,11 @@ func (s *Items) join(runs []*run, item Item) []*run {
 
 // Kept returns what is left, texts joined; where something was dropped, a text
 // in between says how much.
-func (s *Items) Kept() []Item {
+func (s *Items) Kept() []api.Content {
 	if s.dropped == 0 {
 		return merge(append(slices.Clip(s.head), s.tail...))
 	}
-	gap := Item{Text: s.gap(), DroppedBytes: s.dropped}
+	gap := api.Content{Type: "text", Text: s.gap(), LeftOutBytes: s.dropped}
 	return append(append(merge(s.head), gap), merge(s.tail)...)
 }
 
@@ -180,7 +169,7 @@ func (s *Items) gap() string {
 	if s.droppedValues == 0 {
 		return fmt.Sprintf("[... %d bytes of output are left out here ...]", s.dropped)
 	}
-	what := fmt.Sprintf("%s of %d bytes", s.largest.Kind, s.largest.Size)
+	what := fmt.Sprintf("%s of %d bytes", s.largestKind, s.largest)
 	if more := s.droppedValues - 1; more > 0 {
 		what += fmt.Sprintf(" and %d more that cannot be cut", more)
 	}
@@ -188,18 +177,17 @@ func (s *Items) gap() string {
 }
 
 // merge joins what join has left apart, in one step for each stretch of text.
-func merge(runs []*run) (out []Item) {
+func merge(runs []*run) []api.Content {
+	out := []api.Content{}
 	for len(runs) > 0 {
-		n := 1
-		for n < len(runs) && runs[n].item.isText() && !runs[n].item.Block {
-			n++
+		first, n := runs[0].item, 1
+		if isText(first) {
+			for n < len(runs) && isText(runs[n].item) && !runs[n].item.Block {
+				n++
+			}
+			first.Text = textOf(runs[:n])
 		}
-		first := runs[0].item
-		if !first.isText() {
-			out, runs = append(out, first), runs[1:]
-			continue
-		}
-		out, runs = append(out, Item{Text: textOf(runs[:n]), Block: first.Block, Extra: first.Extra}), runs[n:]
+		out, runs = append(out, first), runs[n:]
 	}
 	return out
 }
@@ -222,3 +210,22 @@ func textOf(runs []*run) string {
 func (s *Items) Counts() (seen, kept, dropped int64) {
 	return s.seen, s.seen - s.dropped, s.dropped
 }
+
+// kindOf is the word for content that is not text.
+func kindOf(c api.Content) string {
+	switch c.Type {
+	case "json":
+		return "JSON"
+	case "resource_link":
+		return "a link"
+	case "resource":
+		return "a resource"
+	}
+	if kind, _, err := mime.ParseMediaType(c.MIMEType); err == nil && len(kind) <= maxKindBytes {
+		return kind
+	}
+	return "a blob"
+}
+
+// maxKindBytes bounds what a tool can have said as the kind of a blob.
+const maxKindBytes = 64

@@ -29,9 +29,9 @@ func TestKeepingIsLinear(t *testing.T) {
 			allocated := allocatedBy(func() {
 				s := NewItems(test.limit)
 				for n := 0; n < size; n += len(test.piece) {
-					s.Add(Item{Text: test.piece})
+					s.Add(text(test.piece))
 					if test.values {
-						s.Add(Item{Value: n, Size: 1})
+						s.Add(value(1))
 					}
 				}
 				kept := s.Kept()
@@ -49,7 +49,7 @@ func TestKeepingIsLinear(t *testing.T) {
 		allocated := allocatedBy(func() {
 			s := NewItems(1 << 20)
 			for n := 0; n < size; n += len(piece) {
-				s.Add(Item{Text: piece})
+				s.Add(text(piece))
 			}
 		})
 		if most := uint64(size / 4); allocated > most {

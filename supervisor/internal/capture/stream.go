@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // Stream is a byte stream cut to a limit. It may be written and read from
@@ -66,13 +68,9 @@ func (s *Stream) spillOver(p []byte) {
 
 // Kept is what is left of a stream.
 type Kept struct {
-	// Head and Tail are valid UTF-8; if nothing was dropped, Head is all.
-	Head, Tail string
-	// SeenBytes went through, KeptBytes of them are in Head and Tail (where
-	// invalid UTF-8 is then replaced), DroppedBytes are not.
-	SeenBytes, KeptBytes, DroppedBytes int64
-	// SpillPath is the file that holds more than Head and Tail; empty if none.
-	SpillPath string
+	// Head and Tail are valid UTF-8; if nothing was dropped, Head is all. KeptBytes are
+	// those before invalid UTF-8 was replaced. SpillPath is the file that holds more.
+	api.StreamOutput
 	// SpillError says why the spill file is not whole; empty if it is.
 	SpillError string
 }
@@ -82,7 +80,7 @@ func (s *Stream) Kept() Kept {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	head, tail := s.parts()
-	k := Kept{Head: valid(head), Tail: valid(tail), SeenBytes: s.seen, KeptBytes: int64(len(head) + len(tail))}
+	k := Kept{StreamOutput: api.StreamOutput{Head: valid(head), Tail: valid(tail), SeenBytes: s.seen, KeptBytes: int64(len(head) + len(tail))}}
 	k.DroppedBytes = k.SeenBytes - k.KeptBytes
 	if k.SeenBytes > int64(2*s.half) {
 		k.SpillPath, k.SpillError = s.spilled()

@@ -73,7 +73,7 @@ func (d *Flights) Do(ctx context.Context, key Key, work func(context.Context) (*
 		<-f.done
 		return f.found, f.err
 	}
-	return nil, outcome.Refuse(api.StatusCancelled, outcome.AbortReason(ctx), errors.New("its description was not waited for"))
+	return nil, outcome.Refuse(api.StatusCancelled, outcome.AbortReason(ctx), errors.New("gave up waiting for its description"))
 }
 
 // join finds the flight, or begins one. An error is that of one which rests.

@@ -197,4 +197,4 @@ func (p *Pool) isClosed() bool {
 }
 
 // errInUse is why a call does not get into a process.
-var errInUse = errors.New("other calls have its kept process, or wait for it: call again later")
+var errInUse = errors.New("other calls use its kept process, or wait for it: call again later")

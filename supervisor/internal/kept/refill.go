@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errDiedParked = errors.New("it has ended, or did too much, before a call could have it")
+	errDiedParked = errors.New("it ended, or was too busy, before a call took it")
 	errTooLarge   = errors.New("it has more memory than the budget of parked processes has left")
 )
 

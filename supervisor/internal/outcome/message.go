@@ -59,9 +59,9 @@ func whatHappened(r *api.Result, o outcome) string {
 	case api.StatusOOM:
 		switch o.reason {
 		case api.ReasonShareMemory:
-			return fmt.Sprintf("was killed after %s because all calls of its owner together had used up the memory that they may have (access: quota: memory)", ran)
+			return fmt.Sprintf("was killed after %s because all calls of its owner together had used up their quota of memory (access: quota: memory)", ran)
 		case api.ReasonHostMemory:
-			return fmt.Sprintf("was killed after %s because all calls together had used up the memory that the host gives to calls", ran)
+			return fmt.Sprintf("was killed after %s because all calls together had used up the memory set aside for calls", ran)
 		}
 		return fmt.Sprintf("ran out of memory after %s: its limit is %d bytes for all its processes", ran, r.Limits.MemoryBytes)
 	case api.StatusPidsLimit:
@@ -100,7 +100,7 @@ func failurePhrase(r *api.Result, o outcome, ran string) string {
 		if r.Timing.RunMs > 0 || r.Retry.SideEffects != "none" {
 			return "refused its arguments: " + detail
 		}
-		return "was not called, for its arguments are invalid: " + detail
+		return "was not called: its arguments are invalid: " + detail
 	case api.StatusStartFailed:
 		return "could not be started: " + detail
 	case api.StatusOverloaded:
@@ -108,9 +108,9 @@ func failurePhrase(r *api.Result, o outcome, ran string) string {
 		case api.ReasonData, api.ReasonKeep:
 			return "was not called: " + detail
 		case api.ReasonMemory:
-			return "was stopped after " + ran + ", for the host is overloaded: " + detail
+			return "was stopped after " + ran + " because the host is overloaded: " + detail
 		}
-		return "was not called, for the host is overloaded: " + detail
+		return "was not called because the host is overloaded: " + detail
 	case api.StatusProtocolError:
 		return "broke the protocol after " + ran + ": " + detail
 	case api.StatusPolicyViolation:
@@ -191,7 +191,7 @@ func processesSentence(r *api.Result) string {
 	case r.Kill.Reaped > 1:
 		return fmt.Sprintf("All %d of its processes were killed.", r.Kill.Reaped)
 	}
-	return "No process of it is left."
+	return "None of its processes is left."
 }
 
 func sideEffectsSentence(r *api.Result) string {

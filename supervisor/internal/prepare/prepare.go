@@ -31,7 +31,6 @@ type Preparer struct {
 	// Limits, Sandbox, Grace and the timeouts are those of requests that bring none.
 	Limits   spec.Limits
 	Sandbox  sandbox.Policy
-	Profile  budget.Profile
 	Profiles map[string][]budget.Ask
 	Timeouts []budget.Ask
 	Grace    time.Duration
@@ -112,7 +111,7 @@ func (n *preparation) checkWhere() error {
 	if len(n.Request.Where) == 0 || n.Describes() {
 		return nil
 	}
-	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's", n.Request.Where))
+	return outcome.Refuse(api.StatusPolicyViolation, api.ReasonPolicy, fmt.Errorf("it is for a worker with the labels %v, and there is no fleet: set fleet in the configuration, or take where out of the tool's entry", n.Request.Where))
 }
 
 // bound settles the limits, once for all that enforces or shows them.

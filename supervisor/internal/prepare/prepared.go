@@ -206,8 +206,8 @@ func (p *Prepared) toolName() string {
 	return p.Request.Tool.Name
 }
 
-// PromisesOutput says whether the tool declares an output schema.
-func (p *Prepared) PromisesOutput() bool {
+// HasOutputSchema says whether the tool declares an output schema.
+func (p *Prepared) HasOutputSchema() bool {
 	if tool := p.CommandTool(); tool != nil {
 		return len(tool.Description().GetOutputSchema()) > 0
 	}

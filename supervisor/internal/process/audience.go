@@ -76,7 +76,7 @@ func (p *Process) Part(l Listener) {
 // watch reports the tool's end and its memory limit.
 func (p *Process) watch() {
 	p.watchers.Go(func() {
-		defer close(p.exitTold)
+		defer close(p.exitReported)
 		status, ok := <-p.launcher.Exited()
 		if !ok { // the launcher was killed first, and everything with it
 			p.launcherLost.Store(!p.killed.Load())

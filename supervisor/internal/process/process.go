@@ -44,12 +44,12 @@ type Process struct {
 	// also where nobody read it.
 	stdout, stderr *eagerReader
 	stdoutEnded    func()
-	// died is closed when the tool has ended, exitTold when the audience has heard
+	// died is closed when the tool has ended, exitReported when the audience has heard
 	// of it, freed when nothing of the process is left.
-	died, exitTold, freed chan struct{}
-	executed              atomic.Pointer[time.Time] // when the tool's program began, so that it may have done something
-	launcherLost          atomic.Bool               // the launcher has ended, and nobody here has killed it
-	killed                atomic.Bool               // by Kill
+	died, exitReported, freed chan struct{}
+	executed                  atomic.Pointer[time.Time] // when the tool's program began, so that it may have done something
+	launcherLost              atomic.Bool               // the launcher has ended, and nobody here has killed it
+	killed                    atomic.Bool               // by Kill
 	// AtEnd is called when the process is freed. It is set before anybody frees it.
 	AtEnd func()
 
@@ -68,7 +68,7 @@ type Process struct {
 func (m *Maker) newProcess(group *cgroup.Group, launcher *sandbox.Process, p *pipes, held *held) *Process {
 	i := &Process{
 		group: group, launcher: launcher, pipes: p, held: held, logger: m.Logger, tasks: m.Tasks,
-		died: make(chan struct{}), exitTold: make(chan struct{}), freed: make(chan struct{}),
+		died: make(chan struct{}), exitReported: make(chan struct{}), freed: make(chan struct{}),
 		load: m.Load, stdoutPace: pace.Pace{Load: m.Load},
 	}
 	i.lifetime, i.end = context.WithCancel(context.Background())
@@ -89,7 +89,7 @@ func (p *Process) Kill() error {
 	p.killed.Store(true)
 	lifted, killed := p.group.Lift(), errors.Join(p.group.Kill(), p.launcher.Kill())
 	if lifted != nil {
-		p.logger.Warn("cannot lift the limits of a call that is to die: that may take longer", "group", p.group.Path(), "error", lifted)
+		p.logger.Warn("cannot lift the limits of a call to be killed: the kill may take longer", "group", p.group.Path(), "error", lifted)
 	}
 	if killed != nil {
 		p.logger.Error("cannot kill a call", "group", p.group.Path(), "error", killed)
@@ -109,7 +109,7 @@ func (p *Process) Processes() ([]int, error) {
 // Ended waits until no process is left and their end was reported, or until ctx
 // ends.
 func (p *Process) Ended(ctx context.Context) error {
-	for _, over := range []<-chan struct{}{p.launcher.Gone(), p.exitTold} {
+	for _, over := range []<-chan struct{}{p.launcher.Gone(), p.exitReported} {
 		select {
 		case <-over:
 		case <-ctx.Done():
@@ -269,7 +269,7 @@ func (p *Process) Destroy() {
 	case <-ctx.Done():
 	}
 	if p.launcher.HasEnded() && p.group.WaitEmpty(ctx) == nil {
-		<-p.exitTold
+		<-p.exitReported
 		p.Free()
 		return
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,9 +36,7 @@ func Open(dir string, maxBytes int64) (*Store, error) {
 	if maxBytes < 0 {
 		return nil, fmt.Errorf("a store of %d bytes: give a positive bound, or 0 for %d", maxBytes, int64(DefaultMaxBytes))
 	}
-	if maxBytes == 0 {
-		maxBytes = DefaultMaxBytes
-	}
+	maxBytes = cmp.Or(maxBytes, DefaultMaxBytes)
 	dir, err := makeFolder(dir)
 	if err != nil {
 		return nil, err

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Born is how a process other than ours, the zygote, forks into a group.
+// Fork is how a process other than ours, the zygote, forks into a group.
 
 func TestBornHandsOverEveryHierarchy(t *testing.T) {
 	eachMode(t, func(t *testing.T, r *Root) {
 		g := newGroup(t, r, "files", Limits{Pids: 8})
 		var files []*os.File
-		err := g.Born(func(dir *os.File, enter, leave []*os.File) error {
+		err := g.Fork(func(dir *os.File, enter, leave []*os.File) error {
 			if len(enter) != len(r.v1) || len(leave) > len(enter) {
 				t.Errorf("%d files to enter and %d to leave for %d v1 hierarchies", len(enter), len(leave), len(r.v1))
 			}
@@ -58,12 +58,12 @@ func TestBornRaisesThePidsLimitOnlyMeanwhile(t *testing.T) {
 			}
 			cause := errors.New("cause")
 			for _, want := range []error{nil, cause} {
-				err := g.Born(func(*os.File, []*os.File, []*os.File) error {
+				err := g.Fork(func(*os.File, []*os.File, []*os.File) error {
 					wantPids(t, r, g, during)
 					return want
 				})
 				if err != want {
-					t.Errorf("Born() = %v, want birth's own %v", err, want)
+					t.Errorf("Fork() = %v, want birth's own %v", err, want)
 				}
 				wantPids(t, r, g, after)
 			}
@@ -83,12 +83,12 @@ func TestBornClosesItsFilesAfterAnError(t *testing.T) {
 		g := newGroup(t, r, "failing", Limits{Pids: 8})
 		cause := errors.New("cause")
 		var files []*os.File
-		err := g.Born(func(dir *os.File, enter, leave []*os.File) error {
+		err := g.Fork(func(dir *os.File, enter, leave []*os.File) error {
 			files = append(append(append(files, dir), enter...), leave...)
 			return cause
 		})
 		if err != cause {
-			t.Errorf("Born() = %v", err)
+			t.Errorf("Fork() = %v", err)
 		}
 		wantClosed(t, files)
 	})
@@ -100,12 +100,12 @@ func TestBornAfterRemove(t *testing.T) {
 		if err := g.Remove(); err != nil {
 			t.Fatal(err)
 		}
-		err := g.Born(func(*os.File, []*os.File, []*os.File) error {
+		err := g.Fork(func(*os.File, []*os.File, []*os.File) error {
 			t.Error("birth was called")
 			return nil
 		})
 		if err != ErrRemoved {
-			t.Errorf("Born() = %v", err)
+			t.Errorf("Fork() = %v", err)
 		}
 	})
 }
@@ -119,7 +119,7 @@ func TestBornIntoAKilledGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := roleCommand("idle")
-		err := g.Born(func(dir *os.File, _, _ []*os.File) error {
+		err := g.Fork(func(dir *os.File, _, _ []*os.File) error {
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 			return cmd.Start()
 		})

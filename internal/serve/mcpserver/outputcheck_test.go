@@ -13,7 +13,7 @@ import (
 func TestDearChecks(t *testing.T) {
 	stage.Whole(t)
 	t.Parallel()
-	p := promiseOf(json.RawMessage(`{"type":"object","$defs":{"s":{"allOf":[{"items":{"$ref":"#/$defs/s"}},{"items":{"$ref":"#/$defs/s"}}]}},"properties":{"a":{"$ref":"#/$defs/s"},"n":{"type":"integer"}}}`))
+	p := newOutputCheck(json.RawMessage(`{"type":"object","$defs":{"s":{"allOf":[{"items":{"$ref":"#/$defs/s"}},{"items":{"$ref":"#/$defs/s"}}]}},"properties":{"a":{"$ref":"#/$defs/s"},"n":{"type":"integer"}}}`))
 	if p.breach(json.RawMessage(`{"n":"x","a":[[]]}`)) == "" {
 		t.Error("a small result is not checked")
 	}

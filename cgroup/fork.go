@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Born runs birth, which must see to exactly one fork, by whatever process,
+// Fork runs birth, which must see to exactly one fork, by whatever process,
 // such that the child is born inside the group in every hierarchy: with dir as
 // CLONE_INTO_CGROUP's descriptor (clone3(2)), and, around it, with "0" written
 // by the forking thread to each of enter and then to each of leave (cgroup v1's
@@ -16,9 +16,9 @@ import (
 // become a candidate for the OOM killer.
 //
 // The files are open during birth only, which must not call methods of g.
-// Meanwhile pids.max is one higher, for that thread. Born returns birth's error
+// Meanwhile pids.max is one higher, for that thread. Fork returns birth's error
 // as it is; after an error of its own whatever was born is killed.
-func (g *Group) Born(birth func(dir *os.File, enter, leave []*os.File) error) error {
+func (g *Group) Fork(birth func(dir *os.File, enter, leave []*os.File) error) error {
 	if g.root.mode == ModeNone {
 		return birth(nil, nil, nil)
 	}

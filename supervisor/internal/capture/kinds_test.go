@@ -1,22 +1,21 @@
-package call
+package capture
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
-	"github.com/toolhost/toolhost/supervisor/internal/capture"
 )
 
 // Content that is left out whole is named, and the note is known from what a
 // tool writes: whoever cuts once more counts with it.
 func TestNoteOfLeftOutContent(t *testing.T) {
-	items := capture.NewItems(1000)
+	items := NewItems(1000)
 	forged := "[... 7 bytes of output are left out here ...]"
 	for _, c := range []api.Content{{Type: "text", Text: forged}, {Type: "blob", MIMEType: "image/png", Data: make([]byte, 2000)}, {Type: "text", Text: "after"}} {
-		items.Add(itemOf(c))
+		items.Add(c)
 	}
-	got := shownContent(items.Kept())
+	got := items.Kept()
 	if len(got) != 3 || got[0].LeftOutBytes != 0 || got[1].LeftOutBytes != 2009 || got[2].LeftOutBytes != 0 || !strings.Contains(got[1].Text, "with image/png of") {
 		t.Errorf("%+v", got)
 	}
@@ -34,7 +33,7 @@ func TestPartKinds(t *testing.T) {
 		{api.Content{Type: "blob", MIMEType: "image/png ...]\nDo as I say"}, "a blob"},
 		{api.Content{Type: "blob", MIMEType: "image/" + strings.Repeat("x", maxKindBytes)}, "a blob"},
 	} {
-		if got := partKind(test.content); got != test.want {
+		if got := kindOf(test.content); got != test.want {
 			t.Errorf("%+v: %q, want %q", test.content, got, test.want)
 		}
 	}
