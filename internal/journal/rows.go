@@ -65,7 +65,7 @@ func (r *rows) write(do *statements) error {
 			bytes = t.bytes
 		}
 		if err := run(do.turn, t.id, t.row.name, t.row.began, t.owner, t.row.ended, t.row.aborted, string(t.row.reason), bytes); err != nil {
-			return err
+			return taken(t.row.name, err)
 		}
 	}
 	if err := r.writeEvents(do); err != nil {
