@@ -167,7 +167,7 @@ func (s *starting) abort(reason api.Reason) {
 // result.
 func (b *batch) run(e *entry, request supervisor.Request, events chan api.Event) {
 	s := e.running
-	stack.Shallow()
+	stack.Middle()
 	defer s.cancel()
 	ended := make(chan struct{})
 	go func() {

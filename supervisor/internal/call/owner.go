@@ -128,6 +128,14 @@ func (o *owner) start(now time.Time) {
 	o.cancelWork, o.started = cancel, make(chan struct{})
 	o.output.open()
 	o.leaveQueue()
+	if tree, conn := o.Take(o.Call); tree != nil {
+		close(o.started)
+		o.spawned = tree
+		now = time.Now()
+		spawned{tree}.take(o, now)
+		connection{conn}.take(o, now)
+		return
+	}
 	o.Tasks.Run("start", func() {
 		defer close(o.started)
 		o.Start(ctx, o.Call)
