@@ -39,8 +39,9 @@ type callRow struct {
 }
 
 const (
-	eventValues  = 9
-	eventsAtOnce = 4
+	eventValues = 9
+	// eventsAtOnce are those of a turn that is one call which ends well.
+	eventsAtOnce = 5
 )
 
 func insertEvents(n int) string {
