@@ -83,19 +83,19 @@ func (w *oomWatch) noticed(again bool) {
 	w.mu.Lock()
 	w.wait = oomFirstLook
 	w.mu.Unlock()
-	w.look(again)
+	_, _ = w.look(again) // Usage will tell
 }
 
 // look fires once if there was an OOM; else, if again, it looks later.
-func (w *oomWatch) look(again bool) {
+func (w *oomWatch) look(again bool) (oomCounts, error) {
 	c, err := w.source.look()
 	if err != nil {
-		return // Usage will tell
+		return c, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || w.fired {
-		return
+		return c, nil
 	}
 	if c.own > 0 || c.kills > 0 {
 		w.fired = true
@@ -104,13 +104,14 @@ func (w *oomWatch) look(again bool) {
 		w.retry = time.AfterFunc(w.wait, w.lookAgain)
 		w.wait *= 2
 	}
+	return c, nil
 }
 
 func (w *oomWatch) lookAgain() {
 	w.mu.Lock()
 	w.retry = nil
 	w.mu.Unlock()
-	w.look(true)
+	_, _ = w.look(true)
 }
 
 func (g *Group) stopOOM() {

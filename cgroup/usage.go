@@ -87,8 +87,7 @@ func (g *Group) readMemory(u *Usage) error {
 		u.missing("MemoryPeakBytes", "OOMEvents", "OOMKills", "AncestorOOMKills", "ShareOOMKills")
 		return nil
 	}
-	g.oom.look(false)
-	c, errOOM := g.oom.source.look()
+	c, errOOM := g.oom.look(false)
 	u.OOMEvents = c.own
 	u.OOMKills, u.AncestorOOMKills = attributeOOM(c)
 	if g.share.ooms() > g.shareOOMs {

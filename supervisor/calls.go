@@ -93,9 +93,18 @@ func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run fu
 
 // base is what a call needs of its supervisor.
 func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
+	var guest *kept.Guest
 	return call.Base{
 		Enter: func(ctx context.Context) (func(), error) { return s.enter(ctx, p, line) },
-		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, c) },
+		Take: func(c *call.Call) (call.Tree, call.Peer) {
+			guest = line.Take(c, counts(p))
+			if _, _, granted := p.Policy.Grants(); guest == nil || granted { // whose network is to be served first
+				return nil, nil
+			}
+			p.Policy.Close()
+			return guest, guest.Conn()
+		},
+		Start: func(ctx context.Context, c *call.Call) { s.bringUp(ctx, p, line, guest, c) },
 		Reached: func(tree call.Tree, c *call.Call, livesOn, drain bool) *api.Network {
 			return reached(tree, c, p, livesOn, drain)
 		},
@@ -105,14 +114,19 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 	}
 }
 
-// bringUp gives a call processes and a connection, or says why it cannot.
-func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, c *call.Call) {
-	defer p.Policy.Close()
-	counts := 1
+// counts is how many calls of a kept process that is.
+func counts(p *prepare.Prepared) int {
 	if p.Describes() {
-		counts = 0
+		return 0
 	}
-	if guest := line.Take(c, counts); guest != nil {
+	return 1
+}
+
+// bringUp gives a call a connection to the processes that it was given, or to its own, or
+// says why it cannot.
+func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kept.Line, guest *kept.Guest, c *call.Call) {
+	defer p.Policy.Close()
+	if guest != nil {
 		err := s.arrive(ctx, p, c, guest)
 		c.Spawned(guest)
 		if err != nil {
@@ -124,7 +138,7 @@ func (s *Supervisor) bringUp(ctx context.Context, p *prepare.Prepared, line *kep
 	}
 	made, err := s.maker.Start(ctx, p, c.Log, c, process.Progress{
 		Launching: c.Launching,
-		Spawned:   func(made *process.Process) { c.Spawned(line.First(made, c, counts)) },
+		Spawned:   func(made *process.Process) { c.Spawned(line.First(made, c, counts(p))) },
 	})
 	if err != nil {
 		s.doubtAfter(ctx, err)

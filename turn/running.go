@@ -40,7 +40,9 @@ func (b *batch) start(e *entry) {
 	events := make(chan api.Event, eventBuffer)
 	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
 	e.running = newStarting()
-	t.helpers.Go(func() { b.run(e, request, events) })
+	ended := make(chan *api.Result, 1)
+	t.helpers.Go(func() { b.run(e, request, ended) })
+	t.helpers.Go(func() { b.forward(e, events, ended) })
 }
 
 // count has the turn's clock of tool time run for a call that has begun, or
@@ -163,32 +165,20 @@ func (s *starting) abort(reason api.Reason) {
 	}
 }
 
-// run is a helper for one call: it forwards what happens and hands over the
-// result.
-func (b *batch) run(e *entry, request supervisor.Request, events chan api.Event) {
+// run is a helper for one call, which it makes.
+func (b *batch) run(e *entry, request supervisor.Request, ended chan<- *api.Result) {
 	s := e.running
-	stack.Shallow()
-	defer s.cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(s.over)
-		b.forward(e, events, ended)
-	}()
+	stack.Middle()
 	request.Rounds = true
 	s.running = &rounds{b: b, e: e, s: s, request: request, running: b.t.m.config.Start(s.ctx, request)}
 	close(s.ready)
-	result := s.running.Result()
-	close(ended)
-	<-s.over
-	b.t.post(func() {
-		b.happened(e, waiting(events))
-		b.ended(e, result)
-	})
+	ended <- s.running.Result()
 }
 
-// forward passes a call's events on until it is over, those that are there at
-// once together.
-func (b *batch) forward(e *entry, events <-chan api.Event, ended <-chan struct{}) {
+// forward is the other helper: it passes the call's events on, those that are there at
+// once together, and its result.
+func (b *batch) forward(e *entry, events <-chan api.Event, ended <-chan *api.Result) {
+	defer e.running.cancel()
 	for {
 		select {
 		case event := <-events:
@@ -200,7 +190,12 @@ func (b *batch) forward(e *entry, events <-chan api.Event, ended <-chan struct{}
 				b.happened(e, some)
 				f()
 			})
-		case <-ended:
+		case result := <-ended:
+			close(e.running.over)
+			b.t.post(func() {
+				b.happened(e, waiting(events))
+				b.ended(e, result)
+			})
 			return
 		}
 	}

@@ -56,6 +56,14 @@ func classify(dir string, err error) error {
 	return err
 }
 
+// taken adds ErrTurnTaken where a turn's row cannot be added for its name.
+func taken(turn string, err error) error {
+	if failure, ok := errors.AsType[*sqlite.Error](err); ok && failure.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
+		return fmt.Errorf("%w: %q", ErrTurnTaken, turn)
+	}
+	return err
+}
+
 const probeBytes = 64 << 10
 
 // noRoom tries whether a file in dir can grow.

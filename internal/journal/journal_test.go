@@ -67,6 +67,8 @@ func TestAppendRefuses(t *testing.T) {
 		{"not from 1", []Event{event("new", 2, "x")}, nil, "where 1 must come"},
 		{"after the end", []Event{event("done", 6, "x")}, nil, "has ended"},
 		{"after the end in a batch", []Event{event("t", 4, api.EventTurnEnd), event("t", 5, "x")}, nil, "has ended"},
+		{"begun twice", []Event{event("t", 1, "turn_start")}, ErrTurnTaken, `"t"`},
+		{"begun with the name of one that has ended", []Event{event("new", 1, "turn_start"), event("done", 1, "turn_start")}, ErrTurnTaken, `"done"`},
 		{"queued twice", []Event{callEvent("t", 4, api.EventQueued, "c", "x")}, nil, "second time"},
 		{"ended twice", []Event{ending("t", 4, "c", "x", "ok")}, nil, "is over"},
 		{"never queued", []Event{ending("t", 4, "d", "x", "ok")}, nil, "was not queued"},

@@ -39,8 +39,9 @@ type callRow struct {
 }
 
 const (
-	eventValues  = 9
-	eventsAtOnce = 4
+	eventValues = 9
+	// eventsAtOnce are those of a turn that is one call which ends well.
+	eventsAtOnce = 5
 )
 
 func insertEvents(n int) string {
@@ -65,7 +66,7 @@ func (r *rows) write(do *statements) error {
 			bytes = t.bytes
 		}
 		if err := run(do.turn, t.id, t.row.name, t.row.began, t.owner, t.row.ended, t.row.aborted, string(t.row.reason), bytes); err != nil {
-			return err
+			return taken(t.row.name, err)
 		}
 	}
 	if err := r.writeEvents(do); err != nil {

@@ -194,12 +194,17 @@ func (t *turnState) admit(e *Event) error {
 	return nil
 }
 
-// turn returns what is known of the event's turn, from the database if need be. A new turn has the id 0.
+// turn returns what is known of the event's turn, from the database if need be. A new turn has the id 0: whether its
+// name is taken, its row will tell.
 func (w *writer) turn(e *Event) (*turnState, error) {
 	if turn := w.turns[e.TurnID]; turn != nil {
 		return turn, nil
 	}
 	turn := &turnState{next: 1, calls: map[string]callState{}}
+	if e.Seq == 1 {
+		w.turns[e.TurnID] = turn
+		return turn, nil
+	}
 	var ended sql.NullInt64
 	err := w.do.findTurn.QueryRow(e.TurnID).Scan(&turn.id, &ended, &turn.owner)
 	switch {

@@ -58,31 +58,31 @@ func (g *gateway) linksOf(entry string) func(string) string {
 var pageKeys = []string{"ui/resourceUri", "openai/outputTemplate"}
 
 // renamedMeta gives a server's own _meta the URIs that clients know.
-func renamedMeta(meta mcpsdk.Meta, rename func(string) string) {
+func renamedMeta(meta mcpsdk.Meta, rename func(string) string) (changed bool) {
 	if rename == nil {
-		return
+		return false
 	}
 	for _, key := range pageKeys {
 		var uri string
 		if raw, is := meta[key].(json.RawMessage); is && json.Unmarshal(raw, &uri) == nil {
 			shown, _ := json.Marshal(rename(uri)) // text always can be
-			meta[key] = json.RawMessage(shown)
+			meta[key], changed = json.RawMessage(shown), true
 		}
 	}
 	if raw, is := meta["ui"].(json.RawMessage); is {
 		if uri := field(raw, "resourceUri"); uri != "" {
-			meta["ui"] = withField(raw, "resourceUri", rename(uri))
+			meta["ui"], changed = withField(raw, "resourceUri", rename(uri)), true
 		}
 	}
+	return changed
 }
 
 // renamedIn is an object with such a _meta.
 func renamedIn(object json.RawMessage, rename func(string) string) json.RawMessage {
 	meta := metaIn(object)
-	if len(meta) == 0 || rename == nil {
+	if !renamedMeta(meta, rename) {
 		return object
 	}
-	renamedMeta(meta, rename)
 	return withField(object, "_meta", meta)
 }
 

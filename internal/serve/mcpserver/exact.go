@@ -81,7 +81,7 @@ func (s *Server) written(result mcpsdk.Result, fields exactFields) mcpsdk.Result
 	case *mcpsdk.ListResourceTemplatesResult:
 		return &exactTemplates{own, entries("resourceTemplates", own.ResourceTemplates, s.gateway.templateFields)}
 	}
-	if fields == nil {
+	if len(fields) == 0 {
 		return result
 	}
 	switch own := result.(type) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -110,6 +111,17 @@ func decode(fields map[string]json.RawMessage) (jsonrpc.Message, error) {
 	var e jsonrpc.Error
 	r.Error = &e
 	return r, json.Unmarshal(failure, &e)
+}
+
+// lineOf is a message as a line. The SDK has just encoded a result, in one line: its
+// EncodeMessage would read and copy that once more.
+func lineOf(m jsonrpc.Message) ([]byte, error) {
+	if r, ok := m.(*jsonrpc.Response); ok && r.Error == nil && len(r.Result) > 0 {
+		id, err := json.Marshal(r.ID.Raw())
+		return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"result":`), r.Result, []byte("}\n")), err
+	}
+	raw, err := jsonrpc.EncodeMessage(m)
+	return append(raw, '\n'), err
 }
 
 // echo is the id by which to answer what is not a message. That of an answer is

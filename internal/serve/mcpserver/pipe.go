@@ -232,11 +232,11 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 			return nil
 		}
 	}
-	raw, err := jsonrpc.EncodeMessage(m)
+	line, err := lineOf(m)
 	if err != nil {
 		return fmt.Errorf("cannot write a message: %w", err)
 	}
-	return p.write(append(raw, '\n'))
+	return p.write(line)
 }
 
 func (p *pipe) write(line []byte) error {

@@ -25,6 +25,9 @@ import (
 type Base struct {
 	// Enter waits until the call may run; leave gives that back.
 	Enter func(ctx context.Context) (leave func(), err error)
+	// Take gives a call what there is for it without a wait; a nil tree is for one that
+	// Start must bring up.
+	Take func(c *Call) (Tree, Peer)
 	// Start brings the tool up and reports that to the call. It ends with its context.
 	Start func(ctx context.Context, c *Call)
 	// Reached says what the network came to; nil for nothing.

@@ -126,6 +126,14 @@ func (o *owner) start(now time.Time) {
 	o.cancelWork, o.started = cancel, make(chan struct{})
 	o.output.open()
 	o.leaveQueue()
+	if tree, conn := o.Take(o.Call); tree != nil {
+		close(o.started)
+		o.spawned = tree
+		now = time.Now()
+		spawned{tree}.take(o, now)
+		connection{conn}.take(o, now)
+		return
+	}
 	o.Tasks.Run("start", func() {
 		defer close(o.started)
 		o.Start(ctx, o.Call)
@@ -141,14 +149,14 @@ func (o *owner) work(now time.Time) {
 	o.clock.Started(now)
 	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
-	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil {
+	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))
+	o.Tasks.Run("stream", func() { o.stream(o.lifetime, conn, request) })
+	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil { // beside the request
 		o.moveTimer(now)
 	}
 	if o.p.Request.Keep != nil {
 		o.tree.Share(o.p.Request.Lock.File != "")
 	}
-	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))
-	o.Tasks.Run("stream", func() { o.stream(o.lifetime, conn, request) })
 }
 
 // terminate asks the tool to end, and begins the grace period.

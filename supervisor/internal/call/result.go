@@ -1,6 +1,7 @@
 package call
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -24,6 +25,7 @@ func (o *owner) finish() {
 	o.judge(r, o.found, o.ladder.silence)
 	o.answer(r)
 	close(o.done)
+	runtime.Gosched() // who waits for the answer goes first
 }
 
 // complete adds to what was found what is known only now.

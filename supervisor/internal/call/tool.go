@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/stack"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/supervisor/internal/capture"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
@@ -110,6 +111,7 @@ func answerOf(call, id string, a spec.Answer) *pluginv1.AnswerRequest {
 // stream does the call's work over the connection and hands every event to the
 // owner as soon as it is there: what was received survives any kill.
 func (c *Call) stream(ctx context.Context, conn Peer, request *pluginv1.CallRequest) {
+	stack.Shallow()
 	if c.p.Describes() {
 		response, err := conn.Describe(ctx)
 		c.send(streamEnded{err, response})

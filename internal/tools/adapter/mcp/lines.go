@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -100,6 +101,10 @@ func split(line []byte) (messages []received) {
 			one.mended = notText(raw)
 			raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 		}
+		if answer := plainAnswer(raw); answer != nil {
+			messages = append(messages, received{answer, one.mended})
+			continue
+		}
 		var err error
 		if one.Message, err = jsonrpc.DecodeMessage(raw); err != nil {
 			answer := malformedAnswer(raw)
@@ -111,6 +116,24 @@ func split(line []byte) (messages []received) {
 		messages = append(messages, one)
 	}
 	return messages
+}
+
+// plainAnswer is an answer to one of this side's requests with a result, as most messages
+// are, and nil for all else: the SDK takes 64 KiB to decode each.
+func plainAnswer(message []byte) *jsonrpc.Response {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(message, &fields) != nil || len(fields) != 3 || string(fields["jsonrpc"]) != `"2.0"` || fields["result"] == nil {
+		return nil
+	}
+	n, err := strconv.ParseUint(string(fields["id"]), 10, 32)
+	if err != nil {
+		return nil
+	}
+	id, err := jsonrpc.MakeID(float64(n))
+	if err != nil {
+		return nil
+	}
+	return &jsonrpc.Response{ID: id, Result: fields["result"]}
 }
 
 // notText counts the bytes that are not UTF-8.

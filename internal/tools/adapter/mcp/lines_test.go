@@ -1,0 +1,40 @@
+package mcp
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// What is taken for a plain answer is what the SDK reads.
+func TestPlainAnswers(t *testing.T) {
+	for line, plain := range map[string]bool{
+		`{"jsonrpc":"2.0","id":7,"result":{"n":1.50}}`:                        true,
+		`{"id":0,"result":null,"jsonrpc":"2.0"}`:                              true,
+		`{"jsonrpc":"2.0","id":7.0,"result":{}}`:                              false,
+		`{"jsonrpc":"2.0","id":-7,"result":{}}`:                               false,
+		`{"jsonrpc":"2.0","id":"7","result":{}}`:                              false,
+		`{"jsonrpc":"2.0","id":90071992547409930,"result":{}}`:                false,
+		`{"jsonrpc":"1.0","id":7,"result":{}}`:                                false,
+		`{"jsonrpc":"2.0","ID":7,"result":{}}`:                                false,
+		`{"jsonrpc":"2.0","id":7,"Result":{}}`:                                false,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""}}`:            false,
+		`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`:                   false,
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}`:                            false,
+		`[{"jsonrpc":"2.0","id":7,"result":{}}]`:                              false,
+		`{"jsonrpc":"2.0","id":7,"result":{},"result":{"the":"later","n":1}}`: true,
+	} {
+		got := plainAnswer([]byte(line))
+		if (got != nil) != plain {
+			t.Errorf("%s: taken for plain: %v", line, !plain)
+		}
+		if got == nil {
+			continue
+		}
+		want, err := jsonrpc.DecodeMessage([]byte(line))
+		if err != nil || !reflect.DeepEqual(want, jsonrpc.Message(got)) {
+			t.Errorf("%s: read as %+v, the SDK's %+v, %v", line, got, want, err)
+		}
+	}
+}
