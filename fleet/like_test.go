@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -38,7 +39,7 @@ func TestRefusedAsOnOneMachine(t *testing.T) {
 		"a nameless secret":          plugin(func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Value: "long-enough"}} }),
 	} {
 		want, got := here.Call(wait.Context(t), r), w.call(r)
-		if got.OK() || got.Status != want.Status || got.Reason != want.Reason || got.Retry.SideEffects != want.Retry.SideEffects {
+		if got.OK() || got.Status != want.Status || got.Reason != want.Reason || !reflect.DeepEqual(got.Retry, want.Retry) || got.Message != want.Message {
 			t.Errorf("%s: %s (%s), and here %s (%s)\n%s\n%s", what, got.Status, got.Reason, want.Status, want.Reason, got.Message, want.Message)
 		}
 	}

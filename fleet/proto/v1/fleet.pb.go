@@ -835,6 +835,7 @@ type Frame struct {
 	//	*Frame_Unknown
 	//	*Frame_Data
 	//	*Frame_Queued
+	//	*Frame_Preparing
 	What          isFrame_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -954,6 +955,15 @@ func (x *Frame) GetQueued() *Queued {
 	return nil
 }
 
+func (x *Frame) GetPreparing() *Preparing {
+	if x != nil {
+		if x, ok := x.What.(*Frame_Preparing); ok {
+			return x.Preparing
+		}
+	}
+	return nil
+}
+
 type isFrame_What interface {
 	isFrame_What()
 }
@@ -986,6 +996,10 @@ type Frame_Queued struct {
 	Queued *Queued `protobuf:"bytes,9,opt,name=queued,proto3,oneof"`
 }
 
+type Frame_Preparing struct {
+	Preparing *Preparing `protobuf:"bytes,10,opt,name=preparing,proto3,oneof"`
+}
+
 func (*Frame_Ready) isFrame_What() {}
 
 func (*Frame_Never) isFrame_What() {}
@@ -999,6 +1013,8 @@ func (*Frame_Unknown) isFrame_What() {}
 func (*Frame_Data) isFrame_What() {}
 
 func (*Frame_Queued) isFrame_What() {}
+
+func (*Frame_Preparing) isFrame_What() {}
 
 // Queued: the worker has no free slot, and will take the offer up once it has one, in the
 // order in which offers came. Nothing but a void takes the place back. An offer with a go
@@ -1047,6 +1063,44 @@ func (x *Queued) GetWaiting() int32 {
 	return 0
 }
 
+// Preparing: the offer is there, and it is not decided yet whether the call can be made, as
+// while its program is asked what it is. It is said where the offer, or a query, comes again.
+type Preparing struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Preparing) Reset() {
+	*x = Preparing{}
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preparing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preparing) ProtoMessage() {}
+
+func (x *Preparing) ProtoReflect() protoreflect.Message {
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preparing.ProtoReflect.Descriptor instead.
+func (*Preparing) Descriptor() ([]byte, []int) {
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
+}
+
 // Ready has the curve key of the worker's life, signed by the worker's nkey together with
 // the epoch: an ed25519 signature of "th1.xkey", a zero byte, the epoch, a zero byte, and
 // the key.
@@ -1060,7 +1114,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1126,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[13]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1139,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ready) GetXkey() string {
@@ -1107,17 +1161,15 @@ type Never struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Why    Why                    `protobuf:"varint,1,opt,name=why,proto3,enum=toolhost.fleet.v1.Why" json:"why,omitempty"`
 	Detail string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"` // one line
-	// Of WHY_CANNOT: the status and reason that the call's result would have there.
-	Status        string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	Described     bool   `protobuf:"varint,5,opt,name=described,proto3" json:"described,omitempty"` // its program was run there to say what it is
+	// Of WHY_CANNOT: the result that the call would have there, JSON, as in api.Result.
+	Result        []byte `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Never) Reset() {
 	*x = Never{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1181,7 @@ func (x *Never) String() string {
 func (*Never) ProtoMessage() {}
 
 func (x *Never) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[14]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1194,7 @@ func (x *Never) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Never.ProtoReflect.Descriptor instead.
 func (*Never) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Never) GetWhy() Why {
@@ -1159,25 +1211,11 @@ func (x *Never) GetDetail() string {
 	return ""
 }
 
-func (x *Never) GetStatus() string {
+func (x *Never) GetResult() []byte {
 	if x != nil {
-		return x.Status
+		return x.Result
 	}
-	return ""
-}
-
-func (x *Never) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *Never) GetDescribed() bool {
-	if x != nil {
-		return x.Described
-	}
-	return false
+	return nil
 }
 
 type Started struct {
@@ -1191,7 +1229,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1241,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[15]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1254,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Started) GetTimeoutMs() int64 {
@@ -1250,7 +1288,7 @@ type Gone struct {
 
 func (x *Gone) Reset() {
 	*x = Gone{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1262,7 +1300,7 @@ func (x *Gone) String() string {
 func (*Gone) ProtoMessage() {}
 
 func (x *Gone) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[16]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1275,7 +1313,7 @@ func (x *Gone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gone.ProtoReflect.Descriptor instead.
 func (*Gone) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Gone) GetSwept() bool {
@@ -1294,7 +1332,7 @@ type Unknown struct {
 
 func (x *Unknown) Reset() {
 	*x = Unknown{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1306,7 +1344,7 @@ func (x *Unknown) String() string {
 func (*Unknown) ProtoMessage() {}
 
 func (x *Unknown) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[17]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1319,7 +1357,7 @@ func (x *Unknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unknown.ProtoReflect.Descriptor instead.
 func (*Unknown) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{17}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
 }
 
 // Data are numbered from 1 without gaps.
@@ -1344,7 +1382,7 @@ type Data struct {
 
 func (x *Data) Reset() {
 	*x = Data{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1394,7 @@ func (x *Data) String() string {
 func (*Data) ProtoMessage() {}
 
 func (x *Data) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[18]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1407,7 @@ func (x *Data) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Data.ProtoReflect.Descriptor instead.
 func (*Data) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{18}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Data) GetSeq() uint64 {
@@ -1522,7 +1560,7 @@ type Long struct {
 
 func (x *Long) Reset() {
 	*x = Long{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1572,7 @@ func (x *Long) String() string {
 func (*Long) ProtoMessage() {}
 
 func (x *Long) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[19]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1585,7 @@ func (x *Long) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Long.ProtoReflect.Descriptor instead.
 func (*Long) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{19}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Long) GetOf() uint32 {
@@ -1574,7 +1612,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1624,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[20]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1637,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{20}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Question) GetNumber() uint32 {
@@ -1644,7 +1682,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1656,7 +1694,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[21]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1669,7 +1707,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{21}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Beat) GetEpoch() string {
@@ -1776,7 +1814,7 @@ type CallerBeat struct {
 
 func (x *CallerBeat) Reset() {
 	*x = CallerBeat{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1826,7 @@ func (x *CallerBeat) String() string {
 func (*CallerBeat) ProtoMessage() {}
 
 func (x *CallerBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[22]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1839,7 @@ func (x *CallerBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallerBeat.ProtoReflect.Descriptor instead.
 func (*CallerBeat) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{22}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CallerBeat) GetCaller() string {
@@ -1843,7 +1881,7 @@ type Echo struct {
 
 func (x *Echo) Reset() {
 	*x = Echo{}
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1893,7 @@ func (x *Echo) String() string {
 func (*Echo) ProtoMessage() {}
 
 func (x *Echo) ProtoReflect() protoreflect.Message {
-	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[23]
+	mi := &file_fleet_proto_v1_fleet_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +1906,7 @@ func (x *Echo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Echo.ProtoReflect.Descriptor instead.
 func (*Echo) Descriptor() ([]byte, []int) {
-	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{23}
+	return file_fleet_proto_v1_fleet_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Echo) GetWorker() string {
@@ -1938,7 +1976,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04xkey\x18\x03 \x01(\tR\x04xkey\"\a\n" +
 	"\x05Drain\"\x1f\n" +
 	"\x03Ack\x12\x18\n" +
-	"\athrough\x18\x01 \x01(\x04R\athrough\"\xa4\x03\n" +
+	"\athrough\x18\x01 \x01(\x04R\athrough\"\xe2\x03\n" +
 	"\x05Frame\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\tR\x05epoch\x12\x16\n" +
 	"\x06serial\x18\x02 \x01(\x04R\x06serial\x120\n" +
@@ -1948,19 +1986,20 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x04gone\x18\x06 \x01(\v2\x17.toolhost.fleet.v1.GoneH\x00R\x04gone\x126\n" +
 	"\aunknown\x18\a \x01(\v2\x1a.toolhost.fleet.v1.UnknownH\x00R\aunknown\x12-\n" +
 	"\x04data\x18\b \x01(\v2\x17.toolhost.fleet.v1.DataH\x00R\x04data\x123\n" +
-	"\x06queued\x18\t \x01(\v2\x19.toolhost.fleet.v1.QueuedH\x00R\x06queuedB\x06\n" +
+	"\x06queued\x18\t \x01(\v2\x19.toolhost.fleet.v1.QueuedH\x00R\x06queued\x12<\n" +
+	"\tpreparing\x18\n" +
+	" \x01(\v2\x1c.toolhost.fleet.v1.PreparingH\x00R\tpreparingB\x06\n" +
 	"\x04what\"\"\n" +
 	"\x06Queued\x12\x18\n" +
-	"\awaiting\x18\x01 \x01(\x05R\awaiting\"9\n" +
+	"\awaiting\x18\x01 \x01(\x05R\awaiting\"\v\n" +
+	"\tPreparing\"9\n" +
 	"\x05Ready\x12\x12\n" +
 	"\x04xkey\x18\x01 \x01(\tR\x04xkey\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\fR\tsignature\"\x97\x01\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\"g\n" +
 	"\x05Never\x12(\n" +
 	"\x03why\x18\x01 \x01(\x0e2\x16.toolhost.fleet.v1.WhyR\x03why\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x16\n" +
-	"\x06status\x18\x03 \x01(\tR\x06status\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x1c\n" +
-	"\tdescribed\x18\x05 \x01(\bR\tdescribed\"s\n" +
+	"\x06result\x18\x06 \x01(\fR\x06resultJ\x04\b\x03\x10\x06\"s\n" +
 	"\aStarted\x12\x1d\n" +
 	"\n" +
 	"timeout_ms\x18\x01 \x01(\x03R\ttimeoutMs\x12\x19\n" +
@@ -2039,7 +2078,7 @@ func file_fleet_proto_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_fleet_proto_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_fleet_proto_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(Why)(0),           // 0: toolhost.fleet.v1.Why
 	(*Signed)(nil),     // 1: toolhost.fleet.v1.Signed
@@ -2055,18 +2094,19 @@ var file_fleet_proto_v1_fleet_proto_goTypes = []any{
 	(*Ack)(nil),        // 11: toolhost.fleet.v1.Ack
 	(*Frame)(nil),      // 12: toolhost.fleet.v1.Frame
 	(*Queued)(nil),     // 13: toolhost.fleet.v1.Queued
-	(*Ready)(nil),      // 14: toolhost.fleet.v1.Ready
-	(*Never)(nil),      // 15: toolhost.fleet.v1.Never
-	(*Started)(nil),    // 16: toolhost.fleet.v1.Started
-	(*Gone)(nil),       // 17: toolhost.fleet.v1.Gone
-	(*Unknown)(nil),    // 18: toolhost.fleet.v1.Unknown
-	(*Data)(nil),       // 19: toolhost.fleet.v1.Data
-	(*Long)(nil),       // 20: toolhost.fleet.v1.Long
-	(*Question)(nil),   // 21: toolhost.fleet.v1.Question
-	(*Beat)(nil),       // 22: toolhost.fleet.v1.Beat
-	(*CallerBeat)(nil), // 23: toolhost.fleet.v1.CallerBeat
-	(*Echo)(nil),       // 24: toolhost.fleet.v1.Echo
-	nil,                // 25: toolhost.fleet.v1.Beat.LabelsEntry
+	(*Preparing)(nil),  // 14: toolhost.fleet.v1.Preparing
+	(*Ready)(nil),      // 15: toolhost.fleet.v1.Ready
+	(*Never)(nil),      // 16: toolhost.fleet.v1.Never
+	(*Started)(nil),    // 17: toolhost.fleet.v1.Started
+	(*Gone)(nil),       // 18: toolhost.fleet.v1.Gone
+	(*Unknown)(nil),    // 19: toolhost.fleet.v1.Unknown
+	(*Data)(nil),       // 20: toolhost.fleet.v1.Data
+	(*Long)(nil),       // 21: toolhost.fleet.v1.Long
+	(*Question)(nil),   // 22: toolhost.fleet.v1.Question
+	(*Beat)(nil),       // 23: toolhost.fleet.v1.Beat
+	(*CallerBeat)(nil), // 24: toolhost.fleet.v1.CallerBeat
+	(*Echo)(nil),       // 25: toolhost.fleet.v1.Echo
+	nil,                // 26: toolhost.fleet.v1.Beat.LabelsEntry
 }
 var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	2,  // 0: toolhost.fleet.v1.Offer.attempt:type_name -> toolhost.fleet.v1.Attempt
@@ -2078,24 +2118,25 @@ var file_fleet_proto_v1_fleet_proto_depIdxs = []int32{
 	11, // 6: toolhost.fleet.v1.Control.ack:type_name -> toolhost.fleet.v1.Ack
 	9,  // 7: toolhost.fleet.v1.Control.answer:type_name -> toolhost.fleet.v1.Answer
 	10, // 8: toolhost.fleet.v1.Control.drain:type_name -> toolhost.fleet.v1.Drain
-	14, // 9: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
-	15, // 10: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
-	16, // 11: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
-	17, // 12: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
-	18, // 13: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
-	19, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
+	15, // 9: toolhost.fleet.v1.Frame.ready:type_name -> toolhost.fleet.v1.Ready
+	16, // 10: toolhost.fleet.v1.Frame.never:type_name -> toolhost.fleet.v1.Never
+	17, // 11: toolhost.fleet.v1.Frame.started:type_name -> toolhost.fleet.v1.Started
+	18, // 12: toolhost.fleet.v1.Frame.gone:type_name -> toolhost.fleet.v1.Gone
+	19, // 13: toolhost.fleet.v1.Frame.unknown:type_name -> toolhost.fleet.v1.Unknown
+	20, // 14: toolhost.fleet.v1.Frame.data:type_name -> toolhost.fleet.v1.Data
 	13, // 15: toolhost.fleet.v1.Frame.queued:type_name -> toolhost.fleet.v1.Queued
-	0,  // 16: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
-	14, // 17: toolhost.fleet.v1.Started.ready:type_name -> toolhost.fleet.v1.Ready
-	21, // 18: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
-	20, // 19: toolhost.fleet.v1.Data.long:type_name -> toolhost.fleet.v1.Long
-	25, // 20: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
-	24, // 21: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 16: toolhost.fleet.v1.Frame.preparing:type_name -> toolhost.fleet.v1.Preparing
+	0,  // 17: toolhost.fleet.v1.Never.why:type_name -> toolhost.fleet.v1.Why
+	15, // 18: toolhost.fleet.v1.Started.ready:type_name -> toolhost.fleet.v1.Ready
+	22, // 19: toolhost.fleet.v1.Data.question:type_name -> toolhost.fleet.v1.Question
+	21, // 20: toolhost.fleet.v1.Data.long:type_name -> toolhost.fleet.v1.Long
+	26, // 21: toolhost.fleet.v1.Beat.labels:type_name -> toolhost.fleet.v1.Beat.LabelsEntry
+	25, // 22: toolhost.fleet.v1.CallerBeat.echoes:type_name -> toolhost.fleet.v1.Echo
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_fleet_proto_v1_fleet_proto_init() }
@@ -2120,8 +2161,9 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Frame_Unknown)(nil),
 		(*Frame_Data)(nil),
 		(*Frame_Queued)(nil),
+		(*Frame_Preparing)(nil),
 	}
-	file_fleet_proto_v1_fleet_proto_msgTypes[18].OneofWrappers = []any{
+	file_fleet_proto_v1_fleet_proto_msgTypes[19].OneofWrappers = []any{
 		(*Data_Event)(nil),
 		(*Data_Result)(nil),
 		(*Data_ResultEnd)(nil),
@@ -2136,7 +2178,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fleet_proto_v1_fleet_proto_rawDesc), len(file_fleet_proto_v1_fleet_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
