@@ -124,6 +124,9 @@ func (c *remote) run(ctx context.Context) {
 		c.next()
 	}
 	c.end(ctx)
+	if c.receiver.Pending() {
+		c.ack(c.given)
+	}
 }
 
 // encode writes the call for the wire, with the hash of what this machine would run. What
@@ -243,6 +246,7 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
+			c.events.begin()
 			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())
 		}
 	case *fleetv1.Frame_Gone:
@@ -276,11 +280,13 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
+	c.partial.missed += int(d.Missed)
+	c.events.missed += int(d.Missed)
 	switch what := d.What.(type) {
 	case nil:
 		c.lose(a, api.ReasonProtocol, "unknown")
 	case *fleetv1.Data_Event:
-		c.event(what.Event, d.Text, d.Missed)
+		c.event(what.Event, d.Text)
 	case *fleetv1.Data_Question:
 		c.asked(ctx, what.Question)
 	case *fleetv1.Data_Settled:
@@ -293,10 +299,9 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.collect(a, portable.Piece{Bytes: what.Result})
 	case *fleetv1.Data_ResultEnd:
 		c.collect(a, portable.Piece{Bytes: what.ResultEnd})
-		c.ack(a)
-		c.state.Result(a.n)
+		c.state.Result(a.n) // which is acknowledged once it is handed over
 	}
-	if c.receiver.Owes() {
+	if c.receiver.Owes() && !c.state.Phase().Over() {
 		c.ack(a)
 	}
 }
@@ -322,7 +327,7 @@ func (c *remote) ackPending() {
 	}
 }
 
-func (c *remote) event(raw, text []byte, missed uint64) {
+func (c *remote) event(raw, text []byte) {
 	var e api.Event
 	if json.Unmarshal(raw, &e) != nil {
 		return
@@ -330,7 +335,6 @@ func (c *remote) event(raw, text []byte, missed uint64) {
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
 	}
-	e.Missed += int(missed)
 	c.partial.take(e)
 	c.events.send(e)
 }

@@ -18,7 +18,7 @@ const prepareTimeout = 90 * time.Second
 // planned is a call that can be made here.
 type planned struct {
 	request supervisor.Request
-	asks    bool // questions are put to the caller
+	portable.Caller
 	// call is the request with all decided.
 	call *supervisor.Prepared
 }
@@ -35,7 +35,7 @@ func (p *planned) giveUp() {
 // anything of it. With an error, call is that of its refusal, if the supervisor has refused
 // it.
 func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
-	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
+	if p.request, p.Caller, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
 		return p, fleetv1.Why_WHY_CANNOT, err
 	}
 	if err := w.config.Ceilings.Check(p.request); err != nil {
