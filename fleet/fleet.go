@@ -57,6 +57,8 @@ type Config struct {
 	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
 	// slot here, and when no worker takes it.
 	WorkersOnly bool
+	// Version is shown to workers.
+	Version string
 	// Logger is silent if nil.
 	Logger hclog.Logger
 }

@@ -116,10 +116,7 @@ func whyLost(worker string, reason api.Reason) string {
 func (c *remote) noWorker() *api.Result {
 	why := c.whyNot()
 	if why == "" {
-		why = "none is there that takes calls"
-		if len(c.where) > 0 {
-			why += fmt.Sprintf(" and has the labels %v", map[string]string(c.where))
-		}
+		why = c.f.noneTakes(c.where)
 	}
 	what := "was not called, for no worker takes it: " + why
 	switch {

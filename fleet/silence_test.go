@@ -36,7 +36,7 @@ func TestALostPlaceIsAskedFor(t *testing.T) {
 		if mute.Load() || seal.Open(seal.Beat, w.key.Public(), nil, m.Data, &b) != nil {
 			return
 		}
-		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: "e", Number: uint64(beats.Add(1)), Free: 1, Slots: 1, LeaseMs: 60_000, Hears: []string{b.Life}})
+		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: "e", Number: uint64(beats.Add(1)), Free: 1, Slots: 1, LeaseMs: 60_000, Hears: []string{b.Life}, Protocol: link.Protocol})
 		_ = conn.Publish(link.WorkerBeat("w1"), raw)
 	})
 	w.subscribe(conn, link.ForWorker("w1"), func(m *nats.Msg) {

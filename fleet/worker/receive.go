@@ -121,7 +121,10 @@ func (w *Worker) prepareBeside(a *attempt) {
 // unfit says why an offer is not taken at all.
 func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	at, known := w.beats.SentAt(o.Beat)
+	unlike := link.Unlike(link.Release{Version: w.config.Version, Protocol: link.Protocol}, c.release)
 	switch {
+	case unlike != "":
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: unlike}
 	case w.draining:
 		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"}
 	case c.drained:

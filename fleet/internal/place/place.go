@@ -18,9 +18,10 @@ type State uint8
 
 // The states of a worker.
 const (
-	Taking   State = iota
-	Draining       // it ends what it has, and takes nothing more
-	Suspect        // it was not heard for a while
+	Taking       State = iota
+	Draining           // it ends what it has, and takes nothing more
+	Suspect            // it was not heard for a while
+	Incompatible       // it speaks another protocol
 )
 
 // Worker is what a caller knows of one.
