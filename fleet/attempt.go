@@ -23,11 +23,11 @@ type attempt struct {
 	n     int // as package start counts
 	id    *fleetv1.Attempt
 	inbox string
-	beat  uint64 // the newest of its worker's when it was made
-	// implied: the offer has the go.
-	implied  bool
-	sent     time.Duration // when the offer was last sent
-	answered time.Duration // when the worker last said anything of it, or else when it was made
+	beat  uint64        // the newest of its worker's when it was made
+	sent  time.Duration // when the offer was last sent
+	// answered is when the worker last said anything of it; before that, when it was made, and
+	// when it got the go.
+	answered time.Duration
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
 	silent bool // that worker was not heard lately

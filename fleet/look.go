@@ -50,7 +50,7 @@ func (c *remote) lookAtOffer(a *attempt) {
 	case !a.queued && now()-a.answered > offerWait:
 		c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
 	case !a.silent && now()-a.sent > askAfter:
-		_ = c.sendOffer(a) // it is sent again
+		_ = c.sendOffer(a, false) // it is sent again
 	}
 }
 

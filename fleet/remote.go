@@ -188,22 +188,21 @@ func (c *remote) offer(worker string, n int, implied bool) {
 		}
 		c.goesTo(a)
 	}
-	a.implied = implied
-	if err := c.sendOffer(a); err != nil {
+	if err := c.sendOffer(a, implied); err != nil {
 		c.refused(a, "it cannot be sent the call: "+err.Error(), nil)
 	}
 }
 
 // sendOffer sends an offer, or sends it again: for its worker, or the worker's word about it,
 // may not have got through.
-func (c *remote) sendOffer(a *attempt) error {
+func (c *remote) sendOffer(a *attempt, implied bool) error {
 	a.sent = now()
-	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: a.implied})
+	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied})
 }
 
 // goesTo notes that a worker is about to be told to start the call.
 func (c *remote) goesTo(a *attempt) {
-	c.given, c.placed, c.sent, c.goes = a, now(), now(), 0
+	c.given, c.placed, c.sent, c.goes, a.answered = a, now(), now(), 0, now() // to record it may have taken long
 	c.leaveLine()
 }
 
