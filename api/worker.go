@@ -6,13 +6,15 @@ const (
 	WorkerDraining = "draining" // it takes no more calls
 	WorkerDrained  = "drained"  // nor has it any of the daemon's: it goes on for others
 	WorkerSuspect  = "suspect"  // it was not heard for 1.5 s, or does not hear the daemon
+	// WorkerIncompatible: it speaks another protocol than the daemon, and gets no calls.
+	WorkerIncompatible = "incompatible"
 )
 
 // Worker is one of a fleet, as the daemon knows it.
 type Worker struct {
 	Name string `json:"name"`
 	// State is one of those above.
-	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls), drained (nor has it any of this daemon's: it goes on for others) or suspect (it was not heard for 1.5 s, or does not hear the daemon)"`
+	State   string            `json:"state" jsonschema:"taking, draining (it takes no more calls), drained (nor has it any of this daemon's: it goes on for others), suspect (it was not heard for 1.5 s, or does not hear the daemon) or incompatible (it speaks another protocol than the daemon, and gets no calls)"`
 	Free    int               `json:"free" jsonschema:"slots that no call has"`
 	Slots   int               `json:"slots"`
 	Labels  map[string]string `json:"labels,omitempty"`

@@ -23,8 +23,11 @@ type attempt struct {
 	n     int // as package start counts
 	id    *fleetv1.Attempt
 	inbox string
-	at    time.Duration // of the offer
-	beat  uint64        // the newest of its worker's by then
+	beat  uint64        // the newest of its worker's when it was made
+	sent  time.Duration // when the offer was last sent
+	// answered is when the worker last said anything of it; before that, when it was made, and
+	// when it got the go.
+	answered time.Duration
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
 	silent bool // that worker was not heard lately
@@ -160,7 +163,7 @@ func (f *Fleet) newAttempt(of *remote, worker string, n int) *attempt {
 	defer f.mu.Unlock()
 	p := f.peers[worker]
 	f.serial++
-	a := &attempt{of: of, n: n, inbox: rand.Text(), at: now(), beat: p.beat.Number, id: &fleetv1.Attempt{
+	a := &attempt{of: of, n: n, inbox: rand.Text(), answered: now(), beat: p.beat.Number, id: &fleetv1.Attempt{
 		Caller: f.config.Key.Public(), Life: f.life, Serial: f.serial, Worker: worker, Epoch: p.epoch,
 	}}
 	f.inboxes[a.inbox] = a

@@ -43,7 +43,6 @@ var beyondWorkers = map[string]map[string]beyond{
 
 		"TestAPrestartedProcessServesOneCall":               prestarted,
 		"TestAPrestartedProcessReachesNothingBeforeItsCall": {prestarted.why, "networkahead_test.go"},
-		"TestALateStartNamesWhatIsLate":                     {"a worker that has not planned a call after 10 s is not waited for", "has not answered within 10s"},
 		"TestManyCallersOfOnePrestarted":                    prestarted,
 		"TestWhyNothingIsPrestarted":                        prestarted,
 		"TestPrestartReplacesWhatWasDeclared":               prestarted,

@@ -29,10 +29,11 @@ func newCall(id string) *Call {
 }
 
 // runs hands the call to this machine's supervisor.
-func (c *Call) runs(here *supervisor.Call) { c.runsAfter(here, 0) }
+func (c *Call) runs(here *supervisor.Call) { c.runsAfter(here, 0, func() {}) }
 
-// runsAfter is runs for a call that has looked for a worker before.
-func (c *Call) runsAfter(here *supervisor.Call, waited time.Duration) {
+// runsAfter is runs for a call that has looked for a worker before, or brings a slot, which
+// release gives back.
+func (c *Call) runsAfter(here *supervisor.Call, waited time.Duration, release func()) {
 	c.mu.Lock()
 	c.here = here
 	for range c.aborted {
@@ -51,6 +52,7 @@ func (c *Call) runsAfter(here *supervisor.Call, waited time.Duration) {
 		}
 		c.answer(result)
 		<-here.Gone()
+		release()
 		close(c.gone)
 	}()
 }

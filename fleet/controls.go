@@ -11,7 +11,7 @@ func (c *remote) isReady(a *attempt, r *fleetv1.Ready) {
 	first := c.state.Open(a.n)
 	if first {
 		if err := c.canBeGiven(a, r); err != nil {
-			c.refused(a, "it cannot be given secrets: "+err.Error())
+			c.refused(a, "it cannot be given secrets: "+err.Error(), nil)
 			c.void([]int{a.n})
 			return
 		}

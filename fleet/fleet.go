@@ -57,6 +57,8 @@ type Config struct {
 	// WorkersOnly has no call run on this machine. Otherwise one does while there is a free
 	// slot here, and when no worker takes it.
 	WorkersOnly bool
+	// Version is shown to workers.
+	Version string
 	// Logger is silent if nil.
 	Logger hclog.Logger
 }
@@ -151,8 +153,7 @@ func (f *Fleet) Start(ctx context.Context, r supervisor.Request) *Call {
 	r.ID, r.Where = cmp.Or(r.ID, rand.Text()), nil
 	c := newCall(r.ID)
 	switch {
-	case len(where) == 0 && place.Local(f.local(), f.conn == nil || f.local() && len(stays) > 0, f.freeHere()-f.waitHere(nil)):
-		c.runs(f.host.Start(ctx, r))
+	case len(where) == 0 && f.startsHere(ctx, c, r, len(stays) > 0):
 	case !readable(r.Arguments) || !readable(r.Meta): // which this machine's supervisor refuses
 		c.runs(f.host.Start(ctx, r))
 	case len(stays) > 0:
@@ -196,10 +197,27 @@ func Stays(r supervisor.Request, config supervisor.Config) []string {
 
 func (f *Fleet) local() bool { return f.conn == nil || !f.config.WorkersOnly }
 
-// freeHere are this machine's slots that no call of its supervisor's has or waits for.
-func (f *Fleet) freeHere() int {
+// startsHere begins a call on this machine if it must be made here, or there is a slot.
+func (f *Fleet) startsHere(ctx context.Context, c *Call, r supervisor.Request, must bool) bool {
+	if f.conn == nil || f.local() && must {
+		c.runs(f.host.Start(ctx, r))
+		return true
+	}
+	release, ok := f.slotHere(nil, r.Share)
+	if r.Reserved = ok; ok {
+		c.runsAfter(f.host.Start(ctx, r), 0, release)
+	}
+	return ok
+}
+
+// slotHere reserves one of this machine's slots, if there are more than calls that have
+// waited for one before c; all of these where c is nil.
+func (f *Fleet) slotHere(c *remote, share supervisor.Share) (release func(), ok bool) {
 	h := f.host.Health()
-	return f.config.Supervisor.Admission.Slots() - h.Running - h.Waiting
+	if !f.local() || f.config.Supervisor.Admission.Slots()-h.Running-h.Waiting <= f.waitHere(c) {
+		return nil, false
+	}
+	return f.host.Reserve(share)
 }
 
 func (f *Fleet) register(c *Call) bool {

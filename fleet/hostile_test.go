@@ -54,7 +54,7 @@ func (w *world) liar(lie func(reply func(*fleetv1.Frame), o *fleetv1.Offer, c *f
 			return
 		}
 		beats++
-		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: epoch, Number: beats, Free: 1, Slots: 1, LeaseMs: 2000, Hears: []string{b.Life}})
+		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: epoch, Number: beats, Free: 1, Slots: 1, LeaseMs: 2000, Hears: []string{b.Life}, Protocol: link.Protocol})
 		_ = conn.Publish(link.WorkerBeat("w1"), raw)
 	})
 	w.subscribe(conn, link.ForWorker("w1"), func(m *nats.Msg) {

@@ -3,11 +3,17 @@ package fleet_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
+	"github.com/toolhost/toolhost/fleet/internal/link"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -38,7 +44,7 @@ func TestRefusedAsOnOneMachine(t *testing.T) {
 		"a nameless secret":          plugin(func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Value: "long-enough"}} }),
 	} {
 		want, got := here.Call(wait.Context(t), r), w.call(r)
-		if got.OK() || got.Status != want.Status || got.Reason != want.Reason || got.Retry.SideEffects != want.Retry.SideEffects {
+		if got.OK() || got.Status != want.Status || got.Reason != want.Reason || !reflect.DeepEqual(got.Retry, want.Retry) || got.Message != want.Message {
 			t.Errorf("%s: %s (%s), and here %s (%s)\n%s\n%s", what, got.Status, got.Reason, want.Status, want.Reason, got.Message, want.Message)
 		}
 	}
@@ -94,5 +100,64 @@ func TestProcessesOfALocalCall(t *testing.T) {
 	await(t, there.Gone())
 	if _, ok := there.Current(); ok || !there.Result().OK() {
 		t.Errorf("%s", there.Result().Message)
+	}
+}
+
+// A call sends what somebody wants to hear, and no more: where nobody is told of events, its
+// result alone.
+func TestNothingIsSentForNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	w.work("w1", nil)
+	conn, _ := w.dial(filepath.Join(w.dir, "caller"))
+	var sent []string
+	frames, err := conn.SubscribeSync(link.FrameSubject(w.key.Public(), "w1", "*"))
+	if err == nil {
+		err = conn.Flush()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan api.Event, 100)
+	for _, of := range []struct {
+		events chan api.Event
+		want   string
+	}{{nil, "result"}, {told, "tool_started result"}} {
+		sent = nil
+		r := shell("true")
+		r.Events = of.events
+		if got := w.call(r); !got.OK() {
+			t.Fatal(got.Message)
+		}
+		for len(sent) == 0 || sent[len(sent)-1] != "result" {
+			m, err := frames.NextMsgWithContext(wait.Context(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var f fleetv1.Frame
+			var e api.Event
+			switch err := proto.Unmarshal(m.Data, &f); {
+			case err != nil:
+				t.Fatal(err)
+			case f.GetData().GetEvent() != nil && json.Unmarshal(f.GetData().GetEvent(), &e) == nil:
+				sent = append(sent, string(e.Kind))
+			case f.GetData() != nil:
+				sent = append(sent, "result")
+			}
+		}
+		if got := strings.Join(sent, " "); got != of.want {
+			t.Errorf("sent were %q, want %q", got, of.want)
+		}
+	}
+	kinds := ""
+	for len(told) > 0 {
+		e := <-told
+		kinds += string(e.Kind) + " "
+		if e.Kind == api.EventFinished && e.Status != api.StatusOK {
+			t.Errorf("the last event has the status %q", e.Status)
+		}
+	}
+	if kinds != "tool_queued tool_started tool_finished " {
+		t.Errorf("events %q", kinds)
 	}
 }

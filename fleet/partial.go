@@ -67,7 +67,6 @@ type relay struct {
 	id, tool string
 	missed   int
 	queued   bool
-	ended    bool
 	silent   bool // no output is wanted in events
 }
 
@@ -75,7 +74,17 @@ func relayOf(r supervisor.Request) relay {
 	return relay{to: r.Events, id: r.ID, tool: r.ToolName(), silent: r.EventOutputBytes < 0}
 }
 
+// begin sends the first event, unless it was sent.
+func (r *relay) begin() {
+	if !r.queued {
+		r.send(api.Event{Kind: api.EventQueued, CallID: r.id, Tool: r.tool, Time: time.Now()})
+	}
+}
+
 func (r *relay) send(e api.Event) {
+	if e.Kind != api.EventQueued {
+		r.begin()
+	}
 	r.queued = true
 	if r.to == nil || r.silent && e.Kind == api.EventOutput {
 		return
@@ -84,25 +93,19 @@ func (r *relay) send(e api.Event) {
 	select {
 	case r.to <- e:
 		r.missed = 0
-		r.ended = r.ended || e.Kind == api.EventFinished || e.Kind == api.EventFailed
 	default:
 		r.missed = e.Missed + 1
 	}
 }
 
-// end sends the last event, unless the worker's was it.
+// end sends the last event.
 func (r *relay) end(result *api.Result) {
-	if r.ended {
-		return
+	e := api.Event{
+		Kind: api.EventFailed, CallID: r.id, Tool: r.tool, Time: time.Now(),
+		Status: result.Status, ElapsedMs: result.Timing.ElapsedMs, Display: result.Display(),
 	}
-	e := api.Event{CallID: r.id, Tool: r.tool, Time: time.Now()}
-	if !r.queued {
-		e.Kind = api.EventQueued
-		r.send(e)
-	}
-	if e.Kind = api.EventFailed; result.OK() {
+	if result.OK() {
 		e.Kind = api.EventFinished
 	}
-	e.Display = result.Display()
 	r.send(e)
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -82,6 +83,9 @@ func (f *Fleet) hear(m *nats.Msg) {
 		}
 		p.epoch, p.watch, p.since = b.Epoch, lease.Watch{}, now()
 		p.session, _ = f.curve.CallerSession(b.Xkey, b.Epoch) // without one, what it is sent is signed
+		if why := f.unlike(b); why != "" {
+			f.config.Logger.Warn("a worker gets no calls", "worker", name, "why", why)
+		}
 	}
 	p.watch.Heard(b.Number, now())
 	p.beat, p.offered = b, 0
@@ -117,7 +121,7 @@ func (f *Fleet) beat() {
 }
 
 func (f *Fleet) echo() {
-	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life, Xkey: f.curve.Public()}
+	b := &fleetv1.CallerBeat{Caller: f.config.Key.Public(), Life: f.life, Xkey: f.curve.Public(), Protocol: link.Protocol, Version: f.config.Version}
 	f.mu.Lock()
 	for _, p := range f.peers {
 		if !f.removed[p.name] && p.watch.Silent(p.since, now()) < forgetAfter {
@@ -134,7 +138,11 @@ func (f *Fleet) echo() {
 // it.
 func (p *peer) state(life string) place.State {
 	switch {
-	case p.cut || !slices.Contains(p.beat.Hears, life) || p.watch.Silent(p.since, now()) >= suspectAfter:
+	case p.cut || p.watch.Silent(p.since, now()) >= suspectAfter:
+		return place.Suspect
+	case p.beat.Protocol != link.Protocol:
+		return place.Incompatible
+	case !slices.Contains(p.beat.Hears, life):
 		return place.Suspect
 	case p.beat.Draining, p.drain == p.epoch:
 		return place.Draining
@@ -189,6 +197,27 @@ func (f *Fleet) Refused() uint64 {
 	return f.refused
 }
 
+// unlike says why a worker gets no calls of this caller, whatever they are.
+func (f *Fleet) unlike(b *fleetv1.Beat) string {
+	return link.Unlike(link.Release{Version: b.Version, Protocol: b.Protocol}, link.Release{Version: f.config.Version, Protocol: link.Protocol})
+}
+
+// noneTakes says why no worker was asked.
+func (f *Fleet) noneTakes(want place.Want) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	why := "none is there that takes calls"
+	if len(want) > 0 {
+		why += fmt.Sprintf(" and has the labels %v", map[string]string(want))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.peers)) {
+		if p := f.peers[name]; p.state(f.life) == place.Incompatible && want.Fits(p.place(f.life)) {
+			why += "; " + name + ": " + f.unlike(p.beat)
+		}
+	}
+	return why
+}
+
 // stateName is the state as people see it. A worker that goes on for other callers has
 // drained when it has none of this one's calls. The caller holds mu.
 func (f *Fleet) stateName(p *peer) string {
@@ -209,4 +238,6 @@ func (f *Fleet) has(worker string) bool {
 	return false
 }
 
-var stateNames = map[place.State]string{place.Taking: api.WorkerTaking, place.Draining: api.WorkerDraining, place.Suspect: api.WorkerSuspect}
+var stateNames = map[place.State]string{
+	place.Taking: api.WorkerTaking, place.Draining: api.WorkerDraining, place.Suspect: api.WorkerSuspect, place.Incompatible: api.WorkerIncompatible,
+}

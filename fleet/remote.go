@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -33,22 +32,22 @@ type remote struct {
 	state    start.Caller
 	attempts []*attempt
 	tried    []string
-	refusals []string
-	nevers   []*fleetv1.Never // as far as workers have said so
+	refusals []refusal
 	began    time.Duration
 	placed   time.Duration // when the go went
 	given    *attempt      // that it went to
 	waits    bool          // for one of the workers that were asked to have a slot
 	orHere   bool          // or this machine; guarded by Fleet.mu where others read it
-	// turnedAway: others wait for this machine, and there is no place behind them.
+	// turnedAway: it may not wait for this machine, or not any longer. release gives back the
+	// slot that it has found there.
 	turnedAway bool
+	release    func()
 	receiver   stream.Receiver
 	partial    partial
 	result     portable.Joiner
 	ready      *fleetv1.Ready // of the worker that has the go
 	started    *fleetv1.Started
 	gone       *gone
-	answered   time.Duration // when the worker last said anything of it
 	sent       time.Duration // when a control was last sent
 	goes       int
 	aborted    int
@@ -125,6 +124,9 @@ func (c *remote) run(ctx context.Context) {
 		c.next()
 	}
 	c.end(ctx)
+	if c.receiver.Pending() {
+		c.ack(c.given)
+	}
 }
 
 // encode writes the call for the wire, with the hash of what this machine would run. What
@@ -186,14 +188,21 @@ func (c *remote) offer(worker string, n int, implied bool) {
 		}
 		c.goesTo(a)
 	}
-	if err := c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied}); err != nil {
-		c.refused(a, "it cannot be sent the call: "+err.Error())
+	if err := c.sendOffer(a, implied); err != nil {
+		c.refused(a, "it cannot be sent the call: "+err.Error(), nil)
 	}
+}
+
+// sendOffer sends an offer, or sends it again: for its worker, or the worker's word about it,
+// may not have got through.
+func (c *remote) sendOffer(a *attempt, implied bool) error {
+	a.sent = now()
+	return c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire, Go: implied})
 }
 
 // goesTo notes that a worker is about to be told to start the call.
 func (c *remote) goesTo(a *attempt) {
-	c.given, c.placed, c.answered, c.sent, c.goes = a, now(), now(), now(), 0
+	c.given, c.placed, c.sent, c.goes, a.answered = a, now(), now(), 0, now() // to record it may have taken long
 	c.leaveLine()
 }
 
@@ -210,22 +219,18 @@ func (c *remote) choose() (place.Worker, bool) {
 	return place.Choose(workers, c.where, c.tried, rand.IntN)
 }
 
-func (c *remote) refused(a *attempt, why string) {
+func (c *remote) refused(a *attempt, why string, never *fleetv1.Never) {
 	c.state.Refused(a.n)
-	c.refusals = append(c.refusals, a.id.Worker+": "+why)
+	c.refusals = append(c.refusals, refusal{a, why, never})
 }
 
 // arrive takes a frame.
 func (c *remote) arrive(ctx context.Context, x arrived) {
 	a := x.a
+	a.answered = now()
 	chosen, has := c.state.Chosen()
-	if has && chosen == a.n {
-		c.answered = now()
-	}
 	if x.frame == nil {
-		if c.state.Open(a.n) || c.state.Implied(a.n) {
-			c.refused(a, "it is not connected")
-		}
+		c.notConnected(a)
 		return
 	}
 	switch what := x.frame.What.(type) {
@@ -240,6 +245,7 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 	case *fleetv1.Frame_Started:
 		c.state.Started(a.n)
 		if has && chosen == a.n {
+			c.events.begin()
 			c.started, c.ready = what.Started, cmp.Or(c.ready, what.Started.GetReady())
 		}
 	case *fleetv1.Frame_Gone:
@@ -249,7 +255,7 @@ func (c *remote) arrive(ctx context.Context, x arrived) {
 		}
 		c.lose(a, api.ReasonWorkerDied, running)
 	case *fleetv1.Frame_Unknown:
-		c.lose(a, api.ReasonWorkerDied, "unknown")
+		c.isForgotten(a)
 	case *fleetv1.Frame_Data:
 		if has && chosen == a.n {
 			c.state.Started(a.n)
@@ -273,11 +279,13 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
+	c.partial.missed += int(d.Missed)
+	c.events.missed += int(d.Missed)
 	switch what := d.What.(type) {
 	case nil:
 		c.lose(a, api.ReasonProtocol, "unknown")
 	case *fleetv1.Data_Event:
-		c.event(what.Event, d.Text, d.Missed)
+		c.event(what.Event, d.Text)
 	case *fleetv1.Data_Question:
 		c.asked(ctx, what.Question)
 	case *fleetv1.Data_Settled:
@@ -290,10 +298,9 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.collect(a, portable.Piece{Bytes: what.Result})
 	case *fleetv1.Data_ResultEnd:
 		c.collect(a, portable.Piece{Bytes: what.ResultEnd})
-		c.ack(a)
-		c.state.Result(a.n)
+		c.state.Result(a.n) // which is acknowledged once it is handed over
 	}
-	if c.receiver.Owes() {
+	if c.receiver.Owes() && !c.state.Phase().Over() {
 		c.ack(a)
 	}
 }
@@ -319,7 +326,7 @@ func (c *remote) ackPending() {
 	}
 }
 
-func (c *remote) event(raw, text []byte, missed uint64) {
+func (c *remote) event(raw, text []byte) {
 	var e api.Event
 	if json.Unmarshal(raw, &e) != nil {
 		return
@@ -327,68 +334,6 @@ func (c *remote) event(raw, text []byte, missed uint64) {
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
 	}
-	e.Missed += int(missed)
 	c.partial.take(e)
 	c.events.send(e)
-}
-
-// giveUp closes an open attempt.
-func (c *remote) giveUp(a *attempt, why string) {
-	c.state.Silent(a.n)
-	c.refusals = append(c.refusals, a.id.Worker+": "+why)
-	c.void([]int{a.n})
-}
-
-// look does what time asks for.
-func (c *remote) look() {
-	for _, a := range c.attempts {
-		if !c.state.Open(a.n) {
-			continue
-		}
-		s := c.f.heard(a)
-		c.isSilent(a, s.silent > suspectAfter)
-		switch {
-		case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
-			c.giveUp(a, "it is not heard any more")
-			if a.queued {
-				c.mayTry(a)
-			}
-		case !a.queued && now()-a.at > offerWait:
-			c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
-		}
-	}
-	n, has := c.state.Chosen()
-	if !has {
-		c.lookAtLine()
-		return
-	}
-	a := c.attempts[n]
-	if c.state.Implied(n) {
-		if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter || now()-a.at > offerWait {
-			c.giveUp(a, "nothing is heard of it")
-			return
-		}
-	}
-	c.sendRepliesAgain(a)
-	s := c.f.heard(a)
-	quiet, since, patience := now()-c.answered, now()-c.sent, s.lease+c.grace()+lostMargin
-	switch {
-	case s.cut:
-		c.lose(a, api.ReasonProtocol, "unknown")
-	case s.silent > patience && c.f.leaseOver(a, c.grace()):
-		c.lose(a, api.ReasonUnreachable, "no")
-	case s.silent > patience+time.Second:
-		c.lose(a, api.ReasonUnreachable, "unknown")
-	case s.moved && quiet > patience: // its later life does not answer
-		c.lose(a, api.ReasonWorkerDied, "unknown")
-	case since < goAgain:
-	case s.moved, quiet > askAfter, c.aborted > 0 && c.state.Phase() == start.Committed:
-		c.ask(a)
-	case c.aborted > 0 && c.state.Phase() == start.Running:
-		c.sendAbort(a)
-	case c.state.Phase() == start.Committed && c.goes < 3 && !c.state.Implied(n):
-		c.sendGo(a)
-	case c.state.Phase() == start.Committed:
-		c.ask(a)
-	}
 }

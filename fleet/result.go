@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/portable"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
 	"github.com/toolhost/toolhost/supervisor"
@@ -26,13 +27,14 @@ func (c *remote) end(ctx context.Context) {
 		c.finish(c.lost())
 	default: // it has started nowhere
 		switch {
+		case c.release != nil:
+			c.call.runsAfter(c.f.host.Start(ctx, c.request), now()-c.began, c.release)
 		case c.failed != nil:
 			c.finish(c.failed)
 		case c.aborted > 0:
 			c.finish(aborted(c.request, c.reason))
 		case c.mayRunHere() && !c.turnedAway:
-			waited := now() - c.began
-			c.call.runsAfter(c.f.host.Start(ctx, c.request), waited)
+			c.call.runsAfter(c.f.host.Start(ctx, c.request), now()-c.began, func() {})
 		default:
 			c.finish(c.noWorker())
 		}
@@ -109,56 +111,65 @@ func whyLost(worker string, reason api.Reason) string {
 	return "its worker " + worker + " has not kept to the protocol"
 }
 
-// noWorker is the result of a call that no worker took. One whose program was run to say
-// what it is may have changed something.
+// noWorker is the result of a call that no worker took: where all refuse it for what it is,
+// as the last of them has it.
 func (c *remote) noWorker() *api.Result {
-	r := c.refusedByAll()
-	if slices.ContainsFunc(c.nevers, (*fleetv1.Never).GetDescribed) {
-		r.Retry.SideEffects = "possible"
-		r.Message = strings.Replace(r.Message, changedNothing, "Its program was run to say what it is. Side effects may have happened.", 1)
-	}
-	return r
-}
-
-func (c *remote) refusedByAll() *api.Result {
-	why := strings.Join(c.refusals, "; ")
+	why := c.whyNot()
 	if why == "" {
-		why = "none is there that takes calls"
-		if len(c.where) > 0 {
-			why += fmt.Sprintf(" and has the labels %v", map[string]string(c.where))
-		}
+		why = c.f.noneTakes(c.where)
 	}
 	what := "was not called, for no worker takes it: " + why
 	switch {
-	case len(c.nevers) < len(c.refusals) || len(c.nevers) == 0: // another time it may be otherwise
-		return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
 	case c.all(fleetv1.Why_WHY_CEILING):
 		return notStarted(c.request, api.StatusPolicyViolation, api.ReasonPolicy, what)
 	case c.all(fleetv1.Why_WHY_CEILING, fleetv1.Why_WHY_CANNOT):
-		status, reason := asRefused(c.nevers[len(c.nevers)-1])
-		return notStarted(c.request, status, reason, what)
+		return c.asRefused(what)
 	}
-	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what)
+	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what) // another time it may be otherwise
 }
 
-// asRefused is what a worker's refusal counts as: a worker's word, where that is how a call
-// that has not started can end, or a program that was run to say what it is.
-func asRefused(n *fleetv1.Never) (api.Status, api.Reason) {
-	status, reason := api.Status(n.GetStatus()), api.Reason(api.Cut(n.GetReason(), 64))
-	switch status {
-	case api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusStartFailed:
-		return status, reason
-	case api.StatusTimeout, api.StatusProtocolError, api.StatusCrashed, api.StatusOOM, api.StatusPidsLimit:
-		if n.GetDescribed() {
-			return status, reason
+// asRefused is a worker's own result of a call that it cannot make, with what the others
+// say.
+func (c *remote) asRefused(what string) *api.Result {
+	for i, last := range slices.Backward(c.refusals) {
+		r, err := portable.ReadRefusal(last.never.GetResult(), c.request.ID)
+		if err != nil {
+			continue
 		}
+		r.Where = &api.Where{Worker: last.of.id.Worker, Attempt: last.of.n + 1}
+		for _, other := range slices.Delete(slices.Clone(c.refusals), i, i+1) {
+			r.Warnings = append(r.Warnings, other.String())
+		}
+		return r
 	}
-	return api.StatusStartFailed, api.ReasonTool
+	return notStarted(c.request, api.StatusStartFailed, api.ReasonTool, what)
 }
 
-// all says whether workers have refused for these reasons alone.
+// refusal is why a call is not made.
+type refusal struct {
+	of    *attempt // nil: of none
+	why   string
+	never *fleetv1.Never // the worker's word that it will not start it, if it has said so
+}
+
+func (r refusal) String() string {
+	if r.of == nil {
+		return r.why
+	}
+	return r.of.id.Worker + ": " + r.why
+}
+
+func (c *remote) whyNot() string {
+	var all []string
+	for _, r := range c.refusals {
+		all = append(all, r.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+// all says whether the call is not made for these reasons alone.
 func (c *remote) all(reasons ...fleetv1.Why) bool {
-	return !slices.ContainsFunc(c.nevers, func(n *fleetv1.Never) bool { return !slices.Contains(reasons, n.GetWhy()) })
+	return len(c.refusals) > 0 && !slices.ContainsFunc(c.refusals, func(r refusal) bool { return !slices.Contains(reasons, r.never.GetWhy()) })
 }
 
 const changedNothing = "It has not started, and has changed nothing."

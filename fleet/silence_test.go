@@ -1,21 +1,30 @@
 package fleet_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
-// A worker that was silent is asked again what became of the place that it keeps: its word
-// may have been lost meanwhile.
+// A worker is asked again what became of the place that it keeps: its word may have been lost
+// meanwhile.
 func TestALostPlaceIsAskedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "w1")
@@ -27,7 +36,7 @@ func TestALostPlaceIsAskedFor(t *testing.T) {
 		if mute.Load() || seal.Open(seal.Beat, w.key.Public(), nil, m.Data, &b) != nil {
 			return
 		}
-		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: "e", Number: uint64(beats.Add(1)), Free: 1, Slots: 1, LeaseMs: 60_000, Hears: []string{b.Life}})
+		raw, _ := proto.Marshal(&fleetv1.Beat{Epoch: "e", Number: uint64(beats.Add(1)), Free: 1, Slots: 1, LeaseMs: 60_000, Hears: []string{b.Life}, Protocol: link.Protocol})
 		_ = conn.Publish(link.WorkerBeat("w1"), raw)
 	})
 	w.subscribe(conn, link.ForWorker("w1"), func(m *nats.Msg) {
@@ -51,4 +60,64 @@ func TestALostPlaceIsAskedFor(t *testing.T) {
 	wait.Until(t, "it is offered again", func() bool { return offers.Load() > 1 })
 	c.Abort(api.ReasonUser)
 	await(t, c.Done())
+}
+
+// A place that the worker has forgotten is no place: the call goes on at once, and does not
+// wait as long as for a slot.
+func TestAForgottenPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, func(c *fleet.Config) { c.Supervisor.Admission.Wait = time.Hour }, "w1")
+	offers := map[uint64]int{}
+	w.liar(func(reply func(*fleetv1.Frame), o *fleetv1.Offer, _ *fleetv1.Control) {
+		if o.Attempt == nil {
+			return
+		}
+		offers[o.Attempt.Serial]++
+		switch {
+		case len(offers) > 1:
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Never{Never: &fleetv1.Never{Why: fleetv1.Why_WHY_CEILING, Detail: "the true answer"}}})
+		case offers[o.Attempt.Serial] == 1:
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Queued{Queued: &fleetv1.Queued{Waiting: 1}}})
+		default:
+			reply(&fleetv1.Frame{What: &fleetv1.Frame_Unknown{Unknown: &fleetv1.Unknown{}}})
+		}
+	})
+	if got := w.call(shell("true")); got.Status != api.StatusOverloaded || !strings.Contains(got.Message, "the true answer") {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+}
+
+// A worker that is still at it says so when an offer comes again, and starts the call once.
+func TestAWorkerThatPreparesSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "w1")
+	var at atomic.Bool
+	going := make(chan struct{})
+	w.work("w1", func(c *worker.Config) {
+		c.Supervisor.Own = func() sandbox.Own {
+			if at.Load() {
+				<-going
+			}
+			return sandbox.Own{}
+		}
+	})
+	conn, _ := w.dial(filepath.Join(w.dir, "caller"))
+	var said atomic.Int64
+	w.subscribe(conn, link.FrameSubject(w.key.Public(), "w1", "*"), func(m *nats.Msg) {
+		var f fleetv1.Frame
+		if proto.Unmarshal(m.Data, &f) == nil && f.GetPreparing() != nil {
+			said.Add(1)
+		}
+	})
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	at.Store(true)
+	c := w.fleet.Start(t.Context(), supervisor.Request{Tool: supervisor.Tool{Path: os.Args[0], Name: "echo"}, Arguments: json.RawMessage(`{"text":"hi"}`)})
+	wait.Until(t, "the worker says that it is at it", func() bool { return said.Load() > 0 })
+	close(going)
+	await(t, c.Done())
+	if got := c.Result(); !got.OK() || got.Where.Attempt != 1 {
+		t.Errorf("%s %+v", got.Message, got.Where)
+	}
 }

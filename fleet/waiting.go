@@ -29,15 +29,6 @@ func (c *remote) silent() (n int) {
 	return n
 }
 
-// isSilent notes whether the worker of an open attempt is not heard. One that is heard again
-// is sent the same offer again, for its word about the place may be lost.
-func (c *remote) isSilent(a *attempt, silent bool) {
-	if a.silent && !silent && a.queued {
-		_ = c.f.offer(a, &fleetv1.Offer{Beat: a.beat, Request: c.wire})
-	}
-	a.silent = silent
-}
-
 // isQueued takes it that a worker has no slot, and keeps a place for the call.
 func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	if !c.state.Open(a.n) {
@@ -50,7 +41,7 @@ func (c *remote) isQueued(a *attempt, q *fleetv1.Queued) {
 	c.f.mu.Unlock()
 	if !c.enterLine() {
 		places, _ := c.f.config.Supervisor.Admission.Line()
-		c.refused(a, fmt.Sprintf("it has no slot, and %d calls wait for workers already", places))
+		c.refused(a, fmt.Sprintf("it has no slot, and %d calls wait for workers already", places), nil)
 		c.void([]int{a.n})
 	}
 }
@@ -84,7 +75,7 @@ func (c *remote) waitsForHere() bool {
 	}
 	if c.turnedAway = !c.enterLine(); c.turnedAway {
 		places, _ := c.f.config.Supervisor.Admission.Line()
-		c.refusals = append(c.refusals, fmt.Sprintf("%d calls wait already", places))
+		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("%d calls wait already", places)})
 	}
 	return !c.turnedAway
 }
@@ -121,15 +112,14 @@ func (c *remote) lookAtLine() {
 	switch {
 	case !c.waits:
 	case now()-c.began > most:
-		c.stopWaiting(fmt.Sprintf("no slot has become free within %s", most))
-	case c.orHere && c.f.freeHere() > c.f.waitHere(c):
-		c.stopWaiting("this machine has a slot")
+		c.refusals = append(c.refusals, refusal{why: fmt.Sprintf("no slot has become free within %s", most)})
+		c.turnedAway = true
+		c.void(c.state.Stop())
+	case c.orHere:
+		if c.release, c.request.Reserved = c.f.slotHere(c, c.request.Share); c.request.Reserved {
+			c.void(c.state.Stop())
+		}
 	}
-}
-
-func (c *remote) stopWaiting(why string) {
-	c.refusals = append(c.refusals, why)
-	c.void(c.state.Stop())
 }
 
 // mayRunHere says whether the call can be made on this machine once no worker has it.
@@ -143,8 +133,7 @@ func (c *remote) never(a *attempt, n *fleetv1.Never) {
 		c.mayTry(a)
 		return
 	}
-	c.refused(a, whyNever(n))
-	c.nevers = append(c.nevers, n)
+	c.refused(a, whyNever(n), n)
 }
 
 // mayTry lets a worker be asked again.

@@ -51,12 +51,21 @@ func (s *Supervisor) slot(ctx context.Context, p *prepare.Prepared) (release fun
 	if err != nil {
 		return nil, err
 	}
+	if p.Request.Reserved {
+		return leave, nil
+	}
 	free, err := s.gate.AcquireFor(ctx, shareOf(p.Request.Share))
 	if err != nil {
 		leave()
 		return nil, err
 	}
 	return func() { free(); leave() }, nil
+}
+
+// Reserve takes a slot for a call of this share that is to start with Reserved, if one is
+// free at once. release gives it back, and must be called once, when the call is Gone.
+func (s *Supervisor) Reserve(share Share) (release func(), ok bool) {
+	return s.gate.TryAcquireFor(shareOf(share))
 }
 
 func shareOf(s Share) admission.Share {

@@ -19,7 +19,7 @@ import (
 type Prepared struct {
 	s       *Supervisor
 	p       *prepare.Prepared
-	refused error // its result, once it is started
+	refused error // what its result is made of, once it is started
 }
 
 // Own is what only a call that starts needs. Its zero value is nothing.
@@ -41,16 +41,15 @@ func (o Own) Of(r Request) Request {
 }
 
 // Prepare looks at a call, and starts nothing of it. An error is that of the refusal which
-// the call would meet, unless that is for its arguments: then it is the call's result, as
-// of any other.
+// the call would meet, and Start gives the result of that; where it is for its arguments,
+// there is no error: the refusal is the call's result, as of any other.
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
-	refused, known := errors.AsType[*outcome.Refusal](err)
-	if err == nil || known && refused.Status == api.StatusInvalidArgs {
-		return &Prepared{s, p, err}, nil
+	prepared := &Prepared{s, p, err}
+	if refused, known := errors.AsType[*outcome.Refusal](err); known && refused.Status == api.StatusInvalidArgs {
+		err = nil
 	}
-	p.Close()
-	return nil, err
+	return prepared, err
 }
 
 // Start begins the call. When ctx ends it is aborted.

@@ -30,15 +30,19 @@ func TestAPreparedCall(t *testing.T) {
 	}
 }
 
-// One that is refused cannot be prepared, but for its arguments: those have a result.
+// One that is refused cannot be prepared, but for its arguments; each has its result.
 func TestAPreparedRefusal(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
 	r := request("echo", `{}`)
 	r.Tool.Path = "/nosuch"
-	if _, err := host.Prepare(t.Context(), r); err == nil {
+	p, err := host.Prepare(t.Context(), r)
+	if err == nil {
 		t.Error("a tool that is not there is prepared")
 	}
-	p, err := host.Prepare(t.Context(), request("echo", `{"unknown":7}`))
+	if got, want := p.Start(t.Context(), supervisor.Own{}).Result(), host.Call(t.Context(), r); got.Status != want.Status || got.Message != want.Message {
+		t.Errorf("%s, want %s", got.Message, want.Message)
+	}
+	p, err = host.Prepare(t.Context(), request("echo", `{"unknown":7}`))
 	if err != nil {
 		t.Fatal(err)
 	}

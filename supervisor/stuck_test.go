@@ -19,16 +19,20 @@ func TestUnkillable(t *testing.T) {
 	host := newHost(t, supervisor.Config{Admission: supervisor.Admission{Running: 1, Queue: 1, Wait: 50 * time.Millisecond}})
 	mark := "STUCK=" + rand.Text()
 	r := request("wait", `{}`)
-	r.Timeouts, r.Env = within(20*time.Second), []string{mark}
+	events := make(chan api.Event, 100)
+	r.Timeouts, r.Env, r.Events = within(20*time.Second), []string{mark}, events
 	running := host.Start(t.Context(), r)
+	for started := false; !started; { // the process that says what tools there are has ended by then
+		select {
+		case e := <-events:
+			started = e.Kind == api.EventStarted
+		case <-running.Done():
+			t.Fatalf("the call has ended: %+v", running.Result())
+		}
+	}
 	var stuck int
 	wait.Until(t, "the tool runs", func() bool {
 		found := processes.WithEnvironment(mark)
-		select {
-		case <-running.Done():
-			t.Fatalf("the call has ended: %+v", running.Result())
-		default:
-		}
 		if len(found) > 0 {
 			stuck = found[0]
 		}

@@ -119,6 +119,9 @@ func checkWorker(p parties, w api.Worker) finding {
 		found.Detail, found.Remedy = "it takes no more calls, and ends when it has none", "start it again when it is to take calls"
 	case w.State == api.WorkerDrained:
 		found.Detail, found.Remedy = "it takes no more calls of this daemon, which has drained it, and goes on for others", "start it again, or the daemon, when it is to take calls"
+	case w.State == api.WorkerIncompatible:
+		found.Level = levelFail
+		found.Detail, found.Remedy = fmt.Sprintf("its version %s and this one's %s speak different protocols: it gets no calls", w.Version, readVersion().Version), "install the same version on both"
 	case w.Version != readVersion().Version:
 		found.Detail, found.Remedy = fmt.Sprintf("its version is %s, this one's %s", w.Version, readVersion().Version), "install the same version on both"
 	default:

@@ -24,6 +24,7 @@ func TestDoctorOfWorkers(t *testing.T) {
 	heard := []api.Worker{
 		{Name: "drains", State: api.WorkerDraining, Version: own},
 		{Name: "old", State: api.WorkerTaking, Version: "0.1", Free: 1, Slots: 2},
+		{Name: "other", State: api.WorkerIncompatible, Version: "9.0", Free: 1, Slots: 2},
 		{Name: "silent", State: api.WorkerSuspect, SilentMs: 2345, Version: own},
 		{Name: "well", State: api.WorkerTaking, Version: own, Free: 3, Slots: 4},
 	}
@@ -33,9 +34,10 @@ func TestDoctorOfWorkers(t *testing.T) {
 		{"worker absent", levelWarn, "not heard it", "toolhost worker --url tls://THIS-MACHINE:7420 --name absent --key FILE --caller UCALLER"},
 		{"worker drains", levelWarn, "takes no more calls", "start it again"},
 		{"worker old", levelWarn, "its version is 0.1", "same version"},
+		{"worker other", levelFail, "its version 9.0 and this one's " + own + " speak different protocols", "install the same version on both"},
 		{"worker silent", levelWarn, "last heard 2.3s ago", "its log"},
 		{"worker well", levelOK, "3 of 4 slots are free", ""},
-		{"fleet", levelOK, "2 of 5 workers take calls", ""},
+		{"fleet", levelOK, "2 of 6 workers take calls", ""},
 	} {
 		if f := got[i]; f.Check != want.Check || f.Level != want.Level || !strings.Contains(f.Detail, want.Detail) || !strings.Contains(f.Remedy, want.Remedy) {
 			t.Errorf("%+v, want %+v", f, want)

@@ -43,7 +43,7 @@ func openFleet(o daemon.FleetOptions) (daemon.Fleet, error) {
 	}
 	c := fleet.Config{
 		Supervisor: o.Supervisor, Host: o.Host, URL: s.URL, CA: s.CA, Key: key, Workers: workers, Removed: removed,
-		WorkersOnly: s.WorkersOnly(), Logger: o.Logger,
+		WorkersOnly: s.WorkersOnly(), Version: readVersion().Version, Logger: o.Logger,
 	}
 	if s.Listen != "" {
 		d.engine, err = engine.Start(engine.Config{Listen: s.Listen, Cert: s.Cert, CertKey: s.CertKey, Caller: key.Public(), Workers: workers})

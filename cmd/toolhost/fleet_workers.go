@@ -28,8 +28,9 @@ func newFleetWorkers() *cobra.Command {
 		Use: "workers [flags]", Short: "List the workers of the daemon's fleet",
 		Long: `List the workers of the daemon's fleet that were heard within the hour. A worker is
 taking calls, draining (it ends what it has), drained (it has none of this daemon's calls
-left, and goes on for other daemons), or suspect: it was not heard for 1.5 s, or does not
-hear the daemon.`,
+left, and goes on for other daemons), suspect (it was not heard for 1.5 s, or does not
+hear the daemon), or incompatible: it is of a version that speaks another protocol, and
+gets no calls.`,
 		Args: callargs.Words(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return flags.ask(func(daemon *remote) error {

@@ -44,9 +44,7 @@ func (a *attempt) idle() bool {
 
 // giveUp leaves what was made ready for an attempt that will not start. The caller holds mu.
 func (a *attempt) giveUp() {
-	if a.call != nil {
-		a.call.Close()
-	}
+	a.planned.giveUp()
 	a.planned = planned{}
 }
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/toolhost/toolhost/fleet/internal/lease"
+	"github.com/toolhost/toolhost/fleet/internal/link"
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
@@ -18,6 +19,7 @@ import (
 // caller is one that the worker trusts, in its newest life.
 type caller struct {
 	key, life string
+	release   link.Release // of that life
 	echoed    uint64
 	hold      lease.Hold
 	session   *seal.Session // of that life; nil until its curve key is known

@@ -36,6 +36,7 @@ func (w *Worker) hear(m *nats.Msg) {
 		}
 	}
 	if c.session == nil && c.life == b.Life && c.life != "" {
+		c.release = link.Release{Version: b.Version, Protocol: b.Protocol}
 		var err error
 		if c.session, err = w.curve.WorkerSession(b.Xkey, w.epoch); err != nil {
 			w.complain(key, "a caller has no session: "+err.Error())

@@ -1,8 +1,8 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -49,11 +49,15 @@ func dataOf(p portable.Piece) *fleetv1.Data {
 	return &fleetv1.Data{What: &fleetv1.Data_Result{Result: p.Bytes}}
 }
 
-// neverOf says why a call cannot be made here.
-func neverOf(why fleetv1.Why, err error) *fleetv1.Never {
+// neverOf says why a call cannot be made here. Of one that the supervisor refuses, it has the
+// result of that.
+func neverOf(why fleetv1.Why, err error, p *supervisor.Prepared) *fleetv1.Never {
 	n := &fleetv1.Never{Why: why, Detail: err.Error()}
-	if r, ok := errors.AsType[*supervisor.Refusal](err); ok {
-		n.Status, n.Reason, n.Described = string(r.Status), string(r.Reason), r.Describing != nil && r.Describing.Retry.SideEffects != "none"
+	if p == nil {
+		return n
+	}
+	if result := p.Start(context.Background(), supervisor.Own{}).Result(); why == fleetv1.Why_WHY_CANNOT {
+		n.Result = portable.WriteRefusal(result)
 	}
 	return n
 }

@@ -65,7 +65,7 @@ func (w *Worker) takeUp(a *attempt) {
 	case a.preparing:
 		return // it is taken up then
 	case a.waits:
-		w.say(w.control, a, &fleetv1.Frame{What: &fleetv1.Frame_Queued{Queued: &fleetv1.Queued{Waiting: int32(len(w.line))}}})
+		w.notYet(a)
 		return
 	case a.state == start.Unseen && a.call == nil: // it has waited
 		w.prepareBeside(a)

@@ -18,15 +18,24 @@ const prepareTimeout = 90 * time.Second
 // planned is a call that can be made here.
 type planned struct {
 	request supervisor.Request
-	asks    bool // questions are put to the caller
+	portable.Caller
 	// call is the request with all decided.
 	call *supervisor.Prepared
 }
 
+// giveUp leaves what was made ready for a call that will not start.
+func (p *planned) giveUp() {
+	if p.call != nil {
+		p.call.Close()
+	}
+	p.call = nil
+}
+
 // plan makes the supervisor's request and has all decided about it, without running
-// anything of it.
+// anything of it. With an error, call is that of its refusal, if the supervisor has refused
+// it.
 func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
-	if p.request, p.asks, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
+	if p.request, p.Caller, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
 		return p, fleetv1.Why_WHY_CANNOT, err
 	}
 	if err := w.config.Ceilings.Check(p.request); err != nil {
@@ -56,8 +65,7 @@ func whyOf(err error) fleetv1.Why {
 // capTimeout bounds a timeout that is over the ceiling because the arguments ask for more;
 // any other is refused.
 func (w *Worker) capTimeout(ctx context.Context, p *planned) (why fleetv1.Why, err error) {
-	p.call.Close()
-	p.call = nil
+	p.giveUp()
 	e, err := w.host.Explain(ctx, p.request)
 	if err != nil {
 		return whyOf(err), err

@@ -121,7 +121,10 @@ func (w *Worker) prepareBeside(a *attempt) {
 // unfit says why an offer is not taken at all.
 func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 	at, known := w.beats.SentAt(o.Beat)
+	unlike := link.Unlike(link.Release{Version: w.config.Version, Protocol: link.Protocol}, c.release)
 	switch {
+	case unlike != "":
+		return &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: unlike}
 	case w.draining:
 		return &fleetv1.Never{Why: fleetv1.Why_WHY_DRAINING, Detail: "the worker takes no more calls"}
 	case c.drained:
@@ -142,10 +145,14 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 // do so for long: it gives back what it holds, and is prepared again once it has a slot.
 func (w *Worker) prepare(a *attempt, raw []byte) {
 	p, why, err := w.plan(raw)
+	var never *fleetv1.Never
+	if err != nil {
+		never, p.call = neverOf(why, err, p.call), nil
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
-		w.expire(a, neverOf(why, err))
+		w.expire(a, never)
 	}
 	if a.planned, a.preparing = p, false; err == nil {
 		a.begun = begunOf(p.call)
@@ -270,6 +277,8 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 	if a.preparing || a.waits { // the answer comes when it is prepared, and has a slot
 		if m == start.Void {
 			w.expire(a, nil)
+		} else {
+			w.notYet(a)
 		}
 		return
 	}
@@ -288,6 +297,15 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 		w.begin(a)
 	}
 	w.tell(a, say)
+}
+
+// notYet tells the caller that its offer is not forgotten.
+func (w *Worker) notYet(a *attempt) {
+	f := &fleetv1.Frame{What: &fleetv1.Frame_Preparing{Preparing: &fleetv1.Preparing{}}}
+	if !a.preparing {
+		f.What = &fleetv1.Frame_Queued{Queued: &fleetv1.Queued{Waiting: int32(len(w.line))}}
+	}
+	w.say(w.control, a, f)
 }
 
 // begin starts the tool.

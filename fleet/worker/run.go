@@ -19,7 +19,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	defer o.done.Store(true)
 	events := make(chan api.Event, eventBuffer)
 	own := supervisor.Own{Meta: a.request.Meta, Events: events, Lease: a.lease}
-	if a.asks {
+	if a.Asks {
 		own.Ask = o.questions.ask
 	}
 	call := a.start(w.host, own)
@@ -81,12 +81,16 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	return result, ended
 }
 
-// event sends an event, if there is credit for it.
+// event sends an event, if there is credit for it, and the caller does not make it itself.
 func (w *Worker) event(a *attempt, s *stream.Sender[*fleetv1.Data], e api.Event) {
+	s.Drop(e.Missed)
+	if e.Missed = 0; a.Quiet && e.Kind != api.EventOutput || e.Kind == api.EventQueued || e.Kind == api.EventFinished || e.Kind == api.EventFailed {
+		return
+	}
 	d := encode(e)
 	size := proto.Size(d)
 	if size > maxEventBytes {
-		s.Drop() // the result has what is in it
+		s.Drop(1) // the result has what is in it
 	} else if f, ok := s.Lossy(d, size); ok {
 		w.frame(a, f)
 	}

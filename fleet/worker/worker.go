@@ -178,7 +178,7 @@ func (w *Worker) beat() {
 	}
 	b := &fleetv1.Beat{
 		Epoch: w.epoch, Number: w.beats.Send(now()), Free: int32(w.free - len(w.line)), Slots: int32(w.config.Slots), Draining: w.draining, Leaving: w.leaving,
-		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version, Refused: w.refused,
+		Xkey: w.curve.Public(), Labels: w.config.Labels, LeaseMs: w.config.Lease.Milliseconds(), Version: w.config.Version, Refused: w.refused, Protocol: link.Protocol,
 	}
 	for _, c := range w.callers {
 		if !c.hold.Over(now()) {

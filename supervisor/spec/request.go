@@ -150,7 +150,7 @@ type Request struct {
 // started before there is one.
 func (r Request) Ahead() Request {
 	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
-	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Placed, r.Ask, r.Events = "", "", nil, api.Place{}, nil, nil, nil
+	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil
 	return r
 }
 
@@ -174,6 +174,8 @@ type Placement struct {
 	// Where are the labels that a worker of a fleet must have to run the call; a
 	// supervisor by itself refuses such a call.
 	Where map[string]string
+	// Reserved: there is a slot for the call (Supervisor.Reserve), and it waits for none.
+	Reserved bool
 	// Lease, if not nil, ends the call's processes when it is over, whatever becomes of
 	// the supervisor.
 	Lease *sandbox.Lease

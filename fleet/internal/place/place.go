@@ -1,9 +1,8 @@
 // Package place chooses the worker that a call is offered to. It is pure.
 //
-// The local worker comes first while it has a free slot. Then it is the better of two
-// workers chosen at random among those that fit, by the free slots that the last beat told,
-// less what this caller has offered since: so callers that know the same do not all go to
-// the same worker. The first that is asked is one of those with a free slot, which beats
+// It is the better of two workers chosen at random among those that fit, by the free slots
+// that the last beat told, less what this caller has offered since: so callers that know
+// the same do not all go to the same worker. The first that is asked is one of those with a free slot, which beats
 // tell at once. The others are any: they keep a place for a call that found none, and the
 // first that has a slot gets it, so none waits behind a long queue by chance.
 package place
@@ -19,9 +18,10 @@ type State uint8
 
 // The states of a worker.
 const (
-	Taking   State = iota
-	Draining       // it ends what it has, and takes nothing more
-	Suspect        // it was not heard for a while
+	Taking       State = iota
+	Draining           // it ends what it has, and takes nothing more
+	Suspect            // it was not heard for a while
+	Incompatible       // it speaks another protocol
 )
 
 // Worker is what a caller knows of one.
@@ -117,7 +117,3 @@ func Home(workers []Worker, want Want, tried []string, key string) (w Worker, ok
 	}
 	return w, ok
 }
-
-// Local says whether a call goes to the caller's own machine: where it must, or where it
-// may and that has a free slot.
-func Local(may, must bool, free int) bool { return must || may && free > 0 }

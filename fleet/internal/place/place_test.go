@@ -63,18 +63,6 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestLocal(t *testing.T) {
-	for _, c := range []struct {
-		may, must bool
-		free      int
-		want      bool
-	}{{true, false, 1, true}, {true, false, 0, false}, {false, false, 9, false}, {false, true, 0, true}} {
-		if Local(c.may, c.must, c.free) != c.want {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
 // Beats are old and callers many: the better of two keeps the waits short where the best
 // of all would send everybody to one worker, and chance alone would leave queues.
 func TestTheBetterOfTwoSpreadsLoad(t *testing.T) {

@@ -61,9 +61,16 @@ type Request struct {
 	Rounds  bool            `json:"rounds,omitempty"`
 	Keep    *keep           `json:"keep,omitempty"`
 	Secrets []secret        `json:"secrets,omitempty"`
-	// Asks: there is somebody who can be asked.
-	Asks             bool  `json:"asks,omitempty"`
+	Caller
 	EventOutputBytes int64 `json:"eventOutputBytes,omitempty"`
+}
+
+// Caller is what the caller does with what comes of a call.
+type Caller struct {
+	// Asks: there is somebody who can be asked.
+	Asks bool `json:"asks,omitempty"`
+	// Quiet: nobody wants events. Output is kept for the case that the call is lost.
+	Quiet bool `json:"quiet,omitempty"`
 }
 
 // keep is a supervisor.Keep.
@@ -93,7 +100,7 @@ func Write(r supervisor.Request, config supervisor.Config, sha256 string) ([]byt
 		Limits: r.Limits.Over(config.Limits).Over(supervisor.DefaultLimits()),
 		Tier:   p.Tier, Strict: p.Strict, Require: p.Require, Allow: p.Allow, EventOutputBytes: r.EventOutputBytes,
 		Network: p.Network, Grants: p.Grants, AskNetwork: p.AskNetwork, Read: p.Read, Write: p.Write, Dir: r.Dir,
-		Method: r.Method, Client: r.Client, Rounds: r.Rounds, Asks: r.Ask != nil,
+		Method: r.Method, Client: r.Client, Rounds: r.Rounds, Caller: Caller{Asks: r.Ask != nil, Quiet: r.Events == nil},
 	}
 	if k := r.Keep; k != nil {
 		out.Keep = &keep{k.Idle, k.MaxCalls, k.Once, k.Shared}
@@ -159,29 +166,28 @@ type Machine struct {
 const unknownYet = "a secret that has not come yet"
 
 // Read reads what Write has written, strictly: a field that this release does not know is
-// an error, for it may have meant a bound. The secrets have no values yet; asks says
-// whether the caller can put questions to somebody.
-func Read(raw []byte, m Machine) (r supervisor.Request, asks bool, err error) {
+// an error, for it may have meant a bound. The secrets have no values yet.
+func Read(raw []byte, m Machine) (r supervisor.Request, c Caller, err error) {
 	if len(raw) > MaxBytes {
-		return r, false, fmt.Errorf("the request has %d bytes, over %d", len(raw), MaxBytes)
+		return r, c, fmt.Errorf("the request has %d bytes, over %d", len(raw), MaxBytes)
 	}
 	var in Request
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&in); err != nil {
-		return r, false, fmt.Errorf("cannot read the request: %w", err)
+		return r, c, fmt.Errorf("cannot read the request: %w", err)
 	}
 	if in.Tool == nil {
-		return r, false, errors.New("the request names no tool")
+		return r, c, errors.New("the request names no tool")
 	}
 	r = in.request()
 	if err := in.program(&r, m); err != nil {
-		return r, false, err
+		return r, c, err
 	}
 	if names := stays(r, supervisor.Config{}, true); len(names) > 0 {
-		return r, false, fmt.Errorf("a worker cannot do this: %q", names)
+		return r, c, fmt.Errorf("a worker cannot do this: %q", names)
 	}
-	return r, in.Asks, nil
+	return r, in.Caller, nil
 }
 
 // request is all but what is to be run.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
@@ -137,17 +138,26 @@ func (j *Joiner) Add(p Piece, most, mostJSON int64) bool {
 	return true
 }
 
-// Result is what the pieces make. The joiner has none of them any more.
-func (j *Joiner) Result() (*api.Result, error) {
+// read reads a result's JSON.
+func read(raw []byte) (*api.Result, error) {
 	var r api.Result
-	if err := json.Unmarshal(j.json, &r); err != nil {
+	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("cannot read the result: %w", err)
 	}
 	if string(r.Structured) == "null" { // as JSON has a result without one
 		r.Structured = nil
 	}
+	return &r, nil
+}
+
+// Result is what the pieces make. The joiner has none of them any more.
+func (j *Joiner) Result() (*api.Result, error) {
+	r, err := read(j.json)
+	if err != nil {
+		return nil, err
+	}
 	for of, pieces := range j.longs {
-		place, ok := longAt(&r, of)
+		place, ok := longAt(r, of)
 		if !ok || place.len() > 0 {
 			return nil, fmt.Errorf("the result has no place for its long part %d", of)
 		}
@@ -156,7 +166,36 @@ func (j *Joiner) Result() (*api.Result, error) {
 		}
 	}
 	*j = Joiner{}
-	return &r, nil
+	return r, nil
+}
+
+// maxRefusal bounds the JSON of a refusal.
+const maxRefusal = 256 << 10
+
+// WriteRefusal is the result of a call that is refused as JSON, for one message: of a long
+// one without what its program has printed. nil is one that is too long all the same.
+func WriteRefusal(r *api.Result) []byte {
+	raw, err := json.Marshal(r)
+	if len(raw) > maxRefusal {
+		short := *r
+		short.Output, short.Content = api.Output{}, []api.Content{}
+		short.Warnings = append(slices.Clone(r.Warnings), "what it has printed is too long to be sent")
+		raw, err = json.Marshal(&short)
+	}
+	if err != nil || len(raw) > maxRefusal {
+		return nil
+	}
+	return raw
+}
+
+// ReadRefusal reads what WriteRefusal has written. A result that is not a refusal of the call
+// is an error.
+func ReadRefusal(raw []byte, call string) (*api.Result, error) {
+	r, err := read(raw)
+	if err == nil && (r.CallID != call || r.OK()) {
+		err = fmt.Errorf("the result %q of the call %q is not a refusal of the call %q", r.Status, r.CallID, call)
+	}
+	return r, err
 }
 
 func (l long) join(pieces [][]byte) {

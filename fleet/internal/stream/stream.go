@@ -46,7 +46,7 @@ func (s *Sender[T]) Push(payload T, size int) (f Frame[T], ok bool) {
 // Lossy is Push for what may be lost, and is counted as dropped where it is.
 func (s *Sender[T]) Lossy(payload T, size int) (f Frame[T], ok bool) {
 	if s.used > Spare || !s.fits(size, Window) {
-		s.Drop()
+		s.Drop(1)
 		return Frame[T]{}, false
 	}
 	return s.Force(payload, size), true
@@ -64,8 +64,8 @@ func (s *Sender[T]) Force(payload T, size int) Frame[T] {
 	return f
 }
 
-// Drop counts a payload that is not sent.
-func (s *Sender[T]) Drop() { s.missed++ }
+// Drop counts payloads that are not sent.
+func (s *Sender[T]) Drop(n int) { s.missed += uint64(n) }
 
 // Ack takes the receiver's word that it has all frames through one. It says whether that
 // is new.

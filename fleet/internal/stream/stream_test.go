@@ -160,7 +160,7 @@ func TestCredit(t *testing.T) {
 	if _, ok := s.Push(nil, 0); ok {
 		t.Error("there is credit beyond the window")
 	}
-	s.Drop()
+	s.Drop(1)
 	if s.Ack(0) || !s.Ack(1) || s.Ack(1) {
 		t.Error("an acknowledgement is news once")
 	}

@@ -101,7 +101,7 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 
 // fleet sends each state, so that those without workers are seen as 0.
 func (p *probe) fleet(workers []api.Worker, to chan<- prometheus.Metric) {
-	states := map[string]int{api.WorkerTaking: 0, api.WorkerDraining: 0, api.WorkerDrained: 0, api.WorkerSuspect: 0}
+	states := map[string]int{api.WorkerTaking: 0, api.WorkerDraining: 0, api.WorkerDrained: 0, api.WorkerSuspect: 0, api.WorkerIncompatible: 0}
 	free, taken := 0, 0
 	for _, w := range workers {
 		states[w.State]++

@@ -88,6 +88,20 @@ func (g *Gate) AcquireFor(ctx context.Context, share Share) (release func(), err
 	return g.acquire(ctx, &waiter{slots: 1, share: share}, g.limits.Wait)
 }
 
+// TryAcquireFor is AcquireFor that does not wait: ok is false where no slot is free for it.
+func (g *Gate) TryAcquireFor(share Share) (release func(), ok bool) {
+	w := &waiter{slots: 1, share: share, turn: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = append(g.waiting, w)
+	g.admit()
+	if slices.Contains(g.waiting, w) {
+		g.remove(w)
+		return nil, false
+	}
+	return func() { g.release(w) }, true
+}
+
 // AcquireByWeight is AcquireFor ahead of all that wait with less weight. Others have 0.
 func (g *Gate) AcquireByWeight(ctx context.Context, share Share, weight int64) (release func(), err error) {
 	return g.acquire(ctx, &waiter{slots: 1, share: share, weight: weight}, g.limits.Wait)

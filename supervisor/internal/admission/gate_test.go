@@ -146,3 +146,30 @@ func TestGateLeavingLetsOthersIn(t *testing.T) {
 		}
 	})
 }
+
+// Who does not wait has a slot that is free, and takes neither a place nor another's turn.
+func TestTryAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Limits{Running: 1, Queue: 1, Wait: time.Hour})
+		release, ok := g.TryAcquireFor(Share{})
+		if !ok {
+			t.Fatal("a free slot is not to be had")
+		}
+		waited := make(chan error, 1)
+		go func() {
+			_, err := g.Acquire(t.Context())
+			waited <- err
+		}()
+		synctest.Wait()
+		if _, ok := g.TryAcquireFor(Share{}); ok {
+			t.Error("a slot that is taken is had twice")
+		}
+		if running, waiting := g.Load(); running != 1 || waiting != 1 {
+			t.Errorf("%d run and %d wait", running, waiting)
+		}
+		release()
+		if err := <-waited; err != nil {
+			t.Errorf("who waited: %v", err)
+		}
+	})
+}

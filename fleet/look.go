@@ -1,0 +1,98 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/fleet/internal/start"
+)
+
+// giveUp closes an attempt that is open, or that may start the call with its offer.
+func (c *remote) giveUp(a *attempt, why string) {
+	c.state.Silent(a.n)
+	c.refusals = append(c.refusals, refusal{of: a, why: why})
+	c.void([]int{a.n})
+	if a.queued { // it has refused nothing
+		c.mayTry(a)
+	}
+}
+
+// notConnected takes the engine's word that nobody got an offer. One that was sent again may
+// have got there before, and its place is kept for as long as the worker is heard.
+func (c *remote) notConnected(a *attempt) {
+	switch {
+	case c.state.Implied(a.n): // it was sent once
+		c.refused(a, "it is not connected", nil)
+	case c.state.Open(a.n) && !a.queued:
+		c.giveUp(a, "it is not connected")
+	}
+}
+
+// isForgotten takes it that the worker has nothing on record of an attempt. Without its go
+// that will not start.
+func (c *remote) isForgotten(a *attempt) {
+	switch {
+	case c.state.Open(a.n), c.state.Implied(a.n):
+		c.giveUp(a, "it has forgotten the offer")
+	default:
+		c.lose(a, api.ReasonWorkerDied, "unknown")
+	}
+}
+
+// lookAtOffer does what time asks for of an open attempt.
+func (c *remote) lookAtOffer(a *attempt) {
+	s := c.f.heard(a)
+	a.silent = s.silent > suspectAfter
+	switch {
+	case s.moved, s.cut, a.silent && !a.queued, s.silent > s.lease: // whose place is gone by then
+		c.giveUp(a, "it is not heard any more")
+	case !a.queued && now()-a.answered > offerWait:
+		c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
+	case !a.silent && now()-a.sent > askAfter:
+		_ = c.sendOffer(a, false) // it is sent again
+	}
+}
+
+// look does what time asks for.
+func (c *remote) look() {
+	for _, a := range c.attempts {
+		if c.state.Open(a.n) {
+			c.lookAtOffer(a)
+		}
+	}
+	n, has := c.state.Chosen()
+	if !has {
+		c.lookAtLine()
+		return
+	}
+	a := c.attempts[n]
+	if c.state.Implied(n) {
+		if s := c.f.heard(a); s.moved || s.cut || s.silent > suspectAfter || now()-a.answered > offerWait {
+			c.giveUp(a, "nothing is heard of it")
+			return
+		}
+	}
+	c.sendRepliesAgain(a)
+	s := c.f.heard(a)
+	quiet, since, patience := now()-a.answered, now()-c.sent, s.lease+c.grace()+lostMargin
+	switch {
+	case s.cut:
+		c.lose(a, api.ReasonProtocol, "unknown")
+	case s.silent > patience && c.f.leaseOver(a, c.grace()):
+		c.lose(a, api.ReasonUnreachable, "no")
+	case s.silent > patience+time.Second:
+		c.lose(a, api.ReasonUnreachable, "unknown")
+	case s.moved && quiet > patience: // its later life does not answer
+		c.lose(a, api.ReasonWorkerDied, "unknown")
+	case since < goAgain:
+	case s.moved, quiet > askAfter, c.aborted > 0 && c.state.Phase() == start.Committed:
+		c.ask(a)
+	case c.aborted > 0 && c.state.Phase() == start.Running:
+		c.sendAbort(a)
+	case c.state.Phase() == start.Committed && c.goes < 3 && !c.state.Implied(n):
+		c.sendGo(a)
+	case c.state.Phase() == start.Committed:
+		c.ask(a)
+	}
+}
