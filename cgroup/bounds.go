@@ -7,12 +7,14 @@ import (
 	"time"
 )
 
-// Weights of the directory for all tools: as much as any other group has, unless
-// Totals says something else, and, for a moment while a group must die, eight
-// times as much. The supervisor has more where it is in a cgroup of its own, so
-// that its timers stay exact and tools cannot keep it from reading their output.
+// Weights of the directory for all tools: twice as much as any other group has,
+// unless Totals says something else, for calls start there, and the kernel would
+// let a start wait for tens of milliseconds behind the threads of a busy group as
+// heavy. For a moment while a group must die it is eight times as much. The
+// supervisor has more where it is in a cgroup of its own, so that its timers stay
+// exact and tools cannot keep it from reading their output.
 const (
-	toolsWeight      = defaultWeight
+	toolsWeight      = 2 * defaultWeight
 	boostWeight      = 8 * defaultWeight
 	supervisorWeight = 4 * defaultWeight
 )
@@ -47,8 +49,8 @@ type lift struct {
 	end   *time.Timer   // restores the bounds, or tries so again
 }
 
-func newBounds(r *Root, prefix string) *bounds {
-	return &bounds{root: r, prefix: prefix, weight: defaultWeight, lift: lift{rest: maxLift}}
+func newBounds(r *Root, prefix string, weight int64) *bounds {
+	return &bounds{root: r, prefix: prefix, weight: weight, lift: lift{rest: maxLift}}
 }
 
 // set replaces the limits.

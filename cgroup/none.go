@@ -12,7 +12,7 @@ import (
 // list and signal the process that Lead names, and its descendants.
 func None() *Root {
 	r := &Root{log: hclog.NewNullLogger(), mode: ModeNone}
-	r.all = newBounds(r, "")
+	r.all = newBounds(r, "", toolsWeight)
 	return r
 }
 

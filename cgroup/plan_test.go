@@ -151,7 +151,7 @@ func TestToolsWeight(t *testing.T) {
 	for _, c := range []struct {
 		lay  layout
 		want string
-	}{{fullV1, "cpu.shares=1024\n"}, {fullV2, "cpu.weight=100\n"}, {layout{}, ""}} {
+	}{{fullV1, "cpu.shares=2048\n"}, {fullV2, "cpu.weight=200\n"}, {layout{}, ""}} {
 		got := c.lay.weight(toolsWeight)
 		if lines(got) != c.want {
 			t.Errorf("tools' weight %q, want %q", lines(got), c.want)

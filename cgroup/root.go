@@ -58,7 +58,7 @@ type Root struct {
 func Open(ctx context.Context, o Options) (*Root, error) {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	r := &Root{log: o.Logger, shares: map[string]*shared{}}
-	r.all = newBounds(r, "")
+	r.all = newBounds(r, "", toolsWeight)
 	if err := r.open(ctx, o); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
@@ -177,7 +177,7 @@ func (r *Root) setUp() error {
 	}
 	r.feat, r.path = r.probeFeatures(), r.v2.tools.path
 	r.favourSupervisor()
-	return r.apply("", r.layout.weight(toolsWeight))
+	return r.apply("", r.layout.weight(r.all.weight))
 }
 
 // favourSupervisor gives a supervisor leaf that this process is in more of the CPU

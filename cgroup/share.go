@@ -97,7 +97,7 @@ func (s *shared) count(by int, weight int64) error {
 }
 
 func (r *Root) makeShare(s Share) (_ *shared, err error) {
-	share := &shared{bounds: newBounds(r, s.dir()+"/"), dir: s.dir()}
+	share := &shared{bounds: newBounds(r, s.dir()+"/", defaultWeight), dir: s.dir()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, share.remove())

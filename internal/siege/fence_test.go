@@ -86,18 +86,19 @@ func (f *fence) bound(t *testing.T, bytes int64) {
 	}
 }
 
-// banish moves a process to a child with the least CPU weight that there is: nice
-// values count within a session only where sessions are scheduled as groups
-// (sched(7), "The autogroup feature").
+// banish moves a process to a group beside the fence, which has the CPUs only where
+// nothing else wants them (cpu.idle): nice values count within a session only where
+// sessions are scheduled as groups (sched(7), "The autogroup feature").
 func (f *fence) banish(t *testing.T, pid int) {
 	t.Helper()
 	for _, dir := range f.dirs {
-		child := filepath.Join(dir, "mob")
+		child := dir + "-mob"
 		if err := os.Mkdir(child, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			t.Fatal(err)
 		}
 		_ = os.WriteFile(filepath.Join(child, "cpu.shares"), []byte("2"), 0)
 		_ = os.WriteFile(filepath.Join(child, "cpu.weight"), []byte("1"), 0)
+		_ = os.WriteFile(filepath.Join(child, "cpu.idle"), []byte("1"), 0)
 		if err := os.WriteFile(filepath.Join(child, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func (f *fence) remove(t *testing.T) {
 		for _, dir := range f.dirs {
 			folders, _ := filepath.Glob(dir + "/*/c-*")
 			parents, _ := filepath.Glob(dir + "/*-*")
-			parents = append(parents, filepath.Join(dir, "daemon"), filepath.Join(dir, "mob"))
+			parents = append(parents, filepath.Join(dir, "daemon"), dir+"-mob")
 			for _, path := range slices.Concat(folders, parents, []string{dir}) {
 				_ = os.Remove(path)
 			}

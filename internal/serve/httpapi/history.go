@@ -46,8 +46,11 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 	return q.answer(map[string]any{name: append([]T{}, found...)})
 }
 
+// listRest is how many times as long as a list has taken no other one is read.
+const listRest = 3
+
 // startList waits for its turn to read a list; done gives that back. Lists are
-// read one after another, with a rest as long as each of them: calls come first.
+// read one after another, with a rest behind each of them: calls come first.
 func (s *Server) startList(ctx context.Context) (done func(), err error) {
 	select {
 	case s.lists <- struct{}{}:
@@ -55,7 +58,7 @@ func (s *Server) startList(ctx context.Context) (done func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 	began := time.Now()
-	return func() { time.AfterFunc(time.Since(began), func() { <-s.lists }) }, nil
+	return func() { time.AfterFunc(listRest*time.Since(began), func() { <-s.lists }) }, nil
 }
 
 // filter reads what a list is to be narrowed by.
