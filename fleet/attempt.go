@@ -24,6 +24,7 @@ type attempt struct {
 	id    *fleetv1.Attempt
 	inbox string
 	beat  uint64        // the newest of its worker's when it was made
+	made  time.Duration // when it was first offered
 	sent  time.Duration // when the offer was last sent
 	// answered is when the worker last said anything of it; before that, when it was made, and
 	// when it got the go.
@@ -163,7 +164,7 @@ func (f *Fleet) newAttempt(of *remote, worker string, n int) *attempt {
 	defer f.mu.Unlock()
 	p := f.peers[worker]
 	f.serial++
-	a := &attempt{of: of, n: n, inbox: rand.Text(), answered: now(), beat: p.beat.Number, id: &fleetv1.Attempt{
+	a := &attempt{of: of, n: n, inbox: rand.Text(), made: now(), answered: now(), beat: p.beat.Number, id: &fleetv1.Attempt{
 		Caller: f.config.Key.Public(), Life: f.life, Serial: f.serial, Worker: worker, Epoch: p.epoch,
 	}}
 	f.inboxes[a.inbox] = a

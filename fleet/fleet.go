@@ -203,21 +203,26 @@ func (f *Fleet) startsHere(ctx context.Context, c *Call, r supervisor.Request, m
 		c.runs(f.host.Start(ctx, r))
 		return true
 	}
-	release, ok := f.slotHere(nil, r.Share)
-	if r.Reserved = ok; ok {
+	release, ok := f.slotHere(nil, &r)
+	if ok {
 		c.runsAfter(f.host.Start(ctx, r), 0, release)
 	}
 	return ok
 }
 
-// slotHere reserves one of this machine's slots, if there are more than calls that have
-// waited for one before c; all of these where c is nil.
-func (f *Fleet) slotHere(c *remote, share supervisor.Share) (release func(), ok bool) {
+// slotHere reserves one of this machine's slots for a call, if there are more than calls that
+// have waited for one before c; all of these where c is nil. A call that may wait for something
+// else is not to have one meanwhile: it gets its slot when it starts.
+func (f *Fleet) slotHere(c *remote, r *supervisor.Request) (release func(), ok bool) {
 	h := f.host.Health()
 	if !f.local() || f.config.Supervisor.Admission.Slots()-h.Running-h.Waiting <= f.waitHere(c) {
 		return nil, false
 	}
-	return f.host.Reserve(share)
+	if r.Keep != nil || r.Lock != (supervisor.Lock{}) || r.Pool.Running > 0 {
+		return func() {}, true
+	}
+	release, r.Reserved = f.host.Reserve(r.Share)
+	return release, r.Reserved
 }
 
 func (f *Fleet) register(c *Call) bool {

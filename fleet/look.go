@@ -49,6 +49,8 @@ func (c *remote) lookAtOffer(a *attempt) {
 		c.giveUp(a, "it is not heard any more")
 	case !a.queued && now()-a.answered > offerWait:
 		c.giveUp(a, fmt.Sprintf("it has not answered within %s", offerWait))
+	case !a.queued && now()-a.made > prepareWait:
+		c.giveUp(a, fmt.Sprintf("it has not decided within %s", prepareWait))
 	case !a.silent && now()-a.sent > askAfter:
 		_ = c.sendOffer(a, false) // it is sent again
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,6 +71,9 @@ const (
 	tickEvery = 100 * time.Millisecond
 	// maxAsked is how many workers are asked for a slot.
 	maxAsked = 3
+	// prepareWait is how long a worker may say that it is still deciding about an offer: more
+	// than it has for that.
+	prepareWait = 2 * time.Minute
 	// offerWait is how long an answer to an offer may take.
 	offerWait = 10 * time.Second
 	// goAgain is when a control is sent again that nothing was heard of, askAfter when it
@@ -326,11 +330,18 @@ func (c *remote) ackPending() {
 	}
 }
 
+// workersEvents are what a worker says of a call. How it begins and ends is said here, and
+// of turns nothing.
+var workersEvents = []api.EventKind{
+	api.EventStarted, api.EventProgress, api.EventOutput, api.EventLog, api.EventOverran, api.EventTimeout, api.EventReaped,
+}
+
 func (c *remote) event(raw, text []byte) {
 	var e api.Event
-	if json.Unmarshal(raw, &e) != nil {
+	if json.Unmarshal(raw, &e) != nil || !slices.Contains(workersEvents, e.Kind) {
 		return
 	}
+	e.CallID, e.Tool = c.request.ID, c.request.ToolName()
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
 	}

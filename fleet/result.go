@@ -128,15 +128,22 @@ func (c *remote) noWorker() *api.Result {
 	return notStarted(c.request, api.StatusOverloaded, api.ReasonAdmission, what) // another time it may be otherwise
 }
 
+// refusable are the statuses of a call whose program has not begun: what a Describe of it
+// can come to, too.
+var refusable = []api.Status{
+	api.StatusInvalidArgs, api.StatusPolicyViolation, api.StatusStartFailed, api.StatusTimeout, api.StatusProtocolError, api.StatusCrashed, api.StatusOOM,
+}
+
 // asRefused is a worker's own result of a call that it cannot make, with what the others
 // say.
 func (c *remote) asRefused(what string) *api.Result {
 	for i, last := range slices.Backward(c.refusals) {
 		r, err := portable.ReadRefusal(last.never.GetResult(), c.request.ID)
-		if err != nil {
+		if err != nil || !slices.Contains(refusable, r.Status) {
 			continue
 		}
 		r.Where = &api.Where{Worker: last.of.id.Worker, Attempt: last.of.n + 1}
+		r.Timing.QueueMs += (now() - c.began).Milliseconds()
 		for _, other := range slices.Delete(slices.Clone(c.refusals), i, i+1) {
 			r.Warnings = append(r.Warnings, other.String())
 		}

@@ -116,7 +116,8 @@ func (c *remote) lookAtLine() {
 		c.turnedAway = true
 		c.void(c.state.Stop())
 	case c.orHere:
-		if c.release, c.request.Reserved = c.f.slotHere(c, c.request.Share); c.request.Reserved {
+		if release, ok := c.f.slotHere(c, &c.request); ok {
+			c.release = release
 			c.void(c.state.Stop())
 		}
 	}

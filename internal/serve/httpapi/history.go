@@ -46,8 +46,12 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 	return q.answer(map[string]any{name: append([]T{}, found...)})
 }
 
-// listRest is how many times as long as a list has taken no other one is read.
-const listRest = 3
+// After a list no other one is read for listRest times as long as it has taken, and at
+// most for maxListRest.
+const (
+	listRest    = 3
+	maxListRest = 500 * time.Millisecond
+)
 
 // startList waits for its turn to read a list; done gives that back. Lists are
 // read one after another, with a rest behind each of them: calls come first.
@@ -58,7 +62,7 @@ func (s *Server) startList(ctx context.Context) (done func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 	began := time.Now()
-	return func() { time.AfterFunc(listRest*time.Since(began), func() { <-s.lists }) }, nil
+	return func() { time.AfterFunc(min(listRest*time.Since(began), maxListRest), func() { <-s.lists }) }, nil
 }
 
 // filter reads what a list is to be narrowed by.

@@ -1,0 +1,50 @@
+package fleet
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// A worker says neither how a call begins and ends, nor anything of turns.
+func TestEventsThatAreNotAWorkers(t *testing.T) {
+	events := make(chan api.Event, 16)
+	c := &remote{request: supervisor.Request{ID: "own"}}
+	c.events = relayOf(supervisor.Request{ID: "own", Events: events})
+	for _, kind := range []api.EventKind{api.EventFinished, api.EventFailed, api.EventQueued, api.EventTurnEnd, "unheard", api.EventProgress} {
+		raw, err := json.Marshal(api.Event{Kind: kind, CallID: "another"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.event(raw, nil)
+	}
+	close(events)
+	for _, want := range []api.EventKind{api.EventQueued, api.EventProgress} {
+		if e := <-events; e.Kind != want || e.CallID != "own" {
+			t.Errorf("%s of %s, want %s", e.Kind, e.CallID, want)
+		}
+	}
+	if e, more := <-events; more {
+		t.Errorf("%s is passed on", e.Kind)
+	}
+}
+
+// What a refused call cannot have come to is not taken from a worker.
+func TestRefusalsThatCannotBe(t *testing.T) {
+	for status, want := range map[api.Status]api.Status{
+		api.StatusTimeout: api.StatusTimeout, api.StatusUnkillable: api.StatusStartFailed, api.StatusLost: api.StatusStartFailed, "made up": api.StatusStartFailed,
+	} {
+		raw, err := json.Marshal(api.Result{CallID: "own", Status: status})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &remote{request: supervisor.Request{ID: "own"}}
+		c.refusals = []refusal{{of: &attempt{id: &fleetv1.Attempt{Worker: "w"}}, never: &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Result: raw}}}
+		if r := c.asRefused("it cannot"); r.Status != want {
+			t.Errorf("a worker says %s: %s, want %s", status, r.Status, want)
+		}
+	}
+}
