@@ -118,9 +118,16 @@ func split(line []byte) (messages []received) {
 	return messages
 }
 
+// maxPlainDepth is how deep the SDK takes a message to nest.
+const maxPlainDepth = 1000
+
 // plainAnswer is an answer to one of this side's requests with a result, as most messages
-// are, and nil for all else: the SDK takes 64 KiB to decode each.
+// are, and nil for all else: the SDK takes 64 KiB to decode each. What could nest deeper
+// than the SDK takes is left to it, too.
 func plainAnswer(message []byte) *jsonrpc.Response {
+	if bytes.Count(message, []byte("["))+bytes.Count(message, []byte("{")) > maxPlainDepth {
+		return nil
+	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(message, &fields) != nil || len(fields) != 3 || string(fields["jsonrpc"]) != `"2.0"` || fields["result"] == nil {
 		return nil
