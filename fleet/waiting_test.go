@@ -348,7 +348,7 @@ func TestADrainingWorkerKeepsNoPlaces(t *testing.T) {
 	if !h.fleet.Drain("w1") {
 		t.Fatal("w1 is not known")
 	}
-	wait.Until(t, "it drains", func() bool { return h.fleet.Workers()[0].State == api.WorkerDraining })
+	wait.Until(t, "it drains", func() bool { return h.fleet.HasDrained("w1") })
 	h.ends("a", a, "w1")
 	h.ends("b", b, "w2")
 	h.ends("c", c, "w2")
