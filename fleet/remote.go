@@ -330,15 +330,9 @@ func (c *remote) ackPending() {
 	}
 }
 
-// workersEvents are what a worker says of a call. How it begins and ends is said here, and
-// of turns nothing.
-var workersEvents = []api.EventKind{
-	api.EventStarted, api.EventProgress, api.EventOutput, api.EventLog, api.EventOverran, api.EventTimeout, api.EventReaped,
-}
-
 func (c *remote) event(raw, text []byte) {
 	var e api.Event
-	if json.Unmarshal(raw, &e) != nil || !slices.Contains(workersEvents, e.Kind) {
+	if json.Unmarshal(raw, &e) != nil || !slices.Contains(portable.WorkersEvents, e.Kind) {
 		return
 	}
 	e.CallID, e.Tool = c.request.ID, c.request.ToolName()

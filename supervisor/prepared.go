@@ -40,10 +40,9 @@ func (o Own) Of(r Request) Request {
 	return r
 }
 
-// Prepare looks at a call, and starts nothing of it. An error is that of the refusal which
-// the call would meet, and Start gives the result of that; where it is for its arguments,
-// there is no error: the refusal is the call's result, as of any other. Start or Close must
-// follow in either case.
+// Prepare looks at a call, and starts nothing of it. An error is the refusal that the call
+// would meet, and Start gives the result of that. Invalid arguments are not an error: their
+// refusal is the call's result. Start or Close must follow an error, too.
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
 	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
 	prepared := &Prepared{s, p, err}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -84,7 +85,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 // event sends an event, if there is credit for it, and the caller does not make it itself.
 func (w *Worker) event(a *attempt, s *stream.Sender[*fleetv1.Data], e api.Event) {
 	s.Drop(e.Missed)
-	if e.Missed = 0; a.Quiet && e.Kind != api.EventOutput || e.Kind == api.EventQueued || e.Kind == api.EventFinished || e.Kind == api.EventFailed {
+	if e.Missed = 0; a.Quiet && e.Kind != api.EventOutput || !slices.Contains(portable.WorkersEvents, e.Kind) {
 		return
 	}
 	d := encode(e)

@@ -217,3 +217,9 @@ func (l long) join(pieces [][]byte) {
 	}
 	*l.text = b.String()
 }
+
+// WorkersEvents are what a worker says of a call. How it begins and ends is for its caller to
+// say, and of turns a worker says nothing.
+var WorkersEvents = []api.EventKind{
+	api.EventStarted, api.EventProgress, api.EventOutput, api.EventLog, api.EventOverran, api.EventTimeout, api.EventReaped,
+}
