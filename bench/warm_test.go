@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -43,7 +44,7 @@ func BenchmarkWarmStream(b *testing.B) {
 	contest(b, func(b *testing.B) {
 		n++
 		request := &pluginv1.CallRequest{CallId: strconv.Itoa(n), Tool: "echo", Arguments: arguments}
-		if err := conn.Call(context.Background(), request, func(*pluginv1.CallEvent) {}); err != nil {
+		if err := conn.Call(context.Background(), request, func(*pluginv1.CallEvent, time.Time) {}); err != nil {
 			b.Fatal(err)
 		}
 	}, bare, nil)

@@ -55,7 +55,7 @@ func (c *child) take(ctx context.Context, request *pluginv1.CallRequest, o fligh
 	first := sync.OnceFunc(func() { close(f.begun) })
 	go func() {
 		defer close(f.done)
-		err := c.conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
+		err := c.conn.Call(ctx, request, func(event *pluginv1.CallEvent, _ time.Time) {
 			f.note(event)
 			first()
 			if event.GetFlush() != nil && !o.deaf {

@@ -37,21 +37,27 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 }
 
 // Call runs one tool and hands each event to sink, in order, on this
-// goroutine; sink must be quick, for while it runs the tool is held back. The
+// goroutine, with the time when its decoding began; sink must be quick, for while
+// it runs the tool is held back. The
 // result is an event like the others. Call returns nil if the stream ended
 // properly after exactly one result, and otherwise *ProtocolError,
 // ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
 // giving up after that.
-func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent)) error {
+func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent, time.Time)) error {
 	events, err := c.open(ctx, "Call", request, handshake.MaxMessageBytes)
 	if err != nil {
 		return c.explain(ctx, err)
 	}
 	defer events.close()
+	var began time.Time
 	if err := check(func() (*pluginv1.CallEvent, error) {
 		event := &pluginv1.CallEvent{}
-		return event, events.receive(event)
-	}, sink); err != nil {
+		err := events.Receive(func(wire []byte) error {
+			began = time.Now()
+			return events.decode(wire, event)
+		})
+		return event, err
+	}, func(e *pluginv1.CallEvent) { sink(e, began) }); err != nil {
 		return c.explain(ctx, err)
 	}
 	return nil

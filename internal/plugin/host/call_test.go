@@ -190,7 +190,7 @@ func TestCallTellsABrokenConnection(t *testing.T) {
 	}
 	conn := connectTo(t, &sender{}, Options{})
 	conn.client.Close()
-	if err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {}); !errors.Is(err, ErrDisconnected) {
+	if err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent, time.Time) {}); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("before the stream: %v", err)
 	}
 	if _, err := conn.Describe(t.Context()); !errors.Is(err, ErrDisconnected) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -60,10 +61,15 @@ func connectTo(t *testing.T, tool toolgrpc.ToolServer, o Options) *Conn {
 func TestMemoryOfACall(t *testing.T) {
 	received, decoded := &counted{}, &counted{}
 	conn := connectTo(t, &sender{blob: 3 << 20}, Options{Received: received, Decoded: decoded})
-	held := int64(0)
-	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(e *pluginv1.CallEvent) {
+	held, last := int64(0), time.Now()
+	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(e *pluginv1.CallEvent, began time.Time) {
 		if e.GetContent() != nil {
 			held = decoded.now()
+		}
+		if now := time.Now(); !began.After(last) || !began.Before(now) {
+			t.Errorf("an event's decoding began at %s, the one before was handled at %s, and it is %s", began, last, now)
+		} else {
+			last = now
 		}
 	})
 	if err != nil {
@@ -83,7 +89,7 @@ func TestNoMemoryForACall(t *testing.T) {
 		"to receive": {Received: full},
 		"to decode":  {Decoded: full},
 	} {
-		err := connectTo(t, &sender{blob: 1 << 20}, o).Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {})
+		err := connectTo(t, &sender{blob: 1 << 20}, o).Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent, time.Time) {})
 		if _, ok := errors.AsType[*MemoryError](err); !ok || !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -92,7 +98,7 @@ func TestNoMemoryForACall(t *testing.T) {
 
 func TestFailEndsACall(t *testing.T) {
 	conn := connectTo(t, &sender{hangs: true}, Options{})
-	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent) {
+	err := conn.Call(t.Context(), &pluginv1.CallRequest{}, func(*pluginv1.CallEvent, time.Time) {
 		go conn.Fail(&MemoryError{errFull})
 	})
 	if !errors.Is(err, errFull) {

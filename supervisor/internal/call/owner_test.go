@@ -101,7 +101,7 @@ func TestOwner(t *testing.T) {
 					if err := works(ctx, 3*time.Second); err != nil {
 						return err
 					}
-					tool.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Heartbeat{}})
+					tool.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Heartbeat{}}, time.Now())
 				}
 				tool.result(nil)
 				return nil

@@ -40,7 +40,7 @@ type played struct {
 	ending        bool // by another call
 	livesOn       bool // after a call that ends well
 
-	handle   func(*pluginv1.CallEvent)
+	handle   func(*pluginv1.CallEvent, time.Time)
 	answers  chan *pluginv1.AnswerRequest
 	told     chan string // the reason of Cancel
 	began    time.Time
@@ -165,7 +165,7 @@ func (p *played) Leave(survivors bool) <-chan struct{} {
 func (p *played) Describe(context.Context) (*pluginv1.DescribeResponse, error) { return nil, nil }
 
 // Call does the tool's work. Its stream ends with its process.
-func (p *played) Call(ctx context.Context, _ *pluginv1.CallRequest, handle func(*pluginv1.CallEvent)) error {
+func (p *played) Call(ctx context.Context, _ *pluginv1.CallRequest, handle func(*pluginv1.CallEvent, time.Time)) error {
 	p.handle = handle
 	work := p.work
 	if work == nil {
@@ -196,15 +196,15 @@ func (p *played) Answer(_ context.Context, answer *pluginv1.AnswerRequest) error
 }
 
 func (p *played) result(err *pluginv1.ToolError) {
-	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{Error: err}}})
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: &pluginv1.Result{Error: err}}}, time.Now())
 }
 
 func (p *played) say(text string) {
-	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}}}})
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: text}}}}, time.Now())
 }
 
 func (p *played) ask(id string) {
-	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: id, Prompt: "Well?"}}})
+	p.handle(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: id, Prompt: "Well?"}}}, time.Now())
 }
 
 // works takes a while, unless it is ended.

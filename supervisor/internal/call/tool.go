@@ -118,8 +118,7 @@ func (c *Call) stream(ctx context.Context, conn Peer, request *pluginv1.CallRequ
 		return
 	}
 	reader := pace.Pace{Load: c.Load}
-	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent) {
-		began := time.Now()
+	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent, began time.Time) {
 		c.send(sent{event, clean(event)})
 		reader.Spent(time.Since(began), c.ending.Load())
 	})

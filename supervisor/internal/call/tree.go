@@ -62,7 +62,8 @@ type Tree interface {
 // Peer is the tool at the other end of the connection.
 type Peer interface {
 	Describe(context.Context) (*pluginv1.DescribeResponse, error)
-	Call(ctx context.Context, request *pluginv1.CallRequest, handle func(*pluginv1.CallEvent)) error
+	// Call hands each event on with the time when its decoding began.
+	Call(ctx context.Context, request *pluginv1.CallRequest, handle func(*pluginv1.CallEvent, time.Time)) error
 	Cancel(ctx context.Context, callID, reason string) error
 	Acknowledge(ctx context.Context, callID string, seq uint64) error
 	Answer(context.Context, *pluginv1.AnswerRequest) error

@@ -14,12 +14,14 @@ import (
 // and a tool that sends without end waits for its reader, as at any full pipe.
 const (
 	manyPerCPU  = 1
-	outputShare = 0.5
-	paceBurst   = 50 * time.Millisecond
-	// wakeCost is the least that one piece of output costs: being woken for it.
-	wakeCost = 20 * time.Microsecond
-	// maxNap bounds how late the end of a call can be noticed.
-	maxNap = 20 * time.Millisecond
+	outputShare = 0.25
+	paceBurst   = 10 * time.Millisecond
+	// wakeCost is what one piece of output costs beside its handling: two threads
+	// are woken for it, and preempt others.
+	wakeCost = 50 * time.Microsecond
+	// minNap is the least worth waking up from; meanwhile pieces gather that are
+	// taken in one go. maxNap bounds how late the end of a call can be noticed.
+	minNap, maxNap = 5 * time.Millisecond, 20 * time.Millisecond
 )
 
 // CPUs are those that this process may use, as the Go runtime has found them: a
@@ -67,8 +69,8 @@ func (p *Pace) owe(now time.Time, took time.Duration) (nap time.Duration) {
 	share := outputShare * float64(CPUs) / float64(calls)
 	p.debt = max(0, p.debt-time.Duration(share*float64(now.Sub(p.at)))) + took
 	p.at = now
-	if p.debt <= paceBurst {
+	if nap = time.Duration(float64(p.debt-paceBurst) / share); nap < minNap {
 		return 0
 	}
-	return min(maxNap, time.Duration(float64(p.debt-paceBurst)/share))
+	return min(maxNap, nap)
 }
