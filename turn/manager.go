@@ -120,6 +120,7 @@ type Manager struct {
 	// sessions are by their owners and ids.
 	sessions map[string]*session
 
+	asking sync.Map     // the *Turn of each interaction that waits, by its id
 	kept   atomic.Int64 // bytes of events that the active turns hold
 	outage outage
 }
@@ -330,6 +331,15 @@ func (m *Manager) Turn(id string) (*Turn, bool) {
 	defer m.mu.Unlock()
 	t, ok := m.active[id]
 	return t, ok
+}
+
+// Asking finds the turn that an interaction belongs to, while it waits for an answer.
+func (m *Manager) Asking(id string) (*Turn, bool) {
+	t, ok := m.asking.Load(id)
+	if !ok {
+		return nil, false
+	}
+	return t.(*Turn), true
 }
 
 func (m *Manager) turns(keep func(*Turn) bool) (list []*Turn) {

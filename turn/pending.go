@@ -68,6 +68,7 @@ func (t *Turn) request(p *pending, done func(outcome string, a api.Answer)) {
 		return
 	}
 	t.pendings[i.ID] = p
+	t.m.asking.Store(i.ID, t)
 	t.waiting(t.budget.Waiting)
 	_, serial := t.m.config.Interactor.(OneAtATime)
 	if serial {
@@ -255,6 +256,7 @@ func (t *Turn) close(p *pending, outcome string, a api.Answer) {
 		return
 	}
 	delete(t.pendings, p.ID)
+	t.m.asking.Delete(p.ID)
 	a.By = text.Bytes(a.By, maxByBytes)
 	if !p.stays {
 		t.waiting(t.budget.Resumed)

@@ -101,6 +101,9 @@ func TestAnswersAreChecked(t *testing.T) {
 		time.AfterFunc(time.Second, func() {
 			info, _ := turn.Info()
 			id := info.PendingInteractions[0].ID
+			if found, ok := w.Asking(id); !ok || found != turn {
+				t.Errorf("%v asks %s", found, id)
+			}
 			for _, value := range []string{`"x"`, `7`, `{`, `"` + strings.Repeat("x", maxAnswerBytes) + `"`} {
 				if err := turn.Answer(id, api.Answer{Value: json.RawMessage(value)}); err == nil {
 					t.Errorf("%.20s was taken", value)
@@ -108,6 +111,9 @@ func TestAnswersAreChecked(t *testing.T) {
 			}
 			if err := turn.Answer(id, api.Answer{Value: json.RawMessage("3")}); err != nil {
 				t.Error(err)
+			}
+			if found, ok := w.Asking(id); ok {
+				t.Errorf("%v still asks %s", found, id)
 			}
 		})
 		if r := run(t, turn, asking("a", `{"type":"integer","maximum":5}`, nil))[0]; r.Text() != "a answered: 3" {

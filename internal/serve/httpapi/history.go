@@ -49,8 +49,8 @@ func pastList[T any](s *Server, q *request, name string, list func(History, api.
 // After a list no other one is read for listRest times as long as it has taken, and at
 // most for maxListRest.
 const (
-	listRest    = 3
-	maxListRest = 500 * time.Millisecond
+	listRest    = 9
+	maxListRest = time.Second
 )
 
 // startList waits for its turn to read a list; done gives that back. Lists are

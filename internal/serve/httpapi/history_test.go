@@ -4,10 +4,31 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
 )
+
+// Lists have a tenth of the time at most, and each waits for a second at most.
+func TestListsRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{lists: make(chan struct{}, 1)}
+		began, last := time.Now(), time.Duration(0)
+		for _, takes := range []time.Duration{10 * time.Millisecond, time.Minute, 0} {
+			done, err := s.startList(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rested, want := time.Since(began), min(9*last, time.Second); rested != want {
+				t.Errorf("behind a list of %s the next has waited %s, want %s", last, rested, want)
+			}
+			time.Sleep(takes)
+			done()
+			began, last = time.Now(), takes
+		}
+	})
+}
 
 func TestHistory(t *testing.T) {
 	t.Parallel()

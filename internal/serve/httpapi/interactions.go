@@ -61,7 +61,7 @@ func (s *Server) answer(q *request) error {
 		return refuse(codeInvalid, "unanswered is "+printable(a.Unanswered), "say dismissed or failed, and nothing beside it")
 	}
 	id := q.r.PathValue("interactionId")
-	t, ok := s.asking(id)
+	t, ok := s.config.Turns.Asking(id)
 	err := turn.ErrNotPending
 	if ok && !q.who.Answers(t.Owner()) {
 		return refuse(codeForbidden, "nobody answers for calls of their own", "have somebody else with the role approve do it, or an administrator")
@@ -77,16 +77,4 @@ func (s *Server) answer(q *request) error {
 		return refuse(codeNotFound, "no question "+printable(id)+" waits for an answer", "see /api/interactions; it was answered, has timed out, or its call is over")
 	}
 	return q.answer(api.Done{OK: true, TurnID: t.ID(), InteractionID: id})
-}
-
-// asking finds the turn that an interaction belongs to.
-func (s *Server) asking(id string) (*turn.Turn, bool) {
-	for _, info := range s.config.Turns.Active() {
-		for _, i := range info.PendingInteractions {
-			if i.ID == id {
-				return s.config.Turns.Turn(info.TurnID)
-			}
-		}
-	}
-	return nil, false
 }
