@@ -130,7 +130,9 @@ func (d *daemon) start() {
 		d.t.Fatal(err)
 	}
 	d.t.Cleanup(d.client.Close)
-	wait.Until(d.t, "the daemon takes calls", func() bool { return d.down() || d.client.Ready(d.t.Context()) == nil })
+	wait.Until(d.t, "the daemon takes calls, and says where", func() bool {
+		return d.down() || d.client.Ready(d.t.Context()) == nil && tcpAddress.MatchString(d.log())
+	})
 	if d.down() {
 		d.t.Fatalf("the daemon does not start:\n%s", d.log())
 	}
