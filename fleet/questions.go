@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -47,8 +49,16 @@ func (c *remote) asked(ctx context.Context, q *fleetv1.Question) {
 		select {
 		case c.replies <- replied{number, answer}:
 		case <-open.Done():
+			giveBack(answer.Unused)
 		}
 	})
+}
+
+// giveBack has who answers keep a yes that has let nothing through.
+func giveBack(unused func()) {
+	if unused != nil {
+		unused()
+	}
 }
 
 // reply sends an answer, sealed, since it may be a credential.
@@ -56,14 +66,35 @@ func (c *remote) reply(r replied) {
 	q := c.questions[r.number]
 	n, has := c.state.Chosen()
 	if q == nil || !has {
+		c.asking.Go(func() { giveBack(r.answer.Unused) })
 		return
 	}
+	c.expectBack(r)
 	if raw, err := portable.WriteAnswer(r.answer); err == nil {
 		if sealed, err := c.f.curve.Seal([]string{string(raw)}, c.ready.GetXkey()); err == nil {
 			q.reply = &fleetv1.Answer{Question: r.number, Answer: sealed, Xkey: c.f.curve.Public()}
 			c.sendReply(c.attempts[n], q)
 		}
 	}
+}
+
+// expectBack lets the worker give an answer back, also once it has settled the question.
+// Only the last ones are kept for that.
+func (c *remote) expectBack(r replied) {
+	if r.answer.Unused == nil {
+		return
+	}
+	if len(c.yeses) == maxQuestions {
+		delete(c.yeses, slices.Min(slices.Collect(maps.Keys(c.yeses))))
+	}
+	c.yeses[r.number] = r.answer.Unused
+}
+
+// unused gives back, once, a yes that was given to the worker.
+func (c *remote) unused(number uint32) {
+	unused := c.yeses[number]
+	delete(c.yeses, number)
+	c.asking.Go(func() { giveBack(unused) })
 }
 
 func (c *remote) sendReply(a *attempt, q *question) {

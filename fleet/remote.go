@@ -57,6 +57,7 @@ type remote struct {
 	failed     *api.Result // of what ended it here
 
 	questions map[uint32]*question
+	yeses     map[uint32]func() // Unused of the last answers that have it
 	replies   chan replied
 	asking    sync.WaitGroup
 }
@@ -90,7 +91,7 @@ const (
 
 func (c *remote) run(ctx context.Context) {
 	c.began, c.wake = now(), make(chan struct{}, 1)
-	c.questions, c.replies = map[uint32]*question{}, make(chan replied)
+	c.questions, c.yeses, c.replies = map[uint32]*question{}, map[uint32]func(){}, make(chan replied)
 	c.events = relayOf(c.request)
 	if refused := c.encode(ctx); refused != nil {
 		c.finish(refused)
@@ -296,6 +297,8 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.settled(what.Settled)
 	case *fleetv1.Data_Left:
 		c.left(what.Left)
+	case *fleetv1.Data_Unused:
+		c.unused(what.Unused)
 	case *fleetv1.Data_Long:
 		c.collect(a, portable.Piece{Long: true, Of: what.Long.GetOf(), Bytes: what.Long.GetPiece()})
 	case *fleetv1.Data_Result:

@@ -13,10 +13,8 @@ import (
 type asking struct {
 	waits  context.Context // ends when no connection waits for the answer any more
 	end    context.CancelFunc
-	before *asking // about the same name, if it was not settled when this one came
-	// over is closed when it is settled, by the verdict, which is written before.
-	over    chan struct{}
-	verdict relay.Verdict
+	over   chan struct{} // closed when it is settled
+	before chan struct{} // over of the last one about the same name, if that was open when this one came
 }
 
 // comes notes a question, in the order in which they come.
@@ -28,7 +26,7 @@ func (n *netSession) comes(a relay.Ask) *asking {
 	last := 0
 	for other, earlier := range n.asks {
 		if other.Name == a.Name && other.Port == a.Port && other.ID > last {
-			one.before, last = earlier, other.ID
+			one.before, last = earlier.over, other.ID
 		}
 	}
 	n.asks[a] = one
@@ -44,44 +42,38 @@ func (n *netSession) left(a relay.Ask) {
 	}
 }
 
-// settled forgets a question. It comes before the relay knows, which may ask about the
-// same name again as soon as it does.
-func (n *netSession) settled(a relay.Ask, v relay.Verdict) {
+// settled forgets a question.
+func (n *netSession) settled(a relay.Ask) {
 	n.reportMu.Lock()
 	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
 		one.end()
-		one.verdict, one.before = v, nil
 		close(one.over)
 	}
 	delete(n.asks, a)
 }
 
 // answered waits until the question before this one is settled, which nobody waits for
-// any more: it may have to stay open, for this one to join. A yes to it is this one's, too,
-// as the relay sees it.
+// any more: it may have to stay open, for this one to join. A yes to it may have settled
+// this one, too.
 func (q *asking) answered() bool {
 	if q.before == nil {
 		return false
 	}
 	select {
-	case <-q.before.over:
-		return q.before.verdict != relay.Denied
+	case <-q.before:
 	case <-q.waits.Done():
-		return false
 	}
+	return closed(q.over)
 }
 
 // asked puts a connection's question to one of the calls that the process serves.
 func (n *netSession) asked(a relay.Ask, q *asking) {
 	if q.answered() {
-		n.settled(a, q.before.verdict)
 		return
 	}
 	settle := func(answer spec.Answer, why string) {
-		v := verdictOf(answer)
-		n.settled(a, v)
-		_ = n.relay.client.Answer(a, v, why) // a relay that has ended needs none
+		n.relay.s.tasks.Run("answer about a connection", func() { n.settle(a, answer, why) })
 	}
 	for _, l := range n.at.Listeners() {
 		if c, ok := l.(*call.Call); ok && c.AskNetwork(q.waits, a.Name, a.Port, settle) {
@@ -89,4 +81,19 @@ func (n *netSession) asked(a relay.Ask, q *asking) {
 		}
 	}
 	settle(spec.Answer{Denied: api.OutcomeFailed}, "no call is there to ask for")
+}
+
+// settle gives the relay an answer. A yes that has let nothing through is given back, and
+// the next question about the name waits for that. A relay that does not answer is ended
+// with the session, if not before.
+func (n *netSession) settle(a relay.Ask, answer spec.Answer, why string) {
+	v := verdictOf(answer)
+	taken, _ := n.relay.client.Answer(context.Background(), a, v, why) // without a relay no connection is left
+	if taken == 0 && v == relay.AllowOnce && answer.Unused != nil {
+		answer.Unused()
+	}
+	later := a
+	later.ID = taken
+	n.settled(later) // before who waits for this one goes on
+	n.settled(a)
 }

@@ -304,7 +304,9 @@ func (r *relayProcess) Asked(a relay.Ask) {
 		r.s.tasks.Run("ask about a connection", func() { session.asked(a, q) })
 		return
 	}
-	_ = r.client.Answer(a, relay.Denied, "the call is over")
+	r.s.tasks.Run("refuse a connection", func() {
+		_, _ = r.client.Answer(context.Background(), a, relay.Denied, "the call is over")
+	})
 }
 
 // Left has the calls go on that wait for an answer for no connection.

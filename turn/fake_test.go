@@ -54,11 +54,12 @@ type fakeArgs struct {
 	Times  int             `json:"times,omitempty"`
 	Schema json.RawMessage `json:"schema,omitempty"`
 	Secret bool            `json:"secret,omitempty"`
-	Slow   int             `json:"slow,omitempty"`  // to start, in milliseconds
-	Queue  int             `json:"queue,omitempty"` // between queued and started
-	Reach  string          `json:"reach,omitempty"` // what the question is about
-	Leave  int             `json:"leave,omitempty"` // ends the wait for an answer, in milliseconds
-	Again  int             `json:"again,omitempty"` // so many milliseconds after that it asks again
+	Slow   int             `json:"slow,omitempty"`   // to start, in milliseconds
+	Queue  int             `json:"queue,omitempty"`  // between queued and started
+	Reach  string          `json:"reach,omitempty"`  // what the question is about
+	Leave  int             `json:"leave,omitempty"`  // ends the wait for an answer, in milliseconds
+	Again  int             `json:"again,omitempty"`  // so many milliseconds after that it asks again
+	Unused int             `json:"unused,omitempty"` // so many after an answer it was of no use
 }
 
 // slept is false if ctx ended first. A timer of 0 would fire in the goroutine
@@ -146,6 +147,9 @@ func ask(ctx context.Context, r supervisor.Request, args fakeArgs) (said []api.C
 	}
 	asking.Wait()
 	for _, a := range answers {
+		if args.Unused > 0 {
+			time.AfterFunc(time.Duration(args.Unused)*time.Millisecond, a.Unused)
+		}
 		text := " denied: " + a.Denied
 		if a.Denied == "" && !args.Secret {
 			text = " answered: " + string(a.Value)

@@ -156,7 +156,12 @@ func (t *Turn) await(ctx context.Context, do func(func()) bool, p *pending, begi
 	case s := <-answered:
 		return s, true
 	case <-ctx.Done():
-		t.post(func() { t.endWithCall(p) })
+	}
+	t.do(func() { t.endWithCall(p) })
+	select {
+	case s := <-answered: // of a human's, if it came first
+		return s, true
+	default: // the turn is over
 		return settled{outcome: api.OutcomeCancelled}, true
 	}
 }

@@ -17,7 +17,7 @@ func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) s
 	var approved *api.Answer
 	b.t.do(func() { approved = b.approvedReach(covered) })
 	if approved != nil {
-		return supervisor.Answer{Value: []byte("true"), Always: approved.Always}
+		return b.yes(covered, *approved)
 	}
 	wait, warning, err := b.t.wait(api.KindApproval, e.tool, q.Timeout)
 	if err != nil {
@@ -30,8 +30,19 @@ func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) s
 	}
 	inOrder := func(f func()) bool { return b.afterEvents(e.running, f) }
 	s, _ := b.t.await(ctx, inOrder, p, func() bool { return b.hold(e, warning) }, func() { b.goOn(e) })
-	answer := reply(q, s)
-	answer.Always = s.outcome == api.OutcomeAnswered && s.answer.Approve && s.answer.Always
+	if s.outcome == api.OutcomeAnswered && s.answer.Approve {
+		return b.yes(covered, s.answer)
+	}
+	return reply(q, s)
+}
+
+// yes is a human's approval as the supervisor takes it, which gives that of one connection
+// back if the tool had given up.
+func (b *batch) yes(covered approvable, a api.Answer) supervisor.Answer {
+	answer := supervisor.Answer{Value: []byte("true"), Always: a.Always}
+	if !a.Always {
+		answer.Unused = func() { b.t.post(func() { b.keepYes(covered, a) }) }
+	}
 	return answer
 }
 
@@ -42,10 +53,24 @@ func (b *batch) reachQuestion(e *entry, covered approvable, prompt string, wait 
 	p.known = func() *api.Answer { return b.approvedReach(covered) }
 	p.left = func(outcome string, a api.Answer) {
 		if outcome == api.OutcomeAnswered && a.Approve && !a.Always {
-			b.t.once[reach{covered.tool, covered.rule}] = true
+			b.keepYes(covered, a)
 		}
 	}
 	return p
+}
+
+// keepYes keeps the approval of one connection for the next one, which may wait already.
+func (b *batch) keepYes(covered approvable, a api.Answer) {
+	b.t.once[reach{covered.tool, covered.rule}] = a
+	for _, p := range b.t.pendings {
+		if p.known == nil || p.stays {
+			continue
+		}
+		if known := p.known(); known != nil {
+			b.t.close(p, api.OutcomeAnswered, *known)
+			return
+		}
+	}
 }
 
 // reach is a name that a tool wants.
@@ -57,11 +82,12 @@ func (b *batch) approvedReach(covered approvable) *api.Answer {
 		return &api.Answer{Approve: true, Always: true}
 	}
 	of := reach{covered.tool, covered.rule}
-	if !b.t.once[of] {
+	once, given := b.t.once[of]
+	if !given {
 		return nil
 	}
 	delete(b.t.once, of)
-	return &api.Answer{Approve: true}
+	return &once
 }
 
 // stayed is the call's own question about a name that stayed open. That of another call

@@ -83,7 +83,7 @@ func TestAYesThatComesMeanwhile(t *testing.T) {
 			turn.request(p, func(outcome string, a api.Answer) { said = fmt.Sprint(outcome, a.Approve, a.Always) })
 		}
 		turn.do(func() {
-			turn.once[reach{covered.tool, covered.rule}] = true
+			(&batch{t: turn}).keepYes(covered, api.Answer{Approve: true})
 			ask()
 		})
 		if info, _ := turn.Info(); said != "answeredtrue false" || len(info.PendingInteractions) != 0 {
@@ -111,6 +111,49 @@ func TestAQuestionThatStaysStopsNoClock(t *testing.T) {
 				t.Errorf("%s: a call after ten minutes: %s %s", name, r.Status, r.Reason)
 			}
 			turn.End()
+		})
+	}
+}
+
+// A yes that has let nothing through is the next connection's, once: of one that comes
+// later, or waits already.
+func TestAYesThatWasNotUsed(t *testing.T) {
+	for name, after := range map[string]int{"before the next one comes": 1, "while it waits": 200} {
+		synctest.Test(t, func(t *testing.T) {
+			turn := newWorld().begin(t, Spec{})
+			defer turn.End()
+			first := asking("a", "", func(a *fakeArgs) { a.Reach, a.Unused, a.Ms = "b.test:443", after, 100 })
+			go answer(t, turn, "a", api.Answer{Approve: true, By: "alice"})
+			run(t, turn, first)
+			said := []string{run(t, turn, reaching("b", 1000))[0].Text(), run(t, turn, reaching("c", 50))[0].Text()}
+			if !strings.Contains(said[0], "answered: true") || !strings.Contains(said[1], "denied: cancelled") {
+				t.Errorf("%s: %q", name, said)
+			}
+		})
+	}
+}
+
+// An answer that comes as the tool gives up is either the call's, or counts afterwards as
+// one to a question that stays open does: who has given it is not asked again.
+func TestAnAnswerThatComesAsTheToolGivesUp(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			turn := newWorld().begin(t, Spec{})
+			defer turn.End()
+			go func() {
+				time.Sleep(50 * time.Millisecond)
+				info, _ := turn.Info()
+				for _, p := range info.PendingInteractions {
+					if err := turn.Answer(p.ID, api.Answer{Approve: true}); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			first := run(t, turn, reaching("a", 50))[0].Text()
+			second := run(t, turn, reaching("b", 50))[0].Text()
+			if !strings.Contains(first+second, "answered: true") {
+				t.Fatalf("%q, and then %q", first, second)
+			}
 		})
 	}
 }

@@ -9,14 +9,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
 
@@ -272,8 +275,101 @@ tools:
 			})
 			return &mcpsdk.ElicitResult{Action: "accept"}, nil
 		}}, "patient")
-		if wantReached(t, version, n, 1, "the question stays open until the turn ends"); asked.Load() != 1 {
+		if wantReached(t, version, n, 1, "the tool gave up before"); asked.Load() != 1 {
 			t.Errorf("%s: asked %d times", version, asked.Load())
 		}
 	}
+}
+
+// A yes that the relay takes while the connection has ended already, which it has not
+// noticed, is not spent on that: the next one has it, and nobody is asked again.
+func TestAYesForAConnectionThatHasEnded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	d := serve(t, fmt.Sprintf(`
+tools:
+  hasty:
+    command:
+      - sh
+      - -c
+      - |
+        curl -sS https://asked.invalid/a & until [ -e %[1]s/go ]; do sleep 0.02; done
+        kill $!; wait; touch %[1]s/left
+        curl -sS -m 30 https://asked.invalid/b
+    write: [%[1]q]
+    network: {grants: [granted.invalid], ask: true}
+`, dir))
+	turn, err := d.Begin(t.Context(), api.TurnSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make(chan *api.Result, 1)
+	go func() {
+		list, err := d.Run(t.Context(), turn.TurnID, []api.Call{{ID: "a", Tool: "hasty"}})
+		if err != nil || len(list) != 1 {
+			t.Errorf("%v, %v", list, err)
+			list = []*api.Result{{}}
+		}
+		results <- list[0]
+	}()
+	var open []api.Interaction
+	wait.Until(t, "the question is open", func() bool {
+		open, err = d.Interactions(t.Context())
+		return err == nil && len(open) == 1
+	})
+	relay := relayBelow(d.pid)
+	if err := syscall.Kill(relay, syscall.SIGSTOP); err != nil || relay == 0 {
+		t.Fatalf("process %d: %v", relay, err)
+	}
+	defer func() { _ = syscall.Kill(relay, syscall.SIGCONT) }()
+	wait.Until(t, "the relay has stopped", func() bool { return stopped(relay) })
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the tool has given up", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "left"))
+		return err == nil
+	})
+	if err := d.Answer(t.Context(), open[0].ID, api.Answer{Approve: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(relay, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case r := <-results:
+			wantReached(t, "after a yes", r.Network, 1, "the tool gave up before")
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		if open, err := d.Interactions(t.Context()); err != nil || len(open) > 0 {
+			t.Fatalf("it is asked again: %+v, %v", open, err)
+		}
+	}
+}
+
+// relayBelow is the network relay of a daemon; 0 for none.
+func relayBelow(pid int) int {
+	for _, child := range processes.Children(pid) {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); string(name) == "toolhost-relay\x00" {
+			return child
+		}
+		if relay := relayBelow(child); relay != 0 {
+			return relay
+		}
+	}
+	return 0
+}
+
+// stopped says whether all threads of a process have.
+func stopped(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is good
+	return len(threads) > 0 && !slices.ContainsFunc(threads, func(path string) bool {
+		line, _ := os.ReadFile(path)
+		return !bytes.Contains(line, []byte(") T "))
+	})
 }

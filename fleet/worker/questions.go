@@ -40,6 +40,9 @@ func (q *questions) ask(ctx context.Context, question supervisor.Question) super
 	for {
 		select {
 		case a := <-answered:
+			if question.Reach != "" {
+				a.Unused = func() { q.send(&fleetv1.Data{What: &fleetv1.Data_Unused{Unused: number}}) }
+			}
 			return a
 		case <-waits: // who answers is told, and what they say then counts as on one machine
 			waits = nil

@@ -3,18 +3,10 @@ package relay
 import (
 	"context"
 	"sync"
-	"time"
-
-	"github.com/toolhost/toolhost/network"
 )
 
-const (
-	// maxAsks bounds the questions of a session that wait for an answer.
-	maxAsks = 8
-	// onceTime is how long an approval of one connection waits for it, where the
-	// tool had given up before people answered.
-	onceTime = 2 * time.Minute
-)
+// maxAsks bounds the questions of a session that wait for an answer.
+const maxAsks = 8
 
 // asks are a session's questions about names that are not granted. What was
 // answered is the call's to remember.
@@ -22,7 +14,6 @@ type asks struct {
 	mu      sync.Mutex
 	last    int // ID
 	waiting map[Ask]*asked
-	once    map[Ask]time.Time // approved when nobody waited
 }
 
 type answered struct {
@@ -33,25 +24,31 @@ type answered struct {
 type asked struct {
 	id      int
 	over    chan struct{} // it was answered, or all connections have given up
-	waiters int
+	waiters map[waiter]struct{}
 	answered
 }
 
-func newAsks() *asks { return &asks{waiting: map[Ask]*asked{}, once: map[Ask]time.Time{}} }
+// waiter is a connection that waits for an answer.
+type waiter interface {
+	// gaveUp says whether its tool has closed it.
+	gaveUp() bool
+}
+
+func newAsks() *asks { return &asks{waiting: map[Ask]*asked{}} }
 
 // ask waits until people have answered, or ctx is over. The question stays open for
 // the turn then, and the next connection to the name asks anew.
-func (s *session) ask(ctx context.Context, name string, port uint16) answered {
+func (s *session) ask(ctx context.Context, w waiter, name string, port uint16) answered {
 	key := Ask{Session: s.spec.ID, Name: name, Port: port}
-	one, known := s.asks.join(key, s.put)
+	one := s.asks.join(key, w, s.put)
 	if one == nil {
-		return known
+		return answered{Denied, "not granted, and too many questions wait for an answer"}
 	}
 	select {
 	case <-one.over:
 		return one.answered
 	case <-ctx.Done():
-		return s.asks.leave(key, one)
+		return s.asks.leave(key, w, one)
 	}
 }
 
@@ -65,57 +62,66 @@ func (s *session) put(key Ask, one *asked) {
 	}
 }
 
-// join is the question to wait for, or nil and its answer.
-func (a *asks) join(key Ask, put func(Ask, *asked)) (*asked, answered) {
+// join is the question to wait for; nil if there are too many.
+func (a *asks) join(key Ask, w waiter, put func(Ask, *asked)) *asked {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at, approved := a.once[key]
-	delete(a.once, key)
-	if approved && time.Since(at) < onceTime {
-		return nil, answered{AllowOnce, ""}
-	}
 	one := a.waiting[key]
 	if one == nil {
 		if len(a.waiting) >= maxAsks {
-			return nil, answered{Denied, "not granted, and too many questions wait for an answer"}
+			return nil
 		}
 		a.last++
-		one = &asked{id: a.last, over: make(chan struct{})}
+		one = &asked{id: a.last, over: make(chan struct{}), waiters: map[waiter]struct{}{}}
 		a.waiting[key] = one
 		go put(key, one)
 	}
-	one.waiters++
-	return one, answered{}
+	one.waiters[w] = struct{}{}
+	return one
 }
 
 // leave gives up waiting, unless there is an answer by now.
-func (a *asks) leave(key Ask, one *asked) answered {
+func (a *asks) leave(key Ask, w waiter, one *asked) answered {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if one.verdict != "" {
 		return one.answered
 	}
-	if one.waiters--; one.waiters == 0 {
+	if delete(one.waiters, w); len(one.waiters) == 0 {
 		delete(a.waiting, key)
 		close(one.over)
 	}
 	return answered{Denied, "not granted, and the tool gave up before anybody answered: the question stays open until the turn ends"}
 }
 
-// answer settles a question. A yes for which nobody waits is kept for the next
-// connection; a no counts for its own question alone.
-func (s *session) answer(key Ask, v Verdict, why string) {
+// answer settles a question, and returns the ID of the one that has the answer: 0 if no
+// connection waits any more, for which a yes would be spent on nothing. A yes is for any
+// question about the name, a no for its own alone.
+func (s *session) answer(key Ask, v Verdict, why string) (taken int) {
 	id := key.ID
 	key.ID = 0
 	s.asks.mu.Lock()
 	defer s.asks.mu.Unlock()
 	one := s.asks.waiting[key]
-	switch {
-	case one != nil && (one.id == id || v != Denied):
-		delete(s.asks.waiting, key)
-		one.answered = answered{v, why}
-		close(one.over)
-	case v != Denied && len(s.asks.once) < network.MaxFound:
-		s.asks.once[key] = time.Now()
+	if one == nil || v == Denied && one.id != id {
+		return 0
 	}
+	delete(s.asks.waiting, key)
+	defer close(one.over)
+	if v != Denied && one.abandoned() {
+		one.answered = answered{Denied, "not granted, and the tool gave up before the answer came: a yes counts for its next connection"}
+		return 0
+	}
+	one.answered = answered{v, why}
+	return one.id
+}
+
+// abandoned says that no connection waits, though some may not have noticed yet.
+func (one *asked) abandoned() bool {
+	for w := range one.waiters {
+		if !w.gaveUp() {
+			return false
+		}
+	}
+	return true
 }

@@ -204,7 +204,10 @@ func (c *Client) End(ctx context.Context, session string, drain bool) (*api.Netw
 	return got.Report, err
 }
 
-// Answer settles an Ask; why is for a denial.
-func (c *Client) Answer(a Ask, v Verdict, why string) error {
-	return c.send(message{Op: opAnswer, Ask: &a, Verdict: v, Why: why}, nil)
+// Answer settles an Ask; why is for a denial. taken is the ID of the question that has the
+// answer: that one, a later one about the same name, or 0 if no connection waits any more.
+// A yes for which it is 0 has let nothing through.
+func (c *Client) Answer(ctx context.Context, a Ask, v Verdict, why string) (taken int, err error) {
+	got, err := c.ask(ctx, message{Op: opAnswer, Ask: &a, Verdict: v, Why: why})
+	return got.Taken, err
 }

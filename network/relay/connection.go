@@ -103,7 +103,7 @@ func (c *connection) target() (target, error) {
 		return target{}, c.refuse("not granted on this port")
 	}
 	ctx, stop := c.untilGivenUp()
-	got := c.session.ask(ctx, name, at.Port())
+	got := c.session.ask(ctx, c, name, at.Port())
 	stop()
 	if got.verdict != AllowOnce && got.verdict != AllowTurn {
 		return target{}, c.refuse("%s", got.why)
@@ -122,7 +122,7 @@ func (c *connection) untilGivenUp() (ctx context.Context, stop func()) {
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		if raw.Read(gaveUp) == nil { // woken by bytes and by the end alike
+		if raw.Read(closedByTool) == nil { // woken by bytes and by the end alike
 			cancel()
 		}
 	}()
@@ -134,8 +134,17 @@ func (c *connection) untilGivenUp() (ctx context.Context, stop func()) {
 	}
 }
 
-// gaveUp says whether the other side of a connection has closed it.
-func gaveUp(fd uintptr) bool {
+// gaveUp says whether the tool has closed the connection.
+func (c *connection) gaveUp() bool {
+	closed := true
+	raw, err := c.in.SyscallConn()
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) { closed = closedByTool(fd) })
+	}
+	return closed
+}
+
+func closedByTool(fd uintptr) bool {
 	info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	return err != nil || info.State != unix.BPF_TCP_ESTABLISHED
 }

@@ -83,13 +83,12 @@ func (s *server) take(m message, files []*os.File) {
 			return
 		}
 	case opAnswer:
-		if m.Ask != nil {
-			if found := s.find(m.Ask.Session, false); found != nil {
-				found.answer(*m.Ask, m.Verdict, m.Why)
-			}
+		if m.Ask == nil {
+			break
 		}
-		closeAll(files)
-		return
+		if found := s.find(m.Ask.Session, false); found != nil {
+			reply.Taken = found.answer(*m.Ask, m.Verdict, m.Why)
+		}
 	default:
 		reply.Error = fmt.Sprintf("operation %q is unknown", m.Op)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // version is that of the messages; a relay of another version is not used.
-const version = 2
+const version = 3
 
 // controlFD is where a relay finds its socket (SOCK_SEQPACKET).
 const controlFD = 3
@@ -83,7 +83,8 @@ type message struct {
 	Drain   bool              `json:"drain,omitempty"`
 	Ask     *Ask              `json:"ask,omitempty"`
 	Verdict Verdict           `json:"verdict,omitempty"`
-	Why     string            `json:"why,omitempty"` // of a denial, or the limit
+	Why     string            `json:"why,omitempty"`   // of a denial, or the limit
+	Taken   int               `json:"taken,omitempty"` // by the question with that ID
 	Report  *api.Network      `json:"report,omitempty"`
 	Error   string            `json:"error,omitempty"`
 }

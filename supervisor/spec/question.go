@@ -40,4 +40,8 @@ type Answer struct {
 	Always bool
 	// Denied is empty, or user, timeout, headless, ...
 	Denied string
+	// Unused, if not nil, is called at most once, where a yes about one connection has let
+	// none through: the tool had given up, which was not known yet when the answer was
+	// given. The yes is the asker's again, for the tool's next connection to that name.
+	Unused func()
 }

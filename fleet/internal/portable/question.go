@@ -61,12 +61,15 @@ type answer struct {
 	Denied string          `json:"denied,omitempty"`
 }
 
-// WriteAnswer and ReadAnswer are each other's inverse.
-func WriteAnswer(a supervisor.Answer) ([]byte, error) { return json.Marshal(answer(a)) }
+// WriteAnswer and ReadAnswer are each other's inverse, but for Unused: what lets an answer
+// be given back is each side's own.
+func WriteAnswer(a supervisor.Answer) ([]byte, error) {
+	return json.Marshal(answer{a.Value, a.Always, a.Denied})
+}
 
 // ReadAnswer reads what WriteAnswer has written.
 func ReadAnswer(raw []byte) (supervisor.Answer, error) {
 	var in answer
 	err := json.Unmarshal(raw, &in)
-	return supervisor.Answer(in), err
+	return supervisor.Answer{Value: in.Value, Always: in.Always, Denied: in.Denied}, err
 }

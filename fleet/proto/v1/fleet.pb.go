@@ -1379,6 +1379,7 @@ type Data struct {
 	//	*Data_Settled
 	//	*Data_Left
 	//	*Data_Long
+	//	*Data_Unused
 	What          isData_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1505,6 +1506,15 @@ func (x *Data) GetLong() *Long {
 	return nil
 }
 
+func (x *Data) GetUnused() uint32 {
+	if x != nil {
+		if x, ok := x.What.(*Data_Unused); ok {
+			return x.Unused
+		}
+	}
+	return 0
+}
+
 type isData_What interface {
 	isData_What()
 }
@@ -1537,6 +1547,10 @@ type Data_Long struct {
 	Long *Long `protobuf:"bytes,9,opt,name=long,proto3,oneof"`
 }
 
+type Data_Unused struct {
+	Unused uint32 `protobuf:"varint,11,opt,name=unused,proto3,oneof"` // the question whose yes has let no connection through
+}
+
 func (*Data_Event) isData_What() {}
 
 func (*Data_Result) isData_What() {}
@@ -1550,6 +1564,8 @@ func (*Data_Settled) isData_What() {}
 func (*Data_Left) isData_What() {}
 
 func (*Data_Long) isData_What() {}
+
+func (*Data_Unused) isData_What() {}
 
 // Long is the next piece of something long in the result, which stands empty in the JSON
 // that follows. of counts what may be long: head and tail of stdout, then of stderr, the
@@ -2035,7 +2051,7 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\x05ready\x18\x03 \x01(\v2\x18.toolhost.fleet.v1.ReadyR\x05ready\"\x1c\n" +
 	"\x04Gone\x12\x14\n" +
 	"\x05swept\x18\x01 \x01(\bR\x05swept\"\t\n" +
-	"\aUnknown\"\xbb\x02\n" +
+	"\aUnknown\"\xd5\x02\n" +
 	"\x04Data\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x16\n" +
 	"\x06missed\x18\x02 \x01(\x04R\x06missed\x12\x12\n" +
@@ -2048,7 +2064,8 @@ const file_fleet_proto_v1_fleet_proto_rawDesc = "" +
 	"\bquestion\x18\x06 \x01(\v2\x1b.toolhost.fleet.v1.QuestionH\x00R\bquestion\x12\x1a\n" +
 	"\asettled\x18\a \x01(\rH\x00R\asettled\x12\x14\n" +
 	"\x04left\x18\b \x01(\rH\x00R\x04left\x12-\n" +
-	"\x04long\x18\t \x01(\v2\x17.toolhost.fleet.v1.LongH\x00R\x04longB\x06\n" +
+	"\x04long\x18\t \x01(\v2\x17.toolhost.fleet.v1.LongH\x00R\x04long\x12\x18\n" +
+	"\x06unused\x18\v \x01(\rH\x00R\x06unusedB\x06\n" +
 	"\x04what\",\n" +
 	"\x04Long\x12\x0e\n" +
 	"\x02of\x18\x01 \x01(\rR\x02of\x12\x14\n" +
@@ -2202,6 +2219,7 @@ func file_fleet_proto_v1_fleet_proto_init() {
 		(*Data_Settled)(nil),
 		(*Data_Left)(nil),
 		(*Data_Long)(nil),
+		(*Data_Unused)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
