@@ -31,14 +31,14 @@ type call struct {
 	made     turn.Call
 	begun    time.Time
 	offer    offer
-	rounds   bool          // it asks by answering requests
-	mute     bool          // its request cannot be answered so
-	leave    func()        // gives its place back; read once its turn is over
-	asked    chan struct{} // a question is new; holds one
+	rounds   bool             // it asks by answering requests
+	mute     bool             // its request cannot be answered so
+	leave    func()           // gives its place back; read once its turn is over
+	asked    chan struct{}    // a question is new; holds one
 	early    chan *api.Result // the result before it is on record; holds one
-	done     chan struct{} // closed when result is there
-	caughtUp chan struct{} // closed when all that happened before was sent
-	result   *api.Result   // written before done is closed
+	done     chan struct{}    // closed when result is there
+	caughtUp chan struct{}    // closed when all that happened before was sent
+	result   *api.Result      // written before done is closed
 
 	mu        sync.Mutex
 	pending   []*pendingRequest    // requests that wait for it, the newest last
