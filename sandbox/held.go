@@ -78,6 +78,7 @@ type held struct {
 	mounts mountTable // as they were then
 	places []mark     // the reserved ones, by which the paths were judged
 	known  *judged    // what a Guard remembers of the policy; nil if it does not
+	own    *judgedOwn // where the policy has its masks of it; nil if it has not
 
 	mu   sync.Mutex
 	shut bool // the files are not open: that is for the first use

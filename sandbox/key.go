@@ -1,8 +1,9 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,18 +12,26 @@ import (
 // folders apart that the host has had under one path at different times: links
 // can be pointed elsewhere, folders replaced, and file systems mounted below them.
 func (r Resolved) Key() string {
-	var key strings.Builder
-	fmt.Fprintf(&key, "%#v %s", r.policy, r.held.key(r.workspace))
+	if r.held != nil && r.held.own != nil {
+		return r.held.own.key
+	}
+	return r.key()
+}
+
+// key is short, so that it costs little to compare.
+func (r Resolved) key() string {
+	key := sha256.New()
+	fmt.Fprintf(key, "%#v %s", r.policy, r.held.key(r.workspace))
 	for _, g := range r.grants {
-		fmt.Fprintf(&key, " %q %t %s", g.target, g.write, r.held.key(g.source))
+		fmt.Fprintf(key, " %q %t %s", g.target, g.write, r.held.key(g.source))
 		for _, m := range r.held.mountsBelow(g.source) {
-			fmt.Fprintf(&key, " %d %q %q %q", m.id, m.at, m.device, m.root)
+			fmt.Fprintf(key, " %d %q %q %q", m.id, m.at, m.device, m.root)
 		}
 	}
 	for _, m := range r.masks {
-		fmt.Fprintf(&key, " %q %q %d:%d %t", m.grant, m.target, m.device, m.inode, m.fixed)
+		fmt.Fprintf(key, " %q %q %d:%d %t", m.grant, m.target, m.device, m.inode, m.fixed)
 	}
-	return key.String()
+	return hex.EncodeToString(key.Sum(nil))
 }
 
 // mountsBelow are those that a grant of the folder shows, as they were when the

@@ -19,10 +19,12 @@ type Lease struct {
 
 // NewLease makes one that is over until it is renewed. The name is the same for what may
 // end together.
-func NewLease(name string) (*Lease, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+func NewLease(name string) (*Lease, error) { return newLease(name, unix.CLOCK_BOOTTIME) }
+
+func newLease(name string, clock int) (*Lease, error) {
+	fd, err := unix.TimerfdCreate(clock, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the timer of a lease: %w", err)
+		return nil, fmt.Errorf("cannot make a timer for launchers: %w", err)
 	}
 	l := &Lease{name, os.NewFile(uintptr(fd), "lease")}
 	if err := l.Renew(0); err != nil {

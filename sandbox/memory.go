@@ -24,11 +24,12 @@ type judged struct {
 	own    *judgedOwn // as it was applied last; guarded by Guard.mu
 }
 
-// judgedOwn is what of Own is masked in a policy.
+// judgedOwn is what of Own is masked in a policy, which makes its key.
 type judgedOwn struct {
 	own   Own
 	marks []mark
 	masks []mask
+	key   string // of the policy with these masks
 }
 
 // mark is what a path led to.
@@ -166,6 +167,7 @@ func (g *Guard) masksOf(r *Resolved, own Own) ([]mask, bool) {
 	if last == nil || !last.own.equal(own) || !hold(last.marks) {
 		return nil, false
 	}
+	r.held.own = last
 	return slices.Clone(last.masks), true
 }
 
@@ -181,7 +183,7 @@ func (g *Guard) rememberOwn(r *Resolved, own Own, marks []mark) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	own.Hidden, own.Fixed = slices.Clone(own.Hidden), slices.Clone(own.Fixed)
-	r.held.known.own = &judgedOwn{own: own, marks: marks, masks: slices.Clone(r.masks)}
+	r.held.known.own = &judgedOwn{own: own, marks: marks, masks: slices.Clone(r.masks), key: r.key()}
 }
 
 // reopen opens again what was judged; h is locked.

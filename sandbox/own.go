@@ -64,6 +64,7 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 	if r.held == nil {
 		return nil
 	}
+	r.held.own = nil
 	if masks, ok := g.masksOf(r, own); ok {
 		r.masks = masks
 		return nil

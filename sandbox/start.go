@@ -59,6 +59,9 @@ type Spec struct {
 	// Timer ends the tree from within after this time, also if the host is
 	// stopped or starved; 0 is never.
 	Timer time.Duration
+	// Movable: the timer will be moved often, as for calls that follow one another. Without
+	// a Lease it then takes the host one more descriptor, and no time of the launcher's.
+	Movable bool
 	// Lease, if not nil, ends the tree from within when it is over, as Timer does.
 	Lease *Lease
 	// KillFile opens cgroup.kill of the call's group. It is called where the
@@ -128,7 +131,9 @@ func (h *Host) start(ctx context.Context, spec Spec) (p *Process, again bool, er
 	}
 	defer theirs.Close()
 	p = newProcess(control, who, zygote, release, spec)
-	err = spec.bear(ctx, zygote, p, theirs)
+	if err = p.timer.share(&spec); err == nil {
+		err = spec.bear(ctx, zygote, p, theirs)
+	}
 	if err == nil {
 		return p, false, nil
 	}

@@ -99,57 +99,91 @@ func TestKillEndsTheTree(t *testing.T) {
 }
 
 func TestTimerEndsTheTreeWithoutTheHost(t *testing.T) {
-	w := enter(t)
-	p := w.plan(Policy{}, Task{})
-	c := w.run(p, "tree")
-	c.line()
-	must(t, c.SetTimer(time.Millisecond))
-	c.waitGone()
-	c = w.start(p, "sleep", nil, func(s *Spec) { s.Timer = time.Millisecond })
-	must(t, c.err)
-	c.waitGone()
-	if err := c.SetTimer(time.Hour); err == nil {
-		t.Error("moved the timer of a launcher that is gone")
+	eachTimer(t, func(t *testing.T, w *world, p *Plan, timer func(*Spec)) {
+		c := w.start(p, "tree", nil, timer)
+		c.line()
+		must(t, c.SetTimer(time.Millisecond))
+		c.waitGone()
+		c = w.start(p, "sleep", nil, func(s *Spec) { timer(s); s.Timer = 100 * time.Millisecond })
+		must(t, c.err)
+		c.waitGone()
+		if err := c.SetTimer(time.Hour); err == nil {
+			t.Error("moved the timer of a launcher that is gone")
+		}
+	})
+}
+
+// eachTimer is for one that the launcher is told of, and one that host and launcher share.
+func eachTimer(t *testing.T, test func(t *testing.T, w *world, p *Plan, timer func(*Spec))) {
+	for name, movable := range map[string]bool{"told": false, "shared": true} {
+		t.Run(name, func(t *testing.T) {
+			w := enter(t)
+			test(t, w, w.plan(Policy{}, Task{}), func(s *Spec) { s.Movable = movable })
+		})
 	}
 }
 
 // A timer that is moved away does not fire; one of 0 or less fires at once.
 func TestTimerIsMoved(t *testing.T) {
+	eachTimer(t, func(t *testing.T, w *world, p *Plan, timer func(*Spec)) {
+		c := w.start(p, "echo", nil, timer)
+		must(t, c.SetTimer(wait.Bound))
+		c.line()
+		c.echoes()
+		must(t, c.SetTimer(-time.Second))
+		c.waitGone()
+	})
+}
+
+// A timer that is moved for each call wakes nobody until it is over.
+func TestAMovableTimerWakesNobody(t *testing.T) {
 	w := enter(t)
-	c := w.run(w.plan(Policy{}, Task{}), "echo")
-	must(t, c.SetTimer(wait.Bound))
+	c := w.start(w.plan(Policy{}, Task{}), "echo", nil, func(s *Spec) { s.Movable = true })
 	c.line()
-	_, err := c.stdin.WriteString("hello\n")
-	must(t, err)
-	if got := c.line(); got != "hello\n" {
-		t.Errorf("echo %q", got)
+	status := func() string {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.PID()))
+		must(t, err)
+		return string(text)
 	}
-	must(t, c.SetTimer(-time.Second))
+	wakes := func() string {
+		wait.Until(t, "the launcher to wait", func() bool { return strings.Contains(status(), "State:\tS") })
+		_, count, _ := strings.Cut(status(), "\nvoluntary_ctxt_switches:")
+		return strings.Fields(count)[0]
+	}
+	before := wakes()
+	for range 100 {
+		must(t, c.SetTimer(time.Hour))
+	}
+	c.echoes()
+	if after := wakes(); after != before {
+		t.Errorf("the launcher has waited %s times, %s before its timer was moved", after, before)
+	}
+	c.Kill()
 	c.waitGone()
 }
 
 // However often the timer is moved while the launcher takes nothing, the newest
 // value counts, and no other.
 func TestTheNewestTimerCounts(t *testing.T) {
-	w := enter(t)
-	p := w.plan(Policy{}, Task{})
-	c := w.run(p, "echo")
-	c.line()
-	move := func(many, last time.Duration) {
-		must(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
-		for range 5000 { // far more than its socket takes
-			must(t, c.SetTimer(many))
+	eachTimer(t, func(t *testing.T, w *world, p *Plan, timer func(*Spec)) {
+		c := w.start(p, "echo", nil, timer)
+		c.line()
+		move := func(many, last time.Duration) {
+			must(t, syscall.Kill(c.PID(), syscall.SIGSTOP))
+			for range 5000 { // far more than its socket takes
+				must(t, c.SetTimer(many))
+			}
+			must(t, c.SetTimer(last))
+			must(t, syscall.Kill(c.PID(), syscall.SIGCONT))
 		}
-		must(t, c.SetTimer(last))
-		must(t, syscall.Kill(c.PID(), syscall.SIGCONT))
-	}
-	move(time.Second, wait.Bound)
-	other := w.start(p, "sleep", nil, func(s *Spec) { s.Timer = 2 * time.Second })
-	must(t, other.err)
-	other.waitGone() // by then the timer that no longer counts would have fired, too
-	c.echoes()
-	move(wait.Bound, -time.Second)
-	c.waitGone()
+		move(time.Second, wait.Bound)
+		other := w.start(p, "sleep", nil, func(s *Spec) { s.Timer = 2 * time.Second })
+		must(t, other.err)
+		other.waitGone() // by then the timer that no longer counts would have fired, too
+		c.echoes()
+		move(wait.Bound, -time.Second)
+		c.waitGone()
+	})
 }
 
 func TestSetupErrorIsTyped(t *testing.T) {

@@ -1,8 +1,10 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -14,6 +16,8 @@ import (
 // timer is what a launcher's own timer is to be. Only the newest value counts:
 // where the launcher's socket is full, that is sent when it has room again.
 type timer struct {
+	own *Lease // where launcher and host share it; nil where the launcher is told
+
 	mu   sync.Mutex
 	at   time.Time // when the launcher is to end its tree
 	late bool      // a goroutine waits for room to send at
@@ -25,6 +29,26 @@ func (t *timer) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
+	if t.own != nil {
+		_ = t.own.Close()
+	}
+}
+
+// never is longer than a machine runs.
+const never = time.Duration(math.MaxInt64 / 2)
+
+// share has a process that is about to start hold the timer itself, if it is to be moved.
+// It counts as the host's clocks do: not while the machine sleeps.
+func (t *timer) share(spec *Spec) (err error) {
+	if !spec.Movable || spec.Lease != nil {
+		return nil
+	}
+	if t.own, err = newLease("", unix.CLOCK_MONOTONIC); err != nil {
+		return err
+	}
+	err = t.own.Renew(cmp.Or(spec.Timer, never))
+	spec.Lease, spec.Timer = t.own, 0
+	return err
 }
 
 // SetTimer moves the launcher's own timer to left from now; it is an error after
@@ -35,6 +59,9 @@ func (p *Process) SetTimer(left time.Duration) error {
 	defer p.timer.mu.Unlock()
 	if p.timer.over || closed(p.gone) { // others may hold its end of the socket a moment longer
 		return errors.New("cannot move the launcher's timer: it is gone")
+	}
+	if own := p.timer.own; own != nil {
+		return own.Renew(left)
 	}
 	p.timer.at = time.Now().Add(left)
 	if p.timer.late {

@@ -208,6 +208,9 @@ func (b *batch) finish(e *entry, r *api.Result) {
 	e.ended = last.Event.Seq
 	last.Asked = e.asked
 	last.TraceParent, last.Trace = e.traceParent(), e.trace
+	if e.call.Made != nil {
+		e.call.Made(r)
+	}
 }
 
 // traceParent is the trace context that the call came with.

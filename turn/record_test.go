@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 // fills has the journal fail, or work again, after a while.
@@ -182,5 +184,30 @@ func TestUnrecordedResultsSaySo(t *testing.T) {
 			!strings.Contains(said, "turns=2") || !strings.Contains(said, "unrecordedResults=2") {
 			t.Errorf("log: %s", said)
 		}
+	})
+}
+
+// Made has a call's result before that is on record, and once.
+func TestMadeComesBeforeTheRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		turn := w.begin(t, Spec{})
+		made := map[string][]*api.Result{}
+		calls := []Call{callOf("a", "work", 5), callOf("b", "banned", 5)}
+		for i := range calls {
+			calls[i].Made = func(r *api.Result) {
+				made[r.CallID] = append(made[r.CallID], r)
+				if slices.ContainsFunc(w.journal.list(), func(on Record) bool { return on.Result == r }) {
+					t.Errorf("the result of %s is on record already", r.CallID)
+				}
+			}
+		}
+		results := run(t, turn, calls...)
+		for _, r := range results {
+			if len(made[r.CallID]) != 1 || made[r.CallID][0] != r {
+				t.Errorf("made of %s: %v, not its result alone", r.CallID, made[r.CallID])
+			}
+		}
+		turn.End()
 	})
 }

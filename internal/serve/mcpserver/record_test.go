@@ -51,3 +51,27 @@ func TestUnrecordedResult(t *testing.T) {
 		}
 	})
 }
+
+// noEnds takes all records but those of calls that have ended.
+type noEnds struct{}
+
+func (noEnds) Append(records ...turn.Record) error {
+	for _, r := range records {
+		if r.Result != nil {
+			return errors.New("no space left on device")
+		}
+	}
+	return nil
+}
+
+// The answer that was made while a result was put on record is not given if that failed.
+func TestUnrecordedSuccess(t *testing.T) {
+	t.Parallel()
+	ofEachKind(t, func(t *testing.T, k kind) {
+		c := connect(t, newServer(t, setup{journal: noEnds{}}), k, nil)
+		r := invoke(t, c, params("say", arguments{Text: "hello"}))
+		if own := execution(t, r); !own.Unrecorded || own.Status != api.StatusOK || !strings.Contains(text(r), "[NOTE] this result is not on record") {
+			t.Errorf("the model is told %q, the client %+v", text(r), own)
+		}
+	})
+}

@@ -149,11 +149,11 @@ func (o *owner) work(now time.Time) {
 	o.clock.Started(now)
 	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
-	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))
-	o.Tasks.Run("stream", func() { o.stream(o.lifetime, conn, request) })
-	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil { // beside the request
+	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil { // before there is a request, which the old one would cut short
 		o.moveTimer(now)
 	}
+	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))
+	o.Tasks.Run("stream", func() { o.stream(o.lifetime, conn, request) })
 	if o.p.Request.Keep != nil {
 		o.tree.Share(o.p.Request.Lock.File != "")
 	}

@@ -247,7 +247,14 @@ func TestOwner(t *testing.T) {
 			status: api.StatusOK, stage: "none", elapsed: meetTime,
 		},
 		"lives on for other calls": {
-			tool: &played{livesOn: true}, change: func(c *owner) { c.p.Request.Keep = &spec.Keep{} },
+			tool: &played{livesOn: true, work: func(_ context.Context, tool *played) error {
+				if len(tool.timers) == 0 {
+					tool.result(toolError) // the timer of the call before it would end it
+				}
+				tool.result(nil)
+				return nil
+			}},
+			change: func(c *owner) { c.p.Request.Keep = &spec.Keep{} },
 			status: api.StatusOK, stage: "none", did: []string{"share", "release"},
 		},
 		"an error does not end what lives on": {

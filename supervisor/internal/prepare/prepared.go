@@ -75,6 +75,9 @@ func (p *Prepared) CommandTool() *spec.CommandTool {
 // Describes says that the work is Describe.
 func (p *Prepared) Describes() bool { return p.Work == ForDescribe }
 
+// Outlasts says that the process is not for the time of one call only.
+func (p *Prepared) Outlasts() bool { return p.Request.Keep != nil || p.Work == ForAhead }
+
 // SHA256 is that of what is executed.
 func (p *Prepared) SHA256() string {
 	if p.Request.Command != nil {

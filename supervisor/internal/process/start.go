@@ -159,7 +159,7 @@ func (b *birth) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, e
 		Plan: c.Plan, Path: c.Path, Args: append([]string{c.ShownPath()}, c.Args()...),
 		Env: c.Env(env), Dir: c.Dir,
 		Stdio: [3]*os.File{b.Null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
-		SocketDir: socketDir, Timer: c.Timer(c.Timeout.Timeout), Lease: c.Request.Lease, KillFile: group.KillFile, Into: group.Fork,
+		SocketDir: socketDir, Timer: c.Timer(c.Timeout.Timeout), Movable: c.Outlasts(), Lease: c.Request.Lease, KillFile: group.KillFile, Into: group.Fork,
 	})
 }
 
