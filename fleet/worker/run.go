@@ -59,7 +59,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	next, stop := iter.Pull(portable.Pieces(result))
 	defer stop()
 	piece, more := next()
-	w.ended(a)
+	w.ended(a, call)
 	ended = time.Now()
 	for more || !s.Done() {
 		for more && w.push(a, &s, dataOf(piece)) {
