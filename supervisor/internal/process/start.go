@@ -158,11 +158,7 @@ func (b *birth) group() (*cgroup.Group, error) {
 	if room := b.call.Room; room != nil {
 		return room.Take()
 	}
-	return b.newGroup(b.call, b.call.ID)
-}
-
-func (m *Maker) newGroup(call *prepare.Prepared, name string) (*cgroup.Group, error) {
-	return m.Groups.NewGroupIn(call.Request.Share.Group(), name, call.GroupLimits())
+	return b.Groups.NewGroupIn(b.call.Request.Share.Group(), b.call.ID, b.call.GroupLimits())
 }
 
 // maxAheadName leaves the name of a group room for what tells it from others of its call.
@@ -176,8 +172,9 @@ func (m *Maker) MakeRoom(call *prepare.Prepared) {
 	})
 	call.Room = room
 	name := call.ID[:min(len(call.ID), maxAheadName)] + "-" + rand.Text()[:8]
+	share, limits := call.Request.Share.Group(), call.GroupLimits() // the request may change meanwhile
 	m.Tasks.Run("make a group", func() {
-		room.Make(func() (*cgroup.Group, error) { return m.newGroup(call, name) })
+		room.Make(func() (*cgroup.Group, error) { return m.Groups.NewGroupIn(share, name, limits) })
 	})
 }
 
