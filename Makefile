@@ -131,9 +131,10 @@ fleet-suites: build ## the tests of supervisor and turn over fleets: without a w
 FLEET_FAULTS ?= 1000
 FLEET_PAUSE ?= 500ms
 .PHONY: fleet-soak
-fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links and disks under calls, each judged by what its tool has done
+fleet-soak: build ## FLEET_FAULTS random faults of callers, workers, the servers between them, links, disks and clocks under calls, each judged by what its tool has done
 	@$(call need,$(TEST_NEEDS))
-	FLEET_FAULTS=$(FLEET_FAULTS) FLEET_PAUSE=$(FLEET_PAUSE) $(call stage,fleet-soak,^TestFleetSoak$$,./fleet)
+	./internal/testenv/clockstep/overlay bin/clockstep
+	FLEET_FAULTS=$(FLEET_FAULTS) FLEET_PAUSE=$(FLEET_PAUSE) $(call stage,fleet-soak,^TestFleetSoak$$,-overlay=$(CURDIR)/bin/clockstep/overlay.json -tags=clockstep ./fleet)
 
 # Its waits are of a machine that does nothing else.
 .PHONY: fleet-load

@@ -111,6 +111,7 @@ func (p *party) faults() []fault {
 		return fault{name, often, func() { make(upTo(400 * time.Millisecond)) }}
 	}
 	return []fault{
+		{"clock set", 20, func() { stepClock(p.cmd.Process) }},
 		short("stopped", 20, func(d time.Duration) { pause(p.cmd.Process, d) }),
 		short("partition", 15, func(d time.Duration) { p.wire.hold(true, true, d) }),
 		short("partition one way", 15, func(d time.Duration) { up := rand.IntN(2) == 0; p.wire.hold(up, !up, d) }),
@@ -125,6 +126,9 @@ func (p *party) faults() []fault {
 		{"partition beyond the lease", 1, func() { p.wire.hold(rand.IntN(2) == 0, true, tooLong) }},
 	}
 }
+
+// stepClock sets the wall clock of a party's process, and nobody else's.
+var stepClock = func(*os.Process) { panic("built without the tag clockstep: run make fleet-soak") }
 
 // worker starts one. Its clocks since boot are its own, and other ones in each life.
 func (s *soak) worker(name string) *party {

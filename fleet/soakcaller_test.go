@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/fleet"
@@ -133,7 +134,7 @@ func (c *soakCaller) call(id string) *api.Result {
 }
 
 func (c *soakCaller) note(n note) {
-	n.At = time.Now().UnixNano()
+	n.At = realTime()
 	raw, err := json.Marshal(n)
 	if err == nil {
 		_, err = c.history.Write(append(raw, '\n'))
@@ -141,6 +142,15 @@ func (c *soakCaller) note(n note) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// realTime is the machine's, as tools have it, whatever this process takes for the time.
+func realTime() int64 {
+	var at unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &at); err != nil {
+		panic(err)
+	}
+	return at.Nano()
 }
 
 // harmless is in the names of calls that may be made twice.

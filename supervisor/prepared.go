@@ -52,6 +52,14 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 	return prepared, err
 }
 
+// MakeRoom has what the call's processes are to be in made beside whatever comes before
+// Start. It does not wait, and does nothing for a call that may find a process.
+func (p *Prepared) MakeRoom() {
+	if r := p.p.Request; p.refused == nil && r.Keep == nil && r.Prestart == 0 {
+		p.s.maker.MakeRoom(p.p)
+	}
+}
+
 // Start begins the call. When ctx ends it is aborted.
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 	p.p.Request = own.Of(p.p.Request)

@@ -2,9 +2,11 @@ package supervisor_test
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
 
@@ -57,4 +59,38 @@ func TestAPreparedRefusal(t *testing.T) {
 	if err := host.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// The room of a call is there before it starts, and is its processes' then; that of one which
+// is given up is removed. Others of the same id have their own.
+func TestARoomBeforeTheStart(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	rooms := func(n int) func() bool {
+		return func() bool {
+			left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
+			return err == nil && len(left) == n
+		}
+	}
+	r := request("echo", `{}`)
+	r.ID = "twice"
+	if got := host.Call(t.Context(), r); !got.OK() { // what asks for its tools has ended
+		t.Fatal(got.Message)
+	}
+	wait.Until(t, "no group is there", rooms(0))
+	var both [2]*supervisor.Prepared
+	for i := range both {
+		p, err := host.Prepare(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.MakeRoom()
+		both[i] = p
+	}
+	wait.Until(t, "both have a room", rooms(2))
+	if got := both[0].Start(t.Context(), supervisor.Own{}).Result(); !got.OK() {
+		t.Error(got.Message)
+	}
+	wait.Until(t, "one is gone with its call", rooms(1))
+	both[1].Close()
+	wait.Until(t, "the other is removed", rooms(0))
 }

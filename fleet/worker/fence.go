@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/fleet/internal/seal"
 	"github.com/toolhost/toolhost/fleet/internal/start"
 	fleetv1 "github.com/toolhost/toolhost/fleet/proto/v1"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // hear takes a caller's beat.
@@ -100,10 +101,26 @@ func (w *Worker) drop(a *attempt) {
 	w.release(a)
 }
 
-// ended notes that a call has its result.
-func (w *Worker) ended(a *attempt) {
+// ended notes that a call has its result. The slot of one that could not be killed is held
+// until it is gone after all, as the supervisor's is.
+func (w *Worker) ended(a *attempt, call *supervisor.Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.state = start.Finished
-	w.release(a)
+	if call.Result().Kill.Survivors == 0 {
+		w.release(a)
+		return
+	}
+	w.stuck++
+	w.calls.Go(func() {
+		select {
+		case <-call.Gone():
+		case <-w.closed:
+			return
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.stuck--
+		w.release(a)
+	})
 }

@@ -158,8 +158,11 @@ func (w *Worker) prepare(a *attempt, raw []byte) {
 		a.begun = begunOf(p.call)
 		a.begun.Ready = w.ready
 	}
-	if a.state == start.Refused || a.waits { // it was given up meanwhile, or waits
+	switch {
+	case a.state == start.Refused || a.waits: // it was given up meanwhile, or waits
 		a.giveUp()
+	case len(a.request.Secrets) == 0: // others are planned anew
+		a.call.MakeRoom() // which takes as long as the go's way
 	}
 	w.takeUp(a)
 }
@@ -293,8 +296,9 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 	if a.state = next; next == start.Refused {
 		w.drop(a)
 	}
-	if begin {
+	if begin { // which says so
 		w.begin(a)
+		return
 	}
 	w.tell(a, say)
 }

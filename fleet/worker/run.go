@@ -2,6 +2,7 @@ package worker
 
 import (
 	"iter"
+	"runtime"
 	"slices"
 	"time"
 
@@ -25,6 +26,8 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	}
 	call := a.start(w.host, own)
 	w.running(a, call)
+	runtime.Gosched() // the call goes first
+	w.say(w.control, a, &fleetv1.Frame{What: &fleetv1.Frame_Started{Started: a.begun}})
 	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)
 	defer again.Stop()
@@ -59,7 +62,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	next, stop := iter.Pull(portable.Pieces(result))
 	defer stop()
 	piece, more := next()
-	w.ended(a)
+	w.ended(a, call)
 	ended = time.Now()
 	for more || !s.Done() {
 		for more && w.push(a, &s, dataOf(piece)) {

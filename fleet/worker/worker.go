@@ -51,6 +51,7 @@ type Worker struct {
 	free     int
 	line     []*attempt // that wait for a slot, the oldest first
 	unread   int        // calls whose results are not taken
+	stuck    int        // slots of calls that have a result, and could not be killed
 	draining bool
 	leaving  bool
 	joined   bool // it takes what callers send
@@ -194,11 +195,12 @@ func (w *Worker) beat() {
 	}
 }
 
-// Load are the calls that run or are prepared, and those whose results wait.
+// Load are the calls that run or are prepared, but for those that have a result and could not
+// be killed, and those whose results wait.
 func (w *Worker) Load() (busy, unread int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.config.Slots - w.free, w.unread
+	return w.config.Slots - w.free - w.stuck, w.unread
 }
 
 // DrainAsked is closed when a caller that may drain the worker asks for that, or all callers

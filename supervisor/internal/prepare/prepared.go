@@ -50,6 +50,9 @@ type Prepared struct {
 	// Warnings are the result's, Settings those that are for the operator.
 	Warnings, Settings []string
 
+	// Room is what its processes are to be in; nil until the start makes it.
+	Room *Room
+
 	cgroup      string
 	controllers []string
 	noCgroup    bool
@@ -57,6 +60,7 @@ type Prepared struct {
 
 // Close gives back what the preparation opened. It may be called again.
 func (p *Prepared) Close() {
+	p.Room.Leave()
 	p.Policy.Close()
 	p.Service.Close()
 	if p.FilesTo != nil {

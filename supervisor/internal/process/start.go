@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"time"
@@ -133,7 +134,7 @@ func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Pr
 			undo[i]()
 		}
 	}()
-	group, err := b.Groups.NewGroupIn(b.call.Request.Share.Group(), b.call.ID, b.call.GroupLimits())
+	group, err := b.group()
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +151,31 @@ func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Pr
 	}
 	group.Lead(launcher.PID())
 	return b.newProcess(group, launcher, pipes, b.held), nil
+}
+
+// group is the one that the call has already, or a new one.
+func (b *birth) group() (*cgroup.Group, error) {
+	if room := b.call.Room; room != nil {
+		return room.Take()
+	}
+	return b.Groups.NewGroupIn(b.call.Request.Share.Group(), b.call.ID, b.call.GroupLimits())
+}
+
+// maxAheadName leaves the name of a group room for what tells it from others of its call.
+const maxAheadName = 100
+
+// MakeRoom has the group of a call made beside what comes before its start. Its name is new
+// whatever else there is of the call: another try of it may not be gone.
+func (m *Maker) MakeRoom(call *prepare.Prepared) {
+	room := prepare.NewRoom(func(group *cgroup.Group) {
+		m.Tasks.Run("remove a group", func() { m.Discard(group) })
+	})
+	call.Room = room
+	name := call.ID[:min(len(call.ID), maxAheadName)] + "-" + rand.Text()[:8]
+	share, limits := call.Request.Share.Group(), call.GroupLimits() // the request may change meanwhile
+	m.Tasks.Run("make a group", func() {
+		room.Make(func() (*cgroup.Group, error) { return m.Groups.NewGroupIn(share, name, limits) })
+	})
 }
 
 func (b *birth) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
