@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -40,7 +41,7 @@ func TestAWorkerOfAnotherProtocol(t *testing.T) {
 		return len(list) == 1 && list[0].State == api.WorkerIncompatible
 	})
 	got := w.call(shell("true"))
-	const want = "w1: the worker is toolhost 2.0.0 (fleet protocol 2), and its caller toolhost 1.1.0 (fleet protocol 1): install the same version on both"
+	want := fmt.Sprintf("w1: the worker is toolhost 2.0.0 (fleet protocol %d), and its caller toolhost 1.1.0 (fleet protocol %d): install the same version on both", link.Protocol+1, link.Protocol)
 	if got.Status != api.StatusOverloaded || !strings.Contains(got.Message, want) || len(offers) > 0 {
 		t.Errorf("%s %s, and %d offers", got.Status, got.Message, len(offers))
 	}
@@ -77,6 +78,7 @@ func TestACallerOfAnotherProtocol(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	want := fmt.Sprintf("the worker is toolhost 2.0.0 (fleet protocol %d), and its caller toolhost of unknown version (fleet protocol 0): install the same version on both", link.Protocol)
 	serial := uint64(0)
 	wait.Until(t, "it is refused, and both versions are named", func() bool {
 		b := newest.Load()
@@ -91,6 +93,6 @@ func TestACallerOfAnotherProtocol(t *testing.T) {
 			Attempt: &fleetv1.Attempt{Caller: key.Public(), Life: "old", Serial: serial, Worker: "w1", Epoch: b.Epoch}, Beat: b.Number, Request: []byte("{}"),
 		})
 		why := said.Load()
-		return why != nil && *why == "the worker is toolhost 2.0.0 (fleet protocol 1), and its caller toolhost of unknown version (fleet protocol 0): install the same version on both"
+		return why != nil && *why == want
 	})
 }
