@@ -84,7 +84,7 @@ func nothingRuns(r *api.Result) bool {
 func (c *Call) answer(r *api.Result) {
 	c.result = r
 	close(c.done)
-	runtime.Gosched() // who waits for the result goes first
+	runtime.Gosched() // who waits for the result may go first
 }
 
 // ID is the call's, as in its events and result.

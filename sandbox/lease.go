@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lease is a timer that many processes share (timerfd_create(2), CLOCK_BOOTTIME, which
-// counts a machine's sleep): when it is over, each of their launchers ends its tree, also
-// while the host is stopped or starved. Its methods may be used from any goroutine.
+// Lease is a timer that the host shares with the launchers of one or many processes
+// (timerfd_create(2)): when it is over, each launcher ends its tree, also while the host is
+// stopped or starved. NewLease makes one of CLOCK_BOOTTIME, which counts a machine's sleep.
+// Its methods may be used from any goroutine.
 type Lease struct {
 	name string
 	file *os.File

@@ -60,7 +60,7 @@ type Spec struct {
 	// stopped or starved; 0 is never.
 	Timer time.Duration
 	// Movable: the timer will be moved often, as for calls that follow one another. Without
-	// a Lease it then takes the host one more descriptor, and no time of the launcher's.
+	// a Lease it then takes the host one more descriptor, and does not wake the launcher.
 	Movable bool
 	// Lease, if not nil, ends the tree from within when it is over, as Timer does.
 	Lease *Lease

@@ -102,7 +102,8 @@ func (w *Worker) drop(a *attempt) {
 }
 
 // ended notes that a call has its result. The slot of one that could not be killed is held
-// until it is gone after all, as the supervisor's is.
+// until it is gone after all, as the supervisor's is; the supervisor alone holds that of
+// a start which has not ended yet.
 func (w *Worker) ended(a *attempt, call *supervisor.Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -161,8 +161,8 @@ func (w *Worker) prepare(a *attempt, raw []byte) {
 	switch {
 	case a.state == start.Refused || a.waits: // it was given up meanwhile, or waits
 		a.giveUp()
-	case len(a.request.Secrets) == 0: // others are planned anew
-		a.call.MakeRoom() // which takes as long as the go's way
+	case len(a.request.Secrets) == 0: // with secrets it is planned anew at its start
+		a.call.MakeRoom() // while the go is on its way
 	}
 	w.takeUp(a)
 }
@@ -296,7 +296,7 @@ func (w *Worker) answer(a *attempt, m start.Message) {
 	if a.state = next; next == start.Refused {
 		w.drop(a)
 	}
-	if begin { // which says so
+	if begin { // run says so
 		w.begin(a)
 		return
 	}

@@ -26,7 +26,7 @@ func (w *Worker) run(a *attempt, o *outlet) (result *api.Result, ended time.Time
 	}
 	call := a.start(w.host, own)
 	w.running(a, call)
-	runtime.Gosched() // the call goes first
+	runtime.Gosched() // the call may go first
 	w.say(w.control, a, &fleetv1.Frame{What: &fleetv1.Frame_Started{Started: a.begun}})
 	var s stream.Sender[*fleetv1.Data]
 	again := time.NewTicker(againAfter)

@@ -36,13 +36,12 @@ func (c *Conn) Describe(ctx context.Context) (*pluginv1.DescribeResponse, error)
 	return response, nil
 }
 
-// Call runs one tool and hands each event to sink, in order, on this
-// goroutine, with the time when its decoding began; sink must be quick, for while
-// it runs the tool is held back. The
-// result is an event like the others. Call returns nil if the stream ended
-// properly after exactly one result, and otherwise *ProtocolError,
-// ErrDisconnected or ctx's cause. It ends when the process dies; ctx is for
-// giving up after that.
+// Call runs one tool and hands each event to sink, in order, on this goroutine,
+// with the time when its decoding began; sink must be quick, for while it runs
+// the tool is held back. The result is an event like the others. Call returns
+// nil if the stream ended properly after exactly one result, and otherwise
+// *ProtocolError, ErrDisconnected or ctx's cause. It ends when the process dies;
+// ctx is for giving up after that.
 func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink func(*pluginv1.CallEvent, time.Time)) error {
 	events, err := c.open(ctx, "Call", request, handshake.MaxMessageBytes)
 	if err != nil {

@@ -212,7 +212,7 @@ func (c *call) run() {
 	}
 	c.session.ended(results[0])
 	c.finish(results[0])
-	runtime.Gosched() // who waits for the answer goes first
+	runtime.Gosched() // who waits for the answer may go first
 }
 
 func (c *call) finish(r *api.Result) {

@@ -149,8 +149,8 @@ func (o *owner) work(now time.Time) {
 	o.clock.Started(now)
 	o.progressAt = nextBeat(now)
 	o.events.Publish(api.Event{Kind: api.EventStarted, TimeoutMs: budget.Milliseconds(o.p.Timeout.Timeout)})
-	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil { // before there is a request, which the old one would cut short
-		o.moveTimer(now)
+	if o.tree.Instance() != api.InstanceFresh || o.p.Request.Keep != nil {
+		o.moveTimer(now) // the old one would cut the request short
 	}
 	conn, request := o.tool.conn, o.p.CallRequest(o.timeLeft(now))
 	o.Tasks.Run("stream", func() { o.stream(o.lifetime, conn, request) })

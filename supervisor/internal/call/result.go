@@ -25,7 +25,7 @@ func (o *owner) finish() {
 	o.judge(r, o.found, o.ladder.silence)
 	o.answer(r)
 	close(o.done)
-	runtime.Gosched() // who waits for the answer goes first
+	runtime.Gosched() // who waits for the answer may go first
 }
 
 // complete adds to what was found what is known only now.

@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/toolhost/toolhost/cgroup"
@@ -23,6 +24,8 @@ func NewRoom(discard func(*cgroup.Group)) *Room {
 	return &Room{discard: discard, made: make(chan struct{})}
 }
 
+var errGivenUp = errors.New("the call was given up before its processes were started")
+
 // Make makes the group, once.
 func (r *Room) Make(group func() (*cgroup.Group, error)) {
 	made, err := group()
@@ -33,13 +36,17 @@ func (r *Room) Make(group func() (*cgroup.Group, error)) {
 	r.drop()
 }
 
-// Take waits for the group, which is the caller's then.
+// Take waits for the group, which is the caller's then. One that was given up is not to be
+// had any more.
 func (r *Room) Take() (*cgroup.Group, error) {
 	<-r.made
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	group := r.group
 	r.group = nil
+	if group == nil && r.err == nil {
+		return nil, errGivenUp
+	}
 	return group, r.err
 }
 
