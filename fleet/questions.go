@@ -92,9 +92,10 @@ func (c *remote) expectBack(r replied) {
 
 // unused gives back, once, a yes that was given to the worker.
 func (c *remote) unused(number uint32) {
-	unused := c.yeses[number]
-	delete(c.yeses, number)
-	c.asking.Go(func() { giveBack(unused) })
+	if unused := c.yeses[number]; unused != nil {
+		delete(c.yeses, number)
+		c.asking.Go(unused)
+	}
 }
 
 func (c *remote) sendReply(a *attempt, q *question) {

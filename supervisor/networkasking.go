@@ -47,8 +47,8 @@ func (n *netSession) settled(a relay.Ask) {
 	n.reportMu.Lock()
 	defer n.reportMu.Unlock()
 	if one := n.asks[a]; one != nil {
+		close(one.over) // before who waits for one of both goes on
 		one.end()
-		close(one.over)
 	}
 	delete(n.asks, a)
 }
@@ -72,9 +72,7 @@ func (n *netSession) asked(a relay.Ask, q *asking) {
 	if q.answered() {
 		return
 	}
-	settle := func(answer spec.Answer, why string) {
-		n.relay.s.tasks.Run("answer about a connection", func() { n.settle(a, answer, why) })
-	}
+	settle := func(answer spec.Answer, why string) { n.answer(a, answer, why) }
 	for _, l := range n.at.Listeners() {
 		if c, ok := l.(*call.Call); ok && c.AskNetwork(q.waits, a.Name, a.Port, settle) {
 			return
@@ -83,12 +81,24 @@ func (n *netSession) asked(a relay.Ask, q *asking) {
 	settle(spec.Answer{Denied: api.OutcomeFailed}, "no call is there to ask for")
 }
 
-// settle gives the relay an answer. A yes that has let nothing through is given back, and
-// the next question about the name waits for that. A relay that does not answer is ended
-// with the session, if not before.
-func (n *netSession) settle(a relay.Ask, answer spec.Answer, why string) {
+// answer gives the relay an answer. When it returns the relay has it before all that it is
+// told later, such as that the process serves another call, and maybe another turn.
+func (n *netSession) answer(a relay.Ask, answer spec.Answer, why string) {
 	v := verdictOf(answer)
-	taken, _ := n.relay.client.Answer(context.Background(), a, v, why) // without a relay no connection is left
+	wait, err := n.relay.client.Answer(a, v, why)
+	n.relay.s.tasks.Run("settle a question about a connection", func() {
+		taken := 0
+		if err == nil { // else there is no relay, and no connection left
+			taken, _ = wait(context.Background())
+		}
+		n.settle(a, taken, v, answer)
+	})
+}
+
+// settle ends a question by its answer, which the one has whose ID is taken. A yes that has
+// let nothing through is given back, and the next question about the name waits for that. A
+// relay that does not answer is ended with the session, if not before.
+func (n *netSession) settle(a relay.Ask, taken int, v relay.Verdict, answer spec.Answer) {
 	if taken == 0 && v == relay.AllowOnce && answer.Unused != nil {
 		answer.Unused()
 	}

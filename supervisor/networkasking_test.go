@@ -4,14 +4,22 @@ import (
 	"encoding/json"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/network/relay"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
-// answeringRelay plays a relay that gives each answer to the question with that ID.
-func answeringRelay(t *testing.T, taken int) *relay.Client {
+// askingOf is a session whose relay the test plays: take has each operation in turn, and says
+// which question has the answer.
+func askingOf(t *testing.T, take func(op any) (taken int)) *netSession {
+	t.Helper()
+	return &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{s: &Supervisor{}, client: playedRelay(t, take)}}
+}
+
+func playedRelay(t *testing.T, take func(op any) (taken int)) *relay.Client {
 	t.Helper()
 	ours, file, err := packetPair()
 	if err != nil {
@@ -31,7 +39,7 @@ func answeringRelay(t *testing.T, taken int) *relay.Client {
 			if err != nil || json.Unmarshal(raw[:n], &m) != nil {
 				return
 			}
-			reply, _ := json.Marshal(map[string]any{"op": m["op"], "id": m["id"], "taken": taken})
+			reply, _ := json.Marshal(map[string]any{"op": m["op"], "id": m["id"], "taken": take(m["op"])})
 			_, _ = conn.Write(reply)
 		}
 	}()
@@ -54,7 +62,7 @@ func TestQuestionsAboutANameComeInOrder(t *testing.T) {
 		{answer: spec.Answer{Value: yes, Always: true}},
 		{answer: spec.Answer{Denied: api.OutcomeCancelled}},
 	} {
-		n := &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{client: answeringRelay(t, test.taken)}}
+		n := askingOf(t, func(any) int { return test.taken })
 		ask := func(id int, name string) (relay.Ask, *asking) {
 			a := relay.Ask{Session: "s", Name: name, Port: 443, ID: id}
 			return a, n.comes(a)
@@ -78,10 +86,11 @@ func TestQuestionsAboutANameComeInOrder(t *testing.T) {
 		if n.left(third); three.answered() {
 			t.Error("nobody waits for the third one any more")
 		}
-		n.settle(first, test.answer, "")
+		n.answer(first, test.answer, "")
 		if got := <-goesOn; got != (seen{test.settled, test.given}) {
 			t.Errorf("%+v: %+v", test, got)
 		}
+		n.relay.s.tasks.Wait(time.Minute)
 		if _, last := ask(5, "a.test"); last.before != three.over {
 			t.Error("one that is settled is waited for")
 		}
@@ -90,12 +99,46 @@ func TestQuestionsAboutANameComeInOrder(t *testing.T) {
 
 // A yes is given back, too, where the relay has ended.
 func TestAYesWithoutARelay(t *testing.T) {
-	n := &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{client: answeringRelay(t, 1)}}
+	n := askingOf(t, func(any) int { return 1 })
 	_ = n.relay.client.Close()
 	<-n.relay.client.Gone()
 	given := 0
-	n.settle(relay.Ask{ID: 1}, spec.Answer{Value: json.RawMessage("true"), Unused: func() { given++ }}, "")
+	n.answer(relay.Ask{ID: 1}, spec.Answer{Value: json.RawMessage("true"), Unused: func() { given++ }}, "")
+	n.relay.s.tasks.Wait(time.Minute)
 	if given != 1 {
 		t.Errorf("it was given back %d times", given)
+	}
+}
+
+// An answer is the relay's before it hears that the process serves another call: no yes is
+// spent in a turn whose people have not given it.
+func TestAnAnswerComesBeforeTheNextCall(t *testing.T) {
+	const times = 100
+	ops := make(chan any, 2*times)
+	n := askingOf(t, func(op any) int { ops <- op; return 0 })
+	n.at = &process.Process{} // no call is there any more, which is an answer, too
+	for id := range times {
+		a := relay.Ask{ID: id}
+		n.asked(a, n.comes(a))
+		if err := n.relay.client.Begin(t.Context(), "s", "1"); err != nil {
+			t.Fatal(err)
+		}
+		if first, second := <-ops, <-ops; first != "answer" || second != "begin" {
+			t.Fatalf("the relay has heard %q, and then %q", first, second)
+		}
+	}
+}
+
+// A question that has the yes to the one before it knows that from the moment on at which
+// its own wait ends.
+func TestAQuestionIsSettledBeforeItsWaitEnds(t *testing.T) {
+	n := askingOf(t, func(any) int { return 0 })
+	a := relay.Ask{Name: "a.test", ID: 2}
+	one := n.comes(a)
+	one.before = make(chan struct{})
+	end, answered := one.end, false
+	one.end = func() { end(); answered = one.answered() }
+	if n.settled(a); !answered {
+		t.Error("people are asked about it")
 	}
 }

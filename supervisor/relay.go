@@ -305,7 +305,7 @@ func (r *relayProcess) Asked(a relay.Ask) {
 		return
 	}
 	r.s.tasks.Run("refuse a connection", func() {
-		_, _ = r.client.Answer(context.Background(), a, relay.Denied, "the call is over")
+		_, _ = r.client.Answer(a, relay.Denied, "the call is over")
 	})
 }
 

@@ -60,34 +60,35 @@ func (b *batch) reachQuestion(e *entry, covered approvable, prompt string, wait 
 }
 
 // keepYes keeps the approval of one connection for the next one, which may wait already.
+// Several are for as many connections.
 func (b *batch) keepYes(covered approvable, a api.Answer) {
-	b.t.once[reach{covered.tool, covered.rule}] = a
+	of := covered.reach()
 	for _, p := range b.t.pendings {
-		if p.known == nil || p.stays {
-			continue
-		}
-		if known := p.known(); known != nil {
-			b.t.close(p, api.OutcomeAnswered, *known)
+		if p.known != nil && !p.stays && p.covered.reach() == of {
+			b.t.close(p, api.OutcomeAnswered, a)
 			return
 		}
 	}
+	b.t.once[of] = append(b.t.once[of], a)
 }
 
 // reach is a name that a tool wants.
 type reach struct{ tool, rule string }
+
+func (c approvable) reach() reach { return reach{c.tool, c.rule} }
 
 // approvedReach uses an approval that there is of such a connection, or is nil.
 func (b *batch) approvedReach(covered approvable) *api.Answer {
 	if b.t.m.config.Approvals.hold(covered) {
 		return &api.Answer{Approve: true, Always: true}
 	}
-	of := reach{covered.tool, covered.rule}
-	once, given := b.t.once[of]
-	if !given {
+	of := covered.reach()
+	once := b.t.once[of]
+	if len(once) == 0 {
 		return nil
 	}
-	delete(b.t.once, of)
-	return &once
+	b.t.once[of] = once[1:]
+	return &once[0]
 }
 
 // stayed is the call's own question about a name that stayed open. That of another call

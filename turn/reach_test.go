@@ -157,3 +157,31 @@ func TestAnAnswerThatComesAsTheToolGivesUp(t *testing.T) {
 		})
 	}
 }
+
+// Two yeses are for two connections: each to the name that it was given for, and each once.
+func TestTwoYesesThatWereNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := newWorld().begin(t, Spec{})
+		defer turn.End()
+		b := &batch{t: turn}
+		covered, other := approvable{tool: "ask", rule: "network b.test:443"}, approvable{tool: "ask", rule: "network c.test:443"}
+		var said []string
+		wait := func(c approvable) {
+			turn.request(b.reachQuestion(&entry{}, c, "", time.Hour), func(_ string, a api.Answer) { said = append(said, c.rule[8:]+" "+a.By) })
+		}
+		turn.do(func() {
+			wait(other)
+			turn.once[other.reach()] = []api.Answer{{Approve: true, By: "eve"}} // as if it came in the same moment
+			for _, by := range []string{"alice", "bob"} {
+				b.keepYes(covered, api.Answer{Approve: true, By: by})
+			}
+			for range 3 {
+				wait(covered)
+			}
+			b.keepYes(covered, api.Answer{Approve: true, By: "carol"})
+		})
+		if got := strings.Join(said, ", "); got != "b.test:443 alice, b.test:443 bob, b.test:443 carol" {
+			t.Error(got)
+		}
+	})
+}

@@ -42,8 +42,8 @@ type Turn struct {
 	streamTimer *time.Timer // of the model's time
 	batch       *batch
 	pendings    map[string]*pending
-	unraised    []*pending           // wait for the question before them
-	once        map[reach]api.Answer // of those who approved one connection, which had none to let through
+	unraised    []*pending             // wait for the question before them
+	once        map[reach][]api.Answer // of those who approved one connection, which had none to let through
 	repeats     map[[32]byte]int
 	seen        map[string]bool // the keys of all calls
 	reason      api.Reason      // of the abort
@@ -58,7 +58,7 @@ type Turn struct {
 func newTurn(m *Manager, spec Spec) *Turn {
 	t := &Turn{
 		m: m, headless: spec.Headless, single: spec.Single, view: spec.View, most: spec.Most, room: spec.Room, lasting: cmp.Or(spec.ApprovalSession, spec.SessionID), waits: maps.Clone(spec.Waits), now: time.Now, inbox: make(chan func()), done: make(chan struct{}),
-		pendings: map[string]*pending{}, once: map[reach]api.Answer{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
+		pendings: map[string]*pending{}, once: map[reach][]api.Answer{}, repeats: map[[32]byte]int{}, seen: map[string]bool{},
 	}
 	t.info = Info{
 		TurnID: spec.ID, AgentID: spec.AgentID, SessionID: spec.SessionID, Owner: spec.Owner, ParentID: spec.ParentID, StartedAt: t.now().UTC(),

@@ -23,6 +23,7 @@ type answered struct {
 
 type asked struct {
 	id      int
+	told    bool          // the host knows it
 	over    chan struct{} // it was answered, or all connections have given up
 	waiters map[waiter]struct{}
 	answered
@@ -56,6 +57,9 @@ func (s *session) ask(ctx context.Context, w waiter, name string, port uint16) a
 func (s *session) put(key Ask, one *asked) {
 	key.ID = one.id
 	s.up.asked(key)
+	s.asks.mu.Lock()
+	one.told = true
+	s.asks.mu.Unlock()
 	<-one.over
 	if one.verdict == "" {
 		s.up.left(key)
@@ -96,19 +100,23 @@ func (a *asks) leave(key Ask, w waiter, one *asked) answered {
 
 // answer settles a question, and returns the ID of the one that has the answer: 0 if no
 // connection waits any more, for which a yes would be spent on nothing. A yes is for any
-// question about the name, a no for its own alone.
+// question about the name that the host knows of, a no for its own alone.
 func (s *session) answer(key Ask, v Verdict, why string) (taken int) {
 	id := key.ID
 	key.ID = 0
 	s.asks.mu.Lock()
 	defer s.asks.mu.Unlock()
 	one := s.asks.waiting[key]
-	if one == nil || v == Denied && one.id != id {
+	if one == nil {
+		return 0
+	}
+	abandoned := v != Denied && one.abandoned()
+	if one.id != id && (v == Denied || abandoned || !one.told) {
 		return 0
 	}
 	delete(s.asks.waiting, key)
 	defer close(one.over)
-	if v != Denied && one.abandoned() {
+	if abandoned {
 		one.answered = answered{Denied, "not granted, and the tool gave up before the answer came: a yes counts for its next connection"}
 		return 0
 	}

@@ -117,6 +117,69 @@ func TestAYesForAConnectionThatIsGone(t *testing.T) {
 	}
 }
 
+// slowHost hears of a question only when the test has it hear.
+type slowHost struct {
+	*told
+	hears chan struct{}
+}
+
+func (h slowHost) asked(a Ask) { <-h.hears; h.told.asked(a) }
+
+// A yes to an earlier question is not given to one that the host has not heard of, which
+// has people asked as soon as it has; a yes to itself shows that it has.
+func TestAYesBeforeTheHostKnowsTheQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, up, key := asking()
+		host := slowHost{up, make(chan struct{})}
+		s.up, s.asks.last = host, 1
+		got := make(chan answered, 1)
+		ask := func() {
+			go func() { got <- s.ask(t.Context(), &patient{}, key.Name, key.Port) }()
+			synctest.Wait()
+		}
+		answer := func(id, want int) {
+			t.Helper()
+			key.ID = id
+			if taken := s.answer(key, AllowOnce, ""); taken != want {
+				t.Errorf("a yes to question %d is that of %d, want %d", id, taken, want)
+			}
+		}
+		ask()
+		answer(1, 0)
+		host.hears <- struct{}{}
+		synctest.Wait()
+		answer(1, 2)
+		<-got
+		ask()
+		answer(3, 3)
+		<-got
+		host.hears <- struct{}{}
+	})
+}
+
+// A yes to an earlier question leaves one open whose tool has given up, too: the host hears
+// that nobody waits.
+func TestAYesForALaterConnectionThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, up, key := asking()
+		s.asks.last = 1
+		ctx, leave := context.WithCancel(t.Context())
+		got := make(chan answered, 1)
+		go func() { got <- s.ask(ctx, &patient{closed: true}, key.Name, key.Port) }()
+		synctest.Wait()
+		key.ID = 1
+		if taken := s.answer(key, AllowOnce, ""); taken != 0 {
+			t.Errorf("question %d has the answer", taken)
+		}
+		leave()
+		<-got
+		synctest.Wait()
+		if !slices.Equal(up.notes, []string{"asked b.test", "left b.test"}) {
+			t.Error(up.notes)
+		}
+	})
+}
+
 // A connection is closed for the relay from the moment on at which the tool closes it.
 func TestAConnectionThatTheToolGivesUp(t *testing.T) {
 	s, _ := newSession(t, deaf(), network.Limits{})

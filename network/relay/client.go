@@ -204,10 +204,17 @@ func (c *Client) End(ctx context.Context, session string, drain bool) (*api.Netw
 	return got.Report, err
 }
 
-// Answer settles an Ask; why is for a denial. taken is the ID of the question that has the
-// answer: that one, a later one about the same name, or 0 if no connection waits any more.
-// A yes for which it is 0 has let nothing through.
-func (c *Client) Answer(ctx context.Context, a Ask, v Verdict, why string) (taken int, err error) {
-	got, err := c.ask(ctx, message{Op: opAnswer, Ask: &a, Verdict: v, Why: why})
-	return got.Taken, err
+// Answer settles an Ask; why is for a denial. Later requests are carried out after that.
+// taken waits for the ID of the question that has the answer: that one, a later one about
+// the same name, or 0 if no connection waits any more. A yes for which it is 0 has let
+// nothing through.
+func (c *Client) Answer(a Ask, v Verdict, why string) (taken func(context.Context) (int, error), err error) {
+	r, err := c.begin(message{Op: opAnswer, Ask: &a, Verdict: v, Why: why}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (int, error) {
+		got, err := r.wait(ctx)
+		return got.Taken, err
+	}, nil
 }

@@ -24,7 +24,8 @@ func (c *Call) PassedNetwork(limit string) {
 
 // AskNetwork has people asked whether the tool may reach a name; false if the call
 // is over. Otherwise settle is called once, with the answer or with why there is no
-// yes. The call waits for it until waits ends.
+// yes, and returns before another call can have the processes. The call waits for the
+// answer until waits ends.
 func (c *Call) AskNetwork(waits context.Context, name string, port uint16, settle func(a spec.Answer, why string)) bool {
 	return c.send(networkAsk{waits: waits, to: fmt.Sprintf("%s:%d", name, port), settle: settle})
 }
@@ -49,16 +50,17 @@ type reachWait struct{ over bool }
 // take asks. The call's clocks stand still until the answer, or until no connection
 // waits for it.
 func (in networkAsk) take(o *owner, now time.Time) {
+	settle := func(a spec.Answer, why string) { o.helpers.Go(func() { in.settle(a, notGranted+", and "+why) }) }
 	before, known := o.tool.reached[in.to]
 	switch {
 	case known:
-		in.settle(before, notGranted+", and "+whyDenied(before))
+		settle(before, whyDenied(before))
 		return
 	case o.p.Request.Ask == nil:
-		in.settle(spec.Answer{Denied: api.OutcomeHeadless}, notGranted+", and nobody is there to be asked")
+		settle(spec.Answer{Denied: api.OutcomeHeadless}, "nobody is there to be asked")
 		return
 	case o.state != stateRunning || o.tool.questions == maxQuestions || o.tool.reaches == maxQuestions:
-		in.settle(spec.Answer{Denied: api.OutcomeFailed}, notGranted+", and nobody could be asked")
+		settle(spec.Answer{Denied: api.OutcomeFailed}, "nobody could be asked")
 		return
 	}
 	o.tool.questions++
