@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/toolhost/toolhost/api"
@@ -116,8 +117,7 @@ func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepare
 	r.mu.Lock()
 	r.sessions[session.id] = session
 	r.mu.Unlock()
-	p.SetNetwork(session)
-	wait, err := r.client.Open(relay.Session{
+	wait, err := session.open(relay.Session{
 		ID: session.id, Grants: grants, Ask: ask, Limits: prepared.Bounds.Network, Deny: s.config.DenyNetworks,
 	}, sockets.Files())
 	if err != nil {
@@ -129,6 +129,15 @@ func (s *Supervisor) serveNetwork(ctx context.Context, prepared *prepare.Prepare
 		}
 		return nil
 	}, nil
+}
+
+// open gives the process its session. A kill that comes meanwhile ends the session only
+// behind that, or else the relay would serve it for ever.
+func (n *netSession) open(s relay.Session, files []*os.File) (opened func(context.Context) error, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.at.SetNetwork(n)
+	return n.relay.client.Open(s, files)
 }
 
 // End ends the session; nothing of it is left when it returns.

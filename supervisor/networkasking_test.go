@@ -3,6 +3,7 @@ package supervisor
 import (
 	"encoding/json"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,10 +17,12 @@ import (
 // which question has the answer.
 func askingOf(t *testing.T, take func(op any) (taken int)) *netSession {
 	t.Helper()
-	return &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{s: &Supervisor{}, client: playedRelay(t, take)}}
+	client, _ := playedRelay(t, take)
+	return &netSession{asks: map[relay.Ask]*asking{}, relay: &relayProcess{s: &Supervisor{}, client: client}}
 }
 
-func playedRelay(t *testing.T, take func(op any) (taken int)) *relay.Client {
+// playedRelay returns the client's connection as well.
+func playedRelay(t *testing.T, take func(op any) (taken int)) (*relay.Client, *net.UnixConn) {
 	t.Helper()
 	ours, file, err := packetPair()
 	if err != nil {
@@ -39,11 +42,11 @@ func playedRelay(t *testing.T, take func(op any) (taken int)) *relay.Client {
 			if err != nil || json.Unmarshal(raw[:n], &m) != nil {
 				return
 			}
-			reply, _ := json.Marshal(map[string]any{"op": m["op"], "id": m["id"], "taken": take(m["op"])})
+			reply, _ := json.Marshal(map[string]any{"op": m["op"], "id": m["id"], "taken": take(m["op"]), "report": api.Network{}})
 			_, _ = conn.Write(reply)
 		}
 	}()
-	return client
+	return client, ours
 }
 
 // A question waits for the one before it about the same name, and has its yes if the relay
@@ -140,5 +143,41 @@ func TestAQuestionIsSettledBeforeItsWaitEnds(t *testing.T) {
 	one.end = func() { end(); answered = one.answered() }
 	if n.settled(a); !answered {
 		t.Error("people are asked about it")
+	}
+}
+
+// A process that is killed while its session is opened ends it behind that.
+func TestASessionEndsBehindItsBeginning(t *testing.T) {
+	ops := make(chan any, 2)
+	client, conn := playedRelay(t, func(op any) int { ops <- op; return 0 })
+	n := &netSession{at: &process.Process{}, relay: &relayProcess{client: client, sessions: map[string]*netSession{}}}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, resume := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = raw.Write(func(uintptr) bool { close(held); <-resume; return true }) // nobody else writes meanwhile
+	}()
+	<-held
+	opened := make(chan error, 1)
+	go func() {
+		_, err := n.open(relay.Session{ID: "s"}, nil)
+		opened <- err
+	}()
+	for n.at.Network() == nil {
+		runtime.Gosched()
+	}
+	if n.mu.TryLock() {
+		t.Error("the session may end before the relay has been told of it")
+		n.mu.Unlock()
+	}
+	close(resume)
+	n.at.Network().End(false)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	if first := <-ops; first != "open" {
+		t.Errorf("%v came first", first)
 	}
 }
