@@ -96,7 +96,9 @@ func (o *owner) onAbort(reason api.Reason, now time.Time) {
 	case stateStopping:
 		o.to(killRequested, now)
 	case stateDraining:
-		o.to(killRequested, now) // a reader of the output is not waited for
+		if o.output.passesThrough() { // a reader outside is not waited for; what is kept is there within settleTime
+			o.to(killRequested, now)
+		}
 	default:
 		o.stop(outcome.CauseAbort, reason, now)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
+	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/internal/publish"
 )
 
@@ -36,6 +37,22 @@ func TestOwnerOfWhatDoesNotDie(t *testing.T) {
 		synctest.Wait()
 		if stuck := c.Stuck.Load(); stuck != 0 {
 			t.Errorf("%d are stuck", stuck)
+		}
+	})
+}
+
+// An abort of a call that has ended does not cut off what is still read of its output.
+func TestAnAbortKeepsTheLastOutput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tool := &played{}
+		tool.lastOutput = func() {
+			time.Sleep(settleTime / 4)
+			tool.call.Abort(api.ReasonUser)
+			time.Sleep(settleTime / 4)
+			_ = tool.call.Output(process.Stdout, []byte("late"))
+		}
+		if r := owned(tool, nil).Result(); r.Status != api.StatusOK || r.Output.Stdout.Head != "late" {
+			t.Errorf("%s, and it wrote %q", r.Status, r.Output.Stdout.Head)
 		}
 	})
 }

@@ -36,9 +36,10 @@ type played struct {
 	work func(ctx context.Context, tool *played) error
 	// deaf processes do not mind SIGTERM, undying ones not even SIGKILL.
 	deaf, undying bool
-	burns         bool // uses CPU time for as long as it lives
-	ending        bool // by another call
-	livesOn       bool // after a call that ends well
+	burns         bool   // uses CPU time for as long as it lives
+	ending        bool   // by another call
+	livesOn       bool   // after a call that ends well
+	lastOutput    func() // between the death and the end of the output; nil is nothing
 
 	handle   func(*pluginv1.CallEvent, time.Time)
 	answers  chan *pluginv1.AnswerRequest
@@ -71,6 +72,9 @@ func (p *played) bringUp(ctx context.Context, _ *Call) {
 			close(p.dead)
 			p.call.Tasks.Run("die", func() {
 				p.call.Exited(syscall.WaitStatus(by))
+				if p.lastOutput != nil {
+					p.lastOutput()
+				}
 				p.call.OutputEnded(process.AllOutput)
 			})
 		})
