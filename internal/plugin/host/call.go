@@ -48,15 +48,10 @@ func (c *Conn) Call(ctx context.Context, request *pluginv1.CallRequest, sink fun
 		return c.explain(ctx, err)
 	}
 	defer events.close()
-	var began time.Time
 	if err := check(func() (*pluginv1.CallEvent, error) {
 		event := &pluginv1.CallEvent{}
-		err := events.Receive(func(wire []byte) error {
-			began = time.Now()
-			return events.decode(wire, event)
-		})
-		return event, err
-	}, func(e *pluginv1.CallEvent) { sink(e, began) }); err != nil {
+		return event, events.receive(event)
+	}, func(e *pluginv1.CallEvent) { sink(e, events.began) }); err != nil {
 		return c.explain(ctx, err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,6 +16,7 @@ import (
 type stream struct {
 	*rpc.Stream
 	decoder
+	began time.Time // of the last decoding
 }
 
 // open sends a request; maxBytes bounds each message that comes for it.
@@ -33,7 +35,10 @@ func (c *Conn) open(ctx context.Context, method string, request proto.Message, m
 
 // receive waits for the next message; io.EOF says that there was a last one.
 func (s *stream) receive(m proto.Message) error {
-	return s.Receive(func(wire []byte) error { return s.decode(wire, m) })
+	return s.Receive(func(wire []byte) error {
+		s.began = time.Now()
+		return s.decode(wire, m)
+	})
 }
 
 func (s *stream) close() {
