@@ -8,13 +8,13 @@ import (
 )
 
 // Weights of the directory for all tools: twice as much as any other group has,
-// unless Totals says something else, for calls start there, and the kernel would
-// let a start wait for tens of milliseconds behind the threads of a busy group as
-// heavy. For a moment while a group must die it is eight times as much. The
-// supervisor has more where it is in a cgroup of its own, so that its timers stay
-// exact and tools cannot keep it from reading their output.
+// unless Totals says something else, and for a moment while a group starts or must
+// die eight times as much. The supervisor has more than the tools where it is in a
+// cgroup of its own, so that its timers stay exact and tools cannot keep it from
+// reading their output; on cgroup v1 each of its threads weighs as much as a group.
 const (
 	toolsWeight      = 2 * defaultWeight
+	startWeight      = 8 * defaultWeight
 	boostWeight      = 8 * defaultWeight
 	supervisorWeight = 4 * defaultWeight
 )
@@ -37,6 +37,7 @@ type bounds struct {
 	limits Limits
 	weight int64 // of the CPU
 	lift   lift
+	favour favour
 	over   bool // the directory is gone, or about to be
 }
 
@@ -73,6 +74,11 @@ func (b *bounds) set(l Limits, weight int64) error {
 func (b *bounds) weigh(weight int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.weighNow(weight)
+}
+
+// weighNow is weigh. The caller holds mu.
+func (b *bounds) weighNow(weight int64) error {
 	if b.weight = weight; b.lift.on {
 		return nil
 	}
@@ -221,5 +227,6 @@ func (r *Root) Totals(l Limits) error {
 	if r.closed {
 		return ErrRemoved
 	}
+	r.all.mayFavour(l.CPUWeight == 0)
 	return r.all.set(l, cmp.Or(l.CPUWeight, toolsWeight))
 }

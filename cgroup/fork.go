@@ -33,8 +33,8 @@ func (g *Group) Fork(birth func(dir *os.File, enter, leave []*os.File) error) er
 				leave = append(leave, open.dup(h.home))
 			}
 		}
-		if open.err != nil {
-			return open.err
+		if err := errors.Join(open.err, g.root.all.favourStart()); err != nil {
+			return err
 		}
 		if len(enter) == 0 {
 			return birth(dir, nil, nil)
