@@ -88,7 +88,8 @@ func (p *Parser) Write(b []byte) []Content {
 }
 
 // lines gives out every line that is complete.
-func (p *Parser) lines(b []byte) (out []Content) {
+func (p *Parser) lines(b []byte) []Content {
+	out := make([]Content, 0, bytes.Count(b, []byte("\n"))+1)
 	for len(b) > 0 {
 		line, rest, complete := bytes.Cut(b, []byte("\n"))
 		b = rest

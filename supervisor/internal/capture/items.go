@@ -52,6 +52,7 @@ type Items struct {
 	limit              int64
 	half               int
 	head, tail         []*run
+	gone               int // of tail, from its front: dropped
 	headCost, tailCost int
 	headFull           bool
 	seen               int64
@@ -59,7 +60,7 @@ type Items struct {
 	droppedValues      int
 	largest            int    // of them, its size
 	largestKind        string // and what it is
-	spare              []byte // what a text that was dropped was in
+	spare              *run   // the last one that was dropped
 }
 
 // NewItems keeps at most limit bytes.
@@ -103,7 +104,7 @@ func (s *Items) addTail(item api.Content) {
 
 // dropOldest takes at least one and about excess bytes off the tail's front.
 func (s *Items) dropOldest(excess int) {
-	oldest := s.tail[0]
+	oldest := s.tail[s.gone]
 	left := oldest.left()
 	if isText(oldest.item) && len(left) > excess {
 		dropped := len(left) - len(wholeStart(left[excess:]))
@@ -111,13 +112,21 @@ func (s *Items) dropOldest(excess int) {
 		s.forget(dropped, dropped)
 		return
 	}
-	s.tail[0] = nil // what is dropped must not stay reachable
-	s.tail = s.tail[1:]
+	s.shift()
 	s.forget(cost(oldest.item)+len(left), Size(oldest.item)+len(left))
 	if !isText(oldest.item) {
 		s.forgetValue(oldest.item)
-	} else {
-		s.spare = oldest.text
+	}
+	*oldest = run{text: oldest.text[:0]} // what is dropped must not stay reachable
+	s.spare = oldest
+}
+
+// shift takes the tail's first off, and moves the others to the front once they
+// are fewer than what is gone.
+func (s *Items) shift() {
+	s.tail[s.gone] = nil
+	if s.gone++; 2*s.gone > len(s.tail) {
+		s.tail, s.gone = slices.Delete(s.tail, 0, s.gone), 0
 	}
 }
 
@@ -135,32 +144,48 @@ func (s *Items) forget(cost, bytes int) {
 // join appends item, as part of the last run where both are texts, and short.
 func (s *Items) join(runs []*run, item api.Content) []*run {
 	if !isText(item) {
-		return append(runs, &run{item: item})
+		return append(runs, s.begin(item, false))
 	}
 	if item.Text == "" && !item.Block {
 		return runs
 	}
-	var room []byte
+	long := false
 	if n := len(runs); n > 0 && !item.Block && isText(runs[n-1].item) {
-		if last := runs[n-1]; len(last.text)+len(item.Text) <= maxRunBytes {
+		last := runs[n-1]
+		if len(last.text)+len(item.Text) <= maxRunBytes {
 			last.text = append(last.text, item.Text...)
 			return runs
 		}
-		room, s.spare = s.spare[:0], nil // it will be as long as the last one
+		long = true // as long as the last one
 	}
-	text := append(room, item.Text...)
+	text := item.Text
 	item.Text = ""
-	return append(runs, &run{item: item, text: text})
+	r := s.begin(item, long)
+	r.text = append(r.text, text...)
+	return append(runs, r)
+}
+
+// begin is a run without text, made of one that was dropped if it can be: where the
+// text will be long, with the room that the dropped one's had.
+func (s *Items) begin(item api.Content, long bool) *run {
+	r := s.spare
+	if s.spare = nil; r == nil {
+		return &run{item: item}
+	}
+	if r.item = item; !long {
+		r.text = nil
+	}
+	return r
 }
 
 // Kept returns what is left, texts joined; where something was dropped, a text
 // in between says how much.
 func (s *Items) Kept() []api.Content {
 	if s.dropped == 0 {
-		return merge(append(slices.Clip(s.head), s.tail...))
+		return merge(append(slices.Clip(s.head), s.tail[s.gone:]...))
 	}
 	gap := api.Content{Type: "text", Text: s.gap(), LeftOutBytes: s.dropped}
-	return append(append(merge(s.head), gap), merge(s.tail)...)
+	return append(append(merge(s.head), gap), merge(s.tail[s.gone:])...)
 }
 
 // gap names the largest that was dropped whole: text shows by itself that some
