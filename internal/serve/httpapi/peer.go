@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"unsafe" // for an option that package syscall does not know
 
@@ -25,32 +22,6 @@ type (
 	connectionKey struct{}
 	callerKey     struct{}
 )
-
-// connection is one of a client's.
-type connection struct{ closed atomic.Bool }
-
-// Closed says whether it has ended.
-func (c *connection) Closed() bool { return c.closed.Load() }
-
-// connections are those that are open.
-type connections struct{ open sync.Map }
-
-// add notes a new one.
-func (l *connections) add(c net.Conn) *connection {
-	one := new(connection)
-	l.open.Store(c, one)
-	return one
-}
-
-// note is the hook for http.Server's ConnState.
-func (l *connections) note(c net.Conn, state http.ConnState) {
-	if state != http.StateClosed && state != http.StateHijacked {
-		return
-	}
-	if one, known := l.open.LoadAndDelete(c); known {
-		one.(*connection).closed.Store(true)
-	}
-}
 
 // Caller is who has sent a request that one of Config.Mounts is to answer.
 type Caller struct {
@@ -81,13 +52,14 @@ func withCaller(ctx context.Context, who caller, i *intake) context.Context {
 
 // withPeer notes the connection, and who has connected. Connections of other
 // kinds than unix sockets have no peer.
-func withPeer(ctx context.Context, c net.Conn, one *connection) context.Context {
-	ctx = context.WithValue(ctx, connectionKey{}, one)
+func (l *connections) withPeer(ctx context.Context, c net.Conn) context.Context {
 	conn, ok := c.(*net.UnixConn)
 	if !ok {
-		return ctx
+		return context.WithValue(ctx, connectionKey{}, l.add(c, originName(c)))
 	}
-	return context.WithValue(ctx, peerKey{}, readPeer(conn))
+	p := readPeer(conn)
+	ctx = context.WithValue(ctx, connectionKey{}, l.add(c, fmt.Sprintf("user %d", p.uid)))
+	return context.WithValue(ctx, peerKey{}, p)
 }
 
 func peerOf(ctx context.Context) (peer, bool) {

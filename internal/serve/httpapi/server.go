@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -148,6 +147,7 @@ type Server struct {
 	authenticator
 	handler  http.Handler
 	schemas  schemas
+	files    int // that connections may have
 	intake   *intake
 	links    *links
 	leases   *leases
@@ -165,14 +165,15 @@ func New(config Config) (*Server, error) {
 	if config.Turns == nil || config.Tools == nil {
 		return nil, errors.New("bug: the HTTP API needs turns and tools")
 	}
-	complete(&config)
+	files := maxConnections()
+	complete(&config, files)
 	schemas, err := published()
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		authenticator: authenticator{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
-		schemas:       schemas, intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
+		schemas:       schemas, files: files, intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
 		scrapes: scrapes{config.Metrics, make(chan struct{}, maxScrapes)}, lists: make(chan struct{}, 1), leases: newLeases(config),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -197,9 +198,10 @@ func (s *authenticator) setPublic() (err error) {
 	return nil
 }
 
-func complete(c *Config) {
+func complete(c *Config, files int) {
 	orElse(&c.MaxBodyBytes, defaultBodyBytes)
 	orElse(&c.MaxStreams, defaultStreams)
+	c.MaxStreams = min(c.MaxStreams, files/2)
 	orElse(&c.Heartbeat, defaultHeartbeat)
 	orElse(&c.Stall, defaultStall)
 	orElse(&c.TurnIdle, defaultTurnIdle)
@@ -234,12 +236,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) HTTP() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := new(connections)
+	open := newConnections(s.files, s.config.Logger)
 	server := &http.Server{
 		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
 		BaseContext: s.listens,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, c, open.add(c)) },
+		ConnContext: open.withPeer,
 		ConnState:   open.note,
 		ErrorLog:    log.New(s.config.Logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
 	}

@@ -43,6 +43,8 @@ func (s *authenticator) admit(r *http.Request, need access.Need, public bool) (c
 	}
 	if err != nil {
 		s.refused(r, who, err)
+	} else if !public {
+		knowConnection(r.Context())
 	}
 	return who, err
 }
