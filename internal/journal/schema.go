@@ -12,11 +12,11 @@ const applicationID = 0x54484a31
 
 // migrations take the database from version i to version i+1 (PRAGMA user_version), each in one transaction.
 // Released ones never change: add to the end.
-var migrations = []string{schema1, schema2, schema3, schema4, schema5}
+var migrations = []string{schema1, schema2, schema3, schema4, schema5, schema6}
 
 // A turn that is being pruned has no row in turns any more but one in pruning, so readers see it whole or not at all.
-// Ids of turns and events are never used again: AUTOINCREMENT and, for events, which come far more often, a mark that is
-// written where they are deleted. Results are apart from calls so that lists stay quick.
+// Ids of turns and events are never used again: a mark is written where they are deleted (schema6 for turns). Results are
+// apart from calls so that lists stay quick.
 const schema1 = `
 CREATE TABLE turns (
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -103,6 +103,17 @@ CREATE INDEX turns_by_owner ON turns(owner, started);
 CREATE INDEX calls_by_time ON calls(queued);
 CREATE INDEX calls_by_tool ON calls(tool, queued);
 CREATE INDEX calls_failed ON calls(status, queued) WHERE status NOT IN ('ok', 'open');
+`
+
+// AUTOINCREMENT had each commit that begins a turn write one more page. Only the table's text changes, which leaves its rows
+// where they are (https://www.sqlite.org/lang_altertable.html, section 7).
+const schema6 = `
+ALTER TABLE mark ADD COLUMN turn INTEGER NOT NULL DEFAULT 0; -- the highest turns.id when some were last deleted
+UPDATE mark SET turn = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'turns'), 0);
+DELETE FROM sqlite_sequence;
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, ' AUTOINCREMENT', '') WHERE name = 'turns';
+PRAGMA writable_schema = RESET;
 `
 
 // identity is what a database says of itself.
