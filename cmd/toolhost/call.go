@@ -23,8 +23,9 @@ import (
 // can be told: limits and grants are the daemon's.
 type callCommand struct {
 	remoteFlags
-	flags callFlags
-	args  string
+	flags         callFlags
+	timeout, soft time.Duration
+	args          string
 	// retries is how often the call is made again at most.
 	retries int
 }
@@ -50,8 +51,8 @@ read-only or idempotent. The waits between attempts grow from about 200ms to at 
 	}
 	flags := cmd.Flags()
 	c.flags.given = flags
-	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
-	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
+	callargs.DurationVar(flags, &c.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
+	callargs.DurationVar(flags, &c.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	flags.IntVar(&c.retries, "retries", 0, "retry a failed call up to this many times, at most 10, if its result calls it retryable")
 	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
@@ -67,7 +68,7 @@ func (c *callCommand) run(tool string, words []string) error {
 	if c.args != "" && len(words) > 0 {
 		return exit.Usagef("give either --args or key=value words, not both")
 	}
-	for name, d := range map[string]time.Duration{"timeout": c.flags.timeout, "soft": c.flags.soft} {
+	for name, d := range map[string]time.Duration{"timeout": c.timeout, "soft": c.soft} {
 		if d < 0 {
 			return exit.Usagef("--%s %s is negative: give a positive one such as 30s", name, d)
 		}
@@ -132,10 +133,10 @@ func (c *callCommand) call(name string, words []string, schema json.RawMessage) 
 func (c *callCommand) meta() (json.RawMessage, error) {
 	asked := map[string]int64{}
 	if c.flags.set("timeout") {
-		asked[budget.MetaKey] = c.flags.timeout.Milliseconds()
+		asked[budget.MetaKey] = c.timeout.Milliseconds()
 	}
-	if c.flags.soft > 0 {
-		asked[budget.SoftMetaKey] = c.flags.soft.Milliseconds()
+	if c.soft > 0 {
+		asked[budget.SoftMetaKey] = c.soft.Milliseconds()
 	}
 	if len(asked) == 0 {
 		return nil, nil

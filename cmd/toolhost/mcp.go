@@ -28,9 +28,10 @@ import (
 // mcpFlags are those of the MCP server.
 type mcpFlags struct {
 	callFlags
-	plugins       []string
-	clientTimeout time.Duration
+	plugins []string
 }
+
+var mcpKeys = keys{"client-timeout": "mcp.clientTimeout"}
 
 // notOfMCP are flags of calls that mean nothing where results go to a client.
 var notOfMCP = []string{"out", "json", "events", "quiet"}
@@ -53,9 +54,10 @@ a well-known client.
 		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
-	callargs.DurationVar(cmd.Flags(), &flags.clientTimeout, "client-timeout", 0, "how long the client waits for a result (default 60s)")
+	callargs.DurationVar(cmd.Flags(), new(time.Duration), "client-timeout", 0, "how long the client waits for a result (default 60s)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
+	flags.own = mcpKeys
 	for _, name := range notOfMCP {
 		_ = cmd.Flags().MarkHidden(name)
 	}
@@ -64,9 +66,6 @@ a well-known client.
 }
 
 func runMCP(flags *mcpFlags) error {
-	if flags.set("client-timeout") && flags.clientTimeout <= 0 {
-		return exit.Usagef("--client-timeout %s must be positive, such as 60s", flags.clientTimeout)
-	}
 	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
 		return err
 	}
@@ -184,8 +183,8 @@ func (k *app) retry(server *mcpserver.Server) (end func()) {
 
 // clientTimeout is how long a client waits.
 func (k *app) clientTimeout(flags *mcpFlags, client string) time.Duration {
-	if flags.clientTimeout > 0 {
-		return flags.clientTimeout
+	if flags.set("client-timeout") {
+		return k.loaded.MCP.ClientTimeout
 	}
 	return cmp.Or(k.loaded.MCP.Clients[client], k.loaded.MCP.ClientTimeout)
 }
