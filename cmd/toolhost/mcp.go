@@ -123,31 +123,18 @@ func polled(in *os.File) *os.File {
 
 func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
 	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
+	find := func(ctx context.Context, name string) (catalog.Tool, error) {
+		if t, ok := own[name]; ok {
+			return t, nil
+		}
+		return k.catalog.Find(ctx, name)
+	}
 	asker := mcpserver.NewAsker()
-	config := turn.Config{
-		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger, Profiles: k.profiles,
-		Tool: func(name string) (turn.Tool, bool) {
-			if t, ok := own[name]; ok {
-				return t.Tool, true
-			}
-			return k.catalog.Offered(name)
-		},
-	}
-	if kept != nil {
-		own := journal.Turns{Journal: kept}
-		config.Journal, config.History = own, own.Records
-	}
-	turns := turn.New(config)
+	turns := turn.New(k.turnsOf(asker, own, kept, logger))
 	defer turns.Close()
 	settings := mcpserver.Config{
 		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel, Search: k.loaded.MCP.Search,
-		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
-		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
-			if t, ok := own[name]; ok {
-				return t, nil
-			}
-			return k.catalog.Find(ctx, name)
-		},
+		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) }, Find: find,
 		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
 		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
 		Health:  func() any { return k.host.Health() },
@@ -167,6 +154,24 @@ func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		return exit.With(exit.Failed, err)
 	}
 	return nil
+}
+
+// turnsOf is the configuration of the turns of an MCP server's calls.
+func (k *app) turnsOf(asker *mcpserver.Asker, own map[string]catalog.Tool, kept *journal.Journal, logger hclog.Logger) turn.Config {
+	config := turn.Config{
+		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger, Profiles: k.profiles,
+		Tool: func(name string) (turn.Tool, bool) {
+			if t, ok := own[name]; ok {
+				return t.Tool, true
+			}
+			return k.catalog.Offered(name)
+		},
+	}
+	if kept != nil {
+		own := journal.Turns{Journal: kept}
+		config.Journal, config.History = own, own.Records
+	}
+	return config
 }
 
 // retry offers what could not be described at first as soon as it can be; end
