@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
@@ -128,9 +129,6 @@ func (k *app) warn(warning string) {
 	}
 }
 
-// profiles are the asks of the configuration for turns.
-func (k *app) profiles() map[string][]budget.Ask { return k.loaded.Config.Profiles }
-
 func (k *app) Close() {
 	if err := k.host.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine("cannot remove all that the call has used: "+err.Error()))
@@ -164,17 +162,18 @@ func (f *callFlags) dataDir(loaded *config.Loaded) string {
 	if f.journal.state != "" && f.journal.state != state.None {
 		return f.journal.state
 	}
-	if loaded.State == config.NoState {
-		return ""
-	}
-	if loaded.State != "" {
-		return loaded.State
-	}
-	dir, err := state.Default()
-	if err != nil || dir == state.None {
-		return ""
-	}
+	dir, _ := stateFolder(loaded)
 	return dir
+}
+
+// turns are the settings of all turns of the command, whose journal may be nil.
+func (k *app) turns(kept *journal.Journal) turn.Config {
+	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
+	if kept != nil {
+		own := journal.Turns{Journal: kept}
+		c.Journal, c.History = own, own.Records
+	}
+	return c
 }
 
 // base is what a call begins with whose tool is in no configuration.

@@ -130,7 +130,15 @@ func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		return k.catalog.Find(ctx, name)
 	}
 	asker := mcpserver.NewAsker()
-	turns := turn.New(k.turnsOf(asker, own, kept, logger))
+	config := k.turns(kept)
+	config.NoStatus, config.Interactor, config.Logger = true, asker, logger
+	config.Tool = func(name string) (turn.Tool, bool) {
+		if t, ok := own[name]; ok {
+			return t.Tool, true
+		}
+		return k.catalog.Offered(name)
+	}
+	turns := turn.New(config)
 	defer turns.Close()
 	settings := mcpserver.Config{
 		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel, Search: k.loaded.MCP.Search,
@@ -154,24 +162,6 @@ func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journ
 		return exit.With(exit.Failed, err)
 	}
 	return nil
-}
-
-// turnsOf is the configuration of the turns of an MCP server's calls.
-func (k *app) turnsOf(asker *mcpserver.Asker, own map[string]catalog.Tool, kept *journal.Journal, logger hclog.Logger) turn.Config {
-	config := turn.Config{
-		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger, Profiles: k.profiles,
-		Tool: func(name string) (turn.Tool, bool) {
-			if t, ok := own[name]; ok {
-				return t.Tool, true
-			}
-			return k.catalog.Offered(name)
-		},
-	}
-	if kept != nil {
-		own := journal.Turns{Journal: kept}
-		config.Journal, config.History = own, own.Records
-	}
-	return config
 }
 
 // retry offers what could not be described at first as soon as it can be; end

@@ -77,15 +77,9 @@ func (s *session) live() bool {
 }
 
 func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn.Turn, error) {
-	config := turn.Config{
-		Parallel: s.loaded.Turn.Parallel,
-		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Health() },
-		Tool: s.tool, Profiles: s.profiles,
-	}
-	if kept != nil {
-		own := journal.Turns{Journal: kept}
-		config.Journal, config.History = own, own.Records
-	} else if !s.flags.events {
+	config := s.turns(kept)
+	config.NoStatus, config.Tool, config.Health = s.single, s.tool, func() any { return s.host.Health() }
+	if kept == nil && !s.flags.events {
 		config.EventOutputBytes = -1 // nobody reads it
 	}
 	s.spec.Headless = asks == nil

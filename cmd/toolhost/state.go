@@ -63,22 +63,27 @@ func (f *journalFlags) retention() (r journal.Retention, err error) {
 // dir is the folder of the journal; empty means none.
 func (f *journalFlags) dir() (string, error) {
 	switch {
-	case f.state == state.None:
+	case f.state == state.None, f.state == "" && !f.byDefault:
 		return "", nil
 	case f.state != "":
 		return f.state, nil
-	case !f.byDefault:
-		return "", nil
-	case f.configured != nil && f.configured.State == config.NoState:
-		return "", nil
-	case f.configured != nil && f.configured.State != "":
-		return f.configured.State, nil
 	}
-	dir, err := state.Default()
-	if err != nil {
+	return stateFolder(f.configured)
+}
+
+// stateFolder is that of the configuration, if there is one, else the default; empty means
+// none.
+func stateFolder(loaded *config.Loaded) (dir string, err error) {
+	if loaded != nil {
+		dir = loaded.State
+	}
+	if dir == "" {
+		dir, err = state.Default()
+	}
+	switch {
+	case err != nil:
 		return "", exit.With(exit.Usage, err)
-	}
-	if dir == state.None {
+	case dir == state.None:
 		return "", nil
 	}
 	return dir, nil
