@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -92,16 +94,29 @@ func (f *callFlags) register(cmd *cobra.Command) {
 	flags.StringArray("require", nil, "refuse to run without this optional `FEATURE`: landlock, landlockScope")
 	flags.BoolVar(&f.unsafe, "unsafe-no-sandbox", false, "run without a sandbox, with your own files, network and system calls")
 	flags.String("mode", "", "allow, ask or deny (default ask for a tool that says it is destructive, else allow)")
-	flags.BoolVar(&f.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
+	f.registerHeadless()
 	flags.StringArray("env", nil, "set `K=V` in the tool's environment, or pass K on from this one")
 	flags.String("sha256", "", "run the binary only if this is its SHA-256")
 	flags.StringVar(&f.config, "config", "", "read this toolhost.yaml (see toolhost config)")
 	flags.StringVar(&f.cgroupParent, "cgroup-parent", "", "make cgroups below this one instead of finding a place")
 	flags.BoolVar(&f.noCgroup, noCgroupFlag, false, noCgroupUsage)
-	flags.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
-	flags.BoolVar(&f.events, "events", false, "print one JSON event a line on stderr")
-	flags.BoolVar(&f.quiet, "quiet", false, "print no live line and no outcome")
+	f.registerOutput()
 	flags.SortFlags = false
+}
+
+func (f *callFlags) registerHeadless() {
+	f.given.BoolVar(&f.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
+}
+
+func (f *callFlags) registerOutput() {
+	f.given.BoolVar(&f.json, "json", false, "print the result as JSON, alone, on stdout")
+	f.given.BoolVar(&f.events, "events", false, "print one JSON event a line on stderr")
+	f.given.BoolVar(&f.quiet, "quiet", false, "print no live line and no outcome")
+}
+
+// live says whether people may be shown a line that changes.
+func (f *callFlags) live() bool {
+	return !f.quiet && !f.json && !f.events && present.CanRedraw(os.Stderr)
 }
 
 // check refuses flags that contradict one another.

@@ -44,7 +44,7 @@ func (s *session) run() (results []*api.Result, err error) {
 			}
 		}()
 	}
-	view := present.NewView(os.Stderr, present.Options{Live: s.live(), Single: s.single})
+	view := present.NewView(os.Stderr, present.Options{Live: !s.passes && s.flags.live(), Single: s.single})
 	defer view.Close()
 	asks := s.flags.interactor(view)
 	if asks != nil {
@@ -69,11 +69,6 @@ func (s *session) run() (results []*api.Result, err error) {
 		return results, hostError(fmt.Errorf("the turn is not wholly on record: %w", err))
 	}
 	return results, nil
-}
-
-func (s *session) live() bool {
-	f := s.flags
-	return !f.quiet && !f.json && !f.events && !s.passes && present.CanRedraw(os.Stderr)
 }
 
 func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn.Turn, error) {

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolhost/toolhost/internal/text"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Error is a status of gRPC other than OK.
