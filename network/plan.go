@@ -69,26 +69,12 @@ func FoundAddr(n int) netip.Addr {
 // made. ask adds the ports of names that people will be asked about.
 func Arrange(grants []Grant, ask bool) (Plan, error) {
 	p := Plan{Routes: []netip.Prefix{synthetic}}
-	whole4, whole6 := map[uint16]bool{}, map[uint16]bool{} // ports taken on all addresses
-	if ask {
-		for _, port := range defaultPorts {
-			whole4[port] = true
-		}
-	}
 	for _, g := range grants {
-		prefix, isNet := g.Prefix()
-		if isNet && !prefix.Addr().IsLoopback() {
+		if prefix, isNet := g.Prefix(); isNet && !prefix.Addr().IsLoopback() {
 			p.Routes = append(p.Routes, prefix)
 		}
-		for _, port := range g.Ports {
-			switch {
-			case g.Wildcard(), isNet && !prefix.IsSingleIP() && prefix.Addr().Is4():
-				whole4[port] = true
-			case isNet && !prefix.IsSingleIP():
-				whole6[port] = true
-			}
-		}
 	}
+	whole4, whole6 := wholePorts(grants, ask)
 	if whole4[dnsPort] {
 		return Plan{}, fmt.Errorf("a network grant takes port 53 of all addresses, where the call's own name server answers: grant single addresses on it")
 	}
@@ -116,6 +102,28 @@ func Arrange(grants []Grant, ask bool) (Plan, error) {
 		return Plan{}, fmt.Errorf("network grants take %d listening sockets, more than the %d that a call can have: give names fewer ports, or grant a wildcard", len(p.Listen), MaxListeners)
 	}
 	return p, nil
+}
+
+// wholePorts are those that grants take on all addresses, of IPv4 and of IPv6.
+func wholePorts(grants []Grant, ask bool) (whole4, whole6 map[uint16]bool) {
+	whole4, whole6 = map[uint16]bool{}, map[uint16]bool{}
+	if ask {
+		for _, port := range defaultPorts {
+			whole4[port] = true
+		}
+	}
+	for _, g := range grants {
+		prefix, isNet := g.Prefix()
+		for _, port := range g.Ports {
+			switch {
+			case g.Wildcard(), isNet && !prefix.IsSingleIP() && prefix.Addr().Is4():
+				whole4[port] = true
+			case isNet && !prefix.IsSingleIP():
+				whole6[port] = true
+			}
+		}
+	}
+	return whole4, whole6
 }
 
 // Taken are the ports that no server of the call's own can have.

@@ -57,7 +57,7 @@ func (s Spec) explainTree(path string, mapping bool, err error) error {
 		return fmt.Errorf("%s: its file system cannot map owners (id-mapped mounts): %w; %s on another one, such as ext4, xfs or btrfs", cannot, err, instead)
 	}
 	if !mapping && (errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ENOENT)) {
-		err = nowAt(path, data, err)
+		err = nowAt(path, data)
 	}
 	switch {
 	case !mapping && errors.Is(err, unix.ELOOP):
@@ -72,7 +72,7 @@ func (s Spec) explainTree(path string, mapping bool, err error) error {
 
 // nowAt says what has come in the place of something that is gone. It is for the
 // message alone: nothing of it is shown to a call.
-func nowAt(path string, data bool, err error) error {
+func nowAt(path string, data bool) error {
 	var st unix.Stat_t
 	if gone := unix.Lstat(path, &st); gone != nil {
 		return gone

@@ -26,7 +26,8 @@ type Approvals struct {
 	list []*KeptApproval
 }
 
-// ApprovalOptions may be zero: then nothing outlives the process.
+// ApprovalOptions are those of NewApprovals. With the zero value nothing outlives the
+// process.
 type ApprovalOptions struct {
 	// Kept are those for identities that an earlier process has saved.
 	Kept []KeptApproval
@@ -80,7 +81,7 @@ func NewApprovals(o ApprovalOptions) *Approvals {
 	return a
 }
 
-// List gives those in force, the oldest first.
+// List gives those in force, the oldest first. It is a copy.
 func (a *Approvals) List() []api.Approval {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,7 +93,9 @@ func (a *Approvals) List() []api.Approval {
 	return list
 }
 
-// Revoke ends one that may is true for: what goes by it is asked about again.
+// Revoke ends the one of this id, if may is true for its owner, and returns it: calls that
+// it covers are asked about again. The error is ErrNoApproval, or that of
+// ApprovalOptions.Save, and then it is ended until the next start only.
 func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

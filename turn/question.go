@@ -19,14 +19,16 @@ const maxPromptBytes = 16 << 10
 // Question is what a host itself asks a human in a turn: an escalation, a
 // device code, a password.
 type Question struct {
-	Kind   api.InteractionKind
+	Kind api.InteractionKind
+	// Prompt is shown to the human, as plain text.
 	Prompt string
-	// Schema as in Interaction.
+	// Schema is the JSON Schema of the answer's value, as in api.Interaction.
 	Schema json.RawMessage
 	// Timeout is how long to wait at most, within the bounds that are configured; 0
 	// is what the turn, the tool, the configuration or the kind says.
 	Timeout time.Duration
-	Secret  bool
+	// Secret keeps the answer off the record and out of events.
+	Secret bool
 	// CallID is the key of the call under way that it is about, as in its events, and
 	// ends with that call; Tool is the tool. Both are empty for a question about no call.
 	CallID, Tool string

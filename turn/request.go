@@ -50,24 +50,10 @@ func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) sup
 	}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	given, group := map[string]json.RawMessage{}, rand.Text()
-	var list []api.Interaction
-	of := 0 // that are put to the client, or to people
-	for _, one := range asked {
-		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: one.key, Group: group, Nth: len(list)}, e.tool.Request.Tool.Label)
-		if err != nil {
-			continue
-		}
-		i.CallID, i.Tool = e.key, e.call.Tool
-		list = append(list, i)
-		if i.Kind.OfClient() || !b.t.headless {
-			of++
-		}
-	}
+	given := map[string]json.RawMessage{}
 	before := make(chan struct{}) // closed once the one before is put to somebody
 	close(before)
-	for _, i := range list {
-		i.Request.Of = of
+	for _, i := range b.interactions(e, asked) {
 		turn, put := before, make(chan struct{})
 		before = put
 		all.Go(func() {
@@ -88,6 +74,26 @@ func (b *batch) requests(ctx context.Context, e *entry, asked inputRequests) sup
 		return supervisor.Answer{Denied: err.Error()}
 	}
 	return supervisor.Answer{Value: raw}
+}
+
+// interactions are those of the requests that can be put to somebody.
+func (b *batch) interactions(e *entry, asked inputRequests) (list []api.Interaction) {
+	group, of := rand.Text(), 0 // how many are put to the client, or to people
+	for _, one := range asked {
+		i, err := interactionOf(&api.ClientRequest{Method: one.Method, Params: one.Params, Key: one.key, Group: group, Nth: len(list)}, e.tool.Request.Tool.Label)
+		if err != nil {
+			continue
+		}
+		i.CallID, i.Tool = e.key, e.call.Tool
+		list = append(list, i)
+		if i.Kind.OfClient() || !b.t.headless {
+			of++
+		}
+	}
+	for _, i := range list {
+		i.Request.Of = of
+	}
+	return list
 }
 
 // ofClient is the answer to one request, or nil if nobody gave one. put is called once

@@ -14,19 +14,24 @@ import (
 const StatusTool = "session_status"
 
 // Status is what session_status answers: of all turns of the session, but for
-// CallsLeft and RemainingMs, which bound the turn.
+// CallsLeft and RemainingMs, which bound the turn. Times are in milliseconds.
 type Status struct {
-	CallCount     int      `json:"callCount"`
-	CallsLeft     int      `json:"callsLeft"`
+	CallCount int `json:"callCount"`
+	// CallsLeft is how many more calls the turn may make.
+	CallsLeft int `json:"callsLeft"`
+	// TimedOutTools are those of ShortNames.
 	TimedOutTools []string `json:"timedOutTools"`
-	ToolTimeMs    int64    `json:"toolTimeMs"`
-	HumanWaitMs   int64    `json:"humanWaitMs"`
+	// ToolTimeMs is for how long at least one call ran, HumanWaitMs for how long humans
+	// were waited for.
+	ToolTimeMs  int64 `json:"toolTimeMs"`
+	HumanWaitMs int64 `json:"humanWaitMs"`
 	// RemainingMs is what calls may still take of the turn; null if unbounded.
 	RemainingMs *int64 `json:"remainingMs"`
 	// StreamLeftMs is what the model may still stream, where the host tells when it
 	// does.
 	StreamLeftMs *int64 `json:"streamLeftMs,omitempty"`
-	Host         any    `json:"host,omitempty"`
+	// Host is that of ShortHealth.
+	Host any `json:"host,omitempty"`
 }
 
 // maxPartBytes bounds the names and the host's health in a status as JSON, which

@@ -14,9 +14,9 @@ type Mode string
 // Modes. An empty one is ModeAsk for a tool that is Destructive, else
 // ModeAllow.
 const (
-	ModeAllow Mode = "allow"
-	ModeAsk   Mode = "ask"
-	ModeDeny  Mode = "deny"
+	ModeAllow Mode = "allow" // call it
+	ModeAsk   Mode = "ask"   // ask a human first; headless, that is a denial
+	ModeDeny  Mode = "deny"  // never call it, nor run it to describe it
 )
 
 // Tool is one that the operator offers to turns.

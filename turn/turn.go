@@ -3,7 +3,6 @@ package turn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -140,10 +139,10 @@ func (t *Turn) do(f func()) bool {
 	return true
 }
 
-// ID is the turn's.
+// ID is the turn's: that of the Spec, or the one that was made.
 func (t *Turn) ID() string { return t.info.TurnID }
 
-// Owner is who has begun it.
+// Owner is who has begun it, or its parent; empty is nobody in particular.
 func (t *Turn) Owner() string { return t.info.Owner }
 
 // tool finds one as the turn may use it.
@@ -180,116 +179,18 @@ func (t *Turn) Shows(tool string) bool {
 // Done is closed when the turn is over and all of its events are out.
 func (t *Turn) Done() <-chan struct{} { return t.done }
 
-// JournalError is why not all of the turn's events are on record, if so. It is
-// valid once the turn is over.
+// JournalError is why not all of the turn's events are on record, nil if all are. It waits
+// until the turn is over.
 func (t *Turn) JournalError() error {
 	<-t.done
 	return t.recorded.err
 }
 
-// Info describes the turn; ok is false if it is over.
-func (t *Turn) Info() (info Info, ok bool) {
-	ok = t.do(func() { info = t.describe() })
-	return info, ok
-}
-
-func (t *Turn) describe() Info {
-	info := t.info
-	info.ToolCallCount = t.budget.Calls()
-	info.CurrentTools = t.batch.current()
-	now := t.now()
-	info.Streaming, info.StreamMs, info.StreamLeftMs = t.budget.IsStreaming(), t.budget.StreamTime(now).Milliseconds(), t.budget.StreamLeft(now).Milliseconds()
-	info.TimedOutTools = append([]string{}, t.info.TimedOutTools...)
-	info.PendingInteractions = []api.Interaction{}
-	for _, p := range t.pendings {
-		if p.raised {
-			info.PendingInteractions = append(info.PendingInteractions, p.Interaction)
-		}
-	}
-	return info
-}
-
-// Errors of Run.
-var (
-	errOver = errors.New("the turn is over: begin another one")
-	errBusy = errors.New("the turn runs another batch: wait for its results")
-)
-
-const (
-	// maxBatch bounds the calls of one batch.
-	maxBatch = 10_000
-	// maxIDBytes bounds the id of a call, maxNameBytes what is shown of a
-	// tool's name.
-	maxIDBytes, maxNameBytes = 128, 128
-)
-
-// Run runs a batch of calls and returns exactly one result for each, in their
-// order. An error says why the batch was refused; nothing of it ran then. When
-// ctx ends the turn is aborted, by its cause if that is [ErrDisconnected].
-func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
-	if err := checkBatch(calls); err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil { // then nothing of it begins
-		t.Abort(abortReason(ctx))
-	}
-	b := &batch{t: t, done: make(chan struct{})}
-	err := errOver
-	t.do(func() { err = t.begin(b, calls) })
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
-	defer stop()
-	<-b.done
-	return b.results(), nil
-}
-
-// ErrDisconnected is the cause of a context whose client has gone.
-var ErrDisconnected = errors.New("the client has gone")
-
-func abortReason(ctx context.Context) api.Reason {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, ErrDisconnected):
-		return api.ReasonDisconnect
-	case errors.Is(cause, context.DeadlineExceeded):
-		return api.ReasonTimeout
-	}
-	return api.ReasonUser
-}
-
-// checkBatch names what keeps a batch from being one.
-func checkBatch(calls []Call) error {
-	if len(calls) > maxBatch {
-		return fmt.Errorf("a batch of %d calls is too large: at most %d are possible", len(calls), maxBatch)
-	}
-	seen := map[string]bool{}
-	for i, call := range calls {
-		if call.ID == "" || len(call.ID) > maxIDBytes {
-			return fmt.Errorf("call %d of the batch has an id of %d bytes: give it one of 1 to %d", i+1, len(call.ID), maxIDBytes)
-		}
-		if seen[call.ID] {
-			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
-		}
-		seen[call.ID] = true
-	}
-	return nil
-}
-
-func (t *Turn) begin(b *batch, calls []Call) error {
-	if t.batch != nil {
-		return errBusy
-	}
-	t.batch = b
-	t.busy(true)
-	b.begin(calls)
-	return nil
-}
-
 // Abort ends the turn's calls: those that run go through the kill ladder, those
 // not begun get a result that says so. Aborting again, while the ladder runs,
 // kills at once. Child turns are aborted too. The turn itself goes on until
-// End, but runs nothing any more.
+// End, but runs nothing any more. Abort waits for no call; of a turn that is over it
+// does nothing.
 func (t *Turn) Abort(reason api.Reason) {
 	t.aborted.Store(true)
 	t.do(func() { t.abort(reason) })

@@ -18,12 +18,12 @@ import (
 
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/journal"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/serve/mcpserver"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/text"
-	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/internal/tools/pack"
@@ -58,19 +58,23 @@ func (f *callFlags) open() (*app, error) {
 	if err != nil {
 		return nil, hostError(err)
 	}
-	loaded, err := config.Load(config.Options{Path: f.config, Machine: &machine, Flags: layer(f.given, toolKeys)})
+	loaded, err := config.Load(config.Options{Path: f.config, Machine: &machine, Flags: f.layer()})
 	if err != nil {
 		return nil, configError(err)
 	}
 	f.journal.configured = loaded
-	if err := f.journal.apart(f.write); err != nil {
+	granted := loaded.Default.Sandbox // by flags: the file grants to its tools
+	if err := granted.Check(); err != nil {
+		return nil, exit.With(exit.Usage, err)
+	}
+	if err := f.journal.apart(granted.Write); err != nil {
 		return nil, err
+	}
+	if err := daemon.CheckPolicy(loaded, f.dataDir(loaded), granted); err != nil {
+		return nil, exit.With(exit.Usage, err)
 	}
 	if err := daemon.CheckGrants(loaded, f.dataDir(loaded)); err != nil {
 		return nil, configError(err)
-	}
-	if err := daemon.CheckPolicy(loaded, f.dataDir(loaded), sandbox.Policy{Read: f.read, Write: f.write}); err != nil {
-		return nil, exit.With(exit.Usage, err)
 	}
 	return f.openWith(loaded, machine)
 }
@@ -108,7 +112,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	if slices.ContainsFunc(loaded.Tools, func(t config.Tool) bool { return pack.Is(t.Plugin.Path) }) {
 		outliveReader()
 	}
-	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Once: f.once, Adjust: f.over, Warn: k.warn, Notices: k.notice})
+	k.catalog = catalog.New(k.host, loaded, catalog.Options{Adapter: self, State: f.dataDir(loaded), Packs: &k.packs, Machine: machine, Once: f.once, Adjust: f.collect, Warn: k.warn, Notices: k.notice})
 	return k, nil
 }
 
@@ -124,9 +128,6 @@ func (k *app) warn(warning string) {
 		fmt.Fprintln(os.Stderr, "toolhost: warning: "+terminal.OneLine(warning))
 	}
 }
-
-// profiles are the asks of the configuration for turns.
-func (k *app) profiles() map[string][]budget.Ask { return k.loaded.Config.Profiles }
 
 func (k *app) Close() {
 	if err := k.host.Close(); err != nil {
@@ -161,23 +162,24 @@ func (f *callFlags) dataDir(loaded *config.Loaded) string {
 	if f.journal.state != "" && f.journal.state != state.None {
 		return f.journal.state
 	}
-	if loaded.State == config.NoState {
-		return ""
-	}
-	if loaded.State != "" {
-		return loaded.State
-	}
-	dir, err := state.Default()
-	if err != nil || dir == state.None {
-		return ""
-	}
+	dir, _ := stateFolder(loaded)
 	return dir
+}
+
+// turns are the settings of all turns of the command, whose journal may be nil.
+func (k *app) turns(kept *journal.Journal) turn.Config {
+	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
+	if kept != nil {
+		own := journal.Turns{Journal: kept}
+		c.Journal, c.History = own, own.Records
+	}
+	return c
 }
 
 // base is what a call begins with whose tool is in no configuration.
 func (k *app) base() supervisor.Request {
 	r := k.loaded.Default.Request()
-	k.flags.over(&r)
+	k.flags.collect(&r)
 	return r
 }
 
@@ -286,21 +288,8 @@ func (k *app) offer(request supervisor.Request, own *pluginv1.ToolDescription, o
 	}
 }
 
-// over puts what the flags say on top of a request.
-func (f *callFlags) over(r *supervisor.Request) {
-	f.grant(r.Sandbox)
-	if f.set("timeout") {
-		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, Timeout: f.timeout, Detail: "--timeout"})
-	}
-	if f.set("soft") {
-		r.Timeouts = append(r.Timeouts, budget.Ask{Layer: budget.LayerGlobal, Rank: budget.RankFlag, TimeoutUnset: true, Soft: f.soft, Detail: "--soft"})
-	}
-	r.Env = append(r.Env, callargs.Environment(f.env)...)
-	r.SHA256, r.FilesTo = cmp.Or(f.sha256, r.SHA256), f.out
-	if f.set("grace") {
-		r.Grace = cmp.Or(f.grace, budget.NoGrace)
-	}
-}
+// collect has the files that a call leaves copied to --out.
+func (f *callFlags) collect(r *supervisor.Request) { r.FilesTo = f.out }
 
 // splitTool takes PATH:NAME apart, unless a file has the whole name.
 func splitTool(s string) supervisor.Tool {

@@ -14,7 +14,6 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/internal/cli/exit"
-	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 )
@@ -23,8 +22,9 @@ import (
 // can be told: limits and grants are the daemon's.
 type callCommand struct {
 	remoteFlags
-	flags callFlags
-	args  string
+	flags         callFlags
+	timeout, soft time.Duration
+	args          string
 	// retries is how often the call is made again at most.
 	retries int
 }
@@ -50,24 +50,19 @@ read-only or idempotent. The waits between attempts grow from about 200ms to at 
 	}
 	flags := cmd.Flags()
 	c.flags.given = flags
-	callargs.DurationVar(flags, &c.flags.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
-	callargs.DurationVar(flags, &c.flags.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
+	callargs.DurationVar(flags, &c.timeout, "timeout", 0, "wall-clock limit, within what the daemon allows (default the tool's)")
+	callargs.DurationVar(flags, &c.soft, "soft", 0, "soft budget: a call over it is reported, and goes on (default the tool's)")
 	flags.StringVar(&c.args, "args", "", "whole arguments as a `JSON` object, or - to read them from stdin")
 	flags.IntVar(&c.retries, "retries", 0, "retry a failed call up to this many times, at most 10, if its result calls it retryable")
-	flags.BoolVar(&c.flags.headless, "headless", false, "ask nobody: what would be asked is denied, with exit code 4")
-	flags.BoolVar(&c.flags.json, "json", false, "print the result as JSON, alone, on stdout")
-	flags.BoolVar(&c.flags.events, "events", false, "print one JSON event a line on stderr")
-	flags.BoolVar(&c.flags.quiet, "quiet", false, "print no live line and no outcome")
+	c.flags.registerHeadless()
+	c.flags.registerOutput()
 	flags.SortFlags = false
 	c.register(cmd)
 	return cmd
 }
 
 func (c *callCommand) run(tool string, words []string) error {
-	if c.args != "" && len(words) > 0 {
-		return exit.Usagef("give either --args or key=value words, not both")
-	}
-	for name, d := range map[string]time.Duration{"timeout": c.flags.timeout, "soft": c.flags.soft} {
+	for name, d := range map[string]time.Duration{"timeout": c.timeout, "soft": c.soft} {
 		if d < 0 {
 			return exit.Usagef("--%s %s is negative: give a positive one such as 30s", name, d)
 		}
@@ -115,16 +110,11 @@ func schemaFor(daemon *remote, tool string, words []string) (json.RawMessage, er
 // call is what the daemon is asked for. A tool that it could not describe has no
 // schema: the daemon reports why.
 func (c *callCommand) call(name string, words []string, schema json.RawMessage) (call api.Call, err error) {
-	call = api.Call{ID: rand.Text(), Tool: name, Arguments: json.RawMessage("{}")}
-	switch {
-	case c.args != "":
-		call.Arguments, err = usage(callargs.Whole(c.args, os.Stdin))
-	case len(words) > 0:
-		call.Arguments, err = usage(callargs.Pairs(words, schema))
+	call = api.Call{ID: rand.Text(), Tool: name}
+	if call.Arguments, err = callargs.Of(words, c.args, os.Stdin, schema); err != nil {
+		return call, exit.With(exit.Usage, err)
 	}
-	if err == nil {
-		call.Meta, err = c.meta()
-	}
+	call.Meta, err = c.meta()
 	return call, err
 }
 
@@ -132,10 +122,10 @@ func (c *callCommand) call(name string, words []string, schema json.RawMessage) 
 func (c *callCommand) meta() (json.RawMessage, error) {
 	asked := map[string]int64{}
 	if c.flags.set("timeout") {
-		asked[budget.MetaKey] = c.flags.timeout.Milliseconds()
+		asked[budget.MetaKey] = c.timeout.Milliseconds()
 	}
-	if c.flags.soft > 0 {
-		asked[budget.SoftMetaKey] = c.flags.soft.Milliseconds()
+	if c.soft > 0 {
+		asked[budget.SoftMetaKey] = c.soft.Milliseconds()
 	}
 	if len(asked) == 0 {
 		return nil, nil
@@ -169,8 +159,3 @@ func offered(tools []api.Tool) string {
 
 // errGaveUp is a third Ctrl-C: the daemon goes on to end the call.
 var errGaveUp = exit.With(exit.Aborted, errors.New("not waited for any longer: the daemon ends the call"))
-
-func (c *callCommand) live() bool {
-	f := c.flags
-	return !f.quiet && !f.json && !f.events && present.CanRedraw(os.Stderr)
-}

@@ -29,7 +29,7 @@ type callSession struct {
 }
 
 func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error) {
-	view := present.NewView(os.Stderr, present.Options{Live: c.live(), Single: true})
+	view := present.NewView(os.Stderr, present.Options{Live: c.flags.live(), Single: true})
 	defer view.Close()
 	s := &callSession{daemon: daemon, flags: &c.flags, view: view, asks: c.flags.interactor(view), open: map[string]context.CancelFunc{}}
 	s.ctx, s.giveUp = context.WithCancelCause(context.Background())

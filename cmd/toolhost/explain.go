@@ -72,7 +72,7 @@ func explain(w io.Writer, flags *callFlags, tool string) error {
 	if found.Held != "" {
 		e.Warnings = append(e.Warnings, "the tool is held back: "+found.Held)
 	}
-	settings := flags.settings(e, found.Entry)
+	settings := settingsOf(e, found.Entry)
 	if flags.json {
 		return explainJSON(w, e, settings)
 	}
@@ -99,9 +99,9 @@ type setting struct {
 	Wished string `json:"wished,omitempty"`
 }
 
-func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []setting {
+func settingsOf(e *supervisor.Explanation, entry config.Tool) []setting {
 	wish, hints := e.Description.GetWish(), e.Description.GetTimeouts()
-	from := func(key string) string { return cmp.Or(f.source(entry, key), "default") }
+	from := func(key string) string { return cmp.Or(source(entry, key), "default") }
 	rows := []setting{
 		{"timeout", duration(e.Timeout.Timeout), timeoutSource(e.Timeout), milliseconds(hints.GetTimeoutMs())},
 		{"soft budget", duration(e.Timeout.SoftBudget), from("soft"), milliseconds(hints.GetSoftBudgetMs())},
@@ -114,7 +114,7 @@ func (f *callFlags) settings(e *supervisor.Explanation, entry config.Tool) []set
 		{"read", paths(e.Sandbox.Read), from("read"), strings.Join(wish.GetRead(), " ")},
 		{"write", paths(e.Sandbox.Write), from("write"), strings.Join(wish.GetWrite(), " ")},
 		{"mode", cmp.Or(string(entry.Mode), "as the tool's claims say"), from("mode"), ""},
-		{"working dir", e.Dir, cmp.Or(f.source(entry, "dir"), "where the call starts"), ""},
+		{"working dir", e.Dir, cmp.Or(source(entry, "dir"), "where the call starts"), ""},
 		{"sandbox", e.Sandbox.Tier, from("tier"), ""},
 	}
 	for _, grant := range e.Sandbox.Grants {
@@ -143,15 +143,9 @@ func alsoSet(entry config.Tool, tier, net string) (rows []setting) {
 	return rows
 }
 
-// requestFlags are those that add to a request, by the keys that they stand beside.
-var requestFlags = map[string]string{"soft": "soft", "grace": "grace", "network": "net", "read": "read", "write": "write", "tier": "unsafe-no-sandbox"}
-
 // source is where a value stands that is in force: a flag, a place in a file or a
 // variable; empty for a default.
-func (f *callFlags) source(entry config.Tool, key string) string {
-	if flag := requestFlags[key]; f.set(flag) {
-		return "--" + flag
-	}
+func source(entry config.Tool, key string) string {
 	if v, ok := entry.Value(key); ok && v.Source.Layer != config.LayerBuiltIn {
 		return v.Source.String()
 	}

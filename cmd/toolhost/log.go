@@ -117,7 +117,7 @@ func newPrune(flags *logFlags) *cobra.Command {
 // dir is the folder that is read.
 func (f *logFlags) dir() (string, error) {
 	if f.journal.state == "" {
-		loaded, err := config.Load(config.Options{Path: f.config})
+		loaded, err := config.Load(config.Options{Path: f.config, Flags: retentionKeys.layer(f.journal.given)})
 		if err != nil {
 			return "", configError(err)
 		}

@@ -31,43 +31,47 @@ checks that a noted one is in the chain. What was done with tokens while no daem
 enters the chain when the next one starts; until then it is shown.`,
 		Example: "  toolhost log verify\n  toolhost log verify --records\n  toolhost log verify --expect 17:9f2c…",
 		Args:    callargs.Words(0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			seq, hash, err := parseExpected(expect)
-			if err != nil {
-				return err
-			}
-			reader, store, err := flags.auditReader()
-			if err != nil {
-				return err
-			}
-			defer reader.Close()
-			head, found := journal.Audit{}, seq == 0
-			var onRecord tokens.OnRecord
-			err = reader.Audits(0, func(a journal.Audit) bool {
-				head = a
-				found = found || a.Seq == seq && a.Hash == hash
-				onRecord.Note(a.Action, a.What)
-				if print {
-					raw, _ := json.Marshal(a)
-					fmt.Fprintln(cmd.OutOrStdout(), terminal.OneLine(string(raw)))
-				}
-				return true
-			})
-			switch {
-			case errors.Is(err, journal.ErrBroken):
-				return exit.With(exit.Failed, err)
-			case err != nil:
-				return hostError(err)
-			case !found:
-				return exit.With(exit.Failed, fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, seq))
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "the chain holds: %d records, the last is %d:%s\n", head.Seq, head.Seq, head.Hash)
-			return tellMissing(cmd, store, onRecord)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.verify(cmd, expect, print) },
 	}
 	cmd.Flags().StringVar(&expect, "expect", "", "a record that must be in the chain, as `SEQ:HASH`")
 	cmd.Flags().BoolVar(&print, "records", false, "print the records, as JSON, one a line")
 	return cmd
+}
+
+// verify reads the whole chain, printing its records if it is told to, and looks for the one
+// that is expected.
+func (f *logFlags) verify(cmd *cobra.Command, expect string, print bool) error {
+	seq, hash, err := parseExpected(expect)
+	if err != nil {
+		return err
+	}
+	reader, store, err := f.auditReader()
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	head, found := journal.Audit{}, seq == 0
+	var onRecord tokens.OnRecord
+	err = reader.Audits(0, func(a journal.Audit) bool {
+		head = a
+		found = found || a.Seq == seq && a.Hash == hash
+		onRecord.Note(a.Action, a.What)
+		if print {
+			raw, _ := json.Marshal(a)
+			fmt.Fprintln(cmd.OutOrStdout(), terminal.OneLine(string(raw)))
+		}
+		return true
+	})
+	switch {
+	case errors.Is(err, journal.ErrBroken):
+		return exit.With(exit.Failed, err)
+	case err != nil:
+		return hostError(err)
+	case !found:
+		return exit.With(exit.Failed, fmt.Errorf("%w: record %d with that hash is not in it", journal.ErrBroken, seq))
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "the chain holds: %d records, the last is %d:%s\n", head.Seq, head.Seq, head.Hash)
+	return tellMissing(cmd, store, onRecord)
 }
 
 // tellMissing says what was done with tokens and is not in the chain. What no program of

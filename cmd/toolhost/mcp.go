@@ -28,9 +28,10 @@ import (
 // mcpFlags are those of the MCP server.
 type mcpFlags struct {
 	callFlags
-	plugins       []string
-	clientTimeout time.Duration
+	plugins []string
 }
+
+var mcpKeys = keys{"client-timeout": "mcp.clientTimeout"}
 
 // notOfMCP are flags of calls that mean nothing where results go to a client.
 var notOfMCP = []string{"out", "json", "events", "quiet"}
@@ -53,9 +54,10 @@ a well-known client.
 		RunE:    func(*cobra.Command, []string) error { return runMCP(&flags) },
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
-	callargs.DurationVar(cmd.Flags(), &flags.clientTimeout, "client-timeout", 0, "how long the client waits for a result (default 60s)")
+	callargs.DurationVar(cmd.Flags(), new(time.Duration), "client-timeout", 0, "how long the client waits for a result (default 60s)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
+	flags.own = mcpKeys
 	for _, name := range notOfMCP {
 		_ = cmd.Flags().MarkHidden(name)
 	}
@@ -64,9 +66,6 @@ a well-known client.
 }
 
 func runMCP(flags *mcpFlags) error {
-	if flags.set("client-timeout") && flags.clientTimeout <= 0 {
-		return exit.Usagef("--client-timeout %s must be positive, such as 60s", flags.clientTimeout)
-	}
 	if err := flags.contradicts("toolhost mcp", notOfMCP...); err != nil {
 		return err
 	}
@@ -124,31 +123,26 @@ func polled(in *os.File) *os.File {
 
 func (k *app) serveMCP(flags *mcpFlags, own map[string]catalog.Tool, kept *journal.Journal, in io.ReadCloser, out io.WriteCloser) error {
 	logger := hclog.New(&hclog.LoggerOptions{Name: "toolhost", Output: os.Stderr, Level: hclog.Warn})
-	asker := mcpserver.NewAsker()
-	config := turn.Config{
-		Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), NoStatus: true, Interactor: asker, Logger: logger, Profiles: k.profiles,
-		Tool: func(name string) (turn.Tool, bool) {
-			if t, ok := own[name]; ok {
-				return t.Tool, true
-			}
-			return k.catalog.Offered(name)
-		},
+	find := func(ctx context.Context, name string) (catalog.Tool, error) {
+		if t, ok := own[name]; ok {
+			return t, nil
+		}
+		return k.catalog.Find(ctx, name)
 	}
-	if kept != nil {
-		own := journal.Turns{Journal: kept}
-		config.Journal, config.History = own, own.Records
+	asker := mcpserver.NewAsker()
+	config := k.turns(kept)
+	config.NoStatus, config.Interactor, config.Logger = true, asker, logger
+	config.Tool = func(name string) (turn.Tool, bool) {
+		if t, ok := own[name]; ok {
+			return t.Tool, true
+		}
+		return k.catalog.Offered(name)
 	}
 	turns := turn.New(config)
 	defer turns.Close()
 	settings := mcpserver.Config{
 		Turns: turns, Asker: asker, Version: readVersion().Version, Logger: logger, Headless: k.flags.headless, Parallel: k.loaded.Turn.Parallel, Search: k.loaded.MCP.Search,
-		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) },
-		Find: func(ctx context.Context, name string) (catalog.Tool, error) {
-			if t, ok := own[name]; ok {
-				return t, nil
-			}
-			return k.catalog.Find(ctx, name)
-		},
+		Tools: func(ctx context.Context) ([]catalog.Tool, []error) { return k.offeredTo(ctx, own) }, Find: find,
 		Budget:  func() budget.TurnSpec { return k.loaded.Turn.Budget },
 		Timeout: func(client string) time.Duration { return k.clientTimeout(flags, client) },
 		Health:  func() any { return k.host.Health() },
@@ -184,8 +178,8 @@ func (k *app) retry(server *mcpserver.Server) (end func()) {
 
 // clientTimeout is how long a client waits.
 func (k *app) clientTimeout(flags *mcpFlags, client string) time.Duration {
-	if flags.clientTimeout > 0 {
-		return flags.clientTimeout
+	if flags.set("client-timeout") {
+		return k.loaded.MCP.ClientTimeout
 	}
 	return cmp.Or(k.loaded.MCP.Clients[client], k.loaded.MCP.ClientTimeout)
 }

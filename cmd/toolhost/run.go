@@ -46,9 +46,6 @@ type that the tool's schema gives it; a list is given by repeating its key.
 }
 
 func runTool(flags *callFlags, word string, words []string, args string) error {
-	if args != "" && len(words) > 0 {
-		return exit.Usagef("give either --args or key=value words, not both")
-	}
 	k, err := flags.openOnce()
 	if err != nil {
 		return err
@@ -63,9 +60,9 @@ func runTool(flags *callFlags, word string, words []string, args string) error {
 	if err != nil {
 		return toolError(err)
 	}
-	raw, err := arguments(tool, words, args)
+	raw, err := callargs.Of(words, args, os.Stdin, tool.Description.GetInputSchema())
 	if err != nil {
-		return err
+		return exit.With(exit.Usage, err)
 	}
 	return runOne(k, tool.Tool, raw)
 }
@@ -110,24 +107,6 @@ func runOne(k *app, tool turn.Tool, arguments json.RawMessage) error {
 		err = traced
 	}
 	return err
-}
-
-func arguments(tool catalog.Tool, words []string, args string) (json.RawMessage, error) {
-	switch {
-	case args != "":
-		return usage(callargs.Whole(args, os.Stdin))
-	case len(words) == 0:
-		return json.RawMessage("{}"), nil
-	}
-	return usage(callargs.Pairs(words, tool.Description.GetInputSchema()))
-}
-
-// usage makes the error of a wrong command line one.
-func usage(raw json.RawMessage, err error) (json.RawMessage, error) {
-	if err != nil {
-		return nil, exit.With(exit.Usage, err)
-	}
-	return raw, nil
 }
 
 // resultError is a failed call as a one-line error with its exit code.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
@@ -24,6 +25,8 @@ type serveFlags struct {
 	journal           journalFlags
 	given             *pflag.FlagSet
 }
+
+var serveKeys = keys{"socket": "socket.path", "listen": "listen"}
 
 func newServe() *cobra.Command {
 	var flags serveFlags
@@ -78,7 +81,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 		return o, hostError(err)
 	}
 	o.Load = func() (*config.Loaded, error) {
-		return config.Load(config.Options{Path: f.config, Machine: &o.Machine, Flags: layer(f.given, map[string]string{"socket": "socket.path", "listen": "listen"})})
+		return config.Load(config.Options{Path: f.config, Machine: &o.Machine, Flags: slices.Concat(serveKeys.layer(f.given), retentionKeys.layer(f.given))})
 	}
 	if o.Loaded, err = o.Load(); err != nil {
 		return o, configError(err)

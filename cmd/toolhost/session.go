@@ -44,7 +44,7 @@ func (s *session) run() (results []*api.Result, err error) {
 			}
 		}()
 	}
-	view := present.NewView(os.Stderr, present.Options{Live: s.live(), Single: s.single})
+	view := present.NewView(os.Stderr, present.Options{Live: !s.passes && s.flags.live(), Single: s.single})
 	defer view.Close()
 	asks := s.flags.interactor(view)
 	if asks != nil {
@@ -71,21 +71,10 @@ func (s *session) run() (results []*api.Result, err error) {
 	return results, nil
 }
 
-func (s *session) live() bool {
-	f := s.flags
-	return !f.quiet && !f.json && !f.events && !s.passes && present.CanRedraw(os.Stderr)
-}
-
 func (s *session) begin(kept *journal.Journal, asks *terminal.Interactor) (*turn.Turn, error) {
-	config := turn.Config{
-		Parallel: s.loaded.Turn.Parallel,
-		Start:    turn.Supervised(s.host), NoStatus: s.single, Health: func() any { return s.host.Health() },
-		Tool: s.tool, Profiles: s.profiles,
-	}
-	if kept != nil {
-		own := journal.Turns{Journal: kept}
-		config.Journal, config.History = own, own.Records
-	} else if !s.flags.events {
+	config := s.turns(kept)
+	config.NoStatus, config.Tool, config.Health = s.single, s.tool, func() any { return s.host.Health() }
+	if kept == nil && !s.flags.events {
 		config.EventOutputBytes = -1 // nobody reads it
 	}
 	s.spec.Headless = asks == nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal"
@@ -20,14 +21,14 @@ import (
 
 // journalFlags say where a journal is kept, and for how long.
 type journalFlags struct {
-	state, size string
-	age         time.Duration
+	state string
 	// byDefault: without --state there is one all the same.
 	byDefault bool
-	// configured says what the flags leave open; nil if there is no such thing.
+	// configured says what --state leaves open, and how long a journal is kept, these
+	// flags included; nil if there is no such thing.
 	configured *config.Loaded
 
-	set func(name string) bool
+	given *pflag.FlagSet
 }
 
 func (f *journalFlags) register(cmd *cobra.Command, byDefault bool) {
@@ -40,51 +41,49 @@ func (f *journalFlags) register(cmd *cobra.Command, byDefault bool) {
 	f.registerRetention(cmd)
 }
 
+var retentionKeys = keys{"retain": "journal.maxAge", "retain-size": "journal.maxSize"}
+
 func (f *journalFlags) registerRetention(cmd *cobra.Command) {
-	f.set = cmd.Flags().Changed
-	callargs.DurationVar(cmd.Flags(), &f.age, "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
-	cmd.Flags().StringVar(&f.size, "retain-size", "", "drop the oldest turns from the journal above this size, or infinity (default 512MiB)")
+	f.given = cmd.Flags()
+	callargs.DurationVar(f.given, new(time.Duration), "retain", 0, "drop turns from the journal that ended longer ago (default 720h)")
+	f.given.String("retain-size", "", "drop the oldest turns from the journal above this size, or infinity (default 512MiB)")
 }
 
+// retention is that of the configuration, the flags on top, or of these alone.
 func (f *journalFlags) retention() (r journal.Retention, err error) {
-	if f.configured != nil {
-		r = journal.Retention(f.configured.Journal)
-	}
-	if f.set("retain") {
-		if f.age <= 0 {
-			return r, exit.Usagef("--retain %s must be positive, such as 720h", f.age)
+	loaded := f.configured
+	if loaded == nil {
+		if loaded, err = config.OfFlags(retentionKeys.layer(f.given)); err != nil {
+			return r, configError(err)
 		}
-		r.MaxAge = f.age
 	}
-	if f.set("retain-size") {
-		size, wrong := config.Limit("journal.maxSize", f.size)
-		if wrong != "" {
-			return r, exit.Usagef("--retain-size %q %s", f.size, wrong)
-		}
-		r.MaxBytes = size
-	}
-	return r, nil
+	return journal.Retention(loaded.Journal), nil
 }
 
 // dir is the folder of the journal; empty means none.
 func (f *journalFlags) dir() (string, error) {
 	switch {
-	case f.state == state.None:
+	case f.state == state.None, f.state == "" && !f.byDefault:
 		return "", nil
 	case f.state != "":
 		return f.state, nil
-	case !f.byDefault:
-		return "", nil
-	case f.configured != nil && f.configured.State == config.NoState:
-		return "", nil
-	case f.configured != nil && f.configured.State != "":
-		return f.configured.State, nil
 	}
-	dir, err := state.Default()
-	if err != nil {
+	return stateFolder(f.configured)
+}
+
+// stateFolder is that of the configuration, if there is one, else the default; empty means
+// none.
+func stateFolder(loaded *config.Loaded) (dir string, err error) {
+	if loaded != nil {
+		dir = loaded.State
+	}
+	if dir == "" {
+		dir, err = state.Default()
+	}
+	switch {
+	case err != nil:
 		return "", exit.With(exit.Usage, err)
-	}
-	if dir == state.None {
+	case dir == state.None:
 		return "", nil
 	}
 	return dir, nil

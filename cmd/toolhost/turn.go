@@ -24,12 +24,11 @@ import (
 // turnFlags are those of a batch.
 type turnFlags struct {
 	callFlags
-	plugins              []string
-	format               string
-	maxCalls             int
-	toolTime, wholeLimit time.Duration
-	reserve              time.Duration
+	plugins []string
+	format  string
 }
+
+var turnKeys = keys{"max-calls": "turn.maxCalls", "tool-time": "turn.toolTime", "deadline": "turn.deadline", "reserve": "turn.reserve"}
 
 func newTurn() *cobra.Command {
 	var flags turnFlags
@@ -54,19 +53,17 @@ ask, 125 the host itself failed, 130 aborted, 1 any other failure, timeouts incl
 	}
 	cmd.Flags().StringArrayVar(&flags.plugins, "plugin", nil, "offer the tools of this plugin; may be repeated")
 	cmd.Flags().StringVar(&flags.format, "format", "", "read the batch from a response, and print the results, in this `FORMAT`: "+strings.Join(format.Names(), ", "))
-	cmd.Flags().IntVar(&flags.maxCalls, "max-calls", 0, "calls that the turn may make (default 50)")
-	callargs.DurationVar(cmd.Flags(), &flags.toolTime, "tool-time", 0, "time that all calls together may run (default none)")
-	callargs.DurationVar(cmd.Flags(), &flags.wholeLimit, "deadline", 0, "limit of the whole turn, not counting waits for people (default none)")
-	callargs.DurationVar(cmd.Flags(), &flags.reserve, "reserve", 0, "end of the deadline in which no call may run (default turn.reserve, else none)")
+	cmd.Flags().Int("max-calls", 0, "calls that the turn may make (default 50)")
+	callargs.DurationVar(cmd.Flags(), new(time.Duration), "tool-time", 0, "time that all calls together may run (default none)")
+	callargs.DurationVar(cmd.Flags(), new(time.Duration), "deadline", 0, "limit of the whole turn, not counting waits for people (default none)")
+	callargs.DurationVar(cmd.Flags(), new(time.Duration), "reserve", 0, "end of the deadline in which no call may run (default turn.reserve, else none)")
 	flags.register(cmd)
 	flags.journal.register(cmd, true)
+	flags.own = turnKeys
 	return cmd
 }
 
 func runTurn(flags *turnFlags, path string) error {
-	if err := flags.checkBudget(); err != nil {
-		return err
-	}
 	calls, provider, err := flags.readBatch(path)
 	if err != nil {
 		return err
@@ -82,7 +79,7 @@ func runTurn(flags *turnFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	bounds, err := flags.budget(k.loaded.Turn.Budget)
+	bounds, err := boundsOf(k.loaded.Turn.Budget)
 	if err != nil {
 		return err
 	}
@@ -104,27 +101,8 @@ func runTurn(flags *turnFlags, path string) error {
 	return turnExit(results)
 }
 
-// checkBudget rejects invalid bounds.
-func (f *turnFlags) checkBudget() error {
-	switch {
-	case f.set("max-calls") && f.maxCalls < 1:
-		return exit.Usagef("--max-calls %d is not a limit: give 1 or more, or leave it out", f.maxCalls)
-	case f.set("tool-time") && f.toolTime <= 0:
-		return exit.Usagef("--tool-time %s is not a limit: give a positive one such as 5m, or leave it out", f.toolTime)
-	case f.set("deadline") && f.wholeLimit <= 0:
-		return exit.Usagef("--deadline %s is not a limit: give a positive one such as 5m, or leave it out", f.wholeLimit)
-	case f.reserve < 0:
-		return exit.Usagef("--reserve %s is negative: give 0 to keep nothing, or up to the deadline", f.reserve)
-	}
-	return nil
-}
-
-// budget is the configured one with the flags on top.
-func (f *turnFlags) budget(b budget.TurnSpec) (budget.TurnSpec, error) {
-	b.MaxCalls, b.ToolTime, b.Deadline = cmp.Or(f.maxCalls, b.MaxCalls), cmp.Or(f.toolTime, b.ToolTime), cmp.Or(f.wholeLimit, b.Deadline)
-	if f.set("reserve") {
-		b.Reserve = f.reserve
-	}
+// boundsOf is a configured budget, which by default keeps nothing for an answer here.
+func boundsOf(b budget.TurnSpec) (budget.TurnSpec, error) {
 	b.Reserve = cmp.Or(b.Reserve, budget.NoReserve)
 	if b.Deadline > 0 && b.Reserve >= b.Deadline {
 		return b, exit.Usagef("of the deadline of %s, %s are kept for a last answer, which leaves no time for calls: give a longer --deadline or a shorter --reserve", b.Deadline, b.Reserve)

@@ -32,7 +32,6 @@ import (
 type workerFlags struct {
 	name, url, ca, key, dir, logLevel string
 	callers, drainBy, labels          []string
-	memory, cpu                       string
 	network, read, write              []string
 	pids                              int64
 	timeout, lease, wait              time.Duration
@@ -68,9 +67,9 @@ the daemons that may end the worker alone.`,
 	l.StringSliceVar(&f.drainBy, "drain-by", nil, "let the daemon with this public `KEY` drain and end the worker by itself, though other daemons have calls made by it, too (may be given several times)")
 	l.StringSliceVar(&f.labels, "label", nil, "a label `NAME=VALUE` that tools may ask for with where (may be given several times)")
 	l.IntVar(&f.slots, "slots", 0, "number of calls at once (default two for each CPU)")
-	l.StringVar(&f.memory, "max-memory", "", "refuse calls with a larger memory limit than `SIZE`")
+	l.String("max-memory", "", "refuse calls with a larger memory limit than `SIZE`")
 	l.Int64Var(&f.pids, "max-pids", 0, "refuse calls with a larger pids limit than `N`")
-	l.StringVar(&f.cpu, "max-cpu", "", "refuse calls with a larger CPU limit than `PERCENT`, such as 200%")
+	l.String("max-cpu", "", "refuse calls with a larger CPU limit than `PERCENT`, such as 200%")
 	l.DurationVar(&f.timeout, "max-timeout", 0, "refuse calls with a longer timeout than `DURATION`")
 	l.StringSliceVar(&f.network, "network", []string{sandbox.NetworkNone}, "refuse calls that may reach more than `NAME`s and addresses, none, or host (may be given several times)")
 	l.StringSliceVar(&f.read, "read", nil, "calls with where may be granted `PATH` and what is below it to read (may be given several times)")
@@ -187,6 +186,9 @@ func labels(list []string) (map[string]string, error) {
 	return out, nil
 }
 
+// ceilingKeys are of limits that a worker grants at most.
+var ceilingKeys = keys{"max-memory": "memory", "max-cpu": "cpu"}
+
 func (f *workerFlags) ceilings(c *worker.Ceilings) error {
 	c.Pids, c.Timeout = f.pids, f.timeout
 	for _, path := range slices.Concat(f.read, f.write) {
@@ -195,34 +197,18 @@ func (f *workerFlags) ceilings(c *worker.Ceilings) error {
 		}
 	}
 	c.Read, c.Write = f.read, f.write
-	if err := f.networks(c); err != nil {
+	said := append(ceilingKeys.layer(f.given), config.Flag{Key: "limits.network", Values: f.network, Name: "--network"})
+	loaded, err := config.OfFlags(said)
+	if err != nil {
 		return err
 	}
-	for _, v := range []struct {
-		flag, key, value string
-		into             *int64
-	}{{"--max-memory", "limits.memory", f.memory, &c.MemoryBytes}, {"--max-cpu", "limits.cpu", f.cpu, &c.CPUPercent}} {
-		if v.value == "" {
-			continue
-		}
-		n, wrong := config.Limit(v.key, v.value)
-		if wrong != "" || n == supervisor.Unlimited {
-			return fmt.Errorf("%s %q is not a ceiling: give a positive value such as 4GiB, or 200%%", v.flag, v.value)
-		}
-		*v.into = n
+	limits := loaded.Default.Limits
+	c.MemoryBytes, c.CPUPercent, c.Network = limits.MemoryBytes, limits.CPUPercent, loaded.Config.Ceiling
+	if c.MemoryBytes == supervisor.Unlimited || c.CPUPercent == supervisor.Unlimited {
+		return errors.New("--max-memory and --max-cpu cannot be infinite: give a value such as 4GiB or 200%, or leave them out")
 	}
 	if c.Pids < 0 || c.Timeout < 0 {
 		return errors.New("--max-pids and --max-timeout cannot be negative")
 	}
-	return nil
-}
-
-// networks is what calls may reach.
-func (f *workerFlags) networks(c *worker.Ceilings) error {
-	var p sandbox.Policy
-	if err := grantNetwork("--network", f.network, &p); err != nil {
-		return err
-	}
-	c.Network = supervisor.Ceiling{Network: p.Network, Grants: p.Grants}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -214,16 +213,11 @@ func (f *runFlags) policy(t *target) *supervisor.Policy {
 	return p
 }
 
-func (f *runFlags) arguments(words []string, stdin json.RawMessage, schema []byte) (json.RawMessage, error) {
-	switch {
-	case f.args != "" && len(words) > 0:
-		return nil, errors.New("give either --args or key=value words, not both")
-	case stdin != nil:
+func (f *runFlags) arguments(words []string, stdin, schema json.RawMessage) (json.RawMessage, error) {
+	if stdin != nil && len(words) == 0 {
 		return stdin, nil
-	case f.args != "":
-		return callargs.Whole(f.args, nil)
 	}
-	return callargs.Pairs(words, schema)
+	return callargs.Of(words, f.args, nil, schema)
 }
 
 func answers(texts []string) (list []json.RawMessage) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
@@ -162,7 +163,7 @@ func (s *Server) accept(c *conn, f *http2.MetaHeadersFrame) error {
 }
 
 func unimplemented(s *Stream) error {
-	return Errorf(codes.Unimplemented, "unknown method %s", cut(s.method, 256))
+	return Errorf(codes.Unimplemented, "unknown method %s", text.Bytes(s.method, 256))
 }
 
 // endAfter gives the stream its context, which ends at the client's deadline.

@@ -8,11 +8,12 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Error is a status of gRPC other than OK.
@@ -59,22 +60,12 @@ const (
 func (e *Error) trailer() []hpack.HeaderField {
 	fields := []hpack.HeaderField{{Name: statusField, Value: strconv.Itoa(int(e.Code))}}
 	if e.Message != "" {
-		fields = append(fields, hpack.HeaderField{Name: messageField, Value: percentEncode(cut(e.Message, maxStatusBytes))})
+		fields = append(fields, hpack.HeaderField{Name: messageField, Value: percentEncode(text.Bytes(e.Message, maxStatusBytes))})
 	}
 	if e.Details != nil && len(e.Details) <= maxStatusBytes {
 		fields = append(fields, hpack.HeaderField{Name: detailsField, Value: base64.RawStdEncoding.EncodeToString(e.Details)})
 	}
 	return fields
-}
-
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }
 
 // readTrailer is the end that a trailer says: io.EOF for OK, or an *Error.
@@ -85,7 +76,7 @@ func readTrailer(frame *http2.MetaHeadersFrame) error {
 		case statusField:
 			code, err := strconv.ParseUint(f.Value, 10, 32)
 			if err != nil {
-				return Errorf(codes.Internal, "malformed %s %q", statusField, cut(f.Value, 32))
+				return Errorf(codes.Internal, "malformed %s %q", statusField, text.Bytes(f.Value, 32))
 			}
 			if e.Code = codes.Code(code); e.Message == "the trailer has no "+statusField {
 				e.Message = ""

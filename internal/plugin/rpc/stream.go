@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolhost/toolhost/internal/text"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
@@ -210,7 +211,7 @@ func (s *Stream) takeResponse(f *http2.MetaHeadersFrame) {
 	code, kind := f.PseudoValue("status"), field(f, contentType)
 	switch {
 	case code != "200" || !isGRPC(kind):
-		err := Errorf(codeOfHTTP(code), "unexpected HTTP response: status %s, content type %q", cut(code, 32), cut(kind, 64))
+		err := Errorf(codeOfHTTP(code), "unexpected HTTP response: status %s, content type %q", text.Bytes(code, 32), text.Bytes(kind, 64))
 		if f.StreamEnded() {
 			s.end(err)
 		} else {

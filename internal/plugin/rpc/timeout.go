@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // timeoutUnits are those of grpc-timeout, from the finest.
@@ -29,7 +31,7 @@ func encodeTimeout(d time.Duration) string {
 
 func decodeTimeout(s string) (time.Duration, error) {
 	if len(s) < 2 || len(s) > 9 {
-		return 0, fmt.Errorf("malformed grpc-timeout %q", cut(s, 32))
+		return 0, fmt.Errorf("malformed grpc-timeout %q", text.Bytes(s, 32))
 	}
 	for _, unit := range timeoutUnits {
 		if s[len(s)-1] != unit.name {

@@ -103,7 +103,7 @@ func playDaemon(raw string) int {
 	var flags []config.Flag
 	for key, value := range map[string]string{"socket.path": s.Socket, "listen": s.Listen} {
 		if value != "" {
-			flags = append(flags, config.Flag{Key: key, Value: value, Name: "--" + key})
+			flags = append(flags, config.Flag{Key: key, Values: []string{value}, Name: "--" + key})
 		}
 	}
 	self, _ := os.Executable()

@@ -24,7 +24,8 @@ import (
 )
 
 // Catalogue returns the tools, or the one of a name that is not empty, and why
-// configured ones are missing. It is called anew each time.
+// configured ones are missing. It is called anew for each request, by several at once,
+// and gives up describing tools when ctx ends.
 type Catalogue interface {
 	Tools(ctx context.Context, name string) (tools []api.Tool, problems []error)
 }
@@ -53,6 +54,7 @@ type Fleet interface {
 type Config struct {
 	// Turns runs them. The Server never closes it.
 	Turns *turn.Manager
+	// Tools lists what they can call.
 	Tools Catalogue
 	// Fleet is nil without one.
 	Fleet Fleet
@@ -74,7 +76,7 @@ type Config struct {
 	// may use, and how many there may be.
 	Claim func(access.Identity, *turn.Spec)
 	// Refused and Note, if not nil, are told what was not allowed, and what was done
-	// beside turns.
+	// beside turns. They must return soon, and are called by several requests at once.
 	Refused func(Refusal)
 	Note    func(who, action, what string)
 	// Mounts are served beside the API, by their paths.
@@ -160,7 +162,8 @@ type Server struct {
 	close    context.CancelFunc
 }
 
-// New makes the API.
+// New makes the API, and listens nowhere: see HTTP. An error says what the Config lacks,
+// or that PublicURL is not a URL.
 func New(config Config) (*Server, error) {
 	if config.Turns == nil || config.Tools == nil {
 		return nil, errors.New("bug: the HTTP API needs turns and tools")
@@ -249,10 +252,12 @@ func (s *Server) HTTP() *http.Server {
 	return server
 }
 
-// Drain refuses new turns and batches from now on; what runs goes on.
+// Drain refuses new turns and batches from now on, with status 503; what runs goes on, and
+// is watched, answered and ended as before.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Close ends all streams, and with them the turns that were opened by one.
+// Close ends all streams, and with them the turns that were opened by one. It does not wait;
+// see Wait. It may be called again.
 func (s *Server) Close() { s.close() }
 
 // Wait returns once nothing of the Server's own runs any more. Call it when all

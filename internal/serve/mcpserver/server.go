@@ -116,7 +116,7 @@ type Server struct {
 }
 
 // New makes a server. It begins to list the tools; clients that come meanwhile
-// wait for that.
+// wait for that. Close ends it. An error says that the Config lacks something.
 func New(config Config) (*Server, error) {
 	if config.Turns == nil || config.Asker == nil || config.Tools == nil {
 		return nil, errors.New("bug: an MCP server needs turns, an asker and tools")
@@ -342,7 +342,8 @@ func (s *Server) offerOf(name string) offer {
 	return s.offered[name]
 }
 
-// Abort ends all calls; see Kill.
+// Abort ends all calls that run, by their kill ladders, for this reason. It does not wait,
+// and takes new calls; see Close. A second one kills at once, as Kill does.
 func (s *Server) Abort(reason api.Reason) {
 	for _, c := range s.running() {
 		c.abort(reason)

@@ -4,6 +4,7 @@ package callargs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +22,20 @@ import (
 // maxBytes bounds what is read as whole arguments; a supervisor's own limit is
 // smaller and gives the better message.
 const maxBytes = 16 << 20
+
+// Of makes arguments of key=value words, or of whole ones where these are given; of neither
+// it makes an empty object.
+func Of(words []string, whole string, stdin io.Reader, schema []byte) (json.RawMessage, error) {
+	switch {
+	case whole != "" && len(words) > 0:
+		return nil, errors.New("give either --args or key=value words, not both")
+	case whole != "":
+		return Whole(whole, stdin)
+	case len(words) == 0:
+		return json.RawMessage("{}"), nil
+	}
+	return Pairs(words, schema)
+}
 
 // Whole takes arguments as one JSON object; "-" reads it from stdin.
 func Whole(value string, stdin io.Reader) (json.RawMessage, error) {

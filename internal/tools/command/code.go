@@ -222,7 +222,7 @@ func (p *plan) checkCode(i int, name string, found interpreter) {
 	if i >= len(p.words) || p.words[i].fixed() {
 		return
 	}
-	switch _, whole := p.words[i].whole(); {
+	switch whole := p.words[i].whole(); {
 	case !whole && p.words[i].when == "":
 		p.refuse(i, name, found)
 	case p.vanishes(p.words[i]):

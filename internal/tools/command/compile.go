@@ -122,7 +122,7 @@ func (p *plan) checkTypes(i int, w word) {
 			p.complain(path, "%s is there in every call, since %s always has a value: write the word alone, or make %s optional", template, w.when, w.when)
 		}
 	}
-	_, whole := w.whole()
+	whole := w.whole()
 	for _, piece := range w.pieces {
 		param := p.params[piece.name]
 		switch {

@@ -124,13 +124,8 @@ func (w word) prefix() string {
 	return w.pieces[0].text
 }
 
-// whole is the name of the one placeholder that the word consists of.
-func (w word) whole() (name string, ok bool) {
-	if len(w.pieces) != 1 || w.pieces[0].name == "" {
-		return "", false
-	}
-	return w.pieces[0].name, true
-}
+// whole says whether the word consists of one placeholder.
+func (w word) whole() bool { return len(w.pieces) == 1 && w.pieces[0].name != "" }
 
 // names are the parameters whose values the word holds.
 func (w word) names() []string {

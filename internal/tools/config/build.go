@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolhost/toolhost/budget"
-	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -47,20 +46,10 @@ func (b *builder) build() {
 		b.loaded.Tools = append(b.loaded.Tools, b.entry(g))
 	}
 	b.checkAmounts(b.given)
+	b.loaded.Config.Timeouts = append(b.loaded.Config.Timeouts, asks(b.given, budget.RankFlag)...)
 	b.overrule(&b.loaded.Default)
 	for i := range b.loaded.Tools {
 		b.overrule(&b.loaded.Tools[i])
-	}
-}
-
-// overrule puts the flags on top of a tool that is checked. They are meant for what is
-// called: what they would make of other tools is not wrong.
-func (b *builder) overrule(t *Tool) {
-	t.settings.over(b.given)
-	apply(t, commonKeys, b.given)
-	for name, one := range t.MCP.Tools {
-		b.overrule(&one)
-		t.MCP.Tools[name] = one
 	}
 }
 
@@ -181,10 +170,7 @@ func stricter(s, before setting, had bool) bool {
 // tool applies t.settings.
 func (b *builder) tool(t Tool) Tool {
 	apply(&t, toolKeys, t.settings)
-	if granted := len(t.Sandbox.Read)+len(t.Sandbox.Write) > 0; granted && !slices.Contains(t.Sandbox.Allow, sandbox.SharedUID) {
-		// Whoever grants paths by hand wants them used with his own rights.
-		t.Sandbox.Allow = append(t.Sandbox.Allow, sandbox.SharedUID)
-	}
+	t.acceptShared()
 	b.lift(&t)
 	return t
 }

@@ -87,11 +87,11 @@ func (b *builder) checkStorage(t Tool) {
 // call.
 func (b *builder) checkTurn() {
 	deadline, ok := b.root.set["turn.deadline"]
-	if !ok {
+	at, own := b.root.set["turn.reserve"]
+	if !ok || deadline.source.Layer == LayerFlag || at.source.Layer == LayerFlag { // whose command has another default
 		return
 	}
 	total, kept, by := deadline.data.(time.Duration), budget.DefaultReserve, " (the default)"
-	at, own := b.root.set["turn.reserve"]
 	if own {
 		kept, by = at.data.(time.Duration), ""
 	} else {

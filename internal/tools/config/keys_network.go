@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ var networkKey = &key{
 	doc: "none, the host's, or what it may reach by name: `[api.github.com, \"*.pypi.org:443\", 10.0.0.5:5432]`, see [network](#network)",
 	sets: sets1(func(t *Tool, s setting) {
 		r := s.data.(reach)
-		t.Sandbox.Network, t.Sandbox.Grants, t.Sandbox.AskNetwork = r.mode, slices.Clone(r.grants), r.ask
+		ask := t.Sandbox.AskNetwork && s.source.Layer == LayerFlag && r.mode == sandbox.NetworkGrants // of the layers below
+		t.Sandbox.Network, t.Sandbox.Grants, t.Sandbox.AskNetwork = r.mode, slices.Clone(r.grants), r.ask || ask
 	}),
 }
 
@@ -191,6 +193,9 @@ func grantOf(n *node) (g network.Grant, wrong string) {
 	switch n.shape {
 	case text:
 		if n.value == sandbox.NetworkNone || n.value == sandbox.NetworkHost {
+			if n.file.layer == LayerFlag {
+				return g, fmt.Sprintf("%s %s says all of the network, and there is another %[1]s: leave one of them out", n.file.name, n.value)
+			}
 			return g, quoted(n.value) + " is a word for the whole network, and no name: write network: " + n.value
 		}
 		g, err := network.Parse(n.value)

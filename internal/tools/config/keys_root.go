@@ -187,7 +187,7 @@ var turnKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Deadline = s.data.(time.Duration) }),
 	},
 	{
-		name: "reserve", kind: durationKind, std: "10s", doc: "end of the deadline that is reserved for the model's last answer; the deadline must be at least a second longer",
+		name: "reserve", kind: held(scalar("duration", durationPattern, positiveDuration), budget.NoReserve), std: "10s", doc: "end of the deadline that is reserved for the model's last answer; the deadline must be at least a second longer",
 		sets: setsHost(func(l *Loaded, s setting) { l.Turn.Budget.Reserve = s.data.(time.Duration) }),
 	},
 	{

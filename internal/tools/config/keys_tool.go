@@ -128,11 +128,11 @@ var sandboxKeys = []*key{
 	},
 	{
 		name: "read", kind: grants(), std: "[]", process: true, doc: "files and folders that it may read, at their own paths",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Read = hostPaths(s) }),
+		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Read = slices.Concat(t.Sandbox.Read, hostPaths(s)) }),
 	},
 	{
 		name: "write", kind: grants(), std: "[]", process: true, doc: "files and folders that it may change; `workspace` is its own folder, which it has anyway",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Write = hostPaths(s) }),
+		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Write = slices.Concat(t.Sandbox.Write, hostPaths(s)) }),
 	},
 	networkKey,
 	{
@@ -142,12 +142,12 @@ var sandboxKeys = []*key{
 	{
 		name: "require", kind: featureList(sandbox.FeatureLandlock, sandbox.FeatureLandlockScope), std: "[]", process: true,
 		doc:  "refuse to run without these optional features",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Require = s.data.([]string) }),
+		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Require = slices.Concat(t.Sandbox.Require, s.data.([]string)) }),
 	},
 	{
 		name: "allow", kind: featureList(sandbox.SharedUID, sandbox.FeatureLandlockScope), std: "[]", process: true,
 		doc:  "accept these degradations of the sandbox; sharedUid is accepted with `read` and `write`",
-		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Allow = slices.Clone(s.data.([]string)) }),
+		sets: sets1(func(t *Tool, s setting) { t.Sandbox.Allow = slices.Concat(t.Sandbox.Allow, s.data.([]string)) }),
 	},
 	{
 		name: "env", kind: variableKind, names: variableNames, std: "{}", process: true, doc: "variables for it, `{NAME: value}` or `[NAME=value, NAME]`; a bare NAME passes the host's on",

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -65,14 +66,14 @@ var (
 		}
 		return positiveDuration(s)
 	})
-	timeoutKind = scalar("duration, or infinite", durationPattern+orUnlimited, func(s string) (any, string) {
+	timeoutKind = held(scalar("duration, or infinite", durationPattern+orUnlimited, func(s string) (any, string) {
 		if unlimited(s) {
 			return budget.Infinite, ""
 		}
 		return noLimitIs(infinite+", in a tool's own entry only", s)(positiveDuration(s))
-	})
+	}), 0)
 	durationOrInfinite       = scalar("duration, or infinite", durationPattern+orUnlimited, orInfinite(positiveDuration))
-	graceKind                = scalar("duration up to 30s", durationPattern+"|^0$", parseGrace)
+	graceKind                = held(scalar("duration up to 30s", durationPattern+"|^0$", parseGrace), budget.NoGrace)
 	startKind                = scalar("duration up to 55s", durationPattern, parseStart)
 	sizeKind                 = scalar("size", sizePattern, parseSize).orNumber()
 	sizeOrInfinity           = scalar("size, or infinity", sizePattern+orUnlimited, orInfinity(parseSize)).orNumber()
@@ -89,6 +90,23 @@ var (
 	numberForm               = lazy.Regexp(`^[0-9]+$`)
 	maxLimitBytes      int64 = 1 << 60
 )
+
+// held is for times that a flag may have out of bounds, to which calls are then held with
+// a warning; zero is what its 0 stands for.
+func held(k *kind, zero time.Duration) *kind {
+	strict := k.read
+	k.read = func(r *reader, n *node) (any, string) {
+		d, wrong := parseDuration(n.value)
+		switch {
+		case n.file.layer != LayerFlag:
+			return strict(r, n)
+		case wrong == "" && d < 0:
+			return nil, "is negative: write a duration such as 10s"
+		}
+		return cmp.Or(d, zero), wrong
+	}
+	return k
+}
 
 func orInfinite(parse func(string) (any, string)) func(string) (any, string) {
 	return func(s string) (any, string) {
@@ -233,8 +251,7 @@ func parseHash(s string) (any, string) {
 var boolKind = &kind{
 	name: "true or false", schema: &jsonschema.Schema{Type: "boolean"},
 	read: func(_ *reader, n *node) (any, string) {
-		// Variables and flags are text.
-		if n.shape != boolean && (n.at.Line > 0 || n.value != "true" && n.value != "false") {
+		if n.shape != boolean {
 			return nil, "is neither true nor false: write one of them, without quotes"
 		}
 		return n.value == "true", ""

@@ -107,6 +107,9 @@ func writePath(data any) string { return yamlText(strings.ReplaceAll(data.(strin
 func grants() *kind {
 	granted := *pathKind("path", pathSome)
 	granted.read = func(r *reader, n *node) (any, string) {
+		if n.file.layer == LayerFlag { // which a shell has read; it is judged where it is opened
+			return n.value, ""
+		}
 		if n.shape == text && n.value == workspaceWord {
 			return workspaceWord, ""
 		}
@@ -135,8 +138,7 @@ var wordKind = &kind{name: "text", schema: wordSchema(), read: func(r *reader, n
 
 // featureList is a list of names of sandbox features.
 func featureList(names ...string) *kind {
-	k := listOf("list of "+listed(names, "or"), enum(names...))
-	return k
+	return listOf("list of "+listed(names, "or"), enum(names...))
 }
 
 // jsonKind is any value, for JSON.
@@ -236,6 +238,9 @@ var variableKind = &kind{
 		}
 		if n.shape == list || n.shape == mapping {
 			return nil, "is not text"
+		}
+		if n.file.layer == LayerFlag {
+			return variable{value: n.value, set: true}, ""
 		}
 		value, wrong := r.expand(n.value, nil)
 		return variable{value: value, set: true}, wrong

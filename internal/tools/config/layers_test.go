@@ -200,18 +200,20 @@ func TestModeOfTheEnvironment(t *testing.T) {
 		}
 	}
 	m := sut(withFile(text), "TOOLHOST_MODE=deny")
-	l, err := Load(Options{Path: "/etc/th/toolhost.yaml", Machine: &m, Flags: []Flag{{Key: "mode", Value: "allow", Name: "--mode"}}})
+	l, err := Load(Options{Path: "/etc/th/toolhost.yaml", Machine: &m, Flags: []Flag{{Key: "mode", Values: []string{"allow"}, Name: "--mode"}}})
 	if err != nil || l.Tools[2].Mode != turn.ModeAllow {
 		t.Errorf("--mode allow: %v", err)
 	}
 }
+
+func given(key string, values ...string) Flag { return Flag{key, values, "--" + key} }
 
 func TestFlags(t *testing.T) {
 	m := sut(withFile(layered), "TOOLHOST_MEMORY=1GiB")
 	load := func(flags ...Flag) (*Loaded, error) {
 		return Load(Options{Path: "/etc/th/toolhost.yaml", Machine: &m, Flags: flags})
 	}
-	l, err := load(Flag{"memory", "2GiB", "--memory"}, Flag{"state", "/s", "--state"}, Flag{"strict", "true", "--strict"})
+	l, err := load(given("memory", "2GiB"), given("state", "/s"), given("strict", "true"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,7 @@ func TestFlags(t *testing.T) {
 	if l.State != "/s" || !l.Tools[0].Sandbox.Strict {
 		t.Errorf("state %s, %+v", l.State, l.Tools[0].Sandbox)
 	}
-	_, err = load(Flag{"memory", "x", "--memory"}, Flag{"nosuch", "x", "--nosuch"})
+	_, err = load(given("memory", "x"), given("nosuch", "x"))
 	if got := err.Error(); !strings.Contains(got, "--memory: \"x\" is not a size") || !strings.Contains(got, "--nosuch: bug:") {
 		t.Errorf("problems: %s", got)
 	}

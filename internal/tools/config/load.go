@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"os"
 	"strings"
 	"time"
 
@@ -20,12 +21,26 @@ type Options struct {
 	Flags []Flag
 }
 
-// Flag is a setting of the command line: a key of tools, such as "memory", but not one
-// of their timeouts, or a key of the host that has a TOOLHOST_* variable.
+// Flag is a setting of the command line: a key that every tool may have, such as
+// "memory", or a dotted one of the host, such as "turn.maxCalls". Paths and variables
+// are taken as they stand, for a shell has read them; lists add to those of the layers
+// below; and a timeout or grace out of its bounds is for calls to be held to them.
 type Flag struct {
-	Key, Value string
+	Key string
+	// Values are those of a flag that may be repeated, or else one.
+	Values []string
 	// Name is the flag's for messages and sources: "--memory".
 	Name string
+}
+
+// OfFlags is what flags say by themselves, without any file or variable.
+func OfFlags(flags []Flag) (*Loaded, error) {
+	m, err := ThisMachine()
+	if err != nil {
+		return nil, err
+	}
+	m.Environ = nil
+	return Load(Options{Path: os.DevNull, Machine: &m, Flags: flags})
 }
 
 // Loaded is a whole configuration. It is never changed after Load.

@@ -197,7 +197,7 @@ func (b *builder) environment() {
 		for _, path := range sortedKeys(scope.keys) {
 			k := scope.keys[path]
 			if value, _ := b.machine.lookup(k.variable); value != "" {
-				b.outside(k, path, k.variable, value, LayerEnvironment, scope.into)
+				b.outside(k, path, k.variable, []string{value}, LayerEnvironment, scope.into)
 			}
 		}
 	}
@@ -217,7 +217,7 @@ func (b *builder) profileVariables() {
 			continue
 		}
 		g := newGroup("", nil, nil)
-		b.outside(find(profileKeys, "default"), toolName("default"), variable, value, LayerEnvironment, g)
+		b.outside(find(profileKeys, "default"), toolName("default"), variable, []string{value}, LayerEnvironment, g)
 		if name == budget.ToolCall {
 			b.env.over(g.set)
 		} else {
@@ -247,35 +247,4 @@ func hostVariables() map[string]*key {
 		}
 	})
 	return list
-}
-
-// outside reads one setting that stands in no file.
-func (b *builder) outside(k *key, path, name, value string, l Layer, g *group) {
-	f := &file{name: name, dir: b.machine.Dir, layer: l}
-	b.report.files = append(b.report.files, name)
-	n := f.scalar(value)
-	b.value(k, entry{f.scalar(k.name), n}, g, path, "")
-	for path, s := range g.set {
-		if s.source.File == name {
-			s.source.Name = name
-			g.set[path] = s
-		}
-	}
-}
-
-// flags reads what the command line says.
-func (b *builder) flags(flags []Flag) {
-	g := newGroup("", nil, nil)
-	host := newGroup("", nil, nil)
-	for _, flag := range flags {
-		if k := find(commonKeys, flag.Key); k != nil && k.kind != nil && k.ask == nil {
-			b.outside(k, k.name, flag.Name, flag.Value, LayerFlag, g)
-		} else if k := hostVariables()[flag.Key]; k != nil {
-			b.outside(k, flag.Key, flag.Name, flag.Value, LayerFlag, host)
-		} else {
-			b.report.add(Problem{Position: Position{File: flag.Name}, Message: "bug: there is no key " + quoted(flag.Key)})
-		}
-	}
-	b.given = g.set
-	b.root.set.over(host.set)
 }

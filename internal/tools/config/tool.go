@@ -200,6 +200,7 @@ func (t Tool) Value(key string) (Value, bool) {
 
 // hostPaths are the granted paths without the word for the call's own folder.
 func hostPaths(s setting) []string {
-	paths := slices.Clone(s.data.([]string))
-	return slices.DeleteFunc(paths, func(path string) bool { return path == workspaceWord })
+	return slices.DeleteFunc(slices.Clone(s.data.([]string)), func(path string) bool {
+		return path == workspaceWord && s.source.Layer != LayerFlag
+	})
 }

@@ -1,0 +1,89 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+// Errors of Run.
+var (
+	errOver = errors.New("the turn is over: begin another one")
+	errBusy = errors.New("the turn runs another batch: wait for its results")
+)
+
+const (
+	// maxBatch bounds the calls of one batch.
+	maxBatch = 10_000
+	// maxIDBytes bounds the id of a call, maxNameBytes what is shown of a
+	// tool's name.
+	maxIDBytes, maxNameBytes = 128, 128
+)
+
+// Run runs a batch of calls and returns exactly one result for each, in their
+// order, none of them nil. An error says why the batch was refused, and nothing of it ran
+// then: the turn is over or runs another batch, or calls are too many or have no id of their
+// own. When ctx ends the turn is aborted, for the reason disconnect if its cause is
+// [ErrDisconnected], timeout if it is context.DeadlineExceeded, else user; Run still returns
+// the results.
+func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
+	if err := checkBatch(calls); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil { // then nothing of it begins
+		t.Abort(abortReason(ctx))
+	}
+	b := &batch{t: t, done: make(chan struct{})}
+	err := errOver
+	t.do(func() { err = t.begin(b, calls) })
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
+	defer stop()
+	<-b.done
+	return b.results(), nil
+}
+
+// ErrDisconnected is the cause of a context whose client has gone.
+var ErrDisconnected = errors.New("the client has gone")
+
+func abortReason(ctx context.Context) api.Reason {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, ErrDisconnected):
+		return api.ReasonDisconnect
+	case errors.Is(cause, context.DeadlineExceeded):
+		return api.ReasonTimeout
+	}
+	return api.ReasonUser
+}
+
+// checkBatch names what keeps a batch from being one.
+func checkBatch(calls []Call) error {
+	if len(calls) > maxBatch {
+		return fmt.Errorf("a batch of %d calls is too large: at most %d are possible", len(calls), maxBatch)
+	}
+	seen := map[string]bool{}
+	for i, call := range calls {
+		if call.ID == "" || len(call.ID) > maxIDBytes {
+			return fmt.Errorf("call %d of the batch has an id of %d bytes: give it one of 1 to %d", i+1, len(call.ID), maxIDBytes)
+		}
+		if seen[call.ID] {
+			return fmt.Errorf("two calls have the id %q: give each one of its own", call.ID)
+		}
+		seen[call.ID] = true
+	}
+	return nil
+}
+
+func (t *Turn) begin(b *batch, calls []Call) error {
+	if t.batch != nil {
+		return errBusy
+	}
+	t.batch = b
+	t.busy(true)
+	b.begin(calls)
+	return nil
+}
