@@ -298,8 +298,13 @@ func TestAWorkersDiskIsFull(t *testing.T) {
 		t.Errorf("%s %s %+v", got.Status, got.Message, got.Retry)
 	}
 	limit(unix.RLIM_INFINITY)
-	if got := w.call(shell("echo ran")); !got.OK() {
-		t.Errorf("once there is room: %s", got.Message)
+	c := w.begun() // once there is room; and it is on record
+	_ = one.Process.Kill()
+	_ = one.Wait()
+	w.process("w1")
+	await(t, c.Done())
+	if got := c.Result(); got.Status != api.StatusLost || got.Reason != api.ReasonWorkerDied {
+		t.Errorf("its worker has died: %s %s", got.Status, got.Message)
 	}
 }
 

@@ -52,9 +52,11 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 	return prepared, err
 }
 
-// MakeRoom has what the call's processes are to be in made beside whatever comes before
-// Start. It does not wait, and does nothing for a call that may find a process.
-func (p *Prepared) MakeRoom() {
+// MakeRoom has what the call's processes are to be in, and with this lease as much of them
+// as runs nothing of its tool, made beside whatever comes before Start. It does not wait, and
+// does nothing for a call that may find a process.
+func (p *Prepared) MakeRoom(lease *sandbox.Lease) {
+	p.p.Request.Lease = lease
 	if r := p.p.Request; p.refused == nil && r.Keep == nil && r.Prestart == 0 {
 		p.s.maker.MakeRoom(p.p)
 	}

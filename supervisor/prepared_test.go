@@ -1,7 +1,9 @@
 package supervisor_test
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -83,7 +85,7 @@ func TestARoomBeforeTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.MakeRoom()
+		p.MakeRoom(nil)
 		both[i] = p
 	}
 	wait.Until(t, "both have a room", rooms(2))
@@ -93,4 +95,47 @@ func TestARoomBeforeTheStart(t *testing.T) {
 	wait.Until(t, "one is gone with its call", rooms(1))
 	both[1].Close()
 	wait.Until(t, "the other is removed", rooms(0))
+}
+
+// A command's process is there before the call starts, and waits: the command begins with
+// the call, and never where that is given up.
+func TestACommandWaitsForItsStart(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	processes := func() (n int) {
+		lists, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*", "cgroup.procs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			raw, _ := os.ReadFile(list) // one that has gone has none
+			n += bytes.Count(raw, []byte("\n"))
+		}
+		return n
+	}
+	const launcherAndAdapter = 2
+	for _, starts := range []bool{false, true} {
+		file := filepath.Join(t.TempDir(), "ran")
+		p, err := host.Prepare(t.Context(), supervisor.Request{
+			Command: &supervisor.Command{Argv: []string{"sh", "-c", "echo ran >> " + file}}, Sandbox: &supervisor.Policy{Write: []string{filepath.Dir(file)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.MakeRoom(nil)
+		wait.Until(t, "its process waits", func() bool { return processes() == launcherAndAdapter })
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the command has run before its call")
+		}
+		if starts {
+			if got := p.Start(t.Context(), supervisor.Own{}).Result(); !got.OK() || got.Instance != api.InstanceFresh {
+				t.Errorf("%s %s", got.Message, got.Instance)
+			}
+		} else {
+			p.Close()
+		}
+		wait.Until(t, "nothing is left", func() bool { return processes() == 0 })
+		if raw, _ := os.ReadFile(file); (string(raw) == "ran\n") != starts {
+			t.Errorf("started %v: %q", starts, raw)
+		}
+	}
 }

@@ -22,7 +22,8 @@ import (
 type ledger struct {
 	path, epoch string
 	lock, out   *os.File
-	lines       int // in this life
+	lines       int  // in this life
+	torn        bool // the last one has no end, for want of room
 	// earlier is what is known of the lives before this one.
 	earlier map[string]*record
 	order   []string
@@ -135,7 +136,7 @@ func (l *ledger) begin(own string) error {
 	if l.out != nil {
 		_ = l.out.Close()
 	}
-	l.out, l.lines = out, strings.Count(own, "\n")
+	l.out, l.lines, l.torn = out, strings.Count(own, "\n"), false
 	return nil
 }
 
@@ -152,11 +153,11 @@ func (l *ledger) start(name string, live func() []string) error {
 		}
 	}
 	line := "start " + name + "\n"
+	if l.torn { // it would swallow this one
+		line = "\n" + line
+	}
 	n, err := l.out.WriteString(line)
-	if err != nil {
-		if n > 0 { // half a line would swallow the next one
-			_, _ = l.out.WriteString("\n")
-		}
+	if l.torn = err != nil && (l.torn || n > 0); err != nil {
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
 	l.lines++

@@ -19,6 +19,7 @@ const prepareTimeout = 90 * time.Second
 type planned struct {
 	request supervisor.Request
 	portable.Caller
+	parent, own string // trace contexts: what the call came with, and its own
 	// call is the request with all decided.
 	call *supervisor.Prepared
 }
@@ -38,6 +39,7 @@ func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
 	if p.request, p.Caller, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
 		return p, fleetv1.Why_WHY_CANNOT, err
 	}
+	p.begin(w.config.Tracer) // its environment has that
 	if err := w.config.Ceilings.Check(p.request); err != nil {
 		return p, fleetv1.Why_WHY_CEILING, err
 	}

@@ -162,9 +162,16 @@ func (w *Worker) prepare(a *attempt, raw []byte) {
 	case a.state == start.Refused || a.waits: // it was given up meanwhile, or waits
 		a.giveUp()
 	case len(a.request.Secrets) == 0: // with secrets it is planned anew at its start
-		a.call.MakeRoom() // while the go is on its way
+		w.makeRoom(a)
 	}
 	w.takeUp(a)
+}
+
+// makeRoom has made what the call needs while its go is on its way.
+func (w *Worker) makeRoom(a *attempt) {
+	if c := w.callers[a.id.Caller]; !c.hold.Over(now()) && w.lend(c, a) == nil {
+		a.call.MakeRoom(a.lease)
+	}
 }
 
 // controlled takes a control.
@@ -216,8 +223,7 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_STALE, Detail: "the worker has not heard its caller for the lease"})
 		return
 	}
-	var err error
-	if a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond); err != nil {
+	if err := w.lend(c, a); err != nil {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_BUSY, Detail: err.Error()})
 		return
 	}
@@ -231,6 +237,12 @@ func (w *Worker) admit(c *caller, a *attempt, g *fleetv1.Go) {
 	if err != nil {
 		w.expire(a, &fleetv1.Never{Why: fleetv1.Why_WHY_CANNOT, Detail: err.Error()})
 	}
+}
+
+// lend has the attempt's launcher hold its caller's lease.
+func (w *Worker) lend(c *caller, a *attempt) (err error) {
+	a.lease, err = c.lease(time.Duration(a.begun.GraceMs) * time.Millisecond)
+	return err
 }
 
 // unknown answers about an attempt that is not there, and remembers what it says.

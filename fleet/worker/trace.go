@@ -10,9 +10,9 @@ import (
 type Tracer interface {
 	// Begin is given the W3C trace context that a call came with, which its caller has
 	// proven with the offer, and returns the call's own here, which the tool is told. Either
-	// may be empty.
+	// may be empty. The call may be given up before it starts.
 	Begin(parent string) (own string)
-	// Ended is given a call that is over.
+	// Ended is given a call that has started and is over.
 	Ended(Traced)
 }
 
@@ -25,6 +25,15 @@ type Traced struct {
 	Result                     *api.Result
 }
 
+// begin gives what runs here a span of its own, which its tool is told.
+func (p *planned) begin(t Tracer) {
+	if t != nil {
+		p.parent = api.TraceParent(p.request.Meta)
+		p.own = t.Begin(p.parent)
+		p.request.Meta = api.WithTraceParent(p.request.Meta, p.own)
+	}
+}
+
 // traced makes a call, and spans of it.
 func (w *Worker) traced(a *attempt, run func() (*api.Result, time.Time)) {
 	tracer := w.config.Tracer
@@ -32,9 +41,7 @@ func (w *Worker) traced(a *attempt, run func() (*api.Result, time.Time)) {
 		run()
 		return
 	}
-	t := Traced{Parent: api.TraceParent(a.request.Meta), Offered: a.at, Told: time.Now()}
-	t.Own = tracer.Begin(t.Parent)
-	a.request.Meta = api.WithTraceParent(a.request.Meta, t.Own)
+	t := Traced{Parent: a.parent, Own: a.own, Offered: a.at, Told: time.Now()}
 	t.Result, t.Over = run()
 	t.Taken = time.Now()
 	tracer.Ended(t)

@@ -105,7 +105,7 @@ func (c *Conn) start() (*Child, error) {
 		}
 		c.folder, socketDir = folder, folder
 	}
-	child, err := c.options.Start(environment(socketDir), c.folder)
+	child, err := c.options.Start(Environment(socketDir), c.folder)
 	if err != nil {
 		return nil, err
 	}

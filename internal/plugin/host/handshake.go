@@ -16,9 +16,9 @@ import (
 // maxHandshakeBytes bounds the handshake line; a socket path has 108 bytes.
 const maxHandshakeBytes = 4 << 10
 
-// environment is what go-plugin's own host sets for a plugin. The ports are its
+// Environment is what go-plugin's own host sets for a plugin. The ports are its
 // defaults, which a plugin needs where there are no unix sockets.
-func environment(socketDir string) []string {
+func Environment(socketDir string) []string {
 	return []string{
 		handshake.CookieKey + "=" + handshake.CookieValue,
 		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000",

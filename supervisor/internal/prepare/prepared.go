@@ -50,8 +50,8 @@ type Prepared struct {
 	// Warnings are the result's, Settings those that are for the operator.
 	Warnings, Settings []string
 
-	// Room is what its processes are to be in; nil until the start makes it.
-	Room *Room
+	// Room is what was made for its processes before its start; nil for nothing.
+	Room interface{ Leave() }
 
 	cgroup      string
 	controllers []string
@@ -60,7 +60,9 @@ type Prepared struct {
 
 // Close gives back what the preparation opened. It may be called again.
 func (p *Prepared) Close() {
-	p.Room.Leave()
+	if p.Room != nil {
+		p.Room.Leave()
+	}
 	p.Policy.Close()
 	p.Service.Close()
 	if p.FilesTo != nil {

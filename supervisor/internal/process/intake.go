@@ -45,7 +45,11 @@ func (i Intake) hold(key string) *held {
 	return h
 }
 
+// release gives it back. h is nil for a process that nobody has connected to.
 func (h *held) release() {
+	if h == nil {
+		return
+	}
 	h.received.Release()
 	h.decoded.Release()
 }

@@ -65,9 +65,9 @@ type Process struct {
 	released bool       // a connection is wanted no more
 }
 
-func (m *Maker) newProcess(group *cgroup.Group, launcher *sandbox.Process, p *pipes, held *held) *Process {
+func (m *Maker) newProcess(group *cgroup.Group, launcher *sandbox.Process, p *pipes) *Process {
 	i := &Process{
-		group: group, launcher: launcher, pipes: p, held: held, logger: m.Logger, tasks: m.Tasks,
+		group: group, launcher: launcher, pipes: p, logger: m.Logger, tasks: m.Tasks,
 		died: make(chan struct{}), exitReported: make(chan struct{}), freed: make(chan struct{}),
 		load: m.Load, stdoutPace: pace.Pace{Load: m.Load},
 	}

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"os"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 	"github.com/toolhost/toolhost/supervisor/internal/tasks"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Maker is what a supervisor makes processes with.
@@ -90,20 +90,15 @@ func (m *Maker) Start(ctx context.Context, call *prepare.Prepared, log hclog.Log
 	return b.process, nil
 }
 
-// spawn makes the group, forks the launcher into it and waits until the tool
-// runs. What an error leaves behind is removed here, unless processes exist:
-// those are the caller's to kill.
+// spawn has a process made, and waits until the tool runs. What an error leaves behind
+// is removed here, unless processes exist: those are the caller's to kill.
 func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*host.Child, error) {
-	over, err := b.Starts.begin(ctx, b.call.Request.Pool, b.call.Bounds.CPUWeight)
+	p, over, err := b.born(ctx, env, socketDir)
 	if err != nil {
 		return nil, err
 	}
 	defer over()
-	p, err := b.make(ctx, env, socketDir)
-	if err != nil {
-		return nil, err
-	}
-	b.process = p
+	b.process, p.held = p, b.held
 	p.Join(b.listener)
 	p.watch()
 	stdout := p.pump(b.call.Request.Command)
@@ -126,67 +121,97 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	}, nil
 }
 
-// make makes all of a process, or nothing.
-func (b *birth) make(ctx context.Context, env []string, socketDir string) (_ *Process, err error) {
+// born is a process that is made now, or has been in the call's room. over gives back its
+// turn among starts.
+func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Process, over func(), err error) {
+	o := orderOf(b.call, b.call.ID, env, socketDir)
+	if r, ok := b.call.Room.(*room); ok {
+		has, err := r.take(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if p := has.process; p != nil {
+			b.on.Launching()
+			if o.spec.Timer > 0 {
+				_ = p.SetTimer(o.spec.Timer) // it has run since before the call began
+			}
+			return p, has.over, nil
+		}
+		o.group = has.group
+	}
+	return b.make(ctx, o, b.on.Launching)
+}
+
+// order is what a process is made by, whatever becomes of its call meanwhile.
+type order struct {
+	name    string
+	share   cgroup.Share
+	limits  cgroup.Limits
+	group   *cgroup.Group // nil for one that is to be made
+	pool    spec.Pool
+	weight  int64
+	command bool
+	spec    sandbox.Spec // without what is made with the process
+}
+
+func orderOf(c *prepare.Prepared, group string, env []string, socketDir string) order {
+	return order{
+		name: group, share: c.Request.Share.Group(), limits: c.GroupLimits(),
+		pool: c.Request.Pool, weight: c.Bounds.CPUWeight, command: c.Request.Command != nil,
+		spec: sandbox.Spec{
+			Plan: c.Plan, Path: c.Path, Args: append([]string{c.ShownPath()}, c.Args()...),
+			Env: c.Env(env), Dir: c.Dir,
+			SocketDir: socketDir, Timer: c.Timer(c.Timeout.Timeout), Movable: c.Outlasts(), Lease: c.Request.Lease,
+		},
+	}
+}
+
+// make makes all of a process in its turn, or nothing. launching comes before there may be
+// one.
+func (m *Maker) make(ctx context.Context, o order, launching func()) (_ *Process, over func(), err error) {
 	var undo []func()
 	defer func() {
 		for i := len(undo) - 1; err != nil && i >= 0; i-- {
 			undo[i]()
 		}
 	}()
-	group, err := b.group()
-	if err != nil {
-		return nil, err
+	if o.group != nil {
+		undo = append(undo, func() { m.Discard(o.group) })
 	}
-	undo = append(undo, func() { b.Discard(group) })
-	pipes, err := openPipes(b.call.Request.Command != nil)
+	if over, err = m.Starts.begin(ctx, o.pool, o.weight); err != nil {
+		return nil, nil, err
+	}
+	undo = append(undo, over)
+	if o.group == nil {
+		if o.group, err = m.group(o); err != nil {
+			return nil, nil, err
+		}
+		undo = append(undo, func() { m.Discard(o.group) })
+	}
+	pipes, err := openPipes(o.command)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer pipes.closeChildEnds()
 	undo = append(undo, pipes.closeHostEnds)
-	launcher, err := b.launch(ctx, group, pipes, env, socketDir)
+	launching()
+	launcher, err := m.Host.Start(ctx, o.launch(m.Null, pipes))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	group.Lead(launcher.PID())
-	return b.newProcess(group, launcher, pipes, b.held), nil
+	o.group.Lead(launcher.PID())
+	return m.newProcess(o.group, launcher, pipes), over, nil
 }
 
-// group is the one that the call has already, or a new one.
-func (b *birth) group() (*cgroup.Group, error) {
-	if room := b.call.Room; room != nil {
-		return room.Take()
-	}
-	return b.Groups.NewGroupIn(b.call.Request.Share.Group(), b.call.ID, b.call.GroupLimits())
+func (m *Maker) group(o order) (*cgroup.Group, error) {
+	return m.Groups.NewGroupIn(o.share, o.name, o.limits)
 }
 
-// maxAheadName leaves the name of a group room for what tells it from others of its call.
-const maxAheadName = 100
-
-// MakeRoom has the group of a call made beside what comes before its start. Its name is new
-// whatever else there is of the call: another try of it may not be gone.
-func (m *Maker) MakeRoom(call *prepare.Prepared) {
-	room := prepare.NewRoom(func(group *cgroup.Group) {
-		m.Tasks.Run("remove a group", func() { m.Discard(group) })
-	})
-	call.Room = room
-	name := call.ID[:min(len(call.ID), maxAheadName)] + "-" + rand.Text()[:8]
-	share, limits := call.Request.Share.Group(), call.GroupLimits() // the request may change meanwhile
-	m.Tasks.Run("make a group", func() {
-		room.Make(func() (*cgroup.Group, error) { return m.Groups.NewGroupIn(share, name, limits) })
-	})
-}
-
-func (b *birth) launch(ctx context.Context, group *cgroup.Group, pipes *pipes, env []string, socketDir string) (*sandbox.Process, error) {
-	b.on.Launching()
-	c := b.call
-	return b.Host.Start(ctx, sandbox.Spec{
-		Plan: c.Plan, Path: c.Path, Args: append([]string{c.ShownPath()}, c.Args()...),
-		Env: c.Env(env), Dir: c.Dir,
-		Stdio: [3]*os.File{b.Null, pipes.stdout.child, pipes.stderr.child}, Extra: pipes.extra(),
-		SocketDir: socketDir, Timer: c.Timer(c.Timeout.Timeout), Movable: c.Outlasts(), Lease: c.Request.Lease, KillFile: group.KillFile, Into: group.Fork,
-	})
+func (o order) launch(null *os.File, p *pipes) sandbox.Spec {
+	s := o.spec
+	s.Stdio, s.Extra = [3]*os.File{null, p.stdout.child, p.stderr.child}, p.extra()
+	s.KillFile, s.Into = o.group.KillFile, o.group.Fork
+	return s
 }
 
 const (
