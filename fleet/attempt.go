@@ -32,8 +32,6 @@ type attempt struct {
 	// queued: its worker has no slot yet, and keeps a place for it.
 	queued bool
 	silent bool // that worker was not heard lately
-	// came is the newest frame of its stream that was queued; guarded by the queue's mu.
-	came uint64
 }
 
 // arrived is a frame of an attempt.
@@ -44,12 +42,11 @@ type arrived struct {
 }
 
 // queue holds what has come for a call until its goroutine takes it. Credit bounds it for
-// a worker that heeds that, also where much of it comes again at once.
+// a worker that heeds that.
 type queue struct {
 	mu    sync.Mutex
 	list  []arrived
 	bytes int
-	again bool // a frame that only tells that it came again is in list
 	wake  chan struct{}
 }
 
@@ -59,16 +56,6 @@ const maxQueued = 2 * stream.Window
 func (q *queue) put(x arrived) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch d := x.frame.GetData(); {
-	case d == nil:
-	case d.Seq == x.a.came+1:
-		x.a.came++
-	case q.again:
-		return true
-	default: // it came before, or follows a missing one: it is answered, and not kept
-		q.again, x.bytes = true, stream.Overhead
-		x.frame = &fleetv1.Frame{What: &fleetv1.Frame_Data{Data: &fleetv1.Data{}}}
-	}
 	if q.bytes+x.bytes > maxQueued {
 		return false
 	}
@@ -88,7 +75,7 @@ func (q *queue) take() []arrived {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.list
-	q.list, q.bytes, q.again = nil, 0, false
+	q.list, q.bytes = nil, 0
 	return list
 }
 
