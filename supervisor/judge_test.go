@@ -145,6 +145,14 @@ func TestFieldsOfTextsCount(t *testing.T) {
 	}
 }
 
+// All of them count as sent.
+func TestFieldsOfTextsAreOutput(t *testing.T) {
+	t.Parallel()
+	r := hostileRequest("fields-1000000")
+	r.Limits.OutputTotalBytes = 5_000_000
+	wantStatus(t, call(t, newHost(t, supervisor.Config{}), r), api.StatusOutputLimit)
+}
+
 // What a binary says of itself goes to clients with each list.
 func TestOddDescriptions(t *testing.T) {
 	t.Parallel()

@@ -185,11 +185,11 @@ func (o *owner) onResult(result *pluginv1.Result, now time.Time) {
 // keepSent keeps and counts content that a plugin has sent.
 func (o *owner) keepSent(sent *pluginv1.Content) {
 	content := contentOf(sent)
+	o.output.count(capture.Size(content))
 	if most := int(o.p.Bounds.OutputBytes / 2); content.Type == "text" && len(content.Extra) > most {
 		o.warnLeftOut(withoutFields, fmt.Errorf("a text has %d bytes of them, over the %d that half of `output` is", len(content.Extra), most))
 		content.Extra = nil
 	}
-	o.output.count(capture.Size(content))
 	o.content.keep(content)
 }
 
