@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,6 +143,18 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 	if field, ok := strings.CutPrefix(h.how, "describe-empty-"); ok {
 		d.ProtoReflect().SetUnknown(empties(field))
 	}
+	if what, ok := strings.CutPrefix(h.how, "describe-odd-"); ok {
+		odd := slices.Concat([]byte(`{"name":"x","kept":1,"odd":`), oddJSON(what), []byte("}"))
+		d.Tools[0].Extra = odd
+		d.Server = &pluginv1.Server{Prompts: [][]byte{odd}, Resources: [][]byte{odd}, Templates: [][]byte{odd, []byte(`[]`)}, Capabilities: odd}
+	}
+	if h.how == "describe-large" {
+		d.Version, d.Tools[0].Title, d.Tools[0].Description = strings.Repeat("v", 1<<20), strings.Repeat("t", 1<<20), strings.Repeat("d", 1<<20)
+		d.Tools[0].Extra = []byte(`{"x":"` + strings.Repeat("x", 300_000) + `"}`)
+	}
+	if what, ok := strings.CutPrefix(h.how, "describe-inschema-"); ok {
+		d.Tools[0].InputSchema = slices.Concat([]byte(`{"type":"object","default":`), oddJSON(what), []byte("}"))
+	}
 	if strings.HasPrefix(h.how, "json-promised-") {
 		d.Tools[0].OutputSchema = []byte(`{}`)
 	}
@@ -175,8 +188,22 @@ func (h *hostile) sendOdd(send func(*pluginv1.CallEvent), where, what string) {
 		part := &pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}}
 		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: part}})
 		result.Content = []*pluginv1.Content{part}
-	case "ask":
-		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: &pluginv1.Ask{InteractionId: "x", Schema: raw}}})
+	case "extra": // beside JSON that is odd, too
+		part := &pluginv1.Content{Content: &pluginv1.Content_Json{Json: raw}, Extra: slices.Concat([]byte(`{"kept":1,"odd":`), raw, []byte("}"))}
+		result.Content = []*pluginv1.Content{part}
+	case "meta":
+		result.Meta = slices.Concat([]byte(`{"kept":1,"odd":`), raw, []byte("}"))
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Log{Log: &pluginv1.Log{Severity: "error", Message: "log", Data: raw}}})
+	case "rpc":
+		result.Error = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: "no", Rpc: slices.Concat([]byte(`{"code":-32000,"message":"no","data":`), raw, []byte("}"))}
+	case "rounds":
+		result.Meta = slices.Concat([]byte(`{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list","params":`), raw, []byte("}}}"))
+	case "ask", "request":
+		ask := &pluginv1.Ask{InteractionId: "x", Schema: raw}
+		if where == "request" {
+			ask = &pluginv1.Ask{InteractionId: "x", Requests: map[string]*pluginv1.ClientRequest{"a": {Method: "sampling/createMessage", Params: raw}}}
+		}
+		send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Ask{Ask: ask}})
 		reason := <-h.answers
 		result.Content = []*pluginv1.Content{{Content: &pluginv1.Content_Text{Text: reason}}}
 	}
@@ -245,6 +272,13 @@ func (h *hostile) Call(_ *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) erro
 		}
 		send(result())
 	default:
+		if size, ok := strings.CutPrefix(h.how, "fields-"); ok {
+			n, _ := strconv.Atoi(size)
+			extra := []byte(`{"x":"` + strings.Repeat("x", n) + `"}`)
+			for range 20 {
+				send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Content{Content: &pluginv1.Content{Content: &pluginv1.Content_Text{Text: "hi"}, Begins: true, Extra: extra}}})
+			}
+		}
 		if rest, ok := strings.CutPrefix(h.how, "json-"); ok {
 			where, what, _ := strings.Cut(rest, "-")
 			h.sendOdd(send, where, what)

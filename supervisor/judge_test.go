@@ -58,8 +58,8 @@ func TestOddJSONOfATool(t *testing.T) {
 				t.Error("somebody was asked")
 				return supervisor.Answer{}
 			}
-			if r := call(t, host, asked); !strings.Contains(r.Text(), "the question's schema cannot be passed on") {
-				t.Errorf("%s: %q", r.Status, r.Text())
+			if r := call(t, host, asked); !strings.Contains(r.Text(), "the question cannot be passed on") || !dropped(r) {
+				t.Errorf("%s: %q, warnings %q", r.Status, r.Text(), r.Warnings)
 			}
 		})
 	}
@@ -82,6 +82,109 @@ func TestOddArguments(t *testing.T) {
 	meta := request("echo", `{}`)
 	meta.Meta = oddJSON("5000")
 	wantStatus(t, call(t, host, meta), api.StatusInvalidArgs)
+}
+
+// What an adapter adds to a result is left out where it is odd, with a warning, and
+// only that.
+func TestOddJSONBesideAResult(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	for _, what := range []string{"130", "5000", "twice", "huge", "long"} {
+		t.Run(what, func(t *testing.T) {
+			extra := call(t, host, hostileRequest("json-extra-"+what))
+			wantStatus(t, extra, api.StatusOK)
+			if last := extra.Content[len(extra.Content)-1]; len(extra.Warnings) != 2 || !dropped(extra) || !strings.HasPrefix(last.Text, `kept {"a`) {
+				t.Errorf("content %.100v, warnings %q", extra.Content, extra.Warnings)
+			}
+			passes(t, extra)
+			meta := call(t, host, hostileRequest("json-meta-"+what))
+			wantStatus(t, meta, api.StatusOK)
+			if string(meta.Meta) != `{"kept":1}` || len(meta.Warnings) != 2 || !dropped(meta) {
+				t.Errorf("meta %.100s, warnings %q", meta.Meta, meta.Warnings)
+			}
+			rpc := call(t, host, hostileRequest("json-rpc-"+what))
+			wantStatus(t, rpc, api.StatusToolError)
+			if string(rpc.ToolError.RPC) != `{"code":-32000,"message":"no"}` || !dropped(rpc) {
+				t.Errorf("error %.100s, warnings %q", rpc.ToolError.RPC, rpc.Warnings)
+			}
+			rounds := call(t, host, hostileRequest("json-rounds-"+what))
+			wantStatus(t, rounds, api.StatusToolError)
+			if !strings.Contains(rounds.ToolError.Message, "asks for what cannot be passed on: the ") || !dropped(rounds) {
+				t.Errorf("error %v, warnings %q", rounds.ToolError, rounds.Warnings)
+			}
+			asked := hostileRequest("json-request-" + what)
+			asked.Ask = func(context.Context, supervisor.Question) supervisor.Answer {
+				t.Error("somebody was asked")
+				return supervisor.Answer{}
+			}
+			if r := call(t, host, asked); !strings.Contains(r.Text(), "the question cannot be passed on") || !dropped(r) {
+				t.Errorf("%s: %q, warnings %q", r.Status, r.Text(), r.Warnings)
+			}
+		})
+	}
+}
+
+// Fields beside a text count as the text does.
+func TestFieldsOfTextsCount(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	for size, cut := range map[string]bool{"300000": true, "1000000": false} { // a larger one is left out itself
+		r := call(t, host, hostileRequest("fields-"+size))
+		wantStatus(t, r, api.StatusOK)
+		held := 0
+		for _, c := range r.Content {
+			held += c.Bytes()
+		}
+		counted := r.Output.Content
+		if held > 1<<20+1000 || counted.KeptBytes > 1<<20 || (counted.DroppedBytes > 0) != cut || counted.SeenBytes != counted.KeptBytes+counted.DroppedBytes {
+			t.Errorf("%s: %d bytes held, %+v", size, held, counted)
+		}
+		if cut && counted.SeenBytes < 20*300_000 || cut == dropped(r) || !cut && strings.Count(r.Text(), "hi") != 20 {
+			t.Errorf("%s: %+v, text %q, warnings %q", size, counted, r.Text(), r.Warnings)
+		}
+	}
+}
+
+// All of them count as sent.
+func TestFieldsOfTextsAreOutput(t *testing.T) {
+	t.Parallel()
+	r := hostileRequest("fields-1000000")
+	r.Limits.OutputTotalBytes = 5_000_000
+	wantStatus(t, call(t, newHost(t, supervisor.Config{}), r), api.StatusOutputLimit)
+}
+
+// What a binary says of itself goes to clients with each list.
+func TestOddDescriptions(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	for _, what := range odd {
+		if what == "1000000" {
+			continue // a message of 4 MiB has no room for these
+		}
+		d, failed := host.Describe(t.Context(), hostileRequest("describe-odd-"+what))
+		if failed != nil {
+			t.Fatal(failed.Message)
+		}
+		for _, raw := range slices.Concat([][]byte{d.Tools[0].GetExtra(), d.Server.GetCapabilities()}, d.Server.GetPrompts(), d.Server.GetResources(), d.Server.GetTemplates()) {
+			if string(raw) != `{"kept":1,"name":"x"}` {
+				t.Errorf("%s: %.100s", what, raw)
+			}
+		}
+		if all := strings.Join(d.Warnings, "\n"); len(d.Warnings) != 6 || strings.Count(all, "are left out: ") != 6 || len(d.Server.GetTemplates()) != 1 {
+			t.Errorf("%s: %d templates, warnings %q", what, len(d.Server.GetTemplates()), d.Warnings)
+		}
+		if _, failed := host.Describe(t.Context(), hostileRequest("describe-inschema-"+what)); failed == nil || !strings.Contains(failed.Message, "input schema of tool") {
+			t.Errorf("%s: %v", what, failed)
+		}
+	}
+	d, failed := host.Describe(t.Context(), hostileRequest("describe-large"))
+	if failed != nil {
+		t.Fatal(failed.Message)
+	}
+	tool := d.Tools[0]
+	if len(d.Version) > 2000 || len(tool.GetTitle()) > 2000 || len(tool.GetDescription()) > 70_000 || len(tool.GetExtra()) > 0 || len(d.Warnings) != 3 {
+		t.Errorf("version %d, title %d, description %d, extra %d, warnings %q", len(d.Version), len(tool.GetTitle()), len(tool.GetDescription()), len(tool.GetExtra()), d.Warnings)
+	}
 }
 
 // Secrets that are names of members become equal where they are hidden.

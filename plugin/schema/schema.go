@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // Bounds of a schema.
@@ -93,6 +95,9 @@ func check(raw []byte) (*checker, error) {
 	}
 	if !utf8.Valid(raw) {
 		return nil, errors.New("it is not UTF-8")
+	}
+	if err := wirejson.Check(raw); wirejson.IsUnfit(err) {
+		return nil, err
 	}
 	c := &checker{patterns: map[string]size{}}
 	if err := json.Unmarshal(raw, &c.root); err != nil {

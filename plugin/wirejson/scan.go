@@ -17,6 +17,7 @@ type scanner struct {
 	anyNumber bool // of any length and range
 	anyRange  bool
 	maxValues int
+	outer     int // how deep raw stands in something else
 
 	at     int
 	open   []byte // the brackets that are open, of 2 bytes at most for each 3 of raw
@@ -162,7 +163,7 @@ func (s *scanner) value() error {
 
 func (s *scanner) begin(bracket byte) {
 	s.open = append(s.open, bracket)
-	if len(s.open) > MaxDepth {
+	if s.outer+len(s.open) > MaxDepth {
 		s.note("the JSON is nested deeper than %d", MaxDepth)
 	}
 	if bracket == '{' && s.unfit == nil {

@@ -227,10 +227,11 @@ func (c *Conn) Watch(ctx context.Context, tell func(method string, params json.R
 		if err := notices.receive(notice); err != nil {
 			return c.explain(ctx, err)
 		}
-		if notice.GetMethod() == "" || len(notice.GetParams()) > maxNoticeBytes || valid("a notice", notice.GetParams()) != nil {
+		params, err := wirejson.Clean(notice.GetParams())
+		if notice.GetMethod() == "" || len(notice.GetParams()) > maxNoticeBytes || len(notice.GetParams()) > 0 && err != nil {
 			continue
 		}
-		tell(notice.GetMethod(), notice.GetParams())
+		tell(notice.GetMethod(), params)
 	}
 }
 

@@ -38,30 +38,34 @@ func blockOf(c api.Content) mcpsdk.Content {
 	return exactContent{one.Content[0], raw}
 }
 
+// ownOfBlocks are the fields of a block, and of the resource in it, that content has
+// places for.
+var ownOfBlocks = []string{"type", "text", "data", "mimeType", "uri", "name", "blob", "resource"}
+
 func rawBlock(c api.Content) map[string]any {
 	fields := map[string]any{}
 	extra := fieldsOf(c.Extra) // the supervisor has checked it
-	for name, value := range extra {
+	for name, value := range extra.without(ownOfBlocks) {
 		fields[name] = value
 	}
-	put(fields, c)
+	put(fields, c, string(extra["type"]))
 	if c.Type == "resource" {
 		inner := fields["resource"].(map[string]any)
-		for name, value := range fieldsOf(extra["resource"]) {
-			if _, own := inner[name]; !own {
-				inner[name] = value
-			}
+		for name, value := range fieldsOf(extra["resource"]).without(ownOfBlocks) {
+			inner[name] = value
 		}
 	}
 	return fields
 }
 
-// put writes the fields that content has places for.
-func put(fields map[string]any, c api.Content) {
+// put writes these fields. What a blob is shown as is the one thing that a tool says in
+// its further fields.
+func put(fields map[string]any, c api.Content, said string) {
 	switch c.Type {
 	case "blob":
-		if _, typed := fields["type"]; !typed {
-			fields["type"] = "image"
+		fields["type"] = "image"
+		if said == `"audio"` {
+			fields["type"] = "audio"
 		}
 		fields["data"], fields["mimeType"] = append([]byte{}, c.Data...), c.MIMEType
 	case "resource_link":

@@ -3,8 +3,12 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
+	"slices"
+	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -32,12 +36,18 @@ func keepExact(result mcpsdk.Result, fields exactFields) {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	fields = maps.Clone(fields)
-	for _, name := range notTheirs {
-		delete(fields, name)
-	}
-	meta[exactKey] = fields
+	meta[exactKey] = fields.without(notTheirs)
 	result.SetMeta(meta)
+}
+
+// without are the fields but those of these names, in whatever case: there are decoders
+// to which that is the same.
+func (f exactFields) without(names []string) exactFields {
+	f = maps.Clone(f)
+	maps.DeleteFunc(f, func(field string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(field, name) })
+	})
+	return f
 }
 
 // fieldsOf are those of an object; nil for anything else.
@@ -51,10 +61,18 @@ func (s *Server) exact(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
 		result, err := next(ctx, method, r)
 		if err != nil || result == nil {
-			return result, err
+			return result, coded(err)
 		}
 		return s.written(result, takeExact(result)), nil
 	}
+}
+
+// coded is an error with a code of JSON-RPC: any other would be written with code 0.
+func coded(err error) error {
+	if _, has := errors.AsType[*jsonrpc.Error](err); err == nil || has {
+		return err
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
 
 func takeExact(result mcpsdk.Result) exactFields {

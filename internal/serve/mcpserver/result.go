@@ -41,12 +41,14 @@ func present(r *api.Result, p outputCheck, version string, notes []string) *mcps
 	}
 	out.Meta = metaFrom(r.Meta)
 	out.Meta[executionKey] = receipt(&shown)
-	if own := fieldsOf(r.Meta); len(own) > 0 {
-		delete(own, "structuredContent")
+	if own := fieldsOf(r.Meta).without(ownOfResults); len(own) > 0 {
 		keepExact(out, own)
 	}
 	return out
 }
+
+// ownOfResults are the fields of a result that are made of what the tool has sent as such.
+var ownOfResults = []string{"content", "structuredContent"}
 
 // fitsStructured says whether a value can be structuredContent: for clients of before
 // 2026-07-28 an object.

@@ -81,7 +81,7 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.GetPromptResult{}
-	if err := json.Unmarshal(a.result.Structured, out); err != nil {
+	if err := decodeAnswer(a.result, "messages", out); err != nil {
 		return nil, fmt.Errorf("the server's prompt cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)
@@ -90,6 +90,14 @@ func (g *gateway) getPrompt(ctx context.Context, r *mcpsdk.GetPromptRequest) (*m
 	fields["messages"] = g.renamedMessages(offer.entry, fields["messages"])
 	keepExact(out, fields)
 	return out, nil
+}
+
+// decodeAnswer reads a server's answer, which is one only with this field.
+func decodeAnswer(r *api.Result, field string, into any) error {
+	if fieldsOf(r.Structured)[field] == nil {
+		return fmt.Errorf("it has no %s: %s", field, strings.Join(r.Warnings, "; "))
+	}
+	return json.Unmarshal(r.Structured, into)
 }
 
 // renamedMessages are a prompt's messages with the URIs that clients know.
@@ -117,9 +125,9 @@ func (g *gateway) renamedMessages(entry string, messages json.RawMessage) json.R
 	return raw
 }
 
-// withField is a JSON object with one field set.
+// withField is a JSON object with one field set, whatever the case in which it had it.
 func withField(raw []byte, name string, value any) json.RawMessage {
-	fields := fieldsOf(raw)
+	fields := fieldsOf(raw).without([]string{name})
 	if fields == nil {
 		fields = exactFields{}
 	}
@@ -285,7 +293,7 @@ func (g *gateway) complete(ctx context.Context, r *mcpsdk.CompleteRequest) (*mcp
 		return nil, err
 	}
 	out := &mcpsdk.CompleteResult{}
-	if err := json.Unmarshal(a.result.Structured, out); err != nil {
+	if err := decodeAnswer(a.result, "completion", out); err != nil {
 		return nil, fmt.Errorf("the server's completion cannot be read: %w", err)
 	}
 	out.Meta = metaFrom(a.result.Structured)

@@ -49,13 +49,13 @@ func toolOf(t catalog.Tool) *mcpsdk.Tool {
 	return tool
 }
 
+// ownOfTools are the fields of a tool that toolhost writes itself, or that say what it
+// does not do: what a tool adds does not change them.
+var ownOfTools = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "_meta", "icons"}
+
 // extraOf are further fields of a wrapped server's tool, as it has written them.
 func extraOf(t catalog.Tool) exactFields {
-	extra := fieldsOf(t.Description.GetExtra())
-	for _, key := range []string{"_meta", "icons"} {
-		delete(extra, key)
-	}
-	return extra
+	return fieldsOf(t.Description.GetExtra()).without(ownOfTools)
 }
 
 func isObject(schema []byte) bool {

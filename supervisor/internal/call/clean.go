@@ -1,7 +1,9 @@
 package call
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/toolhost/toolhost/api"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
@@ -24,66 +26,118 @@ func DroppedWarning(lines int64, why error) string {
 	return fmt.Sprintf("%s: %s kept as text: %v", droppedCode, what, why)
 }
 
-// cleaned is why JSON of one event is not passed on: its content, which becomes
-// text, its structured result, or the schema of a question.
-type cleaned struct{ content, structured, ask error }
+// cleaned is what JSON of one event is not passed on: its structured result, the
+// question itself, and what is left out of the rest.
+type cleaned struct {
+	structured, ask error
+	leftOut         []leftOut
+}
+
+// leftOut says what becomes of JSON, and why.
+type leftOut struct {
+	what string
+	why  error
+}
+
+const (
+	keptAsText     = "JSON among the tool's content is kept as text"
+	withoutFields  = "further fields of the tool's content are left out"
+	withoutMeta    = "further fields of the tool's result are left out"
+	withoutRPC     = "fields of the error of the tool's server are left out"
+	withoutLogData = "the value of a message of the tool's log is left out"
+	noQuestion     = "a question of the tool is refused"
+)
+
+func (j *cleaned) note(what string, why error) {
+	if why != nil {
+		j.leftOut = append(j.leftOut, leftOut{what, why})
+	}
+}
 
 // clean leaves in an event of a tool no JSON but such as everybody can read. It
 // runs where events are received: large JSON takes time.
-func clean(event *pluginv1.CallEvent) (j cleaned) {
+// What is not a call of a tool has a structured result with fields as MCP has them.
+func clean(event *pluginv1.CallEvent, ofTool bool) (j cleaned) {
 	switch e := event.GetEvent().(type) {
 	case *pluginv1.CallEvent_Content:
-		j.content = cleanContent(e.Content)
+		j.content(e.Content)
 	case *pluginv1.CallEvent_Ask:
-		if len(e.Ask.GetSchema()) > 0 {
-			e.Ask.Schema, j.ask = wirejson.Clean(e.Ask.GetSchema())
-		}
+		j.question(e.Ask)
 	case *pluginv1.CallEvent_Result:
-		for _, content := range e.Result.GetContent() {
-			if err := cleanContent(content); err != nil {
-				j.content = err
-			}
-		}
-		if len(e.Result.GetStructured()) > 0 {
-			e.Result.Structured, j.structured = wirejson.Clean(e.Result.GetStructured())
-		}
-		e.Result.Meta = cleanOrNone(e.Result.GetMeta())
-		if e.Result.GetError() != nil {
-			e.Result.Error.Rpc = cleanOrNone(e.Result.GetError().GetRpc())
-		}
+		j.result(e.Result, ofTool)
 	case *pluginv1.CallEvent_Log:
-		e.Log.Data = cleanOrNone(e.Log.GetData())
+		_ = j.optional(withoutLogData, &e.Log.Data, wirejson.Clean)
 	}
 	return j
 }
 
-// cleanOrNone leaves out what nobody could read: it is what an adapter adds.
-func cleanOrNone(raw []byte) []byte {
-	clean, err := wirejson.Clean(raw)
-	if len(raw) == 0 || err != nil {
-		return nil
+func (j *cleaned) result(r *pluginv1.Result, ofTool bool) {
+	for _, content := range r.GetContent() {
+		j.content(content)
 	}
-	return clean
+	switch {
+	case !ofTool:
+		_ = j.optional(withoutMeta, &r.Structured, wirejson.CleanFields)
+	case len(r.GetStructured()) > 0:
+		r.Structured, j.structured = wirejson.Clean(r.GetStructured())
+	}
+	if err := j.optional(withoutMeta, &r.Meta, wirejson.CleanFields); err != nil && asksForMore(r.Meta) {
+		r.Error, r.Meta = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_ERROR, Message: "the tool's server asks for what cannot be passed on: " + err.Error()}, nil
+	}
+	if r.GetError() != nil {
+		_ = j.optional(withoutRPC, &r.Error.Rpc, wirejson.CleanFields)
+	}
 }
 
-func cleanContent(content *pluginv1.Content) error {
-	if len(content.Extra) > 0 {
-		var err error
-		if content.Extra, err = wirejson.Clean(content.Extra); err != nil {
-			return err
-		}
+// asksForMore says whether a server has not given its result yet.
+func asksForMore(meta []byte) bool {
+	var result struct {
+		Type string `json:"resultType"`
 	}
+	return json.Unmarshal(meta, &result) == nil && result.Type == "input_required"
+}
+
+// question refuses one that its reader could not read.
+func (j *cleaned) question(ask *pluginv1.Ask) {
+	j.mustFit(&ask.Schema)
+	for _, request := range ask.GetRequests() {
+		j.mustFit(&request.Params)
+	}
+	j.note(noQuestion, j.ask)
+}
+
+func (j *cleaned) mustFit(raw *[]byte) {
+	if clean, err := wirejson.Clean(*raw); len(*raw) > 0 && err != nil {
+		j.ask = err
+	} else {
+		*raw = clean
+	}
+}
+
+// optional leaves out what does not fit of what may be absent, and says why.
+func (j *cleaned) optional(what string, raw *[]byte, clean func([]byte) (json.RawMessage, error)) error {
+	if len(*raw) == 0 {
+		return nil
+	}
+	fits, err := clean(*raw)
+	j.note(what, err)
+	*raw = fits
+	return err
+}
+
+func (j *cleaned) content(content *pluginv1.Content) {
+	_ = j.optional(withoutFields, &content.Extra, wirejson.CleanFields)
 	part, ok := content.GetContent().(*pluginv1.Content_Json)
 	if !ok {
-		return nil
+		return
 	}
 	clean, err := wirejson.Clean(part.Json)
 	if err != nil {
 		content.Content = &pluginv1.Content_Text{Text: string(part.Json)}
-		return err
+		j.note(keptAsText, err)
+		return
 	}
 	part.Json = clean
-	return nil
 }
 
 // clean does the same for what a command's output was read as.
@@ -94,7 +148,7 @@ func (in *commandContent) clean() {
 		}
 		clean, err := wirejson.Clean(content.JSON)
 		if err != nil {
-			in.cleaned.content = err
+			in.cleaned.note(keptAsText, err)
 			in.content[i] = api.Content{Type: "text", Text: string(content.JSON)}
 			continue
 		}
@@ -109,18 +163,26 @@ func (in *commandContent) clean() {
 	}
 }
 
-// onCleaned warns of what is not passed on, once of content. The call's status
-// stays what it is, unless the tool has promised a structured result.
+// onCleaned warns of what is not passed on. The call's status stays what it is,
+// unless the tool has promised a structured result.
 func (o *owner) onCleaned(of cleaned) {
-	if of.content != nil && !o.content.unfit {
-		o.content.unfit = true
-		o.warn(fmt.Sprintf("%s: JSON among the tool's content is kept as text: %v", droppedCode, of.content))
+	for _, one := range of.leftOut {
+		o.warnLeftOut(one.what, one.why)
 	}
 	if of.structured == nil {
 		return
 	}
-	o.warn(fmt.Sprintf("%s: the tool's structured result is left out: %v", droppedCode, of.structured))
+	o.warnLeftOut("the tool's structured result is left out", of.structured)
 	if o.p.HasOutputSchema() {
 		o.found.OutputErr = fmt.Errorf("the tool has an output schema, and its structured result cannot be passed on: %w", of.structured)
 	}
+}
+
+// warnLeftOut warns once of each kind.
+func (o *owner) warnLeftOut(what string, why error) {
+	if slices.Contains(o.leftOut, what) {
+		return
+	}
+	o.leftOut = append(o.leftOut, what)
+	o.warn(fmt.Sprintf("%s: %s: %v", droppedCode, what, why))
 }

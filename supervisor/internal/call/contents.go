@@ -19,7 +19,6 @@ type contents struct {
 	items  *capture.Items
 	stream *mask.Stream
 	block  *api.Content // a block of text, not shown yet
-	unfit  bool         // some JSON is kept as text
 }
 
 func newContents(c *Call) contents {

@@ -22,6 +22,7 @@ type owner struct {
 	// found is what is known so far of how the call ends.
 	found    outcome.Evidence
 	warnings []string
+	leftOut  []string // what has been warned of
 
 	tree    Tree          // nil until there are processes
 	after   *cgroup.Usage // what they had used when they were released alive

@@ -119,7 +119,7 @@ func (c *Call) stream(ctx context.Context, conn Peer, request *pluginv1.CallRequ
 	}
 	reader := pace.Pace{Load: c.Load}
 	err := conn.Call(ctx, request, func(event *pluginv1.CallEvent, began time.Time) {
-		c.send(sent{event, clean(event)})
+		c.send(sent{event, clean(event, request.GetMethod() == "")})
 		reader.Spent(time.Since(began), c.ending.Load())
 	})
 	c.send(streamEnded{err: err})
@@ -186,6 +186,10 @@ func (o *owner) onResult(result *pluginv1.Result, now time.Time) {
 func (o *owner) keepSent(sent *pluginv1.Content) {
 	content := contentOf(sent)
 	o.output.count(capture.Size(content))
+	if most := int(o.p.Bounds.OutputBytes / 2); content.Type == "text" && len(content.Extra) > most {
+		o.warnLeftOut(withoutFields, fmt.Errorf("a text has %d bytes of them, over the %d that half of `output` is", len(content.Extra), most))
+		content.Extra = nil
+	}
 	o.content.keep(content)
 }
 
@@ -197,7 +201,7 @@ func (o *owner) onAsk(ask *pluginv1.Ask, unfit error, now time.Time) {
 	case o.p.Request.Ask == nil || unfit == nil && o.state != stateRunning:
 		refusal = "headless"
 	case unfit != nil:
-		refusal = "the question's schema cannot be passed on: " + unfit.Error()
+		refusal = "the question cannot be passed on: " + unfit.Error()
 	}
 	if refusal != "" {
 		if !o.tool.reply(answerOf(o.p.ID, ask.GetInteractionId(), spec.Answer{Denied: refusal})) {

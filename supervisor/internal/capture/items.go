@@ -11,14 +11,9 @@ import (
 
 func isText(c api.Content) bool { return c.Type == "text" }
 
-// Size is what a piece of content counts for, in bytes. Text can be cut anywhere, all
-// else only be dropped.
-func Size(c api.Content) int {
-	if isText(c) {
-		return len(c.Text)
-	}
-	return c.Bytes()
-}
+// Size is what a piece of content counts for, in bytes, further fields included. Text
+// can be cut anywhere, all else only be dropped.
+func Size(c api.Content) int { return c.Bytes() }
 
 // itemCost is about what a piece takes beside its bytes.
 const itemCost = 256

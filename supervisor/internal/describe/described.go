@@ -95,13 +95,14 @@ func (d *Cache) Put(key string, value *Described) {
 }
 
 func newDescribed(response *pluginv1.DescribeResponse) (*Described, error) {
+	leftOut := fit(response)
 	list := response.GetTools()
 	server := response.GetServer()
 	offers := len(server.GetPrompts()) + len(server.GetResources()) + len(server.GetTemplates())
 	if len(list) == 0 && offers == 0 || len(list) > maxTools || offers > 3*maxTools {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
-	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(response.GetWarnings()), Server: server}
+	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(append(leftOut, response.GetWarnings()...)), Server: server}
 	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, schemasPart)
 	for _, description := range list {
 		name := description.GetName()

@@ -49,7 +49,7 @@ func init() {
 			p.say(`{"jsonrpc":"2.0","id":null,"result":{}}`)
 			p.say(`{"level":"error","id":%s,"error":"a log in JSON"}`, m.ID)
 			p.say(`{"id":4712,"result":{"content":[]}}`)
-			p.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}`, m.ID, nested(20000))
+			p.say(`{"jsonrpc":"2.0","id":%s,"result":{"content":%s}}`, m.ID, nested(20000)[1:])
 			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, m.ID)
 			p.say(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
 			p.say(`{"jsonrpc":"2.0","id":11,"method":"elicitation/create"}`)

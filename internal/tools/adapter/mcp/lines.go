@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/toolhost/toolhost/plugin/wirejson"
 )
 
 // maxMessageBytes bounds one message of a server.
@@ -83,11 +85,18 @@ func (l *lines) line() (line []byte, err error) {
 	}
 }
 
+// maxDepth is as deep as a message may nest to be taken as it is: neither encoding/json nor the
+// SDK take all depths, and the host passes on far less. Values below that are emptied: the host leaves
+// out the part of the message that they stand in, with a warning, and not all of it.
+const maxDepth = 500
+
 // split gives the messages in a line: one, or those of a batch, or none if anything is wrong with
-// them but the form of an answer. json.Valid comes first: it bounds the depth, which the SDK's
-// decoder does not. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
+// them but the form of an answer. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
 // on.
 func split(line []byte) (messages []received) {
+	if bytes.Count(line, []byte("["))+bytes.Count(line, []byte("{")) > maxDepth {
+		line = wirejson.Shallow(line, maxDepth)
+	}
 	if !json.Valid(line) {
 		return nil
 	}
@@ -118,16 +127,9 @@ func split(line []byte) (messages []received) {
 	return messages
 }
 
-// maxPlainDepth is how deep the SDK takes a message to nest.
-const maxPlainDepth = 1000
-
 // plainAnswer is an answer to one of this side's requests with a result, as most messages
-// are, and nil for all else: the SDK takes 64 KiB to decode each. What could nest deeper
-// than the SDK takes is left to it, too.
+// are, and nil for all else: the SDK takes 64 KiB to decode each.
 func plainAnswer(message []byte) *jsonrpc.Response {
-	if bytes.Count(message, []byte("["))+bytes.Count(message, []byte("{")) > maxPlainDepth {
-		return nil
-	}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(message, &fields) != nil || len(fields) != 3 || string(fields["jsonrpc"]) != `"2.0"` || fields["result"] == nil {
 		return nil

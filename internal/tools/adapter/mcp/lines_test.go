@@ -11,21 +11,21 @@ import (
 // What is taken for a plain answer is what the SDK reads.
 func TestPlainAnswers(t *testing.T) {
 	for line, plain := range map[string]bool{
-		`{"jsonrpc":"2.0","id":7,"result":{"n":1.50}}`:                                                    true,
-		`{"id":0,"result":null,"jsonrpc":"2.0"}`:                                                          true,
-		`{"jsonrpc":"2.0","id":7.0,"result":{}}`:                                                          false,
-		`{"jsonrpc":"2.0","id":-7,"result":{}}`:                                                           false,
-		`{"jsonrpc":"2.0","id":"7","result":{}}`:                                                          false,
-		`{"jsonrpc":"2.0","id":90071992547409930,"result":{}}`:                                            false,
-		`{"jsonrpc":"1.0","id":7,"result":{}}`:                                                            false,
-		`{"jsonrpc":"2.0","ID":7,"result":{}}`:                                                            false,
-		`{"jsonrpc":"2.0","id":7,"Result":{}}`:                                                            false,
-		`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""}}`:                                        false,
-		`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`:                                               false,
-		`{"jsonrpc":"2.0","id":7,"method":"ping"}`:                                                        false,
-		`[{"jsonrpc":"2.0","id":7,"result":{}}]`:                                                          false,
-		`{"jsonrpc":"2.0","id":7,"result":{},"result":{"the":"later","n":1}}`:                             true,
-		`{"jsonrpc":"2.0","id":7,"result":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`: false,
+		`{"jsonrpc":"2.0","id":7,"result":{"n":1.50}}`:                                                            true,
+		`{"id":0,"result":null,"jsonrpc":"2.0"}`:                                                                  true,
+		`{"jsonrpc":"2.0","id":7.0,"result":{}}`:                                                                  false,
+		`{"jsonrpc":"2.0","id":-7,"result":{}}`:                                                                   false,
+		`{"jsonrpc":"2.0","id":"7","result":{}}`:                                                                  false,
+		`{"jsonrpc":"2.0","id":90071992547409930,"result":{}}`:                                                    false,
+		`{"jsonrpc":"1.0","id":7,"result":{}}`:                                                                    false,
+		`{"jsonrpc":"2.0","ID":7,"result":{}}`:                                                                    false,
+		`{"jsonrpc":"2.0","id":7,"Result":{}}`:                                                                    false,
+		`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":""}}`:                                                false,
+		`{"jsonrpc":"2.0","id":7,"result":{},"error":null}`:                                                       false,
+		`{"jsonrpc":"2.0","id":7,"method":"ping"}`:                                                                false,
+		`[{"jsonrpc":"2.0","id":7,"result":{}}]`:                                                                  false,
+		`{"jsonrpc":"2.0","id":7,"result":{},"result":{"the":"later","n":1}}`:                                     true,
+		`{"jsonrpc":"2.0","id":7,"result":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`: true,
 	} {
 		got := plainAnswer([]byte(line))
 		if (got != nil) != plain {
