@@ -29,7 +29,7 @@ func (r Resolved) key() string {
 		}
 	}
 	for _, m := range r.masks {
-		fmt.Fprintf(key, " %q %q %d:%d %t", m.grant, m.target, m.device, m.inode, m.fixed)
+		fmt.Fprintf(key, " %q %q %d:%d %d", m.grant, m.target, m.device, m.inode, m.kind)
 	}
 	return hex.EncodeToString(key.Sum(nil))
 }

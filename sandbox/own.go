@@ -7,24 +7,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/toolhost/toolhost/internal/text"
 	"github.com/toolhost/toolhost/sandbox/internal/lookup"
 	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
 // Own are files and folders of the host's program itself, which are in no grant,
-// by whatever path. What does not exist is left out.
+// by whatever path. No call can move it, or a folder above it.
 type Own struct {
 	// Hidden cannot be granted; where it lies below a granted folder the call
-	// sees something empty in its place.
+	// sees something empty in its place. What does not exist is left out.
 	Hidden []string
-	// Fixed can be read; below a granted folder it is read-only. Hidden there, it
-	// would look deleted.
+	// Fixed can be read; below a granted folder it is read-only, with all that is in
+	// it. Hidden there, it would look deleted. What does not exist must not be made:
+	// writing to a folder where it could be is refused.
 	Fixed []string
 	// Data is a folder below a hidden one. What is in it may be a workspace.
 	Data string
@@ -54,8 +53,16 @@ type Guard struct {
 type mask struct {
 	grant, target string // the grant's target, and where in it
 	device, inode uint64
-	fixed         bool // shown, but read-only
+	kind          maskKind
 }
+
+type maskKind int
+
+const (
+	hidden maskKind = iota // something empty is shown
+	fixed                  // shown, but read-only
+	pinned                 // shown as it is: a mount point cannot be moved
+)
 
 // Apply refuses a policy that grants something own, and has what is made of it
 // show nothing of what lies below its grants. It replaces what was applied before.
@@ -69,26 +76,19 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 		r.masks = masks
 		return nil
 	}
-	var marks []mark
-	for _, list := range []struct {
-		paths []string
-		fixed bool
-	}{{own.Hidden, false}, {own.Fixed, true}} {
-		for _, path := range list.paths {
-			found, err := g.find(path)
-			if err != nil {
-				return fmt.Errorf("cannot keep %s out of the grants: %w", path, text.Cause(err))
-			}
-			marks = append(marks, marksOf(path, found)...)
-			for _, o := range found {
-				if err := r.keepOut(o, path, list.fixed, own.Data); err != nil {
-					return err
-				}
-			}
+	k := keeper{resolved: r, own: own}
+	for _, path := range own.Hidden {
+		if err := k.keepOut(g, path, hidden); err != nil {
+			return err
 		}
 	}
-	r.masks = outermost(r.masks)
-	g.rememberOwn(r, own, marks)
+	for _, path := range own.Fixed {
+		if err := k.keepOut(g, path, fixed); err != nil {
+			return err
+		}
+	}
+	r.masks = outermost(k.masks)
+	g.rememberOwn(r, own, k.marks)
 	return nil
 }
 
@@ -105,19 +105,20 @@ func marksOf(path string, found []*opened) (marks []mark) {
 	return append(marks, named)
 }
 
-// outermost leaves out what another mask covers already.
+// outermost leaves out what another mask does already, and has those above before
+// those below.
 func outermost(masks []mask) (kept []mask) {
-	slices.SortStableFunc(masks, func(a, b mask) int { return cmp.Compare(len(a.target), len(b.target)) })
-	for _, hidden := range []bool{true, false} {
-		for _, m := range masks {
-			covered := func(by mask) bool {
-				return by.grant == m.grant && (by.target == m.target || !by.fixed && within(m.target, by.target))
-			}
-			if m.fixed != hidden && !slices.ContainsFunc(kept, covered) {
-				kept = append(kept, m)
-			}
+	shorter := func(a, b mask) int { return cmp.Compare(len(a.target), len(b.target)) }
+	slices.SortStableFunc(masks, func(a, b mask) int { return cmp.Or(cmp.Compare(a.kind, b.kind), shorter(a, b)) })
+	for _, m := range masks {
+		covered := func(by mask) bool {
+			return by.grant == m.grant && (by.target == m.target || by.kind != pinned && within(m.target, by.target))
+		}
+		if !slices.ContainsFunc(kept, covered) {
+			kept = append(kept, m)
 		}
 	}
+	slices.SortStableFunc(kept, shorter)
 	return kept
 }
 
@@ -161,10 +162,10 @@ func (g *Guard) Close() {
 }
 
 // openOwn opens a path that the host's program uses itself, as it would. It is nil
-// for what is not there.
+// for what is not there, and for what this user cannot get at: no call has more rights.
 func openOwn(path string) (*opened, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) {
 		return nil, nil
 	}
 	if err != nil {
@@ -179,44 +180,6 @@ func openOwn(path string) (*opened, error) {
 }
 
 func (o *opened) copy() *opened { c := *o; return &c }
-
-// keepOut masks one own thing in all grants, or refuses those that are it.
-func (r *Resolved) keepOut(o *opened, name string, fixed bool, data string) error {
-	views := r.held.mounts.views(o, true)
-	if !fixed && r.workspace != "" && !r.lent(data) {
-		if err := r.refuseOwn(grant{source: r.workspace, target: r.workspace}, o, name, views); err != nil {
-			return err
-		}
-	}
-	for _, g := range r.grants {
-		if fixed && !g.write {
-			continue
-		}
-		if err := r.refuseOwn(g, o, name, views); err != nil {
-			return err
-		}
-		for _, view := range views {
-			if within(view, g.source) {
-				r.masks = append(r.masks, newMask(g, o, view, fixed))
-			}
-		}
-	}
-	return nil
-}
-
-// newMask covers one view of something own below a grant: of itself, or of a part of
-// it that is mounted there by itself.
-func newMask(g grant, o *opened, view string, fixed bool) mask {
-	m := mask{
-		grant: g.target, target: g.target + strings.TrimPrefix(view, strings.TrimSuffix(g.source, "/")),
-		device: o.id.device, inode: o.id.inode, fixed: fixed,
-	}
-	var st unix.Stat_t
-	if o.folder() && !fixed && view != o.path && unix.Lstat(view, &st) == nil {
-		m.device, m.inode = uint64(st.Dev), st.Ino
-	}
-	return m
-}
 
 func (r *Resolved) refuseOwn(g grant, o *opened, name string, views []string) error {
 	if at := r.held.get(g.source); at != nil && at.is(&o.stat) {
@@ -241,10 +204,10 @@ func (p *Plan) maskIn(r Resolved, g grant) {
 	for _, m := range r.masks {
 		if m.grant == g.target {
 			kind := int64(wire.MountMask)
-			if m.fixed {
+			if m.kind != hidden {
 				kind = wire.MountFixed
 			}
-			p.mount(wire.Mount{Kind: kind, Target: m.target, OnDevice: int64(m.device), OnInode: int64(m.inode), NoExec: !m.fixed})
+			p.mount(wire.Mount{Kind: kind, Target: m.target, OnDevice: int64(m.device), OnInode: int64(m.inode), Write: m.kind == pinned, NoExec: m.kind == hidden})
 		}
 	}
 }

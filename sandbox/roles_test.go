@@ -139,6 +139,7 @@ var deeds = map[string]func(object string) (string, error){
 	"mkdir":  func(path string) (string, error) { return "ok", os.Mkdir(path, 0o750) },
 	"rm":     func(path string) (string, error) { return "ok", os.Remove(path) },
 	"append": appendTo,
+	"move":   func(path string) (string, error) { return "ok", os.Rename(path, path+".moved") },
 	"link": func(pair string) (string, error) {
 		to, path, _ := strings.Cut(pair, ">")
 		return "ok", os.Symlink(to, path)

@@ -76,7 +76,16 @@ func (f *callFlags) open() (*app, error) {
 	if err := daemon.CheckGrants(loaded, f.dataDir(loaded)); err != nil {
 		return nil, configError(err)
 	}
+	f.makeState(loaded)
 	return f.openWith(loaded, machine)
+}
+
+// makeState makes the state folder that is named, before a call could. Where that fails,
+// calls that could are refused.
+func (f *callFlags) makeState(loaded *config.Loaded) {
+	if dir := f.dataDir(loaded); dir != "" && !slices.Contains(state.Standard(), dir) {
+		_ = os.MkdirAll(dir, 0o700)
+	}
 }
 
 // openOnce is open for a command that makes one call.

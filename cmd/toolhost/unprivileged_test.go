@@ -216,7 +216,7 @@ func TestSharedUser(t *testing.T) {
 	needRange(t)
 	dir := userDir(t)
 	project := filepath.Join(dir, "project")
-	if err := errors.Join(os.Mkdir(project, 0o755), os.Chown(project, someone, someone)); err != nil {
+	if err := errors.Join(os.Mkdir(project, 0o755), os.Chown(project, someone, someone), os.MkdirAll(dir+"/.config/toolhost", 0o755), os.MkdirAll(dir+"/.local/state/toolhost", 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	if _, stderr, code := asSomeone(t, dir, subordinate, "exec", "--write", "project", "--", "touch", "project/made"); code != 0 {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/toolhost/toolhost/fleet/worker"
 	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/serve/daemon"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
@@ -161,7 +162,32 @@ func (f *workerFlags) config() (c worker.Config, err error) {
 		return c, err
 	}
 	c.Supervisor = supervisor.Config{NoCgroup: f.noCgroup, Logger: c.Logger.Named("supervisor"), Admission: supervisor.Admission{Running: f.slots}}
-	return c, c.Check()
+	own, err := f.own(c.Dir)
+	c.Supervisor.Own = func() sandbox.Own { return own }
+	return c, errors.Join(err, c.Check())
+}
+
+// own are the worker's files that no call sees, beside those of other programs of this
+// user.
+func (f *workerFlags) own(dir string) (own sandbox.Own, err error) {
+	machine, err := config.ThisMachine()
+	if err != nil {
+		return own, err
+	}
+	loaded := &config.Loaded{Sources: machine.Standard()}
+	for path, to := range map[string]*string{f.key: &loaded.Fleet.Key, f.ca: &loaded.Fleet.CA} {
+		if path == "" {
+			continue
+		}
+		if *to, err = filepath.Abs(path); err != nil {
+			return own, err
+		}
+	}
+	own = daemon.Own(loaded, "")
+	if dir, err = filepath.Abs(dir); err == nil {
+		own.Hidden = append(own.Hidden, dir)
+	}
+	return own, err
 }
 
 func runtimeDir() string {

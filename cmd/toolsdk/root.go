@@ -8,6 +8,7 @@ import (
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/tools/callargs"
+	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -41,17 +42,18 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// ownState is what toolhost keeps for this user: no tool is granted it.
-func ownState() (own sandbox.Own) {
-	if dir, err := state.Default(); err == nil && dir != state.None {
-		own.Hidden = []string{dir}
+// ownFiles are those of toolhost for this user: no tool is granted them.
+func ownFiles() sandbox.Own {
+	own := sandbox.Own{Hidden: state.Protected(), Fixed: state.Protected()}
+	if machine, err := config.ThisMachine(); err == nil {
+		own.Fixed = append(own.Fixed, machine.Standard()...)
 	}
 	return own
 }
 
 // newHost makes the supervisor of a one-shot command.
 func newHost() (*supervisor.Supervisor, error) {
-	host, err := supervisor.New(context.Background(), supervisor.Config{Own: ownState})
+	host, err := supervisor.New(context.Background(), supervisor.Config{Own: ownFiles})
 	if err != nil {
 		return nil, exit.With(exit.Host, err)
 	}

@@ -172,14 +172,14 @@ static long empty_folder(void) {
 static long shown(const struct mount *m, int at, const struct stat *st) {
 	const unsigned clone = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC;
 	if (m->kind == MOUNT_FIXED)
-		return sys(__NR_open_tree, at, "", clone | AT_EMPTY_PATH);
+		return sys(__NR_open_tree, at, "", clone | AT_EMPTY_PATH | AT_RECURSIVE);
 	if (is_folder(st))
 		return empty_folder();
 	return sys(__NR_open_tree, new_root, EMPTY_FILE + 1, clone | AT_SYMLINK_NOFOLLOW);
 }
 
-// protect covers, or makes read-only, what the host has found at a path below a
-// granted folder.
+// protect covers, makes read-only or keeps in its place what the host has found at
+// a path below a granted folder.
 static void protect(const struct mount *m) {
 	struct stat st;
 	int at = (int)must("protect ", m->target, find(m, &st));

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,16 +35,37 @@ func Default() (string, error) {
 	if dir := os.Getenv(Variable); dir != "" {
 		return dir, nil
 	}
-	if os.Geteuid() == 0 {
-		return "/var/lib/toolhost", nil
-	}
-	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // as its specification wants
-		return filepath.Join(dir, "toolhost"), nil
-	}
-	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "toolhost"), nil
+	if dirs := Standard(); len(dirs) > 0 {
+		return dirs[0], nil
 	}
 	return "", errors.New("there is no folder for the journal: set HOME or " + Variable + ", or give --state DIR or --state none")
+}
+
+// Standard are the folders of this user that programs use which are not told another:
+// that of this program first.
+func Standard() (dirs []string) {
+	if os.Geteuid() == 0 {
+		return []string{"/var/lib/toolhost"}
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) { // as its specification wants
+		dirs = append(dirs, filepath.Join(dir, "toolhost"))
+	}
+	if home := os.Getenv("HOME"); filepath.IsAbs(home) {
+		dirs = append(dirs, filepath.Join(home, ".local", "state", "toolhost"))
+	}
+	return dirs
+}
+
+// Protected are the folders that no tool may be granted: the given ones, that of the
+// variable, and the standard ones, absolute.
+func Protected(given ...string) (dirs []string) {
+	variable, _ := Default() // without one there is nothing to protect
+	for _, dir := range slices.Concat(given, []string{variable}, Standard()) {
+		if full, err := filepath.Abs(dir); err == nil && dir != "" && dir != None {
+			dirs = append(dirs, full)
+		}
+	}
+	return dirs
 }
 
 const (

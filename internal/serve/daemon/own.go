@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -10,33 +11,42 @@ import (
 	"github.com/toolhost/toolhost/internal/journal/state"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // Own are the files of a program with this configuration and state folder that no
 // tool may be granted: the state with its tokens and journals, also that of other
-// programs of this user, sockets, credentials, copies of tools, and the
+// programs of this user, sockets, keys and secrets, copies of tools, and the
 // configuration, which may be read. It is the one list of them.
 func Own(loaded *config.Loaded, dir string) sandbox.Own {
-	own := sandbox.Own{Hidden: loaded.Config.OwnDirs(), Fixed: slices.Clone(loaded.Files)}
-	standard, err := state.Default()
-	if err != nil {
-		standard = ""
-	}
-	for _, folder := range []string{dir, loaded.State, standard} {
-		if folder != "" && folder != state.None && folder != config.NoState {
-			own.Hidden = append(own.Hidden, absolute(folder))
-		}
-	}
+	folders := slices.Concat(loaded.Config.OwnDirs(), supervisor.Config{}.OwnDirs(), state.Protected(dir, loaded.State))
+	own := sandbox.Own{Hidden: slices.Concat(folders, keys(loaded))}
 	if socket, err := SocketPath(loaded.Daemon); err == nil {
 		own.Hidden = append(own.Hidden, absolute(socket), absolute(socket)+".lock")
 	}
 	if credentials := os.Getenv("CREDENTIALS_DIRECTORY"); credentials != "" {
 		own.Hidden = append(own.Hidden, absolute(credentials))
 	}
+	// Folders and the key of a fleet are made where they are missing, and so used as they are.
+	own.Fixed = slices.Concat(loaded.Files, loaded.Sources, folders, named(loaded.Fleet.Key, loaded.Fleet.CA, loaded.Telemetry.Syslog.CA))
 	if dir != "" {
 		own.Data = filepath.Join(absolute(dir), "data")
 	}
 	return own
+}
+
+// keys are the files of secrets, keys and certificates.
+func keys(loaded *config.Loaded) []string {
+	files := named(loaded.Daemon.TLSCert, loaded.Daemon.TLSKey, loaded.Fleet.Cert, loaded.Fleet.CertKey, loaded.Fleet.Key)
+	for _, secret := range loaded.Secrets {
+		files = append(files, named(secret.File)...)
+	}
+	return files
+}
+
+// named leaves out what is not set.
+func named(files ...string) []string {
+	return slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }
 
 func absolute(path string) string {
@@ -51,7 +61,7 @@ func absolute(path string) string {
 func CheckGrants(loaded *config.Loaded, dir string) error {
 	var guard sandbox.Guard
 	defer guard.Close()
-	own := Own(loaded, dir)
+	own := beforehand(loaded, dir)
 	var problems config.Problems
 	check := func(t config.Tool, path string) {
 		if err := checkGrants(&guard, own, t.Sandbox); err != nil {
@@ -75,7 +85,17 @@ func CheckGrants(loaded *config.Loaded, dir string) error {
 func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error {
 	var guard sandbox.Guard
 	defer guard.Close()
-	return checkGrants(&guard, Own(loaded, dir), policy)
+	return checkGrants(&guard, beforehand(loaded, dir), policy)
+}
+
+// beforehand is Own before there are calls: the folder of the state in use is made until
+// then.
+func beforehand(loaded *config.Loaded, dir string) sandbox.Own {
+	own := Own(loaded, dir)
+	standard, _ := state.Default()
+	used := absolute(cmp.Or(dir, loaded.State, standard))
+	own.Fixed = slices.DeleteFunc(own.Fixed, func(path string) bool { return path == used })
+	return own
 }
 
 // checkGrants looks at each path by itself: one that is missing must not hide

@@ -19,6 +19,8 @@ type loader struct {
 	reader
 	root  *group
 	files []*file
+	// sources are what the patterns of includes depend on.
+	sources []string
 }
 
 // load reads a file. from is the node that includes it, nil for the first.
@@ -88,7 +90,7 @@ func (l *loader) include(f *file, s setting, above []string) {
 			l.refuse(item, wrong)
 			continue
 		}
-		if !strings.ContainsAny(item.value, "*?[") {
+		if !isPattern(item.value) {
 			l.load(l.below(f, path), item, above)
 			continue
 		}
@@ -105,15 +107,36 @@ func (l *loader) glob(n *node, pattern string) []string {
 		l.refuse(n, "is not a pattern: write one such as conf.d/*.yaml")
 		return nil
 	}
+	l.searched(pattern)
 	var paths []string
 	for _, name := range found {
-		if info, err := l.machine.stat("/" + name); err == nil && !info.IsDir() {
+		info, err := l.machine.stat("/" + name)
+		if err == nil && !info.IsDir() {
 			paths = append(paths, "/"+name)
+		} else if err != nil { // a link to nothing, yet
+			l.sources = append(l.sources, "/"+name)
 		}
 	}
 	slices.Sort(paths)
 	return paths
 }
+
+// searched notes the folder in which a pattern begins, and those that links in it lead
+// to, where it goes on.
+func (l *loader) searched(pattern string) {
+	folder := filepath.Dir(pattern)
+	for ; isPattern(folder); folder = filepath.Dir(folder) {
+		found, _ := fs.Glob(l.machine.Files, inFiles(folder)) // the whole pattern was one
+		for _, name := range found {
+			if info, err := fs.Lstat(l.machine.Files, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				l.sources = append(l.sources, "/"+name)
+			}
+		}
+	}
+	l.sources = append(l.sources, folder)
+}
+
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
 
 // below makes the file of an include; its name begins as that of its includer.
 func (l *loader) below(f *file, path string) *file {

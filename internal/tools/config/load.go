@@ -49,6 +49,10 @@ type Loaded struct {
 	// absolute, Path among them.
 	Path  string
 	Files []string
+	// Sources are what else decides what a Load reads: the folders and the finds of
+	// the patterns of includes, and the files that Lookup finds by itself, or the
+	// folders in which they would be.
+	Sources []string
 	// State is the folder of the journal; empty if not set.
 	State string
 	// Config is the supervisor's: Limits, Totals, Timeouts, Grace, Admission,
@@ -113,6 +117,7 @@ func Load(o Options) (*Loaded, error) {
 	for _, f := range l.files {
 		b.loaded.Files = append(b.loaded.Files, f.path)
 	}
+	b.loaded.Sources = append(l.sources, m.Standard()...)
 	if err := l.report.err(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // ConfigVariable names the file in the environment.
@@ -30,16 +31,31 @@ func (m Machine) Lookup(given string) (name, path string) {
 	default:
 		return given, m.absolute(given)
 	}
-	for _, candidate := range []string{m.userFile(), systemFile} {
-		if candidate == "" {
-			continue
-		}
+	for _, candidate := range m.candidates(m.userFile()) {
 		// One that cannot be looked at is not passed over: it may forbid things.
 		if _, err := m.stat(candidate); !notThere(err) {
 			return candidate, candidate
 		}
 	}
 	return "", ""
+}
+
+// Standard are the files that Lookup finds without being told, also without the
+// user's variables, and in place of those that do not exist the folders in which they
+// would be.
+func (m Machine) Standard() (paths []string) {
+	for _, file := range m.candidates(m.userFile(), m.homeFile()) {
+		if _, err := m.stat(file); notThere(err) {
+			file = filepath.Dir(file)
+		}
+		paths = append(paths, file)
+	}
+	return paths
+}
+
+// candidates are the user's files, where there is a place for them, and the machine's.
+func (m Machine) candidates(users ...string) []string {
+	return slices.Compact(slices.DeleteFunc(append(users, systemFile), func(path string) bool { return path == "" }))
 }
 
 func (m Machine) absolute(path string) string {
@@ -54,6 +70,10 @@ func (m Machine) userFile() string {
 	if dir, _ := m.lookup("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, fileName)
 	}
+	return m.homeFile()
+}
+
+func (m Machine) homeFile() string {
 	if m.Home == "" {
 		return ""
 	}

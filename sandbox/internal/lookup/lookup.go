@@ -5,6 +5,7 @@ package lookup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -170,6 +171,29 @@ func Real(path string) string {
 		return filepath.Join(Real(parent), filepath.Base(path))
 	}
 	return path
+}
+
+// Way returns what decides where an absolute path leads: the links on it, whatever
+// their owner, by their real paths, and the first name that is missing, if one is.
+func Way(path string) (links []string, missing string) {
+	here, rest := "/", strings.Split(path, "/")
+	for len(rest) > 0 && len(links) < maxLinks {
+		next := filepath.Join(here, rest[0])
+		rest = rest[1:]
+		target, err := os.Readlink(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return links, next
+		case err != nil: // it is no link
+			here = next
+			continue
+		case filepath.IsAbs(target):
+			here = "/"
+		}
+		links = append(links, next)
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return links, ""
 }
 
 // Folder opens the folder of an absolute path.

@@ -88,7 +88,7 @@ const (
 	MountTmpfs
 	MountProc
 	MountMask  // something empty over what is there
-	MountFixed // makes what is there read-only
+	MountFixed // makes what is there read-only, or with Write a mount point alone
 )
 
 // Mount is one file system of the tool's, in the order of mounting.

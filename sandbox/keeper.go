@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/sandbox/internal/lookup"
+)
+
+// keeper finds the masks that keep Own out of a policy's grants, and the marks that
+// they depend on.
+type keeper struct {
+	resolved *Resolved
+	own      Own
+	masks    []mask
+	marks    []mark
+}
+
+// keepOut masks one own thing in all grants, or refuses those that are it, or in which
+// its path can be made to lead elsewhere.
+func (k *keeper) keepOut(g *Guard, path string, kind maskKind) error {
+	if kind == fixed && slices.Contains(k.own.Hidden, path) { // so that it is not made
+		return k.checkWay(path, kind)
+	}
+	found, err := g.find(path)
+	if err != nil {
+		return fmt.Errorf("cannot keep %s out of the grants: %w", path, text.Cause(err))
+	}
+	k.marks = append(k.marks, marksOf(path, found)...)
+	for _, o := range found {
+		if err := k.cover(o, path, kind); err != nil {
+			return err
+		}
+	}
+	return k.checkWay(path, kind)
+}
+
+func (k *keeper) cover(o *opened, name string, kind maskKind) error {
+	r := k.resolved
+	views := r.held.mounts.views(o, true)
+	if kind == hidden && r.workspace != "" && !r.lent(k.own.Data) {
+		if err := r.refuseOwn(grant{source: r.workspace, target: r.workspace}, o, name, views); err != nil {
+			return err
+		}
+	}
+	for _, g := range r.grants {
+		if kind == fixed && !g.write {
+			continue
+		}
+		if err := r.refuseOwn(g, o, name, views); err != nil {
+			return err
+		}
+		for _, view := range views {
+			if !within(view, g.source) {
+				continue
+			}
+			k.masks = append(k.masks, newMask(g, o, view, kind))
+			if err := k.pin(g, view); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newMask covers one view of something own below a grant: of itself, or of a part of
+// it that is mounted there by itself.
+func newMask(g grant, o *opened, view string, kind maskKind) mask {
+	m := mask{
+		grant: g.target, target: g.target + strings.TrimPrefix(view, strings.TrimSuffix(g.source, "/")),
+		device: o.id.device, inode: o.id.inode, kind: kind,
+	}
+	var st unix.Stat_t
+	if o.folder() && kind == hidden && view != o.path && unix.Lstat(view, &st) == nil {
+		m.device, m.inode = uint64(st.Dev), st.Ino
+	}
+	return m
+}
+
+// pin keeps the folders between a grant that may be written and a view below it where
+// they are: else they could be moved, and others made in their place.
+func (k *keeper) pin(g grant, view string) error {
+	if !g.write {
+		return nil
+	}
+	for dir := filepath.Dir(view); dir != g.source && within(dir, g.source); dir = filepath.Dir(dir) {
+		o, err := openOwn(dir)
+		if o == nil {
+			return fmt.Errorf("cannot keep %s in its place: %w", dir, cmp.Or(text.Cause(err), errMoved))
+		}
+		_ = o.file.Close()
+		k.masks = append(k.masks, newMask(g, o, dir, pinned))
+		k.marks = append(k.marks, marked(dir, o))
+	}
+	return nil
+}
+
+// checkWay refuses grants in which a call could exchange a link on the way to something
+// own, or make something that must be fixed.
+func (k *keeper) checkWay(path string, kind maskKind) error {
+	links, missing := lookup.Way(path)
+	for _, link := range links {
+		if g, ok := k.writes(filepath.Dir(link)); ok && !k.holds(link) {
+			return fmt.Errorf("cannot grant writing to %s: %s in it is a link, by which toolhost finds its own %s; name what it leads to in place of the link, or grant what is needed beside it", g, link, path)
+		}
+	}
+	if kind == fixed && missing != "" {
+		if g, ok := k.writes(filepath.Dir(missing)); ok {
+			return fmt.Errorf("cannot grant writing to %s: a call could make %s there, and toolhost would take it for its own; make it first, or grant what is needed beside it", g, path)
+		}
+	}
+	return nil
+}
+
+// holds says whether a link lies in a folder that no call can write to.
+func (k *keeper) holds(link string) bool {
+	return slices.ContainsFunc(slices.Concat(k.own.Hidden, k.own.Fixed), func(path string) bool {
+		real := lookup.Real(path)
+		return real != link && within(link, real)
+	})
+}
+
+// writes finds a grant by which a folder, or what is below it, may be written.
+func (k *keeper) writes(folder string) (target string, ok bool) {
+	r := k.resolved
+	if !slices.ContainsFunc(r.grants, func(g grant) bool { return g.write }) {
+		return "", false
+	}
+	o, err := openOwn(folder)
+	if o == nil || err != nil {
+		return "", false
+	}
+	_ = o.file.Close()
+	for _, view := range r.held.mounts.views(o, false) {
+		for _, g := range r.grants {
+			if g.write && within(view, g.source) {
+				return g.target, true
+			}
+		}
+	}
+	return "", false
+}
