@@ -138,6 +138,8 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 		}
 	case "describe-hang":
 		hang()
+	case "describe-claim":
+		d.Error = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, Message: "boo"}
 	}
 	if field, ok := strings.CutPrefix(h.how, "describe-empty-"); ok {
 		d.ProtoReflect().SetUnknown(empties(field))
@@ -248,6 +250,14 @@ func (h *hostile) Call(_ *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) erro
 		if rest, ok := strings.CutPrefix(h.how, "json-"); ok {
 			where, what, _ := strings.Cut(rest, "-")
 			h.sendOdd(send, where, what)
+			return nil
+		}
+		if claim, ok := strings.CutPrefix(h.how, "claim-"); ok {
+			e := &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: claim}}
+			if kind, ok := pluginv1.ToolError_Kind_value[claim]; ok {
+				e = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_Kind(kind), Message: "boo"}}
+			}
+			send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: e}})
 			return nil
 		}
 		if field, ok := strings.CutPrefix(h.how, "result-empty-"); ok {

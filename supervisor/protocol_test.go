@@ -109,6 +109,22 @@ func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 	}
 }
 
+// That it has not started, or was ended by the sandbox, is nothing that a tool which ran
+// can say of itself: only toolhost's own adapters say it, of what they run.
+func TestAToolThatRanHasNotFailedToStart(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	for claim, want := range map[string]api.Status{
+		"claim-KIND_COMMAND_NOT_FOUND": api.StatusToolError, "claim-KIND_COMMAND_NOT_EXECUTABLE": api.StatusToolError,
+		"claim-KIND_START_FAILED": api.StatusToolError, "claim-SIGSYS": api.StatusCrashed, "describe-claim": api.StatusStartFailed,
+	} {
+		r := call(t, host, hostileRequest(claim))
+		if r.Status != want || r.Retry.SideEffects != "possible" || r.Retry.Retryable || !strings.Contains(r.Message, "Side effects may have happened.") {
+			t.Errorf("%s: %s (%s), %+v: %s", claim, r.Status, r.Reason, r.Retry, r.Message)
+		}
+	}
+}
+
 func TestBrokenProtocol(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})

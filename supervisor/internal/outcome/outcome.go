@@ -78,6 +78,8 @@ type Evidence struct {
 	Structured  json.RawMessage // of a success
 	OverTotal   bool            // more output than is allowed in all
 	Usage       cgroup.Usage
+
+	ours bool // the tool is toolhost's own, whose word on what it runs counts
 }
 
 // Terms are those of the call, on which the advice depends.
@@ -113,6 +115,7 @@ func (t Terms) askable() time.Duration {
 // Judge puts the judgement into a result that has all but that, and what follows
 // from it but the words.
 func (e Evidence) Judge(r *api.Result, t Terms) {
+	e.ours = t.Adapter || t.Command
 	o := classify(e)
 	r.Status, r.Reason = o.status, o.reason
 	r.Code = codeNames[e.code(o.status)]
