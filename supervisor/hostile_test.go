@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -138,6 +139,8 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 		}
 	case "describe-hang":
 		hang()
+	case "describe-hints":
+		d.Tools[0].Timeouts = &pluginv1.TimeoutHints{TimeoutMs: math.MaxInt64, SoftBudgetMs: math.MinInt64, GapMs: 5}
 	case "describe-claim":
 		d.Error = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, Message: "boo"}
 	}

@@ -109,6 +109,27 @@ func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 	}
 }
 
+// A hint that cannot be a duration is left out, and people are told.
+func TestHintsOfSenselessDurations(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	r := hostileRequest("describe-hints")
+	r.Timeouts = nil
+	d, err := host.Describe(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hints := d.Tools[0].GetTimeouts()
+	if hints.GetTimeoutMs() != 0 || hints.GetSoftBudgetMs() != 0 || hints.GetGapMs() != 5 || len(d.Warnings) != 2 || !strings.Contains(d.Warnings[0], "its hint of a timeout: it is 9223372036854775807 ms, want 0 to 31622400000") {
+		t.Errorf("%v, warnings %q", hints, d.Warnings)
+	}
+	got := call(t, host, r)
+	wantStatus(t, got, api.StatusOK)
+	if *got.Timing.TimeoutMs != 30_000 || got.Timing.Source != "standard" {
+		t.Errorf("a timeout of %d ms by %s", *got.Timing.TimeoutMs, got.Timing.Source)
+	}
+}
+
 // That it has not started, or was ended by the sandbox, is nothing that a tool which ran
 // can say of itself: only toolhost's own adapters say it, of what they run.
 func TestAToolThatRanHasNotFailedToStart(t *testing.T) {
