@@ -49,6 +49,8 @@ func playHostile(how string) {
 	case "nosocket":
 		os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
 		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "pings":
+		floodOfPings(dir)
 	case "mute", "babble", "hangup":
 		listenWithoutGRPC(dir, how)
 	case "cert":
@@ -85,6 +87,22 @@ func listenWithoutGRPC(dir, how string) {
 	case how == "hangup":
 		conn.Close()
 	}
+}
+
+// floodOfPings is a server of HTTP/2 that asks for replies and reads nothing. It dies
+// of it, as most programs do, when the host ends the connection.
+func floodOfPings(dir string) {
+	listener, err := net.Listen("unix", filepath.Join(dir, "x"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	conn, err := listener.Accept()
+	settings, ping := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}, []byte("\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678")
+	for frames := settings; err == nil; frames = bytes.Repeat(ping, 1000) {
+		_, err = conn.Write(frames)
+	}
+	os.Exit(1)
 }
 
 func serveHostile(how string) {

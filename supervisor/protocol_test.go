@@ -130,6 +130,15 @@ func TestHintsOfSenselessDurations(t *testing.T) {
 	}
 }
 
+// A tool whose connection the host has ended has not crashed, whatever it makes of that.
+func TestAFloodOfPings(t *testing.T) {
+	t.Parallel()
+	r := call(t, newHost(t, supervisor.Config{}), hostileRequest("pings"))
+	if r.Status != api.StatusProtocolError || !strings.Contains(r.ToolError.Message, "does not read the replies that it has asked for") {
+		t.Errorf("%s (%s): %s", r.Status, r.Reason, r.Message)
+	}
+}
+
 // That it has not started, or was ended by the sandbox, is nothing that a tool which ran
 // can say of itself: only toolhost's own adapters say it, of what they run.
 func TestAToolThatRanHasNotFailedToStart(t *testing.T) {
