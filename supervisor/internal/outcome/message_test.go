@@ -26,7 +26,7 @@ func TestMessages(t *testing.T) {
 		{late, 54_998 * time.Millisecond, "(up to 54s)"},
 		{soon, 1500 * time.Millisecond, "(up to 1.5s)"},
 	} {
-		if got := message(test.result, outcome{}, test.limit); !strings.Contains(got, test.want) {
+		if got := message(test.result, outcome{}, test.limit, false); !strings.Contains(got, test.want) {
 			t.Errorf("%q, want %q in it", got, test.want)
 		}
 	}

@@ -48,7 +48,7 @@ func (f *Refusal) Word(r *api.Result, t Terms) {
 		f.wordRest(r)
 	case f.Describing != nil:
 		copyEvidence(r, f.Describing, t.Adapter)
-		r.Message = message(r, outcome{}, t.longest())
+		r.Message = message(r, outcome{}, t.longest(), false)
 		if r.Status == api.StatusTimeout {
 			r.Message, r.Retry.Hint = lateMessage(r), lateHint
 		}
