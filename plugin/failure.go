@@ -5,7 +5,9 @@ import pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 // FailureKind says how the program behind a tool failed.
 type FailureKind int
 
-// Kinds of failure, and the status that a host gives such a call.
+// Kinds of failure, and the status that a host gives such a call. A call is start_failed
+// only by the word of toolhost's own adapters: that of another tool, which has run, is a
+// tool_error.
 const (
 	// StartFailed: it could not be started, or did not get ready
 	// (start_failed).

@@ -51,14 +51,17 @@ func (t *timer) share(spec *Spec) (err error) {
 	return err
 }
 
-// SetTimer moves the launcher's own timer to left from now; it is an error after
-// Gone. It never blocks: a launcher that is slow to take it has it later, and
+// ErrGone is that of a launcher which has ended, or is about to.
+var ErrGone = errors.New("the launcher is gone")
+
+// SetTimer moves the launcher's own timer to left from now; it is ErrGone after Gone, and
+// as soon as the launcher has closed its end of the socket, which it does when it ends. It never blocks: a launcher that is slow to take it has it later, and
 // not instead of one that came after it.
 func (p *Process) SetTimer(left time.Duration) error {
 	p.timer.mu.Lock()
 	defer p.timer.mu.Unlock()
 	if p.timer.over || closed(p.gone) { // others may hold its end of the socket a moment longer
-		return errors.New("cannot move the launcher's timer: it is gone")
+		return fmt.Errorf("cannot move the launcher's timer: %w", ErrGone)
 	}
 	if own := p.timer.own; own != nil {
 		return own.Renew(left)
@@ -73,15 +76,17 @@ func (p *Process) SetTimer(left time.Duration) error {
 			err = closed
 		}
 	}
-	if errors.Is(err, unix.EAGAIN) {
+	switch {
+	case errors.Is(err, unix.EAGAIN):
 		p.timer.late = true
 		p.readers.Go(p.sendLate)
 		return nil
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		err = ErrGone
+	case err == nil:
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("cannot move the launcher's timer: %w", err)
-	}
-	return nil
+	return fmt.Errorf("cannot move the launcher's timer: %w", err)
 }
 
 // sendTimer sends the newest value. The caller holds the timer's mu.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -49,6 +50,8 @@ func playHostile(how string) {
 	case "nosocket":
 		os.WriteFile(filepath.Join(dir, "x"), nil, 0o600)
 		fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	case "pings":
+		floodOfPings(dir)
 	case "mute", "babble", "hangup":
 		listenWithoutGRPC(dir, how)
 	case "cert":
@@ -85,6 +88,22 @@ func listenWithoutGRPC(dir, how string) {
 	case how == "hangup":
 		conn.Close()
 	}
+}
+
+// floodOfPings is a server of HTTP/2 that asks for replies and reads nothing. It dies
+// of it, as most programs do, when the host ends the connection.
+func floodOfPings(dir string) {
+	listener, err := net.Listen("unix", filepath.Join(dir, "x"))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("1|1|unix|" + filepath.Join(dir, "x") + "|grpc|")
+	conn, err := listener.Accept()
+	settings, ping := []byte{0, 0, 0, 4, 0, 0, 0, 0, 0}, []byte("\x00\x00\x08\x06\x00\x00\x00\x00\x0012345678")
+	for frames := settings; err == nil; frames = bytes.Repeat(ping, 1000) {
+		_, err = conn.Write(frames)
+	}
+	os.Exit(1)
 }
 
 func serveHostile(how string) {
@@ -139,6 +158,10 @@ func (h *hostile) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv
 		}
 	case "describe-hang":
 		hang()
+	case "describe-hints":
+		d.Tools[0].Timeouts = &pluginv1.TimeoutHints{TimeoutMs: math.MaxInt64, SoftBudgetMs: math.MinInt64, GapMs: 5}
+	case "describe-claim":
+		d.Error = &pluginv1.ToolError{Kind: pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, Message: "boo"}
 	}
 	if field, ok := strings.CutPrefix(h.how, "describe-empty-"); ok {
 		d.ProtoReflect().SetUnknown(empties(field))
@@ -282,6 +305,14 @@ func (h *hostile) Call(_ *pluginv1.CallRequest, s toolgrpc.Tool_CallServer) erro
 		if rest, ok := strings.CutPrefix(h.how, "json-"); ok {
 			where, what, _ := strings.Cut(rest, "-")
 			h.sendOdd(send, where, what)
+			return nil
+		}
+		if claim, ok := strings.CutPrefix(h.how, "claim-"); ok {
+			e := &pluginv1.Result{Exit: &pluginv1.CommandExit{Signal: claim}}
+			if kind, ok := pluginv1.ToolError_Kind_value[claim]; ok {
+				e = &pluginv1.Result{Error: &pluginv1.ToolError{Kind: pluginv1.ToolError_Kind(kind), Message: "boo"}}
+			}
+			send(&pluginv1.CallEvent{Event: &pluginv1.CallEvent_Result{Result: e}})
 			return nil
 		}
 		if field, ok := strings.CutPrefix(h.how, "result-empty-"); ok {

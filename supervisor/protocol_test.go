@@ -109,6 +109,52 @@ func TestTheReasonTellsWhoHasFailedToStart(t *testing.T) {
 	}
 }
 
+// A hint that cannot be a duration is left out, and people are told.
+func TestHintsOfSenselessDurations(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	r := hostileRequest("describe-hints")
+	r.Timeouts = nil
+	d, err := host.Describe(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hints := d.Tools[0].GetTimeouts()
+	if hints.GetTimeoutMs() != 0 || hints.GetSoftBudgetMs() != 0 || hints.GetGapMs() != 5 || len(d.Warnings) != 2 || !strings.Contains(d.Warnings[0], "its hint of a timeout: it is 9223372036854775807 ms, want 0 to 31622400000") {
+		t.Errorf("%v, warnings %q", hints, d.Warnings)
+	}
+	got := call(t, host, r)
+	wantStatus(t, got, api.StatusOK)
+	if *got.Timing.TimeoutMs != 30_000 || got.Timing.Source != "standard" {
+		t.Errorf("a timeout of %d ms by %s", *got.Timing.TimeoutMs, got.Timing.Source)
+	}
+}
+
+// A tool whose connection the host has ended has not crashed, whatever it makes of that.
+func TestAFloodOfPings(t *testing.T) {
+	t.Parallel()
+	r := call(t, newHost(t, supervisor.Config{}), hostileRequest("pings"))
+	if r.Status != api.StatusProtocolError || !strings.Contains(r.ToolError.Message, "does not read the replies that it has asked for") {
+		t.Errorf("%s (%s): %s", r.Status, r.Reason, r.Message)
+	}
+}
+
+// That it has not started, or was ended by the sandbox, is nothing that a tool which ran
+// can say of itself: only toolhost's own adapters say it, of what they run.
+func TestAToolThatRanHasNotFailedToStart(t *testing.T) {
+	t.Parallel()
+	host := newHost(t, supervisor.Config{})
+	for claim, want := range map[string]api.Status{
+		"claim-KIND_COMMAND_NOT_FOUND": api.StatusToolError, "claim-KIND_COMMAND_NOT_EXECUTABLE": api.StatusToolError,
+		"claim-KIND_START_FAILED": api.StatusToolError, "claim-SIGSYS": api.StatusCrashed, "describe-claim": api.StatusStartFailed,
+	} {
+		r := call(t, host, hostileRequest(claim))
+		if r.Status != want || r.Retry.SideEffects != "possible" || r.Retry.Retryable || !strings.Contains(r.Message, "Side effects may have happened.") {
+			t.Errorf("%s: %s (%s), %+v: %s", claim, r.Status, r.Reason, r.Retry, r.Message)
+		}
+	}
+}
+
 func TestBrokenProtocol(t *testing.T) {
 	t.Parallel()
 	host := newHost(t, supervisor.Config{})

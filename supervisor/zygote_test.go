@@ -3,7 +3,9 @@ package supervisor_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,5 +79,24 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	}
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)
+	}
+}
+
+// Where the start itself hangs until the call's time is over, nobody knows whether the
+// tool had begun, and the message says so.
+func TestACallWhoseStartHangs(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK)
+	pid := zygote(t)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	r := request("echo", `{"text":"x"}`)
+	r.Timeouts, r.Grace = within(time.Second), budget.NoGrace
+	got := call(t, host, r)
+	wantStatus(t, got, api.StatusTimeout)
+	if !strings.Contains(got.Message, "may not have begun at all: whether there are side effects is not known.") || got.Retry.SideEffects != "possible" {
+		t.Errorf("%+v: %s", got.Retry, got.Message)
 	}
 }

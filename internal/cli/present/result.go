@@ -178,13 +178,21 @@ func Warnings(r *api.Result) string {
 // maxRefused bounds the refusals, and the flows, that are shown of a result.
 const maxRefused = 3
 
+// longDrainMs is how long the last output of a call that is gone may take to be read
+// without being worth a word: only its reader makes it longer.
+const longDrainMs = 1000
+
 func timePhrase(r *api.Result) string {
 	took := Elapsed(r.Timing.ElapsedMs)
 	switch {
 	case r.Timing.TimeoutMs == nil:
 		return took
 	case r.Status == api.StatusTimeout && r.Reason == api.ReasonDeadline:
-		return fmt.Sprintf("timed out after %s, gone after %s", Elapsed(*r.Timing.TimeoutMs), took)
+		phrase := fmt.Sprintf("timed out after %s, gone after %s", Elapsed(*r.Timing.TimeoutMs), Elapsed(r.Timing.ElapsedMs-r.Timing.DrainMs))
+		if r.Timing.DrainMs >= longDrainMs {
+			phrase += ", answered after " + took
+		}
+		return phrase
 	}
 	return took + " of " + Elapsed(*r.Timing.TimeoutMs)
 }

@@ -41,6 +41,10 @@ func TestOutcome(t *testing.T) {
 			r.Status, r.Reason, r.Kill = api.StatusTimeout, "deadline", api.Kill{Stage: "kill", Reaped: 51}
 			r.Partial, r.Output.Content.KeptBytes = true, 2048
 		}, "timeout: x, timed out after 30s, gone after 1.5s, 51 processes killed, 0 left, kept 2KiB of partial output\n"},
+		"timeout whose reader has stopped": {func(r *api.Result) {
+			r.Status, r.Reason, r.Timing.TimeoutMs = api.StatusTimeout, "deadline", new(int64(1000))
+			r.Timing.ElapsedMs, r.Timing.DrainMs = 4000, 2990
+		}, "timeout: x, timed out after 1s, gone after 1.01s, answered after 4s\n"},
 		"survivors": {func(r *api.Result) {
 			r.Status, r.Kill = api.StatusUnkillable, api.Kill{Stage: "kill", Survivors: 2}
 		}, "unkillable: x, 1.5s of 30s, 2 processes SURVIVED\n"},

@@ -43,6 +43,14 @@ func NewClient(nc net.Conn, o Options, patience time.Duration) *Client {
 // Silent says that the server was given up for saying nothing.
 func (c *Client) Silent() bool { return c.silent.Load() }
 
+// Broken says why this side has ended the connection, where that is the server's doing;
+// empty if it has not.
+func (c *Client) Broken() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.guilt
+}
+
 // Close ends the connection and waits until nothing of it is left.
 func (c *Client) Close() {
 	c.Fail(unavailable(errors.New("it was closed")))

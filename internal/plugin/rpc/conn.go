@@ -95,6 +95,7 @@ type conn struct {
 	leaving bool   // no further streams
 	running int    // streams that a server handles, or those that were reset and do not know it yet
 	err     error  // why it has ended
+	guilt   string // of the peer, for which this side has ended it
 }
 
 // peerSettings are what the other side has said of itself.
@@ -133,6 +134,7 @@ func (c *conn) run() {
 	err := c.read()
 	c.mu.Lock()
 	if code, ok := errors.AsType[http2.ConnectionError](err); ok && c.err == nil {
+		c.guilt = "it broke HTTP/2 (" + http2.ErrCode(code).String() + ")"
 		_ = c.framer.WriteGoAway(c.last, http2.ErrCode(code), nil)
 		c.flush()
 	}

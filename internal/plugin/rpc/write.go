@@ -77,7 +77,8 @@ func (c *conn) flush() {
 			c.out.give(true)
 		}
 	}
-	if len(c.out.bytes) > maxPendingBytes+maxReplyBytes {
+	if c.err == nil && len(c.out.bytes) > maxPendingBytes+maxReplyBytes {
+		c.guilt = "it does not read the replies that it has asked for, as to PING"
 		c.fail(unavailable(errors.New("the peer does not read what it has asked for")))
 	}
 }

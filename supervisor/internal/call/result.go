@@ -32,6 +32,7 @@ func (o *owner) finish() {
 func (o *owner) complete() {
 	e := &o.found
 	e.Ran, e.Usage, e.OverTotal = o.ran(), o.usage(), o.output.overLimit()
+	e.Unseen = e.Ran && !o.began()
 	e.LauncherLost = o.tree != nil && o.tree.LauncherLost()
 	if o.p.Reader == nil { // else it is what the output was read as
 		e.Structured = e.Final.GetStructured()
@@ -52,7 +53,9 @@ func (o *owner) usage() cgroup.Usage {
 }
 
 // ran: the tool's program has begun, or may have.
-func (o *owner) ran() bool { return o.uncertain || o.tree != nil && !o.tree.Executed().IsZero() }
+func (o *owner) ran() bool { return o.uncertain || o.began() }
+
+func (o *owner) began() bool { return o.tree != nil && !o.tree.Executed().IsZero() }
 
 // makeResult holds what is known of any call.
 func (o *owner) makeResult() *api.Result {

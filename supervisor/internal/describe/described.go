@@ -102,7 +102,7 @@ func newDescribed(response *pluginv1.DescribeResponse) (*Described, error) {
 	if len(list) == 0 && offers == 0 || len(list) > maxTools || offers > 3*maxTools {
 		return nil, fmt.Errorf("the binary describes %d tools, want 1 to %d", len(list), maxTools)
 	}
-	d := &Described{Version: response.GetVersion(), Warnings: boundedWarnings(append(leftOut, response.GetWarnings()...)), Server: server}
+	d := &Described{Version: response.GetVersion(), Warnings: append(leftOut, response.GetWarnings()...), Server: server}
 	names, most := map[string]bool{}, memory.Within(maxSchemasBytes, schemasPart)
 	for _, description := range list {
 		name := description.GetName()
@@ -117,12 +117,13 @@ func newDescribed(response *pluginv1.DescribeResponse) (*Described, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.tools = append(d.tools, tool)
+		d.tools, d.Warnings = append(d.tools, tool), append(d.Warnings, mendHints(description)...)
 		d.bytes += tool.schema.Bytes()
 		if int64(d.bytes) > most {
 			return nil, fmt.Errorf("the schemas of the binary's tools take more than %d MiB of memory", most>>20)
 		}
 	}
+	d.Warnings = boundedWarnings(d.Warnings)
 	d.bytes += proto.Size(response)
 	return d, nil
 }

@@ -91,7 +91,7 @@ func classify(e Evidence) outcome {
 	case e.Final != nil && e.succeeded():
 		return outcome{api.StatusToolError, api.ReasonOutput}
 	case e.Final != nil:
-		return finalOutcome(e.Final)
+		return e.finalOutcome()
 	}
 	return deathOutcome(e)
 }
@@ -121,9 +121,13 @@ func (e Evidence) outOfTasks() bool {
 }
 
 // began: something of the tool has run. An adapter alone is nothing of it.
-func (e Evidence) began() bool {
+func (e Evidence) began() bool { return e.Ran && !e.missing() }
+
+// missing: an adapter of toolhost's own has not found what it was to run, or could not
+// execute it. Another tool that says so has run itself.
+func (e Evidence) missing() bool {
 	kind := e.Final.GetError().GetKind()
-	return e.Ran && kind != pluginv1.ToolError_KIND_COMMAND_NOT_FOUND && kind != pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE
+	return e.ours && (kind == pluginv1.ToolError_KIND_COMMAND_NOT_FOUND || kind == pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE)
 }
 
 // left: the tool has closed its connection before a result, by itself, and is
@@ -144,22 +148,23 @@ func startOutcome(err error) outcome {
 	return outcome{api.StatusStartFailed, api.ReasonStart}
 }
 
-// finalOutcome is that of a result which is not a success.
-func finalOutcome(final *pluginv1.Result) outcome {
-	switch final.GetExit().GetSignal() {
-	case "":
-	case "SIGSYS":
+// finalOutcome is that of a result which is not a success. That its program was ended by the
+// sandbox, or has not started, is not for any tool to say.
+func (e Evidence) finalOutcome() outcome {
+	switch signal := e.Final.GetExit().GetSignal(); {
+	case signal == "":
+	case signal == "SIGSYS" && e.ours:
 		return outcome{api.StatusPolicyViolation, api.ReasonSeccomp}
 	default:
 		return outcome{api.StatusCrashed, api.ReasonSignal}
 	}
-	switch kind := final.GetError().GetKind(); kind {
+	switch kind := e.Final.GetError().GetKind(); kind {
 	case pluginv1.ToolError_KIND_INVALID_ARGUMENTS:
 		return outcome{api.StatusInvalidArgs, api.ReasonArguments}
 	case pluginv1.ToolError_KIND_PANIC:
 		return outcome{api.StatusToolError, api.ReasonPanic}
 	default:
-		if status, reason, ok := Behind(kind); ok {
+		if status, reason, ok := Behind(kind); ok && (e.ours || status != api.StatusStartFailed) {
 			return outcome{status, reason}
 		}
 	}

@@ -31,8 +31,8 @@ func causePrefix(r *api.Result) string {
 }
 
 // message is the paragraph for the model. A success needs none, unless something
-// had begun to end the call before.
-func message(r *api.Result, began outcome, askable time.Duration) string {
+// had begun to end the call before. unseen: nothing has shown that the tool had begun.
+func message(r *api.Result, began outcome, askable time.Duration, unseen bool) string {
 	if r.Status == api.StatusOK && began.status == "" {
 		return ""
 	}
@@ -40,7 +40,7 @@ func message(r *api.Result, began outcome, askable time.Duration) string {
 		return fmt.Sprintf("[NOTE] Tool %q %s. Its result came all the same, and is complete.", r.Tool, whatHappened(r, began))
 	}
 	parts := []string{causePrefix(r), fmt.Sprintf("Tool %q %s.", r.Tool, whatHappened(r, outcome{r.Status, r.Reason}))}
-	for _, part := range []string{processesSentence(r), sideEffectsSentence(r), partialSentence(r), nextStep(r, askable)} {
+	for _, part := range []string{processesSentence(r), sideEffectsSentence(r, unseen), partialSentence(r), nextStep(r, askable)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -158,7 +158,7 @@ const lateHint = "give its start more time, or see why it is slow"
 // lateMessage is that of a tool which was not ready in time to be called.
 func lateMessage(r *api.Result) string {
 	what := fmt.Sprintf("%s Tool %q was not ready in time: %s.", prefixes[api.StatusTimeout], r.Tool, Shorten(text.FirstLine(r.ToolError.Message)))
-	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r), "Next: " + lateHint + "."}, " ")
+	return strings.Join([]string{what, processesSentence(r), sideEffectsSentence(r, false), "Next: " + lateHint + "."}, " ")
 }
 
 // crashPhrase is an adapter's word of how what it runs has ended, else the
@@ -194,9 +194,12 @@ func processesSentence(r *api.Result) string {
 	return "None of its processes is left."
 }
 
-func sideEffectsSentence(r *api.Result) string {
-	if r.Retry.SideEffects == "none" {
+func sideEffectsSentence(r *api.Result, unseen bool) string {
+	switch {
+	case r.Retry.SideEffects == "none":
 		return "It has changed nothing."
+	case unseen:
+		return "It was still being started, and may not have begun at all: whether there are side effects is not known."
 	}
 	return "Side effects may have happened."
 }

@@ -26,7 +26,7 @@ func TestMessages(t *testing.T) {
 		{late, 54_998 * time.Millisecond, "(up to 54s)"},
 		{soon, 1500 * time.Millisecond, "(up to 1.5s)"},
 	} {
-		if got := message(test.result, outcome{}, test.limit); !strings.Contains(got, test.want) {
+		if got := message(test.result, outcome{}, test.limit, false); !strings.Contains(got, test.want) {
 			t.Errorf("%q, want %q in it", got, test.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestWhatIsToBeCorrectedIsNotRetryable(t *testing.T) {
 		}
 	}
 	for _, kind := range []pluginv1.ToolError_Kind{pluginv1.ToolError_KIND_COMMAND_NOT_FOUND, pluginv1.ToolError_KIND_COMMAND_NOT_EXECUTABLE} {
-		r := outcomeFor(Evidence{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, Ran: true})
+		r := worded(&api.Result{Tool: "t"}, Evidence{Final: &pluginv1.Result{Error: &pluginv1.ToolError{Kind: kind}}, Ran: true}, Terms{Command: true})
 		if r.Status != api.StatusStartFailed || r.Retry.Retryable || r.Retry.SideEffects != "none" {
 			t.Errorf("%s: %s, %+v", kind, r.Status, r.Retry)
 		}

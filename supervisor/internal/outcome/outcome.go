@@ -68,6 +68,7 @@ type Evidence struct {
 	LauncherLost bool
 	ExitOurs     bool // the clean-up's, so that nothing is known of the tool's own
 	Ran          bool // the tool's program has begun, or may have
+	Unseen       bool // it may have, but nothing has shown that
 	Survivors    int
 	// ExitOK: the exit status is that of a success, as the tool itself said if it
 	// was judged; OutputErr: the output is not what such a success has.
@@ -78,6 +79,8 @@ type Evidence struct {
 	Structured  json.RawMessage // of a success
 	OverTotal   bool            // more output than is allowed in all
 	Usage       cgroup.Usage
+
+	ours bool // the tool is toolhost's own, whose word on what it runs counts
 }
 
 // Terms are those of the call, on which the advice depends.
@@ -113,6 +116,7 @@ func (t Terms) askable() time.Duration {
 // Judge puts the judgement into a result that has all but that, and what follows
 // from it but the words.
 func (e Evidence) Judge(r *api.Result, t Terms) {
+	e.ours = t.Adapter || t.Command
 	o := classify(e)
 	r.Status, r.Reason = o.status, o.reason
 	r.Code = codeNames[e.code(o.status)]
@@ -133,7 +137,7 @@ func (e Evidence) Judge(r *api.Result, t Terms) {
 // Word puts the paragraph for the model, and the details of a deadline, into a
 // result that Judge has seen. What is to stay unsaid must be out of it by then.
 func (e Evidence) Word(r *api.Result, t Terms) {
-	r.Message = message(r, e.interrupted(), t.askable())
+	r.Message = message(r, e.interrupted(), t.askable(), e.Unseen)
 	r.Details = deadlineDetails(r)
 }
 

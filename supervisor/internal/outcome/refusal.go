@@ -47,8 +47,8 @@ func (f *Refusal) Word(r *api.Result, t Terms) {
 	case f.Again > 0:
 		f.wordRest(r)
 	case f.Describing != nil:
-		copyEvidence(r, f.Describing)
-		r.Message = message(r, outcome{}, t.longest())
+		copyEvidence(r, f.Describing, t.Adapter)
+		r.Message = message(r, outcome{}, t.longest(), false)
 		if r.Status == api.StatusTimeout {
 			r.Message, r.Retry.Hint = lateMessage(r), lateHint
 		}
@@ -68,11 +68,12 @@ func (f *Refusal) wordRest(r *api.Result) {
 
 // copyEvidence takes over what a failed Describe has to show, for it was what
 // this call came to.
-func copyEvidence(r, d *api.Result) {
+func copyEvidence(r, d *api.Result, adapter bool) {
 	r.Timing, r.Kill, r.Exit, r.Usage, r.Output, r.Content, r.Limits = d.Timing, d.Kill, d.Exit, d.Usage, d.Output, d.Content, d.Limits
 	r.Timing.StartMs, r.Timing.RunMs = d.Timing.StartMs+d.Timing.RunMs, 0 // all of it went before the call
 	r.Overran = d.Overran
-	if r.Reason != api.ReasonNotFound && r.Reason != api.ReasonNotExecutable { // else it was the adapter that ran, not the program behind it
+	missing := r.Reason == api.ReasonNotFound || r.Reason == api.ReasonNotExecutable
+	if !adapter || !missing { // else it was the adapter that ran, not the program behind it
 		r.Retry.SideEffects = d.Retry.SideEffects
 		r.Retry.Retryable = r.Retry.Retryable && d.Retry.SideEffects == "none"
 	}

@@ -135,7 +135,7 @@ func TestLateStopsAreToldAsTheyWere(t *testing.T) {
 	} {
 		r := &api.Result{Tool: "t", Status: api.StatusTimeout, Reason: test.reason}
 		r.Timing = api.Timing{RunMs: test.ran, HumanWaitMs: test.human, TimeoutMs: test.timeout, SilenceLimitMs: 500}
-		if got := message(r, outcome{}, time.Hour); !strings.Contains(got, test.want) || strings.Contains(got, test.notFound) {
+		if got := message(r, outcome{}, time.Hour, false); !strings.Contains(got, test.want) || strings.Contains(got, test.notFound) {
 			t.Errorf("%q, want %q in it and %q not", got, test.want, test.notFound)
 		}
 	}

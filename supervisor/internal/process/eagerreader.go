@@ -7,7 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
+
+	"github.com/toolhost/toolhost/internal/fifo"
 )
 
 // eagerReader reads a pipe to its end and can tell, while the pipe is still
@@ -113,17 +114,14 @@ func (r *eagerReader) take(fd uintptr, p []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// holdsNothing says whether a pipe is known to be empty (ioctl_pipe(2)).
+// holdsNothing says whether a pipe is known to be empty.
 func holdsNothing(pipe *os.File) bool {
 	raw, err := pipe.SyscallConn()
 	if err != nil {
 		return false
 	}
-	bytes, failed := int32(0), syscall.Errno(0)
-	err = raw.Control(func(fd uintptr) {
-		_, _, failed = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&bytes)))
-	})
-	return err == nil && failed == 0 && bytes == 0
+	n, err := fifo.Held(raw)
+	return n == 0 && err == nil
 }
 
 // asked is how many wait already.

@@ -181,7 +181,7 @@ const Forever = 10 * 365 * 24 * time.Hour
 // launcher that is gone needs none. An error is logged, too.
 func (p *Process) SetTimer(left time.Duration) error {
 	err := p.launcher.SetTimer(left)
-	if err == nil || p.launcher.HasEnded() {
+	if err == nil || errors.Is(err, sandbox.ErrGone) || p.launcher.HasEnded() {
 		return nil
 	}
 	p.logger.Warn("cannot move a launcher's timer: it may end its processes too early", "pid", p.launcher.PID(), "error", err)

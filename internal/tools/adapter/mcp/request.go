@@ -32,6 +32,8 @@ func (a *adapter) Request(ctx context.Context, method string, raw json.RawMessag
 		a.tellRoots()
 		return json.RawMessage("{}"), nil
 	}
+	a.hearing.begin()
+	defer a.hearing.endCall()
 	for attempt := 1; ; attempt++ {
 		s, err := a.session(ctx)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ type adapter struct {
 	end      context.CancelCauseFunc
 	running  sync.WaitGroup
 
+	hearing *hearing
 	notices *notices
 	watched atomic.Bool // by the host
 
@@ -85,7 +87,7 @@ func newAdapter(o Options, argv []string) *adapter {
 	if len(argv) > 0 {
 		o.Name = cmp.Or(o.Name, filepath.Base(argv[0]))
 	}
-	a := &adapter{options: o, argv: argv, notices: newNotices(), found: map[string]plugin.Registered{}}
+	a := &adapter{options: o, argv: argv, hearing: newHearing(os.Stderr), notices: newNotices(), found: map[string]plugin.Registered{}}
 	a.lifetime, a.end = context.WithCancelCause(context.Background())
 	return a
 }
@@ -98,6 +100,8 @@ func (a *adapter) close() {
 
 // Tools implements plugin.Provider.
 func (a *adapter) Tools(ctx context.Context) (plugin.Listing, error) {
+	a.hearing.begin()
+	defer a.hearing.end()
 	s, err := a.listed(ctx)
 	if err != nil {
 		return plugin.Listing{}, err
@@ -165,6 +169,8 @@ func (a *adapter) call(ctx context.Context, name string, arguments json.RawMessa
 	if !json.Valid(arguments) {
 		return nil, &plugin.InvalidArgumentsError{Err: errors.New("they are not JSON")}
 	}
+	a.hearing.begin()
+	defer a.hearing.endCall()
 	for attempt := 1; ; attempt++ {
 		s, err := a.session(ctx)
 		if err != nil {
@@ -252,7 +258,7 @@ func (a *adapter) latest(of **session) *session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !living(*of) {
-		s := newSession(a.options, a.argv, a.tell)
+		s := newSession(a.options, a.argv, a.hearing, a.tell)
 		s.former = of == &a.former
 		ctx, leave := context.WithCancelCause(a.lifetime)
 		s.leave = func() { leave(errNotNeeded) }

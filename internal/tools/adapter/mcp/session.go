@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"sync"
 	"time"
 
@@ -40,10 +40,10 @@ type session struct {
 	subscriptions map[string]*subscription // that have a stream of their own, by URI
 }
 
-func newSession(o Options, argv []string, tell func(string, json.RawMessage) bool) *session {
+func newSession(o Options, argv []string, by *hearing, tell func(string, json.RawMessage) bool) *session {
 	return &session{
 		tell: tell, subscriptions: map[string]*subscription{},
-		options: o, argv: argv, notes: notes{server: o.Name, told: map[string]bool{}}, stderr: tail{to: os.Stderr},
+		options: o, argv: argv, notes: notes{to: by, server: o.Name, told: map[string]bool{}}, stderr: tail{by: by},
 		ready: make(chan struct{}), dying: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -206,6 +206,7 @@ const maxNotes = 50
 // notes report a server's oddities, each once, on the adapter's stderr, beside
 // the server's own.
 type notes struct {
+	to     io.Writer
 	server string
 
 	mu   sync.Mutex
@@ -219,8 +220,8 @@ func (n *notes) add(what string) {
 		return
 	}
 	n.told[what] = true
-	fmt.Fprintf(os.Stderr, "toolhost: MCP server %q %s\n", n.server, what)
+	fmt.Fprintf(n.to, "toolhost: MCP server %q %s\n", n.server, what)
 	if len(n.told) == maxNotes {
-		fmt.Fprintln(os.Stderr, "toolhost: further oddities of this server are not reported")
+		fmt.Fprintln(n.to, "toolhost: further oddities of this server are not reported")
 	}
 }

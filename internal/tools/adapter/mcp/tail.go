@@ -1,11 +1,13 @@
 package mcp
 
 import (
-	"io"
+	"cmp"
+	"errors"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 
 	"github.com/toolhost/toolhost/internal/lazy"
 )
@@ -14,38 +16,45 @@ import (
 // goes to the host.
 const maxTailBytes = 2 << 10
 
-// tail passes the server's stderr on and keeps its end.
+// tail passes a server's stderr on and keeps its end.
 type tail struct {
-	to io.Writer
+	by *hearing
 
-	mu   sync.Mutex
-	kept []byte
+	kept []byte // guarded by that one's mu
 }
 
-func (t *tail) copy(from io.Reader) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buf)
-		if n > 0 {
-			t.keep(buf[:n])
-			_, _ = t.to.Write(buf[:n])
-		}
-		if err != nil {
-			return
-		}
+// copy takes a pipe to its end.
+func (t *tail) copy(from *os.File) {
+	pipe, err := from.SyscallConn()
+	if err != nil {
+		return
 	}
+	t.by.mu.Lock()
+	t.by.pipes[t] = pipe
+	t.by.mu.Unlock()
+	for err == nil {
+		outer := pipe.Read(func(fd uintptr) bool {
+			t.by.mu.Lock()
+			defer t.by.mu.Unlock()
+			_, err = t.by.read(t, int(fd), readBytes)
+			return !errors.Is(err, syscall.EAGAIN)
+		})
+		err = cmp.Or(outer, err)
+	}
+	t.by.mu.Lock()
+	delete(t.by.pipes, t)
+	t.by.mu.Unlock()
 }
 
+// keep is for who holds the mu.
 func (t *tail) keep(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.kept = append(t.kept, p[max(0, len(p)-maxTailBytes):]...)
 	t.kept = slices.Delete(t.kept, 0, max(0, len(t.kept)-maxTailBytes))
 }
 
 func (t *tail) text() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.by.mu.Lock()
+	defer t.by.mu.Unlock()
 	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "\uFFFD"))
 }
 

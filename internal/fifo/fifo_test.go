@@ -1,0 +1,29 @@
+package fifo
+
+import (
+	"os"
+	"testing"
+)
+
+func TestHeld(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	pipe, err := r.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{0, 5} {
+		if n, err := Held(pipe); n != want || err != nil {
+			t.Errorf("it holds %d bytes, want %d; %v", n, want, err)
+		}
+		_, _ = w.WriteString("hello")
+	}
+	r.Close()
+	if _, err := Held(pipe); err == nil {
+		t.Error("no error for a closed pipe")
+	}
+}
