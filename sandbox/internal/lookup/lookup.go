@@ -173,9 +173,12 @@ func Real(path string) string {
 	return path
 }
 
-// Way returns what decides where an absolute path leads: the links on it, whatever
-// their owner, by their real paths, and the first name that is missing, if one is.
+// Way returns what decides where a path leads: the links on it, whatever their owner,
+// by their real paths, and the first name that is missing, if one is.
 func Way(path string) (links []string, missing string) {
+	if full, err := filepath.Abs("."); err == nil && !filepath.IsAbs(path) {
+		path = full + "/" + path
+	}
 	here, rest := "/", strings.Split(path, "/")
 	for len(rest) > 0 && len(links) < maxLinks {
 		next := filepath.Join(here, rest[0])
