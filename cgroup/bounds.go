@@ -8,10 +8,10 @@ import (
 )
 
 // Weights of the directory for all tools: twice as much as any other group has,
-// unless Totals says something else, and for a moment while a group starts or must
-// die eight times as much. The supervisor has more than the tools where it is in a
-// cgroup of its own, so that its timers stay exact and tools cannot keep it from
-// reading their output; on cgroup v1 each of its threads weighs as much as a group.
+// unless Totals says something else, and eight times as much for a moment while a
+// group must die and, on cgroup v1, while groups start. The supervisor has more where
+// it is in a cgroup of its own, so that its timers stay exact and tools cannot keep it
+// from reading their output; on cgroup v1 each of its threads weighs as much as a group.
 const (
 	toolsWeight      = 2 * defaultWeight
 	startWeight      = 8 * defaultWeight
@@ -54,8 +54,8 @@ func newBounds(r *Root, prefix string, weight int64) *bounds {
 	return &bounds{root: r, prefix: prefix, weight: weight, lift: lift{rest: maxLift}}
 }
 
-// set replaces the limits.
-func (b *bounds) set(l Limits, weight int64) error {
+// set replaces the limits; exactly: no start changes the weight.
+func (b *bounds) set(l Limits, weight int64, exactly bool) error {
 	writes, err := b.plan(l)
 	if err != nil {
 		return err
@@ -64,6 +64,9 @@ func (b *bounds) set(l Limits, weight int64) error {
 	defer b.mu.Unlock()
 	if err := b.apply(b.root.layout.undo(b.limits, allControllers...)); err != nil {
 		return err
+	}
+	if b.favour.never = exactly; b.favour.on && !exactly {
+		weight = startWeight
 	}
 	b.limits, b.weight = l, weight
 	b.settle()
@@ -227,6 +230,5 @@ func (r *Root) Totals(l Limits) error {
 	if r.closed {
 		return ErrRemoved
 	}
-	r.all.mayFavour(l.CPUWeight == 0)
-	return r.all.set(l, cmp.Or(l.CPUWeight, toolsWeight))
+	return r.all.set(l, cmp.Or(l.CPUWeight, toolsWeight), l.CPUWeight != 0)
 }

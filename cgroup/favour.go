@@ -3,8 +3,9 @@ package cgroup
 import "time"
 
 // favourFor is how long all groups together weigh startWeight from the beginning
-// of a start, unless the operator has said what they weigh. A start is a hundred
-// system calls in a row: beside a busy host each may wait for a turn on the CPU.
+// of a start, on cgroup v1 and unless the operator has said what they weigh. A start
+// is a hundred system calls in a row: beside a busy host, each of whose threads
+// weighs as much as a group there, each may wait for a turn on the CPU.
 const favourFor = 250 * time.Millisecond
 
 // favour is of bounds while groups start. It is guarded by their mu.
@@ -14,19 +15,12 @@ type favour struct {
 	until time.Time
 }
 
-// mayFavour says whether starts change the weight.
-func (b *bounds) mayFavour(may bool) {
+// favourStart is for the beginning of a start. Without favour that only takes longer.
+func (b *bounds) favourStart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.favour.never = !may
-}
-
-// favourStart is for the beginning of a start.
-func (b *bounds) favourStart() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.favour.never {
-		return nil
+	if h := b.root.limited[ctrlCPU]; b.favour.never || h == nil || h.version != 1 {
+		return
 	}
 	b.favour.until = time.Now().Add(favourFor)
 	if !b.favour.on {
@@ -34,9 +28,11 @@ func (b *bounds) favourStart() error {
 		time.AfterFunc(favourFor, b.endFavour)
 	}
 	if b.weight == startWeight {
-		return nil
+		return
 	}
-	return b.weighNow(startWeight)
+	if err := b.weighNow(startWeight); err != nil {
+		b.root.log.Debug("cannot raise the CPU weight of calls together: a start may take longer", "error", err)
+	}
 }
 
 // endFavour puts the weight back, unless other starts have begun.
@@ -57,6 +53,6 @@ func (b *bounds) endFavour() {
 		return
 	}
 	if err := b.weighNow(toolsWeight); err != nil {
-		b.root.log.Warn("cannot restore the CPU weight of calls together: their next start tries again", "error", err)
+		b.root.log.Warn("cannot restore the CPU weight of calls together: the next start's end tries again", "error", err)
 	}
 }

@@ -1,10 +1,12 @@
 package cgroup
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 )
@@ -15,6 +17,10 @@ func TestStartsAreFavoured(t *testing.T) {
 	h := r.limited[ctrlCPU]
 	if h == nil {
 		t.Fatal("no cpu controller here")
+	}
+	favoured := int64(startWeight)
+	if h.version != 1 {
+		favoured = toolsWeight
 	}
 	weighs := func(weight int64) bool {
 		w := r.layout.weight(weight)[0]
@@ -27,8 +33,8 @@ func TestStartsAreFavoured(t *testing.T) {
 		cmd := exec.Command("true")
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 		if err := g.Start(cmd.SysProcAttr, func() error {
-			if r.all.favour.never != weighs(30) || r.all.favour.never == weighs(startWeight) {
-				t.Errorf("%s: another weight at its start", name)
+			if want := map[bool]int64{false: favoured, true: 30}[r.all.favour.never]; !weighs(want) {
+				t.Errorf("%s: at its start the weight is not %d", name, want)
 			}
 			return cmd.Start()
 		}); err != nil {
@@ -55,8 +61,23 @@ func TestStartsAreFavoured(t *testing.T) {
 	if !weighs(30) {
 		t.Error("the end of a favour has changed the operator's weight")
 	}
-	if err := r.Totals(Limits{}); err != nil {
-		t.Fatal(err)
+	if err := r.Totals(Limits{}); err != nil || !weighs(toolsWeight) {
+		t.Errorf("not the usual weight, %v", err)
 	}
 	start("fifth")
+	if h.version != 1 {
+		return
+	}
+	n := 0
+	wait.Until(t, "a favour lasts", func() bool {
+		n++
+		start(fmt.Sprint("lasting", n))
+		r.all.mu.Lock()
+		defer r.all.mu.Unlock()
+		r.all.favour.until = time.Now().Add(time.Hour)
+		return r.all.favour.on
+	})
+	if err := r.Totals(Limits{Pids: 1000}); err != nil || !weighs(favoured) {
+		t.Errorf("other totals end the favour of a start, %v", err)
+	}
 }

@@ -33,9 +33,10 @@ func (g *Group) Fork(birth func(dir *os.File, enter, leave []*os.File) error) er
 				leave = append(leave, open.dup(h.home))
 			}
 		}
-		if err := errors.Join(open.err, g.root.all.favourStart()); err != nil {
-			return err
+		if open.err != nil {
+			return open.err
 		}
+		g.root.all.favourStart()
 		if len(enter) == 0 {
 			return birth(dir, nil, nil)
 		}

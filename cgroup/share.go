@@ -118,7 +118,7 @@ func (r *Root) makeShare(s Share) (_ *shared, err error) {
 	}
 	limits := s.bounds()
 	limits.CPUPercent = r.all.within(limits.CPUPercent)
-	return share, share.set(limits, defaultWeight)
+	return share, share.set(limits, defaultWeight, true)
 }
 
 // openOOM counts when the Share's memory ran out, and not that of all groups or of one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/toolhost/toolhost/api"
 )
 
 func TestOneOwner(t *testing.T) {
@@ -204,12 +207,33 @@ func TestForeignDatabase(t *testing.T) {
 	}
 }
 
-func TestMigration(t *testing.T) {
+// Readers understand what an owner of before has, as far as it has what they read.
+func TestReadersOfOlderJournals(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	mustAppend(t, mustOpen(t, dir, Options{}), wholeTurn("t", "shell", "ok")...)
-	_, err := openReader(dir, len(migrations)+1)
-	expectError(t, err, nil, fmt.Sprintf("version %d", len(migrations)))
+	for version := range len(migrations) + 1 {
+		dir := t.TempDir()
+		d, err := openDatabase(t.Context(), dir, false, migrations[:version])
+		if err == nil && version > 0 {
+			_, err = d.conn.ExecContext(t.Context(), "INSERT INTO turns (turn_id, started) VALUES ('old', 1)")
+		}
+		if err = errors.Join(err, d.close()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenReader(dir)
+		switch {
+		case version == 0:
+			expectError(t, err, fs.ErrNotExist)
+		case version < readable:
+			expectError(t, err, nil, fmt.Sprintf("version %d, readers need %d", version, readable))
+		case err != nil:
+			t.Errorf("version %d: %v", version, err)
+		default:
+			if list, err := r.Turns(api.Filter{}); err != nil || len(list) != 1 {
+				t.Errorf("version %d: %+v, %v", version, list, err)
+			}
+			_ = r.Close()
+		}
+	}
 }
 
 func TestMigrationToAnother(t *testing.T) {

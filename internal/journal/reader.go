@@ -82,11 +82,14 @@ func (r *Reader) check(version int) error {
 	if err := id.check(version); err != nil {
 		return err
 	}
-	if id.version < int64(version) {
-		return fmt.Errorf("it has version %d, readers need %d: start its owner once, which brings it up to date", id.version, version)
+	if oldest := min(version, readable); id.version < int64(oldest) {
+		return fmt.Errorf("it has version %d, readers need %d: start its owner once, which brings it up to date", id.version, oldest)
 	}
 	return nil
 }
+
+// readable is the first version that has all that is read: its owner may be an older toolhost.
+const readable = 5
 
 // Close ends all reading.
 func (r *Reader) Close() error { return r.db.Close() }

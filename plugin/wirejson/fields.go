@@ -31,7 +31,7 @@ func CleanFields(raw []byte) (json.RawMessage, error) {
 // refuse all of a message that is too deep for them in one place. Invalid JSON stays
 // invalid, unless the fault lies deeper.
 func Shallow(raw []byte, depth int) []byte {
-	s, kept := scanner{raw: raw}, make([]byte, 0, len(raw))
+	s, kept := scanner{raw: raw}, []byte(nil)
 	open, from := 0, 0 // what is kept from there on
 	for s.at < len(raw) {
 		switch raw[s.at] {
@@ -52,8 +52,8 @@ func Shallow(raw []byte, depth int) []byte {
 		}
 		s.at++
 	}
-	if open > depth {
-		return raw // its end is missing
+	if kept == nil || open > depth { // nothing is that deep, or its end is missing
+		return raw
 	}
 	return append(kept, raw[from:]...)
 }

@@ -58,7 +58,11 @@ func (l *connections) withPeer(ctx context.Context, c net.Conn) context.Context 
 		return context.WithValue(ctx, connectionKey{}, l.add(c, originName(c)))
 	}
 	p := readPeer(conn)
-	ctx = context.WithValue(ctx, connectionKey{}, l.add(c, fmt.Sprintf("user %d", p.uid)))
+	from := originName(c)
+	if p.err == nil {
+		from = fmt.Sprintf("user %d", p.uid)
+	}
+	ctx = context.WithValue(ctx, connectionKey{}, l.add(c, from))
 	return context.WithValue(ctx, peerKey{}, p)
 }
 

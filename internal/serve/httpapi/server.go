@@ -149,7 +149,7 @@ type Server struct {
 	authenticator
 	handler  http.Handler
 	schemas  schemas
-	files    int // that connections may have
+	open     *connections // also of calls' own servers
 	intake   *intake
 	links    *links
 	leases   *leases
@@ -176,7 +176,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		authenticator: authenticator{config: config, guesses: newGuesses(time.Now), crossOrigin: http.NewCrossOriginProtection()},
-		schemas:       schemas, files: files, intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
+		schemas:       schemas, open: newConnections(files, config.Logger), intake: newIntake(config.Stall), streams: newStreams(config.MaxStreams), links: newLinks(time.Now),
 		scrapes: scrapes{config.Metrics, make(chan struct{}, maxScrapes)}, lists: make(chan struct{}, 1), leases: newLeases(config),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
@@ -239,13 +239,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) HTTP() *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	open := newConnections(s.files, s.config.Logger)
 	server := &http.Server{
 		Handler: s, Protocols: protocols, MaxHeaderBytes: maxHeaderBytes, DisableGeneralOptionsHandler: true,
 		ReadHeaderTimeout: s.config.Stall, IdleTimeout: keepAlive,
 		BaseContext: s.listens,
-		ConnContext: open.withPeer,
-		ConnState:   open.note,
+		ConnContext: s.open.withPeer,
+		ConnState:   s.open.note,
 		ErrorLog:    log.New(s.config.Logger.StandardWriter(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}), "", 0),
 	}
 	server.RegisterOnShutdown(s.Close)

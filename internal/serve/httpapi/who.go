@@ -38,13 +38,14 @@ func (c caller) on() string {
 // admit finds out who asks, and whether they may.
 func (s *authenticator) admit(r *http.Request, need access.Need, public bool) (caller, error) {
 	who, err := s.authenticate(r, public)
+	if err == nil && !public {
+		knowConnection(r.Context())
+	}
 	if err == nil && !public && !who.Has(need) {
 		err = refuse(codeForbidden, "this needs the role "+need.String(), "ask the daemon's operator for it")
 	}
 	if err != nil {
 		s.refused(r, who, err)
-	} else if !public {
-		knowConnection(r.Context())
 	}
 	return who, err
 }

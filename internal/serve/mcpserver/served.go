@@ -194,8 +194,10 @@ func (g *gateway) readResource(ctx context.Context, r *mcpsdk.ReadResourceReques
 		return out, a.asks.in(out)
 	}
 	out := &mcpsdk.ReadResourceResult{}
-	if err := json.Unmarshal(a.result.Structured, out); err != nil {
-		return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
+	if raw := a.result.Structured; len(raw) > 0 { // else nothing that it has beside its contents has fitted
+		if err := json.Unmarshal(raw, out); err != nil {
+			return nil, fmt.Errorf("the server's resource cannot be read: %w", err)
+		}
 	}
 	out.Meta = metaFrom(a.result.Structured)
 	renamedMeta(out.Meta, g.linksOf(entry))

@@ -76,7 +76,8 @@ func (h *hearing) takeRest() {
 	for t, pipe := range h.pipes {
 		left, err := fifo.Held(pipe)
 		for n := 0; err == nil && left > 0; left -= n {
-			err = cmp.Or(pipe.Control(func(fd uintptr) { n, err = h.read(t, int(fd), left) }), err)
+			outer := pipe.Control(func(fd uintptr) { n, err = h.read(t, int(fd), left) })
+			err = cmp.Or(outer, err)
 		}
 	}
 }

@@ -49,6 +49,7 @@ func startProcess(argv []string, stderrTo *tail) (*process, error) {
 		return nil, cannotStart(path, err)
 	}
 	p := &process{os: child, stdin: stdin.write, stdout: stdout.read, exited: make(chan struct{})}
+	_ = stderrTo.open(stderr.read) // a pipe of ours always can be
 	go p.reap(stderr.read, stderrTo)
 	return p, nil
 }
@@ -59,7 +60,7 @@ func (p *process) reap(stderr *os.File, to *tail) {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		to.copy(stderr)
+		to.copy()
 	}()
 	p.state, _ = p.os.Wait()
 	p.kill()

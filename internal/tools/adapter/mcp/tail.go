@@ -23,16 +23,24 @@ type tail struct {
 	kept []byte // guarded by that one's mu
 }
 
-// copy takes a pipe to its end.
-func (t *tail) copy(from *os.File) {
+// open has what a pipe holds be heard from now on, by who takes its rest and by copy.
+func (t *tail) open(from *os.File) error {
 	pipe, err := from.SyscallConn()
 	if err != nil {
-		return
+		return err
 	}
 	t.by.mu.Lock()
+	defer t.by.mu.Unlock()
 	t.by.pipes[t] = pipe
+	return nil
+}
+
+// copy takes the pipe to its end.
+func (t *tail) copy() {
+	t.by.mu.Lock()
+	pipe, err := t.by.pipes[t], error(nil)
 	t.by.mu.Unlock()
-	for err == nil {
+	for pipe != nil && err == nil {
 		outer := pipe.Read(func(fd uintptr) bool {
 			t.by.mu.Lock()
 			defer t.by.mu.Unlock()
