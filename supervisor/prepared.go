@@ -68,8 +68,19 @@ func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 	return p.s.start(ctx, p.p, p.refused)
 }
 
-// Close gives up a call that is not to start.
+// Close gives up a call that is not to start. It does not wait.
 func (p *Prepared) Close() { p.p.Close() }
+
+// Gone is closed once nothing is left of what MakeRoom has made and Close given up: of what
+// cannot be killed that is later, if ever.
+func (p *Prepared) Gone() <-chan struct{} {
+	if p.p.Room != nil {
+		return p.p.Room.Leave()
+	}
+	gone := make(chan struct{})
+	close(gone)
+	return gone
+}
 
 // Timeout is the one in force. A call whose arguments are refused has none.
 func (p *Prepared) Timeout() budget.Resolution { return p.p.Timeout }

@@ -1,10 +1,12 @@
 package supervisor_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/toolhost/toolhost/api"
@@ -101,18 +103,6 @@ func TestARoomBeforeTheStart(t *testing.T) {
 // the call, and never where that is given up.
 func TestACommandWaitsForItsStart(t *testing.T) {
 	host := newHost(t, supervisor.Config{})
-	processes := func() (n int) {
-		lists, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*", "cgroup.procs"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, list := range lists {
-			raw, _ := os.ReadFile(list) // one that has gone has none
-			n += bytes.Count(raw, []byte("\n"))
-		}
-		return n
-	}
-	const launcherAndAdapter = 2
 	for _, starts := range []bool{false, true} {
 		file := filepath.Join(t.TempDir(), "ran")
 		p, err := host.Prepare(t.Context(), supervisor.Request{
@@ -122,7 +112,7 @@ func TestACommandWaitsForItsStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.MakeRoom(nil)
-		wait.Until(t, "its process waits", func() bool { return processes() == launcherAndAdapter })
+		wait.Until(t, "its process waits", func() bool { return len(processesOf(t, host)) == launcherAndAdapter })
 		if _, err := os.Stat(file); err == nil {
 			t.Error("the command has run before its call")
 		}
@@ -133,9 +123,56 @@ func TestACommandWaitsForItsStart(t *testing.T) {
 		} else {
 			p.Close()
 		}
-		wait.Until(t, "nothing is left", func() bool { return processes() == 0 })
+		wait.Until(t, "nothing is left", func() bool { return len(processesOf(t, host)) == 0 })
 		if raw, _ := os.ReadFile(file); (string(raw) == "ran\n") != starts {
 			t.Errorf("started %v: %q", starts, raw)
 		}
 	}
+}
+
+const launcherAndAdapter = 2
+
+// processesOf are the processes of all calls.
+func processesOf(t *testing.T, host testHost) (pids []int) {
+	t.Helper()
+	lists, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*", "cgroup.procs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list) // one that has gone has none
+		for pid := range strings.FieldsSeq(string(raw)) {
+			n, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// A process that has ended while it waited costs its call nothing: the call has another.
+func TestACommandWhoseProcessHasEnded(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	p, err := host.Prepare(t.Context(), supervisor.Request{ID: "ended", Command: &supervisor.Command{Argv: []string{"echo", "ran"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.MakeRoom(nil)
+	wait.Until(t, "its process waits", func() bool { return len(processesOf(t, host)) == launcherAndAdapter })
+	both := processesOf(t, host)
+	for _, pid := range both {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // one ends with the other
+	}
+	for _, pid := range both { // its group is empty somewhat earlier
+		wait.Until(t, "it has ended", func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
+	}
+	if got := p.Start(t.Context(), supervisor.Own{}).Result(); !got.OK() {
+		t.Errorf("%s %s", got.Status, got.Message)
+	}
+	wait.Until(t, "nothing is left", func() bool {
+		left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
+		return err == nil && len(left) == 0
+	})
 }

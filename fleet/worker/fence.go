@@ -96,9 +96,14 @@ func (w *Worker) expire(a *attempt, why *fleetv1.Never) {
 
 // drop leaves all that an attempt holds which will not start: it is remembered for long.
 func (w *Worker) drop(a *attempt) {
+	call := a.call
 	a.giveUp()
 	a.asked = nil
-	w.release(a)
+	if call == nil {
+		w.release(a)
+		return
+	}
+	w.releaseAfter(a, call.Gone())
 }
 
 // ended notes that a call has its result. The slot of one that could not be killed is held
@@ -108,14 +113,25 @@ func (w *Worker) ended(a *attempt, call *supervisor.Call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a.state = start.Finished
-	if call.Result().Kill.Survivors == 0 {
+	gone := a.call.Gone() // what was made early, if the call has not come to it
+	if call.Result().Kill.Survivors > 0 {
+		gone = call.Gone()
+	}
+	w.releaseAfter(a, gone)
+}
+
+// releaseAfter gives back an attempt's slot once its processes are gone. The caller holds mu.
+func (w *Worker) releaseAfter(a *attempt, gone <-chan struct{}) {
+	select {
+	case <-gone:
 		w.release(a)
 		return
+	default:
 	}
 	w.stuck++
 	w.calls.Go(func() {
 		select {
-		case <-call.Gone():
+		case <-gone:
 		case <-w.closed:
 			return
 		}

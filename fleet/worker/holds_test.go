@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/toolhost/toolhost/fleet"
 	"github.com/toolhost/toolhost/fleet/engine"
 	"github.com/toolhost/toolhost/fleet/internal/start"
+	"github.com/toolhost/toolhost/internal/testenv/processes"
+	"github.com/toolhost/toolhost/internal/testenv/unkillable"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
 	"github.com/toolhost/toolhost/supervisor"
 )
@@ -51,6 +54,39 @@ func (w *Worker) holdsNothingOf(state start.Attempt) bool {
 		}
 	}
 	return n > 0
+}
+
+// The slot of an attempt whose go has not come is held until the process that has waited for
+// it is gone: they are no more than the slots, also where the kernel holds them.
+func TestAGivenUpProcessKeepsItsSlot(t *testing.T) {
+	w, _ := newPair(t)
+	mark := "WAITS=" + rand.Text()
+	call, err := w.host.Prepare(t.Context(), supervisor.Request{Command: &supervisor.Command{Argv: []string{"true"}}, Env: []string{mark}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.MakeRoom(nil)
+	var waits []int
+	wait.Until(t, "its process waits", func() bool { waits = processes.WithEnvironment(mark); return len(waits) == 1 })
+	thaw := unkillable.Freeze(t, waits[0])
+	a := attemptOf(99, start.Prepared)
+	a.call = call
+	free := func() int { w.mu.Lock(); defer w.mu.Unlock(); return w.free }
+	w.mu.Lock()
+	w.hold(a)
+	w.mu.Unlock()
+	w.tooLate(a)
+	if free() != 0 {
+		t.Error("its slot is free before its process is gone")
+	}
+	if busy, _ := w.Load(); busy != 0 {
+		t.Error("a drain would wait for it")
+	}
+	thaw()
+	wait.Until(t, "its slot is free", func() bool { return free() == 1 })
+	if left := processes.WithEnvironment(mark); len(left) > 0 {
+		t.Errorf("its slot is free beside %v", left)
+	}
 }
 
 // newPair is a worker and its caller.

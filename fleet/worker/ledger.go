@@ -22,8 +22,8 @@ import (
 type ledger struct {
 	path, epoch string
 	lock, out   *os.File
-	lines       int  // in this life
-	torn        bool // the last one has no end, for want of room
+	lines       int   // in this life
+	size        int64 // its end; behind it is at most a piece of a line that found no room
 	// earlier is what is known of the lives before this one.
 	earlier map[string]*record
 	order   []string
@@ -129,14 +129,14 @@ func (l *ledger) begin(own string) error {
 	if err := atomicfile.Write(l.path, []byte(text.String()), atomicfile.Options{Unsynced: true}); err != nil {
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
-	out, err := os.OpenFile(l.path, os.O_APPEND|os.O_WRONLY, 0)
+	out, err := os.OpenFile(l.path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
 	if l.out != nil {
 		_ = l.out.Close()
 	}
-	l.out, l.lines, l.torn = out, strings.Count(own, "\n"), false
+	l.out, l.lines, l.size = out, strings.Count(own, "\n"), int64(text.Len())
 	return nil
 }
 
@@ -153,13 +153,10 @@ func (l *ledger) start(name string, live func() []string) error {
 		}
 	}
 	line := "start " + name + "\n"
-	if l.torn { // it would swallow this one
-		line = "\n" + line
-	}
-	n, err := l.out.WriteString(line)
-	if l.torn = err != nil && (l.torn || n > 0); err != nil {
+	if _, err := l.out.WriteAt([]byte(line), l.size); err != nil { // the next one takes the place of a piece
 		return fmt.Errorf("cannot write the worker's ledger: %w", err)
 	}
+	l.size += int64(len(line))
 	l.lines++
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func open(t *testing.T, dir, epoch string) *ledger {
@@ -30,7 +32,7 @@ func TestLedgerOverLives(t *testing.T) {
 	if err := one.start("c l 1", none); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := one.out.WriteString("start c l 2"); err != nil { // it was killed here
+	if _, err := one.out.WriteAt([]byte("start c l 2"), one.size); err != nil { // it was killed here
 		t.Fatal(err)
 	}
 	_ = one.close()
@@ -52,6 +54,40 @@ func TestLedgerOverLives(t *testing.T) {
 	}
 	if known, started := open(t, dir, "last").of("one", "c l 1"); known || started {
 		t.Error("a life is remembered for ever")
+	}
+}
+
+// A start that found no room is not on record, whole or in pieces, and those after it are.
+func TestLedgerIsFull(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, dir, "one")
+	limit := func(bytes uint64) {
+		t.Helper()
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer limit(unix.RLIM_INFINITY)
+	for range 2 {
+		limit(uint64(l.size) + 18) // in the middle of a line, behind where the next ones end
+		err := l.start("c l 1234567890", none)
+		if limit(unix.RLIM_INFINITY); err == nil {
+			t.Fatal("a start is written where no room is")
+		}
+	}
+	for _, name := range []string{"c l 2", "c l 3"} {
+		if err := l.start(name, none); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = l.close()
+	l = open(t, dir, "two")
+	defer l.close()
+	for name, want := range map[string]string{"c l 1234567890": "true false", "c l 2": "true true", "c l 3": "true true"} {
+		known, started := l.of("one", name)
+		if got := fmt.Sprint(known, started); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
 }
 

@@ -51,7 +51,10 @@ type Prepared struct {
 	Warnings, Settings []string
 
 	// Room is what was made for its processes before its start; nil for nothing.
-	Room interface{ Leave() }
+	Room interface {
+		// Leave gives up what was not taken; gone is closed once that is gone.
+		Leave() (gone <-chan struct{})
+	}
 
 	cgroup      string
 	controllers []string

@@ -17,14 +17,14 @@ import (
 type early struct {
 	group   *cgroup.Group
 	process *Process
-	over    func() // gives back the process's turn among starts
 }
 
 // room holds that until the call starts. Its methods may be called from any goroutine.
 type room struct {
-	discard func(early)
-	stop    context.CancelFunc // ends the making
-	made    chan struct{}      // closed once has or err is there
+	discard func(has early, gone func()) // does not wait
+	stop    context.CancelFunc           // ends the making
+	made    chan struct{}                // closed once has or err is there
+	gone    chan struct{}                // closed once nothing is left in it
 
 	mu   sync.Mutex
 	has  early // until it is taken or given up
@@ -34,91 +34,107 @@ type room struct {
 
 var errGivenUp = errors.New("the call was given up before its processes were started")
 
-// make makes it, once.
-func (r *room) make(make func() (early, error)) {
-	has, err := make()
+// fill puts in what was made, once.
+func (r *room) fill(has early, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.has, r.err = has, err
 	close(r.made)
+	if err != nil {
+		close(r.gone)
+	}
 	r.drop()
 }
 
 // take waits until it is made, and the caller has it then. One that was given up is not to
-// be had any more.
+// be had any more. Where ctx ends first, it waits until nothing is left of it: so long the
+// call has not ended.
 func (r *room) take(ctx context.Context) (early, error) {
 	select {
 	case <-r.made:
 	case <-ctx.Done():
-		r.Leave()
+		<-r.Leave()
 		return early{}, context.Cause(ctx)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	has := r.has
-	r.has = early{}
-	if has.group == nil && r.err == nil {
+	switch {
+	case r.err != nil:
+	case has.group == nil:
 		return has, errGivenUp
+	default:
+		r.has = early{}
+		close(r.gone)
 	}
 	return has, r.err
 }
 
-// Leave gives up what nobody has taken, without a wait.
-func (r *room) Leave() {
+// Leave gives up what nobody has taken, without a wait. gone is closed once nothing is left
+// of that.
+func (r *room) Leave() (gone <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left = true
 	r.stop()
 	r.drop()
+	return r.gone
 }
 
 // drop is called while mu is held.
 func (r *room) drop() {
-	if r.left && r.has.group != nil {
-		r.discard(r.has)
+	if has := r.has; r.left && has.group != nil {
 		r.has = early{}
+		r.discard(has, func() { close(r.gone) })
 	}
 }
 
 // maxAheadName leaves the name of a group room for what tells it from others of its call.
 const maxAheadName = 100
 
+// aheadName is new whatever else there is of the call: another try of it may not be gone.
+func aheadName(call *prepare.Prepared) string {
+	return call.ID[:min(len(call.ID), maxAheadName)] + "-" + rand.Text()[:8]
+}
+
 // MakeRoom has as much of a call's processes made beside what comes before its start as
 // runs nothing of the tool. The adapter of a command waits for the host's connection, before
-// which the command does not exist; a plugin would begin, and has a group alone. The group's
-// name is new whatever else there is of the call: another try of it may not be gone.
+// which the command does not exist; a plugin would begin, and has a group alone.
 func (m *Maker) MakeRoom(call *prepare.Prepared) {
 	ctx, stop := context.WithCancel(m.Closing)
-	r := &room{stop: stop, made: make(chan struct{}), discard: func(e early) {
-		m.Tasks.Run("remove a group", func() { m.discard(e) })
+	r := &room{stop: stop, made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
+		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
 	}}
 	call.Room = r
 	dir := call.Plan.SocketDir()
-	o := orderOf(call, call.ID[:min(len(call.ID), maxAheadName)]+"-"+rand.Text()[:8], host.Environment(dir), "")
+	o := orderOf(call, aheadName(call), host.Environment(dir), "")
 	whole := o.command && dir != "" // without one, its connection makes a folder first
 	m.Tasks.Run("make a group", func() {
-		r.make(func() (e early, err error) {
-			if !whole {
-				e.group, err = m.group(o)
-				return e, err
-			}
-			e.process, e.over, err = m.make(ctx, o, func() {})
-			if err == nil {
-				e.group = e.process.group
-			}
-			return e, err
-		})
+		if !whole {
+			group, err := m.group(o)
+			r.fill(early{group: group}, err)
+			return
+		}
+		p, over, err := m.make(ctx, o, func() {})
+		if err != nil {
+			r.fill(early{}, err)
+			return
+		}
+		r.fill(early{p.group, p}, nil)
+		_ = p.launcher.Started(ctx) // who takes it sees why not
+		over()                      // what waits for its call does not hold up other starts
 	})
 }
 
-// discard removes what was made for a call that has not started.
+// discard removes what was made for a call that has not started, and returns once it is
+// gone.
 func (m *Maker) discard(e early) {
 	if e.process == nil {
 		m.Discard(e.group)
 		return
 	}
-	e.over()
 	e.process.watch()
 	_ = e.process.pump(&spec.Command{})
 	e.process.Destroy()
+	<-e.process.Freed()
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/toolhost/toolhost/cgroup"
@@ -10,39 +11,61 @@ import (
 
 // What was made early is taken once, or given up: a start that comes later has none.
 func TestRoom(t *testing.T) {
-	over, end := context.WithCancel(t.Context())
-	end()
 	for name, c := range map[string]struct {
 		do        func(*room)
-		ctx       context.Context
 		want      error
 		discarded int
 	}{
-		"taken before":    {func(r *room) { r.ready(); _, _ = r.take(t.Context()) }, t.Context(), errGivenUp, 0},
-		"left before":     {func(r *room) { r.ready(); r.Leave() }, t.Context(), errGivenUp, 1},
-		"left meanwhile":  {func(r *room) { r.Leave(); r.ready() }, t.Context(), errGivenUp, 1},
-		"could not be":    {func(r *room) { r.make(func() (early, error) { return early{}, errFull }) }, t.Context(), errFull, 0},
-		"there to be had": {func(r *room) { r.ready() }, t.Context(), nil, 0},
-		"ended meanwhile": {func(*room) {}, over, context.Canceled, 1},
+		"taken before":    {func(r *room) { r.ready(); _, _ = r.take(t.Context()) }, errGivenUp, 0},
+		"left before":     {func(r *room) { r.ready(); r.Leave() }, errGivenUp, 1},
+		"left meanwhile":  {func(r *room) { r.Leave(); r.ready() }, errGivenUp, 1},
+		"could not be":    {func(r *room) { r.fill(early{}, errFull) }, errFull, 0},
+		"there to be had": {func(r *room) { r.ready() }, nil, 0},
 	} {
 		discarded, stopped := 0, false
-		r := &room{made: make(chan struct{}), stop: func() { stopped = true }, discard: func(early) { discarded++ }}
+		r := newRoom(func(_ early, gone func()) { discarded++; gone() })
+		r.stop = func() { stopped = true }
 		c.do(r)
-		has, err := r.take(c.ctx)
+		has, err := r.take(t.Context())
 		if !errors.Is(err, c.want) || (has.group == nil) != (c.want != nil) {
 			t.Errorf("%s: %v, %v, want %v", name, has, err, c.want)
 		}
-		if c.ctx == over {
-			r.ready() // nobody waits for it any more
-		}
-		if r.Leave(); discarded != c.discarded || !stopped {
+		if <-r.Leave(); discarded != c.discarded || !stopped {
 			t.Errorf("%s: discarded %d times, want %d; stopped %v", name, discarded, c.discarded, stopped)
+		}
+	}
+}
+
+// A call that ends while its process is still being made waits until that is made and gone.
+func TestRoomOfACallThatEnds(t *testing.T) {
+	for name, err := range map[string]error{"made": nil, "could not be": errFull} {
+		over, end := context.WithCancel(t.Context())
+		end()
+		stopped, discarding, gone := make(chan struct{}), make(chan func(), 1), false
+		r := newRoom(func(_ early, gone func()) { discarding <- gone })
+		r.stop = sync.OnceFunc(func() { close(stopped) })
+		go func() {
+			<-stopped
+			if err != nil {
+				gone = true
+				r.fill(early{}, err)
+				return
+			}
+			r.ready()
+			isGone := <-discarding
+			gone = true
+			isGone()
+		}()
+		if has, err := r.take(over); !errors.Is(err, context.Canceled) || has.group != nil || !gone {
+			t.Errorf("%s: %v, %v, gone %v", name, has, err, gone)
 		}
 	}
 }
 
 var errFull = errors.New("no room")
 
-func (r *room) ready() {
-	r.make(func() (early, error) { return early{group: &cgroup.Group{}}, nil })
+func newRoom(discard func(early, func())) *room {
+	return &room{made: make(chan struct{}), gone: make(chan struct{}), discard: discard}
 }
+
+func (r *room) ready() { r.fill(early{group: &cgroup.Group{}}, nil) }

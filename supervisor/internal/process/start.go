@@ -121,7 +121,7 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 	}, nil
 }
 
-// born is a process that is made now, or has been in the call's room. over gives back its
+// born is a process that is made now, or has waited in the call's room. over gives back its
 // turn among starts.
 func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Process, over func(), err error) {
 	o := orderOf(b.call, b.call.ID, env, socketDir)
@@ -131,15 +131,22 @@ func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Pr
 			return nil, nil, err
 		}
 		if p := has.process; p != nil {
-			b.on.Launching()
-			if o.spec.Timer > 0 {
-				_ = p.SetTimer(o.spec.Timer) // it has run since before the call began
+			if p.awake(o.spec.Timer) {
+				b.on.Launching()
+				return p, func() {}, nil
 			}
-			return p, has.over, nil
+			b.discard(has)
+			o.name, has.group = aheadName(b.call), nil
 		}
 		o.group = has.group
 	}
 	return b.make(ctx, o, b.on.Launching)
+}
+
+// awake says whether a process that has waited lives, and its timer, which has run since
+// before the call began, gives the call this time: 0 is all.
+func (p *Process) awake(timer time.Duration) bool {
+	return (timer == 0 || p.launcher.SetTimer(timer) == nil) && !p.launcher.HasEnded()
 }
 
 // order is what a process is made by, whatever becomes of its call meanwhile.
