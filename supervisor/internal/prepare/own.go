@@ -9,13 +9,17 @@ import (
 )
 
 // keepOwn keeps what is toolhost's own out of a policy's grants.
-func (p *Preparer) keepOwn(policy *sandbox.Resolved) error {
+func (p *Preparer) keepOwn(policy *sandbox.Resolved, work Work) error {
 	var own sandbox.Own
 	if p.Own != nil {
 		own = p.Own()
 	}
 	own.Hidden = slices.Concat(p.Trusted, slices.DeleteFunc(slices.Clone(own.Hidden), func(path string) bool { return slices.Contains(p.Trusted, path) }))
-	err := p.guard.Apply(policy, own)
+	apply := p.guard.Apply
+	if work == ForExplain {
+		apply = p.guard.Judge
+	}
+	err := apply(policy, own)
 	if _, refused := errors.AsType[*sandbox.OwnError](err); err != nil && !refused {
 		return err
 	}
