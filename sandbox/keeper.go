@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,67 @@ type keeper struct {
 	own      Own
 	masks    []mask
 	marks    []mark
+	judges   bool // no call is to run
+	// missing are the fixed paths that a call could make, below writable.
+	missing, writable []string
+}
+
+// keepAll masks all that is own. Of what is missing it tells at once.
+func (k *keeper) keepAll(g *Guard) error {
+	for _, path := range k.own.Hidden {
+		if err := k.keepOut(g, path, hidden); err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Concat(k.own.Fixed, k.own.Made) {
+		if err := k.keepOut(g, path, fixed); err != nil {
+			return err
+		}
+	}
+	if len(k.missing) > 0 {
+		return k.missingError()
+	}
+	return nil
+}
+
+// makeMissing makes a folder that a call could make, unless root would do so in a
+// folder of another user. One that cannot be made is refused like others.
+func (k *keeper) makeMissing(path string) error {
+	missing, err := k.wayTo(path)
+	if err != nil || missing == "" {
+		return err
+	}
+	var st unix.Stat_t
+	if _, ok := k.writes(filepath.Dir(missing)); ok && unix.Stat(filepath.Dir(missing), &st) == nil && (os.Geteuid() != 0 || st.Uid == 0) {
+		_ = lookup.MakeFolder(path, k.mode(path))
+	}
+	return nil
+}
+
+// mode is that of a folder which is made: all users look for root's configuration.
+func (k *keeper) mode(path string) os.FileMode {
+	if os.Geteuid() == 0 && !slices.Contains(k.own.Hidden, path) {
+		return 0o755
+	}
+	return 0o700
+}
+
+func (k *keeper) missingError() error {
+	var words []string
+	for _, path := range k.missing {
+		if !slices.Contains(k.own.Hidden, path) || slices.Contains(k.own.Made, path) {
+			words = append(words, text.ShellWord(path))
+		}
+	}
+	it, remedy := "it", "start toolhost without this grant once, which makes it" // a key
+	if len(k.missing) > 1 {
+		it = "them"
+	}
+	if len(words) > 0 {
+		remedy = "make " + it + " first (folders: mkdir -p -m 700 " + strings.Join(words, " ") + ")"
+	}
+	return fmt.Errorf("cannot grant writing to %s: a call could make %s there, and toolhost would take %s for its own; %s, or grant what is needed beside it",
+		strings.Join(k.writable, ", "), strings.Join(k.missing, ", "), it, remedy)
 }
 
 // keepOut masks one own thing in all grants, or refuses those that are it, or in which
@@ -102,25 +164,36 @@ func (k *keeper) pin(g grant, view string) error {
 }
 
 // checkWay refuses grants in which a call could exchange a link on the way to something
-// own, or make something that must be fixed.
+// own, and notes those in which it could make something that must be fixed.
 func (k *keeper) checkWay(path string, kind maskKind) error {
-	links, missing := lookup.Way(path)
-	for _, link := range links {
-		if g, ok := k.writes(filepath.Dir(link)); ok && !k.holds(link) {
-			return fmt.Errorf("cannot grant writing to %s: %s in it is a link, by which toolhost finds its own %s; name what it leads to in place of the link, or grant what is needed beside it", g, link, path)
-		}
+	missing, err := k.wayTo(path)
+	if err != nil || missing == "" || kind != fixed || k.judges && slices.Contains(k.own.Made, path) {
+		return err
 	}
-	if kind == fixed && missing != "" {
-		if g, ok := k.writes(filepath.Dir(missing)); ok {
-			return fmt.Errorf("cannot grant writing to %s: a call could make %s there, and toolhost would take it for its own; make it first, or grant what is needed beside it", g, path)
+	if g, ok := k.writes(filepath.Dir(missing)); ok && !slices.Contains(k.missing, path) {
+		k.missing = append(k.missing, path)
+		if !slices.Contains(k.writable, g) {
+			k.writable = append(k.writable, g)
 		}
 	}
 	return nil
 }
 
+// wayTo is what is missing on the way to something own. A link on it must be out of
+// reach.
+func (k *keeper) wayTo(path string) (missing string, err error) {
+	links, missing := lookup.Way(path)
+	for _, link := range links {
+		if g, ok := k.writes(filepath.Dir(link)); ok && !k.holds(link) {
+			return "", fmt.Errorf("cannot grant writing to %s: %s in it is a link, by which toolhost finds its own %s; name what it leads to in place of the link, or grant what is needed beside it", g, link, path)
+		}
+	}
+	return missing, nil
+}
+
 // holds says whether a link lies in a folder that no call can write to.
 func (k *keeper) holds(link string) bool {
-	return slices.ContainsFunc(slices.Concat(k.own.Hidden, k.own.Fixed), func(path string) bool {
+	return slices.ContainsFunc(slices.Concat(k.own.Hidden, k.own.Fixed, k.own.Made), func(path string) bool {
 		real := lookup.Real(path)
 		return real != link && within(link, real)
 	})

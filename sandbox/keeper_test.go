@@ -47,9 +47,13 @@ func TestGrantsThatCouldReplaceOwnFiles(t *testing.T) {
 	}{
 		{Own{Fixed: []string{dir + "/p/missing"}}, "could make " + dir + "/p/missing"},
 		{Own{Fixed: []string{dir + "/p/sub/a/b"}}, "could make " + dir + "/p/sub/a/b"},
+		{Own{Fixed: []string{dir + "/p/x", dir + "/p/it's/y", dir + "/missing"}}, "could make " + dir + "/p/x, " + dir + "/p/it's/y there"},
+		{Own{Fixed: []string{dir + "/p/x", dir + "/p/it's/y", dir + "/p/x"}}, "make them first (folders: mkdir -p -m 700 " + dir + "/p/x '" + dir + `/p/it'\''s/y')`},
+		{Own{Made: []string{dir + "/p/sub2/made"}}, ""},
+		{Own{Made: []string{dir + "/p/link/made"}}, dir + "/p/link in it is a link"},
 		{Own{Fixed: []string{dir + "/missing"}}, ""},
 		{Own{Hidden: []string{dir + "/p/missing"}}, ""},
-		{Own{Hidden: []string{dir + "/p/missing"}, Fixed: []string{dir + "/p/missing"}}, "could make " + dir + "/p/missing"},
+		{Own{Hidden: []string{dir + "/p/missing"}, Fixed: []string{dir + "/p/missing"}}, "could make " + dir + "/p/missing there, and toolhost would take it for its own; start toolhost without this grant once"},
 		{Own{Fixed: []string{dir + "/p/link"}}, dir + "/p/link in it is a link"},
 		{Own{Hidden: []string{dir + "/p/link"}}, dir + "/p/link in it is a link"},
 		{Own{Fixed: []string{dir + "/folder/config"}}, ""},
@@ -89,5 +93,38 @@ func TestPinsAreJudgedAnew(t *testing.T) {
 		w.wantDo(p, "move:"+dir+"/p/etc", "error EBUSY", "append:"+dir+"/p/etc/config", "error EROFS", "move:"+dir+"/p", "error EBUSY")
 		p.Close()
 		must(t, errors.Join(os.Rename(dir+"/p/etc", dir+"/old"), os.Mkdir(dir+"/p/etc", 0o700), os.Rename(dir+"/old/config", dir+"/p/etc/config"), os.Remove(dir+"/old")))
+	}
+}
+
+// Folders of the host's own are made where a call could make them, and only there.
+func TestMissingFoldersAreMadeBeforeACall(t *testing.T) {
+	w := enter(t)
+	dir := realTemp(t)
+	must(t, errors.Join(os.Mkdir(dir+"/p", 0o700), os.Mkdir(dir+"/q", 0o700)))
+	own := Own{Hidden: []string{dir + "/p/a/state"}, Made: []string{dir + "/p/a/state", dir + "/p/b/config", dir + "/q/state"}}
+	exists := func(path string) bool { _, err := os.Stat(dir + path); return err == nil }
+	var g Guard
+	defer g.Close()
+	judged, err := Policy{Write: []string{dir + "/p"}}.Resolve()
+	must(t, err)
+	defer judged.Close()
+	must(t, g.Judge(&judged, own))
+	_, err = w.guarded(&g, Policy{Read: []string{dir + "/p"}}, own)
+	must(t, err)
+	if exists("/p/a") || exists("/p/b") || exists("/q/state") {
+		t.Fatal("folders were made before a call could")
+	}
+	p, err := w.guarded(&g, Policy{Write: []string{dir + "/p"}}, own)
+	must(t, err)
+	if !exists("/p/a/state") || !exists("/p/b/config") || exists("/q/state") {
+		t.Error("other folders were made than those that the call could make")
+	}
+	w.wantDo(p, "move:"+dir+"/p/a", "error EBUSY", "move:"+dir+"/p/b/config", "error EBUSY", "make:"+dir+"/p/b/config/z", "error EROFS", "make:"+dir+"/p/new", "ok")
+}
+
+func TestMarksAreKeptOnce(t *testing.T) {
+	a, b := mark{path: "/a", absent: true}, mark{path: "/a", plain: true}
+	if got := distinct([]mark{a, b, a, b}); len(got) != 2 || got[0] != a || got[1] != b {
+		t.Errorf("%v", got)
 	}
 }

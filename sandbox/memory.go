@@ -68,6 +68,18 @@ func (m mark) holds() bool {
 	return err == nil && is == m.id && uint32(x.Mode) == m.mode && x.Uid == m.uid && x.Gid == m.gid
 }
 
+// distinct keeps each mark once, for each is looked at in every call.
+func distinct(marks []mark) (kept []mark) {
+	seen := map[mark]bool{}
+	for _, m := range marks {
+		if !seen[m] {
+			seen[m] = true
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
 func hold(marks []mark) bool {
 	return !slices.ContainsFunc(marks, func(m mark) bool { return !m.holds() })
 }
@@ -172,7 +184,7 @@ func (g *Guard) masksOf(r *Resolved, own Own) ([]mask, bool) {
 }
 
 func (o Own) equal(other Own) bool {
-	return slices.Equal(o.Hidden, other.Hidden) && slices.Equal(o.Fixed, other.Fixed) && o.Data == other.Data
+	return slices.Equal(o.Hidden, other.Hidden) && slices.Equal(o.Fixed, other.Fixed) && slices.Equal(o.Made, other.Made) && o.Data == other.Data
 }
 
 // rememberOwn keeps the masks that the policy has got.
@@ -182,7 +194,7 @@ func (g *Guard) rememberOwn(r *Resolved, own Own, marks []mark) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	own.Hidden, own.Fixed = slices.Clone(own.Hidden), slices.Clone(own.Fixed)
+	own.Hidden, own.Fixed, own.Made = slices.Clone(own.Hidden), slices.Clone(own.Fixed), slices.Clone(own.Made)
 	r.held.known.own = &judgedOwn{own: own, marks: marks, masks: slices.Clone(r.masks), key: r.key()}
 }
 

@@ -25,6 +25,9 @@ type Own struct {
 	// it. Hidden there, it would look deleted. What does not exist must not be made:
 	// writing to a folder where it could be is refused.
 	Fixed []string
+	// Made are folders that are fixed, too. Before a call that could make a missing
+	// one, it is made as the host's program would: for its user alone.
+	Made []string
 	// Data is a folder below a hidden one. What is in it may be a workspace.
 	Data string
 }
@@ -77,19 +80,31 @@ func (g *Guard) Apply(r *Resolved, own Own) error {
 		return nil
 	}
 	k := keeper{resolved: r, own: own}
-	for _, path := range own.Hidden {
-		if err := k.keepOut(g, path, hidden); err != nil {
+	for _, path := range own.Made {
+		if err := k.makeMissing(path); err != nil {
 			return err
 		}
 	}
-	for _, path := range own.Fixed {
-		if err := k.keepOut(g, path, fixed); err != nil {
-			return err
-		}
+	if err := k.keepAll(g); err != nil {
+		return err
 	}
 	r.masks = outermost(k.masks)
-	g.rememberOwn(r, own, k.marks)
+	g.rememberOwn(r, own, distinct(k.marks))
 	return nil
+}
+
+// Judge is Apply where no call is to run: nothing is made, and what Made names may be
+// missing.
+func (g *Guard) Judge(r *Resolved, own Own) error {
+	r.masks = nil
+	if r.held == nil {
+		return nil
+	}
+	r.held.own = nil
+	k := keeper{resolved: r, own: own, judges: true}
+	err := k.keepAll(g)
+	r.masks = outermost(k.masks)
+	return err
 }
 
 // marksOf are those of something own: where the path leads to, and where else is what

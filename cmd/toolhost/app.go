@@ -76,16 +76,7 @@ func (f *callFlags) open() (*app, error) {
 	if err := daemon.CheckGrants(loaded, f.dataDir(loaded)); err != nil {
 		return nil, configError(err)
 	}
-	f.makeState(loaded)
 	return f.openWith(loaded, machine)
-}
-
-// makeState makes the state folder that is named, before a call could. Where that fails,
-// calls that could are refused.
-func (f *callFlags) makeState(loaded *config.Loaded) {
-	if dir := f.dataDir(loaded); dir != "" && !slices.Contains(state.Standard(), dir) {
-		_ = os.MkdirAll(dir, 0o700)
-	}
 }
 
 // openOnce is open for a command that makes one call.
@@ -114,7 +105,8 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	if f.once {
 		c.Prestart.Processes = -1 // there is no later call
 	}
-	c.Own = func() sandbox.Own { return daemon.Own(loaded, f.dataDir(loaded)) }
+	own := daemon.Own(loaded, f.dataDir(loaded))
+	c.Own = func() sandbox.Own { return own }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))
 	}

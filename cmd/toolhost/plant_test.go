@@ -219,7 +219,7 @@ func TestToolsCannotMakeTheStandardConfiguration(t *testing.T) {
 	t.Parallel()
 	needShell(t)
 	const file = "/.config/toolhost/toolhost.yaml"
-	for _, c := range []struct{ there, want string }{{".config/", "make it first"}, {".config/toolhost/", ""}, {file, ""}} {
+	for _, c := range []struct{ there, want string }{{".config/", "over"}, {".config/toolhost/", ""}, {file, ""}} {
 		dir := tree(t, map[string]string{"home/" + c.there: "tools: {}\n", "state/": ""})
 		script := "cd " + dir + "/home; mv .config c; mkdir -p .config/toolhost; " + planted + dir + "/home" + file + "; echo over"
 		cmd := exec.Command(testBinary(t), asToolhost, "exec", "--config", os.DevNull, "--state", "none", "--write", dir+"/home", "--", "sh", "-c", script)
@@ -231,5 +231,40 @@ func TestToolsCannotMakeTheStandardConfiguration(t *testing.T) {
 		if text, _ := os.ReadFile(dir + "/home" + file); strings.Contains(string(text), "own:") {
 			t.Errorf("%s: the tool has made %s: %s", c.there, file, out)
 		}
+	}
+}
+
+// Who has none of toolhost's folders yet may grant the folder above them all.
+func TestStandardFoldersAreMadeBeforeTheFirstCall(t *testing.T) {
+	t.Parallel()
+	needShell(t)
+	dir := tree(t, map[string]string{"home/p/toolhost.yaml": "state: ./state\ntools: {look: {command: [id], write: [.]}}\n"})
+	home := dir + "/home"
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(testBinary(t), append([]string{asToolhost}, args...)...)
+		cmd.Dir, cmd.Env = home+"/p", append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_CACHE_HOME="+dir, state.Variable+"=")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for _, args := range [][]string{{"config", "validate"}, {"explain", "look"}, {"tools"}} {
+		if out, err := run(append(args, "--config", "toolhost.yaml")...); err != nil {
+			t.Errorf("%v: %v: %s", args, err, out)
+		}
+	}
+	if list, err := filepath.Glob(home + "/p/*"); err != nil || len(list) != 1 {
+		t.Fatalf("commands that only look have made %v, %v", list, err)
+	}
+	if list, err := filepath.Glob(home + "/.*"); err != nil || len(list) != 0 {
+		t.Fatalf("commands that only look have made %v, %v", list, err)
+	}
+	out, err := run("exec", "--config", os.DevNull, "--write", home, "--", "sh", "-c", "cd "+home+"; mkdir made; mv .config c; "+planted+".config/toolhost/toolhost.yaml; echo over")
+	if err != nil || !strings.Contains(out, "over\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if text, err := os.ReadFile(home + "/.config/toolhost/toolhost.yaml"); err == nil {
+		t.Errorf("the tool has made a configuration: %s", text)
+	}
+	if _, err := os.Stat(home + "/made"); err != nil {
+		t.Error(err)
 	}
 }

@@ -174,7 +174,8 @@ func (f *workerFlags) own(dir string) (own sandbox.Own, err error) {
 	if err != nil {
 		return own, err
 	}
-	loaded := &config.Loaded{Sources: machine.Standard()}
+	loaded := &config.Loaded{}
+	loaded.Sources, loaded.Folders = machine.Standard()
 	for path, to := range map[string]*string{f.key: &loaded.Fleet.Key, f.ca: &loaded.Fleet.CA} {
 		if path == "" {
 			continue

@@ -44,9 +44,10 @@ func newRoot() *cobra.Command {
 
 // ownFiles are those of toolhost for this user: no tool is granted them.
 func ownFiles() sandbox.Own {
-	own := sandbox.Own{Hidden: state.Protected(), Fixed: state.Protected()}
+	own := sandbox.Own{Hidden: state.Protected(), Made: state.Protected()}
 	if machine, err := config.ThisMachine(); err == nil {
-		own.Fixed = append(own.Fixed, machine.Standard()...)
+		files, folders := machine.Standard()
+		own.Fixed, own.Made = files, append(own.Made, folders...)
 	}
 	return own
 }

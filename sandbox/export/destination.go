@@ -33,7 +33,7 @@ func Open(to string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the folder %q: %w", to, err)
 	}
-	if err := lookup.MakeFolder(to); err != nil {
+	if err := lookup.MakeFolder(to, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder %s: %w", to, text.Cause(err))
 	}
 	root, err := lookup.Folder(to)

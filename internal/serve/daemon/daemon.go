@@ -172,7 +172,7 @@ func (d *daemon) openHost() (err error) {
 	c.NoCgroup = d.options.NoCgroup
 	c.Logger = d.logger.Named("supervisor")
 	c.Limits, c.Timeouts, c.Profiles, c.Grace = supervisor.Limits{}, nil, nil, 0
-	c.Own = func() sandbox.Own { return Own(d.tools.loaded(), d.options.State) }
+	c.Own = func() sandbox.Own { return d.tools.current.Load().own }
 	if d.host, err = supervisor.New(context.Background(), c); err != nil {
 		return err
 	}

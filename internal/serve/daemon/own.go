@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"os"
@@ -20,19 +19,30 @@ import (
 // configuration, which may be read. It is the one list of them.
 func Own(loaded *config.Loaded, dir string) sandbox.Own {
 	folders := slices.Concat(loaded.Config.OwnDirs(), supervisor.Config{}.OwnDirs(), state.Protected(dir, loaded.State))
-	own := sandbox.Own{Hidden: slices.Concat(folders, keys(loaded))}
+	own := sandbox.Own{Hidden: slices.Concat(folders, keys(loaded)), Made: slices.Concat(folders, loaded.Folders)}
 	if socket, err := SocketPath(loaded.Daemon); err == nil {
 		own.Hidden = append(own.Hidden, absolute(socket), absolute(socket)+".lock")
 	}
 	if credentials := os.Getenv("CREDENTIALS_DIRECTORY"); credentials != "" {
 		own.Hidden = append(own.Hidden, absolute(credentials))
 	}
-	// Folders and the key of a fleet are made where they are missing, and so used as they are.
-	own.Fixed = slices.Concat(loaded.Files, loaded.Sources, folders, named(loaded.Fleet.Key, loaded.Fleet.CA, loaded.Telemetry.Syslog.CA))
+	// The key of a fleet is made where it is missing, and so used as it is.
+	own.Fixed = slices.Concat(loaded.Files, loaded.Sources, named(loaded.Fleet.Key, loaded.Fleet.CA, loaded.Telemetry.Syslog.CA))
 	if dir != "" {
 		own.Data = filepath.Join(absolute(dir), "data")
 	}
+	own.Hidden, own.Fixed, own.Made = once(own.Hidden), once(own.Fixed), once(own.Made)
 	return own
+}
+
+// once keeps each path once, in its place: all are looked at in calls.
+func once(paths []string) (kept []string) {
+	for _, path := range paths {
+		if !slices.Contains(kept, path) {
+			kept = append(kept, path)
+		}
+	}
+	return kept
 }
 
 // keys are the files of secrets, keys and certificates.
@@ -88,13 +98,10 @@ func CheckPolicy(loaded *config.Loaded, dir string, policy sandbox.Policy) error
 	return checkGrants(&guard, beforehand(loaded, dir), policy)
 }
 
-// beforehand is Own before there are calls: the folder of the state in use is made until
-// then.
+// beforehand is Own before there are calls: the key of a fleet is made until then.
 func beforehand(loaded *config.Loaded, dir string) sandbox.Own {
 	own := Own(loaded, dir)
-	standard, _ := state.Default()
-	used := absolute(cmp.Or(dir, loaded.State, standard))
-	own.Fixed = slices.DeleteFunc(own.Fixed, func(path string) bool { return path == used })
+	own.Fixed = slices.DeleteFunc(own.Fixed, func(path string) bool { return path == loaded.Fleet.Key })
 	return own
 }
 
@@ -107,7 +114,7 @@ func checkGrants(guard *sandbox.Guard, own sandbox.Own, policy sandbox.Policy) e
 		if err != nil {
 			continue
 		}
-		if err := guard.Apply(&resolved, own); err != nil {
+		if err := guard.Judge(&resolved, own); err != nil {
 			errs = append(errs, err)
 		}
 		resolved.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/internal/tools/catalog"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	"github.com/toolhost/toolhost/internal/tools/pack"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor"
 	"github.com/toolhost/toolhost/turn"
 )
@@ -28,9 +29,10 @@ type tools struct {
 	current   atomic.Pointer[snapshot]
 }
 
-// snapshot is a configuration with its catalogue.
+// snapshot is a configuration with its catalogue, and what no tool is granted.
 type snapshot struct {
 	loaded  *config.Loaded
+	own     sandbox.Own
 	catalog *catalog.Catalog
 }
 
@@ -41,7 +43,7 @@ func newTools(host *supervisor.Supervisor, o Options, metrics *telemetry.Telemet
 }
 
 func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
-	return &snapshot{loaded, catalog.New(t, loaded, catalog.Options{
+	return &snapshot{loaded, Own(loaded, t.options.State), catalog.New(t, loaded, catalog.Options{
 		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
 		Notices: func(entry, method string, params json.RawMessage) {
 			if t.notice != nil {

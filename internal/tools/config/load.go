@@ -50,9 +50,10 @@ type Loaded struct {
 	Path  string
 	Files []string
 	// Sources are what else decides what a Load reads: the folders and the finds of
-	// the patterns of includes, and the files that Lookup finds by itself, or the
-	// folders in which they would be.
+	// the patterns of includes, and the files that Lookup finds by itself.
 	Sources []string
+	// Folders are those in which Lookup would find a file that does not exist.
+	Folders []string
 	// State is the folder of the journal; empty if not set.
 	State string
 	// Config is the supervisor's: Limits, Totals, Timeouts, Grace, Admission,
@@ -117,7 +118,8 @@ func Load(o Options) (*Loaded, error) {
 	for _, f := range l.files {
 		b.loaded.Files = append(b.loaded.Files, f.path)
 	}
-	b.loaded.Sources = append(l.sources, m.Standard()...)
+	files, folders := m.Standard()
+	b.loaded.Sources, b.loaded.Folders = append(l.sources, files...), folders
 	if err := l.report.err(); err != nil {
 		return nil, err
 	}

@@ -43,14 +43,15 @@ func (m Machine) Lookup(given string) (name, path string) {
 // Standard are the files that Lookup finds without being told, also without the
 // user's variables, and in place of those that do not exist the folders in which they
 // would be.
-func (m Machine) Standard() (paths []string) {
+func (m Machine) Standard() (files, folders []string) {
 	for _, file := range m.candidates(m.userFile(), m.homeFile()) {
 		if _, err := m.stat(file); notThere(err) {
-			file = filepath.Dir(file)
+			folders = append(folders, filepath.Dir(file))
+		} else {
+			files = append(files, file)
 		}
-		paths = append(paths, file)
 	}
-	return paths
+	return files, folders
 }
 
 // candidates are the user's files, where there is a place for them, and the machine's.

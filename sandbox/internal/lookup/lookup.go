@@ -221,9 +221,8 @@ func Folder(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// MakeFolder makes a folder, and those above it, with mode 0700 where they are
-// missing.
-func MakeFolder(path string) error {
+// MakeFolder makes a folder, and those above it, with this mode where they are missing.
+func MakeFolder(path string, mode os.FileMode) error {
 	above, missing := path, "."
 	at, err := Open(above, false)
 	for errors.Is(err, unix.ENOENT) && above != "/" {
@@ -248,5 +247,5 @@ func MakeFolder(path string) error {
 		return err
 	}
 	defer root.Close()
-	return root.MkdirAll(missing, 0o700)
+	return root.MkdirAll(missing, mode)
 }

@@ -1,7 +1,6 @@
 package prepare
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -9,20 +8,19 @@ import (
 )
 
 // keepOwn keeps what is toolhost's own out of a policy's grants.
-func (p *Preparer) keepOwn(policy *sandbox.Resolved) error {
+func (p *Preparer) keepOwn(policy *sandbox.Resolved, work Work) error {
 	var own sandbox.Own
 	if p.Own != nil {
 		own = p.Own()
 	}
 	own.Hidden = slices.Concat(p.Trusted, slices.DeleteFunc(slices.Clone(own.Hidden), func(path string) bool { return slices.Contains(p.Trusted, path) }))
-	err := p.guard.Apply(policy, own)
-	if _, refused := errors.AsType[*sandbox.OwnError](err); err != nil && !refused {
-		return err
-	}
 	for _, path := range p.Trusted { // which others are executed, or trusted, by
 		if policy.MayWrite(path) || policy.WritesBelow(path) {
 			return fmt.Errorf("cannot grant writing to %s, which is toolhost's own, or to a folder around it: grant what is needed below or beside it", path)
 		}
 	}
-	return err
+	if work == ForExplain {
+		return p.guard.Judge(policy, own)
+	}
+	return p.guard.Apply(policy, own)
 }

@@ -38,7 +38,7 @@ func (n *preparation) surround() error {
 		return err
 	}
 	n.Warnings = append(n.Warnings, resolved.Warnings()...)
-	if err := n.keepOwn(&resolved); err != nil {
+	if err := n.keepOwn(&resolved, n.Work); err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonPolicy, err)
 	}
 	n.Policy = resolved // with what is covered in its grants
