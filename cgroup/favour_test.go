@@ -30,7 +30,7 @@ func TestStartsAreFavoured(t *testing.T) {
 	start := func(name string) {
 		t.Helper()
 		g := newGroup(t, r, name, Limits{})
-		cmd := exec.Command("true")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^$") // a machine need not have true
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 		if err := g.Start(cmd.SysProcAttr, func() error {
 			if want := map[bool]int64{false: favoured, true: 30}[r.all.favour.never]; !weighs(want) {
