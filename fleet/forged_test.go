@@ -139,13 +139,13 @@ func TestRefusalsOfABeat(t *testing.T) {
 	conn, _ := w.dial(w.workers["w1"])
 	for i, of := range []struct{ says, counts uint64 }{{1000, 0}, {1002, 2}, {1 << 63, 2 + 4096}} {
 		raw, err := proto.Marshal(&fleetv1.Beat{Epoch: "an-epoch", Number: uint64(i + 1), Free: int32(i), Slots: int32(i + 1), Refused: of.says})
-		if err == nil {
-			err = conn.Publish(link.WorkerBeat("w1"), raw)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		wait.Until(t, "it is heard", func() bool {
+			if err := conn.Publish(link.WorkerBeat("w1"), raw); err != nil { // one may come before the caller listens
+				t.Fatal(err)
+			}
 			known := w.fleet.Workers()
 			return len(known) == 1 && known[0].Slots == i+1
 		})
