@@ -14,7 +14,6 @@ import (
 // from reading their output; on cgroup v1 each of its threads weighs as much as a group.
 const (
 	toolsWeight      = 2 * defaultWeight
-	startWeight      = 8 * defaultWeight
 	boostWeight      = 8 * defaultWeight
 	supervisorWeight = 4 * defaultWeight
 )
@@ -66,7 +65,7 @@ func (b *bounds) set(l Limits, weight int64, exactly bool) error {
 		return err
 	}
 	if b.favour.never = exactly; b.favour.on && !exactly {
-		weight = startWeight
+		weight = boostWeight
 	}
 	b.limits, b.weight = l, weight
 	b.settle()

@@ -2,7 +2,7 @@ package cgroup
 
 import "time"
 
-// favourFor is how long all groups together weigh startWeight from the beginning
+// favourFor is how long all groups together weigh boostWeight from the beginning
 // of a start, on cgroup v1 and unless the operator has said what they weigh. A start
 // is a hundred system calls in a row: beside a busy host, each of whose threads
 // weighs as much as a group there, each may wait for a turn on the CPU.
@@ -27,10 +27,10 @@ func (b *bounds) favourStart() {
 		b.favour.on = true
 		time.AfterFunc(favourFor, b.endFavour)
 	}
-	if b.weight == startWeight {
+	if b.weight == boostWeight {
 		return
 	}
-	if err := b.weighNow(startWeight); err != nil {
+	if err := b.weighNow(boostWeight); err != nil {
 		b.root.log.Debug("cannot raise the CPU weight of calls together: a start may take longer", "error", err)
 	}
 }
@@ -44,12 +44,12 @@ func (b *bounds) endFavour() {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	left := time.Until(b.favour.until)
-	if b.favour.on = left > 0 && !b.favour.never; b.favour.on {
-		time.AfterFunc(left, b.endFavour)
+	if b.favour.on = false; b.favour.never {
 		return
 	}
-	if b.favour.never {
+	if left := time.Until(b.favour.until); left > 0 {
+		b.favour.on = true
+		time.AfterFunc(left, b.endFavour)
 		return
 	}
 	if err := b.weighNow(toolsWeight); err != nil {

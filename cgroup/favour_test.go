@@ -18,7 +18,7 @@ func TestStartsAreFavoured(t *testing.T) {
 	if h == nil {
 		t.Fatal("no cpu controller here")
 	}
-	favoured := int64(startWeight)
+	favoured := int64(boostWeight)
 	if h.version != 1 {
 		favoured = toolsWeight
 	}

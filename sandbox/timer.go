@@ -55,8 +55,9 @@ func (t *timer) share(spec *Spec) (err error) {
 var ErrGone = errors.New("the launcher is gone")
 
 // SetTimer moves the launcher's own timer to left from now; it is ErrGone after Gone, and
-// as soon as the launcher has closed its end of the socket, which it does when it ends. It never blocks: a launcher that is slow to take it has it later, and
-// not instead of one that came after it.
+// as soon as the launcher has closed its end of the socket, which it does when it ends. It
+// never blocks: a launcher that is slow to take it has it later, and not instead of one
+// that came after it.
 func (p *Process) SetTimer(left time.Duration) error {
 	p.timer.mu.Lock()
 	defer p.timer.mu.Unlock()

@@ -194,7 +194,7 @@ func TestSecretsOfADaemonAreInNoGrant(t *testing.T) {
 	}
 }
 
-// The standard state folder is no tool's, also where a variable names another.
+// No tool is granted the standard state folder, even where a variable names another.
 func TestTheStandardStateIsInNoGrant(t *testing.T) {
 	t.Parallel()
 	needShell(t)

@@ -25,7 +25,7 @@ type journalFlags struct {
 	// byDefault: without --state there is one all the same.
 	byDefault bool
 	// configured says what --state leaves open, and how long a journal is kept, these
-	// flags included; nil if there is no such thing.
+	// flags included; nil for a command that reads no configuration.
 	configured *config.Loaded
 
 	given *pflag.FlagSet

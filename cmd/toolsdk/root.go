@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -44,10 +45,11 @@ func newRoot() *cobra.Command {
 
 // ownFiles are those of toolhost for this user: no tool is granted them.
 func ownFiles() sandbox.Own {
-	own := sandbox.Own{Hidden: state.Protected(), Made: state.Protected()}
+	folders := state.Protected()
+	own := sandbox.Own{Hidden: folders, Made: folders}
 	if machine, err := config.ThisMachine(); err == nil {
-		files, folders := machine.Standard()
-		own.Fixed, own.Made = files, append(own.Made, folders...)
+		files, more := machine.Standard()
+		own.Fixed, own.Made = files, slices.Concat(folders, more)
 	}
 	return own
 }

@@ -83,12 +83,7 @@ func TestLedgerIsFull(t *testing.T) {
 	_ = l.close()
 	l = open(t, dir, "two")
 	defer l.close()
-	for name, want := range map[string]string{"c l 1234567890": "true false", "c l 2": "true true", "c l 3": "true true"} {
-		known, started := l.of("one", name)
-		if got := fmt.Sprint(known, started); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
-	}
+	expectKnown(t, l, map[string]string{"c l 1234567890": "true false", "c l 2": "true true", "c l 3": "true true"})
 }
 
 // A file that has grown long is written anew with what still runs; of the rest it is not
@@ -106,12 +101,7 @@ func TestLedgerIsBounded(t *testing.T) {
 	_ = l.close()
 	l = open(t, dir, "two")
 	defer l.close()
-	for name, want := range map[string]string{"c l 1": "false false", "c l 8": "true true", "c l 9": "true true"} {
-		known, started := l.of("one", name)
-		if got := fmt.Sprint(known, started); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
-		}
-	}
+	expectKnown(t, l, map[string]string{"c l 1": "false false", "c l 8": "true true", "c l 9": "true true"})
 }
 
 // What cannot be written is an error, and a file that is not a ledger is not taken for one.
@@ -128,5 +118,16 @@ func TestLedgerFails(t *testing.T) {
 	}
 	if _, err := openLedger(dir, "two"); err == nil || !strings.Contains(err.Error(), "remove it") {
 		t.Errorf("%v", err)
+	}
+}
+
+// expectKnown asks what is known of attempts in the life "one", and whether they started.
+func expectKnown(t *testing.T, l *ledger, wants map[string]string) {
+	t.Helper()
+	for name, want := range wants {
+		known, started := l.of("one", name)
+		if got := fmt.Sprint(known, started); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
 	}
 }

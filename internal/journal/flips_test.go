@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -254,16 +253,8 @@ func TestAppendWhileChecking(t *testing.T) {
 func TestWithoutSums(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	db, err := sql.Open("sqlite", dsn(dir, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Exec(schema1 + `PRAGMA journal_mode = WAL; PRAGMA user_version = 1;
-		INSERT INTO turns (id, turn_id, started) VALUES (1, 'old', 1);
+	makeFirst(t, dir, `INSERT INTO turns (id, turn_id, started) VALUES (1, 'old', 1);
 		INSERT INTO events VALUES (1, 1, 1, 1, 'turn_start', '', '', '{}');`)
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
 	j := mustOpen(t, dir, Options{})
 	mustAppend(t, j, event("old", 2, api.EventTurnEnd))
 	if got := collect(t, mustRead(t, dir), "old", 0); len(got) != 2 || string(got[0].JSON) != "{}" || j.Report().MovedAside != "" {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -175,5 +176,18 @@ func eventually(t testing.TB, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited a minute for %s", what)
 		}
+	}
+}
+
+// makeFirst makes a database of the first version, with these rows.
+func makeFirst(t *testing.T, dir, rows string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", dsn(dir, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(schema1 + "PRAGMA journal_mode = WAL; PRAGMA user_version = 1;\n" + rows)
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -29,17 +27,9 @@ func TestIdsOfTurnsAreNotUsedAgain(t *testing.T) {
 func TestIdsOfTurnsOfBefore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	db, err := sql.Open("sqlite", dsn(dir, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.Exec(schema1 + `PRAGMA journal_mode = WAL; PRAGMA user_version = 1;
-		INSERT INTO turns (turn_id, started) VALUES ('old', 1);
+	makeFirst(t, dir, `INSERT INTO turns (turn_id, started) VALUES ('old', 1);
 		INSERT INTO events VALUES (1, 1, 1, 1, 'turn_start', '', '', '{}');
 		INSERT INTO turns (id, turn_id, started) VALUES (100, 'pruned', 2); DELETE FROM turns WHERE id = 100`)
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
 	expectTurnID(t, dir, "next", 101)
 	if got := collect(t, mustRead(t, dir), "old", 0); len(got) != 1 || string(got[0].JSON) != "{}" {
 		t.Errorf("the old turn has %+v", got)

@@ -38,7 +38,7 @@ func Default() (string, error) {
 	if dirs := Standard(); len(dirs) > 0 {
 		return dirs[0], nil
 	}
-	return "", errors.New("there is no folder for the journal: set HOME or " + Variable + ", or give --state DIR or --state none")
+	return "", errors.New("cannot find a folder for the journal: set HOME or " + Variable + ", or give --state DIR or --state none")
 }
 
 // Standard are the folders of this user that programs use which are not told another:

@@ -8,11 +8,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/toolhost/toolhost/internal/text"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // maxConns is how many connections a server serves at once: a host makes one.

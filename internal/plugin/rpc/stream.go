@@ -8,11 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolhost/toolhost/internal/text"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/toolhost/toolhost/internal/text"
 )
 
 // Stream is one call. Receive and Send may be called at the same time, but each

@@ -40,9 +40,9 @@ func (s *authenticator) admit(r *http.Request, need access.Need, public bool) (c
 	who, err := s.authenticate(r, public)
 	if err == nil && !public {
 		knowConnection(r.Context())
-	}
-	if err == nil && !public && !who.Has(need) {
-		err = refuse(codeForbidden, "this needs the role "+need.String(), "ask the daemon's operator for it")
+		if !who.Has(need) {
+			err = refuse(codeForbidden, "this needs the role "+need.String(), "ask the daemon's operator for it")
+		}
 	}
 	if err != nil {
 		s.refused(r, who, err)

@@ -24,7 +24,8 @@ type Options struct {
 // Flag is a setting of the command line: a key that every tool may have, such as
 // "memory", or a dotted one of the host, such as "turn.maxCalls". Paths and variables
 // are taken as they stand, for a shell has read them; lists add to those of the layers
-// below, but grants of the network replace them; and a timeout or grace out of its bounds is for calls to be held to them.
+// below, but grants of the network replace them; and a timeout or grace out of its
+// bounds is for calls to be held to them.
 type Flag struct {
 	Key string
 	// Values are those of a flag that may be repeated, or else one.

@@ -85,14 +85,15 @@ func (l *lines) line() (line []byte, err error) {
 	}
 }
 
-// maxDepth is as deep as a message may nest to be taken as it is: neither encoding/json nor the
-// SDK take all depths, and the host passes on far less. Values below that are emptied: the host leaves
-// out the part of the message that they stand in, with a warning, and not all of it.
+// maxDepth is as deep as a message may nest to be taken as it is: neither encoding/json nor
+// the SDK takes all depths, and the host passes on far less. Values below that are emptied:
+// the host leaves out the part of the message that they stand in, with a warning, and not
+// all of it.
 const maxDepth = 500
 
 // split gives the messages in a line: one, or those of a batch, or none if anything is wrong with
-// them but the form of an answer. Invalid UTF-8 is replaced, as in all text: raw parts of a message would carry it
-// on.
+// them but the form of an answer. Invalid UTF-8 is replaced, as in all text: raw parts of a
+// message would carry it on.
 func split(line []byte) (messages []received) {
 	if bytes.Count(line, []byte("["))+bytes.Count(line, []byte("{")) > maxDepth {
 		line = wirejson.Shallow(line, maxDepth)
