@@ -2,15 +2,18 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/internal/journal"
@@ -101,15 +104,37 @@ func (s *Syslog) connect(ctx context.Context) (err error) {
 }
 
 // gone says whether the other end of a stream has closed it: what is written to it
-// would be lost without an error. Receivers of syslog never write.
+// would be lost without an error. Receivers of syslog never write, but TLS does.
 func (s *Syslog) gone() bool {
-	if s.datagrams {
-		return false
+	for !s.datagrams {
+		switch n, err := waiting(s.conn); {
+		case errors.Is(err, syscall.EAGAIN):
+			return false
+		case err != nil || n == 0 || s.tls == nil:
+			return true
+		}
+		_ = s.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := s.conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return true
+		}
 	}
-	_ = s.conn.SetReadDeadline(time.Now().Add(time.Millisecond))
-	_, err := s.conn.Read(make([]byte, 1))
-	timeout, ok := err.(net.Error) //nolint:errorlint // net's own, as it is
-	return err == nil || !ok || !timeout.Timeout()
+	return false
+}
+
+// waiting is whether anything waits to be read, which it leaves there: 0 bytes are the
+// end, EAGAIN that nothing does (recv(2)).
+func waiting(conn net.Conn) (n int, err error) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	raw, err := conn.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	outer := raw.Control(func(fd uintptr) {
+		n, _, err = syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	})
+	return n, cmp.Or(outer, err)
 }
 
 func (s *Syslog) write(message []byte) error {
