@@ -100,6 +100,12 @@ type Batch struct {
 	Calls []Call `json:"calls"`
 }
 
+// BatchTurn is a turn that is one batch: it begins and ends with it.
+type BatchTurn struct {
+	TurnSpec
+	Batch
+}
+
 // Results are those of a batch, one for each call, in call order.
 type Results struct {
 	Results []*Result `json:"results"`

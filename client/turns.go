@@ -69,6 +69,20 @@ func (c *Client) Run(ctx context.Context, turnID string, calls []api.Call) ([]*a
 	return normalize(results.Results), err
 }
 
+// RunTurn runs a batch in a turn of its own, and returns a result for each call, in their
+// order, once the turn is over. When ctx ends first, the daemon aborts the turn.
+func (c *Client) RunTurn(ctx context.Context, spec api.TurnSpec, calls []api.Call) ([]*api.Result, error) {
+	var results api.Results
+	err := c.call(ctx, http.MethodPost, callsPath, turnOf(spec, calls), &results)
+	return normalize(results.Results), err
+}
+
+const callsPath = "/api/calls"
+
+func turnOf(spec api.TurnSpec, calls []api.Call) api.BatchTurn {
+	return api.BatchTurn{TurnSpec: spec, Batch: api.Batch{Calls: some(calls)}}
+}
+
 // RunAgain is Run that makes calls again which have failed, if again wants them to
 // be; budget.Retry's Again does where their results call them retryable. They are
 // made in the same turn, whose repeat guard does not count them, and whose limit of
@@ -99,7 +113,17 @@ func some(calls []api.Call) []api.Call { return append([]api.Call{}, calls...) }
 // RunEvents is Run that also shows the turn's events meanwhile, in order. show
 // may hold up the stream, but never the calls.
 func (c *Client) RunEvents(ctx context.Context, turnID string, calls []api.Call, show func(api.Record)) ([]*api.Result, error) {
-	stream, err := c.open(ctx, http.MethodPost, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, 0)
+	return c.runEvents(ctx, endpoint("/api/turns/", turnID, "/calls"), api.Batch{Calls: some(calls)}, show)
+}
+
+// RunTurnEvents is RunTurn that also shows the turn's events meanwhile, in order; the first
+// one names the turn. show may hold up the stream, but never the calls.
+func (c *Client) RunTurnEvents(ctx context.Context, spec api.TurnSpec, calls []api.Call, show func(api.Record)) ([]*api.Result, error) {
+	return c.runEvents(ctx, callsPath, turnOf(spec, calls), show)
+}
+
+func (c *Client) runEvents(ctx context.Context, path string, body any, show func(api.Record)) ([]*api.Result, error) {
+	stream, err := c.open(ctx, http.MethodPost, path, body, 0)
 	if err != nil {
 		return nil, err
 	}

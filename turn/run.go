@@ -29,7 +29,7 @@ const (
 // [ErrDisconnected], timeout if it is context.DeadlineExceeded, else user; Run still returns
 // the results.
 func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
-	if err := checkBatch(calls); err != nil {
+	if err := CheckBatch(calls); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil { // then nothing of it begins
@@ -60,8 +60,9 @@ func abortReason(ctx context.Context) api.Reason {
 	return api.ReasonUser
 }
 
-// checkBatch names what keeps a batch from being one.
-func checkBatch(calls []Call) error {
+// CheckBatch is Run's error for calls that are too many, or have no id of their own, whatever
+// the turn. It may be called from any goroutine.
+func CheckBatch(calls []Call) error {
 	if len(calls) > maxBatch {
 		return fmt.Errorf("a batch of %d calls is too large: at most %d are possible", len(calls), maxBatch)
 	}

@@ -71,15 +71,11 @@ func awaitPrestarted(ctx context.Context, c *client.Client) error {
 	}
 }
 
-// callOnce begins a turn, makes a call that no other has made, and ends the turn.
+// callOnce makes a call that no other has made, in a turn of its own.
 func callOnce(ctx context.Context, c *client.Client, tool string, n int) error {
-	t, err := c.Begin(ctx, api.TurnSpec{})
-	if err != nil {
-		return err
-	}
-	results, err := c.Run(ctx, t.TurnID, []api.Call{{ID: "1", Tool: tool, Arguments: fmt.Appendf(nil, `{"text":"%d"}`, n)}})
+	results, err := c.RunTurn(ctx, api.TurnSpec{}, []api.Call{{ID: "1", Tool: tool, Arguments: fmt.Appendf(nil, `{"text":"%d"}`, n)}})
 	if err == nil && !results[0].OK() {
 		err = errors.New(results[0].Message)
 	}
-	return errors.Join(err, c.End(ctx, t.TurnID))
+	return err
 }

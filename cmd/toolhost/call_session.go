@@ -13,8 +13,8 @@ import (
 	"github.com/toolhost/toolhost/internal/terminal"
 )
 
-// callSession is the one turn of a callCommand. The turn lives as long as the
-// stream of its events: nothing runs on for a command that has died.
+// callSession is the one turn of a callCommand, one request: nothing runs on for a
+// command that has died.
 type callSession struct {
 	daemon *remote
 	flags  *callFlags
@@ -25,7 +25,7 @@ type callSession struct {
 	ctx     context.Context // of all requests; ended by a third Ctrl-C
 	giveUp  context.CancelCauseFunc
 	waiting sync.WaitGroup
-	open    map[string]context.CancelFunc // questions on the terminal; the reader's
+	open    map[string]context.CancelFunc // questions on the terminal
 }
 
 func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error) {
@@ -42,72 +42,47 @@ func (c *callCommand) session(daemon *remote, call api.Call) (*api.Result, error
 }
 
 func (s *callSession) run(call api.Call) (*api.Result, error) {
-	stream, err := s.daemon.Open(s.ctx, api.TurnSpec{Headless: s.asks == nil})
-	if err != nil {
-		return nil, err
-	}
-	defer stream.Close()
-	first, err := stream.Next()
-	if err != nil {
-		return nil, err
-	}
-	s.turnID = first.TurnID
-	defer s.abortOnSignal()()
-	shown := s.follow(stream, first)
-	results, err := s.daemon.Run(s.ctx, s.turnID, []api.Call{call})
+	show, shown := s.show()
+	results, err := s.daemon.RunTurnEvents(s.ctx, api.TurnSpec{Headless: s.asks == nil}, []api.Call{call}, show)
+	shown()
 	if err == nil && len(results) != 1 {
 		err = fmt.Errorf("bug: there are %d results of one call", len(results))
 	}
 	if err != nil {
-		stream.Close()
-		<-shown
 		return nil, err
 	}
-	s.end(results[0], stream)
-	<-shown
 	return results[0], nil
-}
-
-// stopTime is how long a daemon that stops may take to end the turn. A worker that stops
-// says the same of its calls, and the daemon goes on.
-const stopTime = 5 * time.Second
-
-// end ends the turn, as closing the stream does, too. A daemon that stops has ended it:
-// by a socket of systemd's, one more request would start it again.
-func (s *callSession) end(result *api.Result, stream *client.Stream) {
-	if result.Reason != api.ReasonShutdown {
-		_ = s.daemon.End(s.ctx, s.turnID)
-		return
-	}
-	time.AfterFunc(stopTime, func() { stream.Close() })
 }
 
 // maxUnshown is how many events may wait for the screen, while a question has
 // it, before no more are read.
 const maxUnshown = 1024
 
-// follow shows the events and puts the questions until the stream ends.
-func (s *callSession) follow(stream *client.Stream, first api.Record) <-chan struct{} {
-	done, unshown := make(chan struct{}), make(chan []byte, maxUnshown)
+// show shows the events and puts the questions, until shown is called. From the first event
+// on a signal aborts the turn; before it, it ends this process, and so the turn.
+func (s *callSession) show() (show func(api.Record), shown func()) {
+	unshown, release := make(chan []byte, maxUnshown), func() {}
 	s.waiting.Go(func() {
 		for raw := range unshown {
 			s.showEvent(raw)
 		}
 	})
-	go func() {
-		defer close(done)
-		defer s.waiting.Wait()
-		defer close(unshown)
-		defer s.closeQuestions()
-		for e, err := first, error(nil); err == nil; e, err = stream.Next() {
-			s.view.Take(e.Event)
-			s.question(e)
-			if s.flags.events {
-				unshown <- asJournalled(e).JSON
-			}
+	show = func(e api.Record) {
+		if s.turnID == "" {
+			s.turnID, release = e.TurnID, s.abortOnSignal()
 		}
-	}()
-	return done
+		s.view.Take(e.Event)
+		s.question(e)
+		if s.flags.events {
+			unshown <- asJournalled(e).JSON
+		}
+	}
+	return show, func() {
+		close(unshown)
+		s.closeQuestions()
+		s.waiting.Wait()
+		release()
+	}
 }
 
 // showEvent prints an event, once nobody else has the screen.

@@ -17,10 +17,32 @@ func (s *Server) run(q *request) error {
 	if err != nil {
 		return err
 	}
-	calls, err := q.batch()
+	var batch api.Batch
+	if err := q.decode(&batch); err != nil {
+		return err
+	}
+	return s.runIn(q, t, q.calls(batch))
+}
+
+// runAlone runs a batch in a turn of its own.
+func (s *Server) runAlone(q *request) error {
+	var asked api.BatchTurn
+	if err := q.decode(&asked); err != nil {
+		return err
+	}
+	calls := q.calls(asked.Batch)
+	if err := turn.CheckBatch(calls); err != nil {
+		return wrongBatch(err)
+	}
+	t, err := s.beginFor(q, asked.TurnSpec, true)
 	if err != nil {
 		return err
 	}
+	defer t.End()
+	return s.runIn(q, t, calls)
+}
+
+func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call) error {
 	ctx, stop, err := s.engage(q, t)
 	if err != nil {
 		return err
@@ -45,16 +67,13 @@ func hasLeft(ctx context.Context) bool {
 	return errors.Is(context.Cause(ctx), turn.ErrDisconnected)
 }
 
-func (q *request) batch() ([]turn.Call, error) {
-	var batch api.Batch
-	if err := q.decode(&batch); err != nil {
-		return nil, err
-	}
+// calls are those of a batch, as the turn runs them.
+func (q *request) calls(batch api.Batch) []turn.Call {
 	calls := make([]turn.Call, len(batch.Calls))
 	for i, c := range batch.Calls {
 		calls[i] = turn.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Meta: c.Meta, Retry: c.Retry, TraceParent: q.traceParent(c.Meta)}
 	}
-	return calls, nil
+	return calls
 }
 
 // traceParent is the trace that a call belongs to (W3C Trace Context): its own
@@ -72,6 +91,10 @@ func notRun(t *turn.Turn, err error) error {
 	case len(info.CurrentTools) > 0:
 		return refuse(codeConflict, "the turn runs another batch", "wait for its results, or begin another turn")
 	}
+	return wrongBatch(err)
+}
+
+func wrongBatch(err error) error {
 	return refuse(codeInvalid, printable(err.Error()), "correct the batch")
 }
 

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write openapi.json anew")
 
 // components are the types that the document has a schema of.
 var components = []reflect.Type{
-	reflect.TypeFor[api.Annotations](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.CallSummary](),
+	reflect.TypeFor[api.Annotations](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.BatchTurn](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.CallSummary](),
 	reflect.TypeFor[api.CallSummaries](), reflect.TypeFor[api.CurrentTool](), reflect.TypeFor[api.Done](), reflect.TypeFor[api.Error](), reflect.TypeFor[api.Failure](),
 	reflect.TypeFor[api.Gap](), reflect.TypeFor[api.Health](), reflect.TypeFor[api.Interaction](), reflect.TypeFor[api.Interactions](), reflect.TypeFor[api.Approval](), reflect.TypeFor[api.Approvals](), reflect.TypeFor[api.LoginLink](), reflect.TypeFor[api.Login](), reflect.TypeFor[api.Session](), reflect.TypeFor[api.Whoami](),
 	reflect.TypeFor[api.Model](), reflect.TypeFor[api.Policy](), reflect.TypeFor[api.Question](), reflect.TypeFor[api.Raised](), reflect.TypeFor[api.Results](), reflect.TypeFor[api.Tool](), reflect.TypeFor[api.Tools](), reflect.TypeFor[api.Turn](),
@@ -33,7 +33,7 @@ var components = []reflect.Type{
 
 // requests are those that come from outside: nothing may be in them that nobody
 // reads.
-var requests = []reflect.Type{reflect.TypeFor[api.TurnSpec](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Model](), reflect.TypeFor[api.Question](), reflect.TypeFor[api.Login]()}
+var requests = []reflect.Type{reflect.TypeFor[api.TurnSpec](), reflect.TypeFor[api.Batch](), reflect.TypeFor[api.BatchTurn](), reflect.TypeFor[api.Call](), reflect.TypeFor[api.Answer](), reflect.TypeFor[api.Model](), reflect.TypeFor[api.Question](), reflect.TypeFor[api.Login]()}
 
 // componentSchemas are the schemas of all components. Those of requests allow no fields
 // that the types don't have; of the others clients must take more.
@@ -46,7 +46,7 @@ func componentSchemas(t testing.TB) map[string]*jsonschema.Schema {
 			reflect.TypeFor[time.Time](): {Type: "string", Format: "date-time"},
 		}
 		for _, other := range components {
-			if other != own {
+			if other != own && !embeds(own, other) {
 				known[other] = &jsonschema.Schema{Ref: componentRef + component(other)}
 			}
 		}
@@ -59,6 +59,12 @@ func componentSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	}
 	bound(all)
 	return all
+}
+
+// embeds says whether the fields of another type are a type's own.
+func embeds(own, other reflect.Type) bool {
+	field, ok := own.FieldByName(other.Name())
+	return ok && field.Anonymous
 }
 
 // tidy puts right what the generator cannot know.
@@ -83,16 +89,11 @@ func tidy(s *jsonschema.Schema, closed bool) {
 
 // bound adds the limits that types don't tell.
 func bound(all map[string]*jsonschema.Schema) {
-	id := func(s *jsonschema.Schema, pattern string) { s.MaxLength, s.Pattern = jsonschema.Ptr(128), pattern }
-	spec := all["TurnSpec"].Properties
-	id(spec["turnId"], "^[A-Za-z0-9_:-][A-Za-z0-9._:-]*$")
-	id(spec["agentId"], "")
-	id(spec["sessionId"], "")
-	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs", "streamDurationMs"} {
-		spec[name].Minimum, spec[name].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
+	boundSpec(all["TurnSpec"].Properties)
+	boundSpec(all["BatchTurn"].Properties)
+	for _, batch := range []string{"Batch", "BatchTurn"} {
+		all[batch].Properties["calls"].MaxItems = jsonschema.Ptr(10_000)
 	}
-	waits := spec["interactionTimeoutsMs"].AdditionalProperties
-	waits.Minimum, waits.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(float64(1e9))
 	question := all["Question"].Properties
 	id(question["toolCallId"], "")
 	id(question["toolName"], "")
@@ -102,7 +103,22 @@ func bound(all map[string]*jsonschema.Schema) {
 	call := all["Call"]
 	id(call.Properties["id"], `^([^.]|[.][^.]|[.][.].)`)
 	call.Properties["id"].MinLength = jsonschema.Ptr(1)
-	all["Batch"].Properties["calls"].MaxItems = jsonschema.Ptr(10_000)
+}
+
+// id bounds what names something.
+func id(s *jsonschema.Schema, pattern string) {
+	s.MaxLength, s.Pattern = jsonschema.Ptr(128), pattern
+}
+
+func boundSpec(spec map[string]*jsonschema.Schema) {
+	id(spec["turnId"], "^[A-Za-z0-9_:-][A-Za-z0-9._:-]*$")
+	id(spec["agentId"], "")
+	id(spec["sessionId"], "")
+	for _, name := range []string{"maxCalls", "toolTimeMs", "deadlineMs", "reserveMs", "streamDurationMs"} {
+		spec[name].Minimum, spec[name].Maximum = jsonschema.Ptr(0.0), jsonschema.Ptr(float64(1e9))
+	}
+	waits := spec["interactionTimeoutsMs"].AdditionalProperties
+	waits.Minimum, waits.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(float64(1e9))
 }
 
 // commonCodes are those that any request can meet.

@@ -103,6 +103,12 @@ var routes = []route{
 		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
 	},
 	{
+		method: "POST", path: "/api/calls", need: access.ToCall, summary: "Run a batch of calls in a turn of its own, which ends with it, and wait for the results. Disconnecting before them aborts the turn",
+		in: reflect.TypeFor[api.BatchTurn](), child: true, status: http.StatusOK, out: reflect.TypeFor[api.Results](), handle: (*Server).runAlone,
+		stream:  "the turn's events, and then one of kind results with the body of the JSON answer",
+		refuses: []string{codeNotFound, codeConflict, codeUnready, codeBusy, codeQuota},
+	},
+	{
 		method: "GET", path: "/api/turns/active", need: access.ToRead, summary: "All active turns, oldest first",
 		status: http.StatusOK, out: reflect.TypeFor[api.Turns](), handle: (*Server).active,
 	},

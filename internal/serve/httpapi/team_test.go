@@ -105,6 +105,7 @@ var expected = map[string]string{
 	"POST /api/workers/{worker}/drain":               "admin",
 	"POST /api/workers/{worker}/remove":              "admin",
 	"POST /api/turns":                                "caller admin",
+	"POST /api/calls":                                "caller admin",
 	"GET /api/turns/active":                          "caller watcher admin",
 	"GET /api/turns/{turnId}":                        "caller watcher admin",
 	"POST /api/turns/{turnId}/calls":                 "caller admin",

@@ -19,10 +19,6 @@ func (s *Server) begin(q *request) error {
 	if err := q.decode(&spec); err != nil {
 		return err
 	}
-	own := childrenOf(q.r.Context())
-	if err := own.place(&spec); err != nil {
-		return err
-	}
 	free := func() {}
 	if q.wantsStream() {
 		var err error
@@ -31,12 +27,8 @@ func (s *Server) begin(q *request) error {
 		}
 	}
 	defer free()
-	t, err := s.beginTurn(q, spec)
+	t, err := s.beginFor(q, spec, false)
 	if err != nil {
-		return err
-	}
-	if err := own.add(t); err != nil {
-		t.End()
 		return err
 	}
 	s.leases.begin(t)
@@ -52,11 +44,29 @@ func (s *Server) begin(q *request) error {
 	return q.answer(wireTurn(info))
 }
 
-func (s *Server) beginTurn(q *request, spec api.TurnSpec) (*turn.Turn, error) {
+// beginFor begins a turn for who asks, a call or a client. One that is single has one
+// batch, and ends with it.
+func (s *Server) beginFor(q *request, spec api.TurnSpec, single bool) (*turn.Turn, error) {
+	own := childrenOf(q.r.Context())
+	if err := own.place(&spec); err != nil {
+		return nil, err
+	}
+	t, err := s.beginTurn(q, spec, single)
+	if err != nil {
+		return nil, err
+	}
+	if err := own.add(t); err != nil {
+		t.End()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (s *Server) beginTurn(q *request, spec api.TurnSpec, single bool) (*turn.Turn, error) {
 	if err := s.accepts(); err != nil {
 		return nil, err
 	}
-	own := turn.Spec{ID: q.own(spec.TurnID), AgentID: spec.AgentID, SessionID: spec.SessionID, Headless: spec.Headless, Owner: q.who.Name}
+	own := turn.Spec{Single: single, ID: q.own(spec.TurnID), AgentID: spec.AgentID, SessionID: spec.SessionID, Headless: spec.Headless, Owner: q.who.Name}
 	if _, taken := s.config.Turns.Turn(own.ID); taken {
 		return nil, refuse(codeConflict, "the turn "+spec.TurnID+" is active already", "give another id, or none")
 	}
