@@ -51,26 +51,21 @@ func (d *daemon) settle() []neighbour {
 
 // inTurn makes the call in a turn of its own.
 func inTurn(ctx context.Context, c *client.Client, tool, text string, events bool) (string, error) {
-	begun, err := c.Begin(ctx, api.TurnSpec{Headless: true})
-	if err != nil {
-		return "", err
-	}
 	raw, _ := json.Marshal(map[string]string{"name": text})
-	calls := []api.Call{{ID: "1", Tool: tool, Arguments: raw}}
-	run := c.Run
+	run := c.RunTurn
 	if events {
-		run = func(ctx context.Context, id string, calls []api.Call) ([]*api.Result, error) {
-			return c.RunEvents(ctx, id, calls, func(api.Record) {})
+		run = func(ctx context.Context, spec api.TurnSpec, calls []api.Call) ([]*api.Result, error) {
+			return c.RunTurnEvents(ctx, spec, calls, func(api.Record) {})
 		}
 	}
-	results, err := run(ctx, begun.TurnID, calls)
-	if err != nil {
+	results, err := run(ctx, api.TurnSpec{Headless: true}, []api.Call{{ID: "1", Tool: tool, Arguments: raw}})
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if !results[0].OK() {
+	case !results[0].OK():
 		return "", errors.New(results[0].Message)
 	}
-	return results[0].Text(), c.End(ctx, begun.TurnID)
+	return results[0].Text(), nil
 }
 
 func (d *daemon) overMCP(version string) func(context.Context, string) (string, error) {
