@@ -223,7 +223,7 @@ func (k *app) notConfigured(name, path string, called bool) error {
 	configured = configured && entry.Type != config.TypeMCP // a server's tools have names of their own
 	if !configured && called {
 		tool, err := k.catalog.Find(context.Background(), name)
-		entry, configured = tool.Entry, err == nil
+		entry, configured = &tool.Entry, err == nil
 	}
 	if configured {
 		return exit.Usagef("the tool name %q of %s is taken by the configuration's %s (%s): leave out one of them", name, path, entry.Name, entry.Source)

@@ -5,6 +5,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -160,23 +161,23 @@ func (c *Catalog) Find(ctx context.Context, name string) (Tool, error) {
 func (c *Catalog) find(name string, toolsOf func(config.Tool) ([]Tool, error)) (Tool, error) {
 	var failed error
 	var denied *Tool
-	none := &NotFoundError{Name: name}
+	var none *NotFoundError
 	for _, h := range c.holders(name) {
-		deny, of := c.denied(h.tool), toolsOf
+		deny, of := c.denied(*h.tool), toolsOf
 		if deny {
 			of = c.peek
 		}
-		tools, err := of(h.entry)
-		none.lookedThrough(h.entry, tools)
+		tools, err := of(*h.entry)
 		if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 			return tools[i], nil
 		}
 		switch {
 		case deny && err != nil && denied == nil:
-			denied = new(c.undescribed(name, h.tool))
+			denied = new(c.undescribed(name, *h.tool))
 		case !deny:
 			failed = errors.Join(failed, err)
 		}
+		none = none.lookedThrough(name, h.entry, tools)
 	}
 	switch {
 	case failed != nil:
@@ -184,22 +185,23 @@ func (c *Catalog) find(name string, toolsOf func(config.Tool) ([]Tool, error)) (
 	case denied != nil:
 		return *denied, nil
 	}
-	return Tool{}, none
+	return Tool{}, cmp.Or(none, &NotFoundError{Name: name})
 }
 
-// lookedThrough notes what a server has, if its prefix is the name's.
-func (e *NotFoundError) lookedThrough(entry config.Tool, tools []Tool) {
-	if prefix := entry.MCP.Prefix; prefix == "" || !strings.HasPrefix(e.Name, prefix+mcpname.Separator) || len(tools) == 0 {
-		return
+// lookedThrough is the error after a server was looked through, if its prefix is the name's.
+func (e *NotFoundError) lookedThrough(name string, entry *config.Tool, tools []Tool) *NotFoundError {
+	if prefix := entry.MCP.Prefix; prefix == "" || !strings.HasPrefix(name, prefix+mcpname.Separator) || len(tools) == 0 {
+		return e
 	}
-	e.Server, e.Tools = entry, nil
+	e = &NotFoundError{Name: name, Server: *entry}
 	for _, t := range tools {
 		e.Tools = append(e.Tools, t.Name)
 	}
+	return e
 }
 
 // holder is an entry that a tool can come from, and what it says of that tool.
-type holder struct{ entry, tool config.Tool }
+type holder struct{ entry, tool *config.Tool }
 
 // holders are the entries that a tool of this name can come from: where the file
 // has a tool of the name, that one alone, even if it cannot be described; of
@@ -220,15 +222,15 @@ func (c *Catalog) holders(name string) (list []holder) {
 		if prefix != "" && !mcpname.Hashed(name) && !strings.HasPrefix(name, prefix+mcpname.Separator) {
 			continue
 		}
-		if one := settingsFor(*entry, name); !one.Hidden {
-			list = append(list, holder{*entry, one})
+		if one := settingsFor(entry, name); !one.Hidden {
+			list = append(list, holder{entry, one})
 		}
 	}
 	return list
 }
 
 // named returns the entry that is itself the tool of this name, not a server.
-func (c *Catalog) named(name string) (config.Tool, bool) {
+func (c *Catalog) named(name string) (*config.Tool, bool) {
 	entry, ok := c.loaded.Tool(name)
 	return entry, ok && entry.Type != config.TypeMCP
 }
@@ -240,7 +242,7 @@ func (c *Catalog) Server(ctx context.Context, entry string) ([]Tool, error) {
 	if !ok {
 		return nil, &NotFoundError{Name: entry}
 	}
-	return c.describe(ctx, found)
+	return c.describe(ctx, *found)
 }
 
 // maxDescribing bounds how many entries are described at once.

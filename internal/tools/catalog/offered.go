@@ -93,14 +93,14 @@ func (c *Catalog) undescribed(name string, entry config.Tool) Tool {
 
 // settingsFor is what an entry says of the tool that models call by a name: of a
 // server what it says of that tool, or of all that it doesn't name.
-func settingsFor(entry config.Tool, name string) config.Tool {
+func settingsFor(entry *config.Tool, name string) *config.Tool {
 	if entry.Type != config.TypeMCP {
 		return entry
 	}
 	for key, one := range entry.MCP.Tools {
-		if modelName(entry, mcpname.Safe(key)) == name || modelName(entry, key) == name {
+		if modelName(*entry, mcpname.Safe(key)) == name || modelName(*entry, key) == name {
 			one.Name = entry.Name
-			return one
+			return &one
 		}
 	}
 	return entry

@@ -60,10 +60,10 @@ func (c *Catalog) HasServers() bool {
 // if there is one. After an error what it has said before stands.
 func (c *Catalog) Renew(ctx context.Context, name string) error {
 	entry, ok := c.loaded.Tool(name)
-	if !ok || entry.Type != config.TypeMCP || c.deniedServer(entry) {
+	if !ok || entry.Type != config.TypeMCP || c.deniedServer(*entry) {
 		return nil
 	}
-	request, err := c.serverRequest(entry)
+	request, err := c.serverRequest(*entry)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *Catalog) Renew(ctx context.Context, name string) error {
 	}
 	k := &known{done: make(chan struct{})}
 	close(k.done)
-	if k.tools, _, err = c.serverTools(ctx, entry, request); err != nil {
+	if k.tools, _, err = c.serverTools(ctx, *entry, request); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -97,8 +97,11 @@ func (c *Catalog) serverMethod(name string) (entry config.Tool, method string, i
 	if !is || !slices.Contains(methods, method) {
 		return config.Tool{}, "", false
 	}
-	entry, is = c.loaded.Tool(of)
-	return entry, method, is && entry.Type == config.TypeMCP
+	server, is := c.loaded.Tool(of)
+	if !is || server.Type != config.TypeMCP {
+		return config.Tool{}, "", false
+	}
+	return *server, method, true
 }
 
 // serverRequestTool is such a request as a turn makes it. What is read may be read

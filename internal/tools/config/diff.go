@@ -26,7 +26,7 @@ func Compare(before, after *Loaded) Diff {
 		switch {
 		case !ok:
 			d.Added = append(d.Added, t.Name)
-		case !sameTool(old, t):
+		case !sameTool(*old, t):
 			d.Changed = append(d.Changed, t.Name)
 		}
 	}

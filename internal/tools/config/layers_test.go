@@ -86,7 +86,7 @@ func TestTimeoutsResolve(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool, _ := l.Tool(c.tool)
-		r := resolve(l, tool)
+		r := resolve(l, *tool)
 		if r.Timeout != c.timeout || r.SourceDetail != c.detail || r.Source != budget.LayerGlobal || r.Clamped {
 			t.Errorf("%s with %q: %+v", c.tool, c.variable, r)
 		}

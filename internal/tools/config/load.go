@@ -137,14 +137,14 @@ func read(m Machine, named string) *builder {
 	return &builder{loader: l, loaded: &Loaded{Path: path}}
 }
 
-// Tool finds one by its name.
-func (l *Loaded) Tool(name string) (Tool, bool) {
+// Tool finds one by its name. It is not to be changed.
+func (l *Loaded) Tool(name string) (*Tool, bool) {
 	for i := range l.Tools { // a copy of each takes longer than all else
 		if l.Tools[i].Name == name {
-			return l.Tools[i], true
+			return &l.Tools[i], true
 		}
 	}
-	return Tool{}, false
+	return nil, false
 }
 
 // Values lists the settings that are not a single tool's, with their sources,
