@@ -31,6 +31,7 @@ func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.
 		func() (func(), error) { return line.Enter(ctx, shared, s.lockWait(p)) },
 		func() (func(), error) { return s.lock(ctx, p, line) },
 		func() (func(), error) { return s.slot(ctx, p) },
+		func() (func(), error) { return func() {}, s.onRecord(ctx, p) },
 	} {
 		release, err := wait()
 		if err != nil {
@@ -40,6 +41,16 @@ func (s *Supervisor) enter(ctx context.Context, p *prepare.Prepared, line *kept.
 		held = append(held, release)
 	}
 	return leave, nil
+}
+
+// onRecord waits until there is the call on record, and has as much of its processes made
+// meanwhile as may be.
+func (s *Supervisor) onRecord(ctx context.Context, p *prepare.Prepared) error {
+	if p.Request.OnRecord == nil {
+		return nil
+	}
+	s.makeRoom(p)
+	return p.Request.OnRecord(ctx)
 }
 
 // slot waits for one of the call's pool, and then for one of all.

@@ -57,8 +57,14 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 // does nothing for a call that may find a process.
 func (p *Prepared) MakeRoom(lease *sandbox.Lease) {
 	p.p.Request.Lease = lease
-	if r := p.p.Request; p.refused == nil && r.Keep == nil && r.Prestart == 0 {
-		p.s.maker.MakeRoom(p.p)
+	if p.refused == nil {
+		p.s.makeRoom(p.p)
+	}
+}
+
+func (s *Supervisor) makeRoom(p *prepare.Prepared) {
+	if p.Request.Keep == nil && p.Request.Prestart == 0 {
+		s.maker.MakeRoom(p)
 	}
 }
 

@@ -2,8 +2,10 @@ package supervisor_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -126,6 +128,51 @@ func TestACommandWaitsForItsStart(t *testing.T) {
 		wait.Until(t, "nothing is left", func() bool { return len(processesOf(t, host)) == 0 })
 		if raw, _ := os.ReadFile(file); (string(raw) == "ran\n") != starts {
 			t.Errorf("started %v: %q", starts, raw)
+		}
+	}
+}
+
+// A call whose beginning goes on record has its processes made meanwhile: its tool begins
+// behind that, and never where it fails.
+func TestACallWaitsForItsRecord(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	if got := host.Call(t.Context(), request("echo", `{}`)); !got.OK() { // what asks for its tools has ended
+		t.Fatal(got.Message)
+	}
+	command := supervisor.Request{Command: &supervisor.Command{Argv: []string{"echo", "x"}}}
+	for name, test := range map[string]struct {
+		r     supervisor.Request
+		waits int // processes
+	}{"a command": {command, launcherAndAdapter}, "a plugin": {request("echo", `{}`), 0}} {
+		for _, failed := range []error{nil, errors.New("the disk is full")} {
+			r, events := test.r, make(chan api.Event, 100)
+			r.Events = events
+			r.OnRecord = func(context.Context) error {
+				wait.Until(t, name+" waits", func() bool { return len(processesOf(t, host)) == test.waits })
+				if list := kindsOf(events); slices.Contains(list, api.EventStarted) {
+					t.Errorf("%s has begun: %q", name, list)
+				}
+				return failed
+			}
+			if got := host.Call(t.Context(), r); got.OK() != (failed == nil) || failed != nil && (got.Status != api.StatusStartFailed || got.Retry.SideEffects != "none") {
+				t.Errorf("%s, %v: %s %s %s", name, failed, got.Status, got.Retry.SideEffects, got.Message)
+			}
+			wait.Until(t, "nothing is left", func() bool { return len(processesOf(t, host)) == 0 })
+			if list := kindsOf(events); slices.Contains(list, api.EventStarted) != (failed == nil) {
+				t.Errorf("%s, %v: %q", name, failed, list)
+			}
+		}
+	}
+}
+
+// kindsOf takes the events that are there.
+func kindsOf(events <-chan api.Event) (list []api.EventKind) {
+	for {
+		select {
+		case e := <-events:
+			list = append(list, e.Kind)
+		default:
+			return list
 		}
 	}
 }

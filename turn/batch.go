@@ -33,6 +33,7 @@ type entry struct {
 	stage     stage
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known
+	gate      *gate     // before its start; nil if it needed none
 	begun     bool      // it has been told that it has started
 	worker    string    // of a fleet, that was told to start it
 	trace     string    // its own trace context, once it is begun
@@ -76,8 +77,9 @@ func (b *batch) begin(calls []Call) {
 		b.entries = append(b.entries, e)
 		b.t.emit(b.event(e, api.EventQueued), nil)
 	}
-	if b.t.patience.begin = b.leavesNothing(); !b.t.patience.begin {
-		b.t.flush() // so that a journal which fails is known before anything runs
+	b.t.patience.begin = b.leavesNothing()
+	if b.t.recorded.err != nil || b.t.m.outage.lasts() {
+		b.t.flush() // it may work again
 	}
 	for _, e := range b.entries {
 		if b.check(e); e.stage == stageReady && !b.isStatus(e) {
@@ -157,6 +159,9 @@ func (b *batch) ended(e *entry, result *api.Result) {
 	b.count(e, false)
 	b.noteTimeout(e, result)
 	own := *result
+	if e.gate.refused() {
+		own = *unjournalled(e.call, e.gate.err)
+	}
 	if reason := e.running.reason; reason != "" && !own.OK() && own.Retry.SideEffects == "none" {
 		own = *b.notBegun(e, reason) // its preparation was cut short
 	}

@@ -58,6 +58,10 @@ type Config struct {
 	// Start begins one call, as Supervisor.Start does. It may take as long as a call's
 	// preparing takes, and gives that up when ctx ends; the Result says so then.
 	Start func(ctx context.Context, r supervisor.Request) Running
+	// StartWaits says that Start heeds Request.OnRecord, as a supervisor's and a fleet's do:
+	// what comes before the start of a call is then done beside its record. Else Start is
+	// called behind that.
+	StartWaits bool
 	// Tool finds a tool by the name that the model uses, at once: what takes time
 	// is for the tool's Describe.
 	Tool func(name string) (Tool, bool)

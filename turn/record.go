@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ type recorded struct {
 	err    error     // why the ones behind it are not; nil if all are
 	failed time.Time // when the journal last did
 	lost   bool      // what is missing is no longer held
+	gate   *gate     // of calls that wait for the next flush
 }
 
 const (
@@ -22,6 +24,46 @@ const (
 	// journalPause is for how long a journal that has failed is left alone.
 	journalPause = time.Second
 )
+
+// gate holds calls that are about to start until what came before them is on record.
+type gate struct {
+	open chan struct{}
+	err  error // why it is not; set before open is closed
+}
+
+// wait is for supervisor.Request.OnRecord.
+func (g *gate) wait(ctx context.Context) error {
+	select {
+	case <-g.open:
+		return g.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// refused says that its calls were not started.
+func (g *gate) refused() bool { return g != nil && g.err != nil }
+
+// beforeStart has what came before a call on record, or returns the gate that the call has
+// to wait at: the next flush opens it.
+func (t *Turn) beforeStart() *gate {
+	switch {
+	case len(t.outbox) == 0 || t.patience.begin && !slices.ContainsFunc(t.outbox, t.patience.urgent):
+	case !t.m.config.StartWaits:
+		t.flush()
+	case t.recorded.gate == nil:
+		t.recorded.gate = &gate{open: make(chan struct{})}
+	}
+	return t.recorded.gate
+}
+
+func (t *Turn) openGate() {
+	if g := t.recorded.gate; g != nil {
+		g.err = t.recorded.err
+		close(g.open)
+		t.recorded.gate = nil
+	}
+}
 
 // record has the new events journalled, behind those that the journal has
 // failed to keep before: once there is room again, nothing is missing, unless

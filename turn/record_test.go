@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // fills has the journal fail, or work again, after a while.
@@ -73,8 +75,8 @@ func TestOneCommitOfWhatChangesNothing(t *testing.T) {
 		"only claims it":        {Spec{Single: true}, callOf("a", "claims", 5), 2},
 		"takes its time":        {Spec{Single: true}, callOf("a", "reads", 500), 2},
 		"in a turn of many":     {Spec{}, callOf("a", "reads", 5), 4},
-		"is refused":            {Spec{Single: true}, callOf("a", "banned", 5), 2},
-		"is of a tool unknown ": {Spec{Single: true}, callOf("a", "nothing", 5), 2},
+		"is refused":            {Spec{Single: true}, callOf("a", "banned", 5), 1},
+		"is of a tool unknown ": {Spec{Single: true}, callOf("a", "nothing", 5), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -84,6 +86,52 @@ func TestOneCommitOfWhatChangesNothing(t *testing.T) {
 				turn.End()
 				if got := w.journal.commits; got != test.commits || onRecord(t, w) != int(turn.Newest()) {
 					t.Errorf("%d commits of %d of %d events", got, onRecord(t, w), turn.Newest())
+				}
+			})
+		})
+	}
+}
+
+// slowly is a journal that takes its time.
+type slowly struct{ *memory }
+
+const slowness = 50 * time.Millisecond
+
+func (s slowly) Append(records ...Record) error {
+	time.Sleep(slowness)
+	return s.memory.Append(records...)
+}
+
+// A Start that waits is called beside the record of its call, and starts it behind that; a
+// call that is not on record is not started.
+func TestStartBesideTheRecord(t *testing.T) {
+	for name, test := range map[string]struct {
+		fail    error
+		want    string
+		started int
+	}{"on record": {nil, "ok", 2}, "not on record": {errFull, "overloaded/journal", 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				begun := time.Now()
+				w.config.Journal, w.config.StartWaits = slowly{w.journal}, true
+				w.config.Start = func(ctx context.Context, r supervisor.Request) Running {
+					if time.Since(begun) != 0 {
+						t.Error("Start came behind the record")
+					}
+					if err := r.OnRecord(ctx); err != nil {
+						return over{supervisor.Verdict{Status: api.StatusStartFailed}.Result()}
+					}
+					if time.Since(begun) != slowness {
+						t.Errorf("started after %s", time.Since(begun))
+					}
+					return w.fakes.start(ctx, r)
+				}
+				w.journal.fail = test.fail
+				turn := w.begin(t, Spec{Single: true})
+				want(t, run(t, turn, callOf("a", "work", 1), callOf("b", "work", 1)), test.want, test.want)
+				if len(w.fakes.started) != test.started {
+					t.Errorf("started: %q", w.fakes.started)
 				}
 			})
 		})

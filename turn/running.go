@@ -22,9 +22,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	b.disturb(e)
-	if !t.patience.begin || slices.ContainsFunc(t.outbox, t.patience.urgent) {
-		t.flush() // what came before is on record, or nothing new is begun
-	}
+	gated := t.beforeStart()
 	if t.recorded.err != nil {
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
@@ -37,6 +35,9 @@ func (b *batch) start(e *entry) {
 	e.stage, e.since, e.counted = stageRunning, now, true
 	b.beginTrace(e)
 	request := b.requestOf(e, e.call.Until.left(granted, now))
+	if e.gate = gated; gated != nil {
+		request.OnRecord = gated.wait
+	}
 	events := make(chan api.Event, eventBuffer)
 	request.Events, request.EventOutputBytes = events, b.t.m.config.EventOutputBytes
 	e.running = newStarting()

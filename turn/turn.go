@@ -100,7 +100,7 @@ func (t *Turn) own() {
 		}
 		t.drain()
 		t.raiseNext() // now that all is closed that an answer closes
-		if ripe || len(t.flushed) > 0 || !t.patience.may(t.outbox) {
+		if ripe || len(t.flushed) > 0 || t.recorded.gate != nil || !t.patience.may(t.outbox) {
 			t.flush()
 		}
 	}

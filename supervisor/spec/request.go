@@ -150,7 +150,7 @@ type Request struct {
 // started before there is one.
 func (r Request) Ahead() Request {
 	r.Arguments, r.Method, r.Client, r.Rounds, r.Meta, r.Timeout = nil, "", nil, false, nil, 0
-	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil
+	r.FilesTo, r.ID, r.LogArgs, r.Place, r.Reserved, r.Placed, r.OnRecord, r.Ask, r.Events = "", "", nil, api.Place{}, false, nil, nil, nil, nil
 	return r
 }
 
@@ -182,6 +182,10 @@ type Placement struct {
 	// Placed, if not nil, is called before a worker is told to start the call, and must
 	// keep that on record: with an error the call is not started.
 	Placed func(worker string, attempt int) error
+	// OnRecord, if not nil, returns once it is on record that there is the call, or why it
+	// is not: then the call is not started. What may come before the start, which is nothing
+	// of the tool's own, is done meanwhile. For a worker's call Placed says the same.
+	OnRecord func(ctx context.Context) error
 }
 
 // ToolName is what the call's tool is called before it is described.

@@ -201,7 +201,7 @@ func (d *daemon) openAPI() (err error) {
 	}
 	d.turns = turn.New(turn.Config{
 		Interactor: d.mcp.asker, History: history, Approvals: approvals,
-		Start: d.start(), Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
+		Start: d.start(), StartWaits: true, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
 		Child: func(l net.Listener, of api.Place) { d.api.ServeChild(l, of) }, // d.api comes before any call
