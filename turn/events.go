@@ -115,7 +115,7 @@ func (t *Turn) emit(e api.Event, result *api.Result) {
 func (t *Turn) flush() {
 	t.patience.end()
 	t.record()
-	t.openGate()
+	t.recorded.open()
 	if len(t.outbox) > 0 {
 		t.log.add(t.outbox)
 	}

@@ -44,24 +44,12 @@ func (g *gate) wait(ctx context.Context) error {
 // refused says that its calls were not started.
 func (g *gate) refused() bool { return g != nil && g.err != nil }
 
-// beforeStart has what came before a call on record, or returns the gate that the call has
-// to wait at: the next flush opens it.
-func (t *Turn) beforeStart() *gate {
-	switch {
-	case len(t.outbox) == 0 || t.patience.begin && !slices.ContainsFunc(t.outbox, t.patience.urgent):
-	case !t.m.config.StartWaits:
-		t.flush()
-	case t.recorded.gate == nil:
-		t.recorded.gate = &gate{open: make(chan struct{})}
-	}
-	return t.recorded.gate
-}
-
-func (t *Turn) openGate() {
-	if g := t.recorded.gate; g != nil {
-		g.err = t.recorded.err
+// open lets the calls that wait go on, or says to them why they cannot.
+func (r *recorded) open() {
+	if g := r.gate; g != nil {
+		g.err = r.err
 		close(g.open)
-		t.recorded.gate = nil
+		r.gate = nil
 	}
 }
 

@@ -22,7 +22,7 @@ func (b *batch) start(e *entry) {
 		return
 	}
 	b.disturb(e)
-	gated := t.beforeStart()
+	gated := b.beforeStart()
 	if t.recorded.err != nil {
 		b.finish(e, unjournalled(e.call, t.recorded.err))
 		return
@@ -44,6 +44,20 @@ func (b *batch) start(e *entry) {
 	ended := make(chan *api.Result, 1)
 	t.helpers.Go(func() { b.run(e, request, ended) })
 	t.helpers.Go(func() { b.forward(e, events, ended) })
+}
+
+// beforeStart has what came before a call on record, or returns the gate that the call has
+// to wait at: the next flush opens it.
+func (b *batch) beforeStart() *gate {
+	t := b.t
+	switch {
+	case len(t.outbox) == 0 || t.patience.begin && !slices.ContainsFunc(t.outbox, t.patience.urgent):
+	case !t.m.config.StartWaits:
+		t.flush()
+	case t.recorded.gate == nil:
+		t.recorded.gate = &gate{open: make(chan struct{})}
+	}
+	return t.recorded.gate
 }
 
 // count has the turn's clock of tool time run for a call that has begun, or
