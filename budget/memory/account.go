@@ -194,6 +194,16 @@ func (h *Holder) Give(bytes int64) {
 	a.serve()
 }
 
+// Keep gives all back but so many of the bytes that are in use.
+func (h *Holder) Keep(bytes int64) {
+	h.account.mu.Lock()
+	rest := h.bytes - bytes
+	h.account.mu.Unlock()
+	if rest > 0 {
+		h.Give(rest)
+	}
+}
+
 // Release gives everything back. It may be called again.
 func (h *Holder) Release() {
 	a := h.account

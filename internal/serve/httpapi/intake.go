@@ -121,8 +121,20 @@ func (h *held) takeValues(ctx context.Context, values int) error {
 	return nil
 }
 
+// settle keeps what the body has become until release: so many bytes.
+func (h *held) settle(bytes int64) {
+	h.done()
+	h.memory.Keep(bytes)
+}
+
 // release gives all of it back, the body too. It may be called again.
 func (h *held) release() {
+	h.done()
+	h.memory.Release()
+}
+
+// done is the end of the body itself.
+func (h *held) done() {
 	if h.decoded != nil {
 		h.decoded()
 		h.decoded = nil
@@ -131,7 +143,6 @@ func (h *held) release() {
 		buffers.Put(h.buffer)
 		h.buffer = nil
 	}
-	h.memory.Release()
 	h.quota.Release()
 }
 

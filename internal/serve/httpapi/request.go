@@ -64,21 +64,19 @@ func (s *Server) prepare(q *request) (err error) {
 	}
 	q.body, err = s.readBody(q)
 	if q.route.in == nil { // nobody decodes it
-		q.giveUp()
+		q.body = nil
+		q.held.release()
 	}
 	return err
 }
 
-// giveUp gives up the body.
-func (q *request) giveUp() {
-	q.body = nil
-	q.held.release()
-}
-
 // decode fills v from the body, which satisfies the schema of v's type. It can be
-// done once: the body is given up.
+// done once: the body is given up, and what came of it counts until the answer.
 func (q *request) decode(v any) error {
-	defer q.giveUp()
+	defer func() {
+		q.held.settle(int64(len(q.body)))
+		q.body = nil
+	}()
 	if err := json.Unmarshal(q.body, v); err != nil {
 		return refuse(codeInvalid, printable(schema.DecodeError(err).Error()), "see the schema in /api/openapi.json")
 	}
