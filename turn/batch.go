@@ -47,6 +47,8 @@ type entry struct {
 	forgotten map[[32]byte]int // what the repeat guard had counted before it; nil if it resets nothing
 	settings  []string         // those of notes that are for the operator instead
 	result    *api.Result
+	size      int64              // what it counts for while it is held
+	shelved   bool               // it is on record alone
 	ended     int64              // the seq of the event that has it
 	giveUp    context.CancelFunc // ends its Describe; nil before that
 
@@ -211,6 +213,7 @@ func (b *batch) finish(e *entry, r *api.Result) {
 	b.t.emit(event, r)
 	last := &b.t.outbox[len(b.t.outbox)-1]
 	e.ended = last.Event.Seq
+	b.t.recorded.fresh = append(b.t.recorded.fresh, e)
 	last.Asked = e.asked
 	last.TraceParent, last.Trace = e.traceParent(), e.trace
 	if e.call.Made != nil {
@@ -327,14 +330,6 @@ func (b *batch) toolOf(key string) (tool string, ok bool) {
 		return "", false
 	}
 	return b.entries[i].call.Tool, true
-}
-
-func (b *batch) results() []*api.Result {
-	list := make([]*api.Result, len(b.entries))
-	for i, e := range b.entries {
-		list[i] = e.result
-	}
-	return list
 }
 
 // humanWait is how long a call that has begun has waited for humans.

@@ -70,6 +70,9 @@ type Config struct {
 	// History reads what Journal keeps, for readers of events that are no longer
 	// in memory, from any goroutine; nil cannot, and they get a gap.
 	History History
+	// Recall reads results that Journal keeps: with it, turns do not hold in memory what
+	// there is no room for. nil cannot.
+	Recall Recall
 	// Observe, if not nil, is called with all records in order, also those that
 	// the journal fails to keep, after their waiters go on. The turn waits for
 	// it. It may be called by several turns at once.

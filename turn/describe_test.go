@@ -56,7 +56,7 @@ func (d *describing) names() []string {
 }
 
 func describedWorld(d *describing) *world {
-	w := &world{fakes: &fakes{}, journal: &memory{}}
+	w := &world{fakes: &fakes{}, journal: &recorder{}}
 	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Parallel: 8, Tool: d.tool})
 	return w
 }

@@ -116,6 +116,7 @@ func (t *Turn) flush() {
 	t.patience.end()
 	t.record()
 	t.recorded.open()
+	t.recorded.shelve(t.m)
 	if len(t.outbox) > 0 {
 		t.log.add(t.outbox)
 	}

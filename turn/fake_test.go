@@ -197,8 +197,8 @@ var testTools = map[string]Tool{
 	"claims": {Name: "claims", ReadOnly: true},
 }
 
-// memory is a journal that can fail, and lose what it has.
-type memory struct {
+// recorder is a journal that can fail, and lose what it has.
+type recorder struct {
 	mu      sync.Mutex
 	records []Record
 	commits int
@@ -208,7 +208,7 @@ type memory struct {
 }
 
 // history gives a few at a time.
-func (m *memory) history(turnID string, after int64) (page []*Record, err error) {
+func (m *recorder) history(turnID string, after int64) (page []*Record, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
@@ -220,7 +220,7 @@ func (m *memory) history(turnID string, after int64) (page []*Record, err error)
 	return page, m.fail
 }
 
-func (m *memory) Append(records ...Record) error {
+func (m *recorder) Append(records ...Record) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
@@ -231,7 +231,7 @@ func (m *memory) Append(records ...Record) error {
 	return nil
 }
 
-func (m *memory) list() []Record {
+func (m *recorder) list() []Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]Record{}, m.records...)
@@ -240,11 +240,11 @@ func (m *memory) list() []Record {
 type world struct {
 	*Manager
 	fakes   *fakes
-	journal *memory
+	journal *recorder
 }
 
 func newWorld() *world {
-	w := &world{fakes: &fakes{}, journal: &memory{}}
+	w := &world{fakes: &fakes{}, journal: &recorder{}}
 	w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, History: w.journal.history, Parallel: 8, Tool: func(name string) (Tool, bool) {
 		tool, ok := testTools[name]
 		return tool, ok

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/budget/memory"
 )
 
 // Manager is the registry of active turns. Its methods may be called from any
@@ -28,6 +29,8 @@ type Manager struct {
 
 	asking sync.Map     // the *Turn of each interaction that waits, by its id
 	kept   atomic.Int64 // bytes of events that the active turns hold
+	held   atomic.Int64 // bytes of results that nobody has been given yet
+	room   int64        // for these
 	outage outage
 }
 
@@ -44,7 +47,7 @@ func New(config Config) *Manager {
 	if config.Approvals == nil {
 		config.Approvals = NewApprovals(ApprovalOptions{})
 	}
-	return &Manager{config: config, active: map[string]*Turn{}, sessions: map[string]*session{}}
+	return &Manager{config: config, room: memory.Within(maxHeldBytes, maxHeldPart), active: map[string]*Turn{}, sessions: map[string]*session{}}
 }
 
 // maxActive bounds the turns at once. One owner may have ownPart times as many as

@@ -16,6 +16,7 @@ type recorded struct {
 	failed time.Time // when the journal last did
 	lost   bool      // what is missing is no longer held
 	gate   *gate     // of calls that wait for the next flush
+	fresh  []*entry  // have a result since the last flush
 }
 
 const (
@@ -62,7 +63,7 @@ func (t *Turn) record() {
 	}
 	missed, held := t.log.after(t.recorded.seq)
 	if !held {
-		t.lose()
+		t.recorded.lose()
 		return
 	}
 	was := t.recorded.err
@@ -73,9 +74,9 @@ func (t *Turn) record() {
 }
 
 // lose says why the turn goes on without its record though there may be room.
-func (t *Turn) lose() {
-	if !t.recorded.lost {
-		t.recorded.lost, t.recorded.err = true, fmt.Errorf("events of this turn are lost to it, begin another turn: %w", t.recorded.err)
+func (r *recorded) lose() {
+	if !r.lost {
+		r.lost, r.err = true, fmt.Errorf("events of this turn are lost to it, begin another turn: %w", r.err)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // fills has the journal fail, or work again, after a while.
-func (m *memory) fills(after time.Duration, err error) {
+func (m *recorder) fills(after time.Duration, err error) {
 	time.AfterFunc(after, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -93,13 +93,13 @@ func TestOneCommitOfWhatChangesNothing(t *testing.T) {
 }
 
 // slowly is a journal that takes its time.
-type slowly struct{ *memory }
+type slowly struct{ *recorder }
 
 const slowness = 50 * time.Millisecond
 
 func (s slowly) Append(records ...Record) error {
 	time.Sleep(slowness)
-	return s.memory.Append(records...)
+	return s.recorder.Append(records...)
 }
 
 // A Start that waits is called beside the record of its call, and starts it behind that; a

@@ -57,6 +57,7 @@ func (r *rounds) Current() (now cgroup.Current, ok bool) {
 
 // Result implements Running. It is called once.
 func (r *rounds) Result() *api.Result {
+	defer r.forget()
 	result := r.running.Result()
 	var before []*api.Result
 	for {
@@ -79,6 +80,21 @@ func (r *rounds) Result() *api.Result {
 		result = r.running.Result()
 	}
 }
+
+// forget holds on to no result.
+func (r *rounds) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = answered{processesOf(r.running).Gone()}
+}
+
+// answered is a call that has given its result; processes of it may be left.
+type answered struct{ gone <-chan struct{} }
+
+func (answered) Abort(api.Reason)                             {}
+func (answered) Result() *api.Result                          { return nil }
+func (a answered) Gone() <-chan struct{}                      { return a.gone }
+func (answered) Current() (none cgroup.Current, running bool) { return none, false }
 
 // next asks for what a server wants and begins the next process with it. A result is
 // that of a call which ends instead.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolhost/toolhost/api"
 )
@@ -29,6 +30,17 @@ const (
 // [ErrDisconnected], timeout if it is context.DeadlineExceeded, else user; Run still returns
 // the results.
 func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
+	results, err := t.RunBatch(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
+	defer results.Close()
+	return slices.Collect(results.All()), nil
+}
+
+// RunBatch is Run for many or large results, which are to be had one by one: while others
+// of the batch run, only as many are held in memory as there is room for. Close must follow.
+func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	if err := CheckBatch(calls); err != nil {
 		return nil, err
 	}
@@ -44,7 +56,7 @@ func (t *Turn) Run(ctx context.Context, calls []Call) ([]*api.Result, error) {
 	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
 	defer stop()
 	<-b.done
-	return b.results(), nil
+	return &Results{b}, nil
 }
 
 // ErrDisconnected is the cause of a context whose client has gone.

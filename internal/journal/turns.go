@@ -44,6 +44,20 @@ func (r *Reader) Records(turnID string, after int64) ([]*turn.Record, error) {
 	return records, nil
 }
 
+// Recall is for turn.Config.
+func (r *Reader) Recall(turnID, callID string) (*api.Result, error) {
+	raw, err := r.Result(turnID, callID)
+	if err != nil {
+		return nil, err
+	}
+	result := &api.Result{}
+	err = json.Unmarshal(raw, result)
+	if string(result.Structured) == "null" { // which is nothing structured
+		result.Structured = nil
+	}
+	return result, err
+}
+
 // Records is that of a Reader which is opened for it: few who run turns by themselves ever lag behind their memory.
 func (t Turns) Records(turnID string, after int64) ([]*turn.Record, error) {
 	r, err := OpenReader(t.Dir())

@@ -196,11 +196,12 @@ func (d *daemon) openAPI() (err error) {
 		return err
 	}
 	var history turn.History
+	var recall turn.Recall
 	if d.reader != nil {
-		history = d.reader.Records
+		history, recall = d.reader.Records, d.reader.Recall
 	}
 	d.turns = turn.New(turn.Config{
-		Interactor: d.mcp.asker, History: history, Approvals: approvals,
+		Interactor: d.mcp.asker, History: history, Recall: recall, Approvals: approvals,
 		Start: d.start(), StartWaits: true, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),

@@ -51,14 +51,15 @@ func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call) error {
 	if q.wantsStream() {
 		return s.runStreamed(ctx, q, t, calls)
 	}
-	results, err := t.Run(ctx, calls)
+	results, err := t.RunBatch(ctx, calls)
 	if err != nil {
 		return notRun(t, err)
 	}
+	defer results.Close()
 	if hasLeft(ctx) {
 		t.End()
 	}
-	return q.answer(api.Results{Results: results})
+	return answerList(q, "results", results.All(), nil)
 }
 
 // hasLeft is whether the client went away before its batch had results. Then no
@@ -100,7 +101,7 @@ func wrongBatch(err error) error {
 
 // ran is what a batch came to.
 type ran struct {
-	results []*api.Result
+	results *turn.Results // nil with an err
 	err     error
 }
 
@@ -118,7 +119,7 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	var r ran
 	go func() {
 		defer ended()
-		r.results, r.err = t.Run(ctx, calls)
+		r.results, r.err = t.RunBatch(ctx, calls)
 	}()
 	st := s.newStream(q)
 	defer st.close()
@@ -126,6 +127,7 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 		abort(turn.ErrDisconnected)
 	}
 	<-running.Done()
+	defer r.results.Close()
 	left := hasLeft(ctx) // not for having all that it asked for
 	gone, err := st.finish(t, r)
 	if r.err == nil && (left || gone) {
@@ -137,20 +139,19 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 // finish sends the results after all events of the batch. A batch that did
 // not run and had no events is answered with the error.
 func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
-	kind, value := kindResults, any(api.Results{Results: r.results})
-	if r.err != nil {
-		err := notRun(t, r.err)
-		if !st.opened {
-			return false, err
-		}
-		refused, _ := errors.AsType[*api.Error](err)
-		kind, value = kindError, api.Failure{Error: *refused}
+	if r.err == nil {
+		return sendList(st, kindResults, "results", r.results.All()) != nil, nil
 	}
-	raw, err := json.Marshal(value)
+	refused := notRun(t, r.err)
+	if !st.opened {
+		return false, refused
+	}
+	failure, _ := errors.AsType[*api.Error](refused)
+	raw, err := json.Marshal(api.Failure{Error: *failure})
 	if err != nil {
 		return false, err
 	}
-	st.put(0, kind, raw)
+	st.put(0, kindError, raw)
 	return st.send() != nil, nil
 }
 

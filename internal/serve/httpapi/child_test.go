@@ -105,10 +105,10 @@ func TestACallsTurnsEndWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan ran, 1)
+	ended := make(chan batchRan, 1)
 	go func() {
 		results, err := call.Run(w.ctx(), begun.TurnID, []api.Call{callOf("held", "work", fakeArgs{Hold: true})})
-		ended <- ran{results, err}
+		ended <- batchRan{results, err}
 	}()
 	w.fakes.await(t, "held", true)
 	call.end()

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -202,4 +203,25 @@ func TestAStreamKeepsNoTurn(t *testing.T) {
 	if n := len(w.server.intake.turns); n != 0 {
 		t.Errorf("%d turns are taken by streams", n)
 	}
+}
+
+// What a call has for arguments counts until it has been answered, not until its body was
+// decoded.
+func TestArgumentsCountWhileTheirCallWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	id := w.begin(api.TurnSpec{})
+	call := callOf("held", "work", fakeArgs{Hold: true})
+	call.Meta = json.RawMessage(`{"x":"` + strings.Repeat("y", 1<<20) + `"}`)
+	done := w.runLater(w.ctx(), id, call)
+	running := w.fakes.await(t, "held", true)
+	wait.Until(t, "its body is decoded, and its arguments count", func() bool {
+		used := w.server.intake.bodies.Used()
+		return used > 1<<20-freeBodyBytes && used < 3<<19
+	})
+	close(running.letGo)
+	if got := w.wait(done); got.err != nil || !got.results[0].OK() {
+		t.Fatalf("%+v", got)
+	}
+	wait.Until(t, "nothing counts any more", func() bool { return w.server.intake.bodies.Used() == 0 })
 }

@@ -9,14 +9,14 @@ import (
 )
 
 func (s *Server) interactions(q *request) error {
-	list := api.Interactions{Interactions: []api.Interaction{}}
+	var list []api.Interaction
 	for _, info := range s.config.Turns.Active() {
 		if q.who.SeesQuestions(info.Owner) {
-			list.Interactions = append(list.Interactions, info.PendingInteractions...)
+			list = append(list, info.PendingInteractions...)
 		}
 	}
-	slices.SortFunc(list.Interactions, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
-	return q.answer(list)
+	slices.SortFunc(list, func(a, b api.Interaction) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
+	return answerList(q, "interactions", slices.Values(list), nil)
 }
 
 // raise puts a question of a host to a human. It is taken back if the host goes away:

@@ -296,24 +296,30 @@ func callOf(id, tool string, args fakeArgs) api.Call {
 	return api.Call{ID: id, Tool: tool, Arguments: raw}
 }
 
+// batchRan is what a client got of a batch.
+type batchRan struct {
+	results []*api.Result
+	err     error
+}
+
 // runLater runs a batch on a goroutine; the channel gives its results.
-func (w *world) runLater(ctx context.Context, id string, calls ...api.Call) <-chan ran {
-	done := make(chan ran, 1)
+func (w *world) runLater(ctx context.Context, id string, calls ...api.Call) <-chan batchRan {
+	done := make(chan batchRan, 1)
 	go func() {
 		results, err := w.client.Run(ctx, id, calls)
-		done <- ran{results, err}
+		done <- batchRan{results, err}
 	}()
 	return done
 }
 
-func (w *world) wait(done <-chan ran) ran {
+func (w *world) wait(done <-chan batchRan) batchRan {
 	w.t.Helper()
 	select {
 	case r := <-done:
 		return r
 	case <-time.After(hangLimit):
 		w.t.Fatal("no results")
-		return ran{}
+		return batchRan{}
 	}
 }
 

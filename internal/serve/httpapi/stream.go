@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -124,6 +125,28 @@ func (st *stream) send() error {
 		return err
 	}
 	return flush(st.w)
+}
+
+// sendList sends an event of an object of one list, an element at a time.
+func sendList[T any](st *stream, kind, name string, items iter.Seq[T]) error {
+	st.buf.WriteString("event: " + kind + "\ndata: ")
+	if err := writeList(inPieces{st}, name, items, nil); err != nil { // JSON has no line ends of its own
+		return err
+	}
+	st.buf.WriteString("\n\n")
+	return st.send()
+}
+
+// inPieces sends what it is given as soon as that is much.
+type inPieces struct{ *stream }
+
+// Write implements io.Writer.
+func (p inPieces) Write(b []byte) (int, error) {
+	p.buf.Write(b)
+	if p.buf.Len() < pieceBytes {
+		return len(b), nil
+	}
+	return len(b), p.send()
 }
 
 // comment is what readers ignore: it keeps the connection alive, and finds out

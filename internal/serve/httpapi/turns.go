@@ -173,16 +173,20 @@ func (s *Server) accompany(q *request, t *turn.Turn) {
 }
 
 func (s *Server) active(q *request) error {
-	list := api.Turns{Turns: []api.Turn{}}
-	for _, info := range s.config.Turns.Active() {
-		if q.who.Sees(info.Owner) {
-			list.Turns = append(list.Turns, wireTurn(info))
+	turns := func(yield func(api.Turn) bool) {
+		for _, info := range s.config.Turns.Active() {
+			if q.who.Sees(info.Owner) && !yield(wireTurn(info)) {
+				return
+			}
 		}
 	}
+	var rest map[string]any
 	if s.config.Prestarted != nil && q.who.UsesAll() {
-		list.Prestarted = s.config.Prestarted()
+		if waiting := s.config.Prestarted(); len(waiting) > 0 {
+			rest = map[string]any{"prestarted": waiting}
+		}
 	}
-	return q.answer(list)
+	return answerList(q, "turns", turns, rest)
 }
 
 func (s *Server) turn(q *request) error {

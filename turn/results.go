@@ -1,0 +1,77 @@
+package turn
+
+import (
+	"iter"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// What all turns hold of results that nobody has been given yet. Beyond it they are on
+// record alone until they are asked for.
+const (
+	maxHeldBytes = 256 << 20
+	maxHeldPart  = 16 // of the memory that the program may use
+	// maxShelvedBytes is on record whole, however long it is as JSON.
+	maxShelvedBytes = 8 << 20
+)
+
+// Recall reads what a Journal keeps: the result of a call, by its name in the turn. It may be
+// called from any goroutine.
+type Recall func(turnID, callKey string) (*api.Result, error)
+
+// Results are those of a batch that is over. Its methods are for one goroutine.
+type Results struct{ b *batch }
+
+// All gives one result for each call, in their order, none of them nil.
+func (r *Results) All() iter.Seq[*api.Result] {
+	return func(yield func(*api.Result) bool) {
+		for _, e := range r.b.entries {
+			if !yield(r.b.resultOf(e)) {
+				return
+			}
+		}
+	}
+}
+
+// Close gives up the results. It may be called again, and for nil, which has none.
+func (r *Results) Close() {
+	if r == nil {
+		return
+	}
+	for _, e := range r.b.entries {
+		r.b.t.m.held.Add(-e.size)
+		e.size, e.result = 0, nil
+	}
+	r.b.entries = nil
+}
+
+func (b *batch) resultOf(e *entry) *api.Result {
+	if !e.shelved {
+		return e.result
+	}
+	result, err := b.t.m.config.Recall(b.t.info.TurnID, e.key)
+	if err == nil {
+		return result
+	}
+	r := supervisor.Verdict{
+		CallID: e.call.ID, Tool: e.call.Tool, Status: api.StatusNoResult, Reason: api.ReasonJournal,
+		Message: "[FAILED] The call is over, and its result is on record, which cannot be read: " + err.Error(),
+	}.Result()
+	r.TurnID, r.Retry.SideEffects = b.t.info.TurnID, "possible"
+	return r
+}
+
+// shelve has what there is no room for in memory on record alone.
+func (r *recorded) shelve(m *Manager) {
+	for _, e := range r.fresh {
+		e.size = int64(e.result.OutputBytes())
+		full := m.held.Add(e.size) > m.room
+		if full && e.size <= maxShelvedBytes && m.config.Recall != nil && r.err == nil {
+			m.held.Add(-e.size)
+			e.size, e.result, e.shelved = 0, nil, true
+		}
+	}
+	clear(r.fresh)
+	r.fresh = r.fresh[:0]
+}
