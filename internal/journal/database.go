@@ -39,7 +39,10 @@ type database struct {
 // openDatabase opens the database of dir for writing, making or migrating it, and checks what there is time for (see
 // BenchmarkCheck). Damage is answered with ErrCorrupt. The caller closes what is returned, with an error too.
 func openDatabase(ctx context.Context, dir string, unclean bool, steps []string) (*database, error) {
-	db, err := sql.Open("sqlite", dsn(dir, ""))
+	if err := registerVFS(); err != nil {
+		return nil, err
+	}
+	db, err := sql.Open("sqlite", dsn(dir, "&vfs="+logVFS))
 	if err != nil {
 		return nil, err
 	}

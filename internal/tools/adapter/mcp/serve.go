@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ const maxCancelTime = 31 * time.Second
 // ended in the meantime.
 func Serve(o Options, argv []string) {
 	shield.Prepare()
+	runtime.GOMAXPROCS(1) // it passes messages on: waking a second thread takes longer than what that would do
 	a := newAdapter(o, argv)
 	plugin.ServeProvider(a)
 	a.close()
