@@ -56,7 +56,7 @@ func receiveConn(ctx context.Context, answer *net.UnixConn) (*net.UnixConn, erro
 	if f, ok := wire.ParseFailure(buf[:n]); ok {
 		return nil, syscall.Errno(f.Errno)
 	}
-	files := receivedFiles(oob[:oobn])
+	files := receivedFiles(oob[:oobn], false)
 	if len(files) != 1 {
 		return nil, errors.New("the zygote sent no connection")
 	}

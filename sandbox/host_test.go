@@ -278,6 +278,9 @@ func TestCancelledStartsLeaveNothing(t *testing.T) {
 	wait.Until(t, "no launcher is left", func() bool { return len(children(t, zygote, "")) == 0 })
 	groups.remove()
 	wait.Until(t, "the zygote has closed all files", func() bool { return descriptors(t, zygote) <= its })
+	if n := networks(t, zygote); n > 3 {
+		t.Errorf("the zygote has %d networks: its own and two that are made ahead are enough", n)
+	}
 	// Users that were had stay this host's: their locks are descriptors.
 	wait.Until(t, "we have closed all files", func() bool {
 		w.slots.mu.Lock()

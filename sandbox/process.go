@@ -244,7 +244,7 @@ func (p *Process) read() {
 		if err != nil || n == 0 {
 			break
 		}
-		p.handle(buf[:n], receivedFiles(oob[:oobn]))
+		p.handle(buf[:n], receivedFiles(oob[:oobn], buf[0] == wire.KindBorn))
 		if flags&unix.MSG_CTRUNC != 0 { // no descriptor was left for what came: its call is ended
 			p.settle(fmt.Errorf("%w; %w", &SetupError{Step: wire.StepReceive, Err: unix.EMFILE}, ErrUncertain))
 			_ = p.control.Close()
@@ -329,7 +329,9 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func receivedFiles(oob []byte) (files []*os.File) {
+// receivedFiles are closed at exec: package net asks for that. wait has them made so that
+// they can be waited for, as a pidfd.
+func receivedFiles(oob []byte, wait bool) (files []*os.File) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) == 0 {
 		return nil
@@ -339,8 +341,9 @@ func receivedFiles(oob []byte) (files []*os.File) {
 		return nil
 	}
 	for _, fd := range fds {
-		unix.CloseOnExec(fd)
-		_ = unix.SetNonblock(fd, true) // so that a pidfd can be waited for; others don't mind
+		if wait {
+			_ = unix.SetNonblock(fd, true)
+		}
 		files = append(files, os.NewFile(uintptr(fd), "received"))
 	}
 	return files

@@ -107,6 +107,14 @@ var deeds = map[string]func(object string) (string, error){
 		groups, err := os.Getgroups()
 		return fmt.Sprint(os.Getuid(), os.Geteuid(), os.Getgid(), os.Getegid(), groups), err
 	},
+	"loopback": func(string) (string, error) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", err
+		}
+		_, err = net.DialTimeout("tcp", l.Addr().String(), wait.Bound)
+		return "ok", err
+	},
 	"env": func(string) (string, error) { return strings.Join(os.Environ(), " "), nil },
 	"cwd": func(string) (string, error) { return os.Getwd() },
 	"fds": func(string) (string, error) {

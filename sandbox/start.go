@@ -181,7 +181,7 @@ func groupDir(dir *os.File) []*os.File {
 }
 
 func (s Spec) birth(who identity) wire.Birth {
-	b := wire.Birth{Flags: s.Plan.flags, DropGroups: s.Plan.confine, Stage: s.Plan.stage}
+	b := wire.Birth{Flags: s.Plan.flags, DropGroups: s.Plan.confine, Lone: s.Plan.root.Lone(), Stage: s.Plan.stage}
 	if who.mapped {
 		b.User = true
 		b.InsideUID, b.InsideGID, b.UID, b.GID = int64(who.insideUID), int64(who.insideGID), int64(who.uid), int64(who.gid)

@@ -153,6 +153,8 @@ static long announce(const struct request *q, long pid, int pidfd) {
 
 void bear(struct request *q, i32 *born) {
 	int trees[MAX_FILES], ready[2], pidfd = -1;
+	if (enter_net(q->net))
+		q->b.flags &= ~CLONE_NEWNET;
 	begin_request();
 	long err = q->b.drop_groups ? sys(__NR_setgroups, 0, NULL) : 0;
 	if (err < 0 && err != -EPERM) // that is a namespace which has denied it

@@ -165,10 +165,16 @@ static void scope(void) {
 	shut(fd);
 }
 
+// become_command is what the command's process does to itself.
+static void become_command(void) {
+	set_handlers(false);
+	scope();
+}
+
 static void start_command(void) {
 	struct program p = {
 		.path = find_program(command[0]), .argv = (const char *const *)command, .envp = (const char *const *)environment,
-		.from = COMMAND_STDIN, .to = 0, .files = 3, .before = scope,
+		.from = COMMAND_STDIN, .to = 0, .files = 3, .before = become_command,
 	};
 	struct stat st;
 	long pid = p.path == NULL ? -ENOENT : start_program(&p);

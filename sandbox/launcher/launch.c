@@ -203,8 +203,10 @@ void launch(void) {
 	surround();
 	report_ready();
 	int children = (int)must("watch children", "", child_signals());
-	if (options.confine)
+	if (options.confine) {
 		confine(&options.root);
+		await_root();
+	}
 	keep_lease();
 	i32 tool = start_tool();
 	set_handlers(true); // a tool may send signals that end its launcher

@@ -56,7 +56,7 @@ struct program {
 };
 
 // start_program returns the child's process id once it has become the program, or
-// an error: then there is no child.
+// an error: then there is no child. Signals that are ignored here are ignored there.
 long start_program(struct program *p);
 // spawn_thread starts a thread on a stack that ends at stack.
 long spawn_thread(void *stack, void (*run)(void *));
@@ -106,6 +106,20 @@ void refuse(int answer, const char *step, const char *what, long err);
 void close_kept(void);
 long forget_neighbours(void);
 void fall_back(void);
+// keep_only moves a descriptor out of the way of requests; kept_pipe makes a pipe there.
+i32 keep_only(long fd);
+bool kept_pipe(int ends[2]);
+
+// ahead.c
+
+void start_maker(void); // once
+// net_used: a call with a network of lo alone has ended. The next may have one that is
+// made now.
+void net_used(void);
+i32 take_net(void); // or -1
+// enter_net is for a request's process, whose launcher then finds net_is_ready.
+bool enter_net(i32 net);
+bool net_is_ready(void);
 
 // bear.c
 
@@ -116,6 +130,7 @@ struct request {
 	const int *enter, *sources, *files;
 	int nfiles;
 	int users; // the user namespace of the id map of b.stage, or -1
+	int net;   // a network that was made ahead, or -1
 };
 
 // sort_files returns false where there are not as many files as must come.
@@ -143,6 +158,8 @@ void set_title(const char *title);
 // root.c, confine.c, trial.c
 
 void build_root(const struct options *o);
+// await_root waits until nothing but the new root is left.
+void await_root(void);
 void confine(const struct root *root);
 int trial(char **paths);
 

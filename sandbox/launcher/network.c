@@ -154,7 +154,7 @@ static void configure(const struct root *root) {
 void network(const struct root *root) {
 	u8 sockets = SOCKETS;
 	int fds[SOCKET_FILES + MAX_SOCKETS], n = 0;
-	if (root->loopback)
+	if (root->loopback && !net_is_ready())
 		must("bring lo up", "", loopback());
 	if (root->listen.n == 0)
 		return;

@@ -8,7 +8,6 @@
 static void execute(void *arg) {
 	struct program *p = arg;
 	sys(__NR_setpgid, 0, 0);
-	set_handlers(false);
 	for (int i = 0; i < p->files && p->err >= 0; i++)
 		p->err = sys(__NR_dup3, p->from + i, p->to + i, 0);
 	if (p->dir != NULL && p->err >= 0)

@@ -1,6 +1,5 @@
-// The root file system of a confined tool. Every target is reached component by
-// component below the new root, following no link: trees that tools have written
-// to may lie on the way.
+// The root file system of a confined tool. Every target is reached below the new
+// root, following no link: trees that tools have written to may lie on the way.
 #include "launcher.h"
 #include <asm/ioctls.h>
 #include <linux/openat2.h>
@@ -14,23 +13,28 @@
 #define EMPTY_DIR "/.none"
 
 static int new_root; // a descriptor
-static const char *scaffold;
 static int next_staged;
 
-// below is the path of what will be at path in the new root.
-static const char *below(const char *path) {
-	static char joined[MAX_PATH];
-	struct line l = LINE(joined);
-	add(&l, scaffold);
-	add(&l, path);
-	must("make ", path, l.cut ? -ENAMETOOLONG : 0);
-	return joined;
+// below is the path of what will be at path, from the new root, in which this
+// process is.
+static const char *below(const char *path) { return path + (*path == '/'); }
+
+// find_folder opens the folder of a path's first n bytes, where it is there.
+static long find_folder(const char *path, size_t n) {
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = BENEATH};
+	char whole[MAX_PATH];
+	if (n + 2 > sizeof whole)
+		return -ENAMETOOLONG;
+	*whole = '.';
+	memcpy(whole + 1, path, n); // "./usr/lib": it begins with a slash, or is empty
+	whole[n + 1] = 0;
+	return sys(__NR_openat2, new_root, whole, &how, sizeof how);
 }
 
-// descend opens the folder of a path's first n bytes, making what is missing.
-static int descend(const char *path, size_t n) {
+// make_folder opens it component by component, making what is missing.
+static int make_folder(const char *path, size_t n) {
 	const char *whole = path, *end = path + n;
-	int fd = (int)must("descend to ", path, sys(__NR_fcntl, new_root, F_DUPFD_CLOEXEC, 0));
+	int fd = (int)must("descend to ", path, find_folder("", 0));
 	while (path < end) {
 		char name[256];
 		struct line l = LINE(name);
@@ -46,6 +50,11 @@ static int descend(const char *path, size_t n) {
 		fd = (int)next;
 	}
 	return fd;
+}
+
+static int descend(const char *path, size_t n) {
+	long fd = *path == '/' || n == 0 ? find_folder(path, n) : -ENOENT;
+	return fd >= 0 ? (int)fd : make_folder(path, n);
 }
 
 static int parent(const char *path, const char **name) {
@@ -227,11 +236,7 @@ static long cover(const char *empty, const char *target) {
 // cover_alike mounts once more what has covered another path: it has the right
 // attributes, and that takes a single system call.
 static long cover_alike(const char *covered, const char *target) {
-	char source[MAX_PATH];
-	struct line l = LINE(source);
-	add(&l, scaffold);
-	add(&l, covered);
-	return l.cut ? -ENAMETOOLONG : sys(__NR_mount, source, target, NULL, MS_BIND, NULL);
+	return sys(__NR_mount, covered, target, NULL, MS_BIND, NULL);
 }
 
 static void mask(const char *path) {
@@ -249,7 +254,7 @@ static void mask(const char *path) {
 	else
 		err = cover(is_folder(&st) ? EMPTY_DIR : EMPTY_FILE, target);
 	must("mask ", path, err);
-	*like = path;
+	*like = target;
 }
 
 static void limit_sysctl(struct file f) {
@@ -258,10 +263,7 @@ static void limit_sysctl(struct file f) {
 }
 
 static void fix(const char *path) {
-	char source[MAX_PATH];
-	struct line l = LINE(source);
-	add(&l, below(path));
-	bind_tree(&(struct mount){.source = source, .target = path, .noexec = true, .optional = true});
+	bind_tree(&(struct mount){.source = below(path), .target = path, .noexec = true, .optional = true});
 }
 
 // guard_proc hides parts of the new /proc and makes others read-only. What this
@@ -285,6 +287,7 @@ static void mount_root(const struct root *root) {
 	struct line l = LINE(data);
 	add(&l, "mode=0755,nr_inodes=4096,size=");
 	add_number(&l, (u64)root->bytes, 10);
+	const char *scaffold = "";
 	long err = -ENOENT;
 	for (size_t i = 0; i < COUNT(scaffolds) && err < 0; i++) {
 		scaffold = scaffolds[i];
@@ -296,6 +299,7 @@ static void mount_root(const struct root *root) {
 	}
 	must("mount the new root", "", err);
 	new_root = (int)must("open the new root", "", open_at(AT_FDCWD, scaffold, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0));
+	must("enter the new root", "", sys(__NR_fchdir, new_root));
 }
 
 // The old root lies on top of the new one. It is detached at once, but umount2
@@ -332,29 +336,32 @@ static long root_is_covered(void) {
 	return err < 0 ? err : top != bottom;
 }
 
-static long leave_old_root(void) {
+static void leave_old_root(void) {
 	static u8 stack[2048] __attribute__((aligned(16)));
 	if (spawn_thread(stack + sizeof stack, detach) < 0)
-		return sys(__NR_umount2, OLD_ROOT, 2);
+		left = sys(__NR_umount2, OLD_ROOT, 2);
+}
+
+void await_root(void) {
 	for (;;) {
-		long result = left, covered = root_is_covered();
-		if (covered <= 0)
-			return covered;
+		long result = left, covered = must("leave the old root", "", root_is_covered());
+		if (covered == 0)
+			return;
 		if (result <= 0)
-			return result < 0 ? result : -EBUSY;
+			must("leave the old root", "", result < 0 ? result : -EBUSY);
 		struct __kernel_timespec pause = {0, 20000};
 		sys(__NR_ppoll, NULL, 0, &pause, NULL, 0);
 	}
 }
 
-// enter makes the new root the only one. Its own tmpfs becomes read-only.
+// enter makes the new root the only one, as soon as await_root returns. Its own
+// tmpfs becomes read-only.
 static void enter(void) {
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY};
 	must("make the root read-only", "", sys(__NR_mount_setattr, new_root, "", AT_EMPTY_PATH, &attr, sizeof attr));
-	must("enter the new root", "", sys(__NR_fchdir, new_root));
 	must("pivot to the new root", "", sys(__NR_pivot_root, ".", "."));
 	must("go to the root", "", sys(__NR_chdir, "/"));
-	must("leave the old root", "", leave_old_root());
+	leave_old_root();
 	shut(new_root);
 }
 

@@ -177,6 +177,7 @@ bool read_birth(struct birth *b, const u8 *bytes, size_t n) {
 	b->user = flag(&r);
 	b->drop_groups = flag(&r);
 	b->cgroup = flag(&r);
+	b->lone = flag(&r);
 	b->stage = SKIP(&r, read_stage);
 	return complete(&r) && few(b->enter) && few((i64)b->stage.n);
 }

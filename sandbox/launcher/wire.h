@@ -93,7 +93,7 @@ struct stage {
 
 struct birth {
 	i64 flags, inside_uid, inside_gid, uid, gid, enter;
-	bool user, drop_groups, cgroup;
+	bool user, drop_groups, cgroup, lone;
 	struct list stage;
 };
 

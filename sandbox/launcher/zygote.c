@@ -24,6 +24,7 @@ struct call {
 	i32 mounts;   // the mount namespace, or -1
 	i32 quota;    // cgroup v1's cpu.cfs_quota_us, or -1
 	bool used, namespaced;
+	bool lone; // its network may be one that was made ahead
 };
 
 struct id_map {
@@ -81,11 +82,20 @@ static i32 keep(long fd) {
 	return kept < 0 ? -1 : (i32)kept;
 }
 
-static i32 keep_only(long fd) {
+i32 keep_only(long fd) {
 	i32 kept = keep(fd);
 	if (fd >= 0)
 		shut(fd);
 	return kept;
+}
+
+bool kept_pipe(int ends[2]) {
+	int fds[2];
+	if (sys(__NR_pipe2, fds, O_CLOEXEC) < 0)
+		return false;
+	for (int i = 0; i < 2; i++)
+		ends[i] = keep_only(fds[i]);
+	return ends[0] >= 0 && ends[1] >= 0;
 }
 
 // The last holder of a mount namespace waits, as it lets go of it, for a grace
@@ -105,13 +115,12 @@ static void close_slowly(void *unused) {
 }
 
 static void start_closers(void) {
-	int ends[2], started = 0;
-	if (to_close[0] >= 0 || sys(__NR_pipe2, ends, O_CLOEXEC) < 0)
+	int started = 0;
+	if (to_close[0] >= 0)
 		return;
-	to_close[0] = keep_only(ends[0]);
-	to_close[1] = keep_only(ends[1]);
+	bool piped = kept_pipe(to_close);
 	sys(__NR_fcntl, to_close[1], F_SETFL, O_NONBLOCK);
-	for (int i = 0; i < CLOSERS && to_close[0] >= 0 && to_close[1] >= 0; i++)
+	for (int i = 0; i < CLOSERS && piped; i++)
 		started += spawn_thread(closer_stacks[i] + sizeof *closer_stacks, close_slowly) > 0;
 	if (started > 0)
 		return;
@@ -156,6 +165,8 @@ static void bearer_ended(struct call *c) {
 
 static void launcher_ended(struct call *c) {
 	c->launcher = -1;
+	if (c->lone)
+		net_used();
 	if (c->bearer == 0)
 		forget(c);
 }
@@ -343,8 +354,10 @@ static void serve_birth(struct packet *p, size_t n) {
 	static struct request q;
 	if (!read_birth(&q.b, p->bytes + 1, n - 1) || !sort_files(&q, p))
 		return;
+	q.net = -1;
 	if (need_users(&q)) {
 		struct call *c = free_call();
+		q.net = q.b.lone ? take_net() : -1;
 		long pid = c == NULL ? -EAGAIN : begin_child(c);
 		if (pid == 0)
 			bear(&q, &c->launcher);
@@ -352,14 +365,19 @@ static void serve_birth(struct packet *p, size_t n) {
 			refuse(q.control, "clone", "", pid);
 		} else {
 			c->namespaced = (q.b.flags & CLONE_NEWNS) != 0;
+			c->lone = q.b.lone;
 			c->cgroup = keep(q.cgroup);
 			c->quota = quota_of(q.enter, (int)q.b.enter);
 			if (c->namespaced)
 				start_closers();
+			if (c->lone)
+				start_maker();
 		}
 	}
 	if (q.users >= 0)
 		shut(q.users);
+	if (q.net >= 0)
+		shut(q.net);
 	wipe(&q, sizeof q);
 }
 

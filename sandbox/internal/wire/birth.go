@@ -24,7 +24,10 @@ type Birth struct {
 	// DropGroups leaves the launcher without supplementary groups.
 	DropGroups bool
 	Cgroup     bool
-	Enter      int64
+	// Lone says that the launcher's network is lo alone, and changed by nobody: it may
+	// be one that was made before.
+	Lone  bool
+	Enter int64
 	// Stage are the trees to clone, each from the file (O_PATH) that came for it;
 	// they follow the launcher's other files.
 	Stage []Stage
@@ -66,7 +69,7 @@ func (b *Birth) visit(c *codec) {
 	for _, v := range []*int64{&b.Flags, &b.InsideUID, &b.InsideGID, &b.UID, &b.GID, &b.Enter} {
 		c.number(v)
 	}
-	for _, v := range []*bool{&b.User, &b.DropGroups, &b.Cgroup} {
+	for _, v := range []*bool{&b.User, &b.DropGroups, &b.Cgroup, &b.Lone} {
 		c.flag(v)
 	}
 	list(c, &b.Stage, func(c *codec, s *Stage) {

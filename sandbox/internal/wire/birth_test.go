@@ -11,7 +11,7 @@ import (
 var birthSamples = []Birth{
 	{},
 	{Flags: math.MaxInt64, User: true, InsideUID: 1000, InsideGID: 1000, UID: 0x71000000, GID: 0x71000000, DropGroups: true},
-	{Cgroup: true, Enter: MaxBirthFiles},
+	{Cgroup: true, Lone: true, Enter: MaxBirthFiles},
 	{Stage: []Stage{{}, {Source: "/a\nb", Write: true, Map: true, Own: true, MapUID: -1, MapGID: math.MaxInt64}}},
 }
 

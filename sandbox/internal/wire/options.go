@@ -81,6 +81,11 @@ type Root struct {
 	TimerSlackNS int64
 }
 
+// Lone says whether the network is lo alone.
+func (r Root) Lone() bool {
+	return r.Loopback && len(r.Addresses)+len(r.Routes)+len(r.Listen) == 0
+}
+
 // Kinds of mount.
 const (
 	MountBind   = iota // a path that anybody may reach

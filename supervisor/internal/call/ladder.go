@@ -95,11 +95,14 @@ func (o *owner) killTree() {
 	o.warnOf("cannot kill all of the call's processes at once", o.tree.Kill())
 }
 
-// awaitEmpty waits until the starter has ended and no process is left.
-func (o *owner) awaitEmpty() {
+// awaitEmpty waits until the starter has ended and no process is left. late says that the
+// starter may have brought some after the owner's kill.
+func (o *owner) awaitEmpty(late bool) {
 	<-o.started
 	if o.spawned != nil {
-		_ = o.spawned.Kill() // also what was spawned after the owner's kill
+		if late {
+			_ = o.spawned.Kill()
+		}
 		if o.spawned.Ended(o.lifetime) != nil {
 			return
 		}

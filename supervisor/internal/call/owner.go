@@ -182,6 +182,7 @@ func (o *owner) kill(t trigger, now time.Time) {
 	if o.tool.conn == nil { // a stream goes on until the tool's death ends it, so that nothing sent is lost
 		o.cancelWork()
 	}
+	late := o.tree == nil || !closed(o.started)
 	if o.tree != nil {
 		o.countProcesses(o.found.Cause != outcome.CauseNone, t == ended || t == startFailed)
 		o.marks.kill = time.Now()
@@ -190,7 +191,7 @@ func (o *owner) kill(t trigger, now time.Time) {
 			o.Ending(o.tree, o.found.Cause == outcome.CauseNone)
 		}
 	}
-	o.Tasks.Run("await the end of processes", o.awaitEmpty)
+	o.Tasks.Run("await the end of processes", func() { o.awaitEmpty(late) })
 }
 
 // drain reads the rest of pipes and stream. The processes are gone by now, or were

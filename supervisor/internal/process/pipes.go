@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/pace"
@@ -14,14 +15,19 @@ import (
 // pipe is one pipe between the host and the call.
 type pipe struct{ host, child *os.File }
 
-func outPipe() (pipe, error) {
-	r, w, err := os.Pipe()
-	return pipe{host: r, child: w}, err
-}
+func outPipe() (pipe, error) { return newPipe(0) }
 
-func inPipe() (pipe, error) {
-	r, w, err := os.Pipe()
-	return pipe{host: w, child: r}, err
+func inPipe() (pipe, error) { return newPipe(1) }
+
+// newPipe makes a pipe. The host keeps the reading end, 0, or the writing one, 1. Only
+// that is the poller's, which would be woken at once by the writing end of a new pipe.
+func newPipe(own int) (pipe, error) {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return pipe{}, os.NewSyscallError("pipe2", err)
+	}
+	err := syscall.SetNonblock(ends[own], true)
+	return pipe{host: os.NewFile(uintptr(ends[own]), "pipe"), child: os.NewFile(uintptr(ends[1-own]), "pipe")}, os.NewSyscallError("fcntl", err)
 }
 
 // pipes are all of a call's. A command has its own three, so that what it
