@@ -44,7 +44,21 @@ func (o Own) Of(r Request) Request {
 // would meet, and Start gives the result of that. Invalid arguments are not an error: their
 // refusal is the call's result. Start or Close must follow an error, too.
 func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, error) {
-	p, err := s.preparer.Prepare(ctx, request, s.config.Profile, prepare.ForCall)
+	return s.prepare(ctx, request, func(*prepare.Prepared) {})
+}
+
+// PrepareAhead is Prepare of a call that is about to start: what its processes are to be in
+// is made meanwhile.
+func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
+	return s.prepare(ctx, request, func(p *prepare.Prepared) {
+		if hasOwnProcess(p) {
+			s.maker.MakeGroup(p)
+		}
+	})
+}
+
+func (s *Supervisor) prepare(ctx context.Context, request Request, begin func(*prepare.Prepared)) (*Prepared, error) {
+	p, err := s.preparer.PrepareBeside(ctx, request, s.config.Profile, prepare.ForCall, begin)
 	prepared := &Prepared{s, p, err}
 	if refused, known := errors.AsType[*outcome.Refusal](err); known && refused.Status == api.StatusInvalidArgs {
 		err = nil
@@ -63,10 +77,13 @@ func (p *Prepared) MakeRoom(lease *sandbox.Lease) {
 }
 
 func (s *Supervisor) makeRoom(p *prepare.Prepared) {
-	if p.Request.Keep == nil && p.Request.Prestart == 0 {
+	if hasOwnProcess(p) {
 		s.maker.MakeRoom(p)
 	}
 }
+
+// hasOwnProcess says whether a call finds no process.
+func hasOwnProcess(p *prepare.Prepared) bool { return p.Request.Keep == nil && p.Request.Prestart == 0 }
 
 // Start begins the call. When ctx ends it is aborted.
 func (p *Prepared) Start(ctx context.Context, own Own) *Call {
@@ -77,7 +94,7 @@ func (p *Prepared) Start(ctx context.Context, own Own) *Call {
 // Close gives up a call that is not to start. It does not wait.
 func (p *Prepared) Close() { p.p.Close() }
 
-// Gone is closed once nothing is left of what MakeRoom has made and Close given up: of what
+// Gone is closed once nothing is left of what was made ahead and Close given up: of what
 // cannot be killed that is later, if ever.
 func (p *Prepared) Gone() <-chan struct{} {
 	if p.p.Room != nil {

@@ -101,6 +101,55 @@ func TestARoomBeforeTheStart(t *testing.T) {
 	wait.Until(t, "the other is removed", rooms(0))
 }
 
+// A call that is about to start has its group while it is prepared, whatever it is; one that is
+// refused or given up leaves nothing.
+func TestAGroupBesideThePreparation(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	groups := func() int {
+		left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left)
+	}
+	plugin, command := request("echo", `{}`), supervisor.Request{Command: &supervisor.Command{Argv: []string{"true"}}}
+	if got := host.Call(t.Context(), plugin); !got.OK() { // what asks for its tools has ended
+		t.Fatal(got.Message)
+	}
+	unknown, refused := command, plugin
+	unknown.Command, refused.Arguments = &supervisor.Command{Argv: []string{"/nosuch"}}, []byte(`{"unknown":7}`)
+	for name, r := range map[string]supervisor.Request{"a plugin": plugin, "a command": command, "a program that is not there": unknown, "wrong arguments": refused} {
+		for _, starts := range []bool{false, true} {
+			wait.Until(t, "no group is there", func() bool { return groups() == 0 })
+			p, err := host.PrepareAhead(t.Context(), r)
+			if err == nil {
+				wait.Until(t, "its group is there", func() bool { return groups() == 1 })
+			}
+			if !starts {
+				p.Close()
+				continue
+			}
+			want := host.Call(t.Context(), r)
+			if got := p.Start(t.Context(), supervisor.Own{}).Result(); got.Status != want.Status || got.Message != want.Message {
+				t.Errorf("%s: %s %s, want %s %s", name, got.Status, got.Message, want.Status, want.Message)
+			}
+		}
+	}
+	wait.Until(t, "nothing is left", func() bool { return groups() == 0 })
+	r := plugin
+	r.Keep = &supervisor.Keep{}
+	p, err := host.PrepareAhead(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	select {
+	case <-p.Gone():
+	default:
+		t.Error("a call that may find a process has a group of its own")
+	}
+}
+
 // A command's process is there before the call starts, and waits: the command begins with
 // the call, and never where that is given up.
 func TestACommandWaitsForItsStart(t *testing.T) {

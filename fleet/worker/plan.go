@@ -33,9 +33,9 @@ func (p *planned) giveUp() {
 }
 
 // plan makes the supervisor's request and has all decided about it, without running
-// anything of it. With an error, call is that of its refusal, if the supervisor has refused
-// it.
-func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
+// anything of it; what the processes of one that is to begin soon will be in is made
+// meanwhile. With an error, call is that of its refusal, if the supervisor has refused it.
+func (w *Worker) plan(raw []byte, soon bool) (p planned, why fleetv1.Why, err error) {
 	if p.request, p.Caller, err = portable.Read(raw, portable.Machine{CommandTool: w.config.CommandTool, Adapter: w.config.Adapter}); err != nil {
 		return p, fleetv1.Why_WHY_CANNOT, err
 	}
@@ -45,7 +45,11 @@ func (w *Worker) plan(raw []byte) (p planned, why fleetv1.Why, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), prepareTimeout)
 	defer cancel()
-	if p.call, err = w.host.Prepare(ctx, p.request); err != nil {
+	prepare := w.host.Prepare
+	if soon && len(p.request.Secrets) == 0 { // with secrets it is planned anew at its start
+		prepare = w.host.PrepareAhead
+	}
+	if p.call, err = prepare(ctx, p.request); err != nil {
 		return p, whyOf(err), err
 	}
 	if w.config.Ceilings.CheckTimeout(p.call.Timeout().Timeout) != nil {

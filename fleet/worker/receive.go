@@ -114,8 +114,8 @@ func (w *Worker) fresh(c *caller, a *attempt, o *fleetv1.Offer) {
 
 func (w *Worker) prepareBeside(a *attempt) {
 	a.preparing = true
-	raw := a.asked // which another may drop meanwhile
-	w.calls.Go(func() { w.prepare(a, raw) })
+	raw, soon := a.asked, !a.waits // which another may change meanwhile
+	w.calls.Go(func() { w.prepare(a, raw, soon) })
 }
 
 // unfit says why an offer is not taken at all.
@@ -143,8 +143,8 @@ func (w *Worker) unfit(c *caller, o *fleetv1.Offer) *fleetv1.Never {
 
 // prepare looks whether the call can be made here, and says so. One that has to wait may
 // do so for long: it gives back what it holds, and is prepared again once it has a slot.
-func (w *Worker) prepare(a *attempt, raw []byte) {
-	p, why, err := w.plan(raw)
+func (w *Worker) prepare(a *attempt, raw []byte, soon bool) {
+	p, why, err := w.plan(raw, soon)
 	var never *fleetv1.Never
 	if err != nil {
 		never, p.call = neverOf(why, err, p.call), nil

@@ -91,10 +91,16 @@ func (p *Preparer) Bare(request spec.Request) *Prepared {
 // one of the earliest step is reported. An error is a Refusal; the Prepared is
 // returned with it as far as it got, and must be closed, too.
 func (p *Preparer) Prepare(ctx context.Context, request spec.Request, profile budget.Profile, work Work) (*Prepared, error) {
+	return p.PrepareBeside(ctx, request, profile, work, func(*Prepared) {})
+}
+
+// PrepareBeside is Prepare; begin has what needs the call's limits alone made beside the
+// rest of it.
+func (p *Preparer) PrepareBeside(ctx context.Context, request spec.Request, profile budget.Profile, work Work, begin func(*Prepared)) (*Prepared, error) {
 	n := preparation{Preparer: p, Prepared: p.Bare(request)}
 	n.Work = work
 	for _, step := range []func() error{
-		n.checkWhere, n.bound, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
+		n.checkWhere, n.bound, func() error { begin(n.Prepared); return nil }, n.checkKeep, n.checkSecrets, n.findBinary, n.surround, n.boundArguments,
 		func() error { return n.checkTool(ctx) },
 	} {
 		if err := step(); err != nil {

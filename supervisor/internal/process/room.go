@@ -23,6 +23,7 @@ type early struct {
 type room struct {
 	discard func(has early, gone func()) // does not wait
 	stop    context.CancelFunc           // ends the making
+	next    chan *order                  // what is to be in the group; nil for nothing
 	made    chan struct{}                // closed once has or err is there
 	gone    chan struct{}                // closed once nothing is left in it
 
@@ -50,6 +51,10 @@ func (r *room) fill(has early, err error) {
 // be had any more. Where ctx ends first, it waits until nothing is left of it: so long the
 // call has not ended.
 func (r *room) take(ctx context.Context) (early, error) {
+	select {
+	case r.next <- nil: // if that is not known by now
+	default:
+	}
 	select {
 	case <-r.made:
 	case <-ctx.Done():
@@ -89,6 +94,16 @@ func (r *room) drop() {
 	}
 }
 
+// whatNext waits until it is known what is to be in the group.
+func (r *room) whatNext(ctx context.Context) *order {
+	select {
+	case o := <-r.next:
+		return o
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // maxAheadName leaves the name of a group room for what tells it from others of its call.
 const maxAheadName = 100
 
@@ -97,33 +112,56 @@ func aheadName(call *prepare.Prepared) string {
 	return call.ID[:min(len(call.ID), maxAheadName)] + "-" + rand.Text()[:8]
 }
 
-// MakeRoom has as much of a call's processes made beside what comes before its start as
-// runs nothing of the tool. The adapter of a command waits for the host's connection, before
-// which the command does not exist; a plugin would begin, and has a group alone.
-func (m *Maker) MakeRoom(call *prepare.Prepared) {
+// MakeGroup has the group of a call's processes made beside what else is decided about it
+// once its limits are known. What is to be in it waits for MakeRoom.
+func (m *Maker) MakeGroup(call *prepare.Prepared) {
 	ctx, stop := context.WithCancel(m.Closing)
-	r := &room{stop: stop, made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
+	r := &room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
 		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
 	}}
 	call.Room = r
-	dir := call.Plan.SocketDir()
-	o := orderOf(call, aheadName(call), host.Environment(dir), "")
-	whole := o.command && dir != "" // without one, its connection makes a folder first
+	o := groupOf(call, aheadName(call))
 	m.Tasks.Run("make a group", func() {
-		if !whole {
-			group, err := m.group(o)
-			r.fill(early{group: group}, err)
-			return
-		}
-		p, over, err := m.make(ctx, o, func() {})
+		group, err := m.group(o)
 		if err != nil {
 			r.fill(early{}, err)
 			return
 		}
-		r.fill(early{p.group, p}, nil)
-		_ = p.launcher.Started(ctx) // who takes it sees why not
-		over()                      // what waits for its call does not hold up other starts
+		m.fill(ctx, r, group)
 	})
+}
+
+// MakeRoom has as much of a call's processes made beside what comes before its start as
+// runs nothing of the tool. The adapter of a command waits for the host's connection, before
+// which the command does not exist; a plugin would begin, and has a group alone.
+func (m *Maker) MakeRoom(call *prepare.Prepared) {
+	if call.Room == nil {
+		m.MakeGroup(call)
+	}
+	var whole *order
+	if dir := call.Plan.SocketDir(); call.Request.Command != nil && dir != "" { // without one, its connection makes a folder first
+		o := orderOf(call, "", host.Environment(dir), "") // it is in the group that is there
+		whole = &o
+	}
+	call.Room.(*room).next <- whole
+}
+
+// fill puts in a group, and what is to be in that.
+func (m *Maker) fill(ctx context.Context, r *room, group *cgroup.Group) {
+	o := r.whatNext(ctx)
+	if o == nil {
+		r.fill(early{group: group}, nil)
+		return
+	}
+	o.group = group
+	p, over, err := m.make(ctx, *o, func() {})
+	if err != nil {
+		r.fill(early{}, err)
+		return
+	}
+	r.fill(early{p.group, p}, nil)
+	_ = p.launcher.Started(ctx) // who takes it sees why not
+	over()                      // what waits for its call does not hold up other starts
 }
 
 // discard removes what was made for a call that has not started, and returns once it is

@@ -151,9 +151,7 @@ func (p *Process) awake(timer time.Duration) bool {
 
 // order is what a process is made by, whatever becomes of its call meanwhile.
 type order struct {
-	name    string
-	share   cgroup.Share
-	limits  cgroup.Limits
+	groupOrder
 	group   *cgroup.Group // nil for one that is to be made
 	pool    spec.Pool
 	weight  int64
@@ -161,10 +159,21 @@ type order struct {
 	spec    sandbox.Spec // without what is made with the process
 }
 
+// groupOrder is what the group of a process is made by.
+type groupOrder struct {
+	name   string
+	share  cgroup.Share
+	limits cgroup.Limits
+}
+
+func groupOf(c *prepare.Prepared, name string) groupOrder {
+	return groupOrder{name, c.Request.Share.Group(), c.GroupLimits()}
+}
+
 func orderOf(c *prepare.Prepared, group string, env []string, socketDir string) order {
 	return order{
-		name: group, share: c.Request.Share.Group(), limits: c.GroupLimits(),
-		pool: c.Request.Pool, weight: c.Bounds.CPUWeight, command: c.Request.Command != nil,
+		groupOrder: groupOf(c, group),
+		pool:       c.Request.Pool, weight: c.Bounds.CPUWeight, command: c.Request.Command != nil,
 		spec: sandbox.Spec{
 			Plan: c.Plan, Path: c.Path, Args: append([]string{c.ShownPath()}, c.Args()...),
 			Env: c.Env(env), Dir: c.Dir,
@@ -190,7 +199,7 @@ func (m *Maker) make(ctx context.Context, o order, launching func()) (_ *Process
 	}
 	undo = append(undo, over)
 	if o.group == nil {
-		if o.group, err = m.group(o); err != nil {
+		if o.group, err = m.group(o.groupOrder); err != nil {
 			return nil, nil, err
 		}
 		undo = append(undo, func() { m.Discard(o.group) })
@@ -210,7 +219,7 @@ func (m *Maker) make(ctx context.Context, o order, launching func()) (_ *Process
 	return m.newProcess(o.group, launcher, pipes), over, nil
 }
 
-func (m *Maker) group(o order) (*cgroup.Group, error) {
+func (m *Maker) group(o groupOrder) (*cgroup.Group, error) {
 	return m.Groups.NewGroupIn(o.share, o.name, o.limits)
 }
 
