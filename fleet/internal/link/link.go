@@ -82,6 +82,9 @@ func Connect(o Options) (*nats.Conn, error) {
 		options = append(options, nats.InProcessServer(o.InProcess))
 		return nats.Connect("", options...)
 	}
+	// Who sends a message writes it: to wake a goroutine that does takes as long as its way. In
+	// this process the engine would have to read it first, and may be writing itself.
+	options = append(options, nats.WriteBufferSize(1))
 	secure, err := CheckURL(o.URL)
 	if err != nil {
 		return nil, err
