@@ -127,7 +127,7 @@ func (c *soakCaller) call(id string) *api.Result {
 		Call: id, Status: got.Status, Never: got.Retry.SideEffects == "none", Output: got.Output.Stdout.Head, Missed: len(got.Warnings) > 0,
 	}
 	if got.Where != nil && got.Where.StillRunning == "no" {
-		n.Alive, _ = processesWith(id)
+		n.Alive, _ = begunWith(id)
 	}
 	c.note(n)
 	return got
