@@ -51,10 +51,7 @@ func (r *room) fill(has early, err error) {
 // be had any more. Where ctx ends first, it waits until nothing is left of it: so long the
 // call has not ended.
 func (r *room) take(ctx context.Context) (early, error) {
-	select {
-	case r.next <- nil: // if that is not known by now
-	default:
-	}
+	r.goOn(nil)
 	select {
 	case <-r.made:
 	case <-ctx.Done():
@@ -91,6 +88,14 @@ func (r *room) drop() {
 	if has := r.has; r.left && has.group != nil {
 		r.has = early{}
 		r.discard(has, func() { close(r.gone) })
+	}
+}
+
+// goOn says what is to be in the group, unless that was said before.
+func (r *room) goOn(o *order) {
+	select {
+	case r.next <- o:
+	default:
 	}
 }
 
@@ -143,7 +148,7 @@ func (m *Maker) MakeRoom(call *prepare.Prepared) {
 		o := orderOf(call, "", host.Environment(dir), "") // it is in the group that is there
 		whole = &o
 	}
-	call.Room.(*room).next <- whole
+	call.Room.(*room).goOn(whole)
 }
 
 // fill puts in a group, and what is to be in that.
