@@ -114,7 +114,7 @@ func (s *Supervisor) lock(ctx context.Context, p *prepare.Prepared, line *kept.L
 		fmt.Errorf("another call or a kept process has held the tool's data for %s (lock %s)", wait, lock.File)))
 	defer cancel()
 	if line != nil {
-		return line.Lock(ctx, lock.File)
+		return line.Lock(ctx)
 	}
-	return filelock.Acquire(ctx, lock.File, lock.Shared)
+	return filelock.Acquire(ctx, lock.File, lock.Shared, func() { s.kept.Yield(lock.File) })
 }

@@ -71,21 +71,52 @@ func TestALockKeepsCallsOfAllHostsApart(t *testing.T) {
 	}
 }
 
-// A process that is kept has the data, also while it waits for another call.
-func TestAKeptProcessHasTheLock(t *testing.T) {
+// A process that is kept has the data between its calls, until somebody else wants them: a
+// call that needs another process, or one of another host. While it is in use it has them.
+func TestAKeptProcessGivesUpTheLock(t *testing.T) {
 	one := newHost(t, supervisor.Config{})
 	other := newHost(t, supervisor.Config{Admission: supervisor.Admission{Wait: 50 * time.Millisecond}})
-	r := kept("count", `{}`, supervisor.Keep{MaxCalls: 3})
+	r := kept("count", `{}`, supervisor.Keep{Idle: time.Hour})
 	r.Lock = supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}
+	r.Timeouts = within(time.Minute)
 	wantServed(t, call(t, one, r), "fresh", 1)
 	wantServed(t, call(t, one, r), "reused", 2)
+	moved := r
+	moved.Env = []string{"OTHER=1"}
+	wantServed(t, call(t, one, moved), "fresh", 1)
 	elsewhere := request("echo", `{}`)
 	wantStatus(t, call(t, other, elsewhere), api.StatusOK) // which also describes
-	elsewhere.Lock, elsewhere.Timeouts = r.Lock, within(200*time.Millisecond)
-	wantStatus(t, call(t, other, elsewhere), api.StatusOverloaded)
-	wantServed(t, call(t, one, r), "reused", 3) // its last
-	elsewhere.Timeouts = within(time.Minute)
+	elsewhere.Lock, elsewhere.Timeouts = r.Lock, within(time.Minute)
 	wantStatus(t, call(t, other, elsewhere), api.StatusOK)
+	wantServed(t, call(t, one, moved), "fresh", 1)
+	wantServed(t, call(t, one, moved), "reused", 2)
+
+	moved.Tool.Name, moved.Arguments = "stream", []byte(`{"n":1}`)
+	used := startWaiting(t, one, moved)
+	elsewhere.Timeouts = within(200 * time.Millisecond)
+	wantStatus(t, call(t, other, elsewhere), api.StatusOverloaded)
+	used.Abort(api.ReasonUser)
+	wantStatus(t, used.Result(), api.StatusCancelled)
+}
+
+// Calls that go on and on at a kept process do not keep the data from others: those that
+// come later wait behind these.
+func TestCallsOfAKeptProcessLeaveTheLock(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	r := kept("stream", `{"n":1}`, supervisor.Keep{Shared: true})
+	r.Lock, r.Timeouts = supervisor.Lock{File: filepath.Join(t.TempDir(), "lock")}, within(time.Minute)
+	first := startWaiting(t, host, r)
+	other := request("echo", `{}`)
+	other.Lock, other.Timeouts = r.Lock, r.Timeouts
+	waiting := host.Start(t.Context(), other)
+	eventually(t, "another is the next", func() bool { return locked(r.Lock.File + ".turn") })
+	r.Tool.Name = "count"
+	later := host.Start(t.Context(), r)
+	eventually(t, "a later one waits behind it", func() bool { return host.Host().Waiting == 2 })
+	first.Abort(api.ReasonUser)
+	wantStatus(t, first.Result(), api.StatusCancelled)
+	wantStatus(t, waiting.Result(), api.StatusOK)
+	wantServed(t, later.Result(), "fresh", 1)
 }
 
 // So many calls may wait for data, and no more.

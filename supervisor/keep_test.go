@@ -215,6 +215,32 @@ func TestCollateral(t *testing.T) {
 	wantServed(t, call(t, host, kept("count", `{}`, keep)), "fresh", 1)
 }
 
+// Where shares are apart, the calls of one find nothing of another's in a process, and do
+// not end with them. What a process announces is its share's.
+func TestKeptProcessesOfShares(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	of := func(share, tool, arguments string, apart bool) supervisor.Request {
+		r := kept(tool, arguments, supervisor.Keep{Shared: true})
+		r.Share = supervisor.Share{Key: share, Apart: apart}
+		return r
+	}
+	wantServed(t, call(t, host, of("a", "count", `{}`, false)), "fresh", 1)
+	wantServed(t, call(t, host, of("b", "count", `{}`, false)), "reused", 2)
+	wantServed(t, call(t, host, of("a", "count", `{}`, true)), "fresh", 1)
+	wantServed(t, call(t, host, of("b", "count", `{}`, true)), "fresh", 1)
+	wantServed(t, call(t, host, of("a", "count", `{}`, true)), "reused", 2)
+	used := startWaiting(t, host, of("b", "stream", `{"n":1}`, true))
+	culprit := startWaiting(t, host, of("a", "stream", `{"n":1}`, true))
+	culprit.Abort(api.ReasonUser)
+	wantStatus(t, culprit.Result(), api.StatusCancelled)
+	wantServed(t, call(t, host, of("b", "count", `{}`, true)), "reused", 2)
+	used.Abort(api.ReasonUser)
+	wantStatus(t, used.Result(), api.StatusCancelled)
+	if n := host.Host().Kept; n != 1 {
+		t.Errorf("%d are kept, want that of all", n)
+	}
+}
+
 // startWaiting returns once the tool has reported that it hangs.
 func startWaiting(t *testing.T, host testHost, r supervisor.Request) testCall {
 	t.Helper()

@@ -117,9 +117,9 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	return k, nil
 }
 
-func (k *app) notice(entry, method string, params json.RawMessage) {
+func (k *app) notice(entry, share, method string, params json.RawMessage) {
 	if server := k.notices.Load(); server != nil {
-		server.Notice(entry, method, params)
+		server.Notice(entry, share, method, params)
 	}
 }
 

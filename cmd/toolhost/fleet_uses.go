@@ -24,7 +24,7 @@ func fleetStays(loaded *config.Loaded, entry config.Tool) (names []string) {
 		r.Host = func(net.Listener) {}
 	}
 	if r.Keep != nil {
-		r.Keep.Notices = func(string, json.RawMessage) {}
+		r.Keep.Notices = func(_, _ string, _ json.RawMessage) {}
 	}
 	names = fleet.Stays(r, loaded.Config)
 	if entry.Type == config.TypePlugin && pack.Is(entry.Plugin.Path) {

@@ -33,8 +33,9 @@ type Keep struct {
 	// Notices, if not nil, gets what an adapter's server announces in the process, also
 	// between calls, and once nil params with an empty method when the process has
 	// ended. It must be quick, and may be called from any goroutine. The first
-	// call's holds.
-	Notices func(method string, params json.RawMessage)
+	// call's holds. share is the key of the only one whose calls the process serves,
+	// and empty where it serves those of all.
+	Notices func(share, method string, params json.RawMessage)
 }
 
 // DefaultKeepIdle is how long a kept process waits for another call.
@@ -63,11 +64,24 @@ type Share struct {
 	// MemoryBytes and CPUPercent bound what the processes of its calls have together, by a
 	// cgroup of their own; 0 means unlimited. Without cgroups such calls are refused.
 	MemoryBytes, CPUPercent int64
+	// Apart keeps processes (Keep) for calls of this share alone, as is so where they are
+	// bounded together: its calls then find nothing that another share's have left in a
+	// process, wait for none of these, and do not end with them.
+	Apart bool
 }
 
 // Group returns the limits of all processes of its calls together.
 func (s Share) Group() cgroup.Share {
 	return cgroup.Share{Name: s.Key, Limits: cgroup.Limits{MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}}
+}
+
+// Process returns the key of the share alone whose calls a kept process serves; empty
+// where it may serve those of several.
+func (s Share) Process() string {
+	if s.Apart || s.Bounded() {
+		return s.Key
+	}
+	return ""
 }
 
 // Bounded reports whether there are such limits.

@@ -26,7 +26,7 @@ func TestEachFieldIsDecided(t *testing.T) {
 		"Method": true, "Client": true, "Rounds": true, "Secrets": true, "Keep": true, "Ask": true, "Dir": true,
 	}
 	here := map[string]string{
-		"Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay",
+		"Anew": "it is of a Describe", "Share": "its key orders one machine's slots; its bounds stay, and so does what is apart by it",
 		"LogArgs": "the log is this machine's", "Events": "they are sent as frames",
 		"Where": "it is the fleet's own", "Reserved": "it is of this machine's slots", "Lease": "it is the worker's own", "Placed": "it is the fleet's own", "OnRecord": "Placed comes behind it", "Pool": "one without bounds is a name",
 		"Prestart": "processes wait on the caller's machine; a call that finds none has its own",
@@ -35,8 +35,10 @@ func TestEachFieldIsDecided(t *testing.T) {
 		"FilesTo": func(r *supervisor.Request) { r.FilesTo = "/x" },
 		"Dir":     func(r *supervisor.Request) { r.Dir = "/x" },
 		"Lock":    func(r *supervisor.Request) { r.Lock.File = "/x" },
-		"Keep":    func(r *supervisor.Request) { r.Keep = &supervisor.Keep{Notices: func(string, json.RawMessage) {}} },
-		"Host":    func(r *supervisor.Request) { r.Host = func(net.Listener) {} },
+		"Keep": func(r *supervisor.Request) {
+			r.Keep = &supervisor.Keep{Notices: func(_, _ string, _ json.RawMessage) {}}
+		},
+		"Host": func(r *supervisor.Request) { r.Host = func(net.Listener) {} },
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[supervisor.Request]()) {
 		if field.Anonymous {
@@ -70,6 +72,7 @@ func TestStays(t *testing.T) {
 		"tier none":         func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
 		"a pool":            func(r *supervisor.Request) { r.Pool.Running = 1 },
 		"a quota":           func(r *supervisor.Request) { r.Share.Running = 1 },
+		"one share alone":   func(r *supervisor.Request) { r.Keep, r.Share.Apart = &supervisor.Keep{}, true },
 		"stdin":             func(r *supervisor.Request) { r.Command.Stdin = strings.NewReader("x") },
 		"Go functions":      func(r *supervisor.Request) { r.Command.Tool = &supervisor.CommandTool{} },
 		"I/O":               func(r *supervisor.Request) { r.Limits.IOMax = []cgroup.IOMax{{}} },

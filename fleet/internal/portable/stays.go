@@ -26,6 +26,7 @@ var features = []feature{
 	{"what a kept MCP server announces (keep)", func(r supervisor.Request, _ sandbox.Policy) bool {
 		return r.Keep != nil && r.Keep.Notices != nil
 	}, false},
+	{"a kept process of one share alone (keep)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Keep != nil && r.Share.Apart }, false},
 	{"files taken out of the workspace", func(r supervisor.Request, _ sandbox.Policy) bool { return r.FilesTo != "" }, false},
 	{"turns of its own (turns)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Host != nil }, false},
 	{"a pool (running)", func(r supervisor.Request, _ sandbox.Policy) bool { return r.Pool.Running > 0 }, false},

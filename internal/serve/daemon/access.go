@@ -127,9 +127,16 @@ func (d *daemon) view(who access.Identity, t turn.Tool) (turn.Tool, bool) {
 		t.Request.Limits = t.Request.Limits.Within(own.Limits)
 		t.Request.Timeouts = append(t.Request.Timeouts[:len(t.Request.Timeouts):len(t.Request.Timeouts)], own.Timeouts...)
 	}
-	q := who.Profile.Quota
-	t.Request.Share = supervisor.Share{
-		Key: who.Name, Running: q.Running, Waiting: q.Waiting, MemoryBytes: q.MemoryBytes, CPUPercent: q.CPUPercent,
-	}
+	t.Request.Share = d.shareOf(who)
 	return t, true
+}
+
+// shareOf returns the share of an identity's calls. Who may do everything gains nothing by
+// others' kept processes, and shares them where there is nobody to tell from.
+func (d *daemon) shareOf(who access.Identity) supervisor.Share {
+	q := who.Profile.Quota
+	return supervisor.Share{
+		Key: who.Name, Running: q.Running, Waiting: q.Waiting, MemoryBytes: q.MemoryBytes, CPUPercent: q.CPUPercent,
+		Apart: len(d.tools.loaded().Access) > 0 || !who.IsAdmin(),
+	}
 }

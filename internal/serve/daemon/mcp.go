@@ -48,6 +48,7 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 		},
 		Budget: func() budget.TurnSpec { return d.tools.loaded().Turn.Budget },
 		Access: d.mcp.identity, Claim: d.claim,
+		Share: func(identity string) string { return d.shareOf(d.current(d.mcp.identity(identity))).Process() },
 		Timeout: func(client string) time.Duration {
 			settings := d.tools.loaded().MCP
 			return cmp.Or(settings.Clients[client], settings.ClientTimeout)
@@ -61,9 +62,9 @@ func (d *daemon) mcpConfig() mcpserver.Config {
 }
 
 // notice passes on what a wrapped server announces, if there is a client.
-func (m *mcp) notice(entry, method string, params json.RawMessage) {
+func (m *mcp) notice(entry, share, method string, params json.RawMessage) {
 	if server := m.made(); server != nil {
-		server.Notice(entry, method, params)
+		server.Notice(entry, share, method, params)
 	}
 }
 

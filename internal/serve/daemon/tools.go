@@ -25,7 +25,7 @@ type tools struct {
 	telemetry *telemetry.Telemetry
 	options   Options
 	packs     pack.Cache
-	notice    func(entry, method string, params json.RawMessage) // set before any tool is called
+	notice    func(entry, share, method string, params json.RawMessage) // set before any tool is called
 	current   atomic.Pointer[snapshot]
 }
 
@@ -45,9 +45,9 @@ func newTools(host *supervisor.Supervisor, o Options, metrics *telemetry.Telemet
 func (t *tools) snapshot(loaded *config.Loaded) *snapshot {
 	return &snapshot{loaded, Own(loaded, t.options.State), catalog.New(t, loaded, catalog.Options{
 		Adapter: t.options.Adapter, State: t.options.State, Packs: &t.packs, Machine: t.options.Machine,
-		Notices: func(entry, method string, params json.RawMessage) {
+		Notices: func(entry, share, method string, params json.RawMessage) {
 			if t.notice != nil {
-				t.notice(entry, method, params)
+				t.notice(entry, share, method, params)
 			}
 		},
 		Warn: func(warning string) { t.options.Logger.Warn("tools: " + warning) },

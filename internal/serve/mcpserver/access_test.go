@@ -106,16 +106,16 @@ func TestRootsOfOthers(t *testing.T) {
 	s.sessions[asked], s.sessions[other] = of, &session{peer: Peer{Identity: "uid 2"}}
 	s.closed = true // nothing is sent
 	g := &s.gateway
-	g.s, g.rooted = s, map[string]*rooted{"a": {by: map[*session]bool{of: true}}}
+	g.s, g.rooted = s, map[origin]*rooted{{entry: "a"}: {by: map[*session]bool{of: true}}}
 	for _, by := range []*mcpsdk.ServerSession{other, {}} {
-		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted["a"].runs {
+		if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: by}); g.rooted[origin{entry: "a"}].runs {
 			t.Error("the server hears of another's roots")
 		}
 	}
-	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted["a"].runs || g.rooted["a"].from != "uid 1" {
-		t.Errorf("%+v", g.rooted["a"])
+	if g.rootsChanged(t.Context(), &mcpsdk.RootsListChangedRequest{Session: asked}); !g.rooted[origin{entry: "a"}].runs || g.rooted[origin{entry: "a"}].from != "uid 1" {
+		t.Errorf("%+v", g.rooted[origin{entry: "a"}])
 	}
-	g.rooted["a"].runs = false
+	g.rooted[origin{entry: "a"}].runs = false
 	if g.forgetRoots(of); len(g.rooted) != 0 {
 		t.Error("a session that has ended is remembered")
 	}

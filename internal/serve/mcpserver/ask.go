@@ -134,7 +134,7 @@ func (c *call) request(ctx context.Context, params mcpsdk.InputRequest) (mcpsdk.
 	defer context.AfterFunc(ctx, cancel)()
 	switch p := params.(type) {
 	case *mcpsdk.ElicitParams:
-		c.s.gateway.asksToOpen(l.ctx, l.session, c.s.entryOf(c.made.Tool), p.ElicitationID)
+		c.s.gateway.asksToOpen(l.ctx, l.session, c.origin(), p.ElicitationID)
 		return l.session.Elicit(asking, unjudged(p))
 	case *mcpsdk.CreateMessageWithToolsParams:
 		return l.session.CreateMessageWithTools(asking, p)

@@ -33,7 +33,7 @@ type gateway struct {
 	watched   watches
 	early     map[*mcpsdk.ServerSession]map[string]*early // by the URI that is subscribed to
 	opened    map[*mcpsdk.ServerSession][]opened          // the oldest first
-	rooted    map[string]*rooted
+	rooted    map[origin]*rooted
 	relisted  map[string]*relisted // entries whose kept server has announced changes of its lists
 }
 
@@ -69,7 +69,7 @@ func (g *gateway) into(s *Server, o *mcpsdk.ServerOptions) {
 	g.s = s
 	g.prompts, g.resources, g.templates, g.watched = map[string]promptOffer{}, map[string]string{}, map[string]string{}, watches{}
 	g.early = map[*mcpsdk.ServerSession]map[string]*early{}
-	g.rooted, g.relisted, g.opened = map[string]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
+	g.rooted, g.relisted, g.opened = map[origin]*rooted{}, map[string]*relisted{}, map[*mcpsdk.ServerSession][]opened{}
 	if s.config.Servers == nil {
 		return
 	}

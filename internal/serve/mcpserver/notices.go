@@ -19,15 +19,17 @@ import (
 )
 
 // Notice takes what the kept process of an entry's server announces, and with an
-// empty method that the process has ended. It does not wait.
-func (s *Server) Notice(entry, method string, params json.RawMessage) {
+// empty method that the process has ended. share is the only one that the process
+// serves; empty is all. It does not wait.
+func (s *Server) Notice(entry, share, method string, params json.RawMessage) {
+	from := origin{entry, share}
 	switch method {
 	case "":
-		s.soon(func() { s.gateway.processEnded(entry) })
+		s.soon(func() { s.gateway.processEnded(from) })
 	case resourceUpdated:
-		s.gateway.updated(source{entry, field(params, "uri")}, params)
+		s.gateway.updated(source{from, field(params, "uri")}, params)
 	case mcpcall.ElicitationComplete:
-		s.gateway.completed(entry, params)
+		s.gateway.completed(from, params)
 	default:
 		if listChanges[method] {
 			s.gateway.listChanged(entry, method)
@@ -86,7 +88,7 @@ func (g *gateway) subscribeTo(ctx context.Context, r *mcpsdk.SubscribeRequest) e
 	if len(own) > maxWatchedBytes {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the URI has %d bytes: to be subscribed to it may have %d", len(own), maxWatchedBytes)}
 	}
-	one := source{entry, own}
+	one := source{g.s.originFor(entry, peerOf(ctx).Identity), own}
 	before, err := g.watch(ctx, r.Session, r.Params.URI, one)
 	if err != nil {
 		return err
@@ -155,7 +157,7 @@ func (g *gateway) unsubscribeAll(sources []source) {
 		if g.s.closing.Err() != nil {
 			return
 		}
-		if _, err := g.inNameOf("", one.entry, catalog.Unsubscribe, one.params()); err != nil {
+		if _, err := g.inNameOf(one.share, one.entry, catalog.Unsubscribe, one.params()); err != nil {
 			g.s.config.Logger.Warn("a subscription does not end", "server", one.entry, "uri", one.uri, "why", err)
 		}
 		if g.isWatched(one) { // since somebody has subscribed meanwhile
@@ -177,26 +179,26 @@ const beforeAgain = 5 * time.Second
 
 // processEnded has another process take over what the one that was kept did for
 // clients.
-func (g *gateway) processEnded(entry string) {
+func (g *gateway) processEnded(server origin) {
 	g.rest(beforeAgain)
 	if g.s.closing.Err() != nil {
 		return
 	}
 	g.mu.Lock()
-	lost := g.watched.from(entry)
+	lost := g.watched.from(server)
 	g.mu.Unlock()
 	for _, one := range lost {
 		if !g.subscribeAgain(one) {
 			break
 		}
 	}
-	g.listsEnded(entry)
+	g.listsEnded(server.entry)
 }
 
 // subscribeAgain has a server announce the changes of a source that clients watch, and
 // tells them that it may have changed meanwhile. It is false where nobody can be asked.
 func (g *gateway) subscribeAgain(one source) bool {
-	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf("", one.entry, catalog.Subscribe, one.params()) })
+	result, err := untilKept(func() (*api.Result, error) { return g.inNameOf(one.share, one.entry, catalog.Subscribe, one.params()) })
 	switch {
 	case err != nil:
 		return false

@@ -17,27 +17,28 @@ const maxOpened = 64
 
 // opened is an address that a client was asked to open, by its server's own id.
 type opened struct {
-	entry, id string
+	server origin
+	id     string
 	// request is the context of the client's request that it was asked in: by it a
 	// notification finds its stream, as long as that is there.
 	request context.Context
 }
 
-func (o opened) is(entry, id string) bool { return o.entry == entry && o.id == id }
+func (o opened) is(server origin, id string) bool { return o.server == server && o.id == id }
 
-// asksToOpen notes that a session is asked to open an address of an entry's server. An id
+// asksToOpen notes that a session is asked to open an address of a server. An id
 // is of the session that was asked last.
-func (g *gateway) asksToOpen(ctx context.Context, by *mcpsdk.ServerSession, entry, id string) {
+func (g *gateway) asksToOpen(ctx context.Context, by *mcpsdk.ServerSession, server origin, id string) {
 	if id == "" || len(id) > maxIDBytes {
 		return
 	}
-	g.takeOpened(entry, id)
+	g.takeOpened(server, id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, known := g.opened[by]; !known {
 		g.s.ends(by, func() { g.forgetOpened(by) })
 	}
-	list := append(g.opened[by], opened{entry, id, ctx})
+	list := append(g.opened[by], opened{server, id, ctx})
 	g.opened[by] = list[max(0, len(list)-maxOpened):]
 }
 
@@ -49,11 +50,11 @@ func (g *gateway) forgetOpened(by *mcpsdk.ServerSession) {
 
 // takeOpened forgets an address, and gives the session that was asked to open it; nil if
 // nobody was.
-func (g *gateway) takeOpened(entry, id string) (by *mcpsdk.ServerSession, request context.Context) {
+func (g *gateway) takeOpened(server origin, id string) (by *mcpsdk.ServerSession, request context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for one, list := range g.opened {
-		i := slices.IndexFunc(list, func(o opened) bool { return o.is(entry, id) })
+		i := slices.IndexFunc(list, func(o opened) bool { return o.is(server, id) })
 		if i < 0 {
 			continue
 		}
@@ -66,9 +67,9 @@ func (g *gateway) takeOpened(entry, id string) (by *mcpsdk.ServerSession, reques
 
 // completed tells the client that was asked to open an address, and no other, what its
 // server says: that it is done there.
-func (g *gateway) completed(entry string, params json.RawMessage) {
+func (g *gateway) completed(server origin, params json.RawMessage) {
 	p := &mcpsdk.ElicitationCompleteParams{ElicitationID: field(params, "elicitationId"), Meta: metaIn(params)}
-	by, request := g.takeOpened(entry, p.ElicitationID)
+	by, request := g.takeOpened(server, p.ElicitationID)
 	if by == nil {
 		return
 	}
@@ -93,7 +94,7 @@ func (s *Server) failureOf(ctx context.Context, r *mcpsdk.CallToolRequest, entry
 	}
 	if e.Code == mcpsdk.CodeURLElicitationRequired && r.ProtocolVersion() < multiRound && json.Unmarshal(e.Data, &data) == nil {
 		for _, one := range data.Elicitations[:min(len(data.Elicitations), maxOpened)] {
-			s.gateway.asksToOpen(ctx, r.Session, entry, one.ElicitationID)
+			s.gateway.asksToOpen(ctx, r.Session, s.originFor(entry, peerOf(ctx).Identity), one.ElicitationID)
 		}
 	}
 	return e

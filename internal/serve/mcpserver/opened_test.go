@@ -36,9 +36,9 @@ func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		asked := func(name, entry, id string) { s.gateway.asksToOpen(ended, sessions[name], entry, id) }
+		asked := func(name, entry, id string) { s.gateway.asksToOpen(ended, sessions[name], origin{entry: entry}, id) }
 		complete := func(entry, id string) {
-			s.Notice(entry, mcpcall.ElicitationComplete, json.RawMessage(fmt.Sprintf(`{"elicitationId":%q}`, id)))
+			s.Notice(entry, "", mcpcall.ElicitationComplete, json.RawMessage(fmt.Sprintf(`{"elicitationId":%q}`, id)))
 		}
 		asked("first", "a", "e-1")
 		asked("second", "b", "e-2")
@@ -66,7 +66,7 @@ func TestCompletionsAreForWhoWasAsked(t *testing.T) {
 		for i := range 2 * maxOpened {
 			asked("first", "a", fmt.Sprint(i))
 		}
-		if list := s.gateway.opened[sessions["first"]]; len(list) != maxOpened || !list[0].is("a", fmt.Sprint(maxOpened)) {
+		if list := s.gateway.opened[sessions["first"]]; len(list) != maxOpened || !list[0].is(origin{entry: "a"}, fmt.Sprint(maxOpened)) {
 			t.Errorf("%d are remembered", len(list))
 		}
 	}

@@ -179,7 +179,7 @@ func (c *call) log(e api.Event) {
 		return
 	}
 	if e.Log.Logger == mcpcall.ElicitationComplete {
-		c.s.gateway.completed(c.s.entryOf(c.made.Tool), e.Log.Data)
+		c.s.gateway.completed(c.origin(), e.Log.Data)
 		return
 	}
 	params := mcpsdk.LoggingMessageParams{Level: mcpsdk.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data}

@@ -23,25 +23,25 @@ type rooted struct {
 
 // askedRoots notes that the server of a call asks the call's client for them.
 func (g *gateway) askedRoots(c *call) {
-	entry := g.s.entryOf(c.made.Tool)
-	if !g.keeps(entry) || c.session.loose { // who has no session announces nothing
+	server := c.origin()
+	if !g.keeps(server.entry) || c.session.loose { // who has no session announces nothing
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.rooted[entry] == nil {
-		g.rooted[entry] = &rooted{by: map[*session]bool{}}
+	if g.rooted[server] == nil {
+		g.rooted[server] = &rooted{by: map[*session]bool{}}
 	}
-	g.rooted[entry].by[c.session] = true
+	g.rooted[server].by[c.session] = true
 }
 
 // forgetRoots forgets a session that has ended.
 func (g *gateway) forgetRoots(of *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for entry, r := range g.rooted {
+	for server, r := range g.rooted {
 		if delete(r.by, of); len(r.by) == 0 && !r.runs {
-			delete(g.rooted, entry)
+			delete(g.rooted, server)
 		}
 	}
 }
@@ -54,13 +54,13 @@ func (g *gateway) rootsChanged(_ context.Context, r *mcpsdk.RootsListChangedRequ
 	g.s.mu.Unlock()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for entry, asked := range g.rooted {
+	for server, asked := range g.rooted {
 		if !asked.by[of] {
 			continue
 		}
 		asked.from = of.peer.Identity
 		if asked.begin() {
-			g.s.soon(func() { g.tellRoots(entry, asked) })
+			g.s.soon(func() { g.tellRoots(server.entry, asked) })
 		}
 	}
 }

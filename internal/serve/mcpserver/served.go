@@ -27,6 +27,11 @@ func (s *Server) entryOf(name string) string {
 	return s.offerOf(name).entry
 }
 
+// origin is where the server of a call is.
+func (c *call) origin() origin {
+	return c.s.originFor(c.s.entryOf(c.made.Tool), c.session.peer.Identity)
+}
+
 // request makes a supervised call of a request to a wrapped server.
 func (g *gateway) request(ctx context.Context, like *mcpsdk.CallToolRequest, entry, method string, params any) (reply, error) {
 	mayAsk := method == catalog.GetPrompt || method == catalog.ReadResource // the protocol has no such answer to others

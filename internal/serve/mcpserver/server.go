@@ -63,6 +63,9 @@ type Config struct {
 	// fills in what its turns have. nil lets everybody do everything.
 	Access func(identity string) access.Identity
 	Claim  func(access.Identity, *turn.Spec)
+	// Share returns the key of the share whose kept processes serve an identity's calls
+	// alone (supervisor.Share); empty, or nil, for one that shares them with others.
+	Share func(identity string) string
 	// Version is toolhost's own.
 	Version string
 	// Logger is silent if nil.

@@ -12,10 +12,25 @@ import (
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// origin is where a server is: the kept process of an entry, for all or, where an identity
+// has its own, for one share.
+type origin struct{ entry, share string }
+
+// originFor returns where an entry's server is for an identity.
+func (s *Server) originFor(entry, identity string) origin {
+	if s.config.Share == nil {
+		return origin{entry: entry}
+	}
+	return origin{entry, s.config.Share(identity)}
+}
+
 // source is a resource of an entry's server, by the server's own URI. A subscription is
 // to a source: what a client's URI leads to depends on who asks, and on what the
 // servers list at that time.
-type source struct{ entry, uri string }
+type source struct {
+	origin
+	uri string
+}
 
 // params are those of requests about it.
 func (s source) params() json.RawMessage {
@@ -28,7 +43,7 @@ func (s source) params() json.RawMessage {
 func (s source) below(other source) (rest string, is bool) {
 	rest, is = strings.CutPrefix(other.uri, s.uri)
 	part := rest == "" || strings.HasPrefix(rest, "/") || strings.HasSuffix(s.uri, "/")
-	return rest, is && part && s.entry == other.entry
+	return rest, is && part && s.origin == other.origin
 }
 
 // watches are the subscriptions of sessions, by the URIs that these know.
@@ -65,11 +80,11 @@ func (w watches) has(one source) bool {
 	return false
 }
 
-// from are the sources of an entry that sessions watch.
-func (w watches) from(entry string) (list []source) {
+// from are the sources of an origin that sessions watch.
+func (w watches) from(server origin) (list []source) {
 	for _, own := range w {
 		for _, one := range own {
-			if one.entry == entry && !slices.Contains(list, one) {
+			if one.origin == server && !slices.Contains(list, one) {
 				list = append(list, one)
 			}
 		}

@@ -150,7 +150,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			third := subscribed(&part, "uid 2", "x://same")
 			wait.Until(t, "all subscriptions hold", func() bool { return k.version < multiRound || acknowledged.Load() == 4 })
 			announce := func(from string, n int) { // of several that wait the last is sent
-				s.Notice(from, resourceUpdated, json.RawMessage(fmt.Sprintf(`{"uri":"x://same","_meta":{"n":%d}}`, n)))
+				s.Notice(from, "", resourceUpdated, json.RawMessage(fmt.Sprintf(`{"uri":"x://same","_meta":{"n":%d}}`, n)))
 			}
 			announce("a", 0)
 			all.await(t, "x://same 0")
@@ -159,8 +159,8 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 			again.await(t, alias+" 1")
 			part.await(t, "x://same 1")
 
-			s.Notice("b", resourceUpdated, json.RawMessage(`{"uri":"x://same/part","_meta":{"n":2}}`))
-			s.Notice("b", resourceUpdated, json.RawMessage(`{"uri":"x://sametime","_meta":{"n":3}}`))
+			s.Notice("b", "", resourceUpdated, json.RawMessage(`{"uri":"x://same/part","_meta":{"n":2}}`))
+			s.Notice("b", "", resourceUpdated, json.RawMessage(`{"uri":"x://sametime","_meta":{"n":3}}`))
 			again.await(t, alias+" 1", alias+"/part 2")
 			part.await(t, "x://same 1", "x://same/part 2")
 
@@ -175,7 +175,7 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 				t.Errorf("b's subscription has ended %d times while somebody watches", n)
 			}
 			before := p.times("b:resources/subscribe x://same")
-			s.gateway.subscribeAgain(source{"b", "x://same"})
+			s.gateway.subscribeAgain(source{origin{entry: "b"}, "x://same"})
 			part.await(t, "x://same 1", "x://same/part 2", "x://same <nil>")
 			if p.times("b:resources/subscribe x://same") != before+1 {
 				t.Error("b is not asked again")
@@ -188,6 +188,33 @@ func TestUpdatesReachWhoSubscribed(t *testing.T) {
 	}
 }
 
+// Where an identity's calls have a kept process of their own, what that announces is no
+// other's, and neither is it where its subscription begins anew.
+func TestUpdatesOfAnIdentity(t *testing.T) {
+	k := kinds[2]
+	s := playedServers(t, &played{}, kept(serverOf("b", []string{"x://same"}, nil)))
+	s.config.Share = func(identity string) string { return identity }
+	url := forPeers(t, s)
+	var one, other updates
+	for who, u := range map[string]*updates{"uid 1": &one, "uid 2": &other} {
+		if err := connectTo(t, transportOf(t, url, who), k, u.options()).Subscribe(wait.Context(t), &mcpsdk.SubscribeParams{URI: "x://same"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	announce := func(share string, n int) {
+		s.Notice("b", share, resourceUpdated, json.RawMessage(fmt.Sprintf(`{"uri":"x://same","_meta":{"n":%d}}`, n)))
+	}
+	announce("", 0)
+	announce("uid 1", 1)
+	one.await(t, "x://same 1")
+	announce("uid 2", 2)
+	other.await(t, "x://same 2")
+	s.gateway.subscribeAgain(source{origin{"b", "uid 1"}, "x://same"})
+	one.await(t, "x://same 1", "x://same <nil>")
+	announce("uid 2", 3)
+	other.await(t, "x://same 2", "x://same 3")
+}
+
 // A part of a source is below it, and nothing else that only begins like it.
 func TestPartsOfASource(t *testing.T) {
 	for _, test := range []struct {
@@ -195,12 +222,13 @@ func TestPartsOfASource(t *testing.T) {
 		rest    string
 		is      bool
 	}{
-		{source{"a", "file:///d"}, source{"a", "file:///d"}, "", true},
-		{source{"a", "file:///d"}, source{"a", "file:///d/x"}, "/x", true},
-		{source{"a", "file:///d/"}, source{"a", "file:///d/x"}, "x", true},
-		{source{"a", "file:///d"}, source{"a", "file:///dx"}, "x", false},
-		{source{"a", "file:///d"}, source{"b", "file:///d"}, "", false},
-		{source{"a", "file:///d/x"}, source{"a", "file:///d"}, "", false},
+		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///d"}, "", true},
+		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///d/x"}, "/x", true},
+		{source{origin{entry: "a"}, "file:///d/"}, source{origin{entry: "a"}, "file:///d/x"}, "x", true},
+		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "a"}, "file:///dx"}, "x", false},
+		{source{origin{entry: "a"}, "file:///d"}, source{origin{entry: "b"}, "file:///d"}, "", false},
+		{source{origin{"a", "uid 1"}, "file:///d"}, source{origin{"a", "uid 2"}, "file:///d"}, "", false},
+		{source{origin{entry: "a"}, "file:///d/x"}, source{origin{entry: "a"}, "file:///d"}, "", false},
 	} {
 		if rest, is := test.of.below(test.one); is != test.is || is && rest != test.rest {
 			t.Errorf("%v below %v: %q, %t", test.one, test.of, rest, is)
@@ -224,7 +252,7 @@ func TestASubscriptionMoves(t *testing.T) {
 	s := playedServers(t, p)
 	by := &mcpsdk.ServerSession{}
 	s.gateway.watched[by] = map[string]source{}
-	old, fresh := source{"a", "x://1"}, source{"b", "x://1"}
+	old, fresh := source{origin{entry: "a"}, "x://1"}, source{origin{entry: "b"}, "x://1"}
 	for i, one := range []source{old, old, fresh} {
 		before, err := s.gateway.watch(t.Context(), by, "x://1", one)
 		if want := []source{{}, old, old}[i]; err != nil || before != want {
@@ -265,8 +293,8 @@ func TestUpdatesBeforeTheAnswer(t *testing.T) {
 			s := playedServers(t, p, kept(serverOf("a", []string{"x://1"}, nil)))
 			p.meanwhile = func(name string) {
 				if name == "a:resources/subscribe" {
-					s.Notice("a", resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
-					s.Notice("a", resourceUpdated, json.RawMessage(`{"uri":"x://1/part","_meta":{"n":2}}`))
+					s.Notice("a", "", resourceUpdated, json.RawMessage(`{"uri":"x://1","_meta":{"n":1}}`))
+					s.Notice("a", "", resourceUpdated, json.RawMessage(`{"uri":"x://1/part","_meta":{"n":2}}`))
 				}
 			}
 			var u updates

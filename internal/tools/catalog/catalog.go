@@ -65,7 +65,7 @@ type Options struct {
 	Adjust func(r *supervisor.Request)
 	// Notices, if not nil, gets what the kept process of a server announces, by the
 	// entry's name; see supervisor.Keep.
-	Notices func(entry, method string, params json.RawMessage)
+	Notices func(entry, share, method string, params json.RawMessage)
 	// Warn, if not nil, is told each of Warnings once, when it comes up. It may be
 	// called by several goroutines at once.
 	Warn func(warning string)

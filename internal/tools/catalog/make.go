@@ -168,7 +168,7 @@ func (c *Catalog) serverRequest(entry config.Tool) (supervisor.Request, error) {
 	}
 	if tell := c.options.Notices; tell != nil && request.Keep != nil && !request.Keep.Once {
 		keep := *request.Keep
-		keep.Notices = func(method string, params json.RawMessage) { tell(entry.Name, method, params) }
+		keep.Notices = func(share, method string, params json.RawMessage) { tell(entry.Name, share, method, params) }
 		request.Keep = &keep
 	}
 	return request, err

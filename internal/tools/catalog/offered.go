@@ -13,19 +13,23 @@ import (
 )
 
 // Offered is the tool of a name for a turn, at once: one that nobody has described
-// yet has a Describe, beside what the configuration says of it.
+// yet has a Describe, beside what the configuration says of it. So has one whose secrets
+// are to be read: they may be others than when it was described.
 func (c *Catalog) Offered(name string) (turn.Tool, bool) {
 	if entry, method, is := c.serverMethod(name); is {
 		return c.serverRequestTool(entry, method)
 	}
 	known, err := c.Known(name)
-	if err == nil {
+	if err == nil && len(known.Entry.Secrets) == 0 {
 		return known.Tool, true
 	}
 	if _, none := errors.AsType[*NotFoundError](err); none {
 		return turn.Tool{}, false
 	}
-	t := c.sketch(name)
+	t := known.Tool
+	if err != nil {
+		t = c.sketch(name)
+	}
 	t.Describe = func(ctx context.Context) (*turn.Tool, *api.Result) { return c.described(ctx, name) }
 	return t, true
 }
@@ -52,6 +56,9 @@ func (c *Catalog) sketch(name string) turn.Tool {
 func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *api.Result) {
 	found, err := c.Find(ctx, name)
 	if err == nil {
+		err = c.giveSecrets(&found.Request, found.Entry)
+	}
+	if err == nil {
 		return &found.Tool, nil
 	}
 	if failed, ok := errors.AsType[*DescribeError](err); ok {
@@ -60,7 +67,11 @@ func (c *Catalog) described(ctx context.Context, name string) (*turn.Tool, *api.
 	if _, none := errors.AsType[*NotFoundError](err); none {
 		return nil, nil
 	}
-	return nil, supervisor.Verdict{
+	return nil, notStarted(name, err)
+}
+
+func notStarted(name string, err error) *api.Result {
+	return supervisor.Verdict{
 		Tool: name, Status: api.StatusStartFailed, Reason: api.ReasonTool,
 		Message: "[FAILED] The tool cannot be started: " + err.Error() + ". Nothing was changed.",
 	}.Result()

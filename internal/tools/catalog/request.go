@@ -43,8 +43,9 @@ func (c *Catalog) keepData(request *supervisor.Request, entry config.Tool) error
 	return nil
 }
 
-// giveSecrets reads the secrets that an entry is given.
+// giveSecrets reads the secrets that an entry is given, in place of those from before.
 func (c *Catalog) giveSecrets(request *supervisor.Request, entry config.Tool) error {
+	request.Secrets = nil
 	for _, use := range entry.Secrets {
 		i := slices.IndexFunc(c.loaded.Secrets, func(s config.Secret) bool { return s.Name == use.Secret })
 		if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/tools/config"
 	pluginv1 "github.com/toolhost/toolhost/plugin/proto/v1"
 	"github.com/toolhost/toolhost/turn"
@@ -107,12 +108,16 @@ func (c *Catalog) serverMethod(name string) (entry config.Tool, method string, i
 // serverRequestTool is such a request as a turn makes it. What is read may be read
 // again.
 func (c *Catalog) serverRequestTool(entry config.Tool, method string) (turn.Tool, bool) {
-	request, err := c.serverRequest(entry)
-	if err != nil || c.denied(entry) {
+	if c.denied(entry) {
 		return turn.Tool{}, false
 	}
+	request, err := c.serverRequest(entry)
 	request.Method, request.Name = method, RequestName(entry.Name, method)
-	return turn.Tool{
+	t := turn.Tool{
 		Name: request.Name, Request: request, Mode: entry.Mode, ReadOnly: true, Repeatable: true, Exclusive: entry.Exclusive(),
-	}, true
+	}
+	if err != nil {
+		t.Describe = func(context.Context) (*turn.Tool, *api.Result) { return nil, notStarted(t.Name, err) }
+	}
+	return t, true
 }

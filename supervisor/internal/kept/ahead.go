@@ -114,7 +114,7 @@ func (p *Pool) Ahead(call *prepare.Prepared) *Line {
 	if p.ahead.Budget.Processes <= 0 {
 		return nil
 	}
-	l, err := p.join(aheadOf(call), spec.Keep{Once: true})
+	l, err := p.join(aheadOf(call), Key{}, spec.Keep{Once: true})
 	if err != nil {
 		return nil
 	}

@@ -14,15 +14,16 @@ type data struct {
 	acquiring chan struct{} // closed when that has ended; nil if nobody does
 }
 
-// Lock waits for the lock only where no call and no process of the line has it yet.
-func (l *Line) Lock(ctx context.Context, file string) (unlock func(), err error) {
+// Lock waits for the lock only where no call and no process of the line has it yet, or
+// somebody else waits for it, who would never have it if calls went on and on.
+func (l *Line) Lock(ctx context.Context) (unlock func(), err error) {
 	for {
 		has, others := l.joinData()
 		if has {
 			return l.dropData, nil
 		}
 		if others == nil {
-			return l.acquire(ctx, file)
+			return l.acquire(ctx)
 		}
 		select {
 		case <-others:
@@ -37,11 +38,11 @@ func (l *Line) Lock(ctx context.Context, file string) (unlock func(), err error)
 func (l *Line) joinData() (has bool, others <-chan struct{}) {
 	l.ask(func() {
 		switch d := &l.data; {
-		case d.holders > 0:
-			d.holders++
-			has = true
 		case d.acquiring != nil:
 			others = d.acquiring
+		case d.holders > 0 && !filelock.Awaited(l.lock):
+			d.holders++
+			has = true
 		default:
 			d.acquiring = make(chan struct{})
 		}
@@ -49,8 +50,8 @@ func (l *Line) joinData() (has bool, others <-chan struct{}) {
 	return has, others
 }
 
-func (l *Line) acquire(ctx context.Context, file string) (unlock func(), err error) {
-	release, err := filelock.Acquire(ctx, file, false)
+func (l *Line) acquire(ctx context.Context) (unlock func(), err error) {
+	release, err := filelock.Acquire(ctx, l.lock, false, func() { l.pool.Yield(l.lock) })
 	l.ask(func() {
 		d := &l.data
 		close(d.acquiring)

@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/toolhost/toolhost/api"
@@ -93,9 +94,9 @@ func (g *Guest) Share(locked bool) {
 		if closed || s.ending || l.usable() {
 			return
 		}
-		l.share(s)
+		l.serve(s)
 		if tell := l.keep.Notices; tell != nil && !l.keep.Once {
-			s.process.Watch(tell)
+			s.process.Watch(func(method string, params json.RawMessage) { tell(l.share, method, params) })
 		}
 		if locked {
 			l.data.holders++
@@ -202,10 +203,10 @@ func (l *Line) release(g *Guest) bool {
 	}
 	delete(s.here, g)
 	s.process.Part(g.caller)
-	if len(s.here) == 0 {
-		l.timer.Reset(l.keep.Idle)
-	}
 	_ = l.rearm(s)
+	if len(s.here) == 0 {
+		l.rest()
+	}
 	return true
 }
 

@@ -131,7 +131,7 @@ func fullPool(t *testing.T) (p *Pool, buried *[]*stay) {
 	}
 	var made []*Line
 	for n := range maxKept {
-		l, err := p.join(fmt.Sprint(n), spec.Keep{})
+		l, err := p.join(fmt.Sprint(n), Key{}, spec.Keep{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func fullPool(t *testing.T) (p *Pool, buried *[]*stay) {
 func TestEvictThenClose(t *testing.T) {
 	for range 100 {
 		p, buried := fullPool(t)
-		l, err := p.join("another", spec.Keep{})
+		l, err := p.join("another", Key{}, spec.Keep{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestEvictThenClose(t *testing.T) {
 
 func TestTheOldestIsEvicted(t *testing.T) {
 	p, buried := fullPool(t)
-	again, err := p.join("0", spec.Keep{})
+	again, err := p.join("0", Key{}, spec.Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestTheOldestIsEvicted(t *testing.T) {
 		l.ask(func() { want = append(want, l.current) })
 	}
 	for _, key := range []string{"a", "b"} {
-		l, err := p.join(key, spec.Keep{})
+		l, err := p.join(key, Key{}, spec.Keep{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestTheOldestIsEvicted(t *testing.T) {
 // first one in line.
 func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewPool(admission.Limits{Queue: 4, Wait: time.Second}, nil, Source{}).newLine("", spec.Keep{})
+		l := NewPool(admission.Limits{Queue: 4, Wait: time.Second}, nil, Source{}).newLine("", Key{}, spec.Keep{})
 		leave, err := l.Enter(t.Context(), false, time.Second)
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestTheWaitForAKeptProcessIsTheCalls(t *testing.T) {
 func TestNobodyWaitsForALineThatHasEnded(t *testing.T) {
 	var ts tasks.Tasks
 	p := NewPool(admission.Limits{}, &ts, Source{})
-	l, err := p.join("", spec.Keep{})
+	l, err := p.join("", Key{}, spec.Keep{})
 	if err != nil {
 		t.Fatal(err)
 	}

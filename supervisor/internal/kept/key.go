@@ -40,17 +40,16 @@ func KeyOf(p *prepare.Prepared) Key {
 		binary: p.Binary.SHA256, path: p.Path, args: r.Tool.Args, env: r.Env, dir: sandbox.PathKey(p.Dir),
 		policy: p.Policy.Key(), limits: p.Bounds, adapter: r.Tool.Adapter, secrets: r.Secrets, lock: r.Lock.File,
 		idle: keep.Idle, maxCalls: keep.MaxCalls, once: keep.Once,
-		share: shareOf(r.Share), lease: r.Lease.Name(),
+		share: shareOf(r.Share, r.Keep != nil), lease: r.Lease.Name(),
 	}
 }
 
-// shareOf is empty where nothing bounds the calls together: then a process may serve
-// those of several.
-func shareOf(s spec.Share) spec.Share {
-	if !s.Bounded() {
-		return spec.Share{}
-	}
-	return spec.Share{Key: s.Key, MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}
+// shareOf is empty where a process may serve the calls of several: where nothing bounds
+// them together, and they are not to be apart from others at the process. One that is not
+// kept serves a single call.
+func shareOf(s spec.Share, kept bool) spec.Share {
+	s.Apart = s.Apart && kept
+	return spec.Share{Key: s.Process(), MemoryBytes: s.MemoryBytes, CPUPercent: s.CPUPercent}
 }
 
 // sum is short, and tells nothing of the secrets.

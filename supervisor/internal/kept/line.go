@@ -12,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
+	"github.com/toolhost/toolhost/supervisor/internal/filelock"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/process"
 	"github.com/toolhost/toolhost/supervisor/spec"
@@ -23,6 +24,9 @@ type Line struct {
 	pool *Pool
 	sum  string
 	keep spec.Keep
+	// share is the only one whose calls it serves; empty where it serves all. lock is
+	// the file by which its calls have the tool's data; empty where they have none.
+	share, lock string
 	// ahead: its processes are started before their calls, and serve one each.
 	ahead   bool
 	gate    *admission.Gate
@@ -42,6 +46,7 @@ type Line struct {
 	current *stay   // the process that calls share
 	parked  []*stay // those that wait for one call each, the oldest first
 	timer   *time.Timer
+	until   time.Time // how long the process may be idle
 	retired bool
 	data    data
 }
@@ -84,12 +89,12 @@ func (l *Line) newStay(p *process.Process) *stay {
 	return s
 }
 
-func (p *Pool) newLine(sum string, keep spec.Keep) *Line {
+func (p *Pool) newLine(sum string, key Key, keep spec.Keep) *Line {
 	keep.Idle = cmp.Or(keep.Idle, spec.DefaultKeepIdle)
 	limits := p.admission
 	limits.Running = maxShared
 	return &Line{
-		pool: p, sum: sum, keep: keep, ahead: strings.HasPrefix(sum, aheadPrefix), gate: admission.New(limits),
+		pool: p, sum: sum, keep: keep, share: key.share.Key, lock: key.lock, ahead: strings.HasPrefix(sum, aheadPrefix), gate: admission.New(limits),
 		stop: make(chan struct{}), renewed: make(chan struct{}, 1), timer: time.NewTimer(process.Forever),
 	}
 }
@@ -103,7 +108,7 @@ func (l *Line) run() {
 		case <-l.death():
 			l.ask(l.findDead)
 		case <-l.timer.C:
-			l.ask(l.endIdle)
+			l.ask(l.look)
 		case <-l.stop:
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -136,8 +141,8 @@ func (l *Line) findDead() {
 	}
 }
 
-// share has calls take a process from now on.
-func (l *Line) share(s *stay) {
+// serve has calls take a process from now on.
+func (l *Line) serve(s *stay) {
 	l.current, s.kept = s, true
 	l.has.Store(true)
 	select {
@@ -197,6 +202,34 @@ func (l *Line) endedByItself() {
 	l.drop(s)
 	s.ending = true
 	l.claim(s)
+}
+
+// rest is for a kept process that has become idle.
+func (l *Line) rest() {
+	l.until = time.Now().Add(l.keep.Idle)
+	l.look()
+}
+
+// lookAgain is how often an idle process that has a tool's data looks whether another host
+// waits for these; the pool hears of its own calls.
+const lookAgain = 250 * time.Millisecond
+
+// look ends the kept process if it has been idle for long enough, or has data that somebody
+// waits for.
+func (l *Line) look() {
+	s := l.current
+	if s == nil || len(s.here) > 0 {
+		return
+	}
+	left := time.Until(l.until)
+	if left <= 0 || s.unlock != nil && filelock.Awaited(l.lock) {
+		l.endIdle()
+		return
+	}
+	if s.unlock != nil {
+		left = min(left, lookAgain)
+	}
+	l.timer.Reset(left)
 }
 
 // endIdle ends the kept process, unless it is in use, and those that are parked.

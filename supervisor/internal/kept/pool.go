@@ -60,9 +60,9 @@ func NewPool(limits admission.Limits, t *tasks.Tasks, source Source) *Pool {
 }
 
 // Join takes a place in the line of a key. The call must Part from it.
-func (p *Pool) Join(key Key, keep spec.Keep) (*Line, error) { return p.join(key.sum(), keep) }
+func (p *Pool) Join(key Key, keep spec.Keep) (*Line, error) { return p.join(key.sum(), key, keep) }
 
-func (p *Pool) join(sum string, keep spec.Keep) (*Line, error) {
+func (p *Pool) join(sum string, key Key, keep spec.Keep) (*Line, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.lines[sum]
@@ -70,7 +70,7 @@ func (p *Pool) join(sum string, keep spec.Keep) (*Line, error) {
 		if len(p.lines) >= maxKept && !p.evict() {
 			return nil, outcome.Refuse(api.StatusOverloaded, api.ReasonKeep, fmt.Errorf("all %d kept processes are in use: call again later", maxKept))
 		}
-		l = p.newLine(sum, keep)
+		l = p.newLine(sum, key, keep)
 		p.lines[sum] = l
 		p.tasks.Run("keep processes", l.run)
 	}
@@ -170,6 +170,15 @@ func (p *Pool) EndIdle() {
 func (p *Pool) endIdle() {
 	for _, l := range p.all() {
 		l.ask(l.endIdle)
+	}
+}
+
+// Yield has idle processes end that have data which somebody waits for.
+func (p *Pool) Yield(lock string) {
+	for _, l := range p.all() {
+		if l.lock == lock {
+			l.ask(l.look)
+		}
 	}
 }
 

@@ -239,7 +239,7 @@ func (a *ahead) find(request spec.Request) (sum string, err error) {
 	if sum, err = a.sumOf(request); err != nil {
 		return "", err
 	}
-	l, err := a.pool.join(sum, spec.Keep{Once: true})
+	l, err := a.pool.join(sum, Key{}, spec.Keep{Once: true})
 	if err != nil {
 		return "", err
 	}
