@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/sandbox/export"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
@@ -54,7 +55,7 @@ type Config struct {
 	// temporary directory for others. Its path must be short.
 	RuntimeDir string
 	// SpillDir takes output that is cut, one file a stream; empty means none. It is
-	// made if it is missing.
+	// made if it is missing. Below a grant calls can read it, but not write.
 	SpillDir string
 	// StoreDir takes a copy of each executable, which is what is hashed and
 	// run; nobody else may write to it, and programs must be executable there.
@@ -169,10 +170,15 @@ func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(c.SpillDir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the spill folder %s: %w; name another", c.SpillDir, err)
+	var err error
+	if c.SpillDir, err = filepath.Abs(c.SpillDir); err != nil {
+		return fmt.Errorf("spill folder: %w", err)
 	}
-	return nil
+	folder, err := export.Open(c.SpillDir)
+	if err != nil {
+		return fmt.Errorf("spill folder: %w; name another", err)
+	}
+	return folder.Close()
 }
 
 func defaultRuntimeDir() string {
