@@ -184,7 +184,7 @@ func (n *preparation) findBinary() error {
 	}
 	found, err := n.Binaries.Find(n.Request.Tool.Path)
 	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return err
 	}
 	n.Binary = found
 	return found.Check(n.Request.SHA256)
