@@ -57,6 +57,9 @@ type Config struct {
 	// SpillDir takes output that is cut, one file a stream; empty means none. It is
 	// made if it is missing. Below a grant calls can read it, but not write.
 	SpillDir string
+	// SpillTotalBytes bounds what is in SpillDir, each file counted as 1 MiB or more: after
+	// a call the oldest files go. Zero is 4 GiB, negative any size.
+	SpillTotalBytes int64
 	// StoreDir takes a copy of each executable, which is what is hashed and
 	// run; nobody else may write to it, and programs must be executable there.
 	// Empty is /var/cache/toolhost/store for root, a folder in the user's
@@ -164,11 +167,18 @@ func (c *Config) complete() error {
 	return c.makeSpillDir()
 }
 
+// minSpill is what a stream has in a spill folder at least.
+const minSpill = 1 << 20
+
 // makeSpillDir makes the spill folder, so that a wrong path is an error before output is
 // lost.
 func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil
+	}
+	c.SpillTotalBytes = cmp.Or(c.SpillTotalBytes, 4<<30)
+	if least := int64(2 * minSpill); c.SpillTotalBytes > 0 && c.SpillTotalBytes < least {
+		return fmt.Errorf("spill folder: %d bytes are too few for the two streams of a call: give %d or more", c.SpillTotalBytes, least)
 	}
 	var err error
 	if c.SpillDir, err = filepath.Abs(c.SpillDir); err != nil {

@@ -36,7 +36,7 @@ func newStreams(c *Call) *streams {
 // open comes before the processes.
 func (s *streams) open() {
 	p := s.call.p
-	s.spills = capture.OpenSpills(s.call.SpillDir)
+	s.spills = capture.OpenSpills(s.call.SpillDir, s.call.SpillTotal)
 	stream := func(name string) *capture.Stream {
 		return capture.NewStream(p.Bounds.OutputBytes, s.spills.File(p.ID+"."+name, p.Bounds.SpillBytes))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/toolhost/toolhost/sandbox/export"
 )
@@ -11,18 +12,20 @@ import (
 // Spills are the files of one call. Their folder is opened before the call runs, which
 // could else lead what it writes to anywhere.
 type Spills struct {
-	dir  string
-	root *os.Root // nil if it could not be opened, for err
-	err  error
+	dir   string
+	total int64    // of the folder's files, those of other calls included; negative means any
+	root  *os.Root // nil if it could not be opened, for err
+	err   error
+	made  atomic.Bool // a file, which others may have to make room for
 }
 
 // OpenSpills opens a folder, and makes it where it is missing. Nil is that of the empty
 // path. A problem ends the spills, never the call.
-func OpenSpills(dir string) *Spills {
+func OpenSpills(dir string, total int64) *Spills {
 	if dir == "" {
 		return nil
 	}
-	s := &Spills{dir: dir}
+	s := &Spills{dir: dir, total: total}
 	s.root, s.err = export.Open(dir)
 	return s
 }
@@ -32,14 +35,22 @@ func (s *Spills) File(name string, limit int64) *Spill {
 	if s == nil {
 		return nil
 	}
+	if s.total >= 0 {
+		limit = min(limit, s.total/2) // there are two streams
+	}
 	return &Spill{of: s, name: name, limit: limit, err: s.err}
 }
 
-// Close comes after the files'.
+// Close comes after the files'. It removes the oldest files in the folder, of calls that
+// may long be over, as far as all are more than may be there.
 func (s *Spills) Close() {
-	if s != nil && s.root != nil {
-		_ = s.root.Close()
+	if s == nil || s.root == nil {
+		return
 	}
+	if s.made.Load() && s.total >= 0 {
+		s.prune()
+	}
+	_ = s.root.Close()
 }
 
 // Spill is a file that takes what memory does not keep, up to a limit of its
@@ -62,6 +73,7 @@ func (s *Spill) started() bool { return s.file != nil || s.err != nil }
 // spill, never the stream.
 func (s *Spill) write(p []byte) {
 	if !s.started() {
+		s.of.made.Store(true)
 		s.file, s.err = s.of.root.OpenFile(s.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	}
 	if s.err != nil {
