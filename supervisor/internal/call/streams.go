@@ -27,6 +27,7 @@ type streams struct {
 	total                  atomic.Int64
 	overTotal              sync.Once
 	lost                   atomic.Pointer[error] // why output could not be passed on
+	unread                 atomic.Pointer[error] // why the command's input is cut off
 }
 
 func newStreams(c *Call) *streams {
@@ -169,6 +170,9 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 	if ran && s.passesThrough() && !whole {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "the output is incomplete: its reader had not taken all of it when the call's time was up")
+	}
+	if unread := s.unread.Load(); unread != nil {
+		r.Warnings = append(r.Warnings, "cannot read all of the command's input: "+(*unread).Error())
 	}
 	if lost := s.lost.Load(); lost != nil {
 		r.Output.Undelivered = true
