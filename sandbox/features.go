@@ -88,6 +88,7 @@ type Features struct {
 	caller [2]int
 	// processors of the machine; 0 if not known.
 	processors int64
+	hard       hardLimits
 	untried    error
 }
 

@@ -179,7 +179,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	p.describe(r, f)
 	p.root = wire.Root{
 		Bytes: rootBytes, Hostname: hostname, Loopback: true, CgroupNS: true,
-		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: rlimits(t),
+		Masked: maskedPaths, ReadOnly: readOnlyPaths, Limits: f.rlimits(t),
 		Landlock: int64(p.receipt.LandlockABI), Seccomp: int64(seccomp.Default), TimerSlackNS: t.TimerSlack.Nanoseconds(),
 	}
 	if r.policy.Strict {
@@ -303,28 +303,4 @@ func environment(t Task, processors int64) []string {
 		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(t.MemoryBytes/10*9, 10))
 	}
 	return env
-}
-
-func rlimits(t Task) []wire.Rlimit {
-	openFiles := t.OpenFiles
-	if openFiles <= 0 {
-		openFiles = DefaultOpenFiles
-	}
-	limits := []wire.Rlimit{
-		{Resource: unix.RLIMIT_NOFILE, Value: openFiles},
-		{Resource: unix.RLIMIT_CORE},
-		// Timers and queued signals count for the caller's user too.
-		{Resource: unix.RLIMIT_SIGPENDING, Value: 1024},
-		{Resource: unix.RLIMIT_MEMLOCK, Value: 8 << 20},
-		{Resource: unix.RLIMIT_MSGQUEUE, Value: 800 << 10},
-		{Resource: unix.RLIMIT_NICE},
-		{Resource: unix.RLIMIT_RTPRIO},
-	}
-	if t.ProcessBytes > 0 {
-		limits = append(limits, wire.Rlimit{Resource: unix.RLIMIT_DATA, Value: t.ProcessBytes})
-	}
-	if t.Tasks > 0 {
-		limits = append(limits, wire.Rlimit{Resource: unix.RLIMIT_NPROC, Value: t.Tasks})
-	}
-	return limits
 }

@@ -63,7 +63,7 @@ func (h *Host) assume() Features {
 func assumed(u users) Features {
 	f := Features{
 		findings: map[string]Finding{}, layout: findLayout(""), root: os.Geteuid() == 0,
-		ranged: u.ranged, caller: [2]int{os.Geteuid(), os.Getegid()}, processors: int64(runtime.NumCPU()),
+		ranged: u.ranged, caller: [2]int{os.Geteuid(), os.Getegid()}, processors: int64(runtime.NumCPU()), hard: findHardLimits(),
 	}
 	for _, use := range uses {
 		f = f.with(Finding{Feature: use.feature, State: Yes})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -303,23 +301,6 @@ func TestFloodIsBoundedAndCounted(t *testing.T) {
 		if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 4<<20+2*1<<20 {
 			t.Errorf("heap grew by %d bytes, the result's own %d included", grown, len(out.Head)+len(out.Tail))
 		}
-	}
-}
-
-func TestSpill(t *testing.T) {
-	dir := t.TempDir()
-	host := newHost(t, supervisor.Config{SpillDir: dir})
-	r := request("flood", `{"n":3}`)
-	r.Limits = supervisor.Limits{OutputBytes: 1 << 10, SpillBytes: 2 << 20}
-	result := call(t, host, r)
-	wantStatus(t, result, api.StatusOK)
-	path := result.Output.Stdout.SpillPath
-	info, err := os.Stat(path)
-	if err != nil || filepath.Dir(path) != dir || info.Size() != 2<<20 {
-		t.Errorf("spill %q: %v, %v", path, info, err)
-	}
-	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "limit") {
-		t.Errorf("warnings %q", result.Warnings)
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Supervisor) base(p *prepare.Prepared, line *kept.Line) call.Base {
 			return reached(tree, c, p, livesOn, drain)
 		},
 		Ending: ending,
-		Load:   s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir,
+		Load:   s.gate.Load, Stuck: &s.stuck, Looks: s.looks, Hidden: s.hidden, SpillDir: s.config.SpillDir, SpillTotal: s.config.SpillTotalBytes,
 		Tasks: &s.tasks, Log: s.config.Logger,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/toolhost/toolhost/budget"
 	"github.com/toolhost/toolhost/cgroup"
 	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/sandbox/export"
 	"github.com/toolhost/toolhost/supervisor/internal/admission"
 )
 
@@ -54,8 +55,11 @@ type Config struct {
 	// temporary directory for others. Its path must be short.
 	RuntimeDir string
 	// SpillDir takes output that is cut, one file a stream; empty means none. It is
-	// made if it is missing.
+	// made if it is missing. Below a grant calls can read it, but not write.
 	SpillDir string
+	// SpillTotalBytes bounds what is in SpillDir, each file counted as 1 MiB or more: after
+	// a call the oldest files go. Zero is 4 GiB, negative any size.
+	SpillTotalBytes int64
 	// StoreDir takes a copy of each executable, which is what is hashed and
 	// run; nobody else may write to it, and programs must be executable there.
 	// Empty is /var/cache/toolhost/store for root, a folder in the user's
@@ -163,16 +167,28 @@ func (c *Config) complete() error {
 	return c.makeSpillDir()
 }
 
+// minSpill is what a stream has in a spill folder at least.
+const minSpill = 1 << 20
+
 // makeSpillDir makes the spill folder, so that a wrong path is an error before output is
 // lost.
 func (c *Config) makeSpillDir() error {
 	if c.SpillDir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(c.SpillDir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the spill folder %s: %w; name another", c.SpillDir, err)
+	c.SpillTotalBytes = cmp.Or(c.SpillTotalBytes, 4<<30)
+	if least := int64(2 * minSpill); c.SpillTotalBytes > 0 && c.SpillTotalBytes < least {
+		return fmt.Errorf("spill folder: %d bytes are too few for the two streams of a call: give %d or more", c.SpillTotalBytes, least)
 	}
-	return nil
+	var err error
+	if c.SpillDir, err = filepath.Abs(c.SpillDir); err != nil {
+		return fmt.Errorf("spill folder: %w", err)
+	}
+	folder, err := export.Open(c.SpillDir)
+	if err != nil {
+		return fmt.Errorf("spill folder: %w; name another", err)
+	}
+	return folder.Close()
 }
 
 func defaultRuntimeDir() string {

@@ -79,7 +79,7 @@ func (s *Supervisor) SHA256(path string) (string, error) {
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, prepare.Binary, error) {
 	found, err := s.binaries.Find(request.Tool.Path)
 	if err != nil {
-		return nil, prepare.Binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return nil, prepare.Binary{}, err
 	}
 	if err := found.Check(request.SHA256); err != nil {
 		return nil, prepare.Binary{}, err

@@ -106,6 +106,7 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 		c.Prestart.Processes = -1 // there is no later call
 	}
 	own := daemon.Own(loaded, f.dataDir(loaded))
+	own.Fixed = append(own.Fixed, f.trace.files()...)
 	c.Own = func() sandbox.Own { return own }
 	if k.host, err = supervisor.New(context.Background(), c); err != nil {
 		return nil, hostError(orWithout(err))

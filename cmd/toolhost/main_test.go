@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 			os.Exit(run(os.Args[2:]))
 		case asUser:
 			becomeUser(os.Args[2], os.Args[3:])
+		case asLimited:
+			becomeLimited(os.Args[2:])
 		case asNothing:
 			os.Exit(0)
 		case asChurn:

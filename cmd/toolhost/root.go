@@ -32,7 +32,7 @@ func newRoot() *cobra.Command {
 		Args:          callargs.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 
-		PersistentPreRun: beforeCommand,
+		PersistentPreRunE: beforeCommand,
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", present.PageColumns)))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/cli/exit"
 	"github.com/toolhost/toolhost/internal/cli/waterfall"
+	"github.com/toolhost/toolhost/sandbox/export"
 )
 
 // tracing is what --trace asks for: where the time of one call went.
@@ -34,8 +36,16 @@ func (t *tracing) begin() (err error) {
 	if t.path == "" {
 		return nil
 	}
-	if t.file, err = os.OpenFile(t.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644); err != nil {
+	if t.file, err = export.Create(t.path); err != nil {
 		return exit.Usagef("cannot write the trace: %w", err)
+	}
+	return nil
+}
+
+// files are those that no call may exchange or write to.
+func (t *tracing) files() []string {
+	if path, err := filepath.Abs(t.path); err == nil && t.file != nil {
+		return []string{path}
 	}
 	return nil
 }

@@ -7,25 +7,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/internal/tools/callargs"
 	"github.com/toolhost/toolhost/internal/tools/config"
 )
 
 // tellsVariables marks a command that warns of mistyped variables by itself.
 const tellsVariables = "tellsVariables"
 
-// beforeCommand warns of mistyped variables before any command that people type,
-// unless it is to be quiet.
-func beforeCommand(cmd *cobra.Command, _ []string) {
+// beforeCommand refuses flags without a value. It warns of mistyped variables before any
+// command that people type, unless it is to be quiet.
+func beforeCommand(cmd *cobra.Command, _ []string) error {
+	if err := callargs.NoneEmpty(cmd.Flags()); err != nil {
+		return err
+	}
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Annotations[tellsVariables] != "" {
-			return
+			return nil
 		}
 	}
 	if quiet, err := cmd.Flags().GetBool("quiet"); err == nil && quiet {
-		return
+		return nil
 	}
 	path, _ := cmd.Flags().GetString("config") // empty for a command without that flag
 	warnOfVariables(path)
+	return nil
 }
 
 func warnOfVariables(path string) {

@@ -37,6 +37,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          callargs.Command,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return callargs.NoneEmpty(cmd.Flags()) },
 	}
 	root.SetFlagErrorFunc(callargs.FlagError)
 	root.AddCommand(newNew(), newRun(), newDescribe(), newTest(), newPack(), newDriver(), newManual())

@@ -43,6 +43,50 @@ func Open(to string) (*os.Root, error) {
 	return root, nil
 }
 
+// Create opens a file to write, as os.Create does, by the same rules as Open. What the
+// path names itself must not be a link: an earlier call may have put it there.
+func Create(path string) (*os.File, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := lookup.Folder(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the folder %s: %w", filepath.Dir(path), text.Cause(err))
+	}
+	defer root.Close()
+	name := filepath.Base(path)
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|unix.O_NONBLOCK, 0o644) // not to wait for a FIFO's reader
+	found, lookErr := root.Lstat(name)
+	if lookErr == nil && found.Mode().Type() == fs.ModeSymlink {
+		err = errors.New("it is a link: name what it leads to, or remove it")
+	}
+	if err == nil {
+		err = emptied(file, found)
+	}
+	if err != nil {
+		if file != nil {
+			_ = file.Close()
+		}
+		return nil, fmt.Errorf("cannot open %s: %w", path, text.Cause(err))
+	}
+	return file, nil
+}
+
+// emptied cuts off what a file had, if it is the one that was found.
+func emptied(file *os.File, found fs.FileInfo) error {
+	opened, err := file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(opened, found):
+		return errors.New("it has been replaced at this moment; try again")
+	case !opened.Mode().IsRegular():
+		return nil
+	}
+	return file.Truncate(0)
+}
+
 // vacant wants none of the files' names to exist.
 func (d *destination) vacant(files []File) error {
 	for _, f := range files {

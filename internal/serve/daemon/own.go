@@ -27,7 +27,7 @@ func Own(loaded *config.Loaded, dir string) sandbox.Own {
 		own.Hidden = append(own.Hidden, absolute(credentials))
 	}
 	// The key of a fleet is made where it is missing, and so used as it is.
-	own.Fixed = slices.Concat(loaded.Files, loaded.Sources, named(loaded.Fleet.Key, loaded.Fleet.CA, loaded.Telemetry.Syslog.CA))
+	own.Fixed = slices.Concat(loaded.Files, loaded.Sources, named(loaded.Fleet.Key, loaded.Fleet.CA, loaded.Telemetry.Syslog.CA, loaded.Config.SpillDir))
 	if dir != "" {
 		own.Data = filepath.Join(absolute(dir), "data")
 	}

@@ -3,6 +3,7 @@ package callargs
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,24 @@ func FlagError(cmd *cobra.Command, err error) error {
 		want = "true or false"
 	}
 	return fmt.Errorf("--%s %q is not %s", wrong.GetFlag().Name, wrong.GetValue(), want)
+}
+
+// NoneEmpty refuses a flag that was given with nothing, mostly a variable that is not
+// set: left out it would mean its default, which may be more. --net "" means none.
+func NoneEmpty(given *pflag.FlagSet) (err error) {
+	given.Visit(func(flag *pflag.Flag) {
+		if err == nil && flag.Name != "net" && empty(flag.Value) {
+			err = fmt.Errorf("--%s is empty: give it a value, or leave it out", flag.Name)
+		}
+	})
+	return err
+}
+
+func empty(value pflag.Value) bool {
+	if list, ok := value.(pflag.SliceValue); ok {
+		return len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")
+	}
+	return value.String() == ""
 }
 
 // durationWanted says what to give instead of value. No limit is the default of

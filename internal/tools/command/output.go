@@ -224,8 +224,20 @@ func (emptyError) Error() string { return "the output is not JSON: it is empty" 
 
 func (emptyError) Is(target error) bool { return target == io.EOF }
 
-// value reads one JSON value, the whole output.
+// redacted stands for a secret in what a command has written.
+const redacted = "[REDACTED]"
+
+// value reads one JSON value, the whole output. It says where the command may have
+// written JSON, before a secret in it was taken out.
 func value(raw []byte) (json.RawMessage, error) {
+	read, err := anyValue(raw)
+	if read == nil && bytes.Contains(raw, []byte(redacted)) {
+		err = fmt.Errorf("%w; it has %s in the place of a secret, which is JSON in a string alone: have the tool write that as a string", err, redacted)
+	}
+	return read, err
+}
+
+func anyValue(raw []byte) (json.RawMessage, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, emptyError{}
 	}

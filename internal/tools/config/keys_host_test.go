@@ -128,10 +128,11 @@ var hostCases = map[string]hostCase{
 	"listen":       {"listen: 127.0.0.1:7070", func(l *Loaded) any { return l.Daemon.Listen }, "127.0.0.1:7070"},
 	"stop.wait":    {"stop: {wait: 2m}", func(l *Loaded) any { return l.Daemon.StopWait }, 2 * time.Minute},
 
-	"dirs.spill":   {"dirs: {spill: /srv/data}", func(l *Loaded) any { return l.Config.SpillDir }, "/srv/data"},
-	"dirs.store":   {"dirs: {store: ~/store}", func(l *Loaded) any { return l.Config.StoreDir }, "/home/me/store"},
-	"dirs.runtime": {"dirs: {runtime: run}", func(l *Loaded) any { return l.Config.RuntimeDir }, "/etc/th/run"},
-	"cgroupParent": {"cgroupParent: /agents", func(l *Loaded) any { return l.Config.CgroupParent }, "/agents"},
+	"dirs.spill":      {"dirs: {spill: /srv/data}", func(l *Loaded) any { return l.Config.SpillDir }, "/srv/data"},
+	"dirs.spillTotal": {"dirs: {spillTotal: 1GiB}", func(l *Loaded) any { return l.Config.SpillTotalBytes }, int64(1 << 30)},
+	"dirs.store":      {"dirs: {store: ~/store}", func(l *Loaded) any { return l.Config.StoreDir }, "/home/me/store"},
+	"dirs.runtime":    {"dirs: {runtime: run}", func(l *Loaded) any { return l.Config.RuntimeDir }, "/etc/th/run"},
+	"cgroupParent":    {"cgroupParent: /agents", func(l *Loaded) any { return l.Config.CgroupParent }, "/agents"},
 
 	"secrets.SECRET.file":       {"secrets: {a: {file: secrets/api}}", func(l *Loaded) any { return l.Secrets[0].File }, "/etc/th/secrets/api"},
 	"secrets.SECRET.credential": {"secrets: {a: {credential: db}}", func(l *Loaded) any { return l.Secrets[0].File }, "/run/creds/db"},

@@ -225,6 +225,14 @@ var dirKeys = []*key{
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.SpillDir = s.data.(string) }),
 	},
 	{
+		name: "spillTotal", kind: sizeOrInfinity, std: "4GiB", doc: "size of all files in `dirs.spill`, each counted as 1MiB or more: after a call the oldest are removed; at least 2MiB",
+		sets: setsHost(func(l *Loaded, s setting) {
+			if l.Config.SpillTotalBytes = s.data.(int64); unlimited(s.node.value) {
+				l.Config.SpillTotalBytes = -1
+			}
+		}),
+	},
+	{
 		name: "store", kind: pathKind("path", pathAny), std: "(/var/cache/toolhost/store, or in the user's cache)", doc: "for the copies of executables that are run",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.StoreDir = s.data.(string) }),
 	},

@@ -43,8 +43,10 @@ type Base struct {
 	Looks    chan struct{}
 	Hidden   func() []string
 	SpillDir string // takes output that is cut; empty is nowhere
-	Tasks    *tasks.Tasks
-	Log      hclog.Logger
+	// SpillTotal bounds all that is there; negative means any.
+	SpillTotal int64
+	Tasks      *tasks.Tasks
+	Log        hclog.Logger
 }
 
 // Call is a call that has been made. Its methods may be used from any goroutine.

@@ -199,6 +199,9 @@ func (c *Call) OutputEnded(from process.Source) {
 	c.output.ended(from)
 }
 
+// InputFailed is why the command's input is cut off.
+func (c *Call) InputFailed(err error) { c.output.unread.Store(&err) }
+
 // Late says that what the tool sends is not held up.
 func (c *Call) Late() bool { return c.ending.Load() }
 

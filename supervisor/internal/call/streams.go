@@ -2,9 +2,7 @@ package call
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,11 +21,13 @@ import (
 type streams struct {
 	call           *Call
 	stdout, stderr *capture.Stream // nil until the call is admitted
+	spills         *capture.Spills
 	// What comes from there goes through these.
 	stdoutMask, stderrMask *mask.Stream
 	total                  atomic.Int64
 	overTotal              sync.Once
 	lost                   atomic.Pointer[error] // why output could not be passed on
+	unread                 atomic.Pointer[error] // why the command's input is cut off
 }
 
 func newStreams(c *Call) *streams {
@@ -36,17 +36,12 @@ func newStreams(c *Call) *streams {
 
 // open comes before the processes.
 func (s *streams) open() {
-	limit := s.call.p.Bounds.OutputBytes
-	s.stdout, s.stderr = capture.NewStream(limit, s.spill("stdout")), capture.NewStream(limit, s.spill("stderr"))
-}
-
-func (s *streams) spill(stream string) *capture.Spill {
-	c := s.call
-	if c.SpillDir == "" {
-		return nil
+	p := s.call.p
+	s.spills = capture.OpenSpills(s.call.SpillDir, s.call.SpillTotal)
+	stream := func(name string) *capture.Stream {
+		return capture.NewStream(p.Bounds.OutputBytes, s.spills.File(p.ID+"."+name, p.Bounds.SpillBytes))
 	}
-	name := fmt.Sprintf("%s.%s", c.p.ID, stream)
-	return &capture.Spill{Path: filepath.Join(c.SpillDir, name), LimitBytes: c.p.Bounds.SpillBytes}
+	s.stdout, s.stderr = stream("stdout"), stream("stderr")
 }
 
 // take takes what processes write. A command adapter's own stdout is nothing that
@@ -176,6 +171,9 @@ func (s *streams) fill(r *api.Result, whole, ran bool) {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "the output is incomplete: its reader had not taken all of it when the call's time was up")
 	}
+	if unread := s.unread.Load(); unread != nil {
+		r.Warnings = append(r.Warnings, "cannot read all of the command's input: "+(*unread).Error())
+	}
 	if lost := s.lost.Load(); lost != nil {
 		r.Output.Undelivered = true
 		r.Warnings = append(r.Warnings, "cannot pass the output on: "+(*lost).Error())
@@ -212,5 +210,6 @@ func (s *streams) close() {
 	if s.stdout != nil {
 		s.stdout.Close()
 		s.stderr.Close()
+		s.spills.Close()
 	}
 }

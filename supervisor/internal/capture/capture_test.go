@@ -69,8 +69,9 @@ func FuzzStream(f *testing.F) {
 }
 
 func TestSpillHoldsTheWholeStream(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "spill")
-	s := NewStream(4, &Spill{Path: path, LimitBytes: 8})
+	spills := OpenSpills(t.TempDir(), -1)
+	defer spills.Close()
+	s, path := NewStream(4, spills.File("spill", 8)), filepath.Join(spills.dir, "spill")
 	for _, chunk := range []string{"01", "23", "45", "6", "789"} {
 		s.Write([]byte(chunk))
 	}
@@ -83,7 +84,7 @@ func TestSpillHoldsTheWholeStream(t *testing.T) {
 }
 
 func TestSpillThatCannotBeMadeLosesNothingElse(t *testing.T) {
-	s := NewStream(4, &Spill{Path: "/nonexistent/spill", LimitBytes: 8})
+	s := NewStream(4, OpenSpills("/proc/nonexistent", -1).File("spill", 8))
 	s.Write([]byte("0123456789"))
 	if k := s.Kept(); k.Head != "01" || k.Tail != "89" || k.SpillError == "" {
 		t.Errorf("%+v", k)

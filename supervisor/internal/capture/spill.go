@@ -3,33 +3,83 @@ package capture
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/toolhost/toolhost/sandbox/export"
 )
+
+// Spills are the files of one call. Their folder is opened before the call runs, which
+// could else lead what it writes to anywhere.
+type Spills struct {
+	dir   string
+	total int64    // of the folder's files, those of other calls included; negative means any
+	root  *os.Root // nil if it could not be opened, for err
+	err   error
+	made  atomic.Bool // a file, which others may have to make room for
+}
+
+// OpenSpills opens a folder, and makes it where it is missing. Nil is that of the empty
+// path. A problem ends the spills, never the call.
+func OpenSpills(dir string, total int64) *Spills {
+	if dir == "" {
+		return nil
+	}
+	s := &Spills{dir: dir, total: total}
+	s.root, s.err = export.Open(dir)
+	return s
+}
+
+// File is one that is not made before it is needed.
+func (s *Spills) File(name string, limit int64) *Spill {
+	if s == nil {
+		return nil
+	}
+	if s.total >= 0 {
+		limit = min(limit, s.total/2) // there are two streams
+	}
+	return &Spill{of: s, name: name, limit: limit, err: s.err}
+}
+
+// Close comes after the files'. It removes the oldest files in the folder, of calls that
+// may long be over, as far as all are more than may be there.
+func (s *Spills) Close() {
+	if s == nil || s.root == nil {
+		return
+	}
+	if s.made.Load() && s.total >= 0 {
+		s.prune()
+	}
+	_ = s.root.Close()
+}
 
 // Spill is a file that takes what memory does not keep, up to a limit of its
 // own. It belongs to one Stream, under whose lock it is used.
 type Spill struct {
-	// Path is made when it is first needed and must not exist before.
-	Path string
-	// LimitBytes is the most that is written to it.
-	LimitBytes int64
+	of    *Spills
+	name  string
+	limit int64
 
 	file    *os.File
 	written int64
 	err     error
 }
 
+func (s *Spill) path() string { return filepath.Join(s.of.dir, s.name) }
+
 func (s *Spill) started() bool { return s.file != nil || s.err != nil }
 
 // write appends p as far as the limit and the disk allow; a problem ends the
 // spill, never the stream.
 func (s *Spill) write(p []byte) {
-	if s.file == nil && s.err == nil {
-		s.file, s.err = os.OpenFile(s.Path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if !s.started() {
+		s.of.made.Store(true)
+		s.file, s.err = s.of.root.OpenFile(s.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	}
 	if s.err != nil {
 		return
 	}
-	room := s.LimitBytes - s.written
+	room := s.limit - s.written
 	cut := int64(len(p)) > room
 	if cut {
 		p = p[:room]
@@ -40,7 +90,7 @@ func (s *Spill) write(p []byte) {
 	case err != nil:
 		s.err = err
 	case cut:
-		s.err = fmt.Errorf("it has reached its limit of %d bytes", s.LimitBytes)
+		s.err = fmt.Errorf("it has reached its limit of %d bytes", s.limit)
 	}
 }
 

@@ -94,10 +94,10 @@ func (s *Stream) spilled() (path, problem string) {
 		return "", ""
 	}
 	if !s.writing.TryLock() {
-		return s.spill.Path, "it was still being written"
+		return s.spill.path(), "it was still being written"
 	}
 	defer s.writing.Unlock()
-	return s.spill.Path, s.spill.problem()
+	return s.spill.path(), s.spill.problem()
 }
 
 // parts is what is kept, as it was written; all of it in head where nothing is

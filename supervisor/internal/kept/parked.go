@@ -37,6 +37,7 @@ func (w *warden) Output(_ process.Source, p []byte) error {
 
 // OutputEnded says nothing new.
 func (w *warden) OutputEnded(process.Source) {}
+func (w *warden) InputFailed(error)          {}
 
 // Late is false: nothing ends.
 func (w *warden) Late() bool { return false }

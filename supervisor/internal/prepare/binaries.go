@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/store"
 )
 
@@ -29,15 +31,17 @@ func OpenBinaries(dir string) (*Binaries, error) {
 	return &Binaries{opened}, nil
 }
 
-// Find resolves a tool's path and stores the file.
+// Find resolves a tool's path and stores the file. An error is an *outcome.Refusal.
 func (b *Binaries) Find(path string) (Binary, error) {
 	resolved, err := lookUp(path)
 	if err != nil {
-		return Binary{}, err
+		return Binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	entry, err := b.store.Add(resolved)
-	if err != nil {
-		return Binary{}, err
+	if _, own := errors.AsType[*store.FolderError](err); own {
+		return Binary{}, outcome.HostFailure(err)
+	} else if err != nil {
+		return Binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	return Binary{Path: resolved, SHA256: entry.SHA256, Stored: entry.Path}, nil
 }

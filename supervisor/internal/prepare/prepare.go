@@ -46,6 +46,8 @@ type Preparer struct {
 	// nil is nothing.
 	Trusted []string
 	Own     func() sandbox.Own
+	// SpillDir is what calls may read, but not write; empty means there is no such folder.
+	SpillDir string
 	// Cgroup names the layout in use, Controllers what it can limit.
 	Cgroup      string
 	Controllers []string
@@ -188,7 +190,7 @@ func (n *preparation) findBinary() error {
 	}
 	found, err := n.Binaries.Find(n.Request.Tool.Path)
 	if err != nil {
-		return outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
+		return err
 	}
 	n.Binary = found
 	return found.Check(n.Request.SHA256)

@@ -148,7 +148,9 @@ func (n *preparation) placeCommand(policy sandbox.Resolved) error {
 		return nil
 	}
 	found, err := n.Binaries.Find(path)
-	if err != nil {
+	if refusal, ok := errors.AsType[*outcome.Refusal](err); ok && refusal.Reason == api.ReasonHost {
+		return err
+	} else if err != nil {
 		return outcome.Refuse(api.StatusStartFailed, api.ReasonNotExecutable, fmt.Errorf("cannot execute %s: %w", n.Request.Command.Argv[0], err))
 	}
 	if err := found.Check(want); err != nil {

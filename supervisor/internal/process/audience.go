@@ -25,6 +25,8 @@ type Listener interface {
 	Output(from Source, p []byte) error
 	// OutputEnded comes after the last of it.
 	OutputEnded(from Source)
+	// InputFailed: what the command read is cut off, and looks whole to it.
+	InputFailed(err error)
 	// Late says that the call ends, so that its output is not held up.
 	Late() bool
 	// Exited is the end of the tool's own process.

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -89,7 +90,7 @@ func closeAll(files ...*os.File) {
 // being cut, nor while no call is there to read for.
 func (p *Process) pump(command *spec.Command) io.Reader {
 	if command != nil {
-		go feed(p.pipes.in.host, command.Stdin)
+		go p.feed(command.Stdin)
 		p.readers.Go(func() { p.read(newEagerReader(p.pipes.out.host, func() {}), CommandStdout) })
 	}
 	p.stderr = newEagerReader(p.pipes.stderr.host, func() {})
@@ -107,10 +108,21 @@ func (p *Process) pump(command *spec.Command) io.Reader {
 // feed copies the command's input. Its end is the command's end of file. It ends
 // with the reader, or with the first write after the command's end: nobody waits
 // for it, since the reader is the caller's.
-func feed(to *os.File, from io.Reader) {
+func (p *Process) feed(from io.Reader) {
+	to := p.pipes.in.host
 	defer to.Close()
-	if from != nil {
-		_, _ = io.Copy(to, from)
+	if from == nil {
+		return
+	}
+	_, err := io.Copy(to, from)
+	if err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // the command wants no more
+		return
+	}
+	if errno, ok := errors.AsType[syscall.Errno](err); ok { // else it names calls of the copying
+		err = errno
+	}
+	for _, l := range p.audience.present() {
+		l.InputFailed(err)
 	}
 }
 

@@ -3,8 +3,9 @@ package redact
 // machine finds all patterns at once in one pass (Aho and Corasick, 1975). Node
 // 0 is the root.
 type machine struct {
-	root  [256]int32 // the root's children: 0 means none
-	nodes []node
+	root    [256]int32 // the root's children: 0 means none
+	nodes   []node
+	longest int // pattern
 	// pairs has a bit for each two bytes that a pattern begins with: most text is
 	// passed by a look at them alone.
 	pairs [1 << 16 / 64]uint64
@@ -43,6 +44,7 @@ func (m *machine) add(pattern string) {
 		at = to
 	}
 	m.nodes[at].match = m.nodes[at].depth
+	m.longest = max(m.longest, len(pattern))
 }
 
 func (m *machine) adopt(parent, child int32) {

@@ -3,9 +3,9 @@
 // which stays valid.
 //
 // Beside a secret itself it knows the forms in which encoders pass it on: the
-// inside of a JSON string (with and without HTML escaping, all-ASCII as in
-// Python), percent-encoding (of a query and of a path), and base64 of text
-// around it (both alphabets, any alignment; of secrets of 8 bytes and more).
+// inside of a JSON string and percent-encoding, whichever characters an encoder
+// escapes and how, and base64 of text around it (both alphabets, any alignment;
+// of secrets of 8 bytes and more).
 // Of base64 the characters that a secret shares with its neighbours stay: at
 // most 4 bits at either end. What it does not find: other encodings, base64
 // cut into lines, a secret split by anything, and parts of one. It is a net
@@ -17,11 +17,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Replacement stands for each run of bytes that belong to secrets.
@@ -83,12 +80,9 @@ func (s *Set) With(secrets ...[]byte) (*Set, error) {
 	return &Set{secrets: all, machine: newMachine(patterns)}, nil
 }
 
-// forms are a secret and what encoders make of it.
+// forms are a secret, as it is and as a query has its spaces, and its base64.
 func forms(secret string) []string {
-	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	if utf8.ValidString(secret) {
-		list = append(list, quoted(secret, true), quoted(secret, false), ascii(quoted(secret, false)))
-	}
+	list := []string{secret, strings.ReplaceAll(secret, " ", "+")}
 	if len(secret) >= minBase64Bytes {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			for before := range 3 {
@@ -106,23 +100,6 @@ func quoted(text string, escapeHTML bool) string {
 	encoder.SetEscapeHTML(escapeHTML)
 	_ = encoder.Encode(text) // a string always can be
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
-}
-
-// ascii escapes in a JSON string what is beyond ASCII.
-func ascii(inside string) string {
-	var b strings.Builder
-	for _, r := range inside {
-		switch {
-		case r < utf8.RuneSelf:
-			b.WriteRune(r)
-		case r > 0xFFFF:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }
 
 // encoded is what base64 makes of a secret behind so many bytes (modulo 3) of
@@ -165,8 +142,8 @@ func spansOf[T string | []byte](s *Set, text T) []span {
 	if s == nil {
 		return nil
 	}
-	_, found := scan(s.machine, 0, text, 0, nil)
-	return found
+	scanner := newScanner(s.machine)
+	return scanner.scan([]byte(text), 0, nil)
 }
 
 // join adds a span that ends behind all others. Each is merged at most once, so

@@ -32,7 +32,7 @@ func streamed(s *Set, text string, random *rand.Rand, most int) string {
 	longest := 0
 	if s != nil {
 		for _, node := range s.machine.nodes {
-			longest = max(longest, int(node.depth))
+			longest = max(longest, 12*int(node.depth)) // as a pair of surrogates
 		}
 	}
 	for rest := []byte(text); len(rest) > 0; {

@@ -1,17 +1,12 @@
 package redact
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Stream takes secrets out of a text that comes in pieces. It holds back only
 // what may be the beginning of a secret, at most one byte less than the longest
 // form of one. It is not safe for concurrent use.
 type Stream struct {
 	set    *Set
-	node   int32
-	buf    []byte // what is held is buf[from:]
+	scans  *scanner // of set; nil before it is needed
+	buf    []byte   // what is held is buf[from:]
 	from   int
 	base   int64  // the offset in the text of what is held
 	spans  []span // those that are not given out in full, in order
@@ -27,14 +22,9 @@ func (s *Set) NewStream() *Stream { return &Stream{set: s} }
 // searched again.
 func (s *Stream) Use(set *Set) {
 	before := s.spans
-	s.set, s.node, s.spans = set, 0, nil
+	s.set, s.scans, s.spans = set, nil, nil
 	s.scan(s.buf[s.from:], s.base)
-	all := append(before, s.spans...)
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.end, b.end) })
-	s.spans = nil
-	for _, one := range all {
-		s.spans = join(s.spans, one)
-	}
+	s.spans = joined(nil, append(before, s.spans...))
 }
 
 // Write takes the next piece and returns what can be shown now: valid until the
@@ -76,10 +66,10 @@ func (s *Stream) decided() int {
 // depth is how much of the text may be the beginning of a secret, or of one
 // more.
 func (s *Stream) depth() int {
-	if s.set == nil {
+	if s.scans == nil {
 		return 0
 	}
-	return int(s.set.machine.nodes[s.node].depth)
+	return s.scans.held()
 }
 
 // scan looks for secrets in p, which stands at offset.
@@ -87,7 +77,10 @@ func (s *Stream) scan(p []byte, offset int64) {
 	if s.set == nil {
 		return
 	}
-	s.node, s.spans = scan(s.set.machine, s.node, p, offset, s.spans)
+	if s.scans == nil {
+		s.scans = newScanner(s.set.machine)
+	}
+	s.spans = s.scans.scan(p, offset, s.spans)
 }
 
 // hold keeps p behind what is held. Moving to the front only once half of the

@@ -177,13 +177,18 @@ func (s *Store) finish(temp string) error {
 	return s.explain("write", file.Sync())
 }
 
+// FolderError is a failure of the store's own, not of the tool's file.
+type FolderError struct{ error }
+
+func (e *FolderError) Unwrap() error { return e.error }
+
 // explain names the store; nil stays nil.
 func (s *Store) explain(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("cannot %s in the store %s: %w; free space there, or choose another folder", what, s.dir, text.Cause(err))
+		return &FolderError{fmt.Errorf("cannot %s in the store %s: %w; free space there, or choose another folder", what, s.dir, text.Cause(err))}
 	}
-	return fmt.Errorf("cannot %s in the store %s: %w", what, s.dir, text.Cause(err))
+	return &FolderError{fmt.Errorf("cannot %s in the store %s: %w", what, s.dir, text.Cause(err))}
 }

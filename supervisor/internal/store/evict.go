@@ -25,8 +25,8 @@ func (s *Store) makeRoom(entry Entry, size int64) error {
 	}
 	victims, missing := s.victims(all, size)
 	if missing > 0 {
-		return fmt.Errorf("cannot take a tool of %d bytes: the store %s may have %d, and what else is there was used in the last %v; raise the bound by %d, or wait",
-			size, s.dir, s.maxBytes, keepFor, missing)
+		return &FolderError{fmt.Errorf("cannot take a tool of %d bytes: the store %s may have %d, and what else is there was used in the last %v; raise the bound by %d, or wait",
+			size, s.dir, s.maxBytes, keepFor, missing)}
 	}
 	for _, victim := range victims {
 		if err := os.Remove(filepath.Join(s.dir, victim)); err != nil {

@@ -45,7 +45,10 @@ func Open(dir string, maxBytes int64) (*Store, error) {
 		dir: dir, maxBytes: maxBytes, now: time.Now, copied: func() {},
 		hashes: map[identity]string{}, flights: map[identity]*flight{},
 	}
-	if err := errors.Join(checkFolder(dir), checkExec(dir)); err != nil {
+	if err := checkFolder(dir); err != nil {
+		return nil, err
+	}
+	if err := checkExec(dir); err != nil {
 		return nil, err
 	}
 	if err := s.makeIdentities(); err != nil {
@@ -175,7 +178,7 @@ func (s *Store) sweep() {
 func (s *Store) lock() (unlock func(), err error) {
 	file, err := os.Open(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot lock the store %s: %w", s.dir, text.Cause(err))
+		return nil, s.explain("lock a file", err)
 	}
 	for err = syscall.EINTR; err == syscall.EINTR; {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)

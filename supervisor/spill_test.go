@@ -1,0 +1,59 @@
+package supervisor_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+func TestSpill(t *testing.T) {
+	dir := t.TempDir()
+	host := newHost(t, supervisor.Config{SpillDir: dir})
+	r := request("flood", `{"n":3}`)
+	r.Limits = supervisor.Limits{OutputBytes: 1 << 10, SpillBytes: 2 << 20}
+	result := call(t, host, r)
+	wantStatus(t, result, api.StatusOK)
+	path := result.Output.Stdout.SpillPath
+	info, err := os.Stat(path)
+	if err != nil || filepath.Dir(path) != dir || info.Size() != 2<<20 {
+		t.Errorf("spill %q: %v, %v", path, info, err)
+	}
+	if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "limit") {
+		t.Errorf("warnings %q", result.Warnings)
+	}
+}
+
+// All files of calls together are bounded: the oldest go, and what is not a call's stays.
+func TestSpillsInAllAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.stdout"), make([]byte, 4<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := newHost(t, supervisor.Config{SpillDir: dir, SpillTotalBytes: 3 << 20})
+	r := request("flood", `{"n":3}`)
+	r.Limits = supervisor.Limits{OutputBytes: 1 << 10}
+	var paths []string
+	for range 4 {
+		result := call(t, host, r)
+		wantStatus(t, result, api.StatusOK)
+		paths = append(paths, result.Output.Stdout.SpillPath)
+	}
+	wait.Until(t, "room for the last file", func() bool { _, err := os.Stat(paths[1]); return err != nil })
+	for i, path := range paths {
+		if info, err := os.Stat(path); (err == nil) != (i >= 2) || err == nil && info.Size() != 3<<19 {
+			t.Errorf("file %d: %v, %v", i, info, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "notes.stdout")); err != nil {
+		t.Error(err)
+	}
+	if _, err := supervisor.New(context.Background(), supervisor.Config{SpillDir: dir, SpillTotalBytes: 1}); err == nil || !strings.Contains(err.Error(), "too few") {
+		t.Error(err)
+	}
+}
