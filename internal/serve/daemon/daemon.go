@@ -116,6 +116,9 @@ func Run(o Options) error {
 	d.serve()
 	err = d.run()
 	d.stop()
+	if err := d.turns.Approvals().Flush(); err != nil {
+		d.logger.Error("revoked approvals are in force again with the next daemon", "error", err)
+	}
 	d.trail.add("daemon", "daemon.stop", "", "")
 	return errors.Join(err, d.close())
 }
