@@ -291,13 +291,13 @@ func shownArguments(raw json.RawMessage) json.RawMessage {
 
 // approvableOf is a call as people approve it. A tool that runs something else by now,
 // or may touch something else, is another one.
-func (b *batch) approvableOf(e *entry, rule string) approvable {
+func (b *batch) approvableOf(e *entry, rule, program string) approvable {
 	r := e.tool.Request
 	var argv []string
 	if r.Command != nil {
 		argv = r.Command.Argv
 	}
-	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
+	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, program, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
 	call := e.call.Key()
 	return approvable{
 		owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool, rule: rule, arguments: e.call.Arguments,

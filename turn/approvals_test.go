@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -274,7 +275,14 @@ func TestAnApprovalIsOfWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		tool := testTools["ask"]
-		w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Tool: func(string) (Tool, bool) { return tool, true }})
+		program, started := "one", ""
+		w.Manager = New(Config{
+			Journal: w.journal, Tool: func(string) (Tool, bool) { return tool, true }, Program: func(supervisor.Request) (string, error) { return program, nil },
+			Start: func(ctx context.Context, r supervisor.Request) Running {
+				started = r.SHA256
+				return w.fakes.start(ctx, r)
+			},
+		})
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		plain := tool.Request
@@ -293,5 +301,10 @@ func TestAnApprovalIsOfWhatRuns(t *testing.T) {
 		again("ccc", func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Write: []string{"/srv"}} }, "denied/user")
 		again("dddd", func(r *supervisor.Request) { r.Command = &supervisor.Command{Argv: []string{"rm"}} }, "denied/user")
 		again("eeeee", func(r *supervisor.Request) { r.Tool.Path = "/bin/other" }, "denied/user")
+		if started != "one" {
+			t.Errorf("what runs has the hash %q, not that of what was approved", started)
+		}
+		program = "two"
+		again("ffffff", func(*supervisor.Request) {}, "denied/user")
 	})
 }

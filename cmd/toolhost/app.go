@@ -169,7 +169,7 @@ func (f *callFlags) dataDir(loaded *config.Loaded) string {
 
 // turns are the settings of all turns of the command, whose journal may be nil.
 func (k *app) turns(kept *journal.Journal) turn.Config {
-	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), StartWaits: true, Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
+	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), StartWaits: true, Program: k.host.Program, Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
 	if kept != nil {
 		own := journal.Turns{Journal: kept}
 		c.Journal, c.History = own, own.Records

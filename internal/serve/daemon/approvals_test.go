@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -91,5 +92,36 @@ func TestRevokedOnAFullDisk(t *testing.T) {
 	w.daemon()
 	if list := w.approvals(); len(list) != 1 || list[0].Tool != "other" {
 		t.Errorf("the next daemon has %+v", list)
+	}
+}
+
+// What is approved for more than one call is the program that was there: another one in its
+// place is asked about again.
+func TestAnApprovalIsOfTheProgram(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	script := filepath.Join(w.dir, "tool")
+	put := func(text string) {
+		t.Helper()
+		made := script + ".new"
+		if err := errors.Join(os.WriteFile(made, []byte("#!/bin/sh\necho "+text+"\n"), 0o755), os.Rename(made, script)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("old")
+	w.configure(fmt.Sprintf("  script: {command: [%s, \"{text}\"], mode: ask}\n", script))
+	w.daemon()
+	w.approveAlways("script")
+	call := api.Call{ID: "c", Tool: "script", Arguments: arguments(t, map[string]string{"text": "x"})}
+	if o := w.run(w.begin(), call); o.err != nil || !o.result.OK() {
+		t.Errorf("what was approved: %v, %+v", o.err, o.result)
+	}
+	put("new")
+	if o := w.run(w.begin(), call); o.err != nil || o.result.Status != api.StatusDenied {
+		t.Errorf("another program: %v, %+v", o.err, o.result)
+	}
+	put("old")
+	if o := w.run(w.begin(), call); o.err != nil || !o.result.OK() {
+		t.Errorf("what was approved again: %v, %+v", o.err, o.result)
 	}
 }

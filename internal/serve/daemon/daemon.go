@@ -203,7 +203,7 @@ func (d *daemon) openAPI() (err error) {
 		history = d.reader.Records
 	}
 	d.turns = turn.New(turn.Config{
-		Interactor: d.mcp.asker, History: history, Approvals: approvals,
+		Interactor: d.mcp.asker, History: history, Approvals: approvals, Program: d.host.Program,
 		Start: d.start(), StartWaits: true, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),
