@@ -39,6 +39,7 @@ func (d *daemon) run() error {
 			tidied = d.tidy(tidied)
 			d.watchTokens()
 			_ = d.turns.Approvals().Flush()
+			d.trail.flush()
 		}
 	}
 }
