@@ -87,8 +87,8 @@ func chained(t *testing.T, state string) (list []journal.Audit) {
 	return list
 }
 
-// What happens while the journal cannot be written is told of at once, without a place in
-// the chain; it gets one when there is room, and no number is used twice.
+// What happens while the journal cannot be written is logged at once, without a place in the
+// chain; it gets one when there is room, and no number is used twice.
 func TestAuditOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "  one: {command: [echo, \"{text}\"], mode: ask}\n")

@@ -52,14 +52,14 @@ func (t *trail) note(who, action, what string) { t.add(who, action, what, "") }
 // maxWaiting bounds the records that wait for a journal that fails.
 const maxWaiting = 1024
 
-// add records something. A record that the journal fails to take is told of at once, and
-// once more when it has its place in the chain.
+// add records something. A record that the journal fails to take is logged and sent at once,
+// and again when it has its place in the chain.
 func (t *trail) add(who, action, what, outcome string) {
 	a := journal.Audit{Time: time.Now(), Who: who, Action: action, What: what, Outcome: outcome}
 	t.order.Lock()
 	defer t.order.Unlock()
 	if t.journal == nil {
-		t.tell(a)
+		t.send(a)
 		return
 	}
 	if len(t.waiting) < maxWaiting {
@@ -69,7 +69,7 @@ func (t *trail) add(who, action, what, outcome string) {
 	}
 	if err := t.chain(); err != nil {
 		t.logger.Error("an audit record waits for the journal", "error", err)
-		t.tell(a)
+		t.send(a)
 	}
 }
 
@@ -80,7 +80,7 @@ func (t *trail) flush() {
 	_ = t.chain()
 }
 
-// chain puts what waits into the journal, in order, and says there what is missing. t.order
+// chain puts what waits into the journal, in order, and a record of how many are missing. t.order
 // is locked.
 func (t *trail) chain() error {
 	for len(t.waiting) > 0 || t.lost > 0 {
@@ -93,14 +93,14 @@ func (t *trail) chain() error {
 			return err
 		}
 		t.waiting = t.waiting[1:]
-		t.tell(a)
+		t.send(a)
 	}
 	t.waiting = nil
 	return nil
 }
 
-// tell sends a record to wherever records go beside the journal.
-func (t *trail) tell(a journal.Audit) {
+// send logs a record, and puts it into the outboxes.
+func (t *trail) send(a journal.Audit) {
 	for _, o := range t.outboxes {
 		o.Put(a)
 	}
