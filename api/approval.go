@@ -32,9 +32,10 @@ type Approval struct {
 	ExpiresAt time.Time       `json:"expiresAt,omitzero" jsonschema:"absent for a turn: it ends with that"`
 	Uses      int             `json:"uses" jsonschema:"how many calls have gone by it since the daemon began"`
 	LastUse   time.Time       `json:"lastUse,omitzero"`
+	RevokedAt time.Time       `json:"revokedAt,omitzero" jsonschema:"it is over, but that could not be written for the next daemon yet; revoking it tries again"`
 }
 
-// Approvals are those in force.
+// Approvals are those in force, and those whose revocation could not be written yet.
 type Approvals struct {
 	Approvals []Approval `json:"approvals"`
 }

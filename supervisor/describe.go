@@ -76,6 +76,13 @@ func (s *Supervisor) SHA256(path string) (string, error) {
 	return found.SHA256, err
 }
 
+// Program returns the hash of what a call of the request would execute: behind an Adapter
+// that is the server it starts.
+func (s *Supervisor) Program(request Request) (sha256 string, err error) {
+	found, err := s.binaries.Program(request)
+	return found.SHA256, err
+}
+
 func (s *Supervisor) findAndDescribe(ctx context.Context, request Request) (*describe.Described, prepare.Binary, error) {
 	found, err := s.binaries.Find(request.Tool.Path)
 	if err != nil {

@@ -122,14 +122,18 @@ func outsideKey() string {
 	return sandbox.PathKey("/etc/resolv.conf") + sandbox.PathKey("/etc/hosts")
 }
 
+// ownProgram is the host's own program as it runs: the file at its path may be another one
+// by now, or gone.
+const ownProgram = "/proc/self/exe"
+
 // relayPolicy is the sandbox of a relay: a user of its own where there can be one,
 // nothing to read or write, and the host's network.
 var relayPolicy = sandbox.Policy{Network: sandbox.NetworkHost, Allow: []string{sandbox.SharedUID, sandbox.FeatureLandlockScope}}
 
 func (s *Supervisor) relayPlan() (*sandbox.Plan, error) {
-	self, err := os.Executable()
+	self, err := s.binaries.Find(ownProgram)
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the host's own program: %w", err)
+		return nil, fmt.Errorf("cannot copy the host's own program: %w", err)
 	}
 	resolved, err := relayPolicy.Resolve()
 	if err != nil {
@@ -141,7 +145,7 @@ func (s *Supervisor) relayPlan() (*sandbox.Plan, error) {
 		files = int64(hard.Max)
 	}
 	return resolved.Plan(s.offered(), sandbox.Task{
-		Programs:    []sandbox.Program{{Source: self, Target: relayPath}},
+		Programs:    []sandbox.Program{{Source: self.Stored, Target: relayPath}},
 		MemoryBytes: relayMemoryBytes, OpenFiles: files, TimerSlack: relaySlack,
 	})
 }

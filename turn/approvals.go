@@ -22,8 +22,9 @@ import (
 type Approvals struct {
 	options ApprovalOptions
 
-	mu   sync.Mutex
-	list []*KeptApproval
+	mu      sync.Mutex
+	list    []*KeptApproval
+	unsaved bool // Save has been given less than there is, or has kept too much
 }
 
 // ApprovalOptions are those of NewApprovals. With the zero value nothing outlives the
@@ -32,8 +33,9 @@ type ApprovalOptions struct {
 	// Kept are those for identities that an earlier process has saved.
 	Kept []KeptApproval
 	// Save is given all of those that there are for identities, whenever one comes or
-	// goes. An error keeps the new one from being given. It is called with a lock held
-	// that a call waits for.
+	// goes. An error keeps the new one from being given. Where one that goes cannot be
+	// saved it is given none, which should need no room on a disk: people are asked again
+	// rather than passed over. It is called with a lock held that a call waits for.
 	Save func([]KeptApproval) error
 	// Stands, if not nil, says whether an approval for an identity still means whom it
 	// meant: the holder of a name may be another one by now.
@@ -81,7 +83,8 @@ func NewApprovals(o ApprovalOptions) *Approvals {
 	return a
 }
 
-// List gives those in force, the oldest first. It is a copy.
+// List gives those in force, the oldest first, and those whose revocation is not saved
+// yet. It is a copy.
 func (a *Approvals) List() []api.Approval {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +98,8 @@ func (a *Approvals) List() []api.Approval {
 
 // Revoke ends the one of this id, if may is true for its owner, and returns it: calls that
 // it covers are asked about again. The error is ErrNoApproval, or that of
-// ApprovalOptions.Save, and then it is ended until the next start only.
+// ApprovalOptions.Save: then it is ended, but the next process does not know, until Flush
+// or another Revoke has saved it.
 func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,9 +108,23 @@ func (a *Approvals) Revoke(id string, may func(owner string) bool) (api.Approval
 	if at < 0 {
 		return api.Approval{}, ErrNoApproval
 	}
-	revoked := a.list[at].Approval
-	a.list = slices.Delete(a.list, at, at+1)
-	return revoked, a.saveIf(revoked.For == api.ForIdentity)
+	one := a.list[at]
+	if one.For != api.ForIdentity {
+		a.list = slices.Delete(a.list, at, at+1)
+		return one.Approval, nil
+	}
+	one.RevokedAt = a.options.Now().UTC()
+	return one.Approval, a.saveRevoked()
+}
+
+// Flush saves what could not be saved. To be called now and then, and at the end.
+func (a *Approvals) Flush() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.unsaved {
+		return nil
+	}
+	return a.saveRevoked()
 }
 
 // EndSession ends what was approved for a session that is over.
@@ -139,20 +157,43 @@ func (a *Approvals) inForce(one *KeptApproval) bool {
 	return one.For != api.ForIdentity || a.options.Stands == nil || a.options.Stands(one.Approval)
 }
 
-// saveIf saves those for identities. a is locked.
-func (a *Approvals) saveIf(changed bool) error {
-	if !changed || a.options.Save == nil {
-		return nil
-	}
+// save saves those for identities that are in force; the revoked go with that. a is locked.
+func (a *Approvals) save() error {
+	a.tidy()
 	var own []KeptApproval
 	for _, one := range a.list {
-		if one.For == api.ForIdentity {
+		if one.For == api.ForIdentity && one.RevokedAt.IsZero() {
 			own = append(own, *one)
 		}
 	}
-	if err := a.options.Save(own); err != nil {
-		return fmt.Errorf("cannot keep the approvals: %w", err)
+	if err := a.keep(own); err != nil {
+		return err
 	}
+	a.unsaved = false
+	return nil
+}
+
+// saveRevoked is save where too few may be saved, but none too many. a is locked.
+func (a *Approvals) saveRevoked() error {
+	if a.save() == nil {
+		return nil
+	}
+	a.unsaved = true
+	if err := a.keep(nil); err != nil {
+		return err
+	}
+	_ = a.save() // into the room of what has gone, else by Flush
+	return nil
+}
+
+// keep has a list saved, in which no revoked one is.
+func (a *Approvals) keep(list []KeptApproval) error {
+	if a.options.Save != nil {
+		if err := a.options.Save(list); err != nil {
+			return fmt.Errorf("cannot keep the approvals: %w", err)
+		}
+	}
+	a.list = slices.DeleteFunc(a.list, func(one *KeptApproval) bool { return !one.RevokedAt.IsZero() })
 	return nil
 }
 
@@ -166,7 +207,7 @@ type approvable struct {
 
 // covers says whether one is for a call.
 func (one *KeptApproval) covers(c approvable) bool {
-	if one.Tool != c.tool || one.Rule != c.rule || one.Key != c.any && one.Key != c.same || one.Owner != c.owner {
+	if !one.RevokedAt.IsZero() || one.Tool != c.tool || one.Rule != c.rule || one.Key != c.any && one.Key != c.same || one.Owner != c.owner {
 		return false
 	}
 	switch one.For {
@@ -215,7 +256,10 @@ func (a *Approvals) give(c approvable, given api.Answer) (*KeptApproval, error) 
 		return nil, fmt.Errorf("%d approvals are in force for %s: revoke some (toolhost approvals), or approve this call alone", ownApprovals, cmp.Or(c.owner, "it"))
 	}
 	a.list = append(a.list, one)
-	if err := a.saveIf(one.For == api.ForIdentity); err != nil {
+	if one.For != api.ForIdentity {
+		return one, nil
+	}
+	if err := a.save(); err != nil {
 		a.list = a.list[:len(a.list)-1]
 		return nil, err
 	}
@@ -247,13 +291,13 @@ func shownArguments(raw json.RawMessage) json.RawMessage {
 
 // approvableOf is a call as people approve it. A tool that runs something else by now,
 // or may touch something else, is another one.
-func (b *batch) approvableOf(e *entry, rule string) approvable {
+func (b *batch) approvableOf(e *entry, rule, program string) approvable {
 	r := e.tool.Request
 	var argv []string
 	if r.Command != nil {
 		argv = r.Command.Argv
 	}
-	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
+	what, _ := json.Marshal([]any{r.Tool.Path, r.Tool.Name, r.Tool.Args, argv, r.SHA256, program, policyKey(e.tool), b.t.m.config.Approvals.options.Host})
 	call := e.call.Key()
 	return approvable{
 		owner: b.t.info.Owner, turn: b.t.info.TurnID, session: b.t.lasting, tool: e.call.Tool, rule: rule, arguments: e.call.Arguments,

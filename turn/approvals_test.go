@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -144,6 +145,68 @@ func TestApprovalsEnd(t *testing.T) {
 	})
 }
 
+// A revocation that cannot be saved counts at once, is listed as not kept, and is saved as
+// soon as it can be; where less can be saved than there is, that is none rather than too many.
+func TestRevokedWhereNothingCanBeSaved(t *testing.T) {
+	var saved []KeptApproval
+	var room, readOnly bool
+	full := errors.New("no space left")
+	a := NewApprovals(ApprovalOptions{
+		Kept: []KeptApproval{
+			{Approval: api.Approval{ID: "one", For: api.ForIdentity, ExpiresAt: time.Now().Add(time.Hour)}},
+			{Approval: api.Approval{ID: "other", For: api.ForIdentity, ExpiresAt: time.Now().Add(time.Hour)}},
+		},
+		Save: func(list []KeptApproval) error {
+			if readOnly || !room && len(list) > 0 {
+				return full
+			}
+			saved = slices.Clone(list)
+			return nil
+		},
+	})
+	saved = []KeptApproval{{}, {}}
+	anybody := func(string) bool { return true }
+	state := func(what, listed string, kept int) {
+		t.Helper()
+		var got []string
+		for _, one := range a.List() {
+			if one.RevokedAt.IsZero() {
+				got = append(got, one.ID)
+			} else {
+				got = append(got, one.ID+" revoked")
+			}
+		}
+		if strings.Join(got, ", ") != listed || len(saved) != kept {
+			t.Errorf("%s: listed %q, saved %+v", what, got, saved)
+		}
+	}
+	readOnly = true
+	for range 2 {
+		if _, err := a.Revoke("one", anybody); !errors.Is(err, full) {
+			t.Errorf("revoked where nothing can be written: %v", err)
+		}
+		state("nothing can be written", "one revoked, other", 2)
+	}
+	if a.hold(approvable{}) != true || a.List()[0].Uses != 0 || a.List()[1].Uses != 1 {
+		t.Errorf("a call goes by %+v", a.List())
+	}
+	readOnly = false
+	if err := a.Flush(); err != nil {
+		t.Error(err)
+	}
+	state("the file can be removed", "other", 0)
+	room = true
+	if err := a.Flush(); err != nil {
+		t.Error(err)
+	}
+	state("there is room again", "other", 1)
+	room = false
+	if _, err := a.Revoke("other", anybody); err != nil {
+		t.Error(err)
+	}
+	state("the last one is revoked without room", "", 0)
+}
+
 // What cannot be given is refused, and the question goes on to wait.
 func TestApprovalsThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +275,14 @@ func TestAnApprovalIsOfWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		tool := testTools["ask"]
-		w.Manager = New(Config{Start: w.fakes.start, Journal: w.journal, Tool: func(string) (Tool, bool) { return tool, true }})
+		program, started := "one", ""
+		w.Manager = New(Config{
+			Journal: w.journal, Tool: func(string) (Tool, bool) { return tool, true }, Program: func(supervisor.Request) (string, error) { return program, nil },
+			Start: func(ctx context.Context, r supervisor.Request) Running {
+				started = r.SHA256
+				return w.fakes.start(ctx, r)
+			},
+		})
 		turn := w.begin(t, Spec{})
 		defer turn.End()
 		plain := tool.Request
@@ -231,5 +301,10 @@ func TestAnApprovalIsOfWhatRuns(t *testing.T) {
 		again("ccc", func(r *supervisor.Request) { r.Sandbox = &supervisor.Policy{Write: []string{"/srv"}} }, "denied/user")
 		again("dddd", func(r *supervisor.Request) { r.Command = &supervisor.Command{Argv: []string{"rm"}} }, "denied/user")
 		again("eeeee", func(r *supervisor.Request) { r.Tool.Path = "/bin/other" }, "denied/user")
+		if started != "one" {
+			t.Errorf("what runs has the hash %q, not that of what was approved", started)
+		}
+		program = "two"
+		again("ffffff", func(*supervisor.Request) {}, "denied/user")
 	})
 }

@@ -30,6 +30,7 @@ type entry struct {
 	asked     time.Time
 	tool      Tool
 	rule      string // that a human is asked for, or that denies it
+	program   string // the hash of what it executes, once that was looked for
 	stage     stage
 	running   *starting // while stageRunning
 	timeout   int64     // in force, ms, once it is known

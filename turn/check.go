@@ -144,7 +144,39 @@ func (b *batch) ask(e *entry) {
 			return
 		}
 	}
-	if e.tool.Destructive || !b.t.m.config.Approvals.hold(b.approvableOf(e, e.rule)) {
+	if e.tool.Destructive || b.t.m.config.Program == nil {
+		b.askUnlessApproved(e)
+		return
+	}
+	e.stage, e.giveUp = stageDescribing, func() {}
+	b.t.helpers.Go(func() {
+		program := b.programOf(e)
+		b.t.post(func() { b.identified(e, program) })
+	})
+}
+
+// programOf is the hash of what a call would execute; empty if that is not known, and then
+// it is not what was approved before.
+func (b *batch) programOf(e *entry) string {
+	if b.t.m.config.Program == nil {
+		return ""
+	}
+	program, _ := b.t.m.config.Program(e.tool.Request)
+	return program
+}
+
+func (b *batch) identified(e *entry, program string) {
+	if e.stage != stageDescribing {
+		return
+	}
+	e.stage, e.program = stageReady, program
+	b.askUnlessApproved(e)
+	b.advance()
+	b.endIfOver()
+}
+
+func (b *batch) askUnlessApproved(e *entry) {
+	if e.tool.Destructive || !b.t.m.config.Approvals.hold(b.approvableOf(e, e.rule, e.program)) {
 		b.approve(e)
 	}
 }
@@ -153,7 +185,7 @@ func (b *batch) ask(e *entry) {
 func (b *batch) approve(e *entry) {
 	kind, covered := api.KindConfirm, (*approvable)(nil) // what destroys is confirmed each time
 	if !e.tool.Destructive {
-		kind, covered = api.KindApproval, new(b.approvableOf(e, e.rule))
+		kind, covered = api.KindApproval, new(b.approvableOf(e, e.rule, e.program))
 	}
 	wait, warning, _ := b.t.wait(kind, e.tool, 0) // no kind of approval fails
 	e.noteSetting(warning)

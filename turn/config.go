@@ -99,6 +99,10 @@ type Config struct {
 	// reaches, until l is closed: then the turns that it has begun for the call are to
 	// end. nil serves none, and such calls are told so by a warning.
 	Child func(l net.Listener, of api.Place)
+	// Program, if not nil, returns the hash of what a call of the request would execute, as
+	// Supervisor.Program does, and may take its time: an approval for more than one call is
+	// for that program.
+	Program func(r supervisor.Request) (sha256 string, err error)
 	// Approvals keep what people approve for more than one call; nil keeps it in memory.
 	Approvals *Approvals
 	// Parallel bounds the calls of one turn that run at once; 0 is 8, or as many

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // open when its call ends stays so for the turn.
 func (b *batch) askReach(ctx context.Context, e *entry, q supervisor.Question) supervisor.Answer {
 	// What one name was approved for is not approved for another.
-	covered := b.approvableOf(e, api.ReachRule(q.Reach))
+	covered := b.approvableOf(e, api.ReachRule(q.Reach), cmp.Or(e.program, b.programOf(e)))
 	var approved *api.Answer
 	b.t.do(func() { approved = b.approvedReach(covered) })
 	if approved != nil {

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -86,6 +87,9 @@ func (b *batch) requestOf(e *entry, granted time.Duration) supervisor.Request {
 	}
 	if granted != budget.Infinite {
 		r.Timeouts = append(slices.Clone(r.Timeouts), budget.Ask{Layer: budget.LayerClient, TimeoutUnset: true, Max: max(granted.Truncate(time.Millisecond), time.Millisecond), Detail: "what is left of the turn"})
+	}
+	if e.program != "" && r.Command == nil && !r.Tool.Adapter {
+		r.SHA256 = cmp.Or(r.SHA256, e.program) // what was approved is what runs
 	}
 	r.Place = b.t.placeOf(e)
 	if e.tool.ChildTurns {

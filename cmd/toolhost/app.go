@@ -94,7 +94,7 @@ func (f *callFlags) openOnce() (*app, error) {
 }
 
 func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*app, error) {
-	self, err := ownPath()
+	self, err := ownProgram()
 	if err != nil {
 		return nil, hostError(err)
 	}
@@ -138,7 +138,14 @@ func (k *app) Close() {
 	_ = k.packs.Close() // at worst a copy is left, which the next one removes
 }
 
-// ownPath is where this program is, which starts itself as an adapter.
+// ownProgram is this program as it runs, which starts itself as an adapter. The file at its
+// path may be another one by now.
+func ownProgram() (string, error) {
+	_, err := ownPath()
+	return "/proc/self/exe", err
+}
+
+// ownPath is where this program was when it began.
 func ownPath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -170,7 +177,7 @@ func (f *callFlags) dataDir(loaded *config.Loaded) string {
 
 // turns are the settings of all turns of the command, whose journal may be nil.
 func (k *app) turns(kept *journal.Journal) turn.Config {
-	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), StartWaits: true, Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
+	c := turn.Config{Parallel: k.loaded.Turn.Parallel, Start: turn.Supervised(k.host), StartWaits: true, Program: k.host.Program, Profiles: func() map[string][]budget.Ask { return k.loaded.Config.Profiles }}
 	if kept != nil {
 		own := journal.Turns{Journal: kept}
 		c.Journal, c.History = own, own.Records

@@ -81,6 +81,9 @@ func argumentsOf(a api.Approval) string {
 }
 
 func approvedUntil(a api.Approval) string {
+	if !a.RevokedAt.IsZero() {
+		return "revoked, not kept yet"
+	}
 	if a.ExpiresAt.IsZero() {
 		return "with it"
 	}

@@ -43,6 +43,11 @@ func wholeSystem(t *testing.T) {
 func serve(t *testing.T, tools string) *served {
 	t.Helper()
 	wholeSystem(t)
+	return serveBy(t, testBinary(t), tools)
+}
+
+func serveBy(t *testing.T, binary, tools string) *served {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "toolhost-remote-") // short enough for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +59,7 @@ func serve(t *testing.T, tools string) *served {
 	if err := os.WriteFile(config, []byte(own+tools), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(testBinary(t), asToolhost, "serve", "--config", config, "--state", filepath.Join(dir, "state"), "--socket", d.socket, "--listen", "127.0.0.1:0")
+	cmd := exec.Command(binary, asToolhost, "serve", "--config", config, "--state", filepath.Join(dir, "state"), "--socket", d.socket, "--listen", "127.0.0.1:0")
 	log := &lines{}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

@@ -102,7 +102,7 @@ func (f *serveFlags) options() (o daemon.Options, err error) {
 	if o.State == "" && o.Loaded.Daemon.Listen != "" {
 		return o, exit.Usagef("to listen on %s the daemon needs a folder for its token: name one with --state, or leave out --listen", o.Loaded.Daemon.Listen)
 	}
-	if o.Adapter, err = ownPath(); err != nil {
+	if o.Adapter, err = ownProgram(); err != nil {
 		return o, hostError(err)
 	}
 	if o.NoCgroup = f.noCgroup; o.NoCgroup {

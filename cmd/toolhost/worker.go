@@ -158,7 +158,7 @@ func (f *workerFlags) config() (c worker.Config, err error) {
 	}
 	c.Dir = cmp.Or(f.dir, filepath.Join(runtimeDir(), "worker-"+f.name))
 	c.CommandTool = catalog.CommandTool
-	if c.Adapter, err = ownPath(); err != nil {
+	if c.Adapter, err = ownProgram(); err != nil {
 		return c, err
 	}
 	c.Supervisor = supervisor.Config{NoCgroup: f.noCgroup, Logger: c.Logger.Named("supervisor"), Admission: supervisor.Admission{Running: f.slots}}

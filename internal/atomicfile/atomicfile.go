@@ -97,6 +97,14 @@ func (o Options) name(from, to string) error {
 	return os.Rename(from, to)
 }
 
+// Remove removes the file at path for certain, if there is one.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

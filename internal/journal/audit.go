@@ -41,8 +41,12 @@ func (a *Audit) Words() string {
 	return words
 }
 
-// ActionRefused is that of a request that was not allowed.
-const ActionRefused = "access.refused"
+// Actions of records: ActionRefused is that of a request that was not allowed, ActionLost
+// stands where records are missing.
+const (
+	ActionRefused = "access.refused"
+	ActionLost    = "audit.lost"
+)
 
 // Refused says that somebody was not let do what they wanted.
 func (a *Audit) Refused() bool { return a.Action == ActionRefused }
@@ -54,7 +58,7 @@ const (
 	maxAuditRunes = 512 // of each text
 )
 
-// Audit commits a record, and gives it with its place in the chain.
+// Audit commits a record, and gives it with its place in the chain. With an error it has none.
 func (j *Journal) Audit(a Audit) (Audit, error) {
 	a.Time = a.Time.UTC()
 	for _, s := range []*string{&a.Who, &a.Action, &a.What, &a.Outcome} {
@@ -67,6 +71,7 @@ func (j *Journal) Audit(a Audit) (Audit, error) {
 	}
 	err := j.writer.inTransaction(func() error { return j.writer.audit(&a) })
 	if err != nil {
+		a.Seq, a.Hash = 0, ""
 		return a, fmt.Errorf("cannot put an audit record into the journal: %w", err)
 	}
 	return a, nil

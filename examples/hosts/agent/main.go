@@ -165,7 +165,7 @@ func run(o options) error {
 // begin begins the one turn that all rounds are part of: what a human has
 // approved for the turn, and its limit of calls, last as long as the agent.
 func (o *options) begin(host *supervisor.Supervisor, tools []offer) (*turn.Turn, error) {
-	config := turn.Config{Start: turn.Supervised(host), Tool: lookup(tools)}
+	config := turn.Config{Start: turn.Supervised(host), Program: host.Program, Tool: lookup(tools)}
 	if !o.headless {
 		config.Interactor = newAsker(os.Stdin, os.Stderr)
 	}

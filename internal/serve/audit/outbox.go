@@ -124,7 +124,7 @@ func (o *Outbox) batch(first journal.Audit) (list []journal.Audit, lost int64) {
 // lostRecord says at the other end that records are missing there.
 func lostRecord(n int64) journal.Audit {
 	return journal.Audit{
-		Time: time.Now().UTC(), Who: "daemon", Action: "audit.lost", What: fmt.Sprintf("%d records", n),
+		Time: time.Now().UTC(), Who: "daemon", Action: journal.ActionLost, What: fmt.Sprintf("%d records", n),
 		Outcome: "not sent: too many waited; the journal has them",
 	}
 }

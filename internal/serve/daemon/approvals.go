@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/access/tokens"
+	"github.com/toolhost/toolhost/internal/atomicfile"
 	"github.com/toolhost/toolhost/turn"
 )
 
@@ -31,7 +32,12 @@ func (d *daemon) approvals() (*turn.Approvals, error) {
 		return turn.NewApprovals(o), nil
 	}
 	path := filepath.Join(d.options.State, ApprovalsName)
-	o.Save = func(list []turn.KeptApproval) error { return tokens.WritePrivate(path, list) }
+	o.Save = func(list []turn.KeptApproval) error {
+		if len(list) == 0 {
+			return atomicfile.Remove(path) // which a full disk allows
+		}
+		return tokens.WritePrivate(path, list)
+	}
 	switch err := tokens.ReadPrivate(path, maxApprovalsBytes, &o.Kept); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

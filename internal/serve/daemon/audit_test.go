@@ -3,16 +3,20 @@ package daemon
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolhost/toolhost/internal/journal"
@@ -68,6 +72,79 @@ func receiveSyslog(t *testing.T) (address string, got *messages) {
 		}
 	}()
 	return l.Addr().String(), got
+}
+
+// chained are the records of a state folder, whose chain must be whole.
+func chained(t *testing.T, state string) (list []journal.Audit) {
+	t.Helper()
+	r, err := journal.OpenReader(state)
+	if err == nil {
+		err = errors.Join(r.Audits(0, func(a journal.Audit) bool { list = append(list, a); return true }), r.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// What happens while the journal cannot be written is logged at once, without a place in the
+// chain; it gets one when there is room, and no number is used twice.
+func TestAuditOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "  one: {command: [echo, \"{text}\"], mode: ask}\n")
+	d := w.daemon()
+	w.approveAlways("one")
+	restore := d.cannotWrite()
+	if err := w.client.RevokeApproval(wait.Context(t), w.approvals()[0].ID); err != nil {
+		t.Error(err)
+	}
+	d.waitLog("audit: approval.revoke: seq=0")
+	restore()
+	d.signal(syscall.SIGTERM)
+	d.code()
+	seen := map[int64]bool{}
+	for _, line := range strings.Split(d.log.text(), "\n") {
+		_, after, _ := strings.Cut(line, " seq=")
+		number, _, of := strings.Cut(after, " ")
+		seq, _ := strconv.ParseInt(number, 10, 64)
+		if of && seq > 0 && seen[seq] {
+			t.Errorf("two records have the number %d", seq)
+		}
+		seen[seq] = true
+	}
+	list := chained(t, w.State)
+	if !slices.ContainsFunc(list, func(a journal.Audit) bool { return a.Action == "approval.revoke" }) || len(list) != 4 {
+		t.Errorf("the chain has %+v", list)
+	}
+}
+
+// Records that are too many to wait for the journal are counted in the chain.
+func TestAuditWaitsForAWhile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	broken, err := journal.Open(t.TempDir(), journal.Options{})
+	if err == nil {
+		err = broken.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	trail := trail{logger: hclog.NewNullLogger(), journal: broken}
+	for i := range maxWaiting + 5 {
+		trail.note("somebody", "work", fmt.Sprint(i))
+	}
+	if trail.journal, err = journal.Open(dir, journal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	trail.flush()
+	trail.note("somebody", "work", "later")
+	if err := trail.journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list := chained(t, dir)
+	if n := len(list); n != maxWaiting+2 || list[n-2].Action != journal.ActionLost || list[n-2].What != "5 records" || list[n-3].What != fmt.Sprint(maxWaiting-1) {
+		t.Errorf("%d records, at the end %+v", n, list[max(0, n-3):])
+	}
 }
 
 // Configurations and refusals are in the chain and are sent, with the hashes that the

@@ -116,6 +116,9 @@ func Run(o Options) error {
 	d.serve()
 	err = d.run()
 	d.stop()
+	if err := d.turns.Approvals().Flush(); err != nil {
+		d.logger.Error("revoked approvals are in force again with the next daemon", "error", err)
+	}
 	d.trail.add("daemon", "daemon.stop", "", "")
 	return errors.Join(err, d.close())
 }
@@ -201,7 +204,7 @@ func (d *daemon) openAPI() (err error) {
 		history, recall = d.reader.Records, d.reader.Recall
 	}
 	d.turns = turn.New(turn.Config{
-		Interactor: d.mcp.asker, History: history, Recall: recall, Approvals: approvals,
+		Interactor: d.mcp.asker, History: history, Recall: recall, Approvals: approvals, Program: d.host.Program,
 		Start: d.start(), StartWaits: true, Tool: d.tools.tool, Journal: d.record, Observe: d.record.observe, Trace: d.telemetry.Trace, Health: func() any { return d.host.Health() },
 		Profiles: func() map[string][]budget.Ask { return d.tools.loaded().Config.Profiles },
 		Parallel: d.options.Loaded.Turn.Parallel, Logger: d.logger.Named("turn"),

@@ -38,6 +38,8 @@ func (d *daemon) run() error {
 			d.manager.status(d.status())
 			tidied = d.tidy(tidied)
 			d.watchTokens()
+			_ = d.turns.Approvals().Flush()
+			d.trail.flush()
 		}
 	}
 }

@@ -29,6 +29,10 @@ type trail struct {
 	journal  *journal.Journal // nil keeps none
 	outboxes []*audit.Outbox  // to elsewhere
 
+	order   sync.Mutex      // of records
+	waiting []journal.Audit // for the journal
+	lost    int             // more than can wait
+
 	mu      sync.Mutex
 	refuse  *rate.Limiter
 	dropped int // refusals that were too many
@@ -45,18 +49,62 @@ const (
 // note implements httpapi.Config.Note.
 func (t *trail) note(who, action, what string) { t.add(who, action, what, "") }
 
+// maxWaiting bounds the records that wait for a journal that fails.
+const maxWaiting = 1024
+
+// add records something. A record that the journal fails to take is logged and sent at once,
+// and again when it has its place in the chain.
 func (t *trail) add(who, action, what, outcome string) {
 	a := journal.Audit{Time: time.Now(), Who: who, Action: action, What: what, Outcome: outcome}
-	if t.journal != nil {
-		var err error
-		if a, err = t.journal.Audit(a); err != nil {
-			t.logger.Error("an audit record could not be kept", "error", err)
-		}
+	t.order.Lock()
+	defer t.order.Unlock()
+	if t.journal == nil {
+		t.send(a)
+		return
 	}
+	if len(t.waiting) < maxWaiting {
+		t.waiting = append(t.waiting, a)
+	} else {
+		t.lost++
+	}
+	if err := t.chain(); err != nil {
+		t.logger.Error("an audit record waits for the journal", "error", err)
+		t.send(a)
+	}
+}
+
+// flush puts what waits into the journal, if that works again.
+func (t *trail) flush() {
+	t.order.Lock()
+	defer t.order.Unlock()
+	_ = t.chain()
+}
+
+// chain puts what waits into the journal, in order, and a record of how many are missing. t.order
+// is locked.
+func (t *trail) chain() error {
+	for len(t.waiting) > 0 || t.lost > 0 {
+		if len(t.waiting) == 0 {
+			t.waiting = []journal.Audit{{Time: time.Now(), Who: "daemon", Action: journal.ActionLost, What: fmt.Sprint(t.lost, " records")}}
+			t.lost = 0
+		}
+		a, err := t.journal.Audit(t.waiting[0])
+		if err != nil {
+			return err
+		}
+		t.waiting = t.waiting[1:]
+		t.send(a)
+	}
+	t.waiting = nil
+	return nil
+}
+
+// send logs a record, and puts it into the outboxes.
+func (t *trail) send(a journal.Audit) {
 	for _, o := range t.outboxes {
 		o.Put(a)
 	}
-	t.logger.Info(action, "seq", a.Seq, "who", who, "what", what, "outcome", outcome, "hash", a.Hash)
+	t.logger.Info(a.Action, "seq", a.Seq, "who", a.Who, "what", a.What, "outcome", a.Outcome, "hash", a.Hash)
 }
 
 // answered records who decided something about a call, by whatever means. What a tool asks

@@ -21,12 +21,12 @@ func (s *Server) revokeApproval(q *request) error {
 	switch {
 	case errors.Is(err, turn.ErrNoApproval):
 		return refuse(codeNotFound, "no approval "+printable(id)+" is in force", "see /api/approvals; it was revoked, has expired, or what it was for is over")
-	case err != nil: // it is revoked here, and would come back with the next daemon
+	case err != nil: // it is revoked here, and comes back with the next daemon if nothing can be written before
 		s.config.Logger.Error("an approval was revoked, and that cannot be kept", "error", err)
 	}
 	s.note(q.who.on(), "approval.revoke", id+": "+revoked.Tool+" for the "+revoked.For+" of "+revoked.Owner)
 	if err != nil {
-		return refuse(codeUnready, "the approval is revoked, but not for the next daemon: the file cannot be written", "see the daemon's log")
+		return refuse(codeUnready, "the approval is revoked, but not for the next daemon yet: the file cannot be written", "it is tried again every few seconds, and by another revoke; the daemon's log says why")
 	}
 	return q.answer(api.Done{OK: true})
 }

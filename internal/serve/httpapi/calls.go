@@ -59,14 +59,24 @@ func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call) error {
 	if hasLeft(ctx) {
 		t.End()
 	}
+	if isShutOut(ctx) {
+		return errShutOut
+	}
 	return answerList(q, "results", results.All(), nil)
 }
 
-// hasLeft is whether the client went away before its batch had results. Then no
-// more can come of the turn, which was aborted, and nobody is there to end it.
+// hasLeft is whether the client went away before its batch had results, or may not use the
+// daemon any more. Then no more can come of the turn, which was aborted, and nobody is
+// there to end it.
 func hasLeft(ctx context.Context) bool {
-	return errors.Is(context.Cause(ctx), turn.ErrDisconnected)
+	return errors.Is(context.Cause(ctx), turn.ErrDisconnected) || isShutOut(ctx)
 }
+
+// errShutOut is why a request ends whose client may not use the daemon any more: it is
+// answered nothing that has come of it.
+var errShutOut = refuse(codeForbidden, "you may not use this daemon any more: what was asked for is aborted", "ask its operator to allow it")
+
+func isShutOut(ctx context.Context) bool { return context.Cause(ctx) == errShutOut }
 
 // calls are those of a batch, as the turn runs them.
 func (q *request) calls(batch api.Batch) []turn.Call {
@@ -116,6 +126,12 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	defer abort(nil)
 	begin := t.Newest()
 	running, ended := context.WithCancel(context.Background())
+	shown, hide := context.WithCancel(running)
+	defer context.AfterFunc(ctx, func() {
+		if isShutOut(ctx) {
+			hide()
+		}
+	})()
 	var r ran
 	go func() {
 		defer ended()
@@ -123,8 +139,16 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	}()
 	st := s.newStream(q)
 	defer st.close()
-	if errors.Is(st.follow(running, t, begin), errGone) {
+	if errors.Is(st.follow(shown, t, begin), errGone) {
 		abort(turn.ErrDisconnected)
+	}
+	if isShutOut(ctx) {
+		go func() {
+			<-running.Done()
+			r.results.Close()
+			t.End()
+		}()
+		return st.shutOut()
 	}
 	<-running.Done()
 	defer r.results.Close()
@@ -134,6 +158,14 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 		t.End()
 	}
 	return err
+}
+
+// shutOut ends a stream whose client is to read nothing more.
+func (st *stream) shutOut() error {
+	if st.opened {
+		return nil
+	}
+	return errShutOut
 }
 
 // finish sends the results after all events of the batch. A batch that did
@@ -156,7 +188,8 @@ func (st *stream) finish(t *turn.Turn, r ran) (gone bool, err error) {
 }
 
 // engage holds a turn for what a request wants of it, unless the daemon is
-// stopping. ctx ends when the client goes away; stop must be called.
+// stopping. ctx ends when the client goes away, and when it may not use the daemon any
+// more; stop must be called.
 func (s *Server) engage(q *request, t *turn.Turn) (ctx context.Context, stop func(), err error) {
 	if err := s.accepts(); err != nil {
 		return nil, nil, err
@@ -165,6 +198,9 @@ func (s *Server) engage(q *request, t *turn.Turn) (ctx context.Context, stop fun
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, unhook := q.connected(turn.ErrDisconnected)
-	return ctx, func() { unhook(); release() }, nil
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(q.r.Context()))
+	unhook := context.AfterFunc(q.r.Context(), func() { cancel(turn.ErrDisconnected) })
+	known, forget := s.whileKnown(context.Background(), q.who)
+	unwatch := context.AfterFunc(known, func() { cancel(errShutOut) })
+	return ctx, func() { unhook(); unwatch(); forget(); cancel(nil); release() }, nil
 }

@@ -43,6 +43,8 @@ func (s *Server) raise(q *request) error {
 		CallID: asked.CallID, Tool: asked.Tool,
 	})
 	switch {
+	case isShutOut(ctx):
+		return errShutOut
 	case err == nil:
 		return q.answer(r)
 	case isOver(t):

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,13 +89,6 @@ func (q *request) wantsStream() bool { return accepts(q.r, eventStream) }
 func (q *request) answer(value any) error {
 	respond(q.w, q.r, q.route.status, value)
 	return nil
-}
-
-// connected is a context that ends, with cause, when the client goes away.
-func (q *request) connected(cause error) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(q.r.Context()))
-	unhook := context.AfterFunc(q.r.Context(), func() { cancel(cause) })
-	return ctx, func() { unhook(); cancel(nil) }
 }
 
 // checkQuery refuses parameters that nobody reads: they are mistakes.

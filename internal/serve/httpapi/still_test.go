@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,11 +29,34 @@ func TestAUserWhoMayNotAnyMore(t *testing.T) {
 	id := w.begin(api.TurnSpec{})
 	conn := w.dial("GET /api/turns/" + id + "/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	until(t, "the stream", func() bool { return w.server.streams.open() == 1 })
+
+	streamed, whole, question := w.begin(api.TurnSpec{}), w.begin(api.TurnSpec{}), w.begin(api.TurnSpec{})
+	answers := make(chan string, 3)
+	ask := func(path, body string, headers ...string) {
+		status, said := w.send("POST", path, body, headers...)
+		answers <- fmt.Sprint(status, " ", said)
+	}
+	go ask("/api/turns/"+streamed+"/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"say":"streamed","hold":true,"grace":true}}]}`, "Accept", eventStream)
+	go ask("/api/turns/"+whole+"/calls", `{"calls":[{"id":"1","tool":"work","arguments":{"say":"whole","hold":true}}]}`)
+	go ask("/api/turns/"+question+"/interactions", `{"kind":"password","prompt":"?"}`)
+	held := w.fakes.await(t, "streamed", true)
+	w.fakes.await(t, "whole", true)
+	w.asked()
 	out.Store(true)
 	_ = conn.SetReadDeadline(time.Now().Add(hangLimit))
 	if _, err := io.ReadAll(conn); err != nil {
 		t.Error(err)
 	}
+	for range 3 { // the streamed one does not wait for its call, which needs a second abort
+		said := <-answers
+		kinds := kindsOf(said)
+		if slices.Contains(kinds, kindResults) || len(kinds) == 0 && !strings.HasPrefix(said, "403 ") || strings.Contains(said, "CANCELLED") {
+			t.Errorf("answered %s", said)
+		}
+	}
+	held.Abort(api.ReasonUser)
+	w.fakes.await(t, "whole", false)
+	w.fakes.await(t, "streamed", false)
 }
 
 // What is not for any path is refused as any other request.

@@ -7,12 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/text"
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/outcome"
 	"github.com/toolhost/toolhost/supervisor/internal/store"
+	"github.com/toolhost/toolhost/supervisor/spec"
 )
 
 // Binary is an executable: Path is where it was found, Stored the copy whose
@@ -44,6 +47,33 @@ func (b *Binaries) Find(path string) (Binary, error) {
 		return Binary{}, outcome.Refuse(api.StatusStartFailed, api.ReasonTool, err)
 	}
 	return Binary{Path: resolved, SHA256: entry.SHA256, Stored: entry.Path}, nil
+}
+
+// Program finds what a call of the request executes, as far as the host can tell: of an
+// Adapter it is what follows "--".
+func (b *Binaries) Program(request spec.Request) (Binary, error) {
+	if request.Command == nil && !request.Tool.Adapter {
+		return b.Find(request.Tool.Path)
+	}
+	argv := request.Tool.Args[slices.Index(request.Tool.Args, "--")+1:]
+	if request.Command != nil {
+		argv = request.Command.Argv
+	}
+	if len(argv) == 0 {
+		return b.Find("")
+	}
+	name := argv[0]
+	switch {
+	case !strings.Contains(name, "/"):
+		for _, dir := range filepath.SplitList(sandbox.Path) {
+			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+				return b.Find(path)
+			}
+		}
+	case request.Dir != "" && !filepath.IsAbs(name):
+		name = filepath.Join(request.Dir, name)
+	}
+	return b.Find(name)
 }
 
 // lookUp says what is wrong with a path before the kernel does.

@@ -48,7 +48,7 @@ class Approvals {
       ['Calls of', [printable(a.owner ?? 'nobody in particular')]],
       ['Rule', a.rule ? [printable(a.rule)] : null],
       ['Given', [`${stamp(Date.parse(a.at), now)} by ${printable(a.by || 'somebody unknown')}`]],
-      ['Ends', [a.expiresAt ? stamp(Date.parse(a.expiresAt), now) : 'with the turn']],
+      ['Ends', [a.revokedAt ? 'revoked; the next daemon cannot be told yet' : a.expiresAt ? stamp(Date.parse(a.expiresAt), now) : 'with the turn']],
       ['Used', [a.uses === 0 ? 'not yet' : `${a.uses} times, last ${stamp(Date.parse(a.lastUse), now)}`.replace(/^1 times/, 'once')]],
     ];
     return h('article', { class: 'card approval', data: { approval: a.approvalId } },
