@@ -100,7 +100,10 @@ func (f *callFlags) openWith(loaded *config.Loaded, machine config.Machine) (*ap
 	}
 	k := &app{flags: f, loaded: loaded}
 	c := loaded.Config
-	c.SpillDir, c.CgroupParent = cmp.Or(f.spill, c.SpillDir), cmp.Or(f.cgroupParent, c.CgroupParent)
+	if f.spill != "" { // a folder of the caller's own: nothing is removed there
+		c.SpillDir, c.SpillTotalBytes = f.spill, -1
+	}
+	c.CgroupParent = cmp.Or(f.cgroupParent, c.CgroupParent)
 	c.NoCgroup, c.Recall = f.noCgroup, f.once
 	if f.once {
 		c.Prestart.Processes = -1 // there is no later call

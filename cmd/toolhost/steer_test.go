@@ -73,3 +73,18 @@ func TestCallsCannotLeadATraceElsewhere(t *testing.T) {
 	}
 	wantNothingElsewhere(t, dir, out)
 }
+
+// What is spilled to a folder of the caller's own stays, whatever the configuration keeps.
+func TestNothingIsRemovedFromAFolderOfTheCallers(t *testing.T) {
+	t.Parallel()
+	needShell(t)
+	dir := tree(t, map[string]string{"own/": "", "toolhost.yaml": "dirs: {spillTotal: 2MiB}\nstate: none\ntools: {look: {command: [sh, -c, 'seq 1000; seq 1000 >&2'], output: 100}}\n"})
+	for range 3 {
+		if out, code := runIn(dir, testBinary(t), "run", "--config", "toolhost.yaml", "--spill", "own", "look"); code != 0 {
+			t.Fatalf("%d: %s", code, out)
+		}
+	}
+	if list, err := filepath.Glob(dir + "/own/*.std*"); err != nil || len(list) != 6 {
+		t.Errorf("left are %q, %v", list, err)
+	}
+}
