@@ -50,7 +50,14 @@ func (s *Supervisor) onRecord(ctx context.Context, p *prepare.Prepared) error {
 		return nil
 	}
 	s.makeRoom(p)
-	return p.Request.OnRecord(ctx)
+	err := p.Request.OnRecord(ctx)
+	if err != nil && p.Room != nil { // the call's end comes behind that of its processes
+		select {
+		case <-p.Room.Leave():
+		case <-time.After(budget.AnswerMargin):
+		}
+	}
+	return err
 }
 
 // slot waits for one of the call's pool, and then for one of all.

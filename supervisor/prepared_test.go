@@ -206,10 +206,35 @@ func TestACallWaitsForItsRecord(t *testing.T) {
 			if got := host.Call(t.Context(), r); got.OK() != (failed == nil) || failed != nil && (got.Status != api.StatusStartFailed || got.Retry.SideEffects != "none") {
 				t.Errorf("%s, %v: %s %s %s", name, failed, got.Status, got.Retry.SideEffects, got.Message)
 			}
+			if left := processesOf(t, host); failed != nil && len(left) != 0 {
+				t.Errorf("%s: %d are left", name, len(left))
+			}
 			wait.Until(t, "nothing is left", func() bool { return len(processesOf(t, host)) == 0 })
 			if list := kindsOf(events); slices.Contains(list, api.EventStarted) != (failed == nil) {
 				t.Errorf("%s, %v: %q", name, failed, list)
 			}
+		}
+	}
+}
+
+// A call that is aborted while it waits for its record has ended when nothing that was made
+// meanwhile is left.
+func TestAnAbortBesideTheRecordLeavesNothing(t *testing.T) {
+	host := newHost(t, supervisor.Config{})
+	for range times(5, 20, 100) {
+		waits := make(chan struct{})
+		r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"echo", "x"}}}
+		r.OnRecord = func(ctx context.Context) error {
+			wait.Until(t, "its process is there", func() bool { return len(processesOf(t, host)) == launcherAndAdapter })
+			close(waits)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		call := host.Start(t.Context(), r)
+		<-waits
+		call.Abort(api.ReasonUser)
+		if got := call.Result(); got.Status != api.StatusCancelled || got.Retry.SideEffects != "none" || len(processesOf(t, host)) != 0 {
+			t.Fatalf("%s, %s, %d processes are left: %s", got.Status, got.Retry.SideEffects, len(processesOf(t, host)), got.Message)
 		}
 	}
 }

@@ -271,7 +271,7 @@ func (b *batch) endIfOver() {
 		b.t.batch = nil
 		b.t.busy(false)
 		b.t.flushed = append(b.t.flushed, b)
-		if b.t.single {
+		if b.t.single && !b.shelved() { // what has ended may be removed from the record
 			b.t.finish()
 		}
 	}

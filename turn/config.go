@@ -58,7 +58,8 @@ type Config struct {
 	// Start begins one call, as Supervisor.Start does. It may take as long as a call's
 	// preparing takes, and gives that up when ctx ends; the Result says so then.
 	Start func(ctx context.Context, r supervisor.Request) Running
-	// StartWaits says that Start heeds Request.OnRecord, as a supervisor's and a fleet's do:
+	// StartWaits says that Start heeds Request.OnRecord, or Placed for a worker's call, as a
+	// supervisor's and a fleet's do:
 	// what comes before the start of a call is then done beside its record. Else Start is
 	// called behind that.
 	StartWaits bool
@@ -154,7 +155,7 @@ type Spec struct {
 	Budget budget.TurnSpec
 	// Single says that the turn has one batch, with which it begins and ends on record:
 	// a journal that fails is then the batch's results' affair, and after Run the turn
-	// is over. A single call of a tool that is confirmed as ReadOnly is put on record
+	// is over, unless results of it wait on record: then at End. A single call of a tool that is confirmed as ReadOnly is put on record
 	// with its result, unless that takes longer than 10 ms.
 	Single bool
 	// Headless says that nobody can be asked: interactions are denied at once.

@@ -15,6 +15,7 @@ type recorded struct {
 	err    error     // why the ones behind it are not; nil if all are
 	failed time.Time // when the journal last did
 	lost   bool      // what is missing is no longer held
+	ends   bool      // with the turn: nothing comes back from it for sure
 	gate   *gate     // of calls that wait for the next flush
 	fresh  []*entry  // have a result since the last flush
 }

@@ -138,6 +138,28 @@ func TestStartBesideTheRecord(t *testing.T) {
 	}
 }
 
+// A worker is told to start a call once the journal works again: the call has run, whatever
+// its beginning has met.
+func TestAWorkersCallBehindAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.config.StartWaits = true
+		w.config.Start = func(ctx context.Context, r supervisor.Request) Running {
+			time.Sleep(journalPause + 500*time.Millisecond) // for a worker's slot
+			if err := r.Placed("w1", 1); err != nil {
+				return over{supervisor.Verdict{Status: api.StatusStartFailed}.Result()}
+			}
+			return w.fakes.start(ctx, r)
+		}
+		w.journal.fail = errFull
+		w.journal.fills(journalPause, nil)
+		want(t, run(t, w.begin(t, Spec{Single: true}), callOf("a", "work", 1)), "ok")
+		if len(w.fakes.started) != 1 {
+			t.Errorf("started: %q", w.fakes.started)
+		}
+	})
+}
+
 // While the journal fails no such call runs either: the first one finds out.
 func TestWhatChangesNothingMeetsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

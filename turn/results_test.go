@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,4 +99,34 @@ func TestAResultThatCannotBeReadBack(t *testing.T) {
 		}
 		turn.End()
 	})
+}
+
+// A turn of one batch goes on until nobody needs its record any more: what has ended may be
+// removed.
+func TestATurnWhoseResultsAreOnRecordGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.room, w.config.Recall = 15, w.journal.recall
+		turn := w.begin(t, Spec{Single: true})
+		results, err := turn.RunBatch(t.Context(), []Call{speaks("a", 1, 10), speaks("b", 2, 10), speaks("c", 3, 10)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, active := turn.Info(); !active || ends(w.journal) {
+			t.Error("the turn has ended")
+		}
+		for r := range results.All() {
+			if !r.OK() {
+				t.Errorf("%+v", r)
+			}
+		}
+		results.Close()
+		if turn.End(); !ends(w.journal) {
+			t.Error("its end is not on record")
+		}
+	})
+}
+
+func ends(m *recorder) bool {
+	return slices.ContainsFunc(m.list(), func(r Record) bool { return r.Event.Kind == api.EventTurnEnd })
 }

@@ -109,7 +109,9 @@ func (b *batch) placed(e *entry, worker string, attempt int) (err error) {
 	if !b.t.do(func() {
 		b.t.emit(event, nil)
 		b.t.flush()
-		err = b.t.recorded.err
+		if err = b.t.recorded.err; err == nil {
+			e.gate = nil // whatever kept its beginning off the record has passed
+		}
 		e.worker = worker
 	}) {
 		return errors.New("the turn is over")

@@ -275,7 +275,7 @@ func (t *Turn) finish() {
 		t.close(p, api.OutcomeCancelled, api.Answer{By: "end"})
 	}
 	t.emit(api.Event{Kind: api.EventTurnEnd}, nil)
-	t.recorded.failed = time.Time{} // tried once more, now or never
+	t.recorded.failed, t.recorded.ends = time.Time{}, true // tried once more, now or never
 	t.flush()
 	t.over = true
 	t.log.end()

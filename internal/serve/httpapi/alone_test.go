@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -100,5 +101,31 @@ func TestACallsTurnOfItsOwn(t *testing.T) {
 	var start api.Event
 	if err := w.client.Watch(w.ctx(), results[0].TurnID, 0, func(e api.Record) bool { start = e.Event; return false }); err != nil || start.ParentID != parent || start.SessionID != "s" {
 		t.Errorf("%v, began with %+v", err, start)
+	}
+}
+
+// A name that is on record is refused, and nothing runs.
+func TestATurnOfItsOwnHasItsOwnName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for _, status := range []int{0, http.StatusConflict, http.StatusConflict} {
+		results, err := w.client.RunTurn(w.ctx(), api.TurnSpec{TurnID: "t"}, []api.Call{callOf("1", "work", fakeArgs{})})
+		refused, _ := errors.AsType[*api.Error](err)
+		if status == 0 && (err != nil || !results[0].OK()) || status != 0 && (refused == nil || refused.Status != status) {
+			t.Errorf("%v, %+v", err, results)
+		}
+	}
+}
+
+// The bodies of a call's requests count for who owns its turn.
+func TestBodiesOfACallAreItsOwners(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	parent, _ := w.turns.Turn(w.begin(api.TurnSpec{}))
+	r := httptest.NewRequest("POST", "/api/turns", nil)
+	c := &children{of: api.Place{CallID: "c", TurnID: parent.ID()}, owner: parent.Owner()}
+	key := bodyKey(r.WithContext(context.WithValue(r.Context(), childrenKey{}, c)), c.caller())
+	if key == "" || key != parent.Owner() {
+		t.Errorf("they count for %q, not for %q", key, parent.Owner())
 	}
 }

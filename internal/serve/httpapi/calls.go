@@ -21,7 +21,7 @@ func (s *Server) run(q *request) error {
 	if err := q.decode(&batch); err != nil {
 		return err
 	}
-	return s.runIn(q, t, q.calls(batch))
+	return s.runIn(q, t, q.calls(batch), t.Newest())
 }
 
 // runAlone runs a batch in a turn of its own.
@@ -34,22 +34,23 @@ func (s *Server) runAlone(q *request) error {
 	if err := turn.CheckBatch(calls); err != nil {
 		return wrongBatch(err)
 	}
-	t, err := s.beginFor(q, asked.TurnSpec, true)
+	t, err := s.beginFor(q, asked.TurnSpec, asked.TurnID == "") // a name may be taken, which its record tells
 	if err != nil {
 		return err
 	}
 	defer t.End()
-	return s.runIn(q, t, calls)
+	return s.runIn(q, t, calls, 0)
 }
 
-func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call) error {
+// runIn shows events behind seq, where the client wants to see them.
+func (s *Server) runIn(q *request, t *turn.Turn, calls []turn.Call, seq int64) error {
 	ctx, stop, err := s.engage(q, t)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	if q.wantsStream() {
-		return s.runStreamed(ctx, q, t, calls)
+		return s.runStreamed(ctx, q, t, calls, seq)
 	}
 	results, err := t.RunBatch(ctx, calls)
 	if err != nil {
@@ -116,7 +117,7 @@ type ran struct {
 }
 
 // runStreamed shows what happens while the batch runs.
-func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, calls []turn.Call) error {
+func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, calls []turn.Call, seq int64) error {
 	free, err := s.streams.take(q.who)
 	if err != nil {
 		return err
@@ -124,7 +125,6 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	defer free()
 	ctx, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
-	begin := t.Newest()
 	running, ended := context.WithCancel(context.Background())
 	shown, hide := context.WithCancel(running)
 	defer context.AfterFunc(ctx, func() {
@@ -139,7 +139,7 @@ func (s *Server) runStreamed(ctx context.Context, q *request, t *turn.Turn, call
 	}()
 	st := s.newStream(q)
 	defer st.close()
-	if errors.Is(st.follow(shown, t, begin), errGone) {
+	if errors.Is(st.follow(shown, t, seq), errGone) {
 		abort(turn.ErrDisconnected)
 	}
 	if isShutOut(ctx) {

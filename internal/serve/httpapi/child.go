@@ -26,7 +26,8 @@ const (
 // children are the way of one call to the API: turns below its own, and nothing
 // else.
 type children struct {
-	of api.Place
+	of    api.Place
+	owner string // of the turn that it is of
 
 	mu    sync.Mutex
 	begun map[string]*turn.Turn // nil once the call ends
@@ -45,6 +46,9 @@ func childrenOf(ctx context.Context) *children {
 // has begun is aborted and ended before ServeChild returns. It is for turn.Config.
 func (s *Server) ServeChild(l net.Listener, of api.Place) {
 	c := &children{of: of, begun: map[string]*turn.Turn{}}
+	if t, ok := s.config.Turns.Turn(of.TurnID); ok {
+		c.owner = t.Owner()
+	}
 	server := s.HTTP()
 	withConnection := server.ConnContext
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {

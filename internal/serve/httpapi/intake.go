@@ -210,9 +210,12 @@ func (i *intake) count(r *http.Request, w http.ResponseWriter, who caller, most 
 	return h, stop, nil
 }
 
-// bodyKey is who an eighth is for: an identity, wherever it comes from, and of those
-// who need none each address.
+// bodyKey is who an eighth is for: an identity, wherever it comes from, with its calls, and
+// of those who need none each address.
 func bodyKey(r *http.Request, who caller) string {
+	if of := childrenOf(r.Context()); of != nil {
+		return of.owner
+	}
 	if len(who.Roles) > 0 {
 		return who.Name
 	}

@@ -90,9 +90,10 @@ func cutOff(err error) bool {
 func (o *owner) onAbort(reason api.Reason, now time.Time) {
 	switch o.state {
 	case stateQueued:
-		o.found.Cause, o.found.Reason, o.found.StartErr = outcome.CauseAbort, reason, errAborted
-		o.leaveQueue()
-		o.to(refused, now)
+		if o.found.Cause == outcome.CauseNone {
+			o.found.Cause, o.found.Reason, o.found.StartErr = outcome.CauseAbort, reason, errAborted
+		}
+		o.leaveQueue() // which is heard of when nothing that was made meanwhile is left
 	case stateStopping:
 		o.to(killRequested, now)
 	case stateDraining:

@@ -73,6 +73,11 @@ type (
 )
 
 func (in admittedEntry) take(o *owner, now time.Time) {
+	if o.found.Cause != outcome.CauseNone { // aborted as it came
+		in.leave()
+		o.to(refused, now)
+		return
+	}
 	if !o.to(admitted, now) {
 		in.leave()
 		return
@@ -84,9 +89,10 @@ func (in admittedEntry) take(o *owner, now time.Time) {
 }
 
 func (in refusedEntry) take(o *owner, now time.Time) {
-	if o.to(refused, now) {
+	if o.found.StartErr == nil {
 		o.found.StartErr = in.err
 	}
+	o.to(refused, now)
 }
 
 // take takes over the processes. If the call has been stopped in the meantime they
