@@ -22,13 +22,33 @@ const (
 type Recall func(turnID, callKey string) (*api.Result, error)
 
 // Results are those of a batch that is over. Its methods are for one goroutine.
-type Results struct{ b *batch }
+type Results struct {
+	t    *Turn
+	list []kept
+}
+
+// kept is what Results has of a call.
+type kept struct {
+	result  *api.Result // nil if it is on record alone
+	call    Call
+	key     string
+	counted int64
+}
+
+// results are the batch's, which is over.
+func (b *batch) results() *Results {
+	r := &Results{t: b.t}
+	for _, e := range b.entries {
+		r.list = append(r.list, kept{e.result, e.call, e.key, e.size})
+	}
+	return r
+}
 
 // All gives one result for each call, in their order, none of them nil.
 func (r *Results) All() iter.Seq[*api.Result] {
 	return func(yield func(*api.Result) bool) {
-		for _, e := range r.b.entries {
-			if !yield(r.b.resultOf(e)) {
+		for _, k := range r.list {
+			if !yield(r.resultOf(k)) {
 				return
 			}
 		}
@@ -40,27 +60,27 @@ func (r *Results) Close() {
 	if r == nil {
 		return
 	}
-	for _, e := range r.b.entries {
-		r.b.t.m.held.Add(-e.size)
-		e.size, e.result = 0, nil
+	for _, k := range r.list {
+		r.t.m.held.Add(-k.counted)
 	}
-	r.b.entries = nil
+	r.list = nil
 }
 
-func (b *batch) resultOf(e *entry) *api.Result {
-	if !e.shelved {
-		return e.result
+func (r *Results) resultOf(k kept) *api.Result {
+	if k.result != nil {
+		return k.result
 	}
-	result, err := b.t.m.config.Recall(b.t.info.TurnID, e.key)
+	id := r.t.info.TurnID
+	result, err := r.t.m.config.Recall(id, k.key)
 	if err == nil {
 		return result
 	}
-	r := supervisor.Verdict{
-		CallID: e.call.ID, Tool: e.call.Tool, Status: api.StatusNoResult, Reason: api.ReasonJournal,
+	result = supervisor.Verdict{
+		CallID: k.call.ID, Tool: k.call.Tool, Status: api.StatusNoResult, Reason: api.ReasonJournal,
 		Message: "[FAILED] The call is over, and its result is on record, which cannot be read: " + err.Error(),
 	}.Result()
-	r.TurnID, r.Retry.SideEffects = b.t.info.TurnID, "possible"
-	return r
+	result.TurnID, result.Retry.SideEffects = id, "possible"
+	return result
 }
 
 // shelve has what there is no room for in memory on record alone.

@@ -56,7 +56,7 @@ func (t *Turn) RunBatch(ctx context.Context, calls []Call) (*Results, error) {
 	stop := context.AfterFunc(ctx, func() { t.Abort(abortReason(ctx)) })
 	defer stop()
 	<-b.done
-	return &Results{b}, nil
+	return b.results(), nil
 }
 
 // ErrDisconnected is the cause of a context whose client has gone.

@@ -149,36 +149,31 @@ func (h *Holder) covers(bytes int64) bool {
 // who waits with its hands full makes others wait.
 func (h *Holder) Take(ctx context.Context, bytes int64) error {
 	a := h.account
-	a.mu.Lock()
-	if h.lost || h.released {
-		a.mu.Unlock()
-		return ErrLost
+	for {
+		a.mu.Lock()
+		if h.lost || h.released {
+			a.mu.Unlock()
+			return ErrLost
+		}
+		if h.covers(bytes) {
+			a.mu.Unlock()
+			return nil
+		}
+		need, _ := h.lacks(bytes)
+		w := &waiter{holder: h, bytes: need, reserves: true, ready: make(chan struct{})}
+		switch holds := h.counted > 0; {
+		case holds && a.fits(h.key, need): // before those who have nothing: it is done sooner
+			a.count(w)
+			a.mu.Unlock()
+			continue
+		case holds && a.hasOlder(h):
+			a.mu.Unlock()
+			return ErrFull
+		}
+		if err := a.get(ctx, w); err != nil { // what was reserved may be lost meanwhile
+			return err
+		}
 	}
-	if h.covers(bytes) {
-		a.mu.Unlock()
-		return nil
-	}
-	need, kept := h.lacks(bytes)
-	w := &waiter{holder: h, bytes: need, ready: make(chan struct{})}
-	switch holds := h.counted > 0; {
-	case holds && a.fits(h.key, need): // before those who have nothing: it is done sooner
-		a.count(w)
-		h.reserved -= kept
-		h.bytes += bytes
-		a.mu.Unlock()
-		return nil
-	case holds && a.hasOlder(h):
-		a.mu.Unlock()
-		return ErrFull
-	}
-	if err := a.get(ctx, w); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	h.reserved = max(h.reserved-kept, 0)
-	h.bytes += bytes
-	return nil
 }
 
 // Give takes back what Take counted.
