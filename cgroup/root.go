@@ -124,9 +124,10 @@ func (r *Root) openV2(ctx context.Context, o Options) error {
 	return nil
 }
 
-// maxNameTries bounds the race with another toolhost's sweep, which may take
-// the new directory for a dead one's before we have locked it.
-const maxNameTries = 5
+// maxNameTries bounds the race with the sweeps of other toolhosts, which may take
+// the new directory for a dead one's before we have locked it: each one that starts
+// sweeps once, and dozens may start at once.
+const maxNameTries = 100
 
 func (r *Root) makeDirectories() error {
 	var err error
