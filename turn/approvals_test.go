@@ -146,7 +146,7 @@ func TestApprovalsEnd(t *testing.T) {
 }
 
 // A revocation that cannot be saved counts at once, is listed as not kept, and is saved as
-// soon as it can be; where less can be saved than there is, that is none rather than too many.
+// soon as it can be; where there is no room for all of the list, nothing is saved rather than too much.
 func TestRevokedWhereNothingCanBeSaved(t *testing.T) {
 	var saved []KeptApproval
 	var room, readOnly bool

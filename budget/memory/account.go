@@ -178,25 +178,27 @@ func (h *Holder) Take(ctx context.Context, bytes int64) error {
 
 // Give takes back what Take counted.
 func (h *Holder) Give(bytes int64) {
-	a := h.account
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if h.released {
-		return
-	}
-	h.bytes = max(h.bytes-bytes, 0)
-	a.uncount(h, max(h.counted-h.reserved-max(h.bytes-h.free, 0), 0))
-	a.serve()
+	h.account.mu.Lock()
+	defer h.account.mu.Unlock()
+	h.give(bytes)
 }
 
 // Keep gives all back but so many of the bytes that are in use.
 func (h *Holder) Keep(bytes int64) {
 	h.account.mu.Lock()
-	rest := h.bytes - bytes
-	h.account.mu.Unlock()
-	if rest > 0 {
-		h.Give(rest)
+	defer h.account.mu.Unlock()
+	h.give(max(h.bytes-bytes, 0))
+}
+
+// give is called while the account is locked.
+func (h *Holder) give(bytes int64) {
+	if h.released {
+		return
 	}
+	a := h.account
+	h.bytes = max(h.bytes-bytes, 0)
+	a.uncount(h, max(h.counted-h.reserved-max(h.bytes-h.free, 0), 0))
+	a.serve()
 }
 
 // Release gives everything back. It may be called again.

@@ -74,7 +74,7 @@ func answerList[T any](q *request, name string, items iter.Seq[T], rest map[stri
 		_, _ = a.w.Write([]byte{'\n'})
 	case err == nil:
 		respondRaw(q.w, a.status, a.held)
-	case a.begun: // half of an answer is none
+	case a.begun: // an answer that is cut off must not look whole
 		panic(http.ErrAbortHandler)
 	}
 	return err

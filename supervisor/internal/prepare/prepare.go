@@ -46,7 +46,7 @@ type Preparer struct {
 	// nil is nothing.
 	Trusted []string
 	Own     func() sandbox.Own
-	// SpillDir is what calls may read, but not write; empty means there is no such folder.
+	// SpillDir is the folder that calls may read, but not write; empty means none.
 	SpillDir string
 	// Cgroup names the layout in use, Controllers what it can limit.
 	Cgroup      string

@@ -25,7 +25,7 @@ type escapeState int
 const (
 	whole  escapeState = iota
 	partly             // more is needed to tell
-	wrong              // it is none
+	wrong              // it is not an escape
 )
 
 // scanner finds secrets as they are, and behind escapes.
