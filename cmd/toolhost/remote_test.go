@@ -285,6 +285,7 @@ func TestCallOfADaemonThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(d.pid, syscall.SIGCONT) })
+	wait.Until(t, "the daemon has stopped", func() bool { return stopped(d.pid) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
