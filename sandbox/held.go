@@ -86,8 +86,6 @@ type held struct {
 	over bool
 }
 
-var errReleased = errors.New("the granted paths have been closed: resolve the policy again")
-
 // use keeps the files open until done is called.
 func (h *held) use() (done func(), err error) {
 	if h == nil {
@@ -95,9 +93,6 @@ func (h *held) use() (done func(), err error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.over {
-		return nil, errReleased
-	}
 	if h.shut {
 		if err := h.reopen(); err != nil {
 			return nil, err
@@ -112,7 +107,7 @@ func (h *held) use() (done func(), err error) {
 	}), nil
 }
 
-// close closes the files, after the starts that use them.
+// close closes the files, after the starts that use them. Later ones open them again.
 func (h *held) close() {
 	if h == nil {
 		return
@@ -128,6 +123,7 @@ func (h *held) tidy() {
 		for _, o := range h.files {
 			_ = o.file.Close()
 		}
+		h.shut = true
 	}
 }
 

@@ -182,12 +182,23 @@ func self(t testing.TB) Program {
 	return Program{Source: path, Target: "/tool"}
 }
 
+// What was judged is opened again for a start behind the policy's end, and nothing else.
 func TestClosedGrants(t *testing.T) {
 	w := enter(t)
-	p := w.plan(Policy{Read: []string{realTemp(t)}}, Task{})
-	p.Close()
-	p.Close()
-	wantError(t, w.start(p, "sleep", nil, nil).err, "resolve the policy again")
+	dir := realTemp(t) + "/granted"
+	must(t, os.Mkdir(dir, 0o755))
+	p := w.plan(Policy{Read: []string{dir}}, Task{})
+	for range 2 {
+		p.Close()
+		p.Close()
+		if p.held.uses != 0 || !p.held.shut {
+			t.Errorf("%d starts use it, closed %v", p.held.uses, p.held.shut)
+		}
+		w.wantDo(p, "list:"+dir, "")
+	}
+	must(t, os.Rename(dir, dir+".old"))
+	must(t, os.Mkdir(dir, 0o755))
+	wantError(t, w.start(p, "sleep", nil, nil).err, "has been replaced since it was resolved")
 }
 
 func TestParseMounts(t *testing.T) {

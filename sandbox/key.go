@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,15 +24,35 @@ func (r Resolved) key() string {
 	key := sha256.New()
 	fmt.Fprintf(key, "%#v %s", r.policy, r.held.key(r.workspace))
 	for _, g := range r.grants {
-		fmt.Fprintf(key, " %q %t %s", g.target, g.write, r.held.key(g.source))
-		for _, m := range r.held.mountsBelow(g.source) {
-			fmt.Fprintf(key, " %d %q %q %q", m.id, m.at, m.device, m.root)
-		}
+		fmt.Fprintf(key, " %q %t", g.target, g.write)
+		r.held.writeKey(key, g.source)
 	}
 	for _, m := range r.masks {
 		fmt.Fprintf(key, " %q %q %d:%d %d", m.grant, m.target, m.device, m.inode, m.kind)
 	}
 	return hex.EncodeToString(key.Sum(nil))
+}
+
+// Key is the same for starts whose sandboxes are alike, and whose programs may differ: one
+// can have the place of the other in a sandbox that waits (Waits).
+func (s Spec) Key() string {
+	key := sha256.New()
+	s.Path, s.Args, s.Env, s.Dir, s.Timer, s.Waits = "", nil, nil, "", 0, true
+	key.Write(s.options(identity{}).Encode())
+	fmt.Fprintf(key, "%d %t %t %q", s.Plan.flags, s.Plan.user, s.Plan.shared, s.Lease.Name())
+	for _, tree := range s.Plan.stage {
+		fmt.Fprintf(key, " %+v", tree)
+		s.Plan.held.writeKey(key, tree.Source)
+	}
+	return hex.EncodeToString(key.Sum(nil))
+}
+
+// writeKey writes the key of a path and of what is mounted below it.
+func (h *held) writeKey(to io.Writer, path string) {
+	fmt.Fprintf(to, " %s", h.key(path))
+	for _, m := range h.mountsBelow(path) {
+		fmt.Fprintf(to, " %d %q %q %q", m.id, m.at, m.device, m.root)
+	}
 }
 
 // mountsBelow are those that a grant of the folder shows, as they were when the

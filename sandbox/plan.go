@@ -115,8 +115,8 @@ type Plan struct {
 	lifetimes isolation
 }
 
-// Close closes the granted paths, after the starts that are under way: the plan
-// can start no more. It may be called again.
+// Close closes the granted paths, after the starts that are under way. A later start opens
+// them again, and fails where something else is there. It may be called again.
 func (p *Plan) Close() { p.held.close() }
 
 // Receipt is what the plan enforces; a start fails if any of it can't be.

@@ -28,6 +28,7 @@ type Process struct {
 	ready   chan struct{} // closed once the tool runs, or failed
 	failure error         // written before born and ready are closed
 	begun   bool          // the launcher is about to start the tool; read after born is closed
+	waits   bool          // it starts none before Begin
 	pid     int
 	pidfd   *os.File
 	raw     syscall.RawConn // pidfd's
@@ -47,7 +48,7 @@ type Process struct {
 func newProcess(control *net.UnixConn, who identity, z *zygote, leave func(), spec Spec) *Process {
 	p := &Process{
 		control: control, who: who, zygote: z, leave: leave, born: make(chan struct{}), ready: make(chan struct{}), arranged: make(chan struct{}),
-		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}),
+		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), waits: spec.Waits,
 	}
 	if spec.socketDir() != "" {
 		p.folders = append(p.folders, &p.socketDir)
@@ -159,6 +160,25 @@ func (p *Process) Started(ctx context.Context) error {
 	}
 }
 
+// Begin starts the program of a process that was started with Spec.Waits, once: spec's
+// Path, with its Args, Env and Dir, and Timer, which counts from now. Nothing else of spec is
+// read. It does not wait; Started does. An error means that nothing has begun, and nothing
+// will.
+func (p *Process) Begin(spec Spec) error {
+	if p.HasEnded() { // others may hold its end of the socket a moment longer
+		return fmt.Errorf("cannot give a sandbox that waits its program: %w", ErrGone)
+	}
+	told, err := textFile("toolhost-tool", spec.tool().Encode())
+	if err != nil {
+		return err
+	}
+	defer told.Close()
+	if _, _, err := p.control.WriteMsgUnix([]byte{wire.KindBegin}, unix.UnixRights(int(told.Fd())), nil); err != nil {
+		return fmt.Errorf("cannot give a sandbox that waits its program: %w", err)
+	}
+	return nil
+}
+
 // SocketDir is the folder in which the tool makes its socket, Workspace that of
 // its files, both as O_PATH descriptors; nil without one. They are valid after
 // Started, until Release.
@@ -263,7 +283,7 @@ func (p *Process) handle(message []byte, files []*os.File) {
 	case wire.KindBorn:
 		p.onBorn(message, files)
 	case wire.KindReady:
-		p.begun = true
+		p.begun = !p.waits
 		for i, to := range p.folders {
 			if i < len(files) && *to == nil {
 				*to, files[i] = files[i], nil

@@ -62,6 +62,9 @@ type Spec struct {
 	// Movable: the timer will be moved often, as for calls that follow one another. Without
 	// a Lease it then takes the host one more descriptor, and does not wake the launcher.
 	Movable bool
+	// Waits: the sandbox is made for a program that comes later: Process.Begin starts it. Path,
+	// Args, Env, Dir and Timer are then not read. The plan must confine.
+	Waits bool
 	// Lease, if not nil, ends the tree from within when it is over, as Timer does.
 	Lease *Lease
 	// KillFile opens cgroup.kill of the call's group. It is called where the
@@ -203,10 +206,14 @@ func (s Spec) options(who identity) wire.Options {
 	namespaced := s.Plan.flags&both == both
 	return wire.Options{
 		Namespaced: namespaced, Proc: s.Plan.lifetimes.proc, Kill: !namespaced && s.KillFile != nil,
-		Extra: int64(len(s.Extra)), Held: held, Lease: s.Lease != nil, Staged: int64(len(s.Plan.stage)), TimerNS: int64(s.Timer),
-		SocketDir: s.socketDir(), Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env,
-		Confine: s.Plan.confine, Root: s.Plan.root,
+		Extra: int64(len(s.Extra)), Held: held, Lease: s.Lease != nil, Waits: s.Waits, Staged: int64(len(s.Plan.stage)),
+		SocketDir: s.socketDir(), Tool: s.tool(), Confine: s.Plan.confine, Root: s.Plan.root,
 	}
+}
+
+// tool is what the launcher starts.
+func (s Spec) tool() wire.Tool {
+	return wire.Tool{TimerNS: int64(s.Timer), Dir: s.Dir, Path: s.Path, Args: s.Args, Env: s.Env}
 }
 
 // files are the launcher's descriptors in the order of wire.Options. The lock

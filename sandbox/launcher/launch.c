@@ -14,17 +14,24 @@ static void *memory(size_t n) {
 	return (void *)must("read options", "", sys(__NR_mmap, NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
-static void take_options(void) {
+// take reads a whole file of the host's, and closes it.
+static u8 *take(int fd, size_t *size) {
 	struct stat st;
-	must("read options", "", sys(__NR_fstat, SPEC_FD, &st));
-	size_t size = (size_t)st.st_size;
-	u8 *bytes = memory(size + 1);
-	for (size_t off = 0; off < size;) {
-		long n = sys(__NR_pread64, SPEC_FD, bytes + off, size - off, off);
+	must("read options", "", sys(__NR_fstat, fd, &st));
+	*size = (size_t)st.st_size;
+	u8 *bytes = memory(*size + 1);
+	for (size_t off = 0; off < *size;) {
+		long n = sys(__NR_pread64, fd, bytes + off, *size - off, off);
 		must("read options", "", n == 0 ? -EIO : n);
 		off += (size_t)n;
 	}
-	shut(SPEC_FD);
+	shut(fd);
+	return bytes;
+}
+
+static void take_options(void) {
+	size_t size;
+	u8 *bytes = take(SPEC_FD, &size);
 	must("read options", "", read_options(&options, bytes, size) ? 0 : -EBADMSG);
 }
 
@@ -38,6 +45,23 @@ static void keep_lease(void) {
 	struct pollfd fd = {lease_fd(), POLLIN, 0};
 	struct __kernel_timespec now = {0, 0};
 	must("keep the lease", "", sys(__NR_ppoll, &fd, 1, &now, NULL, 0) == 0 ? 0 : -ETIME);
+}
+
+// await_tool waits for the call that this sandbox was made ahead of. Without a host or a
+// lease none will come.
+static void await_tool(void) {
+	u8 kind;
+	size_t size;
+	struct packet p = {.bytes = &kind, .size = 1};
+	struct pollfd fds[2] = {{CONTROL_FD, POLLIN, 0}, {lease_fd(), POLLIN, 0}};
+	while (fds[0].revents == 0 && fds[1].revents == 0)
+		sys(__NR_ppoll, fds, COUNT(fds), NULL, NULL, 0);
+	if (fds[1].revents != 0 || receive(CONTROL_FD, &p) <= 0)
+		leave(0);
+	must("read options", "", kind == BEGIN && p.nfiles == 1 ? 0 : -EBADMSG);
+	u8 *bytes = take(p.files[0], &size);
+	must("read options", "", read_tool(&options.tool, bytes, size) ? 0 : -EBADMSG);
+	set_timer(options.tool.timer);
 }
 
 // surround.
@@ -109,7 +133,7 @@ static const char **vector(const struct list *l) {
 
 static i32 start_tool(void) {
 	struct program tool = {
-		.path = options.path, .dir = options.dir, .argv = vector(&options.args), .envp = vector(&options.env),
+		.path = options.tool.path, .dir = options.tool.dir, .argv = vector(&options.tool.args), .envp = vector(&options.tool.env),
 		.from = extra_fd(), .to = CONTROL_FD, .files = (int)options.extra,
 	};
 	block_signals(~0ULL); // nothing is to end this process while its memory is lent
@@ -199,7 +223,7 @@ void launch(void) {
 	set_title("toolhost-launcher");
 	must("close descriptors at exec", "", sys(__NR_close_range, CONTROL_FD, ~0U, CLOSE_RANGE_CLOEXEC));
 	take_options();
-	set_timer(options.timer);
+	set_timer(options.tool.timer);
 	surround();
 	report_ready();
 	int children = (int)must("watch children", "", child_signals());
@@ -207,6 +231,8 @@ void launch(void) {
 		confine(&options.root);
 		await_root();
 	}
+	if (options.waits)
+		await_tool();
 	keep_lease();
 	i32 tool = start_tool();
 	set_handlers(true); // a tool may send signals that end its launcher

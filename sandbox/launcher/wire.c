@@ -146,6 +146,16 @@ static void read_root(struct root *o, struct reader *r) {
 	o->listen = SKIP(r, read_listener);
 }
 
+static void read_program(struct tool *t, struct reader *r) {
+	t->timer = number(r);
+	t->dir = text(r);
+	t->path = text(r);
+	t->args = SKIP(r, text);
+	t->env = SKIP(r, text);
+	if (t->timer < 0)
+		fail(r);
+}
+
 static bool few(i64 n) { return n >= 0 && n <= MAX_FILES; }
 
 static bool complete(const struct reader *r) { return !r->bad && r->at == r->end; }
@@ -157,17 +167,20 @@ bool read_options(struct options *o, const u8 *bytes, size_t n) {
 	o->kill = flag(&r);
 	o->confine = flag(&r);
 	o->lease = flag(&r);
+	o->waits = flag(&r);
 	o->extra = number(&r);
 	o->held = number(&r);
 	o->staged = number(&r);
-	o->timer = number(&r);
 	o->socket_dir = text(&r);
-	o->dir = text(&r);
-	o->path = text(&r);
-	o->args = SKIP(&r, text);
-	o->env = SKIP(&r, text);
+	read_program(&o->tool, &r);
 	read_root(&o->root, &r);
-	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->root.listen.n <= MAX_SOCKETS && o->timer >= 0 && (!o->lease || o->held > 0);
+	return complete(&r) && few(o->extra) && few(o->held) && few(o->staged) && o->root.listen.n <= MAX_SOCKETS && (!o->lease || o->held > 0);
+}
+
+bool read_tool(struct tool *t, const u8 *bytes, size_t n) {
+	struct reader r = {.at = bytes, .end = bytes + n};
+	read_program(t, &r);
+	return complete(&r);
 }
 
 bool read_birth(struct birth *b, const u8 *bytes, size_t n) {

@@ -12,7 +12,7 @@ enum { MAX_MESSAGE = 512, MAX_BIRTH = 64 << 10, MAX_FILES = 250, MAX_SOCKETS = 2
 enum { CONTROL_FD = 3, SPEC_FD = 4, FIRST_FD = 5 };
 
 // Kinds of message.
-enum { BORN = 'B', SOCKETS = 'N', READY = 'R', STARTED = 'S', FAILED = 'E', EXITED = 'X', TIMER = 'T' };
+enum { BORN = 'B', SOCKETS = 'N', READY = 'R', STARTED = 'S', FAILED = 'E', EXITED = 'X', TIMER = 'T', BEGIN = 'G' };
 
 // Kinds of request to the zygote.
 enum { REQUEST_BIRTH = 'b', REQUEST_CONNECT = 'c' };
@@ -77,11 +77,17 @@ struct root {
 	struct list masked, read_only, writable, mounts, links, files, sysctls, limits, addresses, routes, listen;
 };
 
-struct options {
-	bool namespaced, proc, kill, confine, lease;
-	i64 extra, held, staged, timer;
-	const char *socket_dir, *dir, *path;
+struct tool {
+	i64 timer;
+	const char *dir, *path;
 	struct list args, env;
+};
+
+struct options {
+	bool namespaced, proc, kill, confine, lease, waits;
+	i64 extra, held, staged;
+	const char *socket_dir;
+	struct tool tool;
 	struct root root;
 };
 
@@ -107,6 +113,7 @@ struct stage read_stage(struct reader *r);
 
 // These return false where the bytes are not exactly one such value.
 bool read_options(struct options *o, const u8 *bytes, size_t n);
+bool read_tool(struct tool *t, const u8 *bytes, size_t n);
 bool read_birth(struct birth *b, const u8 *bytes, size_t n);
 
 #endif

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +78,10 @@ func (d *decoder) agree(t testing.TB, raw []byte) {
 	if got, want := d.accepts(t, 'o', raw), err == nil && !o.hasZero(); got != want {
 		t.Errorf("options %q: the launcher says %v, want %v", raw, got, want)
 	}
+	tool, err := DecodeTool(raw)
+	if got, want := d.accepts(t, 't', raw), err == nil && !tool.hasZero(); got != want {
+		t.Errorf("tool %q: the launcher says %v, want %v", raw, got, want)
+	}
 	b, err := DecodeBirth(raw)
 	if got, want := d.accepts(t, 'b', raw), err == nil && !b.hasZero() && len(b.Stage) <= MaxBirthFiles; got != want {
 		t.Errorf("birth %q: the launcher says %v, want %v", raw, got, want)
@@ -87,8 +92,8 @@ func hasZero(texts ...string) bool { return strings.Contains(strings.Join(texts,
 
 func (o *Options) hasZero() bool {
 	r := &o.Root
-	texts := append([]string{o.SocketDir, o.Dir, o.Path, r.Hostname, r.Workspace}, o.Args...)
-	for _, more := range [][]string{o.Env, r.Masked, r.ReadOnly, r.Writable} {
+	texts := []string{o.SocketDir, r.Hostname, r.Workspace}
+	for _, more := range [][]string{r.Masked, r.ReadOnly, r.Writable} {
 		texts = append(texts, more...)
 	}
 	for _, m := range r.Mounts {
@@ -100,7 +105,11 @@ func (o *Options) hasZero() bool {
 	for _, f := range append(append([]Text{}, r.Files...), r.Sysctls...) {
 		texts = append(texts, f.Path) // contents may have any byte
 	}
-	return hasZero(texts...)
+	return hasZero(texts...) || o.Tool.hasZero()
+}
+
+func (t *Tool) hasZero() bool {
+	return hasZero(slices.Concat([]string{t.Dir, t.Path}, t.Args, t.Env)...)
 }
 
 func (b *Birth) hasZero() bool {
@@ -127,8 +136,10 @@ func TestTheLaunchersDecoder(t *testing.T) {
 
 func launcherSamples() (samples [][]byte) {
 	for _, o := range optionSamples {
-		if raw := o.Encode(); len(raw) < 1<<12 {
-			samples = append(samples, raw)
+		for _, raw := range [][]byte{o.Encode(), o.Tool.Encode()} {
+			if len(raw) < 1<<12 {
+				samples = append(samples, raw)
+			}
 		}
 	}
 	for _, b := range birthSamples {

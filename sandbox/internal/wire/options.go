@@ -30,20 +30,28 @@ type Options struct {
 	// Lease says that the last of the files that are held is a timer; where that has run
 	// out, the launcher starts nothing and ends the tree. Others may share it.
 	Lease bool
-	// TimerNS is the time, in nanoseconds from start, after which the launcher
-	// ends the tree by itself; 0 is never.
-	TimerNS int64
+	// Waits says that the launcher is to start nothing before KindBegin comes, whose Tool
+	// takes the place of this one.
+	Waits bool
 	// SocketDir is where the tool puts its socket; the launcher covers it with
 	// a small tmpfs of its own where it is namespaced. Empty: none.
 	SocketDir string
-	// Dir is the tool's working directory, Path its executable, Args its whole
-	// argument vector and Env its whole environment.
-	Dir, Path string
-	Args, Env []string
+	Tool      Tool
 	// Confine asks for the native tier's root file system and restrictions,
 	// which Root describes.
 	Confine bool
 	Root    Root
+}
+
+// Tool is the program that a launcher starts.
+type Tool struct {
+	// TimerNS is the time, in nanoseconds from when the launcher reads it, after which
+	// that ends the tree by itself; 0 is never.
+	TimerNS int64
+	// Dir is the tool's working directory, Path its executable, Args its whole
+	// argument vector and Env its whole environment.
+	Dir, Path string
+	Args, Env []string
 }
 
 // Root is the world that a confined tool sees.
@@ -140,6 +148,24 @@ type Rlimit struct{ Resource, Value int64 }
 
 var errOptions = errors.New("malformed launcher options")
 
+// Encode renders t as bytes.
+func (t Tool) Encode() []byte {
+	c := codec{}
+	t.visit(&c)
+	return c.buf
+}
+
+// DecodeTool is the inverse of Encode.
+func DecodeTool(b []byte) (Tool, error) {
+	var t Tool
+	c := codec{buf: b, decoding: true}
+	t.visit(&c)
+	if c.bad || len(c.buf) != 0 || t.TimerNS < 0 {
+		return Tool{}, errOptions
+	}
+	return t, nil
+}
+
 // Encode renders o as bytes.
 func (o Options) Encode() []byte {
 	c := codec{}
@@ -152,25 +178,30 @@ func Decode(b []byte) (Options, error) {
 	var o Options
 	c := codec{buf: b, decoding: true}
 	o.visit(&c)
-	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.TimerNS < 0 || o.Lease && o.Held == 0 {
+	if c.bad || len(c.buf) != 0 || !few(o.Extra) || !few(o.Held) || !few(o.Staged) || len(o.Root.Listen) > MaxSockets || o.Tool.TimerNS < 0 || o.Lease && o.Held == 0 {
 		return Options{}, errOptions
 	}
 	return o, nil
 }
 
 func (o *Options) visit(c *codec) {
-	for _, v := range []*bool{&o.Namespaced, &o.Proc, &o.Kill, &o.Confine, &o.Lease} {
+	for _, v := range []*bool{&o.Namespaced, &o.Proc, &o.Kill, &o.Confine, &o.Lease, &o.Waits} {
 		c.flag(v)
 	}
-	for _, v := range []*int64{&o.Extra, &o.Held, &o.Staged, &o.TimerNS} {
+	for _, v := range []*int64{&o.Extra, &o.Held, &o.Staged} {
 		c.number(v)
 	}
-	for _, v := range []*string{&o.SocketDir, &o.Dir, &o.Path} {
-		c.text(v)
-	}
-	texts(c, &o.Args)
-	texts(c, &o.Env)
+	c.text(&o.SocketDir)
+	o.Tool.visit(c)
 	o.Root.visit(c)
+}
+
+func (t *Tool) visit(c *codec) {
+	c.number(&t.TimerNS)
+	c.text(&t.Dir)
+	c.text(&t.Path)
+	texts(c, &t.Args)
+	texts(c, &t.Env)
 }
 
 func (r *Root) visit(c *codec) {

@@ -33,12 +33,12 @@ var fullRoot = Root{
 
 var optionSamples = []Options{
 	{},
-	{Namespaced: true, Path: "/bin/true"},
-	{Proc: true, Dir: "/"},
-	{Kill: true, Extra: 3, Held: 1, Lease: true, Staged: 2, TimerNS: math.MaxInt64, SocketDir: "/run/toolhost/1"},
-	{SocketDir: "a\nb\n\n", Dir: `"quoted" 'single' ` + "`back`", Path: `back\slash\n` + "\x00"},
-	{SocketDir: "\xff\xfe", Dir: "ä\u2028\t\r", Path: strings.Repeat("x", 1<<16)},
-	{Args: []string{"", "a", "\x00"}, Env: []string{"A=b"}, Confine: true, Root: fullRoot},
+	{Namespaced: true, Tool: Tool{Path: "/bin/true"}},
+	{Proc: true, Waits: true, Tool: Tool{Dir: "/"}},
+	{Kill: true, Extra: 3, Held: 1, Lease: true, Staged: 2, Tool: Tool{TimerNS: math.MaxInt64}, SocketDir: "/run/toolhost/1"},
+	{SocketDir: "a\nb\n\n", Tool: Tool{Dir: `"quoted" 'single' ` + "`back`", Path: `back\slash\n` + "\x00"}},
+	{SocketDir: "\xff\xfe", Tool: Tool{Dir: "ä\u2028\t\r", Path: strings.Repeat("x", 1<<16)}},
+	{Tool: Tool{Args: []string{"", "a", "\x00"}, Env: []string{"A=b"}}, Confine: true, Root: fullRoot},
 }
 
 func TestOptionsRoundTrip(t *testing.T) {
@@ -52,7 +52,7 @@ func TestOptionsRoundTrip(t *testing.T) {
 
 // An unset slice and an empty one are the same on the wire.
 func TestEmptyListsAreReadAsNil(t *testing.T) {
-	got, err := Decode(Options{Args: []string{}, Env: []string{}, Root: Root{Mounts: []Mount{}, Links: []Link{}, Limits: []Rlimit{}}}.Encode())
+	got, err := Decode(Options{Tool: Tool{Args: []string{}, Env: []string{}}, Root: Root{Mounts: []Mount{}, Links: []Link{}, Limits: []Rlimit{}}}.Encode())
 	if err != nil || !reflect.DeepEqual(got, Options{}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -60,7 +60,7 @@ func TestEmptyListsAreReadAsNil(t *testing.T) {
 
 // Every proper beginning is refused, and so is anything after the end.
 func TestCutOptionsAreRefused(t *testing.T) {
-	good := Options{Args: []string{"a"}, Confine: true, Root: fullRoot}.Encode()
+	good := Options{Tool: Tool{Args: []string{"a"}}, Confine: true, Root: fullRoot}.Encode()
 	for n := range good {
 		if o, err := Decode(good[:n]); err == nil || !reflect.DeepEqual(o, Options{}) {
 			t.Errorf("%d of %d bytes: got %+v, %v", n, len(good), o, err)
@@ -78,7 +78,7 @@ func number(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint6
 func TestMalformedOptionsAreRefused(t *testing.T) {
 	good := Options{}.Encode()
 	// The fields' places in the encoding of the zero value. An empty text is 9 bytes.
-	const namespaced, extra, held, staged, timer, path, args = 0, 5 * 8, 6 * 8, 7 * 8, 8 * 8, 9*8 + 2*9, 9*8 + 3*9
+	const namespaced, extra, held, staged, timer, path, args = 0, 6 * 8, 7 * 8, 8 * 8, 9*8 + 9, 10*8 + 2*9, 10*8 + 3*9
 	with := func(at int, v int64) []byte { return slices.Concat(good[:at], number(v), good[at+8:]) }
 	for name, raw := range map[string][]byte{
 		"flag of 2":        with(namespaced, 2),
@@ -133,7 +133,7 @@ func FuzzOptions(f *testing.F) {
 			}
 			return
 		}
-		if got.Extra < 0 || got.Held < 0 || got.Staged < 0 || got.TimerNS < 0 {
+		if got.Extra < 0 || got.Held < 0 || got.Staged < 0 || got.Tool.TimerNS < 0 {
 			t.Fatalf("accepted %+v", got)
 		}
 		if again, err := Decode(got.Encode()); err != nil || !reflect.DeepEqual(again, got) {
@@ -147,8 +147,8 @@ func FuzzOptionsFields(f *testing.F) {
 	f.Add(false, int64(-1), int64(0), int64(math.MaxInt64), int64(math.MinInt64), "", "\x00", "\xff", "", "\n", "")
 	f.Fuzz(func(t *testing.T, flag bool, extra, held, staged, timer int64, socketDir, dir, path, arg, name, value string) {
 		want := Options{
-			Namespaced: flag, Kill: !flag, Extra: extra, Held: held, Staged: staged, TimerNS: timer,
-			SocketDir: socketDir, Dir: dir, Path: path, Args: []string{arg, name}, Env: []string{name + "=" + value},
+			Namespaced: flag, Kill: !flag, Extra: extra, Held: held, Staged: staged, SocketDir: socketDir,
+			Tool: Tool{TimerNS: timer, Dir: dir, Path: path, Args: []string{arg, name}, Env: []string{name + "=" + value}},
 			Root: Root{Mounts: []Mount{{Source: path, Target: dir, Bytes: timer, Write: flag}}, Files: []Text{{name, value, flag}}, Limits: []Rlimit{{extra, held}}},
 		}
 		got, err := Decode(want.Encode())
@@ -160,6 +160,9 @@ func FuzzOptionsFields(f *testing.F) {
 		}
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %v; want %+v", got, err, want)
+		}
+		if tool, err := DecodeTool(want.Tool.Encode()); err != nil || !reflect.DeepEqual(tool, want.Tool) {
+			t.Fatalf("got %+v, %v; want %+v", tool, err, want.Tool)
 		}
 	})
 }

@@ -33,6 +33,8 @@ const (
 	KindExited  byte = 'X'
 	// Host to launcher: the time left until the launcher ends its tree.
 	KindTimer byte = 'T'
+	// Host to launcher that waits: the Tool, in a file that comes with it.
+	KindBegin byte = 'G'
 )
 
 // Failure says which step of a launcher failed, and how.

@@ -46,18 +46,30 @@ static void see_root(const struct root *r) {
 		seen += (u64)l.it.port;
 }
 
+static void see_tool(const struct tool *t) {
+	see(t->dir);
+	see(t->path);
+	EACH(s, t->args, text)
+		see(s.it);
+	EACH(s, t->env, text)
+		see(s.it);
+}
+
 static int decode_options(const u8 *bytes, size_t n) {
 	struct options o;
 	if (!read_options(&o, bytes, n))
 		return 0;
 	see(o.socket_dir);
-	see(o.dir);
-	see(o.path);
-	EACH(s, o.args, text)
-		see(s.it);
-	EACH(s, o.env, text)
-		see(s.it);
+	see_tool(&o.tool);
 	see_root(&o.root);
+	return 1;
+}
+
+static int decode_tool(const u8 *bytes, size_t n) {
+	struct tool t;
+	if (!read_tool(&t, bytes, n))
+		return 0;
+	see_tool(&t);
 	return 1;
 }
 
@@ -77,7 +89,7 @@ int main(void) {
 		u8 *bytes = malloc(n); // exactly as large: what is read beyond it is noticed
 		if (n > 0 && (bytes == NULL || fread(bytes, n, 1, stdin) != 1))
 			return 1;
-		putchar(kind == 'o' ? decode_options(bytes, n) : decode_birth(bytes, n));
+		putchar(kind == 'o' ? decode_options(bytes, n) : kind == 't' ? decode_tool(bytes, n) : decode_birth(bytes, n));
 		fflush(stdout);
 		free(bytes);
 	}
