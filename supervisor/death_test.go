@@ -201,6 +201,13 @@ func childProcesses() []int {
 	return slices.DeleteFunc(processes.Children(os.Getpid()), processes.IsZygote)
 }
 
+// allGone ends what waits for calls, and says whether nothing of any call is left.
+func allGone(h testHost) bool {
+	h.EndIdle()
+	groups, err := filepath.Glob(filepath.Join(h.Host().Place, "c-*"))
+	return err == nil && len(groups) == 0 && h.Host().Running == 0
+}
+
 func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	calls := times(30, 60, 300)
 	if n := os.Getenv("TOOLHOST_LEAK_CALLS"); n != "" {
@@ -210,7 +217,7 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	host := newHost(t, supervisor.Config{RuntimeDir: dir})
 	one := func() { wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK) }
 	one()
-	eventually(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
+	eventually(t, "the first call is freed", func() bool { return allGone(host) })
 	fds, goroutines := open(t)
 	before := childProcesses() // a fleet's servers
 	for range calls {
@@ -218,7 +225,7 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	}
 	eventually(t, "no more files and goroutines than before", func() bool {
 		f, g := open(t)
-		return f <= fds && g <= goroutines && host.Host().Running == 0
+		return f <= fds && g <= goroutines && allGone(host)
 	})
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)

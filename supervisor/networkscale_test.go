@@ -70,7 +70,7 @@ func TestAThousandIdleConnections(t *testing.T) {
 		return
 	}
 	const connections, mostBytes, mostDescriptors = 1000, 20 << 20, 6
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	wantStatus(t, call(t, host, reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")), api.StatusOK)
 	pid := relayPID(t)
 	before := needsOf(t, pid)
@@ -102,7 +102,7 @@ func TestOneGigabyteEachWay(t *testing.T) {
 		return
 	}
 	const size = 1 << 30
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	grants := with("a.test:2223,80,443", "203.0.113.10:2223")
 	r := call(t, host, reaching(t, l, grants, fmt.Sprintf("pour a.test:2223 %d", size), fmt.Sprintf("drink http://a.test/?bytes=%d", size)))
 	wantStatus(t, r, api.StatusOK)
@@ -126,7 +126,7 @@ func TestTenThousandConnections(t *testing.T) {
 	if l == nil {
 		return
 	}
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	greet := reaching(t, l, with("a.test:2222"), "echo a.test:2222 x")
 	wantStatus(t, call(t, host, greet), api.StatusOK)
 	pid := relayPID(t)
@@ -163,7 +163,7 @@ func TestCallsWithFullBuffersLeaveNothing(t *testing.T) {
 		}
 		calls = n
 	}
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	used := newSpaces(t)
 	var full atomic.Int64 // calls that have had the time to fill their buffers
 	flood := func(n int) {

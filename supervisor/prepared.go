@@ -51,7 +51,7 @@ func (s *Supervisor) Prepare(ctx context.Context, request Request) (*Prepared, e
 // is made meanwhile.
 func (s *Supervisor) PrepareAhead(ctx context.Context, request Request) (*Prepared, error) {
 	return s.prepare(ctx, request, func(p *prepare.Prepared) {
-		if hasOwnProcess(p) {
+		if hasOwnProcess(p) && !s.maker.Spares.May(p) {
 			s.maker.MakeGroup(p)
 		}
 	})

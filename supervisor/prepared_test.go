@@ -67,10 +67,13 @@ func TestAPreparedRefusal(t *testing.T) {
 	}
 }
 
+// nothingWaits is for tests that count what is there.
+var nothingWaits = supervisor.Config{Prestart: supervisor.PrestartBudget{Processes: -1}}
+
 // The room of a call is there before it starts, and is its processes' then; that of one which
 // is given up is removed. Others of the same id have their own.
 func TestARoomBeforeTheStart(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	rooms := func(n int) func() bool {
 		return func() bool {
 			left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
@@ -104,7 +107,7 @@ func TestARoomBeforeTheStart(t *testing.T) {
 // A call that is about to start has its group while it is prepared, whatever it is; one that is
 // refused or given up leaves nothing.
 func TestAGroupBesideThePreparation(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	groups := func() int {
 		left, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*"))
 		if err != nil {
@@ -153,7 +156,7 @@ func TestAGroupBesideThePreparation(t *testing.T) {
 // A command's process is there before the call starts, and waits: the command begins with
 // the call, and never where that is given up.
 func TestACommandWaitsForItsStart(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	for _, starts := range []bool{false, true} {
 		file := filepath.Join(t.TempDir(), "ran")
 		p, err := host.Prepare(t.Context(), supervisor.Request{
@@ -184,7 +187,7 @@ func TestACommandWaitsForItsStart(t *testing.T) {
 // A call whose beginning goes on record has its processes made meanwhile: its tool begins
 // behind that, and never where it fails.
 func TestACallWaitsForItsRecord(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	if got := host.Call(t.Context(), request("echo", `{}`)); !got.OK() { // what asks for its tools has ended
 		t.Fatal(got.Message)
 	}
@@ -220,7 +223,7 @@ func TestACallWaitsForItsRecord(t *testing.T) {
 // A call that is aborted while it waits for its record has ended when nothing that was made
 // meanwhile is left.
 func TestAnAbortBesideTheRecordLeavesNothing(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	for range times(5, 20, 100) {
 		waits := make(chan struct{})
 		r := supervisor.Request{Command: &supervisor.Command{Argv: []string{"echo", "x"}}}
@@ -254,9 +257,11 @@ func kindsOf(events <-chan api.Event) (list []api.EventKind) {
 const launcherAndAdapter = 2
 
 // processesOf are the processes of all calls.
-func processesOf(t *testing.T, host testHost) (pids []int) {
+func processesOf(t *testing.T, host testHost) (pids []int) { return processesIn(t, host, "c-*") }
+
+func processesIn(t *testing.T, host testHost, groups string) (pids []int) {
 	t.Helper()
-	lists, err := filepath.Glob(filepath.Join(host.Host().Place, "c-*", "cgroup.procs"))
+	lists, err := filepath.Glob(filepath.Join(host.Host().Place, groups, "cgroup.procs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +280,7 @@ func processesOf(t *testing.T, host testHost) (pids []int) {
 
 // A process that has ended while it waited costs its call nothing: the call has another.
 func TestACommandWhoseProcessHasEnded(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	p, err := host.Prepare(t.Context(), supervisor.Request{ID: "ended", Command: &supervisor.Command{Argv: []string{"echo", "ran"}}})
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func (s *Supervisor) acquire(ctx context.Context) (err error) {
 	s.preparer = s.newPreparer()
 	s.maker = process.Maker{
 		Groups: s.groups, Host: s.host, Null: s.null, RuntimeDir: s.runtime.path, Intake: process.NewIntake(), Starts: process.NewStarts(),
-		Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.connectNetwork,
+		Spares: process.NewSpares(s.config.Prestart.Sandboxes()), Load: s.gate.Load, Logger: s.config.Logger, Tasks: &s.tasks, Closing: s.ready.stop, Connect: s.connectNetwork,
 	}
 	return s.groups.Totals(s.config.Totals)
 }
@@ -212,6 +212,7 @@ func (s *Supervisor) close() error {
 		c.Abort(api.ReasonShutdown)
 	}
 	s.active.Wait()
+	s.maker.Spares.Drop()
 	s.kept.Close()
 	s.relays.close()
 	if left := s.tasks.Wait(budget.AnswerMargin); len(left) > 0 {
@@ -223,7 +224,10 @@ func (s *Supervisor) close() error {
 // EndIdle ends the kept processes that no call uses at present, for example after
 // the configuration that they were made for has changed. It does not wait; those
 // in use go on.
-func (s *Supervisor) EndIdle() { s.kept.EndIdle() }
+func (s *Supervisor) EndIdle() {
+	s.maker.Spares.Drop()
+	s.kept.EndIdle()
+}
 
 // Swept reports whether New made certain that no process is left of dead supervisors with
 // the same place for their cgroups. Without cgroups that is unknown, and false.
@@ -241,8 +245,16 @@ type Host struct {
 	Kept int `json:"kept"`
 	// Prestarted wait for a call each.
 	Prestarted Prestarted `json:"-"`
+	Sandboxes  Sandboxes  `json:"-"`
 	// Stuck are unkillable calls whose processes are still there, each in a slot.
 	Stuck int `json:"stuck"`
+}
+
+// Sandboxes are made behind calls for those that follow and are like them: Waiting wait, and
+// so many calls have Taken one.
+type Sandboxes struct {
+	Waiting int
+	Taken   int64
 }
 
 // Health is what a model may know of the host: its load.
@@ -266,6 +278,7 @@ func (s *Supervisor) Host() Host {
 	h := Host{Cgroup: s.groups.Mode().String(), Place: s.groups.Path(), Features: s.offered().Findings()}
 	h.Running, h.Waiting = s.gate.Load()
 	h.Waiting += int(s.locking.Load()) + s.pools.waiting()
+	h.Sandboxes.Waiting, h.Sandboxes.Taken = s.maker.Spares.Load()
 	h.Kept, h.Prestarted, h.Stuck = s.kept.Load(), s.kept.Parked(), int(s.stuck.Load())
 	return h
 }

@@ -52,7 +52,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	first := request("echo", `{"text":"x"}`)
 	first.Grace = budget.NoGrace // as of those that follow: a worker has a timer for each length
 	wantStatus(t, call(t, host, first), api.StatusOK)
-	wait.Until(t, "the first call is freed", func() bool { return host.Host().Running == 0 })
+	wait.Until(t, "the first call is freed", func() bool { return allGone(host) })
 	pid := zygote(t)
 	its := descriptors(t, pid)
 	fds, goroutines := open(t)
@@ -72,10 +72,10 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	if now := zygote(t); now != pid {
 		t.Errorf("the zygote is %d, was %d", now, pid)
 	}
-	wait.Until(t, "the zygote has no more files than before", func() bool { return descriptors(t, pid) <= its })
+	wait.Until(t, "the zygote has no more files than before", func() bool { return allGone(host) && descriptors(t, pid) <= its })
 	wait.Until(t, "no more files and goroutines than before", func() bool {
 		f, g := open(t)
-		return f <= fds && g <= goroutines && host.Host().Running == 0
+		return f <= fds && g <= goroutines && allGone(host)
 	})
 	entries, err := os.ReadDir(host.Host().Place)
 	if err != nil {
@@ -94,7 +94,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 // Where the start itself hangs until the call's time is over, nobody knows whether the
 // tool had begun, and the message says so.
 func TestACallWhoseStartHangs(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	wantStatus(t, call(t, host, request("echo", `{"text":"x"}`)), api.StatusOK)
 	pid := zygote(t)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

@@ -162,6 +162,18 @@ type PrestartBudget struct {
 	// MemoryBytes is what they may have together; zero is 512 MiB, or a quarter of
 	// what all calls may have together if that is less.
 	MemoryBytes int64
+	// NoSandboxes has the sandbox of each call made for it. Otherwise some are made behind
+	// calls, for those that are like them: as many as Processes may wait without a program,
+	// each for a minute at most.
+	NoSandboxes bool
+}
+
+// Sandboxes is how many may wait; Processes is set.
+func (b PrestartBudget) Sandboxes() int {
+	if b.NoSandboxes {
+		return 0
+	}
+	return b.Processes
 }
 
 // Placement says by which process, and on which machine, a call is made.

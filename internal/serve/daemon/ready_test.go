@@ -37,7 +37,7 @@ func (p *process) unready(parts ...string) {
 // A daemon whose limits let it make no call is not ready, and says why; once it
 // can make calls it is.
 func TestUnreadyWithoutDescriptors(t *testing.T) {
-	w := newWorld(t, "")
+	w := newWorld(t, "admission: {sandboxes: false}\n") // or the call has one that is there
 	d := w.daemon()
 	pid := d.cmd.Process.Pid
 	turn := w.begin()

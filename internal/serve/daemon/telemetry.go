@@ -64,7 +64,7 @@ func (d *daemon) load() telemetry.Load {
 	}
 	h := d.host.Host()
 	load := telemetry.Load{
-		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
+		Running: h.Running, Waiting: h.Waiting, Kept: h.Kept, Prestarted: h.Prestarted, Sandboxes: h.Sandboxes, Stuck: h.Stuck, Cgroup: h.Cgroup, CgroupDir: h.Place, JournalBytes: d.journalBytes(),
 	}
 	if d.fleet != nil {
 		load.Workers, load.Refused = d.fleet.Workers(), d.fleet.Refused()

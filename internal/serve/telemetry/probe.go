@@ -16,6 +16,8 @@ type Load struct {
 	Running, Waiting, Kept, Stuck int
 	// Prestarted are the processes that wait for a call each.
 	Prestarted supervisor.Prestarted
+	// Sandboxes wait without a tool.
+	Sandboxes supervisor.Sandboxes
 	// Turns are active, Pending the questions that wait for a human.
 	Turns, Pending int
 	// Cgroup is the mode of the hierarchy: v2, hybrid or v1. CgroupDir is the
@@ -36,6 +38,7 @@ type probe struct {
 	own     string // the daemon's cgroup; empty if it cannot be seen
 
 	build, cgroup, running, waiting, kept, stuck, turns, pending, journal, pressure measured
+	sandboxes, sandboxesTaken                                                       measured
 	prestarted, prestartedBytes, prestarts, workers, slots, refused                 measured
 }
 
@@ -53,6 +56,8 @@ func newProbe(r *registrar, c Config) *probe {
 		prestarted:      gauge("toolhost_processes_prestarted", "Processes of tools that wait for a call each."),
 		prestartedBytes: gauge("toolhost_processes_prestarted_bytes", "Memory of these when they were last looked at."),
 		prestarts:       r.measured(prometheus.CounterValue, "toolhost_prestarts_total", "Calls that could have a process which was started before them, by whether one waited (taken) or none did (missed); and processes that ended while they waited (died).", "outcome"),
+		sandboxes:       gauge("toolhost_sandboxes_waiting", "Sandboxes without a tool that wait for a call each."),
+		sandboxesTaken:  r.measured(prometheus.CounterValue, "toolhost_sandboxes_taken_total", "Calls that had such a sandbox."),
 		stuck:           gauge("toolhost_calls_unkillable", "Calls whose processes could not be killed and are still there, each in a slot."),
 		turns:           gauge("toolhost_turns_active", "Turns that are active."),
 		pending:         gauge("toolhost_interactions_pending", "Questions that wait for a human."),
@@ -66,7 +71,7 @@ func newProbe(r *registrar, c Config) *probe {
 
 // Describe implements prometheus.Collector.
 func (p *probe) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.stuck, p.turns, p.pending, p.journal, p.workers, p.slots, p.refused, p.pressure} {
+	for _, m := range []measured{p.build, p.cgroup, p.running, p.waiting, p.kept, p.prestarted, p.prestartedBytes, p.prestarts, p.sandboxes, p.sandboxesTaken, p.stuck, p.turns, p.pending, p.journal, p.workers, p.slots, p.refused, p.pressure} {
 		to <- m.desc
 	}
 }
@@ -84,6 +89,8 @@ func (p *probe) Collect(to chan<- prometheus.Metric) {
 	for outcome, n := range map[string]int64{"taken": load.Prestarted.Taken, "missed": load.Prestarted.Missed, "died": load.Prestarted.Died} {
 		p.prestarts.send(to, float64(n), outcome)
 	}
+	p.sandboxes.send(to, float64(load.Sandboxes.Waiting))
+	p.sandboxesTaken.send(to, float64(load.Sandboxes.Taken))
 	p.stuck.send(to, float64(load.Stuck))
 	p.turns.send(to, float64(load.Turns))
 	p.pending.send(to, float64(load.Pending))

@@ -109,6 +109,7 @@ var hostCases = map[string]hostCase{
 	"admission.wait":    {"admission: {wait: 3s}", func(l *Loaded) any { return l.Config.Admission }, supervisor.Admission{Wait: 3 * time.Second}},
 
 	"admission.prestarted":       {"admission: {prestarted: 3}", func(l *Loaded) any { return l.Config.Prestart }, supervisor.PrestartBudget{Processes: 3}},
+	"admission.sandboxes":        {"admission: {sandboxes: false}", func(l *Loaded) any { return l.Config.Prestart }, supervisor.PrestartBudget{NoSandboxes: true}},
 	"admission.prestartedMemory": {"admission: {prestartedMemory: 3MiB}", func(l *Loaded) any { return l.Config.Prestart }, supervisor.PrestartBudget{MemoryBytes: 3 << 20}},
 
 	"turn.maxCalls":       {"turn: {maxCalls: 3}", func(l *Loaded) any { return l.Turn }, Turn{Budget: budget.TurnSpec{MaxCalls: 3}}},

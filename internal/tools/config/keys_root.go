@@ -171,6 +171,10 @@ var admissionKeys = []*key{
 		name: "prestartedMemory", kind: sizeKind, std: "(512MiB, or a quarter of `totals.memory`)", doc: "memory of these together",
 		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.MemoryBytes = s.data.(int64) }),
 	},
+	{
+		name: "sandboxes", kind: boolKind, std: "true", doc: "make [sandboxes that wait](#sandboxes-that-wait) behind calls, as many as `prestarted` says",
+		sets: setsHost(func(l *Loaded, s setting) { l.Config.Prestart.NoSandboxes = !s.data.(bool) }),
+	},
 }
 
 var turnKeys = []*key{

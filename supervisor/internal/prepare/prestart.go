@@ -17,6 +17,20 @@ func (p *Prepared) NotAhead() string {
 	}{
 		{p.Request.Command != nil, "a plain command is given its arguments and its environment when it starts"},
 		{p.Request.Keep != nil, "its process is kept for later calls (keep), which makes those quick already"},
+	} {
+		if c.is {
+			return c.why
+		}
+	}
+	return p.Alone()
+}
+
+// Alone says why even its sandbox is for the call alone; empty if it could be made before.
+func (p *Prepared) Alone() string {
+	for _, c := range []struct {
+		is  bool
+		why string
+	}{
 		{len(p.Request.Secrets) > 0, "it has secrets, which are for calls alone"},
 		{p.Request.Host != nil, "its calls begin turns of their own, at a socket that each has to itself"},
 		{p.Request.Lock.File != "" || p.Policy.KeepsWorkspace(), "it keeps data, which one call after another has to itself"},

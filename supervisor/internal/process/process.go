@@ -33,6 +33,7 @@ type Process struct {
 	group    *cgroup.Group
 	launcher *sandbox.Process
 	pipes    *pipes
+	waits    bool  // for its program: read and written by the one that has it
 	held     *held // what the connection has of the host's memory
 	audience audience
 	// lifetime ends when the process is freed.

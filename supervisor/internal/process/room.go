@@ -26,6 +26,7 @@ type room struct {
 	next    chan *order                  // what is to be in the group; nil for nothing
 	made    chan struct{}                // closed once has or err is there
 	gone    chan struct{}                // closed once nothing is left in it
+	waits   bool                         // it is a sandbox that was made ahead of any call, which can do without
 
 	mu   sync.Mutex
 	has  early // until it is taken or given up
@@ -121,9 +122,7 @@ func aheadName(call *prepare.Prepared) string {
 // once its limits are known. What is to be in it waits for MakeRoom.
 func (m *Maker) MakeGroup(call *prepare.Prepared) {
 	ctx, stop := context.WithCancel(m.Closing)
-	r := &room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
-		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
-	}}
+	r := m.newRoom(stop)
 	call.Room = r
 	o := groupOf(call, aheadName(call))
 	m.Tasks.Run("make a group", func() {
@@ -136,11 +135,17 @@ func (m *Maker) MakeGroup(call *prepare.Prepared) {
 	})
 }
 
+func (m *Maker) newRoom(stop context.CancelFunc) *room {
+	return &room{stop: stop, next: make(chan *order, 1), made: make(chan struct{}), gone: make(chan struct{}), discard: func(e early, gone func()) {
+		m.Tasks.Run("remove a group", func() { m.discard(e); gone() })
+	}}
+}
+
 // MakeRoom has as much of a call's processes made beside what comes before its start as
 // runs nothing of the tool. The adapter of a command waits for the host's connection, before
 // which the command does not exist; a plugin would begin, and has a group alone.
 func (m *Maker) MakeRoom(call *prepare.Prepared) {
-	if call.Room == nil {
+	if !m.takeSpare(call) && call.Room == nil {
 		m.MakeGroup(call)
 	}
 	var whole *order

@@ -27,6 +27,7 @@ type Maker struct {
 	RuntimeDir string
 	Intake     Intake
 	Starts     Starts
+	Spares     *Spares
 	// Load is that of the gate for calls.
 	Load   func() (running, waiting int)
 	Logger hclog.Logger
@@ -125,13 +126,16 @@ func (b *birth) spawn(ctx context.Context, env []string, socketDir string) (*hos
 // turn among starts.
 func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Process, over func(), err error) {
 	o := orderOf(b.call, b.call.ID, env, socketDir)
+	if b.call.Room == nil {
+		b.takeSpare(b.call)
+	}
 	if r, ok := b.call.Room.(*room); ok {
 		has, err := r.take(ctx)
-		if err != nil {
+		if err != nil && (!r.waits || ctx.Err() != nil) {
 			return nil, nil, err
 		}
 		if p := has.process; p != nil {
-			if p.awake(o.spec.Timer) {
+			if p.awake(o.spec) {
 				b.on.Launching()
 				return p, func() {}, nil
 			}
@@ -143,10 +147,23 @@ func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Pr
 	return b.make(ctx, o, b.on.Launching)
 }
 
-// awake says whether a process that has waited lives, and its timer, which has run since
-// before the call began, gives the call this time: 0 is all.
-func (p *Process) awake(timer time.Duration) bool {
-	return (timer == 0 || p.launcher.SetTimer(timer) == nil) && !p.launcher.HasEnded()
+// awake says whether a process that has waited lives, and goes on with the call's program
+// and time: its timer, if it has begun, has run since before the call did.
+func (p *Process) awake(s sandbox.Spec) bool {
+	var err error
+	switch {
+	case p.waits:
+		err = p.begin(s)
+	case s.Timer != 0:
+		err = p.launcher.SetTimer(s.Timer)
+	}
+	return err == nil && !p.launcher.HasEnded()
+}
+
+// begin gives a sandbox that waits its program.
+func (p *Process) begin(s sandbox.Spec) error {
+	p.waits = false
+	return p.launcher.Begin(s)
 }
 
 // order is what a process is made by, whatever becomes of its call meanwhile.
@@ -216,7 +233,9 @@ func (m *Maker) make(ctx context.Context, o order, launching func()) (_ *Process
 		return nil, nil, err
 	}
 	o.group.Lead(launcher.PID())
-	return m.newProcess(o.group, launcher, pipes), over, nil
+	p := m.newProcess(o.group, launcher, pipes)
+	p.waits = o.spec.Waits
+	return p, over, nil
 }
 
 func (m *Maker) group(o groupOrder) (*cgroup.Group, error) {

@@ -1,0 +1,204 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolhost/toolhost/supervisor/internal/prepare"
+)
+
+const (
+	// spareTime is how long a sandbox waits for a call, and keptFor how long it is sure of
+	// its place where others want that.
+	spareTime, keptFor = time.Minute, time.Second
+	// sparesEach wait for calls that are alike: while one of them has a call, which may end
+	// before the next is made, there is another.
+	sparesEach = 2
+)
+
+// Spares are sandboxes that wait for a call, each with a group and a launcher of its own,
+// and with nothing of a tool. They are made behind a call, for those that are like it.
+type Spares struct {
+	most int
+
+	mu    sync.Mutex
+	list  []*spare // the newest is the last
+	taken int64
+}
+
+type spare struct {
+	*room
+	key    string
+	limits string // a part of it
+	made   time.Time
+	expiry *time.Timer
+}
+
+// NewSpares lets so many wait; none if there are to be fewer than one.
+func NewSpares(most int) *Spares { return &Spares{most: most} }
+
+// spareOf is what a sandbox is made by that waits for calls like this one; ok is false
+// where none may.
+func spareOf(c *prepare.Prepared) (o order, ok bool) {
+	if c.Work != prepare.ForCall || c.Alone() != "" || c.Plan.SocketDir() == "" {
+		return order{}, false
+	}
+	o = orderOf(c, "spare-"+rand.Text(), nil, "")
+	o.spec.Path, o.spec.Args, o.spec.Env, o.spec.Dir, o.spec.Timer, o.spec.Waits = "", nil, nil, "", 0, true
+	return o, true
+}
+
+// key is all by which a sandbox can differ from others.
+func (o order) key() string {
+	return fmt.Sprintf("%t %s %s", o.command, o.groupOrder.key(), o.spec.Key())
+}
+
+func (o groupOrder) key() string { return fmt.Sprintf("%+v %+v", o.share, o.limits) }
+
+// take is the one that has waited for longest for such a call; nil if none does.
+func (s *Spares) take(c *prepare.Prepared) *room {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return nil
+	}
+	o, ok := spareOf(c)
+	if !ok {
+		return nil
+	}
+	key := o.key()
+	i := slices.IndexFunc(s.list, func(one *spare) bool { return one.key == key })
+	if i < 0 {
+		return nil
+	}
+	s.taken++
+	return s.remove(i).room
+}
+
+// May says whether one waits that has the limits of a call, which it may get: of that no more
+// than these is known.
+func (s *Spares) May(call *prepare.Prepared) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return false
+	}
+	limits := groupOf(call, "").key()
+	return slices.ContainsFunc(s.list, func(one *spare) bool { return one.limits == limits })
+}
+
+// remove takes one out of the list. The caller has locked, as for what follows.
+func (s *Spares) remove(i int) *spare {
+	one := s.list[i]
+	one.expiry.Stop()
+	s.list = slices.Delete(s.list, i, i+1)
+	return one
+}
+
+// fits makes room for one more of its kind, if it may be. It takes the place of the oldest
+// only where none of its kind waits.
+func (s *Spares) fits(key string) bool {
+	alike := 0
+	for _, one := range s.list {
+		if one.key == key {
+			alike++
+		}
+	}
+	switch {
+	case alike >= sparesEach:
+		return false
+	case len(s.list) < s.most:
+		return true
+	case alike > 0 || s.most <= 0 || time.Since(s.list[0].made) < keptFor:
+		return false
+	}
+	s.remove(0).Leave()
+	return true
+}
+
+func (s *Spares) add(r *room, key, limits string) {
+	one := &spare{room: r, key: key, limits: limits, made: time.Now()}
+	one.expiry = time.AfterFunc(spareTime, func() { s.drop(func(other *spare) bool { return other == one }) })
+	s.list = append(s.list, one)
+}
+
+// drop gives up those that are meant. It does not wait, and locks.
+func (s *Spares) drop(of func(*spare) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.list) - 1; i >= 0; i-- {
+		if of(s.list[i]) {
+			s.remove(i).Leave()
+		}
+	}
+}
+
+// Drop gives up all. It does not wait.
+func (s *Spares) Drop() { s.drop(func(*spare) bool { return true }) }
+
+// Load is how many wait, and how many calls have had one.
+func (s *Spares) Load() (waiting int, taken int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list), s.taken
+}
+
+// Spare has sandboxes made for calls that follow this one, which has ended. It does not
+// wait.
+func (m *Maker) Spare(call *prepare.Prepared) {
+	o, ok := spareOf(call)
+	if !ok || m.Closing.Err() != nil {
+		return
+	}
+	key := o.key()
+	m.Spares.mu.Lock()
+	defer m.Spares.mu.Unlock()
+	for m.Spares.fits(key) {
+		m.Spares.add(m.makeSpare(o), key, o.groupOrder.key())
+		o.name = "spare-" + rand.Text()
+	}
+}
+
+// makeSpare makes one that goes on once it is known what is to be in it.
+func (m *Maker) makeSpare(o order) *room {
+	ctx, stop := context.WithCancel(m.Closing)
+	r := m.newRoom(stop)
+	r.waits = true
+	m.Tasks.Run("make a sandbox", func() {
+		defer m.Spares.drop(func(one *spare) bool { return one.room == r }) // unless a call has it
+		p, over, err := m.make(ctx, o, func() {})
+		if err != nil {
+			r.fill(early{}, err)
+			return
+		}
+		over()
+		select {
+		case next := <-r.next:
+			if next != nil {
+				_ = p.begin(next.spec) // the call sees whether it has ended
+			}
+		case <-p.launcher.Gone():
+		case <-ctx.Done():
+		}
+		r.fill(early{p.group, p}, nil)
+	})
+	return r
+}
+
+// takeSpare gives a call a sandbox that waits, if there is one, in the place of what was
+// made for it.
+func (m *Maker) takeSpare(call *prepare.Prepared) bool {
+	r := m.Spares.take(call)
+	if r == nil {
+		return false
+	}
+	if call.Room != nil {
+		call.Room.Leave()
+	}
+	call.Room = r
+	return true
+}

@@ -1,0 +1,198 @@
+package supervisor_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/cgroup"
+	"github.com/toolhost/toolhost/sandbox"
+	"github.com/toolhost/toolhost/supervisor"
+)
+
+// awaitSpares waits until so many sandboxes wait.
+func awaitSpares(t *testing.T, host testHost, n int) {
+	t.Helper()
+	eventually(t, "the sandboxes wait", func() bool { return host.Host().Sandboxes.Waiting == n })
+}
+
+func taken(host testHost) int64 { return host.Host().Sandboxes.Taken }
+
+// Behind a call sandboxes wait for others of the same limits and grants, whatever they run,
+// with whatever arguments and environment; each serves one.
+func TestASandboxWaitsForTheNextCall(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
+	first := shell("echo here > mine; echo $WORD; ls")
+	first.Env = []string{"WORD=first"}
+	if got := call(t, host, first); got.Text() != "first\nmine\n" {
+		t.Fatalf("%s: %q", got.Status, got.Text())
+	}
+	for n := range int64(times(3, 20, 200)) {
+		awaitSpares(t, host, 2)
+		next := shell("echo $WORD; ls; read line; echo $line")
+		next.Command.Stdin, next.Env = strings.NewReader("typed"), []string{"WORD=next"}
+		got := call(t, host, next)
+		if got.Text() != "next\ntyped\n" || got.Instance != api.InstanceFresh || taken(host) != n+1 {
+			t.Fatalf("%s: %q of a %s process, %d taken", got.Status, got.Text(), got.Instance, taken(host))
+		}
+	}
+	awaitSpares(t, host, 2)
+	echo := request("workspace", `{}`) // a plugin is another program, and has other files
+	wantServed(t, call(t, host, echo), api.InstanceFresh, 1)
+	awaitSpares(t, host, 4)
+	before := taken(host)
+	wantServed(t, call(t, host, echo), api.InstanceFresh, 1)
+	if taken(host) != before+1 {
+		t.Errorf("%d sandboxes were taken, want one more than %d", taken(host), before)
+	}
+}
+
+// A call that another sandbox would be made for has that.
+func TestASandboxFitsItsCall(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
+	call(t, host, shell("exit 0"))
+	awaitSpares(t, host, 2)
+	dir := t.TempDir()
+	for name, change := range map[string]func(*supervisor.Request){
+		"memory":    func(r *supervisor.Request) { r.Limits.MemoryBytes = 100 << 20 },
+		"processes": func(r *supervisor.Request) { r.Limits.Pids = 7 },
+		"files":     func(r *supervisor.Request) { r.Limits.OpenFiles = 99 },
+		"workspace": func(r *supervisor.Request) { r.Limits.WorkspaceBytes = 1 << 20 },
+		"share":     func(r *supervisor.Request) { r.Share = supervisor.Share{Key: "other", MemoryBytes: 1 << 30} },
+		"strict":    func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Strict: true} },
+		"network":   func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Network: sandbox.NetworkHost} },
+		"secrets":   func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "KEY", Value: "0123456789"}} },
+		"data":      func(r *supervisor.Request) { r.Lock.File = filepath.Join(dir, "lock") },
+		"keep":      func(r *supervisor.Request) { *r = request("count", `{}`); r.Keep = &supervisor.Keep{} },
+		"tier":      func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := shell("exit 0")
+			change(&r)
+			wantStatus(t, call(t, host, r), api.StatusOK)
+			if taken(host) != 0 {
+				t.Error("it has had one that was made for another")
+			}
+		})
+	}
+}
+
+// What is behind a granted path is looked at when a sandbox is taken.
+func TestASandboxShowsWhatIsThereNow(t *testing.T) {
+	if os.Getenv("TOOLHOST_VM") != "" {
+		t.Skip("needs a file system with id-mapped mounts for the grants, which the VM does not have")
+	}
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
+	dir := t.TempDir()
+	granted := filepath.Join(dir, "granted")
+	show := func(name string) {
+		t.Helper()
+		to := filepath.Join(dir, name)
+		if err := errors.Join(os.Mkdir(to, 0o755), os.WriteFile(filepath.Join(to, name), nil, 0o644), os.RemoveAll(granted), os.Rename(to, granted)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := shell("ls " + granted)
+	r.Sandbox = &sandbox.Policy{Read: []string{granted}}
+	for _, name := range []string{"one", "two", "three"} {
+		show(name)
+		for range 3 { // with a sandbox of its own, and with one that has waited
+			if got := call(t, host, r); got.Text() != name+"\n" {
+				t.Fatalf("%s: %q, want %q\n%s", got.Status, got.Text(), name, got.Message)
+			}
+			eventually(t, "another waits", func() bool { return host.Host().Sandboxes.Waiting > 1 })
+		}
+	}
+	if taken(host) == 0 {
+		t.Error("no call has had a sandbox that waited")
+	}
+}
+
+// One whose launcher has died is nobody's failure.
+func TestASandboxDiesBeforeItsCall(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
+	for range times(3, 20, 100) {
+		wantStatus(t, call(t, host, shell("exit 0")), api.StatusOK)
+		eventually(t, "two wait", func() bool { return len(sparePIDs(t, host)) == 2 })
+		killSpares(t, host)
+		eventually(t, "they are gone", func() bool { return len(sparePIDs(t, host)) == 0 })
+	}
+}
+
+// A call that comes while one dies has either that death for its own, or none.
+func TestASandboxIsTakenWhileItDies(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{})
+	for range times(3, 20, 100) {
+		wantStatus(t, call(t, host, shell("exit 0")), api.StatusOK)
+		eventually(t, "two wait", func() bool { return len(sparePIDs(t, host)) == 2 })
+		var both sync.WaitGroup
+		both.Go(func() { killSpares(t, host) })
+		got := call(t, host, shell("echo works"))
+		both.Wait()
+		if got.Text() != "works\n" && got.Status != api.StatusCrashed && got.Status != api.StatusStartFailed {
+			t.Fatalf("%s: %q, %s", got.Status, got.Text(), got.Message)
+		}
+		eventually(t, "nothing waits", func() bool {
+			host.EndIdle() // also what comes behind the call
+			return len(sparePIDs(t, host)) == 0
+		})
+	}
+}
+
+// sparePIDs are the launchers that wait.
+func sparePIDs(t *testing.T, host testHost) []int { return processesIn(t, host, "c-spare-*") }
+
+func killSpares(t *testing.T, host testHost) {
+	for _, pid := range sparePIDs(t, host) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// They end with the supervisor's configuration, and with the supervisor.
+func TestSandboxesThatWaitEnd(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{Totals: cgroup.Limits{MemoryBytes: 1 << 30}})
+	call(t, host, shell("exit 0"))
+	awaitSpares(t, host, 2)
+	eventually(t, "their launchers wait", func() bool { return len(sparePIDs(t, host)) == 2 })
+	eventually(t, "they are gone", func() bool { host.EndIdle(); return len(sparePIDs(t, host)) == 0 })
+	none := newHost(t, nothingWaits)
+	call(t, none, shell("exit 0"))
+	if n := none.Host().Sandboxes.Waiting; n != 0 {
+		t.Errorf("%d wait where none may", n)
+	}
+}
+
+// They are few, whatever is called.
+func TestSandboxesThatWaitAreFew(t *testing.T) {
+	needShell(t)
+	host := newHost(t, supervisor.Config{Prestart: supervisor.PrestartBudget{Processes: 3}, Admission: supervisor.Admission{Running: 8, Wait: time.Minute}})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range int64(4) {
+				r := shell("exit 0")
+				r.Limits.MemoryBytes = (int64(i)*4 + n + 64) << 20
+				wantStatus(t, call(t, host, r), api.StatusOK)
+				if waiting := host.Host().Sandboxes.Waiting; waiting > 3 {
+					t.Errorf("%d wait", waiting)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if pids := sparePIDs(t, host); len(pids) > 3 {
+		eventually(t, "those without a place are gone", func() bool { return len(sparePIDs(t, host)) <= 3 })
+	}
+}
