@@ -20,6 +20,7 @@ type Group struct {
 	share  *shared // whose directory it is in; nil if none
 	// shareOOMs is how often the Share's memory had run out before.
 	shareOOMs int64
+	rests     bool         // it counts nothing in its Share; guarded by root.sharesMu
 	tasks     atomic.Int64 // the pids limit since LimitTasks
 
 	boosted atomic.Bool
@@ -100,7 +101,13 @@ func (r *Root) NewGroupIn(s Share, name string, l Limits) (*Group, error) {
 	return g, nil
 }
 
-func (g *Group) weight() int64 { return cmp.Or(g.limits.CPUWeight, defaultWeight) }
+// weight is what it counts in its Share.
+func (g *Group) weight() int64 {
+	if g.rests {
+		return 0
+	}
+	return cmp.Or(g.limits.CPUWeight, defaultWeight)
+}
 
 func checkName(name string) error {
 	ok := name != "" && len(name) <= maxNameBytes

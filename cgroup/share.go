@@ -93,7 +93,33 @@ func (s *shared) count(by int, weight int64) error {
 	if s.users == 0 {
 		return nil
 	}
-	return s.weigh(min(s.weights, maxWeight))
+	return s.weigh(min(max(s.weights, 1), maxWeight))
+}
+
+// Rest has the group count nothing in the CPU weight of its Share, for its processes wait
+// for work; Rise ends that. That the Share's memory ran out in between is not the group's.
+func (g *Group) Rest() { g.rest(true) }
+
+// Rise is for a group that has work.
+func (g *Group) Rise() { g.rest(false) }
+
+func (g *Group) rest(rests bool) {
+	s := g.share
+	if s == nil {
+		return
+	}
+	g.root.sharesMu.Lock()
+	defer g.root.sharesMu.Unlock()
+	if g.rests == rests {
+		return
+	}
+	was := g.weight()
+	g.rests = rests
+	s.weights += g.weight() - was
+	if err := s.count(0, 0); err != nil {
+		g.root.log.Warn("cannot set the CPU weight of calls together", "cgroup", s.dir, "error", err)
+	}
+	g.shareOOMs = s.ooms()
 }
 
 func (r *Root) makeShare(s Share) (_ *shared, err error) {

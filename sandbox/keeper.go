@@ -136,7 +136,7 @@ func (k *keeper) cover(o *opened, name string, kind maskKind) error {
 func newMask(g grant, o *opened, view string, kind maskKind) mask {
 	m := mask{
 		grant: g.target, target: g.target + strings.TrimPrefix(view, strings.TrimSuffix(g.source, "/")),
-		device: o.id.device, inode: o.id.inode, kind: kind,
+		device: o.id.device, inode: o.id.inode, born: o.id.born, kind: kind,
 	}
 	var st unix.Stat_t
 	if o.folder() && kind == hidden && view != o.path && unix.Lstat(view, &st) == nil {

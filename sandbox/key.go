@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolhost/toolhost/sandbox/internal/wire"
 )
 
 // Key is the same for policies that make the same call of a process. It tells
@@ -28,7 +30,7 @@ func (r Resolved) key() string {
 		r.held.writeKey(key, g.source)
 	}
 	for _, m := range r.masks {
-		fmt.Fprintf(key, " %q %q %d:%d %d", m.grant, m.target, m.device, m.inode, m.kind)
+		fmt.Fprintf(key, " %q %q %d:%d %v %d", m.grant, m.target, m.device, m.inode, m.born, m.kind)
 	}
 	return hex.EncodeToString(key.Sum(nil))
 }
@@ -39,10 +41,15 @@ func (s Spec) Key() string {
 	key := sha256.New()
 	s.Path, s.Args, s.Env, s.Dir, s.Timer, s.Waits = "", nil, nil, "", 0, true
 	key.Write(s.options(identity{}).Encode())
-	fmt.Fprintf(key, "%d %t %t %q", s.Plan.flags, s.Plan.user, s.Plan.shared, s.Lease.Name())
+	fmt.Fprintf(key, "%d %d %t %t %q", s.Plan.epoch, s.Plan.flags, s.Plan.user, s.Plan.shared, s.Lease.Name())
 	for _, tree := range s.Plan.stage {
-		fmt.Fprintf(key, " %+v", tree)
+		fmt.Fprintf(key, " %#v", tree)
 		s.Plan.held.writeKey(key, tree.Source)
+	}
+	for _, m := range s.Plan.root.Mounts {
+		if m.Kind == wire.MountBind { // ld.so.cache, for example, is replaced by ldconfig(8)
+			fmt.Fprintf(key, " %s", PathKey(m.Source))
+		}
 	}
 	return hex.EncodeToString(key.Sum(nil))
 }

@@ -96,6 +96,7 @@ func (g *Guard) Resolve(p Policy) (Resolved, error) {
 		}
 	}
 	r, err := p.Resolve()
+	r.epoch = epoch
 	if err == nil && watched && r.held != nil {
 		g.remember(p, r, epoch)
 	}

@@ -56,6 +56,7 @@ type Guard struct {
 type mask struct {
 	grant, target string // the grant's target, and where in it
 	device, inode uint64
+	born          unix.StatxTimestamp // of the file system's own, for inode numbers are given anew
 	kind          maskKind
 }
 

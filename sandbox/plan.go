@@ -109,8 +109,9 @@ type Plan struct {
 	receipt api.Receipt
 	env     []string
 	storage Storage
-	// held are the open files of stage.
-	held *held
+	// held are the open files of stage, and epoch that of the mounts that they were judged by.
+	held  *held
+	epoch uint64
 	// lifetimes is TierNone's.
 	lifetimes isolation
 }
@@ -172,7 +173,7 @@ func (r Resolved) Plan(f Features, t Task) (*Plan, error) {
 	if err := checkSecrets(t.Secrets); err != nil {
 		return nil, err
 	}
-	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage, held: r.held}
+	p := &Plan{confine: true, user: true, flags: namespaces, storage: storage, held: r.held, epoch: r.epoch}
 	if err := r.check(f, p); err != nil {
 		return nil, err
 	}

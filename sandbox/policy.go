@@ -97,7 +97,15 @@ type Resolved struct {
 	workspace string
 	held      *held
 	masks     []mask
+	// epoch is that of the host's mounts, as a Guard has judged it; 0 is unknown.
+	epoch uint64
 }
+
+// Watched says whether a later change of the host's mounts is noticed: Spec.Key then differs.
+func (r Resolved) Watched() bool { return r.epoch != 0 }
+
+// Masked says whether something of toolhost's own lies in what is granted.
+func (r Resolved) Masked() bool { return len(r.masks) > 0 }
 
 // Close closes the granted paths, after the starts that are under way. It may be
 // called again.

@@ -29,6 +29,7 @@ type Process struct {
 	failure error         // written before born and ready are closed
 	begun   bool          // the launcher is about to start the tool; read after born is closed
 	waits   bool          // it starts none before Begin
+	built   chan struct{} // closed once the sandbox is made, or nothing will be
 	pid     int
 	pidfd   *os.File
 	raw     syscall.RawConn // pidfd's
@@ -48,7 +49,7 @@ type Process struct {
 func newProcess(control *net.UnixConn, who identity, z *zygote, leave func(), spec Spec) *Process {
 	p := &Process{
 		control: control, who: who, zygote: z, leave: leave, born: make(chan struct{}), ready: make(chan struct{}), arranged: make(chan struct{}),
-		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), waits: spec.Waits,
+		exited: make(chan syscall.WaitStatus, 1), gone: make(chan struct{}), waits: spec.Waits, built: make(chan struct{}),
 	}
 	if spec.socketDir() != "" {
 		p.folders = append(p.folders, &p.socketDir)
@@ -272,6 +273,7 @@ func (p *Process) read() {
 		}
 	}
 	p.settle(ErrDiedAtBirth)
+	p.buildOver()
 	if p.pidfd == nil { // and nothing will be born: nobody else has the socket
 		close(p.born)
 		close(p.gone)
@@ -284,6 +286,7 @@ func (p *Process) handle(message []byte, files []*os.File) {
 		p.onBorn(message, files)
 	case wire.KindReady:
 		p.begun = !p.waits
+		p.buildOver()
 		for i, to := range p.folders {
 			if i < len(files) && *to == nil {
 				*to, files[i] = files[i], nil
@@ -339,6 +342,16 @@ func (p *Process) settle(err error) {
 		close(p.ready)
 	}
 }
+
+func (p *Process) buildOver() {
+	if !closed(p.built) {
+		close(p.built)
+	}
+}
+
+// Built is closed once the sandbox is made, but for what the launcher does to itself, or
+// the launcher has ended.
+func (p *Process) Built() <-chan struct{} { return p.built }
 
 func closed(c <-chan struct{}) bool {
 	select {

@@ -88,7 +88,7 @@ func (s *Supervisor) admit(p *prepare.Prepared, err error) (c *call.Call, run fu
 		defer s.unregister(c) // when nothing of the call is left
 		defer line.Part()
 		c.Run(ctx)
-		if line == nil {
+		if line == nil && c.HadProcesses() {
 			s.maker.Spare(p)
 		}
 	}, nil

@@ -224,8 +224,9 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 		one()
 	}
 	eventually(t, "no more files and goroutines than before", func() bool {
+		gone := allGone(host)
 		f, g := open(t)
-		return f <= fds && g <= goroutines && allGone(host)
+		return gone && f <= fds && g <= goroutines
 	})
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)

@@ -38,7 +38,7 @@ func (s *Supervisor) Prestarted() Prestarted { return s.kept.Parked() }
 func (s *Supervisor) source() kept.Source {
 	return kept.Source{
 		Prepare: s.prepareAhead, Start: s.startAhead,
-		Starting: func() bool { return s.maker.Starts.UnderWay() }, Busy: pace.Busy,
+		Starting: func() bool { return s.maker.Starts.UnderWay() > 0 }, Busy: pace.Busy,
 		Budget: s.config.Prestart, Logger: s.config.Logger,
 	}
 }

@@ -2,7 +2,9 @@ package supervisor_test
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -58,8 +60,11 @@ func TestASandboxWaitsForTheNextCall(t *testing.T) {
 func TestASandboxFitsItsCall(t *testing.T) {
 	needShell(t)
 	host := newHost(t, supervisor.Config{})
+	plugin := request("count", `{}`)
 	call(t, host, shell("exit 0"))
 	awaitSpares(t, host, 2)
+	call(t, host, plugin)
+	awaitSpares(t, host, 4)
 	dir := t.TempDir()
 	for name, change := range map[string]func(*supervisor.Request){
 		"memory":    func(r *supervisor.Request) { r.Limits.MemoryBytes = 100 << 20 },
@@ -71,7 +76,7 @@ func TestASandboxFitsItsCall(t *testing.T) {
 		"network":   func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Network: sandbox.NetworkHost} },
 		"secrets":   func(r *supervisor.Request) { r.Secrets = []supervisor.Secret{{Variable: "KEY", Value: "0123456789"}} },
 		"data":      func(r *supervisor.Request) { r.Lock.File = filepath.Join(dir, "lock") },
-		"keep":      func(r *supervisor.Request) { *r = request("count", `{}`); r.Keep = &supervisor.Keep{} },
+		"keep":      func(r *supervisor.Request) { r.Tool, r.Command, r.Keep = plugin.Tool, nil, &supervisor.Keep{} },
 		"tier":      func(r *supervisor.Request) { r.Sandbox = &sandbox.Policy{Tier: sandbox.TierNone} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,6 +117,74 @@ func TestASandboxShowsWhatIsThereNow(t *testing.T) {
 			eventually(t, "another waits", func() bool { return host.Host().Sandboxes.Waiting > 1 })
 		}
 	}
+	if taken(host) == 0 {
+		t.Error("no call has had a sandbox that waited")
+	}
+}
+
+// A sandbox that waited shows no mount that has gone since, and has each that has come.
+func TestASandboxAndMountsThatCome(t *testing.T) {
+	needShell(t)
+	const inside = "SUPERVISOR_TEST_MOUNTS"
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	if os.Getenv(inside) == "" {
+		cmd := exec.Command(self, "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env, cmd.SysProcAttr = append(os.Environ(), inside+"=1"), &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: "+t.Name()) {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	host := newHost(t, supervisor.Config{})
+	dir, other := t.TempDir(), t.TempDir()
+	point := filepath.Join(dir, "point")
+	if err := errors.Join(os.Mkdir(point, 0o755), os.WriteFile(filepath.Join(other, "mounted"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	mount := func() error { return syscall.Mount(other, point, "", syscall.MS_BIND, "") }
+	unmount := func() error { return syscall.Unmount(point, 0) }
+	r := shell("ls " + point)
+	r.Sandbox = &sandbox.Policy{Read: []string{dir}}
+	want := func(text string) {
+		t.Helper()
+		if got := call(t, host, r); got.Text() != text {
+			t.Fatalf("%s: %q, want %q\n%s", got.Status, got.Text(), text, got.Message)
+		}
+	}
+	for range times(2, 5, 50) {
+		eventually(t, "nothing waits", func() bool { host.EndIdle(); return host.Host().Sandboxes.Waiting == 0 })
+		want("")
+		awaitSpares(t, host, 2)
+		want("")
+		awaitSpares(t, host, 2)
+		if err := mount(); err != nil {
+			t.Fatal(err)
+		}
+		want("mounted\n")
+		eventually(t, "one waits that shows it", func() bool { return host.Host().Sandboxes.Waiting > 2 })
+		if err := unmount(); err != nil {
+			t.Fatal(err)
+		}
+		waits := r
+		reader, writer := io.Pipe()
+		waits.Command = &supervisor.Command{Argv: []string{"/bin/sh", "-c", "echo begun; read line"}, Stdin: reader}
+		c := host.Start(t.Context(), waits)
+		eventually(t, "it runs", func() bool { now, ok := c.Current(); return ok && now.Pids > 2 })
+		if err := mount(); err != nil {
+			t.Fatal(err)
+		}
+		_ = writer.Close()
+		<-c.Gone()                                                                                                // a sandbox that is made behind it would have the mount
+		eventually(t, "nothing waits", func() bool { host.EndIdle(); return host.Host().Sandboxes.Waiting == 0 }) // that was made before
+		call(t, host, shell("exit 0"))
+		eventually(t, "what is made behind that waits", func() bool { return host.Host().Sandboxes.Waiting >= 2 })
+		if err := unmount(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("")
 	if taken(host) == 0 {
 		t.Error("no call has had a sandbox that waited")
 	}

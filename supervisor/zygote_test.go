@@ -74,8 +74,9 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 	}
 	wait.Until(t, "the zygote has no more files than before", func() bool { return allGone(host) && descriptors(t, pid) <= its })
 	wait.Until(t, "no more files and goroutines than before", func() bool {
+		gone := allGone(host)
 		f, g := open(t)
-		return f <= fds && g <= goroutines && allGone(host)
+		return gone && f <= fds && g <= goroutines
 	})
 	entries, err := os.ReadDir(host.Host().Place)
 	if err != nil {

@@ -54,8 +54,11 @@ static void await_tool(void) {
 	size_t size;
 	struct packet p = {.bytes = &kind, .size = 1};
 	struct pollfd fds[2] = {{CONTROL_FD, POLLIN, 0}, {lease_fd(), POLLIN, 0}};
-	while (fds[0].revents == 0 && fds[1].revents == 0)
-		sys(__NR_ppoll, fds, COUNT(fds), NULL, NULL, 0);
+	while (fds[0].revents == 0 && fds[1].revents == 0) {
+		long n = sys(__NR_ppoll, fds, COUNT(fds), NULL, NULL, 0);
+		if (n < 0 && n != -EINTR)
+			leave(0);
+	}
 	if (fds[1].revents != 0 || receive(CONTROL_FD, &p) <= 0)
 		leave(0);
 	must("read options", "", kind == BEGIN && p.nfiles == 1 ? 0 : -EBADMSG);

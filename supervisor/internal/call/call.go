@@ -143,6 +143,9 @@ func (c *Call) Abort(reason api.Reason) {
 
 var errAbortedLate = errors.New("the call was aborted")
 
+// HadProcesses says whether there were any, of a call that is over.
+func (c *Call) HadProcesses() bool { return c.live.Load() != nil }
+
 // Current is what the call's processes use at this moment; ok is false before
 // the call has processes, and after.
 func (c *Call) Current() (now cgroup.Current, ok bool) {

@@ -150,7 +150,7 @@ func (m *Maker) MakeRoom(call *prepare.Prepared) {
 	}
 	var whole *order
 	if dir := call.Plan.SocketDir(); call.Request.Command != nil && dir != "" { // without one, its connection makes a folder first
-		o := orderOf(call, "", host.Environment(dir), "") // it is in the group that is there
+		o := orderOf(call, aheadName(call), host.Environment(dir), "") // it is in the group that is there
 		whole = &o
 	}
 	call.Room.(*room).goOn(whole)

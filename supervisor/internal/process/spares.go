@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
@@ -23,7 +24,8 @@ const (
 // Spares are sandboxes that wait for a call, each with a group and a launcher of its own,
 // and with nothing of a tool. They are made behind a call, for those that are like it.
 type Spares struct {
-	most int
+	most   int
+	making atomic.Int64
 
 	mu    sync.Mutex
 	list  []*spare // the newest is the last
@@ -33,7 +35,7 @@ type Spares struct {
 type spare struct {
 	*room
 	key    string
-	limits string // a part of it
+	limits string // its group's
 	made   time.Time
 	expiry *time.Timer
 }
@@ -42,12 +44,13 @@ type spare struct {
 func NewSpares(most int) *Spares { return &Spares{most: most} }
 
 // spareOf is what a sandbox is made by that waits for calls like this one; ok is false
-// where none may.
+// where none may. What covers files of toolhost's own must be as new as the call: they may
+// be replaced, and are then covered no more.
 func spareOf(c *prepare.Prepared) (o order, ok bool) {
-	if c.Work != prepare.ForCall || c.Alone() != "" || c.Plan.SocketDir() == "" {
+	if c.Work != prepare.ForCall || c.Outlasts() || c.Alone() != "" || c.Plan.SocketDir() == "" || c.Policy.Masked() || !c.Policy.Watched() {
 		return order{}, false
 	}
-	o = orderOf(c, "spare-"+rand.Text(), nil, "")
+	o = orderOf(c, "", nil, "")
 	o.spec.Path, o.spec.Args, o.spec.Env, o.spec.Dir, o.spec.Timer, o.spec.Waits = "", nil, nil, "", 0, true
 	return o, true
 }
@@ -57,13 +60,11 @@ func (o order) key() string {
 	return fmt.Sprintf("%t %s %s", o.command, o.groupOrder.key(), o.spec.Key())
 }
 
-func (o groupOrder) key() string { return fmt.Sprintf("%+v %+v", o.share, o.limits) }
+func (o groupOrder) key() string { return fmt.Sprintf("%#v %#v", o.share, o.limits) }
 
 // take is the one that has waited for longest for such a call; nil if none does.
 func (s *Spares) take(c *prepare.Prepared) *room {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.list) == 0 {
+	if n, _ := s.Load(); n == 0 {
 		return nil
 	}
 	o, ok := spareOf(c)
@@ -71,6 +72,8 @@ func (s *Spares) take(c *prepare.Prepared) *room {
 		return nil
 	}
 	key := o.key()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.list, func(one *spare) bool { return one.key == key })
 	if i < 0 {
 		return nil
@@ -140,6 +143,24 @@ func (s *Spares) drop(of func(*spare) bool) {
 // Drop gives up all. It does not wait.
 func (s *Spares) Drop() { s.drop(func(*spare) bool { return true }) }
 
+// giveWay gives up all, and waits until they are gone: what they have may be what a call
+// cannot have. It is false where none waited.
+func (s *Spares) giveWay(ctx context.Context) bool {
+	var rooms []*room
+	s.drop(func(one *spare) bool {
+		rooms = append(rooms, one.room)
+		return true
+	})
+	for _, r := range rooms {
+		select {
+		case <-r.gone:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return len(rooms) > 0
+}
+
 // Load is how many wait, and how many calls have had one.
 func (s *Spares) Load() (waiting int, taken int64) {
 	s.mu.Lock()
@@ -147,19 +168,20 @@ func (s *Spares) Load() (waiting int, taken int64) {
 	return len(s.list), s.taken
 }
 
-// Spare has sandboxes made for calls that follow this one, which has ended. It does not
-// wait.
+// Spare has sandboxes made for calls that follow this one, which has ended, unless other calls
+// are being started: these need the time. It does not wait.
 func (m *Maker) Spare(call *prepare.Prepared) {
 	o, ok := spareOf(call)
-	if !ok || m.Closing.Err() != nil {
+	if !ok || m.Closing.Err() != nil || int64(m.Starts.UnderWay()) > m.Spares.making.Load() {
 		return
 	}
+	o.weight = 1 // all others have their turns before
 	key := o.key()
 	m.Spares.mu.Lock()
 	defer m.Spares.mu.Unlock()
 	for m.Spares.fits(key) {
-		m.Spares.add(m.makeSpare(o), key, o.groupOrder.key())
 		o.name = "spare-" + rand.Text()
+		m.Spares.add(m.makeSpare(o), key, o.groupOrder.key())
 	}
 }
 
@@ -168,14 +190,23 @@ func (m *Maker) makeSpare(o order) *room {
 	ctx, stop := context.WithCancel(m.Closing)
 	r := m.newRoom(stop)
 	r.waits = true
+	m.Spares.making.Add(1)
+	made := sync.OnceFunc(func() { m.Spares.making.Add(-1) })
 	m.Tasks.Run("make a sandbox", func() {
 		defer m.Spares.drop(func(one *spare) bool { return one.room == r }) // unless a call has it
+		defer made()
 		p, over, err := m.make(ctx, o, func() {})
 		if err != nil {
 			r.fill(early{}, err)
 			return
 		}
+		p.group.Rest()
+		select {
+		case <-p.launcher.Built():
+		case <-ctx.Done():
+		}
 		over()
+		made()
 		select {
 		case next := <-r.next:
 			if next != nil {

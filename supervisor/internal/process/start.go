@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"os"
 	"time"
@@ -135,8 +136,8 @@ func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Pr
 			return nil, nil, err
 		}
 		if p := has.process; p != nil {
+			b.on.Launching()
 			if p.awake(o.spec) {
-				b.on.Launching()
 				return p, func() {}, nil
 			}
 			b.discard(has)
@@ -147,23 +148,22 @@ func (b *birth) born(ctx context.Context, env []string, socketDir string) (p *Pr
 	return b.make(ctx, o, b.on.Launching)
 }
 
-// awake says whether a process that has waited lives, and goes on with the call's program
-// and time: its timer, if it has begun, has run since before the call did.
+// awake says whether a process that has waited goes on with the call's program and time: its
+// timer, if it has begun, has run since before the call did. Of a sandbox that was given its
+// program nobody knows more, even if it has ended: that may have run.
 func (p *Process) awake(s sandbox.Spec) bool {
-	var err error
-	switch {
-	case p.waits:
-		err = p.begin(s)
-	case s.Timer != 0:
-		err = p.launcher.SetTimer(s.Timer)
+	if p.waits {
+		return p.begin(s) == nil
 	}
-	return err == nil && !p.launcher.HasEnded()
+	return (s.Timer == 0 || p.launcher.SetTimer(s.Timer) == nil) && !p.launcher.HasEnded()
 }
 
 // begin gives a sandbox that waits its program.
 func (p *Process) begin(s sandbox.Spec) error {
-	p.waits = false
-	return p.launcher.Begin(s)
+	p.group.Rise()
+	err := p.launcher.Begin(s)
+	p.waits = err != nil
+	return err
 }
 
 // order is what a process is made by, whatever becomes of its call meanwhile.
@@ -200,8 +200,17 @@ func orderOf(c *prepare.Prepared, group string, env []string, socketDir string) 
 }
 
 // make makes all of a process in its turn, or nothing. launching comes before there may be
-// one.
-func (m *Maker) make(ctx context.Context, o order, launching func()) (_ *Process, over func(), err error) {
+// one. Sandboxes that wait give way to it.
+func (m *Maker) make(ctx context.Context, o order, launching func()) (p *Process, over func(), err error) {
+	p, over, err = m.tryMake(ctx, o, launching)
+	if err == nil || o.spec.Waits || errors.Is(err, sandbox.ErrUncertain) || !m.Spares.giveWay(ctx) {
+		return p, over, err
+	}
+	o.name, o.group = "again-"+rand.Text(), nil
+	return m.tryMake(ctx, o, launching)
+}
+
+func (m *Maker) tryMake(ctx context.Context, o order, launching func()) (_ *Process, over func(), err error) {
 	var undo []func()
 	defer func() {
 		for i := len(undo) - 1; err != nil && i >= 0; i-- {

@@ -57,8 +57,8 @@ func (s Starts) begin(ctx context.Context, pool spec.Pool, weight int64) (over f
 	return func() { late.Stop(); once() }, nil
 }
 
-// UnderWay says whether a sandbox is being built.
-func (s Starts) UnderWay() bool {
+// UnderWay is how many sandboxes are being built.
+func (s Starts) UnderWay() int {
 	running, _ := s.gate.Load()
-	return running > 0
+	return running
 }
