@@ -144,7 +144,7 @@ func TestCPUOfAShare(t *testing.T) {
 	})
 }
 
-// Groups of one Share together weigh what they would without it.
+// Groups of one Share together weigh what they would without it, but for those that rest.
 func TestWeightOfAShare(t *testing.T) {
 	eachMode(t, func(t *testing.T, r *Root) {
 		h, file := r.limited[ctrlCPU], r.layout.weight(1)[0].file
@@ -158,6 +158,17 @@ func TestWeightOfAShare(t *testing.T) {
 			}
 		}
 		want(500)
+		for range 2 { // once is enough
+			b.Rest()
+			want(100)
+		}
+		a.Rest()
+		want(1)
+		b.Rise()
+		want(400)
+		a.Rise()
+		want(500)
+		b.Rest()
 		if err := b.Remove(); err != nil {
 			t.Fatal(err)
 		}
