@@ -24,6 +24,9 @@ func TestKeyHasEveryField(t *testing.T) {
 	for i, n := 0, len(leaves(reflect.ValueOf(&base).Elem(), "")); i < n; i++ {
 		changed := fresh()
 		leaf := leaves(reflect.ValueOf(&changed).Elem(), "")[i]
+		if leaf.name == ".epoch" { // mounts that matter are named: see Spec.Key for those that may
+			continue
+		}
 		mutate(t, leaf.value)
 		if changed.Key() == base.Key() {
 			t.Errorf("%s is not in the key", leaf.name)

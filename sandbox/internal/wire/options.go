@@ -166,9 +166,12 @@ func DecodeTool(b []byte) (Tool, error) {
 	return t, nil
 }
 
+// usualBytes is more than most options have.
+const usualBytes = 8 << 10
+
 // Encode renders o as bytes.
 func (o Options) Encode() []byte {
-	c := codec{}
+	c := codec{buf: make([]byte, 0, usualBytes)}
 	o.visit(&c)
 	return c.buf
 }
