@@ -235,20 +235,12 @@ func TestCallsLeaveNothingInTheHost(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("children left: %v", left)
 	}
-	entries, err := os.ReadDir(host.Host().Place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			t.Errorf("cgroup %s left", entry.Name())
-		}
-	}
+	wait.Until(t, "no cgroup is left", func() bool { return allGone(host) })
 }
 
 // What somebody else has done to the launcher is not the tool's doing.
 func TestAKilledLauncherIsNoCrashOfTheTool(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	pid := zygote(t)
 	r := request("wait", `{}`)
 	events := make(chan api.Event, 100)

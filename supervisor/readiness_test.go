@@ -8,13 +8,12 @@ import (
 
 	"github.com/toolhost/toolhost/api"
 	"github.com/toolhost/toolhost/internal/testenv/wait"
-	"github.com/toolhost/toolhost/supervisor"
 )
 
 // A host that has no descriptors left says so, and how to get some, until a call
 // can be made again.
 func TestNotReadyWithoutDescriptors(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	one := request("echo", `{"text":"x"}`)
 	wantStatus(t, call(t, host, one), api.StatusOK)
 	if err := host.Ready(); err != nil {
@@ -47,7 +46,7 @@ func TestNotReadyWithoutDescriptors(t *testing.T) {
 
 // What one call asks for in vain does not make the host unready.
 func TestReadyAfterACallsOwnFailure(t *testing.T) {
-	host := newHost(t, supervisor.Config{})
+	host := newHost(t, nothingWaits)
 	one := request("echo", `{"text":"x"}`)
 	one.Tool.Path = "/etc/passwd"
 	if result := host.Call(t.Context(), one); result.OK() {

@@ -78,15 +78,7 @@ func TestCallsKilledAtBirthLeaveNothing(t *testing.T) {
 		f, g := open(t)
 		return gone && f <= fds && g <= goroutines
 	})
-	entries, err := os.ReadDir(host.Host().Place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.IsDir() {
-			t.Errorf("cgroup %s left", entry.Name())
-		}
-	}
+	wait.Until(t, "no cgroup is left", func() bool { return allGone(host) })
 	if left := sockets(t, dir); left != 0 {
 		t.Errorf("%d sockets left", left)
 	}
