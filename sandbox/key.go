@@ -39,7 +39,7 @@ func (r Resolved) key() string {
 // can have the place of the other in a sandbox that waits (Waits).
 func (s Spec) Key() string {
 	key := sha256.New()
-	s.Path, s.Args, s.Env, s.Dir, s.Timer, s.Waits = "", nil, nil, "", 0, true
+	s.Waits = true
 	key.Write(s.options(identity{}).Encode())
 	fmt.Fprintf(key, "%d %d %t %t %q", s.Plan.epoch, s.Plan.flags, s.Plan.user, s.Plan.shared, s.Lease.Name())
 	for _, tree := range s.Plan.stage {

@@ -204,10 +204,14 @@ func (s Spec) options(who identity) wire.Options {
 	}
 	const both = unix.CLONE_NEWPID | unix.CLONE_NEWNS
 	namespaced := s.Plan.flags&both == both
+	tool := s.tool()
+	if s.Waits {
+		tool = wire.Tool{}
+	}
 	return wire.Options{
 		Namespaced: namespaced, Proc: s.Plan.lifetimes.proc, Kill: !namespaced && s.KillFile != nil,
 		Extra: int64(len(s.Extra)), Held: held, Lease: s.Lease != nil, Waits: s.Waits, Staged: int64(len(s.Plan.stage)),
-		SocketDir: s.socketDir(), Tool: s.tool(), Confine: s.Plan.confine, Root: s.Plan.root,
+		SocketDir: s.socketDir(), Tool: tool, Confine: s.Plan.confine, Root: s.Plan.root,
 	}
 }
 

@@ -47,7 +47,7 @@ func TestASandboxWaitsForItsProgram(t *testing.T) {
 	must(t, c.Begin(begin))
 	err := c.Started(wait.Context(t))
 	if setup, ok := errors.AsType[*SetupError](err); !ok || !setup.Executing() {
-		t.Errorf("it does not say that there is no such program: %v", err)
+		t.Errorf("error %v, want that of executing a program that does not exist", err)
 	}
 }
 

@@ -221,9 +221,9 @@ func (s *Supervisor) close() error {
 	return s.release()
 }
 
-// EndIdle ends the kept processes that no call uses at present, for example after
-// the configuration that they were made for has changed. It does not wait; those
-// in use go on.
+// EndIdle ends the kept processes that no call uses at present, and the sandboxes that wait,
+// for example after the configuration that they were made for has changed. It does not wait;
+// what is in use goes on.
 func (s *Supervisor) EndIdle() {
 	s.maker.Spares.Drop()
 	s.kept.EndIdle()

@@ -10,6 +10,11 @@ static u64 seen; // what is read must not be optimized away
 
 static void see(const char *s) { seen += strlen(s); }
 
+static void see_texts(const struct list *l) {
+	EACH(s, *l, text)
+		see(s.it);
+}
+
 static void see_mounts(const struct root *r) {
 	EACH(m, r->mounts, read_mount) {
 		see(m.it.source);
@@ -20,12 +25,9 @@ static void see_mounts(const struct root *r) {
 static void see_root(const struct root *r) {
 	see(r->hostname);
 	see(r->workspace);
-	EACH(s, r->masked, text)
-		see(s.it);
-	EACH(s, r->read_only, text)
-		see(s.it);
-	EACH(s, r->writable, text)
-		see(s.it);
+	see_texts(&r->masked);
+	see_texts(&r->read_only);
+	see_texts(&r->writable);
 	see_mounts(r);
 	EACH(l, r->links, read_link) {
 		see(l.it.target);
@@ -49,10 +51,8 @@ static void see_root(const struct root *r) {
 static void see_tool(const struct tool *t) {
 	see(t->dir);
 	see(t->path);
-	EACH(s, t->args, text)
-		see(s.it);
-	EACH(s, t->env, text)
-		see(s.it);
+	see_texts(&t->args);
+	see_texts(&t->env);
 }
 
 static int decode_options(const u8 *bytes, size_t n) {

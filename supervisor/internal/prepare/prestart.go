@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/toolhost/toolhost/sandbox"
@@ -11,38 +12,37 @@ import (
 // one can. What such a process was given must be the same for all its calls, and
 // nothing that is to be used by calls alone.
 func (p *Prepared) NotAhead() string {
-	for _, c := range []struct {
-		is  bool
-		why string
-	}{
-		{p.Request.Command != nil, "a plain command is given its arguments and its environment when it starts"},
-		{p.Request.Keep != nil, "its process is kept for later calls (keep), which makes those quick already"},
-	} {
-		if c.is {
-			return c.why
+	return cmp.Or(firstOf(
+		reason{p.Request.Command != nil, "a plain command is given its arguments and its environment when it starts"},
+		reason{p.Request.Keep != nil, "its process is kept for later calls (keep), which makes those quick already"},
+	), p.Alone())
+}
+
+type reason struct {
+	holds bool
+	why   string
+}
+
+// firstOf is why, of the first that holds; empty if none does.
+func firstOf(reasons ...reason) string {
+	for _, r := range reasons {
+		if r.holds {
+			return r.why
 		}
 	}
-	return p.Alone()
+	return ""
 }
 
 // Alone says why even its sandbox is for the call alone; empty if it could be made before.
 func (p *Prepared) Alone() string {
-	for _, c := range []struct {
-		is  bool
-		why string
-	}{
-		{len(p.Request.Secrets) > 0, "it has secrets, which are for calls alone"},
-		{p.Request.Host != nil, "its calls begin turns of their own, at a socket that each has to itself"},
-		{p.Request.Lock.File != "" || p.Policy.KeepsWorkspace(), "it keeps data, which one call after another has to itself"},
-		{!p.Policy.Confines(), "it has no sandbox (tier none), and is not to run while there is no call"},
-		{p.Policy.Network() == sandbox.NetworkHost, "it has the network of the host, which is for calls alone: grant it names instead"},
-		{p.noCgroup, "no cgroups are in use, so that nothing bounds what it does while it waits"},
-	} {
-		if c.is {
-			return c.why
-		}
-	}
-	return ""
+	return firstOf(
+		reason{len(p.Request.Secrets) > 0, "it has secrets, which are for calls alone"},
+		reason{p.Request.Host != nil, "its calls begin turns of their own, at a socket that each has to itself"},
+		reason{p.Request.Lock.File != "" || p.Policy.KeepsWorkspace(), "it keeps data, which one call after another has to itself"},
+		reason{!p.Policy.Confines(), "it has no sandbox (tier none), and is not to run while there is no call"},
+		reason{p.Policy.Network() == sandbox.NetworkHost, "it has the network of the host, which is for calls alone: grant it names instead"},
+		reason{p.noCgroup, "no cgroups are in use, so that nothing bounds what it does while it waits"},
+	)
 }
 
 // maxWanted bounds what one request may ask for.

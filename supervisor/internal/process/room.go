@@ -26,7 +26,7 @@ type room struct {
 	next    chan *order                  // what is to be in the group; nil for nothing
 	made    chan struct{}                // closed once has or err is there
 	gone    chan struct{}                // closed once nothing is left in it
-	waits   bool                         // it is a sandbox that was made ahead of any call, which can do without
+	waits   bool                         // it was made before any call: one that takes it can do without
 
 	mu   sync.Mutex
 	has  early // until it is taken or given up

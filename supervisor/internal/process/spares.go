@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolhost/toolhost/sandbox"
 	"github.com/toolhost/toolhost/supervisor/internal/prepare"
 )
 
@@ -50,9 +51,10 @@ func spareOf(c *prepare.Prepared) (o order, ok bool) {
 	if c.Work != prepare.ForCall || c.Outlasts() || c.Alone() != "" || c.Plan.SocketDir() == "" || c.Policy.Masked() || !c.Policy.Watched() {
 		return order{}, false
 	}
-	o = orderOf(c, "", nil, "")
-	o.spec.Path, o.spec.Args, o.spec.Env, o.spec.Dir, o.spec.Timer, o.spec.Waits = "", nil, nil, "", 0, true
-	return o, true
+	return order{
+		groupOrder: groupOf(c, ""), pool: c.Request.Pool, weight: 1, // all others have their turns before
+		command: c.Request.Command != nil, spec: sandbox.Spec{Plan: c.Plan, Waits: true, Lease: c.Request.Lease},
+	}, true
 }
 
 // key is all by which a sandbox can differ from others.
@@ -175,7 +177,6 @@ func (m *Maker) Spare(call *prepare.Prepared) {
 	if !ok || m.Closing.Err() != nil || int64(m.Starts.UnderWay()) > m.Spares.making.Load() {
 		return
 	}
-	o.weight = 1 // all others have their turns before
 	key := o.key()
 	m.Spares.mu.Lock()
 	defer m.Spares.mu.Unlock()
