@@ -24,7 +24,7 @@ const (
 	StatusOverloaded      Status = "overloaded"
 	StatusInvalidArgs     Status = "invalid_args"
 	StatusNetworkLimit    Status = "network_limit"
-	StatusLost            Status = "lost" // of a fleet: what became of it at its worker is not known
+	StatusLost            Status = "lost" // what became of it is not known: its worker, or toolhost call's daemon, has died or is out of reach
 )
 
 // Statuses of calls that have no outcome yet.

@@ -122,6 +122,10 @@ func (c *Client) RunTurnEvents(ctx context.Context, spec api.TurnSpec, calls []a
 	return c.runEvents(ctx, callsPath, turnOf(spec, calls), show)
 }
 
+// ErrBrokenOff is in the error of a batch that had begun, and whose stream ended before its
+// results: the daemon has died or is out of reach. Either ends the batch's calls.
+var ErrBrokenOff = errors.New("the stream broke off before the results")
+
 func (c *Client) runEvents(ctx context.Context, path string, body any, show func(api.Record)) ([]*api.Result, error) {
 	stream, err := c.open(ctx, http.MethodPost, path, body, 0)
 	if err != nil {
@@ -132,7 +136,7 @@ func (c *Client) runEvents(ctx context.Context, path string, body any, show func
 		frame, err := stream.frame()
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("the stream broke off before the results: %w", err)
+			return nil, fmt.Errorf("%w: %w", ErrBrokenOff, err)
 		case frame.kind == "results":
 			var results api.Results
 			err := json.Unmarshal(frame.data, &results)

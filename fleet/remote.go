@@ -44,7 +44,7 @@ type remote struct {
 	turnedAway bool
 	release    func()
 	receiver   stream.Receiver
-	partial    partial
+	partial    api.Partial
 	result     portable.Joiner
 	ready      *fleetv1.Ready // of the worker that has the go
 	started    *fleetv1.Started
@@ -284,7 +284,7 @@ func (c *remote) data(ctx context.Context, a *attempt, d *fleetv1.Data) {
 		c.ack(a) // it was taken before, or one before it is missing
 		return
 	}
-	c.partial.missed += int(d.Missed)
+	c.partial.Missed += int(d.Missed)
 	c.events.missed += int(d.Missed)
 	switch what := d.What.(type) {
 	case nil:
@@ -342,6 +342,6 @@ func (c *remote) event(raw, text []byte) {
 	if e.Content != nil && len(text) > 0 {
 		e.Content.Text = string(text)
 	}
-	c.partial.take(e)
+	c.partial.Take(e)
 	c.events.send(e)
 }

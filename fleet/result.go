@@ -76,8 +76,11 @@ func (c *remote) lost() *api.Result {
 	where.StillRunning = c.gone.running
 	harmless := c.harmless()
 	r := supervisor.Verdict{CallID: c.request.ID, Tool: c.request.ToolName(), Status: api.StatusLost, Reason: c.gone.reason}.Result()
-	r.Partial, r.Where, r.Marks = true, where, c.marks()
-	c.partial.fill(r)
+	r.Where, r.Marks = where, c.marks()
+	c.partial.Fill(r)
+	if n := c.partial.Missed; n > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%d events came too fast to be sent, and output in them is missing", n))
+	}
 	r.Retry = api.Retry{Retryable: harmless, SideEffects: "possible", Hint: "look at what it has changed before it is called again"}
 	if c.request.Tool.ReadOnly {
 		r.Retry.SideEffects = "none"
@@ -94,7 +97,7 @@ func (c *remote) lost() *api.Result {
 		effects = "It changes nothing."
 	}
 	arrived := "Nothing that it had sent has arrived."
-	if len(r.Content) > 0 || r.Output.Stdout.Head != "" || r.Output.Stderr.Head != "" {
+	if r.Partial {
 		arrived = "What it had sent until then is in this result."
 	}
 	r.Message = fmt.Sprintf("[LOST] Tool %q was lost: %s. %s %s %s", r.Tool, whyLost(where.Worker, c.gone.reason), arrived, running, effects)

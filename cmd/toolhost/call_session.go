@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolhost/toolhost/client"
 	"github.com/toolhost/toolhost/internal/cli/present"
 	"github.com/toolhost/toolhost/internal/terminal"
+	"github.com/toolhost/toolhost/supervisor"
 )
 
 // callSession is the one turn of a callCommand, one request: nothing runs on for a
@@ -21,6 +23,8 @@ type callSession struct {
 	view   *present.View
 	asks   *terminal.Interactor // nil if nobody can be asked
 	turnID string
+	// partial is the call's output as far as it has come.
+	partial api.Partial
 
 	ctx     context.Context // of all requests; ended by a third Ctrl-C
 	giveUp  context.CancelCauseFunc
@@ -45,13 +49,34 @@ func (s *callSession) run(call api.Call) (*api.Result, error) {
 	show, shown := s.show()
 	results, err := s.daemon.RunTurnEvents(s.ctx, api.TurnSpec{Headless: s.asks == nil}, []api.Call{call}, show)
 	shown()
-	if err == nil && len(results) != 1 {
+	switch {
+	case errors.Is(err, client.ErrBrokenOff) && s.ctx.Err() == nil:
+		return s.lost(call, err), nil
+	case err == nil && len(results) != 1:
 		err = fmt.Errorf("bug: there are %d results of one call", len(results))
 	}
 	if err != nil {
 		return nil, err
 	}
 	return results[0], nil
+}
+
+// lost is the result of a call whose daemon has died, or is out of reach.
+func (s *callSession) lost(call api.Call, why error) *api.Result {
+	r := supervisor.Verdict{CallID: call.ID, Tool: call.Tool, Status: api.StatusLost, Reason: api.ReasonUnreachable}.Result()
+	r.TurnID = s.turnID
+	r.Retry = api.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
+	s.partial.Fill(r)
+	arrived := "Nothing that it had sent has arrived."
+	if r.Partial {
+		arrived = "What it had sent until then is in this result."
+	}
+	if s.partial.Cut() {
+		r.Warnings = append(r.Warnings, "not all of the output has arrived")
+	}
+	r.Message = fmt.Sprintf("[LOST] Tool %q was lost with its daemon: %v. %s The daemon's end kills all of its tools' processes, and so does the loss of the connection. Side effects may have happened.",
+		r.Tool, why, arrived)
+	return r
 }
 
 // maxUnshown is how many events may wait for the screen, while a question has
@@ -72,6 +97,7 @@ func (s *callSession) show() (show func(api.Record), shown func()) {
 			s.turnID, release = e.TurnID, s.abortOnSignal()
 		}
 		s.view.Take(e.Event)
+		s.partial.Take(e.Event)
 		s.question(e)
 		if s.flags.events {
 			unshown <- asJournalled(e).JSON

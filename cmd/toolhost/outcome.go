@@ -126,6 +126,10 @@ func exitCode(r *api.Result, command bool) int {
 		return exit.Host
 	case api.StatusUnkillable:
 		return causeExitCode(r)
+	case api.StatusLost:
+		if r.Where == nil { // with its daemon
+			return exit.Host
+		}
 	}
 	return ownExitCode(r, command)
 }

@@ -57,9 +57,7 @@ type lostCall struct {
 	began, over bool
 	start, last time.Time // its first event as a process, and the last of all
 	asked       bool      // whether it may begin
-	content     []api.Content
-	bytes       int
-	cut         bool
+	partial     api.Partial
 	timeoutMs   int64      // 0 is not known, or infinite
 	where       *api.Where // a worker that may have started it
 }
@@ -111,12 +109,6 @@ func (r *remains) takeQuestion(e api.Event) {
 	}
 }
 
-// Bounds of the output of one call that is put together again.
-const (
-	maxLostBytes  = 1 << 20
-	maxLostPieces = 16 << 10
-)
-
 func (c *lostCall) take(e api.Event) {
 	c.last = e.Time
 	switch e.Kind {
@@ -125,48 +117,10 @@ func (c *lostCall) take(e api.Event) {
 	case api.EventPlaced:
 		c.where = &api.Where{Worker: e.Worker, Attempt: e.Attempt, StillRunning: "unknown"}
 	case api.EventFinished, api.EventFailed:
-		c.over, c.content = true, nil
-	case api.EventOutput:
-		c.cut = c.cut || e.Missed > 0
-		if e.Content == nil || e.Stream != "content" {
-			return
-		}
-		c.bytes += sizeOf([]api.Content{*e.Content})
-		if c.bytes > maxLostBytes || len(c.content) == maxLostPieces {
-			c.cut = true
-			return
-		}
-		c.content = append(c.content, *e.Content)
+		c.over, c.partial = true, api.Partial{}
+	default:
+		c.partial.Take(e)
 	}
-}
-
-func sizeOf(list []api.Content) (n int) {
-	for _, c := range list {
-		n += len(c.Text) + len(c.JSON) + len(c.Data)
-	}
-	return n
-}
-
-// joined is the content with neighbouring texts as one.
-func (c *lostCall) joined() []api.Content {
-	list := []api.Content{}
-	var text []byte
-	flush := func() {
-		if len(text) > 0 {
-			list = append(list, api.Content{Type: "text", Text: string(text)})
-		}
-		text = nil
-	}
-	for _, content := range c.content {
-		if content.Type == "text" {
-			text = append(text, content.Text...)
-			continue
-		}
-		flush()
-		list = append(list, content)
-	}
-	flush()
-	return list
 }
 
 // close makes the events that the turn lacks.
@@ -226,9 +180,10 @@ func (r *remains) closeCall(c *lostCall) {
 // result says that the host died, and what that means for the call.
 func (c *lostCall) result(turnID string) *api.Result {
 	result := supervisor.Verdict{
-		CallID: c.id, Tool: c.tool, Status: api.StatusCancelled, Reason: api.ReasonError, Message: c.message(),
+		CallID: c.id, Tool: c.tool, Status: api.StatusCancelled, Reason: api.ReasonError,
 	}.Result()
-	result.TurnID = turnID
+	c.partial.Fill(result)
+	result.TurnID, result.Message = turnID, c.message(result.Partial)
 	if c.where != nil {
 		result.Status, result.Code, result.Reason = api.StatusLost, "UNKNOWN", api.ReasonUnreachable
 		result.Remote = api.Remote{Where: c.where}
@@ -242,11 +197,7 @@ func (c *lostCall) result(turnID string) *api.Result {
 	if !c.asked {
 		result.Retry = api.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
 	}
-	result.Content, result.Partial = c.joined(), len(c.content) > 0
-	seen := &result.Output.Content
-	seen.SeenBytes, seen.KeptBytes = int64(c.bytes), int64(sizeOf(c.content))
-	seen.DroppedBytes = seen.SeenBytes - seen.KeptBytes
-	if c.cut {
+	if c.partial.Cut() {
 		result.Warnings = append(result.Warnings, "not all of the output is on record")
 	}
 	return result
@@ -254,7 +205,7 @@ func (c *lostCall) result(turnID string) *api.Result {
 
 // message tells no more than what is on record: that a tool has begun may not
 // have been by the moment of the death.
-func (c *lostCall) message() string {
+func (c *lostCall) message(partial bool) string {
 	if c.asked {
 		return fmt.Sprintf("[CANCELLED] The host died, or lost its journal, while a human was asked for the call of tool %q. As far as there is a record, nothing was changed.", c.tool)
 	}
@@ -266,7 +217,7 @@ func (c *lostCall) message() string {
 		text = fmt.Sprintf("[CANCELLED] The host died, or lost its journal, and it is not on record that tool %q had begun. A host's end kills all of its tools' processes.", c.tool)
 	}
 	text += " Side effects may have happened."
-	if len(c.content) > 0 {
+	if partial {
 		text += " What it had sent follows."
 	}
 	return text

@@ -98,8 +98,8 @@ func outcome(r *api.Result) string {
 	if NeverBegan(r) {
 		return string(r.Status) + ": " + Problem(r)
 	}
-	if r.Status == api.StatusDenied || r.Status == api.StatusCancelled && r.Timing.ElapsedMs == 0 {
-		_, why, _ := strings.Cut(r.Message, "] ") // nothing ran that there could be more to say of
+	if r.Status == api.StatusDenied || r.Status == api.StatusLost || r.Status == api.StatusCancelled && r.Timing.ElapsedMs == 0 {
+		_, why, _ := strings.Cut(r.Message, "] ") // nothing more is known to have run
 		return string(r.Status) + ": " + brief(why)
 	}
 	parts := []string{fmt.Sprintf("%s: %s, %s", r.Status, r.Tool, timePhrase(r))}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+	"github.com/toolhost/toolhost/internal/cli/exit"
+	"github.com/toolhost/toolhost/internal/testenv/wait"
+)
+
+// A call whose daemon dies has a result, too, with what had come until then.
+func TestCallOfADaemonThatDies(t *testing.T) {
+	t.Parallel()
+	for _, asJSON := range []bool{true, false} {
+		d := serve(t, remoteTools)
+		var stdout bytes.Buffer
+		events := &lines{}
+		cmd := exec.CommandContext(wait.Context(t), testBinary(t), asToolhost, "call", "--events", "--json="+strconv.FormatBool(asJSON), "--socket", d.socket, "count")
+		cmd.Stdout, cmd.Stderr = &stdout, events
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		wait.Until(t, "output to come", func() bool { return strings.Contains(events.String(), `"tool_output"`) })
+		d.killed = true
+		if err := syscall.Kill(d.pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != exit.Host {
+			t.Errorf("exit code %d, want %d", cmd.ProcessState.ExitCode(), exit.Host)
+		}
+		if !asJSON {
+			if !strings.HasPrefix(stdout.String(), "1\n") {
+				t.Errorf("stdout %q lacks what had come", stdout.String())
+			}
+			continue
+		}
+		var r api.Result
+		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+			t.Fatalf("%v: %s", err, stdout.String())
+		}
+		if r.Status != api.StatusLost || !r.Partial || !strings.HasPrefix(r.Text(), "1\n") || r.Retry.Retryable || r.TurnID == "" {
+			t.Errorf("result %s", stdout.String())
+		}
+	}
+}
