@@ -3,6 +3,7 @@ package journal
 import (
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // keepLog writes the log to the file whenever there is much of it, until Close.
@@ -25,10 +26,14 @@ const (
 	checkpointBytes = 9 << 20
 	// emptyBytes bounds the log that commits and reads may go on beside; with more of
 	// it they wait until it can begin anew.
-	emptyBytes = 16 << 20
+	emptyBytes = 32 << 20
 	// maxLogBytes bounds the log beside the writing of it: with more, pruning and large
 	// requests wait for the disk, and with twice as much all requests.
 	maxLogBytes = 32 << 20
+	// shortWait is what commits may well wait for while the log is emptied, and maxBeside how often it is written beside
+	// them before, to come down to that.
+	shortWait = 10 * time.Millisecond
+	maxBeside = 4
 )
 
 // logSize is that of the log's file. When the log begins anew it is cut.
@@ -102,12 +107,16 @@ func (j *Journal) checkpointLog() error {
 }
 
 // emptyLog writes all of the log to the file, so that it can begin anew: the readers of this process give way, and
-// then commits, for what these have written meanwhile.
+// then commits, for what these have written meanwhile, which should be little.
 func (j *Journal) emptyLog() (owed bool, err error) {
 	j.readers.Lock()
 	defer j.readers.Unlock()
-	if _, err := j.writer.database.checkpoint(); err != nil {
-		return true, err
+	for took, tries := shortWait, 0; took >= shortWait && tries < maxBeside; tries++ {
+		began := time.Now()
+		if _, err := j.writer.database.checkpoint(); err != nil {
+			return true, err
+		}
+		took = time.Since(began)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 type Retention struct {
 	// MaxAge is how long a turn is kept after its end; default 30 days, negative: for ever.
 	MaxAge time.Duration
-	// MaxBytes bounds what the database holds, within about a megabyte, without its log, of about 16 MiB, and
+	// MaxBytes bounds what the database holds, within about a megabyte, without its log, of about 32 MiB, and
 	// up to four times that while much is written beside readers that end; default 512 MiB, negative: none.
 	MaxBytes int64
 }
@@ -145,32 +145,77 @@ func (w *writer) endPass(err error) {
 	w.pruner.end(err)
 }
 
-// pruneStep says whether there may be more to do.
+// pruneStep says whether there may be more to do. A step is as many small turns as fit into one transaction: what
+// each of them has shares its pages with its neighbours.
 func (w *writer) pruneStep() (more bool, err error) {
-	var turn int64
-	err = w.do.pruning.QueryRow().Scan(&turn)
-	if err == nil {
-		return true, w.inTransaction(func() error { return w.sweep(turn) })
-	}
-	if !errors.Is(err, sql.ErrNoRows) {
+	next, err := w.nextPruned()
+	if err != nil {
 		return false, classify(w.dir, err)
 	}
-	if turn, err = w.victim(); err != nil {
-		return false, classify(w.dir, err)
-	}
-	if turn == 0 {
+	if next == (prunable{}) {
 		return w.shrink()
 	}
-	var owner string
-	var bytes int64
-	err = w.inTransaction(func() error {
-		return errors.Join(w.do.turnBytes.QueryRow(turn).Scan(&owner, &bytes), run(w.do.markTurn, turn), run(w.do.dropTurn, turn))
+	step := stepOf{rows: maxStepRows, bytes: maxStepBytes}
+	err = w.inTransaction(func() (err error) {
+		for next != (prunable{}) && step.rows > 0 && step.bytes > 0 && err == nil {
+			if err = w.pruneOne(next, &step); err == nil {
+				next, err = w.nextPruned()
+			}
+		}
+		return err
 	})
 	if err == nil {
-		w.held.add(owner, 0, -bytes)
-		w.pruner.turns++
+		w.pruner.turns += len(step.dropped)
+		return true, nil
+	}
+	for _, d := range step.dropped { // they are still there
+		w.held.add(d.owner, 0, d.bytes)
 	}
 	return true, err
+}
+
+// stepOf is what a step may still do, and the turns that it has dropped.
+type stepOf struct {
+	rows, bytes int64
+	dropped     []droppedTurn
+}
+
+type droppedTurn struct {
+	owner string
+	bytes int64
+}
+
+// prunable is a turn of which something is to be pruned: all of it, or what it has left.
+type prunable struct {
+	turn int64
+	left bool
+}
+
+// nextPruned is what to prune next; zero for nothing.
+func (w *writer) nextPruned() (p prunable, err error) {
+	switch err := w.do.pruning.QueryRow().Scan(&p.turn); {
+	case err == nil:
+		return prunable{p.turn, true}, nil
+	case !errors.Is(err, sql.ErrNoRows):
+		return p, err
+	}
+	p.turn, err = w.victim()
+	return p, err
+}
+
+// pruneOne drops a turn, or a part of what it has left.
+func (w *writer) pruneOne(p prunable, step *stepOf) error {
+	if p.left {
+		return w.sweep(p.turn, step)
+	}
+	step.rows--
+	var d droppedTurn
+	err := errors.Join(w.do.turnBytes.QueryRow(p.turn).Scan(&d.owner, &d.bytes), run(w.do.markTurn, p.turn), run(w.do.dropTurn, p.turn))
+	if err == nil {
+		w.held.add(d.owner, 0, -d.bytes)
+		step.dropped = append(step.dropped, d)
+	}
+	return err
 }
 
 // victim is the turn to be pruned next, or 0.
@@ -197,8 +242,8 @@ func (w *writer) victim() (int64, error) {
 	return w.ownVictim()
 }
 
-// size is what the database holds, in bytes, and how many pages of the file hold nothing.
-func (w *writer) size() (usedBytes, free int64, err error) {
+// size is how many bytes of the file hold something, and how many do not.
+func (w *writer) size() (used, free int64, err error) {
 	var pageBytes, pages int64
 	for _, q := range []struct {
 		stmt *sql.Stmt
@@ -208,30 +253,31 @@ func (w *writer) size() (usedBytes, free int64, err error) {
 			return 0, 0, err
 		}
 	}
-	return (pages - free) * pageBytes, free, nil
+	return (pages - free) * pageBytes, free * pageBytes, nil
 }
 
 // sweep deletes a part of what a pruned turn has left: its events, then its calls and results, then its mark.
-func (w *writer) sweep(turn int64) error {
-	last, err := w.upTo(w.do.eventSizes, turn)
+func (w *writer) sweep(turn int64, step *stepOf) error {
+	last, err := w.upTo(w.do.eventSizes, turn, step)
 	if err != nil {
 		return err
 	}
 	if last > 0 {
 		return errors.Join(run(w.do.markPos, w.pos), run(w.do.dropEvents, turn, last))
 	}
-	if last, err = w.upTo(w.do.resultSizes, turn); err != nil {
+	if last, err = w.upTo(w.do.resultSizes, turn, step); err != nil {
 		return err
 	}
 	if last > 0 {
 		return errors.Join(run(w.do.dropResults, turn, last), run(w.do.dropCalls, turn, last))
 	}
+	step.rows--
 	return run(w.do.unmarkTurn, turn)
 }
 
-// upTo is the key of the last row within one step's bounds, 0 if there is no row. A row alone may be over them.
-func (w *writer) upTo(sizes *sql.Stmt, turn int64) (last int64, err error) {
-	rows, err := sizes.Query(turn, maxStepRows)
+// upTo is the key of the last row within the step's bounds, 0 if there is no row. A row alone may be over them.
+func (w *writer) upTo(sizes *sql.Stmt, turn int64, step *stepOf) (last int64, err error) {
+	rows, err := sizes.Query(turn, step.rows)
 	if err != nil {
 		return 0, err
 	}
@@ -239,23 +285,30 @@ func (w *writer) upTo(sizes *sql.Stmt, turn int64) (last int64, err error) {
 	err = each(rows, func() error {
 		var key, bytes int64
 		err := rows.Scan(&key, &bytes)
-		if sum += bytes; sum <= maxStepBytes || last == 0 {
+		if sum += bytes; sum <= step.bytes || last == 0 {
 			last = key
+			step.rows--
 		}
 		return err
 	})
+	step.bytes -= sum
 	return last, err
 }
 
-// shrink gives up to a megabyte (see statements.vacuum) of empty pages back.
+// shrink gives up to a megabyte (see statements.vacuum) of empty pages back. Where nobody waits for that, it leaves
+// those that the next appends need anyway: moving pages costs as much as writing them.
 func (w *writer) shrink() (more bool, err error) {
+	spare := 2 * w.pruner.limits.checkEveryBytes()
+	if len(w.pruner.waiters) > 0 {
+		spare = 0
+	}
 	_, before, err := w.size()
-	if err != nil || before == 0 {
+	if err != nil || before <= spare {
 		return false, classify(w.dir, err)
 	}
 	if err := run(w.do.vacuum); err != nil {
 		return false, classify(w.dir, err)
 	}
 	_, after, err := w.size()
-	return after > 0 && after < before, classify(w.dir, err)
+	return after > spare && after < before, classify(w.dir, err)
 }

@@ -168,3 +168,58 @@ func TestPrunedWhileRead(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// Pruning takes its turn among those who append: none of them waits for more than one step.
+func TestPruningTakesItsTurn(t *testing.T) {
+	t.Parallel()
+	var j *Journal
+	var chosen, outOfTurn int
+	var late bool
+	now := func() time.Time {
+		if !late {
+			return start
+		}
+		chosen++
+		if len(j.leading) == 0 {
+			outOfTurn++
+		}
+		return start.Add(2 * time.Hour)
+	}
+	j = mustOpen(t, t.TempDir(), Options{Retention: Retention{MaxAge: time.Hour}, Now: now})
+	for n := range 40 {
+		mustAppend(t, j, wholeTurn(fmt.Sprint("t", n), "shell", "ok")...)
+	}
+	expectPruned(t, j, 0)
+	j.mu.Lock()
+	late = true
+	j.mu.Unlock()
+	expectPruned(t, j, 40)
+	if chosen == 0 || outOfTurn > 0 {
+		t.Errorf("%d of %d turns were chosen while nobody led", outOfTurn, chosen)
+	}
+}
+
+// Small turns go many at a time: a transaction of its own for each would write their pages again and again.
+func TestSmallTurnsArePrunedTogether(t *testing.T) {
+	t.Parallel()
+	now := start
+	j := mustOpen(t, t.TempDir(), Options{Retention: Retention{MaxAge: time.Hour}, Now: func() time.Time { return now }})
+	const turns = 60
+	for n := range turns {
+		mustAppend(t, j, wholeTurn(fmt.Sprint("t", n), "shell", "ok")...)
+	}
+	expectPruned(t, j, 0)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now = start.Add(2 * time.Hour)
+	steps := 0
+	for more := true; more; steps++ {
+		var err error
+		if more, err = j.writer.pruneStep(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pruned := j.writer.pruner.turns; pruned != turns || steps > turns/2 {
+		t.Errorf("%d of %d turns were pruned in %d steps", pruned, turns, steps)
+	}
+}

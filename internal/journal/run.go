@@ -141,7 +141,10 @@ func (j *Journal) run() {
 			<-j.leading
 			return
 		}
-		if j.step(begin, waiter) {
+		j.takeLead() // who appends has had their turn
+		more := j.step(begin, waiter)
+		<-j.leading
+		if more {
 			wakeUp(j.wake)
 		}
 	}
