@@ -185,7 +185,7 @@ type droppedTurn struct {
 	bytes int64
 }
 
-// prunable is a turn of which something is to be pruned: all of it, or what it has left.
+// prunable is a turn that is to be pruned, or what is left of it.
 type prunable struct {
 	turn int64
 	left bool
