@@ -46,7 +46,7 @@ func (p *Partial) Take(e Event) {
 func (p *Partial) add(c Content) {
 	n := int64(c.Bytes())
 	p.contentBytes.SeenBytes += n
-	if p.contentBytes.DroppedBytes > 0 || p.contentBytes.KeptBytes+n > maxPartialBytes || len(p.content) == maxPartialPieces {
+	if p.contentBytes.DroppedBytes > 0 || p.contentBytes.KeptBytes+n > maxPartialBytes || len(p.content) >= maxPartialPieces {
 		p.contentBytes.DroppedBytes += n
 		return
 	}

@@ -66,6 +66,15 @@ func TestPartialIsBounded(t *testing.T) {
 	if p.Fill(&r); len(r.Content) != maxPartialPieces || r.Output.Content.DroppedBytes != 1 {
 		t.Errorf("%d pieces, %+v", len(r.Content), r.Output.Content)
 	}
+	p = Partial{}
+	p.Take(outputEvent("content", Content{Type: "json", JSON: []byte("1")}))
+	for range maxPartialPieces {
+		p.Take(outputEvent("content", Content{Type: "text", Text: "x"}))
+		p.Take(outputEvent("content", Content{Type: "json", JSON: []byte("1")}))
+	}
+	if p.Fill(&r); len(r.Content) > maxPartialPieces+1 {
+		t.Errorf("%d pieces of two kinds", len(r.Content))
+	}
 }
 
 func TestPartialOfNothing(t *testing.T) {

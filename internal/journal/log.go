@@ -125,13 +125,18 @@ func (j *Journal) emptyLog() (owed bool, err error) {
 	return owed, err
 }
 
-// shrink has the log written to the file, which only then shrinks; wait until it is. j is locked, and is not meanwhile.
+// shrink has the log written to the file, which only then shrinks; wait until it is. The caller leads, and j is locked;
+// neither is so meanwhile.
 func (j *Journal) shrink(wait bool) error {
 	if !wait {
 		wakeUp(j.full)
 		return nil
 	}
 	j.mu.Unlock()
-	defer j.mu.Lock()
+	<-j.leading
+	defer func() {
+		j.takeLead()
+		j.mu.Lock()
+	}()
 	return j.checkpoint()
 }
