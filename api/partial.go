@@ -92,5 +92,15 @@ func (p *Partial) Fill(r *Result) {
 		r.Content = p.content
 	}
 	r.Output.Content, r.Output.Stdout, r.Output.Stderr = p.contentBytes, p.stdout.output(), p.stderr.output()
-	r.Partial = p.contentBytes.KeptBytes+p.stdout.seen+p.stderr.seen > 0
+	r.Partial = p.any()
+}
+
+func (p *Partial) any() bool { return p.contentBytes.KeptBytes+p.stdout.seen+p.stderr.seen > 0 }
+
+// Arrived is a sentence that says whether there is any output, for a result's message.
+func (p *Partial) Arrived() string {
+	if p.any() {
+		return "What it had sent until then is in this result."
+	}
+	return "Nothing that it had sent has arrived."
 }

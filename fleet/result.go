@@ -96,11 +96,7 @@ func (c *remote) lost() *api.Result {
 	if c.request.Tool.ReadOnly {
 		effects = "It changes nothing."
 	}
-	arrived := "Nothing that it had sent has arrived."
-	if r.Partial {
-		arrived = "What it had sent until then is in this result."
-	}
-	r.Message = fmt.Sprintf("[LOST] Tool %q was lost: %s. %s %s %s", r.Tool, whyLost(where.Worker, c.gone.reason), arrived, running, effects)
+	r.Message = fmt.Sprintf("[LOST] Tool %q was lost: %s. %s %s %s", r.Tool, whyLost(where.Worker, c.gone.reason), c.partial.Arrived(), running, effects)
 	return r
 }
 

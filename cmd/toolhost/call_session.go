@@ -67,15 +67,11 @@ func (s *callSession) lost(call api.Call, why error) *api.Result {
 	r.TurnID = s.turnID
 	r.Retry = api.Retry{SideEffects: "possible", Hint: "look first at what the call has changed"}
 	s.partial.Fill(r)
-	arrived := "Nothing that it had sent has arrived."
-	if r.Partial {
-		arrived = "What it had sent until then is in this result."
-	}
 	if s.partial.Cut() {
 		r.Warnings = append(r.Warnings, "not all of the output has arrived")
 	}
 	r.Message = fmt.Sprintf("[LOST] Tool %q was lost with its daemon: %v. %s The daemon's end kills all of its tools' processes, and so does the loss of the connection. Side effects may have happened.",
-		r.Tool, why, arrived)
+		r.Tool, why, s.partial.Arrived())
 	return r
 }
 

@@ -30,8 +30,8 @@ const (
 	// maxLogBytes bounds the log beside the writing of it: with more, pruning and large
 	// requests wait for the disk, and with twice as much all requests.
 	maxLogBytes = 32 << 20
-	// shortWait is what commits may well wait for while the log is emptied, and maxBeside how often it is written beside
-	// them before, to come down to that.
+	// shortWait is how long commits may be held up while the log is emptied. To stay below it, the log is written to the
+	// file up to maxBeside times before, without holding them up.
 	shortWait = 10 * time.Millisecond
 	maxBeside = 4
 )

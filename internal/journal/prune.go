@@ -212,7 +212,7 @@ func (w *writer) pruneOne(p prunable, step *stepOf) error {
 	var d droppedTurn
 	err := errors.Join(w.do.turnBytes.QueryRow(p.turn).Scan(&d.owner, &d.bytes), run(w.do.markTurn, p.turn), run(w.do.dropTurn, p.turn))
 	if err == nil {
-		w.held.add(d.owner, 0, -d.bytes)
+		w.held.add(d.owner, 0, -d.bytes) // ownVictim goes by it, also within the step
 		step.dropped = append(step.dropped, d)
 	}
 	return err

@@ -141,7 +141,7 @@ func (j *Journal) run() {
 			<-j.leading
 			return
 		}
-		j.takeLead() // who appends has had their turn
+		j.takeLead() // appends that wait already go first
 		more := j.step(begin, waiter)
 		<-j.leading
 		if more {
