@@ -16,6 +16,8 @@ type Record struct {
 	// replayed has them no more.
 	Asked              time.Time
 	TraceParent, Trace string
+	// Fresh: the id of the turn was made for it, so that no other has it; of turn_start.
+	Fresh bool
 }
 
 // Journal keeps records before they are shown. Append commits them, in order,

@@ -106,7 +106,7 @@ func (t *Turn) emit(e api.Event, result *api.Result) {
 		e.Content, e.Schema, e.Default = nil, nil, nil
 		raw, _ = json.Marshal(e)
 	}
-	t.outbox = append(t.outbox, Record{Record: api.Record{Event: e, JSON: raw}, Result: result})
+	t.outbox = append(t.outbox, Record{Record: api.Record{Event: e, JSON: raw}, Result: result, Fresh: t.recorded.newID && t.seq == 1})
 }
 
 // flush has the new events journalled, together, and shows them; who waited for

@@ -61,13 +61,15 @@ const (
 // closed, the id is taken or what else is wrong with spec; ErrTooMany, ErrNoRoom, ErrTooDeep
 // or ErrParentOver; or that the journal cannot be written, by ErrTaken if it knows the id.
 func (m *Manager) Begin(spec Spec) (*Turn, error) {
-	if spec.ID == "" {
+	fresh := spec.ID == ""
+	if fresh {
 		spec.ID = rand.Text()
 	}
 	if err := checkWaits(spec.Waits); err != nil {
 		return nil, fmt.Errorf("cannot begin turn %q: %w", spec.ID, err)
 	}
 	t := newTurn(m, spec)
+	t.recorded.newID = fresh
 	m.mu.Lock()
 	err := m.admit(t, spec)
 	m.mu.Unlock()

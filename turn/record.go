@@ -18,6 +18,7 @@ type recorded struct {
 	ends   bool      // with the turn: nothing comes back from it for sure
 	gate   *gate     // of calls that wait for the next flush
 	fresh  []*entry  // have a result since the last flush
+	newID  bool      // the turn's id was made for it
 }
 
 const (

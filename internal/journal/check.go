@@ -134,6 +134,7 @@ func (j *Journal) condemn(why error) {
 		return
 	}
 	j.writer.damaged = true
+	j.ahead.stop()
 	j.writer.condemned = fmt.Errorf("%w; nothing is written to it any more: restart, and it is moved aside for a new one", why)
 	err := condemn(j.dir, why)
 	j.writer.log.Error("the journal's database is damaged: nothing is written to it any more; restart, and it is moved aside for a new one", "damage", why, "error", err)

@@ -25,9 +25,9 @@ const appenders = 3
 
 // playAppender appends to several turns at once, in batches of one to three, and prints "turn seq" for each event after
 // its Append, until it is killed.
-func playAppender(dir, name string) {
+func playAppender(dir, name string, ahead bool) {
 	// A small limit, so that pruning is killed too.
-	j, err := Open(dir, Options{Retention: Retention{MaxBytes: 256 << 10}})
+	j, err := Open(dir, Options{Retention: Retention{MaxBytes: 256 << 10}, Ahead: ahead})
 	if err != nil {
 		panic(err)
 	}
@@ -38,6 +38,7 @@ func playAppender(dir, name string) {
 		wg.Go(func() {
 			for round := 0; ; round++ {
 				events := appenderTurn(fmt.Sprintf("%s-%d-%d", name, n, round), round > 0)
+				events[0].Fresh = true
 				for len(events) > 0 {
 					batch := events[:min(len(events), 1+rand.IntN(3))]
 					events = events[len(batch):]
@@ -78,7 +79,8 @@ func TestKill(t *testing.T) { // not beside tests that lock: until its child is 
 	kills = killsOf(t, kills)
 	promised := 0
 	for n := range kills {
-		said, pid := killAppender(t, dir, fmt.Sprint("k", n))
+		role := []string{"append", "append ahead"}[n%2]
+		said, pid := killAppender(t, dir, fmt.Sprint("k", n), role)
 		promised += expectKept(t, dir, fmt.Sprint("k", n), said, pid)
 	}
 	t.Logf("%d kills, %d events promised", kills, promised)
@@ -97,10 +99,10 @@ func killsOf(t *testing.T, kills int) int {
 }
 
 // killAppender returns the last Seq of each turn that the owner printed before it died.
-func killAppender(t *testing.T, dir, name string) (said map[string]int64, pid int) {
+func killAppender(t *testing.T, dir, name, role string) (said map[string]int64, pid int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], dir, name)
-	cmd.Env = childEnv("append")
+	cmd.Env = childEnv(role)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

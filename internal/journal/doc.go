@@ -4,9 +4,13 @@
 // An owner ([Open]) appends; there is one at a time, held by a lock. Readers ([OpenReader]) replay, list and follow,
 // beside a living owner or without one, in any process of the same user.
 //
-// What Append has returned for is committed: it survives SIGKILL of the owner at any moment. A power cut may cost the
-// last second (SQLite's synchronous=NORMAL in WAL mode: the database stays consistent). An event must be appended
-// before anybody is shown it.
+// What Append has returned for survives SIGKILL of the owner at any moment. A power cut may cost the last second
+// (SQLite's synchronous=NORMAL in WAL mode: the database stays consistent). An event must be appended before anybody is
+// shown it.
+//
+// With Options.Ahead a small Append returns as soon as a file beside the database has it, the redo log. The owner brings
+// that to the database at once, in order. A reader waits for what was appended before it reads; where the owner has
+// died, a reader or the next owner does the rest.
 //
 // Damage does not pass for a record. What was closed is compared with its checksums when it is opened, the rest of what
 // takes longer than a moment behind that; each event and result has one of its own, which readers check. A damaged
@@ -18,6 +22,7 @@
 // Files, all of mode 0600:
 //
 //	journal.db, -wal, -shm      the database
+//	journal.redo                what was appended ahead and the database may lack; gone after a clean end
 //	journal.lock                locked by the owner, and holding its pid; empty after a clean end
 //	journal.sums                checksums over the database as it was closed; gone while there is an owner
 //	journal.damaged             why the owner found the database damaged, until the next one has moved it aside

@@ -34,6 +34,8 @@ type Event struct {
 	CallID, Tool string
 	// Owner is that of the turn, on its first event.
 	Owner string
+	// Fresh: nobody can have used the turn's id before, on its first event. Append alone uses it.
+	Fresh bool
 	// JSON is the event exactly as it is shown.
 	JSON []byte
 	// Outcome says, once for each call, how it went. Append alone uses it; see Reader.Calls and Reader.Result.

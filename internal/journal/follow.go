@@ -67,6 +67,7 @@ func (f *follower) start(ctx context.Context, last bool) error {
 	if !last {
 		return nil
 	}
+	defer f.reader.begin()()
 	if f.turnID == "" {
 		return f.reader.db.QueryRowContext(ctx, "SELECT coalesce(max(pos), 0) FROM events").Scan(&f.after)
 	}

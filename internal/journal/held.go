@@ -21,6 +21,7 @@ type holding struct{ active, ended int64 }
 // Held is how many bytes the turns of an owner hold that have not ended: what is
 // pruned for its owner's sake are those that have.
 func (j *Journal) Held(owner string) int64 {
+	j.settle()
 	h := &j.writer.held
 	h.mu.Lock()
 	defer h.mu.Unlock()

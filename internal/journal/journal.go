@@ -20,6 +20,10 @@ type Options struct {
 	// that have ended are pruned, the oldest first, but for the owner's newest. It must
 	// be quick, and is called from any goroutine; nil bounds nobody.
 	OwnerBytes func(owner string) int64
+	// Ahead has a small Append return as soon as the redo log has it: for an owner that lives long. Turns are known by
+	// their first event, which must be Fresh or have been in the database; where the disk has little room, or the
+	// database lacks 1 MiB, each Append waits for that.
+	Ahead bool
 	// Now is the clock that retention by age looks at; default time.Now.
 	Now func() time.Time
 	// Logger gets what Open found and what pruning did; default none.
@@ -42,6 +46,8 @@ type Journal struct {
 	waitingMu sync.Mutex
 	waiting   []*request
 	large     lane
+	ahead     ahead
+	queued    chan struct{} // something was appended ahead
 
 	logMu   sync.Mutex   // held while the log is written to the file; before mu
 	written atomic.Int64 // how large the log was when it was last written to the file
@@ -145,10 +151,13 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 	report.Unclean, report.LastPID = l.unclean, l.pid
 	j := &Journal{
 		dir: dir, report: report, lock: l, large: newLane(),
-		leading: make(chan struct{}, 1), more: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
+		leading: make(chan struct{}, 1), more: make(chan struct{}, 1), queued: make(chan struct{}, 1), prunes: make(chan chan pruned), wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	if j.writer, err = newWriter(ctx, dir, d, o); err == nil {
+		err = j.openAhead(o.Ahead)
+	}
+	if err == nil {
 		j.unfinished, err = j.writer.findUnfinished(ctx)
 	}
 	if err == nil {
@@ -158,7 +167,7 @@ func assemble(dir string, o Options, l *lock, steps []string) (*Journal, error) 
 		err = j.beginCheck(d.rest, len(steps))
 	}
 	if err != nil {
-		return nil, errors.Join(classify(dir, err), d.close())
+		return nil, errors.Join(classify(dir, err), j.ahead.close(), d.close())
 	}
 	j.tell(o.Logger)
 	return j, nil
@@ -188,7 +197,7 @@ func (j *Journal) Report() Report { return j.report }
 // the turn_end. Until then they are never pruned, and are found again.
 func (j *Journal) Unfinished() []Unfinished { return slices.Clone(j.unfinished) }
 
-// Append commits the events, all or none, and then returns: they survive SIGKILL from then on. Each must have its
+// Append stores the events, all or none, and then returns: they survive SIGKILL from then on. Each must have its
 // turn's next Seq; a gap, a duplicate, an event after the turn_end, a second end of a call are errors that say "bug:".
 // Events of several turns may be mixed. Appends of several goroutines share a commit. The slices are read only until
 // it returns. With ErrFull nothing is stored and the Journal stays usable.
@@ -200,7 +209,7 @@ func (j *Journal) Append(events ...Event) error {
 	if err != nil {
 		return fmt.Errorf("cannot append to the journal: %w", err)
 	}
-	if err := j.commit(r); err != nil {
+	if err := j.append(r); err != nil {
 		return fmt.Errorf("cannot append to the journal: %w", err)
 	}
 	return nil
@@ -219,7 +228,11 @@ type request struct {
 	bytes  int64
 	reply  chan error
 	passed bool // others have gone before it
+	// redoEnd is where the redo log goes on behind a request that was appended ahead. Nobody waits for it.
+	redoEnd int64
 }
+
+func (r *request) ahead() bool { return r.redoEnd > 0 }
 
 func newRequest(events []Event) (*request, error) {
 	if len(events) > MaxEvents {

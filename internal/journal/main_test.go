@@ -18,11 +18,11 @@ import (
 const roleVar = "JOURNAL_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVar) {
+	switch role := os.Getenv(roleVar); role {
 	case "":
 		goleak.VerifyTestMain(m)
-	case "append":
-		playAppender(os.Args[1], os.Args[2])
+	case "append", "append ahead":
+		playAppender(os.Args[1], os.Args[2], role == "append ahead")
 	case "turns":
 		playTurns(os.Args[1], os.Args[2])
 	case "full":

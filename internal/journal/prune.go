@@ -43,6 +43,7 @@ const (
 // turns also counts what went in that way, since the Prune before or since the journal was opened. It shares the
 // database with appends step by step; ctx ends only the waiting.
 func (j *Journal) Prune(ctx context.Context) (turns int, err error) {
+	j.settle()
 	waiter := make(chan pruned, 1)
 	select {
 	case j.prunes <- waiter:

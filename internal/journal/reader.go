@@ -14,13 +14,16 @@ import (
 // maxReaderConns bounds how many goroutines a Reader serves at once; others wait.
 const maxReaderConns = 4
 
-// Reader reads a journal. It never changes it, and never makes its owner wait: while a caller is given an event, no
+// Reader reads a journal. It changes nothing but that it brings the database what an owner has left in the redo log as it
+// died, if this process may. It never makes its owner wait: while a caller is given an event, no
 // lock and no snapshot is held. Its methods may be called from any goroutine.
 type Reader struct {
 	dir  string
 	db   *sql.DB
 	file fs.FileInfo   // of the database as it was opened
 	gate *sync.RWMutex // of the owner, if that is in this process
+	// settle waits until the database has all that was appended.
+	settle func()
 }
 
 // Reader opens the journal for reading in its owner's process. Its log is bounded beside such readers: now and then they
@@ -28,13 +31,14 @@ type Reader struct {
 func (j *Journal) Reader() (*Reader, error) {
 	r, err := OpenReader(j.dir)
 	if err == nil {
-		r.gate = &j.readers
+		r.gate, r.settle = &j.readers, j.settle
 	}
 	return r, err
 }
 
 // begin is before each read of one snapshot, and end behind it.
 func (r *Reader) begin() (end func()) {
+	r.settle()
 	r.gate.RLock()
 	return r.gate.RUnlock
 }
@@ -53,7 +57,7 @@ func openReader(dir string, version int) (_ *Reader, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir, gate: new(sync.RWMutex)}
+	r := &Reader{dir: dir, gate: new(sync.RWMutex), settle: func() { settle(dir) }}
 	if r.file, err = os.Lstat(filepath.Join(dir, DatabaseName)); err != nil {
 		return nil, err
 	}

@@ -131,10 +131,7 @@ func (w *writer) endCall(turn *turnState, e *Event) error {
 	if o.Result != nil {
 		sum = rowSum(nil, e.TurnID, e.CallID, string(o.Result))
 	}
-	call := turn.calls[e.CallID]
-	call.over = true
-	turn.calls[e.CallID] = call
-	if row := call.row; row != nil {
+	if row := turn.calls[e.CallID].row; row != nil {
 		row.ended, row.outcome, row.sum = at, *o, sum
 		return nil
 	}
@@ -158,7 +155,6 @@ func (w *writer) abortTurn(turn *turnState, e *Event) error {
 }
 
 func (w *writer) endTurn(turn *turnState, e *Event) error {
-	turn.ended = true
 	at := e.Time.UnixNano()
 	if turn.row != nil {
 		turn.row.ended = at

@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,18 +19,33 @@ const (
 
 func (r *request) small() bool { return len(r.events) <= maxSmall && r.bytes <= maxSmallBytes }
 
-// commit has the request committed, by this goroutine or by another one. Where nobody else appends that takes no
-// hand-over between goroutines; where others do, run goes on with theirs.
-func (j *Journal) commit(r *request) error {
+// append has the request in the redo log, or in the database.
+func (j *Journal) append(r *request) error {
 	if r.small() {
 		j.large.note(r)
 	} else {
 		defer j.large.begin(r)()
 	}
 	j.boundLog(r.small())
+	if j.ahead.append(r, j.queue) {
+		wakeUp(j.queued)
+		return nil
+	}
+	err := j.join(r)
+	j.ahead.learn(r.events, err)
+	return err
+}
+
+func (j *Journal) queue(r *request) {
 	j.waitingMu.Lock()
+	defer j.waitingMu.Unlock()
 	j.waiting = append(j.waiting, r)
-	j.waitingMu.Unlock()
+}
+
+// join has the request committed, by this goroutine or by another one. Where nobody else appends that takes no hand-over
+// between goroutines; where others do, run goes on with theirs.
+func (j *Journal) join(r *request) error {
+	j.queue(r)
 	select {
 	case err := <-r.reply:
 		return err
@@ -64,7 +81,14 @@ func (j *Journal) commitNext() (more bool) {
 	if len(group) == 0 { // another one has committed the leader's own
 		return false
 	}
-	j.writer.commitGroup(group)
+	left, err := j.writer.commitGroup(group)
+	if err := j.ahead.committed(group, left); err != nil {
+		j.writer.log.Warn("cannot write the redo log", "error", err)
+	}
+	if len(left) > 0 {
+		j.putBack(left, err)
+		return false
+	}
 	if j.writer.pruner.active {
 		j.writer.keepUp()
 		wakeUp(j.wake)
@@ -97,9 +121,21 @@ func (j *Journal) collect() (group []*request, more bool) {
 	return group, len(rest) > 0
 }
 
+// putBack has what was appended ahead wait for the next commit. All others who wait fail.
+func (j *Journal) putBack(left []*request, err error) {
+	j.waitingMu.Lock()
+	defer j.waitingMu.Unlock()
+	all := append(left, j.waiting...)
+	answer(all, err)
+	j.waiting = slices.DeleteFunc(all, func(r *request) bool { return !r.ahead() })
+}
+
+// answer tells those who wait.
 func answer(group []*request, err error) {
 	for _, r := range group {
-		r.reply <- err
+		if !r.ahead() {
+			r.reply <- err
+		}
 	}
 }
 
@@ -128,15 +164,25 @@ func (j *Journal) run() {
 		case <-j.more:
 			j.passOn(j.commitNext())
 			continue
+		case <-j.queued:
+			j.takeLead()
+			j.passOn(j.commitNext())
+			continue
 		case waiter = <-j.prunes:
 		case <-ticker.C:
+			if j.ahead.lags() { // the disk may have room again
+				wakeUp(j.queued)
+			}
 		case <-j.wake:
 			begin = false
 		case <-j.quit:
 			j.endCheck()
 			j.checking.Wait()
 			log.Wait()
+			j.ahead.stop()
 			j.takeLead()
+			for j.commitNext() { // what was appended ahead
+			}
 			j.closeErr = j.finish()
 			<-j.leading
 			return
@@ -200,7 +246,7 @@ func (j *Journal) finish() error {
 	if !j.writer.damaged {
 		marked = run(j.writer.do.markClosed, closed)
 	}
-	err := j.writer.close()
+	err := errors.Join(j.writer.close(), j.ahead.close())
 	clean := err == nil && !j.writer.damaged
 	if clean && marked == nil {
 		if err := writeSums(j.dir, closed); err != nil { // the next owner looks at the structure instead

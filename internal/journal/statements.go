@@ -12,7 +12,7 @@ type statements struct {
 	begin, commit, rollback             *sql.Stmt
 	abortTurn, endTurn                  *sql.Stmt
 	startCall, endCall, result          *sql.Stmt
-	findTurn, nextSeq, callsOf          *sql.Stmt
+	findTurn, nextSeq, lastSeq, callsOf *sql.Stmt
 	pruning, oldest, markTurn, dropTurn *sql.Stmt
 	ownerStatements
 	rowStatements
@@ -51,6 +51,7 @@ func (s *statements) prepare(ctx context.Context, conn *sql.Conn) error {
 		{&s.result, "INSERT INTO results (json, sum, call) SELECT ?, ?, id FROM calls WHERE turn = ? AND call_id = ?"},
 		{&s.findTurn, "SELECT id, ended, owner FROM turns WHERE turn_id = ?"},
 		{&s.nextSeq, "SELECT coalesce(max(seq), 0) + 1 FROM events WHERE turn = ?"},
+		{&s.lastSeq, "SELECT coalesce(max(e.seq), 0) FROM turns t JOIN events e ON e.turn = t.id WHERE t.turn_id = ?"},
 		{&s.callsOf, "SELECT call_id, tool, status FROM calls WHERE turn = ? ORDER BY id"},
 		{&s.pruning, "SELECT turn FROM pruning LIMIT 1"},
 		{&s.oldest, "SELECT id, turn_id, ended FROM turns WHERE ended IS NOT NULL ORDER BY ended, id LIMIT 1"},

@@ -25,7 +25,7 @@ import (
 
 // playTurns runs whole turns, until it is killed, and prints each event that a subscriber is shown, at once.
 func playTurns(dir, name string) {
-	j, err := Open(dir, Options{})
+	j, err := Open(dir, Options{Ahead: true})
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@ func (t Turns) Append(records ...turn.Record) error {
 	for i, r := range records {
 		events[i] = Event{
 			TurnID: r.Event.TurnID, Seq: r.Event.Seq, Time: r.Event.Time, Kind: r.Event.Kind,
-			CallID: r.Event.CallID, Tool: r.Event.Tool, Owner: r.Event.Owner, JSON: r.JSON, Outcome: outcomeOf(r),
+			CallID: r.Event.CallID, Tool: r.Event.Tool, Owner: r.Event.Owner, Fresh: r.Fresh, JSON: r.JSON, Outcome: outcomeOf(r),
 		}
 	}
 	return t.Journal.Append(events...)

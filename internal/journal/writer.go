@@ -32,10 +32,8 @@ type writer struct {
 
 // turnState is what Append must know of a turn.
 type turnState struct {
-	id    int64 // turns.id
-	next  int64 // the Seq that must come
-	ended bool
-	calls map[string]callState
+	sequence
+	id    int64    // turns.id
 	row   *turnRow // while the database has none
 	owner string
 	bytes int64 // what it holds
@@ -60,16 +58,27 @@ func (w *writer) close() error {
 }
 
 // commitGroup commits the requests together and answers them. If that fails, each is tried alone, so that one bad or
-// too large request fails nobody else's.
-func (w *writer) commitGroup(group []*request) {
-	err := w.transact(group)
-	if err == nil || len(group) == 1 {
-		answer(group, err)
-		return
+// too large request fails nobody else's. What was appended ahead must not fail: from the first that the database cannot
+// take now, the group is left, and why is returned as well.
+func (w *writer) commitGroup(group []*request) (left []*request, err error) {
+	if err = w.transact(group); err == nil {
+		answer(group, nil)
+		return nil, nil
 	}
-	for _, r := range group {
-		r.reply <- w.transact([]*request{r})
+	for i, r := range group {
+		if len(group) > 1 {
+			err = w.transact([]*request{r})
+		}
+		switch {
+		case !r.ahead():
+			r.reply <- err
+		case err != nil && w.fails(err):
+			return group[i:], err
+		case err != nil:
+			w.log.Error("bug: the database refuses what was appended ahead of it", "error", err)
+		}
 	}
+	return nil, nil
 }
 
 // transact commits the requests, or leaves database and memory as they were.
@@ -153,7 +162,7 @@ func (w *writer) append(e *Event) error {
 	turn.fresh += e.bytes()
 	w.pos++
 	w.rows.addEvent(w.pos, turn.id, e)
-	turn.next++
+	turn.pass(e)
 	return w.note(turn, e)
 }
 
@@ -174,16 +183,36 @@ func (w *writer) note(turn *turnState, e *Event) error {
 	return nil
 }
 
+// sequence is what says whether an event of a turn may come next.
+type sequence struct {
+	next  int64 // the Seq that must come
+	ended bool
+	calls map[string]callState
+}
+
+func newSequence() sequence { return sequence{next: 1, calls: map[string]callState{}} }
+
+// pass notes an event that may.
+func (s *sequence) pass(e *Event) {
+	s.next++
+	s.ended = e.Kind == api.EventTurnEnd
+	if aboutCall(e.Kind) {
+		call := s.calls[e.CallID]
+		call.over = endsCall(e.Kind)
+		s.calls[e.CallID] = call
+	}
+}
+
 // admit says whether the event may come next.
-func (t *turnState) admit(e *Event) error {
-	call, known := t.calls[e.CallID]
+func (s *sequence) admit(e *Event) error {
+	call, known := s.calls[e.CallID]
 	switch {
-	case e.Seq == 1 && t.next > 1: // a turn_start
+	case e.Seq == 1 && s.next > 1: // a turn_start
 		return fmt.Errorf("%w: %q", ErrTurnTaken, e.TurnID)
-	case t.ended:
+	case s.ended:
 		return fmt.Errorf("bug: %s for the turn %q, which has ended", e.Kind, e.TurnID)
-	case e.Seq != t.next:
-		return fmt.Errorf("bug: event %d of the turn %q where %d must come", e.Seq, e.TurnID, t.next)
+	case e.Seq != s.next:
+		return fmt.Errorf("bug: event %d of the turn %q where %d must come", e.Seq, e.TurnID, s.next)
 	case e.Kind == api.EventQueued && known:
 		return fmt.Errorf("bug: the call %q is queued a second time", e.CallID)
 	case e.Kind != api.EventQueued && aboutCall(e.Kind) && !known:
@@ -200,7 +229,7 @@ func (w *writer) turn(e *Event) (*turnState, error) {
 	if turn := w.turns[e.TurnID]; turn != nil {
 		return turn, nil
 	}
-	turn := &turnState{next: 1, calls: map[string]callState{}}
+	turn := &turnState{sequence: newSequence()}
 	if e.Seq == 1 {
 		w.turns[e.TurnID] = turn
 		return turn, nil

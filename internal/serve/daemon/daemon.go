@@ -153,7 +153,7 @@ func (d *daemon) openJournal() (err error) {
 	if dir == "" {
 		return nil
 	}
-	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, OwnerBytes: d.recordBytes, Logger: d.logger.Named("journal")})
+	d.journal, err = journal.Open(dir, journal.Options{Retention: d.options.Retention, OwnerBytes: d.recordBytes, Ahead: true, Logger: d.logger.Named("journal")})
 	switch {
 	case errors.Is(err, journal.ErrOwned):
 		return fmt.Errorf("%w: a state folder has one daemon: stop that one, or name another folder with --state", err)

@@ -1,0 +1,200 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ahead lets a small append return once it is in the redo log. The database gets it behind that, in the same order.
+type ahead struct {
+	mu     sync.Mutex
+	redo   *redo                // nil: every append waits for the database
+	turns  map[string]*sequence // those under way, with all that was appended
+	queued int                  // requests that are in the redo log alone
+	// stuck: the database could not take one of these, and nothing more is appended ahead of it until it can.
+	stuck bool
+	// stopped: nothing more is appended at all.
+	stopped bool
+}
+
+// maxAheadBytes is how large a request may be that is appended ahead.
+const maxAheadBytes = 128 << 10
+
+// append appends a request ahead, and hands it to queue; false if it must wait for the database, which also says what is
+// wrong with it.
+func (a *ahead) append(r *request, queue func(*request)) bool {
+	if !r.small() || r.bytes > maxAheadBytes {
+		return false
+	}
+	payload := encodeEvents(r.events)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.redo == nil || a.stuck || a.stopped || !a.admit(r.events) {
+		return false
+	}
+	end, ok := a.redo.add(payload)
+	if !ok {
+		a.forget(r.events)
+		return false
+	}
+	own, err := decodeEvents(payload) // for the caller's may be others soon
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	a.queued++
+	queue(&request{events: own, bytes: r.bytes, redoEnd: end})
+	return true
+}
+
+// admit says whether the database will take the events: their turns must be known, or have ids that are new for sure.
+func (a *ahead) admit(events []Event) bool {
+	for i := range events {
+		e := &events[i]
+		s := a.turns[e.TurnID]
+		if s == nil && e.Seq == 1 && e.Fresh {
+			s = new(newSequence())
+			a.turns[e.TurnID] = s
+		}
+		if s == nil || s.admit(e) != nil {
+			a.forget(events)
+			return false
+		}
+		a.pass(s, e)
+	}
+	return true
+}
+
+func (a *ahead) pass(s *sequence, e *Event) {
+	if s.pass(e); s.ended {
+		delete(a.turns, e.TurnID)
+	}
+}
+
+func (a *ahead) forget(events []Event) {
+	for i := range events {
+		delete(a.turns, events[i].TurnID)
+	}
+}
+
+// learn notes what has become of a request that was not appended ahead.
+func (a *ahead) learn(events []Event, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.redo == nil || err != nil {
+		a.forget(events)
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		if e.Seq == 1 {
+			a.turns[e.TurnID] = new(newSequence())
+		}
+		if s := a.turns[e.TurnID]; s != nil {
+			a.pass(s, e)
+		}
+	}
+}
+
+// committed notes that the database has all of the group but what is left.
+func (a *ahead) committed(group, left []*request) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	end := int64(0)
+	for _, r := range group[:len(group)-len(left)] {
+		if r.ahead() {
+			a.queued--
+			end = r.redoEnd
+		}
+	}
+	if a.stuck = len(left) > 0; end == 0 {
+		return nil
+	}
+	return a.redo.drop(end)
+}
+
+// lags says whether the database lacks anything.
+func (a *ahead) lags() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.queued > 0
+}
+
+// settle waits until the database has all that was appended by now, or cannot take it.
+func (j *Journal) settle() {
+	if j.ahead.lags() {
+		_ = j.join(&request{reply: make(chan error, 1)})
+	}
+}
+
+// openAhead brings the database what an earlier owner has left in the redo log, and begins that anew if there is to be
+// one.
+func (j *Journal) openAhead(wanted bool) error {
+	r, err := openRedo(j.dir, wanted)
+	if r == nil || err != nil {
+		return err
+	}
+	if err = j.writer.replay(r); err != nil {
+		return errors.Join(err, r.file.Close())
+	}
+	if wanted {
+		if err = r.begin(); err == nil {
+			j.ahead.redo, j.ahead.turns = r, map[string]*sequence{}
+			return nil
+		}
+		j.writer.log.Warn("there is no redo log: each append waits for the database", "error", err)
+	}
+	return errors.Join(os.Remove(r.file.Name()), r.file.Close())
+}
+
+// stop has nothing more appended ahead.
+func (a *ahead) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopped = true
+}
+
+// close gives the redo log up, which keeps what the database lacks.
+func (a *ahead) close() error {
+	if a.redo == nil {
+		return nil
+	}
+	return a.redo.close()
+}
+
+// replay appends what the database lacks of the redo log.
+func (w *writer) replay(r *redo) error {
+	lost := 0
+	_, err := r.head.scan(r.file, func(payload []byte) error {
+		events, err := decodeEvents(payload)
+		if err == nil {
+			err = w.appendMissing(events)
+		}
+		if err != nil && !w.fails(err) {
+			lost, err = lost+1, nil
+		}
+		return err
+	})
+	if lost > 0 {
+		w.log.Error("what the last owner had appended does not fit what the database has, and is lost", "appends", lost)
+	}
+	return err
+}
+
+// appendMissing appends the events unless the database has them: it has all or none.
+func (w *writer) appendMissing(events []Event) error {
+	var last int64
+	if err := w.do.lastSeq.QueryRow(events[0].TurnID).Scan(&last); err != nil || last >= events[0].Seq {
+		return err
+	}
+	return w.transact([]*request{{events: events}})
+}
+
+// fails says whether an error is the database's, and not one about the request.
+func (w *writer) fails(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	return w.condemned != nil || ok && failure.Code()&0xff != sqlite3.SQLITE_CONSTRAINT
+}

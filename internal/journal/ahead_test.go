@@ -1,0 +1,261 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/toolhost/toolhost/api"
+)
+
+// freshTurn is a whole turn whose id is new.
+func freshTurn(turn string) []Event {
+	events := wholeTurn(turn, "shell", "ok")
+	events[0].Fresh = true
+	return events
+}
+
+// behind opens a journal whose database gets nothing until release.
+func behind(t *testing.T, dir string) (j *Journal, release func()) {
+	t.Helper()
+	j = mustOpen(t, dir, Options{Ahead: true})
+	j.mu.Lock()
+	return j, j.mu.Unlock
+}
+
+// An append does not wait for the database, and a reader waits for what was appended.
+func TestAppendAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, release := behind(t, dir)
+	mustAppend(t, j, freshTurn("whole")...)
+	open := freshTurn("in pieces")
+	for _, e := range open {
+		mustAppend(t, j, e)
+	}
+	inside, err := j.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, inside)
+	outside := mustRead(t, dir)
+	read := make(chan []Event)
+	for _, r := range []*Reader{inside, outside} {
+		go func() {
+			var all []Event
+			_ = r.Events("in pieces", 0, func(e Event) bool { all = append(all, e); return true })
+			read <- all
+		}()
+	}
+	release()
+	for range 2 {
+		expectSame(t, <-read, open)
+	}
+}
+
+// What an owner has appended ahead is there for the next one, and for a reader before that, whatever the moment in which
+// it dies.
+func TestWhatWasAppendedAheadIsReplayed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j := mustOpen(t, dir, Options{Ahead: true})
+	mustAppend(t, j, freshTurn("before")...)
+	j.settle()
+	j.mu.Lock()
+	mustAppend(t, j, freshTurn("behind")...)
+	mustAppend(t, j, freshTurn("last")...)
+	copies := map[string]string{}
+	for _, what := range []string{"next owner", "reader", "without ahead", "damaged"} {
+		copies[what] = t.TempDir()
+		if err := os.CopyFS(copies[what], os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(copies[what], 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.mu.Unlock()
+
+	mustOpen(t, copies["next owner"], Options{Ahead: true})
+	mustOpen(t, copies["without ahead"], Options{})
+	damage(t, filepath.Join(copies["damaged"], redoName))
+	for what, dir := range copies {
+		r := mustRead(t, dir)
+		for _, turn := range []string{"before", "behind", "last"} {
+			if what == "damaged" && turn == "last" {
+				if err := r.expectTurn(turn); !errors.Is(err, ErrNotFound) {
+					t.Errorf("a damaged record is taken: %v", err)
+				}
+				continue
+			}
+			expectSame(t, collect(t, r, turn, 0), freshTurn(turn))
+		}
+	}
+	if again := mustOpen(t, copies["reader"], Options{}); !again.Report().Unclean {
+		t.Error("a reader passes for the owner")
+	}
+}
+
+// damage changes the last byte of a redo log's records.
+func damage(t *testing.T, name string) {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := slices.Index(raw, 0)
+	for i, b := range raw {
+		if b != 0 {
+			last = i
+		}
+	}
+	raw[last] ^= 1
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A database that takes nothing more loses nothing of what was appended ahead of it, and the next appends fail.
+func TestAheadOfAFullDatabase(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir(), Options{Retention: Retention{MaxBytes: -1}, Ahead: true})
+	var pages int
+	limit := func(pages int) {
+		t.Helper()
+		if _, err := j.writer.database.conn.ExecContext(t.Context(), fmt.Sprint("PRAGMA max_page_count = ", pages)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.mu.Lock()
+	if err := j.writer.database.conn.QueryRowContext(t.Context(), "PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	limit(pages)
+	var told []string
+	for n := 0; n < 50; n++ {
+		told = append(told, fmt.Sprint("t", n))
+		mustAppend(t, j, freshTurn(told[n])...)
+	}
+	j.mu.Unlock()
+	j.settle()
+	expectError(t, j.Append(freshTurn("no more")...), ErrFull)
+	j.mu.Lock()
+	limit(1 << 20)
+	j.mu.Unlock()
+	mustAppend(t, j, freshTurn("again")...)
+	r := mustRead(t, j.Dir())
+	for _, turn := range append(told, "again") {
+		expectSame(t, collect(t, r, turn, 0), freshTurn(turn))
+	}
+	if err := r.expectTurn("no more"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an append that has failed is on record: %v", err)
+	}
+}
+
+// How much the database may lack is bounded.
+func TestAheadIsBounded(t *testing.T) {
+	t.Parallel()
+	j, release := behind(t, t.TempDir())
+	const turns = 3 * maxLag / maxAheadBytes
+	done := make(chan error, 1)
+	go func() {
+		for n := range turns {
+			e := event(fmt.Sprint("t", n), 1, api.EventTurnStart)
+			e.Fresh, e.JSON = true, make([]byte, maxAheadBytes/2)
+			if err := j.Append(e); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	eventually(t, "an append to wait", func() bool {
+		j.waitingMu.Lock()
+		defer j.waitingMu.Unlock()
+		return slices.ContainsFunc(j.waiting, func(r *request) bool { return !r.ahead() })
+	})
+	j.ahead.mu.Lock()
+	if end := j.ahead.redo.end; end > redoHeadBytes+maxLag {
+		t.Errorf("%d bytes are ahead", end)
+	}
+	j.ahead.mu.Unlock()
+	release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	r := mustRead(t, j.Dir())
+	for n := range turns {
+		if err := r.expectTurn(fmt.Sprint("t", n)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// An id that somebody may have used goes to the database, which knows.
+func TestAheadOfATakenTurn(t *testing.T) {
+	t.Parallel()
+	j := mustOpen(t, t.TempDir(), Options{Ahead: true})
+	mustAppend(t, j, freshTurn("a")...)
+	expectError(t, j.Append(wholeTurn("a", "shell", "ok")...), ErrTurnTaken)
+	mustAppend(t, j, wholeTurn("b", "shell", "ok")...)
+}
+
+// A reader that brings the database up to date holds the lock, which is not the owner's: one that comes then waits.
+func TestAnOwnerWaitsForAReader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const dead = "4194305            \n" // above the largest pid
+	if err := os.WriteFile(filepath.Join(dir, lockName), []byte(dead), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := holdLock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := holdLock(dir); !errors.Is(err, ErrOwned) || other.alive() {
+		t.Errorf("error %v, alive %v", err, other.alive())
+	}
+	opened := make(chan error)
+	go func() {
+		j, err := Open(dir, Options{})
+		if err == nil {
+			err = j.Close()
+		}
+		opened <- err
+	}()
+	if err := errors.Join(l.release(false), <-opened); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEventsOfARecord(t *testing.T) {
+	t.Parallel()
+	events := freshTurn("a")
+	events = append(events, ending("a", 9, "c", "shell", "ok"), Event{TurnID: "b", JSON: []byte{}, Time: start})
+	events[0].Fresh = false // which the database does not have
+	raw := encodeEvents(events)
+	got, err := decodeEvents(raw)
+	if err != nil || !reflect.DeepEqual(got, events) {
+		t.Errorf("%v\n%+v, want\n%+v", err, got, events)
+	}
+	for n := range raw {
+		if got, err := decodeEvents(raw[:n]); err == nil && reflect.DeepEqual(got, events) {
+			t.Errorf("%d bytes pass for all", n)
+		}
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	f.Add(encodeEvents(freshTurn("a")))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if events, err := decodeEvents(raw); err == nil {
+			if again, err := decodeEvents(encodeEvents(events)); err != nil || !reflect.DeepEqual(again, events) {
+				t.Errorf("%v: %+v, was %+v", err, again, events)
+			}
+		}
+	})
+}

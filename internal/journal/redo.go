@@ -1,0 +1,179 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const redoName = "journal.redo"
+
+// redo is a file of appends that the database may lack: a header, and records one behind the other, from the first that
+// may be missing on. All are of the header's generation, which is in their checksums: what is left of an older one ends
+// the log as damage does.
+//
+//	header: checksum of what follows (CRC-32C), generation, where the first record begins; 4, 8 and 8 bytes
+//	record: length of the payload, checksum of generation and payload; 4 and 4 bytes; then the payload
+//
+// Numbers are little-endian.
+type redo struct {
+	file *os.File
+	head redoHead
+	end  int64 // where the next record begins
+}
+
+type redoHead struct {
+	generation uint64
+	from       int64
+}
+
+const (
+	redoHeadBytes, recordHeadBytes = 20, 8
+	// redoBytes is how large the file is from the beginning, so that no disk is too full for a record.
+	redoBytes = 8 << 20
+	// redoRoom is what must be free on the disk beside it: the database needs room as well, and there no append may
+	// pass for one that is stored.
+	redoRoom = 16 << 20
+	// maxLag bounds what the database may lack.
+	maxLag = 1 << 20
+)
+
+// openRedo opens the file of dir, and makes it if make says so; without a file it returns nil.
+func openRedo(dir string, make bool) (*redo, error) {
+	flags := os.O_RDWR | syscall.O_NOFOLLOW
+	if make {
+		flags |= os.O_CREATE
+	}
+	file, err := os.OpenFile(filepath.Join(dir, redoName), flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a plain file (%v): remove it", file.Name(), info.Mode().Type())
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	r := &redo{file: file}
+	r.head, _ = readRedoHead(file)
+	return r, file.Chmod(0o600)
+}
+
+// readRedoHead says that there are no records where it finds no header.
+func readRedoHead(file io.ReaderAt) (head redoHead, ok bool) {
+	var raw [redoHeadBytes]byte
+	if _, err := file.ReadAt(raw[:], 0); err != nil {
+		return redoHead{}, false
+	}
+	head.generation, head.from = binary.LittleEndian.Uint64(raw[4:]), int64(binary.LittleEndian.Uint64(raw[12:]))
+	ok = crc32.Checksum(raw[4:], castagnoli) == binary.LittleEndian.Uint32(raw[:]) && head.from >= redoHeadBytes
+	if !ok {
+		return redoHead{}, false
+	}
+	return head, true
+}
+
+func (r *redo) writeHead(head redoHead) error {
+	var raw [redoHeadBytes]byte
+	binary.LittleEndian.PutUint64(raw[4:], head.generation)
+	binary.LittleEndian.PutUint64(raw[12:], uint64(head.from))
+	binary.LittleEndian.PutUint32(raw[:], crc32.Checksum(raw[4:], castagnoli))
+	if _, err := r.file.WriteAt(raw[:], 0); err != nil {
+		return err
+	}
+	r.head = head
+	return nil
+}
+
+// begin makes the log an empty one of redoBytes.
+func (r *redo) begin() error {
+	if err := errors.Join(r.file.Truncate(0), r.clear()); err != nil {
+		return err
+	}
+	err := syscall.Fallocate(int(r.file.Fd()), 0, 0, redoBytes)
+	if errors.Is(err, syscall.EOPNOTSUPP) { // then its disk can be too full, which fails an append
+		return nil
+	}
+	return err
+}
+
+// clear drops all records.
+func (r *redo) clear() error {
+	err := r.writeHead(redoHead{r.head.generation + 1, redoHeadBytes})
+	if err == nil {
+		r.end = redoHeadBytes
+	}
+	return err
+}
+
+// drop drops the records before one: the database has them.
+func (r *redo) drop(before int64) error {
+	if before == r.end {
+		return r.clear()
+	}
+	return r.writeHead(redoHead{r.head.generation, before})
+}
+
+// add writes a record, and says where the next begins; ok is false where there is no room.
+func (r *redo) add(payload []byte) (end int64, ok bool) {
+	end = r.end + recordHeadBytes + int64(len(payload))
+	var disk syscall.Statfs_t
+	if end > redoBytes || end-r.head.from > maxLag || syscall.Fstatfs(int(r.file.Fd()), &disk) != nil || int64(disk.Bavail)*disk.Bsize < redoRoom {
+		return 0, false
+	}
+	record := make([]byte, 0, recordHeadBytes+len(payload))
+	record = binary.LittleEndian.AppendUint32(record, uint32(len(payload)))
+	record = binary.LittleEndian.AppendUint32(record, recordSum(r.head.generation, payload))
+	if _, err := r.file.WriteAt(append(record, payload...), r.end); err != nil {
+		return 0, false
+	}
+	r.end = end
+	return end, true
+}
+
+func recordSum(generation uint64, payload []byte) uint32 {
+	sum := crc32.Checksum(binary.LittleEndian.AppendUint64(nil, generation), castagnoli)
+	return crc32.Update(sum, castagnoli, payload)
+}
+
+// scan gives the payloads of a log from its header's first record on, and says where the last one ends.
+func (h redoHead) scan(file io.ReaderAt, yield func(payload []byte) error) (end int64, err error) {
+	for end = h.from; end > 0; {
+		var raw [recordHeadBytes]byte
+		if _, err := file.ReadAt(raw[:], end); err != nil {
+			return end, nil
+		}
+		n := int64(binary.LittleEndian.Uint32(raw[:]))
+		if n == 0 || end+recordHeadBytes+n > redoBytes {
+			return end, nil
+		}
+		payload := make([]byte, n)
+		if _, err := file.ReadAt(payload, end+recordHeadBytes); err != nil || recordSum(h.generation, payload) != binary.LittleEndian.Uint32(raw[4:]) {
+			return end, nil
+		}
+		end += recordHeadBytes + n
+		if err := yield(payload); err != nil {
+			return end, err
+		}
+	}
+	return end, nil
+}
+
+// close removes the file if no record is left in it.
+func (r *redo) close() error {
+	var err error
+	if r.end == redoHeadBytes {
+		err = os.Remove(r.file.Name())
+	}
+	return errors.Join(err, r.file.Close())
+}
