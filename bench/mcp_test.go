@@ -36,7 +36,7 @@ func newMCP(b *testing.B, host *supervisor.Supervisor, start starter) (*mcpserve
 	}
 	request.Tool.Name = "echo"
 	echo := catalog.Tool{Tool: turn.Tool{Name: "echo", Request: request}, Description: described.Tools[0]}
-	kept, err := journal.Open(b.TempDir(), journal.Options{})
+	kept, err := journal.Open(b.TempDir(), journal.Options{Ahead: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -107,7 +107,7 @@ func BenchmarkServedCall(b *testing.B) {
 }
 
 func journalledTurn(b *testing.B, host *supervisor.Supervisor) *turn.Turn {
-	kept, err := journal.Open(b.TempDir(), journal.Options{})
+	kept, err := journal.Open(b.TempDir(), journal.Options{Ahead: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func runMCP(flags *mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	kept, err := flags.journal.open()
+	kept, err := flags.journal.open(journal.Options{Ahead: true})
 	if err != nil {
 		return err
 	}

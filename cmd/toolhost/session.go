@@ -33,7 +33,7 @@ type session struct {
 // the turn is not wholly on record.
 func (s *session) run() (results []*api.Result, err error) {
 	s.flags.warnUnsafe()
-	kept, err := s.flags.journal.open()
+	kept, err := s.flags.journal.open(journal.Options{})
 	if err != nil {
 		return nil, err
 	}

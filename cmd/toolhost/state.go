@@ -90,16 +90,15 @@ func stateFolder(loaded *config.Loaded) (dir string, err error) {
 }
 
 // open gives a journal of this process's own; nil if there is to be none.
-func (f *journalFlags) open() (*journal.Journal, error) {
-	retention, err := f.retention()
-	if err != nil {
+func (f *journalFlags) open(o journal.Options) (_ *journal.Journal, err error) {
+	if o.Retention, err = f.retention(); err != nil {
 		return nil, err
 	}
 	dir, err := f.dir()
 	if dir == "" || err != nil {
 		return nil, err
 	}
-	kept, err := state.Claim(dir, journal.Options{Retention: retention})
+	kept, err := state.Claim(dir, o)
 	if err != nil {
 		return nil, hostError(fmt.Errorf("%w; name another folder with --state, or keep no journal with --state none", err))
 	}

@@ -30,23 +30,25 @@ func (a *ahead) append(r *request, queue func(*request)) bool {
 	if !r.small() || r.bytes > maxAheadBytes {
 		return false
 	}
-	payload := encodeEvents(r.events)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.redo == nil || a.stuck || a.stopped || !a.admit(r.events) {
+	if a.redo == nil || a.stuck || a.stopped {
 		return false
 	}
-	end, ok := a.redo.add(payload)
-	if !ok {
+	record := newRecord(r)
+	if !a.redo.hasRoom(len(record)) || !a.admit(r.events) {
+		return false
+	}
+	if err := a.redo.add(record); err != nil {
 		a.forget(r.events)
 		return false
 	}
-	own, err := decodeEvents(payload) // for the caller's may be others soon
+	own, err := decodeEvents(record[recordHeadBytes:]) // for the caller's may be others soon
 	if err != nil {
 		panic("bug: " + err.Error())
 	}
 	a.queued++
-	queue(&request{events: own, bytes: r.bytes, redoEnd: end})
+	queue(&request{events: own, bytes: r.bytes, redoEnd: a.redo.end})
 	return true
 }
 

@@ -237,7 +237,7 @@ func TestEventsOfARecord(t *testing.T) {
 	events := freshTurn("a")
 	events = append(events, ending("a", 9, "c", "shell", "ok"), Event{TurnID: "b", JSON: []byte{}, Time: start})
 	events[0].Fresh = false // which the database does not have
-	raw := encodeEvents(events)
+	raw := appendEvents(nil, events)
 	got, err := decodeEvents(raw)
 	if err != nil || !reflect.DeepEqual(got, events) {
 		t.Errorf("%v\n%+v, want\n%+v", err, got, events)
@@ -250,10 +250,10 @@ func TestEventsOfARecord(t *testing.T) {
 }
 
 func FuzzRecord(f *testing.F) {
-	f.Add(encodeEvents(freshTurn("a")))
+	f.Add(appendEvents(nil, freshTurn("a")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if events, err := decodeEvents(raw); err == nil {
-			if again, err := decodeEvents(encodeEvents(events)); err != nil || !reflect.DeepEqual(again, events) {
+			if again, err := decodeEvents(appendEvents(nil, events)); err != nil || !reflect.DeepEqual(again, events) {
 				t.Errorf("%v: %+v, was %+v", err, again, events)
 			}
 		}

@@ -8,10 +8,8 @@ import (
 	"github.com/toolhost/toolhost/api"
 )
 
-// encodeEvents is what a record of the redo log holds: for each event its fields in the order of Event, texts and bytes
-// behind their lengths.
-func encodeEvents(events []Event) []byte {
-	var b []byte
+// appendEvents adds to a record of the redo log what decodeEvents reads, texts and bytes behind their lengths.
+func appendEvents(b []byte, events []Event) []byte {
 	for i := range events {
 		e := &events[i]
 		for _, text := range []string{e.TurnID, string(e.Kind), e.CallID, e.Tool, e.Owner} {
@@ -51,7 +49,7 @@ func appendBytes[T ~string | ~[]byte](b []byte, value T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(value))), value...)
 }
 
-// decodeEvents is the reverse of encodeEvents. The events' bytes are those of the record.
+// decodeEvents is the reverse of appendEvents. The events' bytes are those of the record.
 func decodeEvents(raw []byte) ([]Event, error) {
 	d := decoder{rest: raw}
 	var events []Event

@@ -124,21 +124,31 @@ func (r *redo) drop(before int64) error {
 	return r.writeHead(redoHead{r.head.generation, before})
 }
 
-// add writes a record, and says where the next begins; ok is false where there is no room.
-func (r *redo) add(payload []byte) (end int64, ok bool) {
-	end = r.end + recordHeadBytes + int64(len(payload))
+// hasRoom says whether a record of so many bytes may be added.
+func (r *redo) hasRoom(bytes int) bool {
+	end := r.end + int64(bytes)
 	var disk syscall.Statfs_t
-	if end > redoBytes || end-r.head.from > maxLag || syscall.Fstatfs(int(r.file.Fd()), &disk) != nil || int64(disk.Bavail)*disk.Bsize < redoRoom {
-		return 0, false
+	return end <= redoBytes && end-r.head.from <= maxLag &&
+		syscall.Fstatfs(int(r.file.Fd()), &disk) == nil && int64(disk.Bavail)*disk.Bsize >= redoRoom
+}
+
+// newRecord is a request as a record, without its head.
+func newRecord(r *request) []byte {
+	const fields = 64 // an event's, but for its bytes
+	b := make([]byte, recordHeadBytes, recordHeadBytes+r.bytes+int64(len(r.events)*fields))
+	return appendEvents(b, r.events)
+}
+
+// add writes a record, whose head it fills in.
+func (r *redo) add(record []byte) error {
+	payload := record[recordHeadBytes:]
+	binary.LittleEndian.PutUint32(record, uint32(len(payload)))
+	binary.LittleEndian.PutUint32(record[4:], recordSum(r.head.generation, payload))
+	_, err := r.file.WriteAt(record, r.end)
+	if err == nil {
+		r.end += int64(len(record))
 	}
-	record := make([]byte, 0, recordHeadBytes+len(payload))
-	record = binary.LittleEndian.AppendUint32(record, uint32(len(payload)))
-	record = binary.LittleEndian.AppendUint32(record, recordSum(r.head.generation, payload))
-	if _, err := r.file.WriteAt(append(record, payload...), r.end); err != nil {
-		return 0, false
-	}
-	r.end = end
-	return end, true
+	return err
 }
 
 func recordSum(generation uint64, payload []byte) uint32 {
